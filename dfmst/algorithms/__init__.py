@@ -1,0 +1,48 @@
+"""The algorithms: frozen dataclasses, all returning the same rows.
+
+A name selects a default object: ``"boruvka"`` is ``Boruvka()``, ``"filter-kruskal"`` is ``FilterKruskal()``;
+``"auto"`` picks one for the engine and the table.
+"""
+
+from __future__ import annotations
+
+from dfmst.algorithms.base import Algorithm
+from dfmst.algorithms.boruvka import Boruvka
+from dfmst.algorithms.filter_kruskal import FilterKruskal
+from dfmst.edges import EdgeTable
+from dfmst.engines import Engine
+
+__all__ = ["REGISTRY", "Algorithm", "Boruvka", "FilterKruskal", "resolve"]
+
+#: Name -> class; its default object is what the name selects.
+REGISTRY: dict[str, type[Algorithm]] = {
+    "boruvka": Boruvka,
+    "filter-kruskal": FilterKruskal,
+}
+
+
+def resolve(algorithm: str | Algorithm, engine: Engine, table: EdgeTable) -> Algorithm:
+    """Return the algorithm that a name or an object stands for.
+
+    Raises
+    ------
+    ValueError
+        An unknown name.
+    TypeError
+        Neither a name nor an object of this package.
+    """
+    if isinstance(algorithm, str):
+        if algorithm == "auto":
+            return _choose(engine, table)
+        if algorithm not in REGISTRY:
+            message = f"unknown algorithm {algorithm!r}; known: 'auto', {', '.join(map(repr, REGISTRY))}"
+            raise ValueError(message)
+        return REGISTRY[algorithm]()
+    if isinstance(algorithm, tuple(REGISTRY.values())):
+        return algorithm
+    message = f"algorithm is a {type(algorithm).__name__}; it must be a name or an object of dfmst.algorithms"
+    raise TypeError(message)
+
+
+def _choose(engine: Engine, table: EdgeTable) -> Algorithm:
+    return FilterKruskal()

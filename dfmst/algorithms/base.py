@@ -1,0 +1,27 @@
+"""What an algorithm is: a frozen dataclass with parameters and a ``run``."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from dfmst.edges import EdgeTable
+from dfmst.engines import Engine
+from dfmst.engines.columnar import compact
+from dfmst.trace import Trace
+from dfmst.typing import Array
+
+__all__ = ["Algorithm", "chosen_rows"]
+
+
+class Algorithm(Protocol):
+    """Finds the rows of the minimum spanning forest in the total order (weight, row)."""
+
+    def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
+        """Return the forest's rows, ascending ``int64``, and record each round in `trace`."""
+
+
+def chosen_rows(engine: Engine, flags: Array) -> Array:
+    """Row ids of the flagged rows, ascending ``int64``."""
+    return compact(engine, flags, np.uint64).view(np.int64)

@@ -1,0 +1,119 @@
+"""Borůvka's algorithm, edge-centric, with three levels of contraction.
+
+Each round every component takes its lightest edge (kernel ``lightest_edges``), hooks onto the component
+at the other end (kernel ``hook``), and pointer jumping makes the joined components one. What happens to the
+edges between rounds are the levels of Knox and Knox (2025), section 5.3:
+
+* ``"none"``: edges stay; each carries the representatives of its ends, so later finds are short.
+* ``"loops"``: edges inside a component are removed and the vertices renumbered.
+* ``"parallel"``: of the edges between two components, only the lightest is kept as well.
+
+The edge-centric form with packed (key, position) words and guarded atomic minima follows the ideas of
+Fallin, Gonzalez, Seo and Burtscher (2023, ECL-MST).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dfmst.algorithms.base import chosen_rows
+from dfmst.edges import EdgeTable
+from dfmst.engines import Engine
+from dfmst.engines.columnar import (
+    FLAG_GRAIN,
+    Edges,
+    compact,
+    contract,
+    drop_parallel,
+    flag_words,
+    flatten,
+    gather_edges,
+)
+from dfmst.trace import Trace
+from dfmst.typing import Array
+
+__all__ = ["Boruvka"]
+
+_NONE = np.iinfo(np.uint64).max
+
+
+@dataclass(frozen=True, slots=True)
+class Boruvka:
+    """Borůvka's algorithm.
+
+    Parameters
+    ----------
+    contract
+        What is removed between rounds: ``"none"``, ``"loops"`` or ``"parallel"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dfmst
+    >>> dfmst.arrays.forest_rows([0, 1, 0], [1, 2, 2], [3, 1, 2], algorithm=dfmst.algorithms.Boruvka("parallel"))
+    array([1, 2])
+
+    References
+    ----------
+    Borůvka (1926); Knox and Knox (2025), section 5.3.
+    """
+
+    contract: Literal["none", "loops", "parallel"] = "loops"
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown contraction level."""
+        if self.contract not in ("none", "loops", "parallel"):
+            message = f"contract is {self.contract!r}; it must be 'none', 'loops' or 'parallel'"
+            raise ValueError(message)
+
+    def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
+        """Return the forest's rows, ascending ``int64``."""
+        chosen = flag_words(engine, len(table))
+        vertices = components = table.vertices
+        parent = engine.xp.arange(vertices, dtype=np.uint32)
+        # The first gather makes the working copy that rounds may write to.
+        edges = gather_edges(engine, table.edges(), None, None, table.flip)
+        while len(edges):
+            trace.round(vertices=components, edges=len(edges))
+            left = self._join(engine, edges, parent, chosen, trace)
+            joined, components = components - left, left
+            trace.add(chosen=joined, components=components)
+            if not joined:
+                break
+            if self.contract != "none":
+                edges, vertices = self._contract(engine, edges, parent, trace)
+                parent = engine.xp.arange(vertices, dtype=np.uint32)
+        return chosen_rows(engine, chosen)
+
+    def _join(self, engine: Engine, edges: Edges, parent: Array, chosen: Array, trace: Trace) -> int:
+        """One round: lightest edges, hooking, pointer jumping; how many components are left."""
+        with trace.step("lightest"):
+            best = engine.xp.full(len(parent), _NONE, np.uint64)
+            engine.launch("lightest_edges", len(edges), edges.source, edges.target, edges.key, parent, best)
+        with trace.step("hook"):
+            engine.launch("hook", len(parent), edges.source, edges.target, best, edges.row, parent, chosen)
+        with trace.step("jump"):
+            flatten(engine, parent)
+            return _roots(engine, parent)
+
+    def _contract(self, engine: Engine, edges: Edges, parent: Array, trace: Trace) -> tuple[Edges, int]:
+        with trace.step("contract"):
+            flags = flag_words(engine, len(edges))
+            nowhere = engine.xp.zeros(len(parent), np.uint8)  # no giant component to look out for
+            arguments = (edges.source, edges.target, len(edges), parent, nowhere, None, flags)
+            engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
+            label, vertices = contract(engine, parent)
+            edges = gather_edges(engine, edges, compact(engine, flags), label)
+        if self.contract == "parallel":
+            with trace.step("parallel"):
+                edges = gather_edges(engine, edges, compact(engine, drop_parallel(engine, edges, vertices)), None)
+        return edges, vertices
+
+
+def _roots(engine: Engine, parent: Array) -> int:
+    flags = flag_words(engine, len(parent))
+    engine.launch("flag_roots", len(flags), parent, len(parent), flags, grain=FLAG_GRAIN)
+    return len(compact(engine, flags))

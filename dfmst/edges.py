@@ -1,0 +1,86 @@
+"""The edge table: two columns of dense vertices and one of weights, in the total order (weight, row)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfmst.engines import Engine
+from dfmst.engines.columnar import Edges
+from dfmst.errors import CapacityError, InvalidEdgesError
+from dfmst.typing import ROW_LIMIT, Array
+
+__all__ = ["EdgeTable", "check_capacity", "largest_id", "nan_count"]
+
+_BLOCK = 1 << 16
+_KEY_BITS = {4: (1 << 32) - 1, 8: (1 << 64) - 1}
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeTable:
+    """What an algorithm receives.
+
+    Attributes
+    ----------
+    source, target
+        Vertices, ``uint32`` or ``uint64``, each below `vertices`; shape ``(rows,)``.
+    weight
+        ``int32``, ``uint32``, ``float32``, ``int64``, ``uint64`` or ``float64`` without NaN, shape ``(rows,)``.
+    vertices
+        Exclusive upper bound of the vertices.
+    maximum
+        Whether heavier edges come first.
+    """
+
+    source: Array
+    target: Array
+    weight: Array
+    vertices: int
+    maximum: bool = False
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.source)
+
+    @property
+    def flip(self) -> int:
+        """Bits that turn a key around for a maximum forest."""
+        return _KEY_BITS[self.weight.dtype.itemsize] if self.maximum else 0
+
+    def edges(self) -> Edges:
+        """The table as an algorithm's first worklist, nothing copied."""
+        return Edges(self.source, self.target, self.weight, None)
+
+
+def check_capacity(rows: int, limit: int = ROW_LIMIT) -> None:
+    """Raise where a table has more rows than row positions can number.
+
+    Raises
+    ------
+    CapacityError
+        `rows` is above `limit`.
+    """
+    if rows > limit:
+        message = f"the table has {rows:,} rows; row positions hold at most {limit:,}"
+        raise CapacityError(message, "fold the table in parts with dfmst.stream, or spread it over a Dask cluster")
+
+
+def largest_id(engine: Engine, ids: Array) -> int:
+    """Largest entry of an unsigned column (a negative entry of a signed one reads as huge); -1 if empty."""
+    if not len(ids):
+        return -1
+    blocks = -(-len(ids) // _BLOCK)
+    largest = engine.xp.empty(blocks, np.uint64)
+    engine.launch("largest_id", blocks, ids, len(ids), _BLOCK, largest, grain=1)
+    return int(largest.max())
+
+
+def nan_count(engine: Engine, weight: Array) -> int:
+    """How many weights are NaN."""
+    if weight.dtype.kind != "f" or not len(weight):
+        return 0
+    blocks = -(-len(weight) // _BLOCK)
+    counts = engine.xp.empty(blocks, np.uint64)
+    engine.launch("count_nan", blocks, weight, len(weight), _BLOCK, counts, grain=1)
+    return int(counts.sum())

@@ -1,0 +1,94 @@
+"""What an engine is: an array module, and one way to run a kernel."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from dfmst.kernels import Kernel, kernels
+from dfmst.typing import Array
+
+__all__ = ["TYPES", "Engine", "bind"]
+
+#: C type of a kernel parameter -> NumPy dtype.
+TYPES: dict[str, np.dtype[Any]] = {
+    "u8": np.dtype(np.uint8),
+    "i32": np.dtype(np.int32),
+    "u32": np.dtype(np.uint32),
+    "i64": np.dtype(np.int64),
+    "u64": np.dtype(np.uint64),
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+}
+_NAMES = {dtype: name for name, dtype in TYPES.items()}
+_KEY_TYPES = {4: "u32", 8: "u64"}
+
+
+class Engine(Protocol):
+    """Runs kernels over columns in its own memory.
+
+    Attributes
+    ----------
+    name
+        ``"cpu"`` or ``"cuda"``.
+    xp
+        The array module: NumPy or CuPy.
+    threads
+        Threads a kernel may use (CPU).
+    """
+
+    name: str
+    xp: Any
+    threads: int
+
+    def launch(self, kernel: str, count: int, *arguments: Array | int | None, grain: int = 4096) -> None:
+        """Run a kernel for every index below `count`.
+
+        Arrays go to pointer parameters (``None`` is a null pointer), integers to the others. The
+        types of the arrays select the kernel's variant. `grain` is the number of consecutive
+        indices that one thread takes at a time.
+        """
+
+    def sort_records(self, records: Array, bits: int) -> Array:
+        """Sort 64-bit records by bits ``[32, 32 + bits)``, keeping the order of equals; may reuse `records`."""
+
+
+def bind(name: str, arguments: tuple[Array | int | None, ...]) -> tuple[str, Kernel]:
+    """Check a launch's arguments against the kernel's parameters and name the variant to run.
+
+    Raises
+    ------
+    TypeError
+        A column's dtype or layout is not the one that the kernel was written for.
+    """
+    kernel = kernels()[name]
+    if len(arguments) != len(kernel.parameters):
+        message = f"kernel {name} takes {len(kernel.parameters)} arguments, not {len(arguments)}"
+        raise TypeError(message)
+    bound = ""
+    for parameter, argument in zip(kernel.parameters, arguments, strict=True):
+        if not parameter.pointer or argument is None:
+            continue
+        found = _check(name, parameter.name, argument)
+        if parameter.type == kernel.type_parameter:
+            bound = bound or found
+            expected = bound
+        elif parameter.type == "K":
+            expected = _KEY_TYPES[TYPES[bound].itemsize]
+        else:
+            expected = parameter.type
+        if found != expected:
+            message = f"kernel {name}: {parameter.name} is {found}, not {expected}"
+            raise TypeError(message)
+    return (f"{name}_{bound}" if kernel.type_parameter else name), kernel
+
+
+def _check(kernel: str, parameter: str, argument: Any) -> str:
+    if isinstance(argument, int):
+        message = f"kernel {kernel}: {parameter} must be an array"
+        raise TypeError(message)
+    if not argument.flags.c_contiguous:
+        message = f"kernel {kernel}: {parameter} is not contiguous"
+        raise TypeError(message)
+    return _NAMES.get(argument.dtype, str(argument.dtype))

@@ -1,0 +1,151 @@
+"""Columnar steps that every algorithm is made of, written once over an engine.
+
+Positions and vertices are ``uint32`` columns; flags are ``uint64`` words of 64 rows each.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dfmst.engines.base import Engine
+from dfmst.typing import Array
+
+__all__ = [
+    "Edges",
+    "compact",
+    "contract",
+    "drop_parallel",
+    "exclusive_sum",
+    "flag_words",
+    "flatten",
+    "gather_edges",
+    "sort_order",
+]
+
+FLAG_GRAIN = 256  # words a thread takes at a time: 16,384 rows
+_FLAG_BLOCK = 1024  # words a block counts
+_LONGEST_RUN = 32  # keys with equal leading bits that an insertion sort still orders well
+
+
+class Edges(NamedTuple):
+    """Edges an algorithm works on, in ascending row order.
+
+    ``source`` and ``target`` are vertex columns, ``key`` a weight column or its ordered key,
+    ``row`` the table's row of each edge (``None``: the position itself).
+    """
+
+    source: Array
+    target: Array
+    key: Array
+    row: Array | None
+
+    def __len__(self) -> int:
+        """Return the number of edges."""
+        return len(self.source)
+
+
+def flag_words(engine: Engine, length: int) -> Array:
+    """Cleared flags for `length` rows."""
+    return engine.xp.zeros(-(-length // 64), np.uint64)
+
+
+def exclusive_sum(engine: Engine, counts: Array) -> tuple[Array, int]:
+    """Prefix sums that leave each entry out, and the total."""
+    ends = engine.xp.cumsum(counts, dtype=np.uint64)
+    return ends - counts, int(ends[-1]) if len(ends) else 0
+
+
+def compact(engine: Engine, flags: Array, dtype: type = np.uint32) -> Array:
+    """Positions of the flags that are set, ascending."""
+    blocks = -(-len(flags) // _FLAG_BLOCK)
+    counts = engine.xp.empty(blocks, np.uint64)
+    engine.launch("count_flags", blocks, flags, len(flags), _FLAG_BLOCK, counts, grain=1)
+    offsets, total = exclusive_sum(engine, counts)
+    positions = engine.xp.empty(total, dtype)
+    engine.launch("list_flags", blocks, flags, len(flags), _FLAG_BLOCK, offsets, positions, grain=1)
+    return positions
+
+
+def sort_order(engine: Engine, key: Array) -> Array:
+    """Places of the keys (``uint32`` or ``uint64``) in ascending order; equal keys stay in place order.
+
+    A radix sort by the leading 32 bits of the keys' range, then an insertion sort of the few runs
+    whose leading bits agree. Where such runs are long, a second radix sort takes their place.
+    """
+    order = engine.xp.empty(len(key), np.uint32)
+    if not len(key):
+        return order
+    low = int(key.min())
+    spread = (int(key.max()) - low).bit_length()
+    shift = max(0, spread - 32)
+    records = engine.xp.empty(len(key), np.uint64)
+    engine.launch("pack_records", len(key), key, low, shift, records)
+    records = engine.sort_records(records, min(spread, 32))
+    if shift:
+        long_runs = engine.xp.zeros(1, np.uint32)
+        engine.launch("order_runs", len(key), key, len(key), _LONGEST_RUN, records, long_runs)
+        if int(long_runs[0]):
+            records = _sort_by_halves(engine, key, low, spread)
+    engine.launch("unpack_records", len(key), records, order)
+    return order
+
+
+def _sort_by_halves(engine: Engine, key: Array, low: int, spread: int) -> Array:
+    records = engine.xp.empty(len(key), np.uint64)
+    engine.launch("pack_low_half", len(key), key, low, records)
+    halfway = engine.sort_records(records, 32)
+    records = engine.xp.empty(len(key), np.uint64)
+    engine.launch("pack_high_half", len(key), key, low, halfway, records)
+    return engine.sort_records(records, spread - 32)
+
+
+def flatten(engine: Engine, parent: Array) -> None:
+    """Pointer jumping in place: every vertex points at its root."""
+    engine.launch("halve_paths", len(parent), parent)
+    engine.launch("flatten", len(parent), parent)
+
+
+def contract(engine: Engine, parent: Array) -> tuple[Array, int]:
+    """Number the roots of a flattened `parent` densely.
+
+    Returns
+    -------
+    label
+        Each vertex's new vertex.
+    vertices
+        How many new vertices there are.
+    """
+    flags = flag_words(engine, len(parent))
+    engine.launch("flag_roots", len(flags), parent, len(parent), flags, grain=FLAG_GRAIN)
+    roots = compact(engine, flags)
+    rank = engine.xp.empty(len(parent), np.uint32)
+    engine.launch("rank_roots", len(roots), roots, rank)
+    label = engine.xp.empty(len(parent), np.uint32)
+    engine.launch("gather_ranks", len(parent), parent, rank, label)
+    return label, len(roots)
+
+
+def gather_edges(engine: Engine, edges: Edges, positions: Array | None, label: Array | None, flip: int = 0) -> Edges:
+    """Take edges by position (``None``: all of them), their ends relabelled and their weights as ordered keys."""
+    length = len(edges) if positions is None else len(positions)
+    xp = engine.xp
+    source, target, row = (xp.empty(length, np.uint32) for _ in range(3))
+    key = xp.empty(length, np.uint32 if edges.key.dtype.itemsize == 4 else np.uint64)
+    engine.launch("gather_labels", length, edges.source, edges.target, positions, label, source, target)
+    engine.launch("gather_keys", length, edges.key, flip, positions, key)
+    if positions is None:
+        return Edges(source, target, key, edges.row)
+    engine.launch("gather_rows", length, positions, edges.row, row)
+    return Edges(source, target, key, row)
+
+
+def drop_parallel(engine: Engine, edges: Edges, vertices: int) -> Array:
+    """Flags of the lightest edge of each pair of vertices: groupby-min over runs of a sorted pair code."""
+    code = engine.xp.empty(len(edges), np.uint64)
+    engine.launch("pair_codes", len(edges), edges.source, edges.target, vertices, code)
+    order = sort_order(engine, code)
+    flags = flag_words(engine, len(edges))
+    engine.launch("flag_lightest_in_runs", len(edges), code, order, len(edges), edges.key, flags)
+    return flags

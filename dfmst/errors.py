@@ -1,0 +1,78 @@
+"""The exceptions that dfmst raises.
+
+::
+
+    DfmstError
+    ├── ColumnNotFoundError     (KeyError)
+    ├── InvalidEdgesError       (ValueError)
+    │   └── FormatError         a graph file that breaks its own format
+    ├── UnsupportedFrameError   (TypeError)
+    ├── EngineUnavailableError  (ImportError)
+    ├── CapacityError           (MemoryError)
+    └── OutputError             (OSError)
+
+Every message says what is wrong (the column, how many rows, the first of them)
+and ends with a hint: what to do about it.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CapacityError",
+    "ColumnNotFoundError",
+    "DfmstError",
+    "EngineUnavailableError",
+    "FormatError",
+    "InvalidEdgesError",
+    "OutputError",
+    "UnsupportedFrameError",
+]
+
+
+class DfmstError(Exception):
+    """Base of every error that dfmst raises on purpose.
+
+    Parameters
+    ----------
+    message
+        What is wrong, as one sentence without a full stop.
+    hint
+        What the user can do about it; printed on a line of its own.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        self.message = message
+        self.hint = hint
+        super().__init__(f"{message}\nHint: {hint}" if hint else message)
+
+    def __str__(self) -> str:
+        # KeyError.__str__ would print the repr of the message; every leaf prints plainly.
+        return str(self.args[0])
+
+
+class ColumnNotFoundError(DfmstError, KeyError):
+    """A named column is absent, or its name stands for more than one column."""
+
+
+class InvalidEdgesError(DfmstError, ValueError):
+    """The edge table holds values that have no place in a forest (null ids, NaN weights, ...)."""
+
+
+class FormatError(InvalidEdgesError):
+    """A graph file breaks its format; the message names the file and the line."""
+
+
+class UnsupportedFrameError(DfmstError, TypeError):
+    """The object is not a frame that dfmst can read."""
+
+
+class EngineUnavailableError(DfmstError, ImportError):
+    """The engine asked for cannot run here."""
+
+
+class CapacityError(DfmstError, MemoryError):
+    """The input is larger than the engine or its row ids can hold."""
+
+
+class OutputError(DfmstError, OSError):
+    """The output cannot be written where the user asked for it."""

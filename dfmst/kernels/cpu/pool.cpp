@@ -1,0 +1,129 @@
+// Included by native.cpp. Why a pool of our own: ThreadSanitizer sees std::thread, no OpenMP or TBB runtime meets
+// another library's, it is safe after fork, and a second caller runs serially instead of oversubscribing the machine.
+#include "pool.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#if !defined(_WIN32)
+#include <pthread.h>
+#endif
+
+namespace dfmst {
+namespace {
+
+struct Job {
+  u64 count, grain;
+  ChunkFunction chunk;
+  const void* body;
+  std::atomic<u64> next{0};
+
+  void work() {
+    for (;;) {
+      const u64 begin = next.fetch_add(grain, std::memory_order_relaxed);
+      if (begin >= count) return;
+      chunk(body, begin, begin + grain < count ? begin + grain : count);
+    }
+  }
+};
+
+class Pool {
+ public:
+  // False where another thread is using the pool; the caller then works alone.
+  bool run(Job& job, u32 threads) {
+    if (busy_.exchange(true, std::memory_order_acquire)) return false;
+    {
+      std::lock_guard<std::mutex> hold(mutex_);
+      while (workers_ + 1 < threads && grow()) {
+      }
+      job_ = &job;
+      seats_ = threads - 1;
+      generation_.fetch_add(1, std::memory_order_release);
+    }
+    wake_.notify_all();
+    job.work();
+    {
+      std::lock_guard<std::mutex> hold(mutex_);
+      job_ = nullptr;  // nobody can join any more
+    }
+    while (working_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+    busy_.store(false, std::memory_order_release);
+    return true;
+  }
+
+ private:
+  bool grow() {
+    try {
+      std::thread(&Pool::serve, this).detach();
+    } catch (...) {
+      return false;  // no more threads to be had: those at hand will do
+    }
+    ++workers_;
+    return true;
+  }
+
+  void serve() {
+    u64 seen = 0;
+    for (;;) {
+      spin(seen);
+      Job* job = nullptr;
+      {
+        std::unique_lock<std::mutex> hold(mutex_);
+        wake_.wait(hold, [&] { return generation_.load(std::memory_order_relaxed) != seen; });
+        seen = generation_.load(std::memory_order_relaxed);
+        if (job_ && seats_) {
+          --seats_;
+          job = job_;
+          working_.fetch_add(1, std::memory_order_relaxed);
+        }
+      }
+      if (!job) continue;
+      job->work();
+      working_.fetch_sub(1, std::memory_order_release);
+    }
+  }
+
+  // Kernels follow each other within microseconds: a short watch saves the price of a sleep and a wake-up.
+  void spin(u64 seen) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(60);
+    while (generation_.load(std::memory_order_acquire) == seen && std::chrono::steady_clock::now() < until) {
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::atomic<bool> busy_{false};
+  std::atomic<u64> generation_{0};
+  std::atomic<u32> working_{0};
+  Job* job_ = nullptr;
+  u32 seats_ = 0;
+  u32 workers_ = 0;
+};
+
+// Never destroyed: detached workers may still wait on it while the process exits.
+std::atomic<Pool*> shared_pool{nullptr};
+std::once_flag prepared;
+
+// A forked child has none of its parent's workers and perhaps a locked mutex: it starts afresh.
+void renew() { shared_pool.store(new Pool, std::memory_order_release); }
+
+Pool& pool() {
+  std::call_once(prepared, [] {
+    renew();
+#if !defined(_WIN32)
+    pthread_atfork(nullptr, nullptr, renew);
+#endif
+  });
+  return *shared_pool.load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+void run_chunks(u64 count, u32 threads, u64 grain, ChunkFunction chunk, const void* body) {
+  Job job{count, grain ? grain : 1, chunk, body};
+  if (!pool().run(job, threads)) job.work();
+}
+
+}  // namespace dfmst

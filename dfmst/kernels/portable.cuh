@@ -1,0 +1,145 @@
+// One kernel text for two targets: C++17 threads (native.cpp) and CUDA (NVRTC, which has no standard headers).
+//
+//   KERNEL(name, (parameters)) { body of index i } END
+//
+// A kernel is flat: one index `i` below `count`, no barriers, no shared memory, relaxed atomics only.
+// NAME(name) appends the suffix of the type parameters (V, W or K) that the including unit has defined.
+#pragma once
+
+typedef unsigned char u8;
+typedef int i32;
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+typedef float f32;
+typedef double f64;
+
+#define EXPAND(...) __VA_ARGS__
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define NAME(name) JOIN(name, SUFFIX)
+
+#ifdef __CUDACC_RTC__
+
+#define DEVICE static __device__ __forceinline__
+#define KERNEL(name, parameters)                                             \
+  extern "C" __global__ void NAME(name)(u64 count, EXPAND parameters) {      \
+    const u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;                \
+    if (i >= count) return;                                                  \
+    {
+#define END \
+  }         \
+  }
+#define PREFETCH(address) ((void)(address))
+
+template <typename T> DEVICE T load(const T* p) { return *(const volatile T*)p; }
+template <typename T> DEVICE void store(T* p, T value) { *(volatile T*)p = value; }
+template <typename T> DEVICE void atomic_min(T* p, T value) { atomicMin(p, value); }
+template <typename T> DEVICE void atomic_max(T* p, T value) { atomicMax(p, value); }
+template <typename T> DEVICE void atomic_or(T* p, T value) { atomicOr(p, value); }
+template <typename T> DEVICE T atomic_add(T* p, T value) { return atomicAdd(p, value); }
+// The value found; it equals `expected` where the swap took place.
+template <typename T> DEVICE T compare_swap(T* p, T expected, T value) { return atomicCAS(p, expected, value); }
+DEVICE u32 lowest_bit(u64 word) { return __ffsll((i64)word) - 1; }
+DEVICE u32 count_ones(u64 word) { return __popcll(word); }
+DEVICE u32 bits_of(f32 x) { return __float_as_uint(x); }
+DEVICE u64 bits_of(f64 x) { return (u64)__double_as_longlong(x); }
+
+#else
+
+#include <cstring>
+#include "cpu/pool.hpp"
+
+#if defined(_WIN32)
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+#define DEVICE static inline
+#define KERNEL(name, parameters)                                                                  \
+  extern "C" EXPORT void NAME(name)(u64 count, u32 threads, u64 grain, EXPAND parameters) {       \
+    dfmst::parallel_for(count, threads, grain, [=](u64 i) {
+#define END \
+  });       \
+  }
+#define PREFETCH(address) __builtin_prefetch(address)
+
+template <typename T> DEVICE T load(const T* p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
+template <typename T> DEVICE void store(T* p, T value) { __atomic_store_n(p, value, __ATOMIC_RELAXED); }
+template <typename T> DEVICE T compare_swap(T* p, T expected, T value) {
+  __atomic_compare_exchange_n(p, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+}
+template <typename T> DEVICE void atomic_min(T* p, T value) {
+  for (T seen = load(p); value < seen;) {
+    const T found = compare_swap(p, seen, value);
+    if (found == seen) return;
+    seen = found;
+  }
+}
+template <typename T> DEVICE void atomic_max(T* p, T value) {
+  for (T seen = load(p); value > seen;) {
+    const T found = compare_swap(p, seen, value);
+    if (found == seen) return;
+    seen = found;
+  }
+}
+template <typename T> DEVICE void atomic_or(T* p, T value) { __atomic_fetch_or(p, value, __ATOMIC_RELAXED); }
+template <typename T> DEVICE T atomic_add(T* p, T value) { return __atomic_fetch_add(p, value, __ATOMIC_RELAXED); }
+DEVICE u32 lowest_bit(u64 word) { return (u32)__builtin_ctzll(word); }
+DEVICE u32 count_ones(u64 word) { return (u32)__builtin_popcountll(word); }
+DEVICE u32 bits_of(f32 x) { u32 bits; std::memcpy(&bits, &x, sizeof bits); return bits; }
+DEVICE u64 bits_of(f64 x) { u64 bits; std::memcpy(&bits, &x, sizeof bits); return bits; }
+
+#endif
+
+// ---- words of 64 flags --------------------------------------------------------------------------------------------
+
+DEVICE u64 word_length(u64 word, u64 length) {
+  const u64 rest = length - word * 64;
+  return rest < 64 ? rest : 64;
+}
+
+// ---- the total order ----------------------------------------------------------------------------------------------
+// A weight becomes an unsigned key whose order is the weights' order; -0.0 and +0.0 share one key. `flip` (all ones)
+// complements the key for a maximum forest.
+
+template <typename T> struct KeyOf;
+template <> struct KeyOf<u32> { typedef u32 type; };
+template <> struct KeyOf<i32> { typedef u32 type; };
+template <> struct KeyOf<f32> { typedef u32 type; };
+template <> struct KeyOf<u64> { typedef u64 type; };
+template <> struct KeyOf<i64> { typedef u64 type; };
+template <> struct KeyOf<f64> { typedef u64 type; };
+
+DEVICE u32 ordered(u32 weight) { return weight; }
+DEVICE u64 ordered(u64 weight) { return weight; }
+DEVICE u32 ordered(i32 weight) { return (u32)weight ^ 0x80000000u; }
+DEVICE u64 ordered(i64 weight) { return (u64)weight ^ 0x8000000000000000ull; }
+DEVICE u32 ordered(f32 weight) {
+  const u32 bits = bits_of(weight == 0.0f ? 0.0f : weight);
+  return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+DEVICE u64 ordered(f64 weight) {
+  const u64 bits = bits_of(weight == 0.0 ? 0.0 : weight);
+  return bits & 0x8000000000000000ull ? ~bits : bits | 0x8000000000000000ull;
+}
+template <typename T> DEVICE typename KeyOf<T>::type key_of(T weight, u64 flip) {
+  return ordered(weight) ^ (typename KeyOf<T>::type)flip;
+}
+
+// ---- disjoint sets ------------------------------------------------------------------------------------------------
+
+// The representative of `vertex`, halving the path on the way. Safe beside other finds and hooks: a store only ever
+// replaces a parent by one of its ancestors.
+DEVICE u32 root(u32* parent, u32 vertex) {
+  u32 up = load(&parent[vertex]);
+  while (up != vertex) {
+    const u32 above = load(&parent[up]);
+    if (above == up) return up;
+    store(&parent[vertex], above);
+    vertex = above;
+    up = load(&parent[vertex]);
+  }
+  return vertex;
+}

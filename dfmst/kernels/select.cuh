@@ -1,0 +1,121 @@
+// Stable compaction over words of 64 flags, the steps of a radix sort, and other kernels without a type parameter.
+
+// Flags a block of words holds: the counts whose prefix sum places each block's positions.
+KERNEL(count_flags, (const u64* flags, u64 words, u64 block, u64* counts)) {
+  const u64 end = (i + 1) * block < words ? (i + 1) * block : words;
+  u64 total = 0;
+  for (u64 word = i * block; word < end; ++word) total += count_ones(flags[word]);
+  counts[i] = total;
+} END
+
+KERNEL(set_flags, (const u32* positions, u64* flags)) {
+  const u32 position = positions[i];
+  atomic_or(&flags[position >> 6], 1ull << (position & 63));
+} END
+
+// ---- radix sort of records: the digit to sort by lies in bits [shift, shift + digit_bits), payload below ----------
+
+KERNEL(count_digits, (const u64* records, u64 length, u64 block, u32 shift, u32 digit_bits, u64* counts, u64 blocks)) {
+  u32 local[1024];
+  const u32 digits = 1u << digit_bits;
+  for (u32 digit = 0; digit < digits; ++digit) local[digit] = 0;
+  const u64 end = (i + 1) * block < length ? (i + 1) * block : length;
+  for (u64 j = i * block; j < end; ++j) ++local[(records[j] >> shift) & (digits - 1)];
+  for (u32 digit = 0; digit < digits; ++digit) counts[digit * blocks + i] = local[digit];
+} END
+
+KERNEL(scatter_digits, (const u64* records, u64 length, u64 block, u32 shift, u32 digit_bits, const u64* places,
+                        u64 blocks, u64* sorted)) {
+  u32 local[1024];
+  const u32 digits = 1u << digit_bits;
+  for (u32 digit = 0; digit < digits; ++digit) local[digit] = (u32)places[digit * blocks + i];
+  const u64 end = (i + 1) * block < length ? (i + 1) * block : length;
+  for (u64 j = i * block; j < end; ++j) sorted[local[(records[j] >> shift) & (digits - 1)]++] = records[j];
+} END
+
+// The payload of a sorted record is the place its key came from.
+KERNEL(unpack_records, (const u64* records, u32* order)) { order[i] = (u32)records[i]; } END
+
+// ---- disjoint sets ------------------------------------------------------------------------------------------------
+
+// Pointer jumping in two launches. The first shortens every path; where two walks meet, a late store may leave a
+// vertex below its root. The second writes only its own vertex and walks the short rest, so that it is exact.
+KERNEL(halve_paths, (u32* parent)) { root(parent, (u32)i); } END
+
+KERNEL(flatten, (u32* parent)) {
+  u32 top = load(&parent[i]);
+  for (u32 above = load(&parent[top]); above != top; above = load(&parent[top])) top = above;
+  store(&parent[i], top);
+} END
+
+KERNEL(flag_roots, (const u32* parent, u64 vertices, u64* flags)) {
+  const u64 length = word_length(i, vertices);
+  u64 word = 0;
+  for (u64 j = 0; j < length; ++j) word |= (u64)(parent[i * 64 + j] == i * 64 + j) << j;
+  flags[i] = word;
+} END
+
+// new_label[old root] is its rank among the roots; every vertex takes its root's.
+KERNEL(rank_roots, (const u32* roots, u32* rank)) { rank[roots[i]] = (u32)i; } END
+KERNEL(gather_ranks, (const u32* parent, const u32* rank, u32* label)) { label[i] = rank[parent[i]]; } END
+
+// Every root hooks onto the other end of its lightest edge. Two roots that chose the same edge would make a cycle:
+// the smaller stays a root. The order is total, so there is no other cycle. The edge's position is the low half of
+// best[vertex] for either key width.
+KERNEL(hook, (const u32* source, const u32* target, const u64* best, const u32* row, u32* parent, u64* flags)) {
+  const u64 mine = best[i];
+  if (mine == ~0ull) return;
+  const u32 edge = (u32)mine;
+  const u32 a = source[edge], other = a == (u32)i ? target[edge] : a;
+  if (best[other] == mine && (u32)i < other) return;
+  store(&parent[i], other);
+  const u32 at = row ? row[edge] : edge;
+  atomic_or(&flags[at >> 6], 1ull << (at & 63));
+} END
+
+// Kruskal's scan over edges in ascending order, `ends` = source << 32 | target. One index does it all: it is the
+// sequential part of Filter-Kruskal. Edges are looked up a block ahead, so that cache misses overlap.
+KERNEL(scan_edges, (const u64* ends, u64 edges, u64 most, u32* parent, u32* chosen, u64* chosen_count)) {
+  const u64 block = 64;
+  u32 first[64], second[64];
+  u64 found = 0;
+  for (u64 begin = 0; begin < edges && found < most; begin += block) {
+    const u32 length = (u32)(edges - begin < block ? edges - begin : block);
+    const u64 ahead = begin + block;
+    for (u32 j = 0; j < block && ahead + j < edges; ++j) {
+      PREFETCH(&parent[(u32)(ends[ahead + j] >> 32)]);
+      PREFETCH(&parent[(u32)ends[ahead + j]]);
+    }
+    for (u32 j = 0; j < length; ++j) {
+      first[j] = load(&parent[(u32)(ends[begin + j] >> 32)]);
+      second[j] = load(&parent[(u32)ends[begin + j]]);
+      PREFETCH(&parent[first[j]]);
+      PREFETCH(&parent[second[j]]);
+    }
+    for (u32 j = 0; j < length; ++j) {
+      if (first[j] == second[j]) continue;
+      const u32 a = root(parent, (u32)(ends[begin + j] >> 32)), b = root(parent, (u32)ends[begin + j]);
+      if (a == b) continue;
+      store(&parent[a < b ? b : a], a < b ? a : b);
+      chosen[found++] = (u32)(begin + j);
+    }
+  }
+  *chosen_count = found;
+} END
+
+// Edge `chosen[i]` of the sorted order is row `row[position[order[...]]]` of the table (no `row`: the position).
+KERNEL(flag_chosen, (const u32* chosen, const u32* order, const u32* position, const u32* row, u64* flags)) {
+  u32 at = order[chosen[i]];
+  if (position) at = position[at];
+  if (row) at = row[at];
+  atomic_or(&flags[at >> 6], 1ull << (at & 63));
+} END
+
+KERNEL(gather_rows, (const u32* position, const u32* row, u32* gathered)) {
+  gathered[i] = row ? row[position[i]] : position[i];
+} END
+// One code for both directions of an edge, dense in [0, vertices * vertices).
+KERNEL(pair_codes, (const u32* source, const u32* target, u64 vertices, u64* code)) {
+  const u32 a = source[i], b = target[i];
+  code[i] = (u64)(a < b ? a : b) * vertices + (a < b ? b : a);
+} END

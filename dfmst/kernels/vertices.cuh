@@ -1,0 +1,61 @@
+// Kernels over id columns of type V (u32 or u64; signed columns are read as unsigned, a negative id is then huge).
+
+// Largest id of a block of rows.
+KERNEL(largest_id, (const V* id, u64 length, u64 block, u64* largest)) {
+  const u64 end = (i + 1) * block < length ? (i + 1) * block : length;
+  V top = 0;
+  for (u64 j = i * block; j < end; ++j) top = id[j] > top ? id[j] : top;
+  largest[i] = top;
+} END
+
+KERNEL(list_flags, (const u64* flags, u64 words, u64 block, const u64* offsets, V* positions)) {
+  const u64 end = (i + 1) * block < words ? (i + 1) * block : words;
+  u64 at = offsets[i];
+  for (u64 word = i * block; word < end; ++word)
+    for (u64 rest = flags[word]; rest; rest &= rest - 1) positions[at++] = (V)(word * 64 + lowest_bit(rest));
+} END
+
+// Both ends of the edges of a sorted table, packed; `position` places an entry of the order in the columns.
+KERNEL(gather_ends, (const V* source, const V* target, const u32* order, const u32* position, u64* ends)) {
+  const u64 at = position ? position[order[i]] : order[i];
+  ends[i] = (u64)source[at] << 32 | (u64)(u32)target[at];
+} END
+
+// Edges between different components, less those flagged in `excluded`. Most edges of a large graph lie inside one
+// giant component, and a table of one byte a vertex tells so without leaving the cache.
+KERNEL(flag_crossing, (const V* source, const V* target, u64 edges, const u32* label, const u8* giant,
+                       const u64* excluded, u64* flags)) {
+  const u64 length = word_length(i, edges);
+  const V* u = source + i * 64;
+  const V* v = target + i * 64;
+  u64 word = 0;
+  for (u64 j = 0; j < length; ++j) word |= (u64)(u8)((giant[u[j]] & giant[v[j]]) ^ 1) << j;
+  if (excluded) word &= ~excluded[i];
+  u64 kept = 0;
+  for (u64 rest = word; rest; rest &= rest - 1) {
+    const u32 j = lowest_bit(rest);
+    kept |= (u64)(label[u[j]] != label[v[j]]) << j;
+  }
+  flags[i] = kept;
+} END
+
+KERNEL(gather_labels, (const V* source, const V* target, const u32* position, const u32* label, u32* first,
+                       u32* second)) {
+  const u64 at = position ? position[i] : i;
+  const V u = source[at], v = target[at];
+  first[i] = label ? label[u] : (u32)u;
+  second[i] = label ? label[v] : (u32)v;
+} END
+
+// Joins the components of every edge's ends. The smaller root always stays, so that the outcome, the smallest vertex
+// of each component, does not depend on the order.
+KERNEL(unite, (const V* source, const V* target, const u32* position, u32* parent)) {
+  const u64 at = position ? position[i] : i;
+  u32 a = root(parent, (u32)source[at]), b = root(parent, (u32)target[at]);
+  while (a != b) {
+    const u32 high = a < b ? b : a, low = a < b ? a : b;
+    if (compare_swap(&parent[high], high, low) == high) break;
+    a = root(parent, high);
+    b = root(parent, low);
+  }
+} END

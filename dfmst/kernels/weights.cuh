@@ -1,0 +1,32 @@
+// Kernels over weight columns of type W (i32, u32, f32, i64, u64, f64). K is the unsigned key of the same width.
+#define K KeyOf<W>::type
+
+// NaN weights of a block of rows.
+KERNEL(count_nan, (const W* weight, u64 length, u64 block, u64* counts)) {
+  const u64 end = (i + 1) * block < length ? (i + 1) * block : length;
+  u64 total = 0;
+  for (u64 j = i * block; j < end; ++j) total += weight[j] != weight[j];
+  counts[i] = total;
+} END
+
+KERNEL(gather_keys, (const W* weight, u64 flip, const u32* position, K* key)) {
+  key[i] = key_of(weight[position ? position[i] : i], flip);
+} END
+
+// Edges at or below the threshold in the total order (key, position).
+KERNEL(flag_light, (const W* weight, u64 flip, u64 edges, u64 threshold_key, u64 threshold_position, u64* flags)) {
+  const u64 length = word_length(i, edges), begin = i * 64;
+  const K most = (K)threshold_key;
+  u64 word = 0;
+  if (begin + 63 <= threshold_position) {
+    for (u64 j = 0; j < length; ++j) word |= (u64)(key_of(weight[begin + j], flip) <= most) << j;
+  } else {
+    for (u64 j = 0; j < length; ++j) {
+      const K key = key_of(weight[begin + j], flip);
+      word |= (u64)(key < most || (key == most && begin + j <= threshold_position)) << j;
+    }
+  }
+  flags[i] = word;
+} END
+
+#undef K

@@ -1,0 +1,22 @@
+"""Types shared by every layer."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Array", "Frame", "Invalid"]
+
+#: A column in the engine's memory: NumPy's on the CPU engine, CuPy's on the CUDA engine (which NumPy's types describe).
+Array: TypeAlias = NDArray[Any]
+
+#: Any dataframe that dfmst reads: pandas, polars, pyarrow, or an object with ``__arrow_c_stream__``.
+Frame: TypeAlias = Any
+
+#: What to do with rows whose ids are null or whose weights are null or NaN.
+Invalid: TypeAlias = Literal["raise", "drop"]
+
+#: Largest number of rows: positions are 32-bit words, and the last one means "none".
+ROW_LIMIT: int = int(np.iinfo(np.uint32).max) - 1
