@@ -5,6 +5,7 @@
 
 #define SUFFIX
 #include "../select.cuh"
+#include "../adjacency.cuh"
 #undef SUFFIX
 
 #define V u32
