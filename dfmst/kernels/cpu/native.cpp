@@ -55,6 +55,7 @@
 #define SUFFIX _u32
 #include "../keys.cuh"
 #include "../boruvka.cuh"
+#include "../partial_prim.cuh"
 #undef SUFFIX
 #undef KEY_BITS
 #undef K
@@ -63,6 +64,7 @@
 #define SUFFIX _u64
 #include "../keys.cuh"
 #include "../boruvka.cuh"
+#include "../partial_prim.cuh"
 #undef SUFFIX
 #undef KEY_BITS
 #undef K
