@@ -99,6 +99,7 @@ DEVICE u64 word_length(u64 word, u64 length) {
   const u64 rest = length - word * 64;
   return rest < 64 ? rest : 64;
 }
+DEVICE void set_flag(u64* flags, u64 at) { atomic_or(&flags[at >> 6], 1ull << (at & 63)); }
 
 // ---- the total order ----------------------------------------------------------------------------------------------
 // A weight becomes an unsigned key whose order is the weights' order; -0.0 and +0.0 share one key. `flip` (all ones)
