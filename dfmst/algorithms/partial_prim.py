@@ -117,25 +117,38 @@ def grow_and_unify(
     chosen = flag_words(engine, len(table))
     components, number = table.vertices, 0
     itself = engine.xp.arange(table.vertices, dtype=np.uint32)
-    edges, vertices = contract_edges(engine, table.edges(), itself, table.flip, drop_isolated=True)
+    trace.round(vertices=components, edges=len(table), chosen=0, components=components)
+    with trace.step("unify"):
+        edges, vertices = contract_edges(engine, table.edges(), itself, table.flip, drop_isolated=True)
+    trace.add(vertices=vertices)
     while len(edges):
         number += 1
-        trace.round(vertices=vertices, edges=len(edges))
+        if number > 1:
+            trace.round(vertices=vertices, edges=len(edges))
         if number == sort_round:
             with trace.step("sort"):
                 edges = gather_edges(engine, edges, sort_order(engine, edges.key), None)
         with trace.step("lists"):
             lists = adjacency(engine, edges, vertices)
-        with trace.step("grow"):
-            grown = growth(Graph(edges, lists, vertices, sort_round is not None and number >= sort_round), chosen)
-        with trace.step("jump"):
-            engine.launch("break_cycles", vertices, grown.parent)
-            flatten(engine, grown.parent)
-            joined = vertices - count_roots(engine, grown.parent)
+        ordered = sort_round is not None and number >= sort_round
+        parent, joined = _join(engine, growth, Graph(edges, lists, vertices, ordered), chosen, trace)
         components -= joined
-        trace.add(chosen=joined, components=components, conflicts=grown.conflicts, reduction=joined / vertices)
-        edges, vertices = _unify(engine, edges, grown.parent, parallel, trace)
+        trace.add(chosen=joined, components=components, reduction=joined / vertices)
+        edges, vertices = _unify(engine, edges, parent, parallel, trace)
     return chosen_rows(engine, chosen)
+
+
+def _join(
+    engine: Engine, growth: Callable[[Graph, Array], Growth], graph: Graph, chosen: Array, trace: Trace
+) -> tuple[Array, int]:
+    """Grow the subtrees; every vertex's component, and how many vertices were joined away."""
+    with trace.step("grow"):
+        grown = growth(graph, chosen)
+        trace.add(conflicts=grown.conflicts)
+    with trace.step("jump"):
+        engine.launch("break_cycles", graph.vertices, grown.parent)
+        flatten(engine, grown.parent)
+        return grown.parent, graph.vertices - count_roots(engine, grown.parent)
 
 
 def _unify(engine: Engine, edges: Edges, parent: Array, parallel: bool, trace: Trace) -> tuple[Edges, int]:
