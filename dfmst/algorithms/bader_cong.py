@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dfmst.algorithms.partial_prim import UNVISITED, Graph, Growth, grow, grow_and_unify
+from dfmst.algorithms.partial_prim import UNVISITED, Graph, Growth, Rounds, grow, grow_and_unify
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
 from dfmst.trace import Trace
@@ -74,7 +74,7 @@ class BaderCong:
             engine.launch("hook_unvisited", graph.vertices, *arguments)
             return grown
 
-        return grow_and_unify(engine, table, trace, growth, sort_round=1, parallel=False)
+        return grow_and_unify(engine, table, trace, Rounds(growth, sort_from=1, drop_parallel=False))
 
     def _trees(self, engine: Engine, graph: Graph) -> int:
         if self.trees is not None:

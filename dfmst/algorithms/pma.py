@@ -30,7 +30,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from dfmst.algorithms.partial_prim import Graph, Growth, grow, grow_and_unify
+from dfmst.algorithms.partial_prim import Graph, Growth, Rounds, grow, grow_and_unify
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
 from dfmst.trace import Trace
@@ -38,7 +38,7 @@ from dfmst.typing import Array
 
 __all__ = ["PMA"]
 
-_SORT_ROUND: dict[str, int | None] = {"min": None, "sort": 1, "hybrid": 2}
+_SORT_FROM: dict[str, int | None] = {"min": None, "sort": 1, "hybrid": 2}
 _LEAST_SPAN, _MOST_SPAN, _SPAN_PER_DEGREE = 8, 256, 4
 
 
@@ -89,7 +89,7 @@ class PMA:
 
     def __post_init__(self) -> None:
         """Refuse an unknown way, and subtrees that could not grow."""
-        if self.lightest not in _SORT_ROUND:
+        if self.lightest not in _SORT_FROM:
             message = f"lightest is {self.lightest!r}; it must be 'min', 'sort' or 'hybrid'"
             raise ValueError(message)
         if self.max_subtree is not None and self.max_subtree < 2:
@@ -102,7 +102,7 @@ class PMA:
         def growth(graph: Graph, chosen: Array) -> Growth:
             return grow(engine, "grow_subtrees", graph, self._span(graph), int(graph.ordered), chosen)
 
-        return grow_and_unify(engine, table, trace, growth, _SORT_ROUND[self.lightest], self.drop_parallel)
+        return grow_and_unify(engine, table, trace, Rounds(growth, _SORT_FROM[self.lightest], self.drop_parallel))
 
     def _span(self, graph: Graph) -> int:
         """γ, which is also how many start vertices an instance has to itself."""
