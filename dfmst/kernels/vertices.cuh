@@ -39,6 +39,17 @@ KERNEL(flag_crossing, (const V* source, const V* target, u64 edges, const u32* l
   flags[i] = kept;
 } END
 
+// Edges that are light or leave the giant component, less those flagged in `excluded`.
+KERNEL(flag_doubtful, (const V* source, const V* target, u64 edges, const u8* giant, const u64* light,
+                       const u64* excluded, u64* flags)) {
+  const u64 length = word_length(i, edges);
+  const V* u = source + i * 64;
+  const V* v = target + i * 64;
+  u64 word = 0;
+  for (u64 j = 0; j < length; ++j) word |= (u64)(u8)((giant[u[j]] & giant[v[j]]) ^ 1) << j;
+  flags[i] = (word | light[i]) & ~excluded[i];
+} END
+
 KERNEL(gather_labels, (const V* source, const V* target, const u32* position, const u32* label, u32* first,
                        u32* second)) {
   const u64 at = position ? position[i] : i;
@@ -58,4 +69,9 @@ KERNEL(unite, (const V* source, const V* target, const u32* position, u32* paren
     a = root(parent, high);
     b = root(parent, low);
   }
+} END
+
+KERNEL(mark_vertices, (const V* source, const V* target, u8* occurs)) {
+  if (!load(&occurs[source[i]])) store(&occurs[source[i]], (u8)1);
+  if (!load(&occurs[target[i]])) store(&occurs[target[i]], (u8)1);
 } END
