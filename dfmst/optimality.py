@@ -164,7 +164,7 @@ def _link(engine: Engine, table: EdgeTable, ranked: _Ranked) -> tuple[Array, int
 
 
 def _climb(engine: Engine, link: Array) -> Array:
-    top = engine.xp.empty_like(link)
+    top: Array = engine.xp.empty_like(link)
     engine.launch("climb", len(link), link, top)
     return top
 

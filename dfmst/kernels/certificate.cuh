@@ -29,3 +29,20 @@ KERNEL(find_lighter, (const u32* source, const u32* target, const K* key, const 
   }
   atomic_min(first, row[i]);
 } END
+
+// The first row that each edge of a forest may stand for: same ends, same key. The sorted order lists edges by the code
+// of their ends, those of the forest (below `forest`) before the rows. A pair has one edge in a forest, so that a
+// second one is only marked (~1); the default of `matched` (~0) means that there is no such row.
+KERNEL(match_edges, (const u64* code, const u32* order, u64 length, u64 forest, const K* key, u32* matched)) {
+  const u32 edge = order[i];
+  if (edge >= forest) return;
+  if (i && code[order[i - 1]] == code[edge]) {
+    matched[edge] = ~1u;
+    return;
+  }
+  for (u64 j = i + 1; j < length && code[order[j]] == code[edge]; ++j)
+    if (order[j] >= forest && key[order[j]] == key[edge]) {
+      matched[edge] = (u32)(order[j] - forest);
+      return;
+    }
+} END
