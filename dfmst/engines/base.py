@@ -26,21 +26,19 @@ _KEY_TYPES = {4: "u32", 8: "u64"}
 
 
 class Engine(Protocol):
-    """Runs kernels over columns in its own memory.
+    """Runs kernels over columns in its own memory."""
 
-    Attributes
-    ----------
-    name
-        ``"cpu"`` or ``"cuda"``.
-    xp
-        The array module: NumPy or CuPy.
-    threads
-        Threads a kernel may use (CPU).
-    """
+    @property
+    def name(self) -> str:
+        """``"cpu"`` or ``"cuda"``."""
 
-    name: str
-    xp: Any
-    threads: int
+    @property
+    def xp(self) -> Any:
+        """The array module: NumPy or CuPy."""
+
+    @property
+    def threads(self) -> int:
+        """How many threads a kernel may use on the CPU."""
 
     def launch(self, kernel: str, count: int, *arguments: Array | int | None, grain: int = 4096) -> None:
         """Run a kernel for every index below `count`.

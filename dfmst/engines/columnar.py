@@ -21,6 +21,7 @@ __all__ = [
     "flag_words",
     "flatten",
     "gather_edges",
+    "giant_component",
     "sort_order",
 ]
 
@@ -48,7 +49,8 @@ class Edges(NamedTuple):
 
 def flag_words(engine: Engine, length: int) -> Array:
     """Cleared flags for `length` rows."""
-    return engine.xp.zeros(-(-length // 64), np.uint64)
+    flags: Array = engine.xp.zeros(-(-length // 64), np.uint64)
+    return flags
 
 
 def exclusive_sum(engine: Engine, counts: Array) -> tuple[Array, int]:
@@ -63,7 +65,7 @@ def compact(engine: Engine, flags: Array, dtype: type = np.uint32) -> Array:
     counts = engine.xp.empty(blocks, np.uint64)
     engine.launch("count_flags", blocks, flags, len(flags), _FLAG_BLOCK, counts, grain=1)
     offsets, total = exclusive_sum(engine, counts)
-    positions = engine.xp.empty(total, dtype)
+    positions: Array = engine.xp.empty(total, dtype)
     engine.launch("list_flags", blocks, flags, len(flags), _FLAG_BLOCK, offsets, positions, grain=1)
     return positions
 
@@ -74,7 +76,7 @@ def sort_order(engine: Engine, key: Array) -> Array:
     A radix sort by the leading 32 bits of the keys' range, then an insertion sort of the few runs
     whose leading bits agree. Where such runs are long, a second radix sort takes their place.
     """
-    order = engine.xp.empty(len(key), np.uint32)
+    order: Array = engine.xp.empty(len(key), np.uint32)
     if not len(key):
         return order
     low = int(key.min())
@@ -125,6 +127,18 @@ def contract(engine: Engine, parent: Array) -> tuple[Array, int]:
     label = engine.xp.empty(len(parent), np.uint32)
     engine.launch("gather_ranks", len(parent), parent, rank, label)
     return label, len(roots)
+
+
+def giant_component(engine: Engine, label: Array) -> Array:
+    """One byte a vertex: whether it lies in the component that most of a sample lies in.
+
+    Which component that is only matters for speed: kernel ``flag_crossing`` is exact for any choice.
+    """
+    giant: Array = engine.xp.zeros(len(label), np.uint8)
+    if len(label):
+        found, counts = engine.xp.unique(label[:: max(1, len(label) // 1024)], return_counts=True)
+        engine.xp.equal(label, found[counts.argmax()], out=giant.view(bool))
+    return giant
 
 
 def gather_edges(engine: Engine, edges: Edges, positions: Array | None, label: Array | None, flip: int = 0) -> Edges:
