@@ -47,7 +47,7 @@ def read_cities() -> list[dict[str, Any]]:
 
 
 def unique_names(cities: list[dict[str, Any]]) -> list[str]:
-    """Name every city: "Paris, FR"; where that is ambiguous "Springfield, MO, US", or with the number that GeoNames gives it.
+    """Name every city: "Paris, FR", or where that is ambiguous "Springfield, MO, US", or with its number at GeoNames.
 
     Raises
     ------
