@@ -112,7 +112,9 @@ def run(job: ForestJob) -> None:
     watch = Stopwatch()
     target = output_path(job.output, job.json)
     check_output(target, job.to, job.inputs)
-    check_output(job.trace, None, (*job.inputs, *([target] if target else [])))
+    check_output(job.trace, None, job.inputs)
+    if target and job.trace and target.resolve() == job.trace.resolve():
+        raise click.UsageError("-o and --trace name the same file.")
     with Progress() as progress:
         with watch.step("read"):
             table = read_inputs(job.inputs, job.format, progress)
