@@ -84,10 +84,22 @@ class FrameView:
         """Return a new frame of the user's kind."""
         return self._finish(nw.from_dict(dict(columns), backend=self.frame.implementation))
 
-    def stack(self, names: tuple[Any, Any], name: str, positions: Array) -> nw.Series[Any]:
-        """Entries of the first column followed by the second's, by position, in the columns' own type."""
-        parts = [self.frame.select(self.series(part).alias(name)) for part in names]
-        return nw.concat(parts, how="vertical")[positions].get_column(name)
+    def build_from(self, names: tuple[Any, Any], columns: Mapping[str, Array]) -> Frame:
+        """Return a new frame of the user's kind with entries of two columns stacked, by position, in their own type.
+
+        Parameters
+        ----------
+        names
+            Two columns of this frame; the second's entries follow the first's.
+        columns
+            Name -> positions in the stacked column.
+        """
+        parts = [self.series(name).alias("stacked") for name in names]
+        if _type(parts[0]) != _type(parts[1]):
+            parts = [part.cast(_common(*parts)) for part in parts]
+        stacked = nw.concat([part.to_frame() for part in parts], how="vertical")
+        taken = [nw.maybe_reset_index(stacked[at]).rename({"stacked": name}) for name, at in columns.items()]
+        return self._finish(nw.concat(taken, how="horizontal"))
 
     def _finish(self, frame: nw.DataFrame[Any]) -> Frame:
         return nw.to_native(frame.lazy() if self.lazy else frame)
@@ -124,6 +136,19 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView:
     message = f"{argument} is a {type(edges).__name__}, not a frame that dfmst reads"
     hint = "pass a pandas, polars or pyarrow table (for NumPy arrays: dfmst.arrays.forest_rows)"
     raise UnsupportedFrameError(message, hint)
+
+
+def _type(series: nw.Series[Any]) -> str:
+    """The library's own name of the column's type, finer than Narwhals': string and large_string differ."""
+    native = nw.to_native(series)
+    return str(native.type if hasattr(native, "type") else native.dtype)
+
+
+def _common(first: nw.Series[Any], second: nw.Series[Any]) -> Any:
+    """A type for entries of both columns: 64-bit integers, else text."""
+    if not (first.dtype.is_integer() and second.dtype.is_integer()):
+        return first.dtype if first.dtype == second.dtype else nw.String
+    return nw.UInt64 if nw.UInt64 in (first.dtype, second.dtype) else nw.Int64
 
 
 def _in_memory(frame: nw.DataFrame[Any]) -> bool:

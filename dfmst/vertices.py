@@ -38,7 +38,7 @@ def vertex_frame(view: FrameView, names: tuple[Any, Any], given: Input, **labels
     if plain and given.vertices.values is None and source.dtype.kind in "iu":
         return view.build({name: column.astype(source.dtype) for name, column in columns.items()})
     positions = _first_positions(given, len(view))
-    return view.build({name: view.stack(names, name, positions[column]) for name, column in columns.items()})
+    return view.build_from(names, {name: positions[column] for name, column in columns.items()})
 
 
 def _first_positions(given: Input, rows: int) -> Array:

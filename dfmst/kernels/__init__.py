@@ -17,10 +17,12 @@ __all__ = ["FAMILIES", "Kernel", "Parameter", "Source", "kernels", "sources"]
 #: Kernel file -> its type parameter and the types it is compiled for (none: the file is compiled once).
 FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "select": ("", ("",)),
+    "adjacency": ("", ("",)),
     "vertices": ("V", ("u32", "u64")),
     "weights": ("W", ("i32", "u32", "f32", "i64", "u64", "f64")),
     "keys": ("K", ("u32", "u64")),
     "boruvka": ("K", ("u32", "u64")),
+    "partial_prim": ("K", ("u32", "u64")),
 }
 
 _KERNEL = re.compile(r"KERNEL\((\w+),\s*\((.*?)\)\)\s*\{", re.DOTALL)
@@ -28,11 +30,24 @@ _KERNEL = re.compile(r"KERNEL\((\w+),\s*\((.*?)\)\)\s*\{", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a kernel: ``type`` is a C type (``u32``) or a type parameter (``V``)."""
+    """One parameter of a kernel.
+
+    Attributes
+    ----------
+    name
+        As the kernel's text has it.
+    type
+        A C type (``u32``) or a type parameter (``V``).
+    pointer
+        A column; otherwise a number.
+    written
+        A column that the kernel may write to.
+    """
 
     name: str
     type: str
     pointer: bool
+    written: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +74,9 @@ def _read(file: str) -> str:
 
 
 def _parameter(text: str) -> Parameter:
-    words = text.replace("*", " * ").replace("const ", " ").split()
-    return Parameter(name=words[-1], type=words[0], pointer="*" in words)
+    words = text.replace("*", " * ").split()
+    constant, pointer = words[0] == "const", "*" in words
+    return Parameter(name=words[-1], type=words[constant], pointer=pointer, written=pointer and not constant)
 
 
 @cache

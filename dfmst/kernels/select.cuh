@@ -8,9 +8,12 @@ KERNEL(count_flags, (const u64* flags, u64 words, u64 block, u64* counts)) {
   counts[i] = total;
 } END
 
-KERNEL(set_flags, (const u32* positions, u64* flags)) {
-  const u32 position = positions[i];
-  atomic_or(&flags[position >> 6], 1ull << (position & 63));
+KERNEL(set_flags, (const u32* positions, u64* flags)) { set_flag(flags, positions[i]); } END
+
+KERNEL(flag_marked, (const u8* marked, u64 length, u64* flags)) {
+  u64 word = 0;
+  for (u64 j = 0; j < word_length(i, length); ++j) word |= (u64)marked[i * 64 + j] << j;
+  flags[i] = word;
 } END
 
 // ---- radix sort of records: the digit to sort by lies in bits [shift, shift + digit_bits), payload below ----------
@@ -69,35 +72,57 @@ KERNEL(hook, (const u32* source, const u32* target, const u64* best, const u32* 
   const u32 a = source[edge], other = a == (u32)i ? target[edge] : a;
   if (best[other] == mine && (u32)i < other) return;
   store(&parent[i], other);
-  const u32 at = row ? row[edge] : edge;
-  atomic_or(&flags[at >> 6], 1ull << (at & 63));
+  set_flag(flags, row ? row[edge] : edge);
+} END
+
+// Of two vertices that point at each other, the smaller becomes a root. Only the smaller one ever stores.
+KERNEL(break_cycles, (u32* parent)) {
+  const u32 up = load(&parent[i]);
+  if ((u32)i < up && load(&parent[up]) == (u32)i) store(&parent[i], (u32)i);
+} END
+
+// Every vertex that no subtree holds hooks onto the other end of its lightest edge; its list is sorted by weight.
+KERNEL(hook_unvisited, (const u64* offset, const u32* edge, const u32* other, const u32* row, const u32* tree,
+                        u32* parent, u64* flags)) {
+  if (tree[i] != ~0u || offset[i] == offset[i + 1]) return;
+  const u64 first = offset[i];
+  parent[i] = other[first];
+  set_flag(flags, row ? row[edge[first]] : edge[first]);
 } END
 
 // Kruskal's scan over edges in ascending order, `ends` = source << 32 | target. One index does it all: it is the
-// sequential part of Filter-Kruskal. Edges are looked up a block ahead, so that cache misses overlap.
+// sequential part of Filter-Kruskal. A block of edges is looked up level by level, so that cache misses overlap and no
+// branch waits for one; only the edges whose ends then differ take the branchy find and join.
 KERNEL(scan_edges, (const u64* ends, u64 edges, u64 most, u32* parent, u32* chosen, u64* chosen_count)) {
-  const u64 block = 64;
-  u32 first[64], second[64];
+  const u32 block = 64;
+  u32 first[block], second[block], apart[block];
   u64 found = 0;
   for (u64 begin = 0; begin < edges && found < most; begin += block) {
     const u32 length = (u32)(edges - begin < block ? edges - begin : block);
-    const u64 ahead = begin + block;
-    for (u32 j = 0; j < block && ahead + j < edges; ++j) {
-      PREFETCH(&parent[(u32)(ends[ahead + j] >> 32)]);
-      PREFETCH(&parent[(u32)ends[ahead + j]]);
+    const u64* now = ends + begin;
+    for (u64 j = begin + block; j < begin + 2 * block && j < edges; ++j) {
+      PREFETCH(&parent[(u32)(ends[j] >> 32)]);
+      PREFETCH(&parent[(u32)ends[j]]);
     }
     for (u32 j = 0; j < length; ++j) {
-      first[j] = load(&parent[(u32)(ends[begin + j] >> 32)]);
-      second[j] = load(&parent[(u32)ends[begin + j]]);
-      PREFETCH(&parent[first[j]]);
-      PREFETCH(&parent[second[j]]);
+      first[j] = load(&parent[(u32)(now[j] >> 32)]);
+      second[j] = load(&parent[(u32)now[j]]);
     }
+    u32 kept = 0;
     for (u32 j = 0; j < length; ++j) {
-      if (first[j] == second[j]) continue;
-      const u32 a = root(parent, (u32)(ends[begin + j] >> 32)), b = root(parent, (u32)ends[begin + j]);
+      first[j] = load(&parent[first[j]]);
+      second[j] = load(&parent[second[j]]);
+      store(&parent[(u32)(now[j] >> 32)], first[j]);
+      store(&parent[(u32)now[j]], second[j]);
+      apart[kept] = j;
+      kept += first[j] != second[j];
+    }
+    for (u32 k = 0; k < kept; ++k) {
+      const u32 a = root(parent, first[apart[k]]), b = root(parent, second[apart[k]]);
       if (a == b) continue;
       store(&parent[a < b ? b : a], a < b ? a : b);
-      chosen[found++] = (u32)(begin + j);
+      chosen[found++] = (u32)(begin + apart[k]);
+      if (found == most) break;
     }
   }
   *chosen_count = found;
@@ -107,8 +132,7 @@ KERNEL(scan_edges, (const u64* ends, u64 edges, u64 most, u32* parent, u32* chos
 KERNEL(flag_chosen, (const u32* chosen, const u32* order, const u32* position, const u32* row, u64* flags)) {
   u32 at = order[chosen[i]];
   if (position) at = position[at];
-  if (row) at = row[at];
-  atomic_or(&flags[at >> 6], 1ull << (at & 63));
+  set_flag(flags, row ? row[at] : at);
 } END
 
 KERNEL(gather_rows, (const u32* position, const u32* row, u32* gathered)) {

@@ -39,6 +39,12 @@ KERNEL(flag_crossing, (const V* source, const V* target, u64 edges, const u32* l
   flags[i] = kept;
 } END
 
+// Components that an edge of the list ends in: a byte each, as a store without a question costs less than an atomic.
+KERNEL(mark_ends, (const V* source, const V* target, const u32* position, const u32* label, u8* marked)) {
+  store(&marked[label[source[position[i]]]], (u8)1);
+  store(&marked[label[target[position[i]]]], (u8)1);
+} END
+
 KERNEL(gather_labels, (const V* source, const V* target, const u32* position, const u32* label, u32* first,
                        u32* second)) {
   const u64 at = position ? position[i] : i;

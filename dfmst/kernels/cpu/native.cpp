@@ -5,6 +5,7 @@
 
 #define SUFFIX
 #include "../select.cuh"
+#include "../adjacency.cuh"
 #undef SUFFIX
 
 #define V u32
@@ -54,6 +55,7 @@
 #define SUFFIX _u32
 #include "../keys.cuh"
 #include "../boruvka.cuh"
+#include "../partial_prim.cuh"
 #undef SUFFIX
 #undef KEY_BITS
 #undef K
@@ -62,6 +64,7 @@
 #define SUFFIX _u64
 #include "../keys.cuh"
 #include "../boruvka.cuh"
+#include "../partial_prim.cuh"
 #undef SUFFIX
 #undef KEY_BITS
 #undef K
