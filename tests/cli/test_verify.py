@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
@@ -12,7 +13,7 @@ import pytest
 def forest(roads, parquet):
     """Write some rows of the roads as a forest."""
     table = pyarrow.parquet.read_table(roads)
-    return lambda rows: parquet("forest.parquet", table.take(rows))
+    return lambda rows: parquet("forest.parquet", table.take(pa.array(rows, pa.int64())))
 
 
 def test_minimum(dfmst, roads, forest):
