@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfmst.cli.forest import weight_name
-from dfmst.cli.inputs import check_inputs, read_inputs
+from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs
 from dfmst.cli.notes import Progress, Stopwatch, note, plain, plural, print_json
 from dfmst.cli.options import (
     debug_option,
@@ -16,20 +16,23 @@ from dfmst.cli.options import (
     format_option,
     invalid_option,
     json_option,
+    to_path,
     vertex_options,
     weight_options,
 )
 from dfmst.cli.program import FAILURE
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from dfmst import Certificate
 
 __all__ = ["verify"]
 
 
 @click.command(short_help="Check that a file holds the minimum spanning forest of another.")
-@click.argument("edges", metavar="EDGES", type=click.Path(path_type=Path))
-@click.argument("forest", metavar="FOREST", type=click.Path(path_type=Path))
+@click.argument("edges", metavar="EDGES", callback=to_path)
+@click.argument("forest", metavar="FOREST", callback=to_path)
 @format_option
 @vertex_options
 @weight_options
@@ -60,14 +63,18 @@ def verify(
       dfmst verify roads.parquet forest.parquet -w km
     """  # noqa: D301 - click's mark for lines that stay as they are
     column = weight_name(weight, unweighted, maximum)
+    columns = columns_by_option(source, target, column)
     watch = Stopwatch()
     check_inputs((edges, forest))
+    with watch.step("import"):
+        load_libraries()
     with Progress() as progress:
         with watch.step("read"):
-            tables = [read_inputs((edges,), format, progress), read_inputs((forest,), None, progress)]
+            table = read_inputs((edges,), format, progress, columns)
+            claimed = _alike(read_inputs((forest,), None, progress, columns), table.schema)
         progress.show("verifying")
         with watch.step("verify"):
-            certificate = _certificate(tables, (source, target, column), {**options, "maximum": maximum})
+            certificate = _certificate(table, claimed, (source, target, column), {**options, "maximum": maximum})
     if json:
         print_json(_summary(edges, forest, certificate, watch))
     if certificate.first_violation is None:
@@ -81,10 +88,26 @@ def verify(
     ctx.exit(FAILURE)
 
 
-def _certificate(tables: list[Any], names: tuple[str, str, str | None], options: dict[str, Any]) -> Certificate:
+def _alike(forest: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Cast columns to the types of the edges where no value changes: in a text file the weight 1.0 is an integer."""
+    import pyarrow as pa
+
+    for at, field in enumerate(forest.schema):
+        if field.name not in schema.names or schema.field(field.name).type == field.type:
+            continue
+        try:
+            column = forest.column(at).cast(schema.field(field.name).type)
+        except pa.ArrowException:
+            continue
+        forest = forest.set_column(at, field.name, column)
+    return forest
+
+
+def _certificate(
+    edges: pa.Table, forest: pa.Table, names: tuple[str, str, str | None], options: dict[str, Any]
+) -> Certificate:
     from dfmst import verify
 
-    edges, forest = tables
     return verify(edges, forest, *names, **options)
 
 

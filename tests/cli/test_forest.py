@@ -70,7 +70,7 @@ def test_json(dfmst, roads):
         "engine": "cpu",
         "threads": 1,
     }
-    assert list(seconds) == ["read", "prepare", "solve", "verify", "gather", "write", "total"]
+    assert list(seconds) == ["import", "read", "prepare", "solve", "verify", "gather", "write", "total"]
     assert result.stderr == ""
 
 
