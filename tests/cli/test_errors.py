@@ -15,7 +15,7 @@ INVALID = "fill or remove those rows, or leave them out with --invalid drop"
 IDS = "vertex ids must be integers, strings or categoricals"
 WEIGHTS = "weights must be integers, floats, decimals, booleans or durations"
 EQUAL = "give all files the same columns, in one order and of the same types"
-NAMES = "name your columns with -s, -t and -w (--unweighted: no weights)"
+NAMES = "name the column with -w, or give --unweighted"
 SUFFIX = "end it in .csv, .tsv, .parquet or .arrow, or choose one with --to: arrow, csv, parquet, tsv"
 
 
@@ -68,12 +68,12 @@ INPUTS = {
     ),
     "missing source": (
         lambda: table(source=None),
-        "column 'source' not found; the frame's columns: 'target', 'weight'",
-        NAMES,
+        "in.parquet has no column 'source'; its columns: 'target', 'weight'",
+        "name the column with -s",
     ),
     "missing weight": (
         lambda: table(weight=None),
-        "column 'weight' not found; the frame's columns: 'source', 'target'",
+        "in.parquet has no column 'weight'; its columns: 'source', 'target'",
         NAMES,
     ),
     "null id": (lambda: table(target=[2, None, None]), "column 'target' has 2 null ids, the first in row 1", INVALID),
@@ -165,7 +165,7 @@ def test_wrong_input_of_other_commands(dfmst, command, case):
         ("", "in.csv, line 1: the file is empty", "fetch or write the file again"),
         (
             "source,target,cost\n1,2,3\n",
-            "column 'weight' not found; the frame's columns: 'source', 'target', 'cost'",
+            "in.csv has no column 'weight'; its columns: 'source', 'target', 'cost'",
             NAMES,
         ),
     ],
@@ -286,6 +286,10 @@ def test_inputs_with_other_columns(dfmst, command, other, difference):
         (["forest", "in.parquet", "--invalid", "fix"], "Invalid value for '--invalid': 'fix' is not one of "),
         (["convert", "in.parquet", "--json"], "--json needs a file to write: name it with -o."),
         (["verify", "in.parquet"], "Missing argument 'FOREST'."),
+        (["forest", ""], "Invalid value for 'IN...': the name is empty."),
+        (["forest", "in.parquet", "-o", ""], "Invalid value for '-o' / '--output': the name is empty."),
+        (["forest", "in.parquet", "-s", "a", "-t", "a"], "--source and --target both name the column 'a'."),
+        (["components", "in.parquet", "-t", "source"], "--source and --target both name the column 'source'."),
         (["prove"], "No such command 'prove'."),
     ],
 )

@@ -59,7 +59,7 @@ def test_killed_at_any_moment(start, random_edges):
     whole = Path("whole.csv").read_bytes()
     generator = random.Random(1)
     seen = set()
-    for _ in range(12):
+    for _ in range(8):
         process = start("forest", random_edges, "-o", "out.csv")
         time.sleep(generator.uniform(0.3, 1.1) * duration)
         process.kill()
