@@ -6,18 +6,22 @@ A name selects a default object: ``"boruvka"`` is ``Boruvka()``, ``"filter-krusk
 
 from __future__ import annotations
 
+from dfmst.algorithms.bader_cong import BaderCong
 from dfmst.algorithms.base import Algorithm
 from dfmst.algorithms.boruvka import Boruvka
 from dfmst.algorithms.filter_kruskal import FilterKruskal
+from dfmst.algorithms.pma import PMA
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
 
-__all__ = ["REGISTRY", "Algorithm", "Boruvka", "FilterKruskal", "resolve"]
+__all__ = ["PMA", "REGISTRY", "Algorithm", "BaderCong", "Boruvka", "FilterKruskal", "resolve"]
 
 #: Name -> class; its default object is what the name selects.
 REGISTRY: dict[str, type[Algorithm]] = {
     "boruvka": Boruvka,
     "filter-kruskal": FilterKruskal,
+    "pma": PMA,
+    "bader-cong": BaderCong,
 }
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfmst.algorithms import Algorithm, Boruvka, FilterKruskal
+from dfmst.algorithms import PMA, Algorithm, BaderCong, Boruvka, FilterKruskal
 from dfmst.engines import CpuEngine
 
 __all__ = ["ALGORITHMS", "ENGINES", "LARGE", "ORDERS", "SHAPES", "Graph", "algorithm_id", "large", "ordered_weights"]
@@ -19,6 +19,15 @@ ALGORITHMS: list[Algorithm] = [
     FilterKruskal(light=0.05),
     FilterKruskal(light=1),
     FilterKruskal(light=float("inf")),
+    PMA(),
+    PMA("min", max_subtree=5),
+    PMA("sort", max_subtree=2),
+    PMA("sort", max_subtree=10**6, drop_parallel=False),
+    PMA("hybrid", max_subtree=3),
+    BaderCong(),
+    BaderCong(trees=1),
+    BaderCong(trees=7),
+    BaderCong(trees=10**6),
 ]
 
 
