@@ -57,8 +57,8 @@ def components(
     columns = columns_by_option(source, target)
     watch = Stopwatch()
     path = output_path(output, json)
-    check_output(path, to, inputs)
     with watch.step("import"):
+        check_output(path, to, inputs)
         load_libraries()
     with Progress() as progress:
         with watch.step("read"):

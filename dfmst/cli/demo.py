@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dfmst.cli.inputs import load_libraries
 from dfmst.cli.notes import Progress, Stopwatch
 from dfmst.cli.options import debug_option
 from dfmst.errors import DfmstError
@@ -86,6 +87,7 @@ def demo() -> None:
     import dfmst
 
     path = cities_path()
+    load_libraries()
     watch = Stopwatch()
     with Progress() as progress:
         progress.show("reading the cities")

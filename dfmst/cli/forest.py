@@ -111,11 +111,11 @@ def run(job: ForestJob) -> None:
     columns = columns_by_option(job.source, job.target, job.weight)
     watch = Stopwatch()
     target = output_path(job.output, job.json)
-    check_output(target, job.to, job.inputs)
-    check_output(job.trace, None, job.inputs)
     if target and job.trace and target.resolve() == job.trace.resolve():
         raise click.UsageError("-o and --trace name the same file.")
     with watch.step("import"):
+        check_output(target, job.to, job.inputs)
+        check_output(job.trace, None, job.inputs)
         load_libraries()
         from dfmst.cli.solve import solve
     with Progress() as progress:

@@ -247,3 +247,15 @@ def test_every_algorithm_gives_the_same_rows(dfmst, roads, rows, picked):
     for name in REGISTRY:
         dfmst("forest", roads, "-o", "out.parquet", "--algorithm", name, "--verify")
         assert rows("out.parquet") == picked([1, 2, 4, 6]), name
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "rows", "total"),
+    [
+        ("data/usa_road_d_ny.parquet", ["-s", "src", "-t", "dst"], 264_345, 261_159_288),
+        ("formats/rome99.gr.gz", [], 3_352, 1_186_386),
+    ],
+)
+def test_golden_totals(dfmst, shared, name, columns, rows, total):
+    summary = json.loads(dfmst("forest", shared / name, *columns, "--json", "--verify").stdout)
+    assert (summary["rows"], summary["total_weight"], summary["verified"]) == (rows, total, True)
