@@ -34,18 +34,21 @@ const u64 NONE = ~0ull;
 
 #define VERTICES(V) \
   TYPED(largest_id, V) TYPED(list_flags, V) TYPED(gather_ends, V) TYPED(flag_crossing, V) TYPED(gather_labels, V) \
-  TYPED(unite, V)
+  TYPED(unite, V) TYPED(mark_vertices, V) TYPED(flag_doubtful, V) TYPED(mark_pairs, V) TYPED(flag_marked_pairs, V)
 #define WEIGHTS(W) TYPED(count_nan, W) TYPED(gather_keys, W) TYPED(flag_light, W)
 #define KEYS(K) TYPED(pack_records, K) TYPED(pack_low_half, K) TYPED(pack_high_half, K) TYPED(order_runs, K)
 #define BORUVKA(K) TYPED(lightest_edges, K) TYPED(flag_lightest_in_runs, K)
+#define CERTIFICATE(K) TYPED(rank_edges, K) TYPED(find_lighter, K) TYPED(match_edges, K)
 
 VERTICES(u32) VERTICES(u64)
 WEIGHTS(i32) WEIGHTS(u32) WEIGHTS(f32) WEIGHTS(i64) WEIGHTS(u64) WEIGHTS(f64)
 KEYS(u32) KEYS(u64)
 BORUVKA(u32) BORUVKA(u64)
+CERTIFICATE(u32) CERTIFICATE(u64)
 PLAIN(count_flags) PLAIN(set_flags) PLAIN(count_digits) PLAIN(scatter_digits) PLAIN(unpack_records)
 PLAIN(halve_paths) PLAIN(flatten) PLAIN(flag_roots) PLAIN(rank_roots) PLAIN(gather_ranks) PLAIN(hook)
 PLAIN(scan_edges) PLAIN(flag_chosen) PLAIN(gather_rows) PLAIN(pair_codes)
+PLAIN(link_trees) PLAIN(climb) PLAIN(path_maxima)
 
 void check_(bool right, const char* what, int line) {
   if (right) return;
@@ -186,6 +189,58 @@ void select(const Graph& graph, u32 seed) {
   long_path(2000, seed);
 }
 
+// The forest's edges by size in ascending order, and each vertex's root and last link.
+struct Links {
+  std::vector<u64> link, top;
+  u64 cycle = NONE;
+
+  Links(u32 vertices, const std::vector<u64>& ends) : link(vertices, NONE), top(vertices) {
+    std::vector<u32> parent = iota(vertices), size(vertices, 1);
+    launch_link_trees(1, ends.data(), ends.size(), parent.data(), size.data(), link.data(), &cycle);
+    launch_climb(vertices, link.data(), top.data());
+  }
+};
+
+std::vector<u64> ends_of(const Graph& graph, const std::vector<u32>& rows) {
+  std::vector<u64> ends;
+  for (u32 row : rows) ends.push_back((u64)graph.source[row] << 32 | graph.target[row]);
+  return ends;
+}
+
+void links(const Graph& graph) {
+  const Forest forest(graph);
+  std::vector<u32> rows;
+  for (u32 row : order_by_weight(graph))
+    if (forest.rows.count(row)) rows.push_back(row);
+  const Links links(graph.vertices, ends_of(graph, rows));
+  CHECK(links.cycle == NONE);
+  std::vector<u32> heaviest(graph.size());
+  launch_path_maxima(graph.size(), graph.source.data(), graph.target.data(), links.top.data(), links.link.data(),
+                     heaviest.data());
+  for (u64 i = 0; i < graph.size(); ++i) {
+    CHECK((heaviest[i] == ~0u) == (graph.source[i] == graph.target[i]));
+    CHECK(heaviest[i] == ~0u || graph.weight[rows[heaviest[i]]] <= graph.weight[i]);
+  }
+  rows.push_back(0);
+  CHECK(Links(graph.vertices, ends_of(graph, rows)).cycle == rows.size() - 1);
+}
+
+template <typename V> void pairs(const Graph& graph) {
+  const std::vector<V> source(graph.source.begin(), graph.source.end());
+  const std::vector<V> target(graph.target.begin(), graph.target.end());
+  std::vector<u8> occurs(graph.vertices);
+  launch_mark_vertices(V(), source.size(), source.data(), target.data(), occurs.data());
+  for (V vertex : target) CHECK(occurs[vertex]);
+  std::vector<u64> bits(1024), marked(words(source.size())), doubtful(marked.size()), none(marked.size());
+  launch_mark_pairs(V(), source.size(), source.data(), target.data(), 48, bits.data());
+  launch_flag_marked_pairs(V(), marked.size(), target.data(), source.data(), source.size(), 48, bits.data(),
+                           marked.data());
+  CHECK(ones(marked) == source.size());
+  launch_flag_doubtful(V(), marked.size(), source.data(), target.data(), source.size(), occurs.data(), marked.data(),
+                       none.data(), doubtful.data());  // all of them light
+  CHECK(doubtful == marked);
+}
+
 template <typename V> void vertices(const Graph& graph) {
   const u64 length = graph.size(), block = 100, blocks = (length + block - 1) / block;
   const std::vector<V> source(graph.source.begin(), graph.source.end());
@@ -320,11 +375,63 @@ template <typename K> void boruvka(const Graph& graph) {
   drop_parallel<K>(graph);
 }
 
+// The edges are matched to themselves: every one of them to the first like it.
+template <typename K> void match(const Graph& graph, const std::vector<K>& weight) {
+  std::vector<u64> code(2 * graph.size());
+  launch_pair_codes(graph.size(), graph.source.data(), graph.target.data(), graph.vertices, code.data());
+  std::copy_n(code.begin(), graph.size(), code.begin() + graph.size());
+  std::vector<K> both(weight);
+  both.insert(both.end(), weight.begin(), weight.end());
+  std::vector<u32> by_code = iota(code.size()), matched(graph.size(), ~0u);
+  std::stable_sort(by_code.begin(), by_code.end(), [&](u32 a, u32 b) { return code[a] < code[b]; });
+  launch_match_edges(K(), by_code.size(), code.data(), by_code.data(), by_code.size(),
+                     graph.size(), both.data(), matched.data());
+  for (u64 i = 0; i < matched.size(); ++i)
+    CHECK(matched[i] == ~1u || (matched[i] <= i && code[matched[i]] == code[i] && weight[matched[i]] == weight[i]));
+}
+
+template <typename K> void certificate(const Graph& graph) {
+  const Forest forest(graph);
+  const std::vector<u32> rows(forest.rows.begin(), forest.rows.end());
+  const std::vector<K> weight(graph.weight.begin(), graph.weight.end());
+  std::vector<u32> order = iota(rows.size()), ranked_row(rows.size());
+  std::vector<K> key, ranked_key(rows.size());
+  for (u32 row : rows) key.push_back(weight[row]);
+  std::stable_sort(order.begin(), order.end(), [&](u32 a, u32 b) { return key[a] < key[b]; });
+  u32 wrong = 0, first = ~0u;
+  launch_rank_edges(K(), order.size(), order.data(), order.size(), key.data(), rows.data(), ranked_key.data(),
+                    ranked_row.data(), &wrong);
+  CHECK(!wrong);
+
+  std::vector<u32> source, target, outside;
+  std::vector<K> outside_key;
+  for (u32 row = 0; row < graph.size(); ++row) {
+    if (forest.rows.count(row)) continue;
+    source.push_back(graph.source[row]);
+    target.push_back(graph.target[row]);
+    outside.push_back(row);
+    outside_key.push_back(weight[row]);
+  }
+  const auto find_first = [&](const std::vector<u32>& kept) {
+    const Links links(graph.vertices, ends_of(graph, kept));
+    launch_find_lighter(K(), outside.size(), source.data(), target.data(), outside_key.data(), outside.data(),
+                        links.top.data(), links.link.data(), ranked_key.data(), ranked_row.data(), &first);
+  };
+  find_first(ranked_row);
+  CHECK(first == ~0u);
+  find_first({});  // nothing is spanned
+  CHECK((first == ~0u) == rows.empty());
+  match<K>(graph, weight);
+}
+
 void everything(u32 seed) {
   for (u32 vertices_wanted : {1u, 2u, 65u, 900u}) {
     const Graph graph = draw(vertices_wanted, 2000, seed);
     // `set_flags` takes the targets for positions: they lie below the number of edges.
     select(graph, seed);
+    links(graph);
+    pairs<u32>(graph);
+    pairs<u64>(graph);
     vertices<u32>(graph);
     vertices<u64>(graph);
     weights<i32>(graph);
@@ -337,6 +444,8 @@ void everything(u32 seed) {
     keys<u64>(graph);
     boruvka<u32>(graph);
     boruvka<u64>(graph);
+    certificate<u32>(graph);
+    certificate<u64>(graph);
   }
 }
 
