@@ -118,6 +118,7 @@ class Large(NamedTuple):
     weights: str
     dtype: str
     hub: bool = False
+    maximum: bool = False
 
 
 LARGE = [
@@ -128,6 +129,9 @@ LARGE = [
     Large(3_000, "descending", "int64"),
     Large(3_000, "two values", "uint32"),
     Large(3_000, "distinct", "float32", hub=True),
+    Large(3_000, "distinct", "float32", maximum=True),
+    Large(3_000, "ties", "uint64", maximum=True),
+    Large(3_000, "equal", "int32", maximum=True),
     Large(60_000, "distinct", "uint32"),
     Large(60_000, "ties", "float64"),
     Large(400_000, "distinct", "int64"),
