@@ -4,12 +4,12 @@
 // share one word, so that one atomic minimum decides; a 64-bit key is looked up through the position.
 
 #if KEY_BITS == 32
-DEVICE void NAME(propose)(u64* best, u32 vertex, const K* key, u64 edge) {
+DEVICE void NAME(propose)(u64* best, u64 vertex, const K* key, u64 edge) {
   const u64 candidate = (u64)key[edge] << 32 | edge;
   if (candidate < load(&best[vertex])) atomic_min(&best[vertex], candidate);
 }
 #else
-DEVICE void NAME(propose)(u64* best, u32 vertex, const K* key, u64 edge) {
+DEVICE void NAME(propose)(u64* best, u64 vertex, const K* key, u64 edge) {
   const K mine = key[edge];
   u64 seen = load(&best[vertex]);
   while (seen == ~0ull || mine < key[seen] || (mine == key[seen] && edge < seen)) {
@@ -30,7 +30,9 @@ KERNEL(lightest_edges, (u32* source, u32* target, const K* key, u32* parent, u64
   NAME(propose)(best, b, key, i);
 } END
 
-// ---- groups: edges sorted by a code, the lightest of each run of equal codes is kept -------------------------------
+// ---- groups: the lightest of the edges with equal codes is kept ----------------------------------------------------
+
+KERNEL(lightest_by_code, (const u64* code, const K* key, u64* best)) { NAME(propose)(best, code[i], key, i); } END
 
 // Lightest edge of the run that starts at i; `order` lists edges by code, equal codes in ascending position.
 KERNEL(flag_lightest_in_runs, (const u64* code, const u32* order, u64 length, const K* key, u64* flags)) {
