@@ -20,7 +20,8 @@ AT_THE_RENAME = """
 import pathlib, time
 def wait(self, target):
     pathlib.Path('ready').touch()
-    time.sleep(60)
+    while True:
+        time.sleep(0.05)  # one long sleep could begin just after the signal came
 pathlib.Path.replace = wait
 """
 
@@ -29,7 +30,8 @@ import pathlib, time
 import dfmst.formats
 def wait(*arguments):
     pathlib.Path('ready').touch()
-    time.sleep(60)
+    while True:
+        time.sleep(0.05)  # one long sleep could begin just after the signal came
 dfmst.formats.open_edges = wait
 """
 
