@@ -53,7 +53,7 @@ def test_reduction_rises_with_the_subtrees(name, engine):
     rates = [records(PMA("sort", span), GRAPHS[name], engine)[0]["reduction"] for span in (2, 4, 10, 100)]
     assert rates == sorted(set(rates))
     assert rates[0] > 0.5  # section 4.4: each round at least halves the vertices
-    assert rates[2] > 0.95
+    assert rates[2] > 0.9  # full subtrees alone would join nine of ten; where threads meet moves this by a thousandth
 
 
 @each_engine
