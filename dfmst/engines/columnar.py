@@ -24,7 +24,9 @@ __all__ = [
     "flatten",
     "gather_edges",
     "giant_component",
+    "key_edges",
     "sort_order",
+    "spread_positions",
 ]
 
 FLAG_GRAIN = 256  # words a thread takes at a time: 16,384 rows
@@ -200,6 +202,30 @@ def gather_edges(engine: Engine, edges: Edges, positions: Array | None, label: A
         return Edges(source, target, key, edges.row)
     engine.launch("gather_rows", length, positions, edges.row, row)
     return Edges(source, target, key, row)
+
+
+def key_edges(engine: Engine, edges: Edges, flip: int = 0) -> Edges:
+    """All edges with ``uint32`` ends and ordered keys, for reading: columns that are so already are not copied."""
+    source, target, key = edges.source, edges.target, edges.key
+    if source.dtype != np.uint32:
+        source, target = (engine.xp.empty(len(edges), np.uint32) for _ in range(2))
+        engine.launch("gather_labels", len(edges), edges.source, edges.target, None, None, source, target)
+    if flip or key.dtype.kind != "u":
+        key = engine.xp.empty(len(edges), np.uint32 if edges.key.dtype.itemsize == 4 else np.uint64)
+        engine.launch("gather_keys", len(edges), edges.key, flip, None, key)
+    return Edges(source, target, key, edges.row)
+
+
+def spread_positions(engine: Engine, length: int, size: int) -> Array:
+    """`size` ascending positions below `length`, one in each of as many equal stretches.
+
+    Where in its stretch a position lies is deterministic, and follows no period that the rows may have.
+    """
+    xp = engine.xp
+    number = xp.arange(size, dtype=np.uint64)
+    offset = (number * np.uint64(2654435769) & np.uint64(0xFFFFFFFF)) * np.uint64(length // size) >> np.uint64(32)
+    positions: Array = (number * np.uint64(length) // np.uint64(size) + offset).astype(np.uint32)
+    return positions
 
 
 def drop_parallel(engine: Engine, edges: Edges, vertices: int) -> Array:

@@ -62,17 +62,9 @@ KERNEL(flag_roots, (const u32* parent, u64 vertices, u64* flags)) {
 KERNEL(rank_roots, (const u32* roots, u32* rank)) { rank[roots[i]] = (u32)i; } END
 KERNEL(gather_ranks, (const u32* parent, const u32* rank, u32* label)) { label[i] = rank[parent[i]]; } END
 
-// Every root hooks onto the other end of its lightest edge. Two roots that chose the same edge would make a cycle:
-// the smaller stays a root. The order is total, so there is no other cycle. The edge's position is the low half of
-// best[vertex] for either key width.
+// Every root hooks onto the other end of its lightest edge.
 KERNEL(hook, (const u32* source, const u32* target, const u64* best, const u32* row, u32* parent, u64* flags)) {
-  const u64 mine = best[i];
-  if (mine == ~0ull) return;
-  const u32 edge = (u32)mine;
-  const u32 a = source[edge], other = a == (u32)i ? target[edge] : a;
-  if (best[other] == mine && (u32)i < other) return;
-  store(&parent[i], other);
-  set_flag(flags, row ? row[edge] : edge);
+  hook_root((u32)i, source, target, best, row, parent, flags);
 } END
 
 // Of two vertices that point at each other, the smaller becomes a root. Only the smaller one ever stores.

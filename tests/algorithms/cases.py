@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfmst.algorithms import Algorithm, Boruvka, FilterKruskal
+from dfmst.algorithms import Algorithm, Boruvka, FilterKruskal, Mastiff
 from dfmst.engines import CpuEngine
 
 __all__ = ["ALGORITHMS", "ENGINES", "LARGE", "ORDERS", "SHAPES", "Graph", "algorithm_id", "large", "ordered_weights"]
@@ -19,6 +19,8 @@ ALGORITHMS: list[Algorithm] = [
     FilterKruskal(light=0.05),
     FilterKruskal(light=1),
     FilterKruskal(light=float("inf")),
+    Mastiff(),
+    Mastiff(frontier=False),
 ]
 
 

@@ -6,6 +6,7 @@
 #define SUFFIX
 #include "../select.cuh"
 #include "../adjacency.cuh"
+#include "../statuses.cuh"
 #undef SUFFIX
 
 #define V u32
@@ -56,6 +57,7 @@
 #include "../keys.cuh"
 #include "../boruvka.cuh"
 #include "../partial_prim.cuh"
+#include "../mastiff.cuh"
 #undef SUFFIX
 #undef KEY_BITS
 #undef K
@@ -65,6 +67,7 @@
 #include "../keys.cuh"
 #include "../boruvka.cuh"
 #include "../partial_prim.cuh"
+#include "../mastiff.cuh"
 #undef SUFFIX
 #undef KEY_BITS
 #undef K
