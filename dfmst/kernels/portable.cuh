@@ -185,3 +185,17 @@ DEVICE void hook_root(u32 root, const u32* source, const u32* target, const u64*
   store(&parent[root], other);
   set_flag(flags, row ? row[edge] : edge);
 }
+
+// ---- linked trees (links.cuh) --------------------------------------------------------------------------------------
+
+// Rank of the heaviest forest edge between two vertices of one tree. Ranks grow on the way up and no two are equal, so
+// that the end with the smaller link is always the one to move; the last link taken is the heaviest.
+DEVICE u32 heaviest_link(const u64* link, u32 u, u32 v) {
+  u64 taken = 0;
+  while (u != v) {
+    const u64 a = link[u], b = link[v];
+    taken = a < b ? a : b;
+    (a < b ? u : v) = (u32)taken;
+  }
+  return (u32)(taken >> 32);
+}

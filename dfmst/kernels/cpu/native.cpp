@@ -7,6 +7,7 @@
 #include "../select.cuh"
 #include "../adjacency.cuh"
 #include "../statuses.cuh"
+#include "../links.cuh"
 #undef SUFFIX
 
 #define V u32
@@ -58,6 +59,7 @@
 #include "../boruvka.cuh"
 #include "../partial_prim.cuh"
 #include "../mastiff.cuh"
+#include "../certificate.cuh"
 #undef SUFFIX
 #undef KEY_BITS
 #undef K
@@ -68,6 +70,7 @@
 #include "../boruvka.cuh"
 #include "../partial_prim.cuh"
 #include "../mastiff.cuh"
+#include "../certificate.cuh"
 #undef SUFFIX
 #undef KEY_BITS
 #undef K
