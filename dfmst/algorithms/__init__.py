@@ -9,15 +9,17 @@ from __future__ import annotations
 from dfmst.algorithms.base import Algorithm
 from dfmst.algorithms.boruvka import Boruvka
 from dfmst.algorithms.filter_kruskal import FilterKruskal
+from dfmst.algorithms.kruskal import Kruskal
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
 
-__all__ = ["REGISTRY", "Algorithm", "Boruvka", "FilterKruskal", "resolve"]
+__all__ = ["REGISTRY", "Algorithm", "Boruvka", "FilterKruskal", "Kruskal", "resolve"]
 
 #: Name -> class; its default object is what the name selects.
 REGISTRY: dict[str, type[Algorithm]] = {
     "boruvka": Boruvka,
     "filter-kruskal": FilterKruskal,
+    "kruskal": Kruskal,
 }
 
 

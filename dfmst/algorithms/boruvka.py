@@ -27,6 +27,7 @@ from dfmst.engines.columnar import (
     Edges,
     compact,
     contract,
+    count_set,
     drop_parallel,
     flag_words,
     flatten,
@@ -116,4 +117,4 @@ class Boruvka:
 def _roots(engine: Engine, parent: Array) -> int:
     flags = flag_words(engine, len(parent))
     engine.launch("flag_roots", len(flags), parent, len(parent), flags, grain=FLAG_GRAIN)
-    return len(compact(engine, flags))
+    return count_set(engine, flags)

@@ -16,11 +16,13 @@ __all__ = [
     "Edges",
     "compact",
     "contract",
+    "count_set",
     "drop_parallel",
     "exclusive_sum",
     "flag_words",
     "flatten",
     "gather_edges",
+    "gather_keys",
     "sort_order",
 ]
 
@@ -57,14 +59,23 @@ def exclusive_sum(engine: Engine, counts: Array) -> tuple[Array, int]:
     return ends - counts, int(ends[-1]) if len(ends) else 0
 
 
-def compact(engine: Engine, flags: Array, dtype: type = np.uint32) -> Array:
-    """Positions of the flags that are set, ascending."""
+def _block_counts(engine: Engine, flags: Array) -> Array:
     blocks = -(-len(flags) // _FLAG_BLOCK)
     counts = engine.xp.empty(blocks, np.uint64)
     engine.launch("count_flags", blocks, flags, len(flags), _FLAG_BLOCK, counts, grain=1)
-    offsets, total = exclusive_sum(engine, counts)
+    return counts
+
+
+def count_set(engine: Engine, flags: Array) -> int:
+    """How many flags are set."""
+    return int(_block_counts(engine, flags).sum())
+
+
+def compact(engine: Engine, flags: Array, dtype: type = np.uint32) -> Array:
+    """Positions of the flags that are set, ascending."""
+    offsets, total = exclusive_sum(engine, _block_counts(engine, flags))
     positions = engine.xp.empty(total, dtype)
-    engine.launch("list_flags", blocks, flags, len(flags), _FLAG_BLOCK, offsets, positions, grain=1)
+    engine.launch("list_flags", len(offsets), flags, len(flags), _FLAG_BLOCK, offsets, positions, grain=1)
     return positions
 
 
@@ -127,14 +138,21 @@ def contract(engine: Engine, parent: Array) -> tuple[Array, int]:
     return label, len(roots)
 
 
+def gather_keys(engine: Engine, key: Array, positions: Array | None, flip: int = 0) -> Array:
+    """Ordered keys of the weights (or keys) at `positions` (``None``: all of them)."""
+    length = len(key) if positions is None else len(positions)
+    gathered = engine.xp.empty(length, np.uint32 if key.dtype.itemsize == 4 else np.uint64)
+    engine.launch("gather_keys", length, key, flip, positions, gathered)
+    return gathered
+
+
 def gather_edges(engine: Engine, edges: Edges, positions: Array | None, label: Array | None, flip: int = 0) -> Edges:
     """Take edges by position (``None``: all of them), their ends relabelled and their weights as ordered keys."""
     length = len(edges) if positions is None else len(positions)
     xp = engine.xp
     source, target, row = (xp.empty(length, np.uint32) for _ in range(3))
-    key = xp.empty(length, np.uint32 if edges.key.dtype.itemsize == 4 else np.uint64)
     engine.launch("gather_labels", length, edges.source, edges.target, positions, label, source, target)
-    engine.launch("gather_keys", length, edges.key, flip, positions, key)
+    key = gather_keys(engine, edges.key, positions, flip)
     if positions is None:
         return Edges(source, target, key, edges.row)
     engine.launch("gather_rows", length, positions, edges.row, row)

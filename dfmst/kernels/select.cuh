@@ -73,44 +73,6 @@ KERNEL(hook, (const u32* source, const u32* target, const u64* best, const u32* 
   atomic_or(&flags[at >> 6], 1ull << (at & 63));
 } END
 
-// Kruskal's scan over edges in ascending order, `ends` = source << 32 | target. One index does it all: it is the
-// sequential part of Filter-Kruskal. Edges are looked up a block ahead, so that cache misses overlap.
-KERNEL(scan_edges, (const u64* ends, u64 edges, u64 most, u32* parent, u32* chosen, u64* chosen_count)) {
-  const u64 block = 64;
-  u32 first[64], second[64];
-  u64 found = 0;
-  for (u64 begin = 0; begin < edges && found < most; begin += block) {
-    const u32 length = (u32)(edges - begin < block ? edges - begin : block);
-    const u64 ahead = begin + block;
-    for (u32 j = 0; j < block && ahead + j < edges; ++j) {
-      PREFETCH(&parent[(u32)(ends[ahead + j] >> 32)]);
-      PREFETCH(&parent[(u32)ends[ahead + j]]);
-    }
-    for (u32 j = 0; j < length; ++j) {
-      first[j] = load(&parent[(u32)(ends[begin + j] >> 32)]);
-      second[j] = load(&parent[(u32)ends[begin + j]]);
-      PREFETCH(&parent[first[j]]);
-      PREFETCH(&parent[second[j]]);
-    }
-    for (u32 j = 0; j < length; ++j) {
-      if (first[j] == second[j]) continue;
-      const u32 a = root(parent, (u32)(ends[begin + j] >> 32)), b = root(parent, (u32)ends[begin + j]);
-      if (a == b) continue;
-      store(&parent[a < b ? b : a], a < b ? a : b);
-      chosen[found++] = (u32)(begin + j);
-    }
-  }
-  *chosen_count = found;
-} END
-
-// Edge `chosen[i]` of the sorted order is row `row[position[order[...]]]` of the table (no `row`: the position).
-KERNEL(flag_chosen, (const u32* chosen, const u32* order, const u32* position, const u32* row, u64* flags)) {
-  u32 at = order[chosen[i]];
-  if (position) at = position[at];
-  if (row) at = row[at];
-  atomic_or(&flags[at >> 6], 1ull << (at & 63));
-} END
-
 KERNEL(gather_rows, (const u32* position, const u32* row, u32* gathered)) {
   gathered[i] = row ? row[position[i]] : position[i];
 } END

@@ -5,6 +5,7 @@
 
 #define SUFFIX
 #include "../select.cuh"
+#include "../kruskal.cuh"
 #undef SUFFIX
 
 #define V u32
