@@ -6,6 +6,7 @@
 #define SUFFIX
 #include "../select.cuh"
 #include "../kruskal.cuh"
+#include "../adjacency.cuh"
 #undef SUFFIX
 
 #define V u32
