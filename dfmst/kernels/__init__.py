@@ -17,11 +17,8 @@ __all__ = ["FAMILIES", "Kernel", "Parameter", "Source", "kernels", "sources"]
 #: Kernel file -> its type parameter and the types it is compiled for (none: the file is compiled once).
 FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "select": ("", ("",)),
-<<<<<<< HEAD
     "kruskal": ("", ("",)),
-=======
     "adjacency": ("", ("",)),
->>>>>>> pma
     "vertices": ("V", ("u32", "u64")),
     "weights": ("W", ("i32", "u32", "f32", "i64", "u64", "f64")),
     "keys": ("K", ("u32", "u64")),
