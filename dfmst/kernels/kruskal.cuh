@@ -55,9 +55,10 @@ KERNEL(scan_edges, (const u64* ends, u64 begin, u64 end, u64 length, u64 most, c
   excluded[word] = inside;
 } END
 
-// Edge `chosen[i]` of the sorted order is row `row[position[order[...]]]` of the table (no `row`: the position).
+// Edge `chosen[i]` of the sorted order is row `row[position[order[...]]]` of the table; any column may be absent.
 KERNEL(flag_chosen, (const u32* chosen, const u32* order, const u32* position, const u32* row, u64* flags)) {
-  u32 at = order[chosen[i]];
+  u32 at = chosen[i];
+  if (order) at = order[at];
   if (position) at = position[at];
   if (row) at = row[at];
   atomic_or(&flags[at >> 6], 1ull << (at & 63));

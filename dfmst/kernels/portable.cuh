@@ -128,6 +128,30 @@ template <typename T> DEVICE typename KeyOf<T>::type key_of(T weight, u64 flip) 
   return ordered(weight) ^ (typename KeyOf<T>::type)flip;
 }
 
+// ---- the lightest edge ----------------------------------------------------------------------------------------------
+// best[place] is the lightest edge at a place in the total order (key, position), or ~0. A 32-bit key and the position
+// share one word, so that one atomic minimum decides; a 64-bit key is looked up through the position. Either way the
+// low half is the position.
+
+DEVICE bool lighter(u64 a, u64 b, const u32*) { return a < b; }
+DEVICE bool lighter(u64 a, u64 b, const u64* key) {
+  if (a == ~0ull || b == ~0ull) return a < b;
+  return key[a] < key[b] || (key[a] == key[b] && a < b);
+}
+
+DEVICE void propose(u64* best, u32 place, const u32* key, u64 edge) {
+  const u64 candidate = (u64)key[edge] << 32 | edge;
+  if (candidate < load(&best[place])) atomic_min(&best[place], candidate);
+}
+DEVICE void propose(u64* best, u32 place, const u64* key, u64 edge) {
+  u64 seen = load(&best[place]);
+  while (lighter(edge, seen, key)) {
+    const u64 found = compare_swap(&best[place], seen, edge);
+    if (found == seen) return;
+    seen = found;
+  }
+}
+
 // ---- disjoint sets ------------------------------------------------------------------------------------------------
 
 // The representative of `vertex`, halving the path on the way. Safe beside other finds and hooks: a store only ever

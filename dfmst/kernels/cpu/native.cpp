@@ -56,6 +56,7 @@
 #define SUFFIX _u32
 #include "../keys.cuh"
 #include "../boruvka.cuh"
+#include "../prim.cuh"
 #undef SUFFIX
 #undef KEY_BITS
 #undef K
@@ -64,6 +65,7 @@
 #define SUFFIX _u64
 #include "../keys.cuh"
 #include "../boruvka.cuh"
+#include "../prim.cuh"
 #undef SUFFIX
 #undef KEY_BITS
 #undef K
