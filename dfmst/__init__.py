@@ -1,0 +1,101 @@
+"""dfmst: minimum spanning forests for dataframes.
+
+Edge tables come in as pandas, polars, pyarrow or Parquet; the forest goes out as rows of the same table.
+Ties are broken by row position, so the forest is unique: every algorithm, engine and number of threads
+returns exactly the same rows.
+
+Examples
+--------
+>>> import pandas as pd
+>>> import dfmst
+>>> roads = pd.DataFrame({"a": ["x", "y", "x"], "b": ["y", "z", "z"], "km": [3, 1, 2]})
+>>> dfmst.minimum_spanning_forest(roads, "a", "b", "km")
+   a  b  km
+1  y  z   1
+2  x  z   2
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dfmst import algorithms, arrays, errors, formats
+    from dfmst.certificate import Certificate, verify
+    from dfmst.errors import (
+        CapacityError,
+        ColumnNotFoundError,
+        DfmstError,
+        EngineUnavailableError,
+        FormatError,
+        InvalidEdgesError,
+        OutputError,
+        UnsupportedFrameError,
+    )
+    from dfmst.forest import (
+        connected_components,
+        maximum_spanning_forest,
+        minimum_spanning_forest,
+        spanning_forest,
+    )
+    from dfmst.formats import read_edges
+
+#: Public name -> the module it comes from, loaded at first use: `import dfmst` must stay light.
+_HOME = {
+    "CapacityError": "errors",
+    "Certificate": "certificate",
+    "ColumnNotFoundError": "errors",
+    "DfmstError": "errors",
+    "EngineUnavailableError": "errors",
+    "FormatError": "errors",
+    "InvalidEdgesError": "errors",
+    "OutputError": "errors",
+    "UnsupportedFrameError": "errors",
+    "connected_components": "forest",
+    "maximum_spanning_forest": "forest",
+    "minimum_spanning_forest": "forest",
+    "read_edges": "formats",
+    "spanning_forest": "forest",
+    "verify": "certificate",
+}
+_MODULES = ("algorithms", "arrays", "errors", "formats")
+
+__version__ = "0.1.0"
+__all__ = [  # noqa: RUF022 - grouped as in the documentation
+    "minimum_spanning_forest",
+    "maximum_spanning_forest",
+    "spanning_forest",
+    "connected_components",
+    "verify",
+    "Certificate",
+    "read_edges",
+    "algorithms",
+    "arrays",
+    "errors",
+    "formats",
+    "DfmstError",
+    "ColumnNotFoundError",
+    "InvalidEdgesError",
+    "FormatError",
+    "UnsupportedFrameError",
+    "EngineUnavailableError",
+    "CapacityError",
+    "OutputError",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(f"dfmst.{_HOME[name]}"), name)
+    elif name in _MODULES:
+        value = import_module(f"dfmst.{name}")
+    else:
+        message = f"module 'dfmst' has no attribute {name!r}"
+        raise AttributeError(message)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

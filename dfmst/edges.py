@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from dfmst.engines import Engine
 from dfmst.engines.columnar import Edges
-from dfmst.errors import CapacityError, InvalidEdgesError
+from dfmst.errors import CapacityError
 from dfmst.typing import ROW_LIMIT, Array
 
-__all__ = ["EdgeTable", "check_capacity", "largest_id", "nan_count"]
+__all__ = ["EdgeTable", "check_capacity"]
 
-_BLOCK = 1 << 16
 _KEY_BITS = {4: (1 << 32) - 1, 8: (1 << 64) - 1}
 
 
@@ -64,23 +60,3 @@ def check_capacity(rows: int, limit: int = ROW_LIMIT) -> None:
     if rows > limit:
         message = f"the table has {rows:,} rows; row positions hold at most {limit:,}"
         raise CapacityError(message, "fold the table in parts with dfmst.stream, or spread it over a Dask cluster")
-
-
-def largest_id(engine: Engine, ids: Array) -> int:
-    """Largest entry of an unsigned column (a negative entry of a signed one reads as huge); -1 if empty."""
-    if not len(ids):
-        return -1
-    blocks = -(-len(ids) // _BLOCK)
-    largest = engine.xp.empty(blocks, np.uint64)
-    engine.launch("largest_id", blocks, ids, len(ids), _BLOCK, largest, grain=1)
-    return int(largest.max())
-
-
-def nan_count(engine: Engine, weight: Array) -> int:
-    """How many weights are NaN."""
-    if weight.dtype.kind != "f" or not len(weight):
-        return 0
-    blocks = -(-len(weight) // _BLOCK)
-    counts = engine.xp.empty(blocks, np.uint64)
-    engine.launch("count_nan", blocks, weight, len(weight), _BLOCK, counts, grain=1)
-    return int(counts.sum())

@@ -6,7 +6,7 @@ Prim's algorithm finishes the compacted graph. A subset can only be solved ahead
 so the sample here is of weights: it gives the pivot below which an edge goes to Kruskal (kernel ``flag_light``). The
 compacted graph's vertices are the components, its edges those that still join two of them; most are pruned by then.
 
-The trace has two rounds: ``light`` edges and ``chosen`` by Kruskal, then the ``edges`` that survived and what Prim chose.
+The trace has two rounds: ``light`` edges and those ``chosen`` by Kruskal, then the survivors and Prim's choice.
 """
 
 from __future__ import annotations
@@ -77,9 +77,7 @@ class EPMST:
     def _share(self, edges: int, vertices: int) -> float:
         return self.sample or min(1.0, vertices * math.log(max(vertices, 3)) / 2 / edges)
 
-    def _finish(
-        self, engine: Engine, rest: Edges, components: int, parent: Array, chosen: Array, trace: Trace
-    ) -> None:
+    def _finish(self, engine: Engine, rest: Edges, components: int, parent: Array, chosen: Array, trace: Trace) -> None:
         """Prim on the compacted graph."""
         trace.round(vertices=components, edges=len(rest))
         with trace.step("compact"):

@@ -73,7 +73,7 @@ class Kruskal:
         chosen = flag_words(engine, len(table))
         parent = engine.xp.arange(table.vertices, dtype=np.uint32)
         edges, components = len(table), table.vertices
-        if not edges:
+        if not edges or components == 1:
             return chosen_rows(engine, chosen)
         trace.round(vertices=components, edges=edges)
         with trace.step("sort"):

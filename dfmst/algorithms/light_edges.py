@@ -12,7 +12,16 @@ import numpy as np
 
 from dfmst.algorithms.kruskal_scan import KruskalScan, SortedEdges
 from dfmst.engines import Engine
-from dfmst.engines.columnar import FLAG_GRAIN, Edges, compact, flag_words, flatten, gather_edges, gather_keys
+from dfmst.engines.columnar import (
+    FLAG_GRAIN,
+    Edges,
+    compact,
+    flag_words,
+    flatten,
+    gather_edges,
+    gather_keys,
+    giant_component,
+)
 from dfmst.trace import Trace
 from dfmst.typing import Array
 
@@ -76,17 +85,10 @@ def survivors(engine: Engine, edges: Edges, flip: int, light: LightEdges, parent
     """Edges that are heavier than the threshold and join two components, with those as their ends."""
     with trace.step("label"):
         flatten(engine, parent)
-        giant = _giant(engine, parent)
+        giant = giant_component(engine, parent)
     with trace.step("filter"):
         flags = engine.xp.empty_like(light.flags)
         arguments = (edges.source, edges.target, len(edges), parent, giant, light.flags, flags)
         engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
     with trace.step("compact"):
         return gather_edges(engine, edges, compact(engine, flags), parent, flip)
-
-
-def _giant(engine: Engine, label: Array) -> Array:
-    """One byte a vertex: whether it lies in the component that most of a sample lies in."""
-    sample = label[:: max(1, len(label) // 1024)]
-    found, counts = engine.xp.unique(sample, return_counts=True)
-    return (label == found[counts.argmax()]).view(np.uint8)

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dfmst.kernels import Kernel, kernels
+from dfmst.kernels import FAMILIES, Kernel, Parameter, kernels
 from dfmst.typing import Array
 
 __all__ = ["TYPES", "Engine", "bind"]
@@ -26,21 +26,19 @@ _KEY_TYPES = {4: "u32", 8: "u64"}
 
 
 class Engine(Protocol):
-    """Runs kernels over columns in its own memory.
+    """Runs kernels over columns in its own memory."""
 
-    Attributes
-    ----------
-    name
-        ``"cpu"`` or ``"cuda"``.
-    xp
-        The array module: NumPy or CuPy.
-    threads
-        Threads a kernel may use (CPU).
-    """
+    @property
+    def name(self) -> str:
+        """``"cpu"`` or ``"cuda"``."""
 
-    name: str
-    xp: Any
-    threads: int
+    @property
+    def xp(self) -> Any:
+        """The array module: NumPy or CuPy."""
+
+    @property
+    def threads(self) -> int:
+        """How many threads a kernel may use on the CPU."""
 
     def launch(self, kernel: str, count: int, *arguments: Array | int | None, grain: int = 4096) -> None:
         """Run a kernel for every index below `count`.
@@ -60,7 +58,7 @@ def bind(name: str, arguments: tuple[Array | int | None, ...]) -> tuple[str, Ker
     Raises
     ------
     TypeError
-        A column's dtype or layout is not the one that the kernel was written for.
+        An argument is not what the kernel was written for: a number in a column's place, or a column's dtype or layout.
     """
     kernel = kernels()[name]
     if len(arguments) != len(kernel.parameters):
@@ -68,27 +66,53 @@ def bind(name: str, arguments: tuple[Array | int | None, ...]) -> tuple[str, Ker
         raise TypeError(message)
     bound = ""
     for parameter, argument in zip(kernel.parameters, arguments, strict=True):
-        if not parameter.pointer or argument is None:
+        if not parameter.pointer:
+            # A NumPy integer is refused as well: it has an address, which would be passed in place of its value.
+            if not isinstance(argument, int):
+                message = f"kernel {name}: {parameter.name} is a {type(argument).__name__}, not an int"
+                raise TypeError(message)
             continue
-        found = _check(name, parameter.name, argument)
+        if argument is None:
+            continue
+        found = _check(name, parameter, argument)
         if parameter.type == kernel.type_parameter:
-            bound = bound or found
+            bound = bound or _variant(kernel, parameter, found)
             expected = bound
         elif parameter.type == "K":
-            expected = _KEY_TYPES[TYPES[bound].itemsize]
+            expected = _KEY_TYPES[TYPES[bound].itemsize] if bound else found
         else:
             expected = parameter.type
         if found != expected:
             message = f"kernel {name}: {parameter.name} is {found}, not {expected}"
             raise TypeError(message)
-    return (f"{name}_{bound}" if kernel.type_parameter else name), kernel
+    if not kernel.type_parameter:
+        return name, kernel
+    if not bound:
+        message = f"kernel {name}: None in place of every column that tells its type"
+        raise TypeError(message)
+    return f"{name}_{bound}", kernel
 
 
-def _check(kernel: str, parameter: str, argument: Any) -> str:
+def _check(kernel: str, parameter: Parameter, argument: Any) -> str:
     if isinstance(argument, int):
-        message = f"kernel {kernel}: {parameter} must be an array"
+        message = f"kernel {kernel}: {parameter.name} must be an array"
         raise TypeError(message)
     if not argument.flags.c_contiguous:
-        message = f"kernel {kernel}: {parameter} is not contiguous"
+        message = f"kernel {kernel}: {parameter.name} is not contiguous"
+        raise TypeError(message)
+    # CuPy's arrays are always aligned and writeable, and have no such flags.
+    if not getattr(argument.flags, "aligned", True):
+        message = f"kernel {kernel}: {parameter.name} is not aligned"
+        raise TypeError(message)
+    if parameter.written and not getattr(argument.flags, "writeable", True):
+        message = f"kernel {kernel}: {parameter.name} is read-only, and the kernel writes to it"
         raise TypeError(message)
     return _NAMES.get(argument.dtype, str(argument.dtype))
+
+
+def _variant(kernel: Kernel, parameter: Parameter, found: str) -> str:
+    types = FAMILIES[kernel.family][1]
+    if found not in types:
+        message = f"kernel {kernel.name}: {parameter.name} is {found}; it must be one of {', '.join(types)}"
+        raise TypeError(message)
+    return found

@@ -23,6 +23,7 @@ __all__ = [
     "flatten",
     "gather_edges",
     "gather_keys",
+    "giant_component",
     "sort_order",
 ]
 
@@ -50,7 +51,8 @@ class Edges(NamedTuple):
 
 def flag_words(engine: Engine, length: int) -> Array:
     """Cleared flags for `length` rows."""
-    return engine.xp.zeros(-(-length // 64), np.uint64)
+    flags: Array = engine.xp.zeros(-(-length // 64), np.uint64)
+    return flags
 
 
 def exclusive_sum(engine: Engine, counts: Array) -> tuple[Array, int]:
@@ -61,7 +63,7 @@ def exclusive_sum(engine: Engine, counts: Array) -> tuple[Array, int]:
 
 def _block_counts(engine: Engine, flags: Array) -> Array:
     blocks = -(-len(flags) // _FLAG_BLOCK)
-    counts = engine.xp.empty(blocks, np.uint64)
+    counts: Array = engine.xp.empty(blocks, np.uint64)
     engine.launch("count_flags", blocks, flags, len(flags), _FLAG_BLOCK, counts, grain=1)
     return counts
 
@@ -74,7 +76,7 @@ def count_set(engine: Engine, flags: Array) -> int:
 def compact(engine: Engine, flags: Array, dtype: type = np.uint32) -> Array:
     """Positions of the flags that are set, ascending."""
     offsets, total = exclusive_sum(engine, _block_counts(engine, flags))
-    positions = engine.xp.empty(total, dtype)
+    positions: Array = engine.xp.empty(total, dtype)
     engine.launch("list_flags", len(offsets), flags, len(flags), _FLAG_BLOCK, offsets, positions, grain=1)
     return positions
 
@@ -85,7 +87,7 @@ def sort_order(engine: Engine, key: Array) -> Array:
     A radix sort by the leading 32 bits of the keys' range, then an insertion sort of the few runs
     whose leading bits agree. Where such runs are long, a second radix sort takes their place.
     """
-    order = engine.xp.empty(len(key), np.uint32)
+    order: Array = engine.xp.empty(len(key), np.uint32)
     if not len(key):
         return order
     low = int(key.min())
@@ -141,9 +143,21 @@ def contract(engine: Engine, parent: Array) -> tuple[Array, int]:
 def gather_keys(engine: Engine, key: Array, positions: Array | None, flip: int = 0) -> Array:
     """Ordered keys of the weights (or keys) at `positions` (``None``: all of them)."""
     length = len(key) if positions is None else len(positions)
-    gathered = engine.xp.empty(length, np.uint32 if key.dtype.itemsize == 4 else np.uint64)
+    gathered: Array = engine.xp.empty(length, np.uint32 if key.dtype.itemsize == 4 else np.uint64)
     engine.launch("gather_keys", length, key, flip, positions, gathered)
     return gathered
+
+
+def giant_component(engine: Engine, label: Array) -> Array:
+    """One byte a vertex: whether it lies in the component that most of a sample lies in.
+
+    Which component that is only matters for speed: kernel ``flag_crossing`` is exact for any choice.
+    """
+    giant: Array = engine.xp.zeros(len(label), np.uint8)
+    if len(label):
+        found, counts = engine.xp.unique(label[:: max(1, len(label) // 1024)], return_counts=True)
+        engine.xp.equal(label, found[counts.argmax()], out=giant.view(bool))
+    return giant
 
 
 def gather_edges(engine: Engine, edges: Edges, positions: Array | None, label: Array | None, flip: int = 0) -> Edges:

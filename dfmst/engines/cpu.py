@@ -53,10 +53,20 @@ def _function(variant: str, kernel: Kernel) -> Any:
 
 
 def default_threads() -> int:
-    """Threads to use by default: ``DFMST_NUM_THREADS``, else the processors this process may run on."""
+    """Threads to use by default: ``DFMST_NUM_THREADS``, else the processors this process may run on.
+
+    Raises
+    ------
+    ValueError
+        ``DFMST_NUM_THREADS`` is not a number.
+    """
     configured = os.environ.get("DFMST_NUM_THREADS")
     if configured:
-        return max(1, int(configured))
+        try:
+            return max(1, int(configured))
+        except ValueError:
+            message = f"DFMST_NUM_THREADS is {configured!r}; it must be a whole number"
+            raise ValueError(message) from None
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1
@@ -84,7 +94,7 @@ class CpuEngine:
 
     def sort_records(self, records: Array, bits: int) -> Array:
         """Least-significant-digit radix sort over bits ``[32, 32 + bits)``: stable, and parallel over blocks."""
-        passes = -(-bits // _DIGIT_BITS)
+        passes = -(-bits // _DIGIT_BITS) if len(records) else 0
         blocks = -(-len(records) // _SORT_BLOCK)
         other = np.empty_like(records) if passes else records
         for number in range(passes):

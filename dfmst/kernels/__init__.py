@@ -31,11 +31,24 @@ _KERNEL = re.compile(r"KERNEL\((\w+),\s*\((.*?)\)\)\s*\{", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a kernel: ``type`` is a C type (``u32``) or a type parameter (``V``)."""
+    """One parameter of a kernel.
+
+    Attributes
+    ----------
+    name
+        As the kernel's text has it.
+    type
+        A C type (``u32``) or a type parameter (``V``).
+    pointer
+        A column; otherwise a number.
+    written
+        A column that the kernel may write to.
+    """
 
     name: str
     type: str
     pointer: bool
+    written: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +75,9 @@ def _read(file: str) -> str:
 
 
 def _parameter(text: str) -> Parameter:
-    words = text.replace("*", " * ").replace("const ", " ").split()
-    return Parameter(name=words[-1], type=words[0], pointer="*" in words)
+    words = text.replace("*", " * ").split()
+    constant, pointer = words[0] == "const", "*" in words
+    return Parameter(name=words[-1], type=words[constant], pointer=pointer, written=pointer and not constant)
 
 
 @cache

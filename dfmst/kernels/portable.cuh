@@ -21,7 +21,7 @@ typedef double f64;
 
 #ifdef __CUDACC_RTC__
 
-#define DEVICE static __device__ __forceinline__
+#define DEVICE [[maybe_unused]] static __device__ __forceinline__
 #define KERNEL(name, parameters)                                             \
   extern "C" __global__ void NAME(name)(u64 count, EXPAND parameters) {      \
     const u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;                \
@@ -116,12 +116,16 @@ DEVICE u32 ordered(u32 weight) { return weight; }
 DEVICE u64 ordered(u64 weight) { return weight; }
 DEVICE u32 ordered(i32 weight) { return (u32)weight ^ 0x80000000u; }
 DEVICE u64 ordered(i64 weight) { return (u64)weight ^ 0x8000000000000000ull; }
+// By bits, not by comparison: a thread that flushes denormals to zero (any library built with -ffast-math may have set
+// that up) would take every denormal for a zero.
 DEVICE u32 ordered(f32 weight) {
-  const u32 bits = bits_of(weight == 0.0f ? 0.0f : weight);
+  u32 bits = bits_of(weight);
+  if (bits == 0x80000000u) bits = 0;
   return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 DEVICE u64 ordered(f64 weight) {
-  const u64 bits = bits_of(weight == 0.0 ? 0.0 : weight);
+  u64 bits = bits_of(weight);
+  if (bits == 0x8000000000000000ull) bits = 0;
   return bits & 0x8000000000000000ull ? ~bits : bits | 0x8000000000000000ull;
 }
 template <typename T> DEVICE typename KeyOf<T>::type key_of(T weight, u64 flip) {

@@ -104,26 +104,27 @@ class Pool {
 
 // Never destroyed: detached workers may still wait on it while the process exits.
 std::atomic<Pool*> shared_pool{nullptr};
-std::once_flag prepared;
 
 // A forked child has none of its parent's workers and perhaps a locked mutex: it starts afresh.
 void renew() { shared_pool.store(new Pool, std::memory_order_release); }
 
-Pool& pool() {
-  std::call_once(prepared, [] {
-    renew();
+// As the library is loaded, not at first use: a child that is forked beside another thread's first use would wait for
+// ever on the half-done std::call_once.
+[[maybe_unused]] const bool prepared = [] {
+  renew();
 #if !defined(_WIN32)
-    pthread_atfork(nullptr, nullptr, renew);
+  pthread_atfork(nullptr, nullptr, renew);
 #endif
-  });
-  return *shared_pool.load(std::memory_order_acquire);
-}
+  return true;
+}();
 
 }  // namespace
 
 void run_chunks(u64 count, u32 threads, u64 grain, ChunkFunction chunk, const void* body) {
   Job job{count, grain ? grain : 1, chunk, body};
-  if (!pool().run(job, threads)) job.work();
+  const u64 chunks = (count - 1) / job.grain + 1;
+  if (chunks < threads) threads = (u32)chunks;  // more would only be woken to find nothing left
+  if (!shared_pool.load(std::memory_order_acquire)->run(job, threads)) job.work();
 }
 
 }  // namespace dfmst

@@ -1,0 +1,36 @@
+"""The ``mst`` accessor that :mod:`dfmst.pandas` and :mod:`dfmst.polars` register."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dfmst.certificate import Certificate, verify
+from dfmst.forest import connected_components, maximum_spanning_forest, minimum_spanning_forest
+from dfmst.typing import Frame
+
+__all__ = ["ForestAccessor"]
+
+
+class ForestAccessor:
+    """Spanning forests of an edge table, as ``frame.mst``."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+
+    def minimum(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
+        """Rows of the minimum spanning forest; see :func:`dfmst.minimum_spanning_forest`."""
+        return minimum_spanning_forest(self._frame, source, target, weight, **options)
+
+    def maximum(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
+        """Rows of the maximum spanning forest; see :func:`dfmst.maximum_spanning_forest`."""
+        return maximum_spanning_forest(self._frame, source, target, weight, **options)
+
+    def components(self, source: Any = "source", target: Any = "target", **options: Any) -> Any:
+        """Component of every vertex; see :func:`dfmst.connected_components`."""
+        return connected_components(self._frame, source, target, **options)
+
+    def verify(
+        self, forest: Frame, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any
+    ) -> Certificate:
+        """Whether `forest` is the minimum spanning forest of this table; see :func:`dfmst.verify`."""
+        return verify(self._frame, forest, source, target, weight, **options)

@@ -1,0 +1,34 @@
+"""Connected components: hooks in any order, the smallest vertex as every component's label.
+
+Edges are united in two parts, as in Sutton, Ben-Nun and Barak (2018, Afforest): a first part finds the giant
+component, and most of the rest is then dropped unseen, because it lies inside it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dfmst.edges import EdgeTable
+from dfmst.engines import Engine
+from dfmst.engines.columnar import FLAG_GRAIN, compact, flag_words, flatten, giant_component
+from dfmst.typing import Array
+
+__all__ = ["component_labels"]
+
+_SHARE = 2  # edges in the first part, as a multiple of the vertices
+
+
+def component_labels(engine: Engine, table: EdgeTable) -> Array:
+    """Return the smallest vertex of each vertex's component, ``uint32`` of shape ``(vertices,)``."""
+    label: Array = engine.xp.arange(table.vertices, dtype=np.uint32)
+    first = min(len(table), _SHARE * table.vertices) // 64 * 64
+    engine.launch("unite", first, table.source, table.target, None, label)
+    flatten(engine, label)
+    source, target = table.source[first:], table.target[first:]
+    flags = flag_words(engine, len(source))
+    giant = giant_component(engine, label)
+    engine.launch("flag_crossing", len(flags), source, target, len(source), label, giant, None, flags, grain=FLAG_GRAIN)
+    rest = compact(engine, flags)
+    engine.launch("unite", len(rest), source, target, rest, label)
+    flatten(engine, label)
+    return label

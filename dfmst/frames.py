@@ -1,0 +1,168 @@
+"""Frames of any kind: columns out, rows in. The only module that knows about dataframe libraries.
+
+Narwhals recognises a frame, hands out its columns and gathers its rows; a frame's library is never imported
+here, since whoever holds a frame has imported it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+
+from dfmst.errors import ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError
+from dfmst.typing import Array, Frame
+
+__all__ = ["FrameView", "open_frame"]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameView:
+    """A frame in memory, through Narwhals.
+
+    Attributes
+    ----------
+    frame
+        The Narwhals dataframe.
+    lazy
+        Whether the user's frame was a polars ``LazyFrame``, which results turn back into.
+    """
+
+    frame: nw.DataFrame[Any]
+    lazy: bool = False
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.frame)
+
+    def column(self, name: Any) -> Array | pa.Array | pa.ChunkedArray:
+        """Return a column: NumPy where it is a NumPy column of pandas, else Arrow; not copied where the library allows.
+
+        Raises
+        ------
+        ColumnNotFoundError
+            The frame has no such column.
+        """
+        series = self.series(name)
+        native = nw.to_native(series)
+        if isinstance(native, (pa.Array, pa.ChunkedArray)):
+            return native
+        if series.implementation.is_pandas():
+            if isinstance(native.dtype, np.dtype):
+                return native.to_numpy()
+            return pa.array(native, from_pandas=True)
+        if series.dtype in (nw.Int128, nw.UInt128):
+            # Arrow has no 128-bit integers; a decimal holds 38 digits of them, and polars refuses longer ones.
+            return native.cast(sys.modules["polars"].Decimal(38, 0)).to_arrow()
+        return series.to_arrow()
+
+    def series(self, name: Any) -> nw.Series[Any]:
+        """Return a column as a Narwhals series.
+
+        Raises
+        ------
+        ColumnNotFoundError
+            The frame has no such column.
+        """
+        if name not in self.frame.columns:
+            known = ", ".join(map(repr, self.frame.columns)) or "none"
+            message = f"column {name!r} not found; the frame's columns: {known}"
+            hint = "name your columns with source=, target= and weight= (weight=None: all weights equal)"
+            raise ColumnNotFoundError(message, hint)
+        return self.frame.get_column(name)
+
+    def take(self, rows: Array) -> Frame:
+        """Return the user's kind of frame with these rows: every column, and the index of a pandas frame."""
+        return self._finish(self.frame[rows])
+
+    def build(self, columns: Mapping[str, Any]) -> Frame:
+        """Return a new frame of the user's kind."""
+        return self._finish(nw.from_dict(dict(columns), backend=self.frame.implementation))
+
+    def build_from(self, names: tuple[Any, Any], columns: Mapping[str, Array]) -> Frame:
+        """Return a new frame of the user's kind with entries of two columns stacked, by position, in their own type.
+
+        Parameters
+        ----------
+        names
+            Two columns of this frame; the second's entries follow the first's.
+        columns
+            Name -> positions in the stacked column.
+        """
+        parts = [self.series(name).alias("stacked") for name in names]
+        if _type(parts[0]) != _type(parts[1]):
+            parts = [part.cast(_common(*parts)) for part in parts]
+        stacked = nw.concat([part.to_frame() for part in parts], how="vertical")
+        taken = [nw.maybe_reset_index(stacked[at]).rename({"stacked": name}) for name, at in columns.items()]
+        return self._finish(nw.concat(taken, how="horizontal"))
+
+    def _finish(self, frame: nw.DataFrame[Any]) -> Frame:
+        return nw.to_native(frame.lazy() if self.lazy else frame)
+
+
+def open_frame(edges: Frame, argument: str = "edges") -> FrameView:
+    """Recognise a frame.
+
+    Parameters
+    ----------
+    edges
+        pandas, polars (eager or lazy) or pyarrow, or anything with ``__arrow_c_stream__``.
+    argument
+        Name of the parameter, for messages.
+
+    Raises
+    ------
+    UnsupportedFrameError
+        Something else.
+    InvalidEdgesError
+        Two columns share a name.
+    """
+    _check_names(edges, argument)
+    frame = nw.from_native(edges, pass_through=True)
+    if isinstance(frame, nw.DataFrame) and _in_memory(frame):
+        return FrameView(frame)
+    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
+        return FrameView(frame.collect(), lazy=True)
+    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_dask():
+        message = f"{argument} is a Dask frame"
+        raise UnsupportedFrameError(message, "call .compute() first; dfmst.dask is a later milestone")
+    if hasattr(edges, "__arrow_c_stream__"):
+        return FrameView(nw.from_native(pa.table(edges), eager_only=True))
+    message = f"{argument} is a {type(edges).__name__}, not a frame that dfmst reads"
+    hint = "pass a pandas, polars or pyarrow table (for NumPy arrays: dfmst.arrays.forest_rows)"
+    raise UnsupportedFrameError(message, hint)
+
+
+def _type(series: nw.Series[Any]) -> str:
+    """The library's own name of the column's type, finer than Narwhals': string and large_string differ."""
+    native = nw.to_native(series)
+    return str(native.type if hasattr(native, "type") else native.dtype)
+
+
+def _common(first: nw.Series[Any], second: nw.Series[Any]) -> Any:
+    """A type for entries of both columns: 64-bit integers, else text."""
+    if not (first.dtype.is_integer() and second.dtype.is_integer()):
+        return first.dtype if first.dtype == second.dtype else nw.String
+    return nw.UInt64 if nw.UInt64 in (first.dtype, second.dtype) else nw.Int64
+
+
+def _in_memory(frame: nw.DataFrame[Any]) -> bool:
+    kind = frame.implementation
+    return bool(kind.is_pandas() or kind.is_polars() or kind.is_pyarrow())
+
+
+def _check_names(edges: Frame, argument: str) -> None:
+    if hasattr(edges, "collect_schema"):  # a polars LazyFrame, which cannot hold a name twice
+        return
+    # The .columns of a pyarrow table are its data.
+    names: Any = getattr(edges, "column_names", None)
+    names = list(getattr(edges, "columns", ()) if names is None else names)
+    for name in names:
+        if names.count(name) > 1:
+            message = f"{argument} has {names.count(name)} columns named {name!r}"
+            raise InvalidEdgesError(message, "rename them, so that each name stands for one column")

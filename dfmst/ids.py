@@ -1,0 +1,216 @@
+"""Vertex ids of any kind as dense vertices.
+
+Integers that are dense already are used as they are, without a copy; everything else goes through Arrow's
+dictionary encoding. No id ever passes through a float.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dfmst.engines import Engine
+from dfmst.errors import InvalidEdgesError
+from dfmst.typing import Array
+
+__all__ = ["IdColumns", "Vertices", "dense_vertices", "id_columns"]
+
+#: Ids below this bound are used as they are in any table: so few vertices cost nothing.
+_ALWAYS_DENSE = 4096
+_BLOCK = 1 << 16
+
+
+class IdColumns(NamedTuple):
+    """The id columns, both NumPy integers of one width or both Arrow, and the rows with a null."""
+
+    source: Any
+    target: Any
+    null_source: Array | None
+    null_target: Array | None
+
+
+class Vertices(NamedTuple):
+    """Dense vertices of both ends, and what they stand for.
+
+    ``source`` and ``target`` are ``uint32`` or ``uint64`` of shape ``(rows,)`` and lie below ``total``.
+    ``values`` holds the ids that vertices stand for (Arrow, shape ``(total,)``), or ``None`` where the
+    vertices are the ids themselves.
+    """
+
+    source: Array
+    target: Array
+    total: int
+    values: pa.Array | None
+
+
+def id_columns(source: tuple[object, Any], target: tuple[object, Any]) -> IdColumns:
+    """Check and align the two (name, column) pairs.
+
+    Raises
+    ------
+    InvalidEdgesError
+        Floats or other types that cannot name a vertex, or two columns of different kinds.
+    """
+    first, null_first = _readable(*source)
+    second, null_second = _readable(*target)
+    if isinstance(first, np.ndarray) != isinstance(second, np.ndarray):
+        first, second = (pa.array(c) if isinstance(c, np.ndarray) else c for c in (first, second))
+    if isinstance(first, np.ndarray):
+        first, second = _same_width(source[0], target[0], first, second)
+    else:
+        first, second = _same_type(source[0], target[0], first, second)
+    return IdColumns(first, second, null_first, null_second)
+
+
+def dense_vertices(engine: Engine, ids: IdColumns, *, in_order: bool = False, bound: int | None = None) -> Vertices:
+    """Number the vertices densely.
+
+    Parameters
+    ----------
+    engine
+        Where range checks run.
+    ids
+        Columns without nulls.
+    in_order
+        Number factorized vertices by their ids' order instead of first appearance.
+    bound
+        Exclusive upper bound that integer ids are known to keep; they are then used as they are.
+
+    Raises
+    ------
+    InvalidEdgesError
+        An id is outside ``[0, bound)``.
+    """
+    source, target = ids.source, ids.target
+    if isinstance(source, np.ndarray):
+        first, second = (_unsigned(column) for column in (source, target))
+        count = max(_largest(engine, first), _largest(engine, second)) + 1
+        if bound is not None:
+            if count > bound:
+                message = f"the ids are not all in [0, {bound})"
+                raise InvalidEdgesError(message, "pass a larger n, or n=None to have the ids numbered")
+            return Vertices(first, second, bound, None)
+        if count <= max(2 * len(first), _ALWAYS_DENSE):
+            return Vertices(first, second, count, None)
+        source, target = pa.array(source), pa.array(target)
+    return _factorize(source, target, in_order=in_order)
+
+
+def _readable(name: object, column: Any) -> tuple[Any, Array | None]:
+    """Integers without nulls as NumPy, anything else that can name a vertex as Arrow; and where nulls are."""
+    if isinstance(column, np.ndarray):
+        if column.dtype.kind in "iu":
+            native = column.astype(column.dtype.newbyteorder("="), copy=False)
+            return np.ascontiguousarray(native), None
+        if column.dtype.kind == "f":
+            raise _float_ids(name, str(column.dtype))
+        column = _arrow_objects(name, column)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_floating(kind):
+        raise _float_ids(name, str(kind))
+    if pa.types.is_nested(kind):
+        message = f"column {name!r} holds {kind} values; vertex ids must be integers, strings or categoricals"
+        raise InvalidEdgesError(message, "make one id of the fields, for example by joining them into a string")
+    nulls = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+    if pa.types.is_integer(kind) and kind == column.type:
+        if nulls is not None:
+            column = pc.fill_null(column, 0)
+        return column.to_numpy(), nulls
+    return column, nulls
+
+
+def _arrow_objects(name: object, values: Array) -> pa.Array:
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        kinds = sorted({type(value).__name__ for value in values if value is not None and value == value})
+    if kinds == ["int"]:
+        # Integers beyond 64 bits: a decimal holds 76 digits of them exactly.
+        exact = [None if value is None or value != value else Decimal(value) for value in values]
+        try:
+            return pa.array(exact, pa.decimal256(76, 0))
+        except pa.ArrowException as error:
+            message = f"column {name!r} holds integers of more than 76 digits"
+            raise InvalidEdgesError(message, "cast the column to strings") from error
+    message = f"column {name!r} mixes ids of types {', '.join(kinds)}"
+    raise InvalidEdgesError(message, "cast the column to one type: integers or strings")
+
+
+def _same_width(source: object, target: object, first: Array, second: Array) -> tuple[Array, Array]:
+    if first.dtype == second.dtype and first.dtype.itemsize >= 4:
+        return first, second
+    common: Any = np.result_type(first.dtype, second.dtype)
+    if common.kind == "f":  # uint64 beside a signed type has no common integer type
+        unsigned, signed = (first, second) if first.dtype.kind == "u" else (second, first)
+        if len(unsigned) and int(unsigned.max()) > np.iinfo(np.int64).max and int(signed.min()) < 0:
+            message = f"columns {source!r} ({first.dtype}) and {target!r} ({second.dtype}) have no common integer type"
+            raise InvalidEdgesError(message, "cast both columns to one integer type")
+        common = np.dtype(np.uint64 if len(signed) and int(signed.min()) >= 0 else np.int64)
+    if common.itemsize < 4:
+        common = np.dtype(f"{common.kind}4")
+    return first.astype(common, copy=False), second.astype(common, copy=False)
+
+
+def _same_type(source: object, target: object, first: pa.Array, second: pa.Array) -> tuple[Any, Any]:
+    if first.type == second.type and not pa.types.is_dictionary(first.type):
+        return first, second
+    if pa.types.is_dictionary(first.type) and pa.types.is_dictionary(second.type):
+        return first, second
+    first, second = (c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in (first, second))
+    for kind in (first.type, second.type):
+        if pa.types.is_null(kind) or first.type == second.type:
+            continue
+        other = second.type if kind == first.type else first.type
+        if _is_text(kind) != _is_text(other) and not pa.types.is_null(other):
+            message = f"column {source!r} holds {first.type} ids and column {target!r} holds {second.type} ids"
+            raise InvalidEdgesError(message, "cast both columns to one type, so that equal ids are equal")
+    if _is_text(first.type) or _is_text(second.type):
+        return first.cast(pa.large_string()), second.cast(pa.large_string())
+    return first, second.cast(first.type)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _unsigned(column: Array) -> Array:
+    """Read a signed column as unsigned, in place: negative ids turn huge and are found by the range check."""
+    return column.view(np.dtype(f"u{column.dtype.itemsize}"))
+
+
+def _largest(engine: Engine, ids: Array) -> int:
+    """Largest entry of an unsigned column; -1 if empty."""
+    if not len(ids):
+        return -1
+    blocks = -(-len(ids) // _BLOCK)
+    largest = engine.xp.empty(blocks, np.uint64)
+    engine.launch("largest_id", blocks, ids, len(ids), _BLOCK, largest, grain=1)
+    return int(largest.max())
+
+
+def _factorize(source: Any, target: Any, *, in_order: bool) -> Vertices:
+    if pa.types.is_dictionary(source.type):
+        source, target = source.dictionary_decode(), target.dictionary_decode()
+    if pa.types.is_string_view(source.type):
+        source, target = source.cast(pa.large_string()), target.cast(pa.large_string())
+    encoded = pa.chunked_array([source, target]).dictionary_encode()
+    values = encoded.chunk(encoded.num_chunks - 1).dictionary
+    codes = [chunk.indices.to_numpy().view(np.uint32) for chunk in encoded.chunks]
+    first, second = codes if len(codes) == 2 else (codes[0][: len(source)], codes[0][len(source) :])
+    if in_order:
+        order = pc.sort_indices(values)
+        rank = np.empty(len(values), np.uint32)
+        rank[order.to_numpy()] = np.arange(len(values), dtype=np.uint32)
+        first, second, values = rank[first], rank[second], values.take(order)
+    return Vertices(first, second, len(values), values)
+
+
+def _float_ids(name: object, kind: str) -> InvalidEdgesError:
+    message = f"column {name!r} holds {kind} values; vertex ids must be integers, strings or categoricals"
+    return InvalidEdgesError(message, "cast the column to int64 (pandas turns integer ids with gaps into floats)")

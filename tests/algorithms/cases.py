@@ -1,0 +1,141 @@
+"""What every algorithm is run with. A new algorithm is covered by its configured objects in ALGORITHMS."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dfmst.algorithms import EPMST, Algorithm, Boruvka, FilterKruskal, Kruskal, Prim
+from dfmst.engines import CpuEngine
+
+__all__ = ["ALGORITHMS", "ENGINES", "LARGE", "ORDERS", "SHAPES", "Graph", "algorithm_id", "large", "ordered_weights"]
+
+ALGORITHMS: list[Algorithm] = [
+    Boruvka("none"),
+    Boruvka("loops"),
+    Boruvka("parallel"),
+    FilterKruskal(),
+    FilterKruskal(light=0.05),
+    FilterKruskal(light=1),
+    FilterKruskal(light=float("inf")),
+    Kruskal(),
+    Kruskal(helpers=0),
+    Kruskal(helpers=7),
+    Prim(),
+    Prim("queues", queues=3, hub=4),
+    EPMST(),
+    EPMST(sample=0.1),
+    EPMST(sample=1),
+]
+
+
+def algorithm_id(algorithm: Algorithm) -> str:
+    return repr(algorithm).replace(" ", "")
+
+
+class _FineEngine(CpuEngine):
+    """Gives out a few indices at a time, so that threads meet on small graphs as well."""
+
+    __slots__ = ()
+
+    def launch(self, kernel, count, *arguments, grain=4096):
+        CpuEngine.launch(self, kernel, count, *arguments, grain=min(grain, 5))
+
+
+ENGINES = [CpuEngine(1), _FineEngine(2), _FineEngine(4)]
+
+
+class Graph(NamedTuple):
+    """End points, and an upper bound of them."""
+
+    source: np.ndarray
+    target: np.ndarray
+    vertices: int
+
+
+def _graph(pairs, vertices: int) -> Graph:
+    source, target = np.array(list(pairs), np.int64).reshape(-1, 2).T
+    return Graph(source, target, vertices)
+
+
+def _grid(side: int) -> Graph:
+    at = np.arange(side * side).reshape(side, side)
+    across, down = (at[:, :-1], at[:, 1:]), (at[:-1], at[1:])
+    return Graph(*(np.concatenate([a.ravel(), d.ravel()]) for a, d in zip(across, down, strict=True)), side * side)
+
+
+SHAPES: dict[str, Graph] = {
+    "nothing": _graph([], 0),
+    "isolated": _graph([], 9),
+    "one loop": _graph([(0, 0)], 1),
+    "loops": _graph([(v, v) for v in range(70)], 70),
+    "one edge": _graph([(1, 0)], 2),
+    "bundle": _graph([(0, 1), (1, 0)] * 100, 2),
+    "far apart": _graph([(0, 70_000), (70_000, 35_000), (35_000, 0), (5, 6)], 70_001),
+    "path": _graph([(v, v + 1) for v in range(600)], 601),
+    "path backwards": _graph([(v + 1, v) for v in reversed(range(600))], 601),
+    "cycle": _graph([(v, (v + 1) % 257) for v in range(257)], 257),
+    "star": _graph([(v, 0) for v in range(1, 500)], 500),
+    "double star": _graph([(v, v % 2) for v in range(500)], 500),
+    "tree": _graph([((v - 1) // 2, v) for v in range(1, 511)], 511),
+    "forest": _graph([(v, v + 1) for v in range(600) if v % 7], 700),
+    "clique": _graph([(a, b) for a in range(40) for b in range(a)], 40),
+    "cliques and a bridge": _graph(
+        [(a + c, b + c) for c in (0, 20) for a in range(20) for b in range(a)] + [(3, 33)], 50
+    ),
+    "bipartite": _graph([(a, 20 + b) for a in range(20) for b in range(30)], 50),
+    "grid": _grid(24),
+}
+
+ORDERS = ("equal", "ascending", "descending", "two values", "ties", "ruler", "distinct")
+
+
+def ordered_weights(order: str, length: int, dtype: str) -> np.ndarray:
+    """Weights in an order that some algorithm may dislike."""
+    rank = np.arange(length)
+    if order == "equal":
+        rank[:] = 7
+    elif order == "descending":
+        rank = rank[::-1]
+    elif order == "two values":
+        rank %= 2
+    elif order == "ties":
+        rank = np.random.default_rng(1).integers(0, 10, length)
+    elif order == "ruler":
+        # Neighbours pair up in every round: as many rounds of Borůvka as there can be.
+        rank = np.array([(at + 1 & -(at + 1)).bit_length() for at in range(length)], np.int64)
+    elif order == "distinct":
+        rank = np.random.default_rng(2).permutation(length)
+    return (rank - length // 2 if np.dtype(dtype).kind != "u" else rank).astype(dtype)
+
+
+class Large(NamedTuple):
+    """A graph of 100,000 edges, enough for several levels of Filter-Kruskal."""
+
+    vertices: int
+    weights: str
+    dtype: str
+    hub: bool = False
+
+
+LARGE = [
+    Large(3_000, "distinct", "float64"),
+    Large(3_000, "ties", "int32"),
+    Large(3_000, "equal", "uint64"),
+    Large(3_000, "ascending", "float32"),
+    Large(3_000, "descending", "int64"),
+    Large(3_000, "two values", "uint32"),
+    Large(3_000, "distinct", "float32", hub=True),
+    Large(60_000, "distinct", "uint32"),
+    Large(60_000, "ties", "float64"),
+    Large(400_000, "distinct", "int64"),
+]
+
+
+def large(case: Large) -> Graph:
+    """Draw a random multigraph; with a hub, every second edge ends in it."""
+    source, target = np.random.default_rng(case.vertices).integers(0, case.vertices, (2, 100_000))
+    if case.hub:
+        source[::2] = 1
+    return Graph(source, target, case.vertices)

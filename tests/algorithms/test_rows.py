@@ -1,0 +1,105 @@
+"""Every algorithm, on every engine, returns the rows that a plain Kruskal returns."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from algorithms.cases import ALGORITHMS, ENGINES, LARGE, ORDERS, SHAPES, algorithm_id, large, ordered_weights
+from columns import VERTICES, WEIGHTS, quick, seeds, weights
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import kruskal_rows
+
+from dfmst.algorithms import FilterKruskal
+from dfmst.edges import EdgeTable
+from dfmst.trace import Trace
+
+each_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=algorithm_id)
+
+
+def table_of(source, target, weight, vertices, vertex="uint32", maximum=False):
+    """An edge table whose columns nobody may write to: they are the user's."""
+    columns = [np.ascontiguousarray(source, vertex), np.ascontiguousarray(target, vertex), weight.copy()]
+    for column in columns:
+        column.flags.writeable = False
+    return EdgeTable(*columns, vertices, maximum)
+
+
+def expected_rows(table):
+    columns = (table.source.tolist(), table.target.tolist(), table.weight.tolist())
+    return sorted(kruskal_rows(*columns, maximum=table.maximum))
+
+
+def check(algorithm, table, expected, engines=ENGINES):
+    for engine in engines:
+        trace = Trace()
+        rows = algorithm.run(engine, table, trace)
+        assert rows.dtype == np.int64
+        assert rows.tolist() == expected, engine
+        assert sum(record["chosen"] for record in trace.records) == len(expected)
+        if trace.records:
+            assert trace.records[0]["edges"] == len(table)
+            assert trace.records[-1]["components"] == table.vertices - len(expected)
+
+
+@each_algorithm
+@pytest.mark.parametrize("vertex", VERTICES)
+@pytest.mark.parametrize("dtype", WEIGHTS)
+@given(seed=seeds, vertices=st.integers(1, 40), edges=st.integers(0, 130), maximum=st.booleans())
+@quick
+def test_small_multigraphs(algorithm, vertex, dtype, seed, vertices, edges, maximum):
+    rng = np.random.default_rng(seed)
+    source, target = rng.integers(0, vertices, (2, edges))
+    table = table_of(source, target, weights(rng, dtype, edges), vertices, vertex, maximum)
+    check(algorithm, table, expected_rows(table))
+
+
+@each_algorithm
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes(algorithm, shape, order):
+    graph = SHAPES[shape]
+    # The dtype and the direction change with the case: all pairs would say no more.
+    number = list(SHAPES).index(shape) + ORDERS.index(order)
+    weight = ordered_weights(order, len(graph.source), WEIGHTS[number % len(WEIGHTS)])
+    table = table_of(*graph[:2], weight, graph.vertices, VERTICES[number % 2], maximum=number % 3 == 0)
+    check(algorithm, table, expected_rows(table))
+
+
+@cache
+def large_table(case):
+    graph = large(case)
+    table = table_of(*graph[:2], ordered_weights(case.weights, len(graph.source), case.dtype), graph.vertices)
+    return table, expected_rows(table)
+
+
+@each_algorithm
+@pytest.mark.parametrize("case", LARGE, ids=repr)
+def test_large_multigraphs(algorithm, case):
+    table, expected = large_table(case)
+    check(algorithm, table, expected, ENGINES[:2])
+
+
+@each_algorithm
+@pytest.mark.parametrize("order", ["ascending", "descending", "equal", "ruler", "distinct"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_long_paths(algorithm, order, dtype):
+    # In ascending order, all of a path hooks up in one round of Borůvka: pointer jumping over 50,000 vertices.
+    vertices = 50_001
+    table = table_of(
+        np.arange(vertices - 1), np.arange(1, vertices), ordered_weights(order, vertices - 1, dtype), vertices
+    )
+    check(algorithm, table, list(range(vertices - 1)), ENGINES[:2])
+
+
+@pytest.mark.parametrize("light", [None, 0.05, 1])
+@pytest.mark.parametrize("case", [case for case in LARGE if case.vertices == 3_000], ids=repr)
+def test_filter_kruskal_takes_levels(light, case):
+    # The large cases are worth nothing if one sort solves them: ties must split as well as distinct weights.
+    trace = Trace()
+    FilterKruskal(light).run(ENGINES[0], large_table(case)[0], trace)
+    assert len(trace.records) >= 2
+    assert trace.records[0]["light"] < 0.5 * trace.records[0]["edges"]
+    assert trace.records[1]["edges"] < trace.records[0]["edges"] - trace.records[0]["light"]

@@ -1,0 +1,185 @@
+"""Columnar steps against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from columns import (
+    KEYS,
+    LENGTHS,
+    VERTICES,
+    WEIGHTS,
+    each_engine,
+    pack,
+    parents,
+    quick,
+    roots_of,
+    seeds,
+    unpack,
+    weights,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfmst.engines.columnar import (
+    Edges,
+    compact,
+    contract,
+    drop_parallel,
+    exclusive_sum,
+    flag_words,
+    flatten,
+    gather_edges,
+    sort_order,
+)
+
+BLOCK = 1024 * 64  # rows that `compact` counts at a time
+SORT_BLOCK = 1 << 16  # records that a block of the radix sort counts
+
+
+@each_engine
+@pytest.mark.parametrize("length", [*LENGTHS, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 65])
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 1.0])
+@pytest.mark.parametrize("dtype", VERTICES)
+def test_compact(engine, length, share, dtype):
+    mask = np.random.default_rng(length).random(length) < share
+    positions = compact(engine, pack(mask), np.dtype(dtype).type)
+    assert positions.dtype == dtype
+    np.testing.assert_array_equal(positions, np.flatnonzero(mask))
+
+
+@each_engine
+@pytest.mark.parametrize("length", LENGTHS)
+def test_flag_words(engine, length):
+    flags = flag_words(engine, length)
+    assert flags.dtype == np.uint64
+    assert not unpack(flags, length).any()
+
+
+@each_engine
+@given(counts=st.lists(st.integers(0, 2**40), max_size=50))
+@quick
+def test_exclusive_sum(engine, counts):
+    before, total = exclusive_sum(engine, np.array(counts, np.uint64))
+    assert total == sum(counts)
+    assert before.tolist() == [sum(counts[:at]) for at in range(len(counts))]
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", KEYS)
+@given(
+    seed=seeds,
+    length=st.sampled_from([*LENGTHS, SORT_BLOCK - 1, SORT_BLOCK, SORT_BLOCK + 1]),
+    low=st.integers(0, 2**31),
+    spread=st.integers(0, 64),
+)
+@quick
+def test_sort_order(engine, dtype, seed, length, low, spread):
+    # Every spread of the keys: all equal, mass ties, one digit, several, more than 32 bits.
+    bits = np.iinfo(dtype).bits
+    rng = np.random.default_rng(seed)
+    top = min(2**bits - 1, low + 2**spread - 1)
+    key = rng.integers(low, top, length, dtype, endpoint=True)
+    order = sort_order(engine, key)
+    assert order.dtype == np.uint32
+    np.testing.assert_array_equal(order, np.argsort(key, kind="stable"))
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", WEIGHTS)
+@given(seed=seeds, length=st.sampled_from(LENGTHS))
+@quick
+def test_sort_order_of_weights(engine, dtype, seed, length):
+    weight = weights(np.random.default_rng(seed), dtype, length)
+    key = np.empty(length, f"uint{weight.dtype.itemsize * 8}")
+    engine.launch("gather_keys", length, weight, 0, None, key)
+    np.testing.assert_array_equal(sort_order(engine, key), np.argsort(weight, kind="stable"))
+
+
+@each_engine
+@pytest.mark.parametrize("run", [2, 31, 32, 33, 1000])
+@pytest.mark.parametrize("ties", [1, 5, 2**20])
+def test_sort_order_of_long_keys_with_equal_leading_bits(engine, run, ties):
+    # Runs within and beyond what the insertion sort takes, their low bits in falling and in random order.
+    rng = np.random.default_rng(run)
+    length = 8000
+    leading = rng.permutation(np.arange(length, dtype=np.uint64) // np.uint64(run)) << np.uint64(40)
+    for low in (np.arange(length, 0, -1) % ties, rng.integers(0, ties, length)):
+        key = leading | low.astype(np.uint64)
+        key[0] |= np.uint64(1 << 63)  # the whole width counts
+        np.testing.assert_array_equal(sort_order(engine, key), np.argsort(key, kind="stable"))
+
+
+@each_engine
+@given(seed=seeds, length=st.sampled_from([*LENGTHS, SORT_BLOCK + 1]), bits=st.integers(0, 32))
+@quick
+def test_sort_records(engine, seed, length, bits):
+    rng = np.random.default_rng(seed)
+    leading = rng.integers(0, 2**bits, length, np.uint64)
+    records = leading << np.uint64(32) | rng.integers(0, 2**32, length, np.uint64)
+    expected = records[np.argsort(leading, kind="stable")]
+    np.testing.assert_array_equal(engine.sort_records(records.copy(), bits), expected)
+
+
+@each_engine
+@pytest.mark.parametrize("shape", ["up", "down", "random", "shuffled", "star"])
+@pytest.mark.parametrize("vertices", [*LENGTHS, 30_000])
+def test_flatten_and_contract(engine, shape, vertices):
+    parent = parents(np.random.default_rng(vertices), shape, vertices)
+    expected = roots_of(parent)
+    flatten(engine, parent)
+    np.testing.assert_array_equal(parent, expected)
+    roots, rank = np.unique(expected, return_inverse=True)
+    label, count = contract(engine, parent)
+    assert label.dtype == np.uint32
+    assert count == len(roots)
+    np.testing.assert_array_equal(label, rank)
+
+
+@each_engine
+@pytest.mark.parametrize("vertex", VERTICES)
+@pytest.mark.parametrize("dtype", WEIGHTS)
+@given(seed=seeds, length=st.sampled_from(LENGTHS), some=st.booleans(), labelled=st.booleans(), rows=st.booleans())
+@quick
+def test_gather_edges(engine, vertex, dtype, seed, length, some, labelled, rows):
+    rng = np.random.default_rng(seed)
+    source, target = rng.integers(0, 99, (2, length), vertex)
+    weight = weights(rng, dtype, length)
+    row = rng.permutation(length).astype(np.uint32) if rows else None
+    positions = np.flatnonzero(rng.random(length) < 0.5).astype(np.uint32) if some else None
+    label = rng.permutation(99).astype(np.uint32) if labelled else None
+    edges = Edges(source, target, weight, row)
+    flip = 2 ** (8 * weight.dtype.itemsize) - 1
+    found, flipped = (gather_edges(engine, edges, positions, label, mask) for mask in (0, flip))
+
+    at = positions if some else np.arange(length)
+    assert len(found) == len(at)
+    assert found.source.dtype == found.target.dtype == np.uint32
+    np.testing.assert_array_equal(found.source, label[source[at]] if labelled else source[at])
+    np.testing.assert_array_equal(found.target, label[target[at]] if labelled else target[at])
+    np.testing.assert_array_equal(np.argsort(found.key, kind="stable"), np.argsort(weight[at], kind="stable"))
+    np.testing.assert_array_equal(flipped.key, ~found.key)
+    if not some and not rows:
+        assert found.row is None
+    else:
+        np.testing.assert_array_equal(found.row, row[at] if rows else at)
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", KEYS)
+@given(
+    seed=seeds,
+    length=st.sampled_from(LENGTHS),
+    vertices=st.sampled_from([1, 2, 20, 2**32]),
+    keys=st.sampled_from([1, 9]),
+)
+@quick
+def test_drop_parallel(engine, dtype, seed, length, vertices, keys):
+    rng = np.random.default_rng(seed)
+    source, target = rng.integers(0, vertices, (2, length)).astype(np.uint32)
+    key = rng.integers(0, keys, length, dtype)
+    kept = unpack(drop_parallel(engine, Edges(source, target, key, None), vertices), length)
+    lightest: dict[tuple[int, int], int] = {}
+    for row in np.argsort(key, kind="stable").tolist():
+        lightest.setdefault((min(source[row], target[row]), max(source[row], target[row])), row)
+    assert np.flatnonzero(kept).tolist() == sorted(lightest.values())

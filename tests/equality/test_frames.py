@@ -1,0 +1,76 @@
+"""One answer: every kind of frame, algorithm and thread count returns the oracle's rows."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from oracle import kruskal_rows
+from tables import FRAMES, Table, column_of, edge_tables, rows_of
+
+import dfmst
+from dfmst.algorithms import REGISTRY, Boruvka
+
+ALGORITHMS = ["auto", *REGISTRY, Boruvka("none"), Boruvka("parallel")]
+
+
+def expected(table: Table, maximum: bool = False) -> list[int]:
+    """Rows of the forest, ascending."""
+    return sorted(kruskal_rows(table.source, table.target, table.weight, maximum))
+
+
+@settings(max_examples=500, deadline=None)
+@given(edge_tables())
+def test_every_algorithm_and_thread_count_returns_the_oracles_rows(table: Table) -> None:
+    frame = FRAMES["pandas"](table.arrow())
+    weight = None if table.weight is None else "w"
+    rows = expected(table)
+    for algorithm in ALGORITHMS:
+        for threads in (1, 2):
+            forest = dfmst.minimum_spanning_forest(frame, "u", "v", weight, algorithm=algorithm, threads=threads)
+            assert rows_of(forest) == rows, (algorithm, threads)
+
+
+@settings(max_examples=200, deadline=None)
+@given(edge_tables())
+def test_maximum_forest_takes_the_earlier_of_equal_rows_too(table: Table) -> None:
+    weight = None if table.weight is None else "w"
+    rows = expected(table, maximum=True)
+    for algorithm in ALGORITHMS:
+        forest = dfmst.maximum_spanning_forest(table.arrow(), "u", "v", weight, algorithm=algorithm)
+        assert rows_of(forest) == rows, algorithm
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@settings(max_examples=100, deadline=None)
+@given(table=edge_tables())
+def test_every_kind_of_frame_returns_the_oracles_rows(kind: str, table: Table) -> None:
+    frame = FRAMES[kind](table.arrow())
+    weight = None if table.weight is None else "w"
+    assert rows_of(dfmst.minimum_spanning_forest(frame, "u", "v", weight)) == expected(table)
+
+
+@settings(max_examples=200, deadline=None)
+@given(edge_tables())
+def test_spanning_forest_is_the_forest_of_equal_weights(table: Table) -> None:
+    unweighted = Table(table.source, table.target, None)
+    assert rows_of(dfmst.spanning_forest(table.arrow(), "u", "v")) == expected(unweighted)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@settings(max_examples=100, deadline=None)
+@given(table=edge_tables())
+def test_components_are_the_smallest_vertices(kind: str, table: Table) -> None:
+    parent = {vertex: vertex for vertex in [*table.source, *table.target]}
+
+    def root(vertex: object) -> object:
+        while parent[vertex] != vertex:
+            vertex = parent[vertex]
+        return vertex
+
+    for u, v in zip(table.source, table.target, strict=True):
+        low, high = sorted([root(u), root(v)])
+        parent[high] = low
+    found = dfmst.connected_components(FRAMES[kind](table.arrow()), "u", "v")
+    vertex, component = (column_of(found, name) for name in ("vertex", "component"))
+    assert vertex == sorted(parent)
+    assert component == [root(v) for v in vertex]

@@ -1,0 +1,186 @@
+"""Bad input gets a clear error: the column, how many rows, the first of them, and what to do."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from tables import rows_of
+
+import dfmst
+from dfmst import edges, reading
+
+GOOD: dict[str, Any] = {"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3.0, 1.0, 2.0]}
+
+
+def solve(**columns: Any) -> Any:
+    return dfmst.minimum_spanning_forest(pd.DataFrame({**GOOD, **columns}))
+
+
+def test_missing_column() -> None:
+    message = (
+        "column 'km' not found; the frame's columns: 'source', 'target', 'weight'\n"
+        "Hint: name your columns with source=, target= and weight= (weight=None: all weights equal)"
+    )
+    with pytest.raises(dfmst.ColumnNotFoundError, match=f"^{re.escape(message)}$"):
+        dfmst.minimum_spanning_forest(pd.DataFrame(GOOD), weight="km")
+    with pytest.raises(KeyError):
+        dfmst.minimum_spanning_forest(pd.DataFrame(GOOD), "from")
+
+
+def test_null_ids() -> None:
+    message = (
+        "column 'target' has 2 null ids, the first in row 1\n"
+        "Hint: fill or remove those rows, or leave them out with invalid='drop'"
+    )
+    with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}$"):
+        solve(target=pd.array([1, None, None], dtype="Int64"))
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^column 'source' has 1 null id, in row 2\n"):
+        solve(source=["a", "b", None], target=["b", "c", "c"])
+
+
+def test_nan_weights() -> None:
+    message = (
+        "column 'weight' has 2 weights that are NaN or null, the first in row 0\n"
+        "Hint: fill or remove those rows, or leave them out with invalid='drop'"
+    )
+    with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}$"):
+        solve(weight=[np.nan, 1.0, np.nan])
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^column 'weight' has 1 weight that is NaN or null, in row 1\n"):
+        dfmst.minimum_spanning_forest(pa.table({**GOOD, "weight": [1, None, 2]}))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_invalid_rows_can_be_dropped(kind: str) -> None:
+    columns = {
+        "source": [0, None, 0, 1, 0],
+        "target": [1, 1, 2, 2, 2],
+        "weight": [1.0, 0.0, float("nan"), None, 5.0],
+        "payload": [0, 1, 2, 3, 4],
+    }
+    table = pa.table(columns)
+    frame = {"pandas": pd.DataFrame(columns).astype({"source": "Int64"}), "polars": pl.DataFrame(columns, strict=False)}
+    forest = dfmst.minimum_spanning_forest(frame.get(kind, table), invalid="drop")
+    assert rows_of(forest) == [0, 4]
+
+
+def test_everything_dropped_is_an_empty_forest() -> None:
+    forest = dfmst.minimum_spanning_forest(pd.DataFrame({**GOOD, "weight": [np.nan] * 3}), invalid="drop")
+    assert len(forest) == 0
+
+
+def test_float_ids() -> None:
+    message = (
+        "column 'source' holds float64 values; vertex ids must be integers, strings or categoricals\n"
+        "Hint: cast the column to int64 (pandas turns integer ids with gaps into floats)"
+    )
+    with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}$"):
+        solve(source=[0.0, 1.0, 0.0])
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^column 'source' holds double values"):
+        dfmst.minimum_spanning_forest(pa.table({**GOOD, "source": [0.0, 1.0, None]}))
+
+
+@pytest.mark.parametrize(
+    ("weight", "kind"),
+    [
+        ([1j, 2j, 3j], "complex128"),
+        (["a", "b", "c"], "large_string"),
+        (pd.to_datetime(["2024-01-01"] * 3), "datetime64[us]"),
+    ],
+)
+def test_weights_without_an_order_or_a_sum(weight: Any, kind: str) -> None:
+    message = f"column 'weight' holds {kind} values; weights must be integers, floats, decimals, booleans or durations"
+    with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}\nHint: "):
+        solve(weight=weight)
+
+
+def test_ids_of_different_kinds() -> None:
+    message = (
+        "column 'source' holds large_string ids and column 'target' holds int64 ids\n"
+        "Hint: cast both columns to one type, so that equal ids are equal"
+    )
+    with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}$"):
+        solve(source=["0", "1", "0"])
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^column 'source' mixes ids of types int, str\n"):
+        solve(source=pd.Series([0, "1", 0], dtype=object))
+
+
+def test_integer_columns_without_a_common_type() -> None:
+    source = np.array([2**63, 1, 2], np.uint64)
+    message = r"^columns 'source' \(uint64\) and 'target' \(int64\) have no common integer type\n"
+    with pytest.raises(dfmst.InvalidEdgesError, match=message):
+        solve(source=source, target=[-1, 1, 2])
+
+
+def test_zero_rows_and_only_self_loops_are_fine() -> None:
+    empty = pd.DataFrame({"source": [], "target": [], "weight": []})
+    assert dfmst.minimum_spanning_forest(empty).equals(empty)
+    assert dfmst.connected_components(empty).columns.tolist() == ["vertex", "component"]
+    loops = pd.DataFrame({"source": [4, 2], "target": [4, 2], "weight": [1, 1]})
+    assert len(dfmst.minimum_spanning_forest(loops)) == 0
+    assert dfmst.connected_components(loops)["component"].tolist() == [2, 4]
+
+
+def test_duplicate_column_names() -> None:
+    frame = pd.DataFrame([[0, 1, 2, 3]], columns=["source", "target", "weight", "weight"])
+    message = "edges has 2 columns named 'weight'\nHint: rename them, so that each name stands for one column"
+    with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}$"):
+        dfmst.minimum_spanning_forest(frame)
+    table = pa.table([pa.array([0])] * 3, names=["source", "target", "target"])
+    with pytest.raises(dfmst.InvalidEdgesError, match="2 columns named 'target'"):
+        dfmst.minimum_spanning_forest(table)
+
+
+def test_more_rows_than_row_positions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "check_capacity", lambda rows: edges.check_capacity(rows, limit=2))
+    message = "the table has 3 rows; row positions hold at most 2\nHint: "
+    with pytest.raises(dfmst.CapacityError, match=f"^{re.escape(message)}"):
+        dfmst.minimum_spanning_forest(pd.DataFrame(GOOD))
+
+
+@pytest.mark.parametrize("thing", [None, 3, [1, 2], {"source": [1]}, np.zeros((2, 3)), "edges.parquet"])
+def test_what_is_not_a_frame(thing: Any) -> None:
+    message = f"edges is a {type(thing).__name__}, not a frame that dfmst reads\nHint: "
+    with pytest.raises(dfmst.UnsupportedFrameError, match=f"^{re.escape(message)}"):
+        dfmst.minimum_spanning_forest(thing)
+
+
+def test_options() -> None:
+    frame = pd.DataFrame(GOOD)
+    with pytest.raises(ValueError, match="unknown algorithm 'dijkstra'; known: 'auto', 'boruvka'"):
+        dfmst.minimum_spanning_forest(frame, algorithm="dijkstra")
+    with pytest.raises(TypeError, match="algorithm is a int"):
+        dfmst.minimum_spanning_forest(frame, algorithm=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="unknown engine 'tpu'"):
+        dfmst.minimum_spanning_forest(frame, engine="tpu")
+    with pytest.raises(ValueError, match="threads is 0; it must be at least 1"):
+        dfmst.minimum_spanning_forest(frame, threads=0)
+    with pytest.raises(ValueError, match="invalid is 'ignore'; it must be 'raise' or 'drop'"):
+        dfmst.minimum_spanning_forest(frame, invalid="ignore")  # type: ignore[arg-type]
+    with pytest.raises(dfmst.EngineUnavailableError):
+        dfmst.minimum_spanning_forest(frame, engine="cuda")
+
+
+def test_arrays() -> None:
+    rows = dfmst.arrays.forest_rows
+    assert rows([0, 1, 0], [1, 2, 2], [3, 1, 2]).tolist() == [1, 2]
+    assert rows([0, 1, 0], [1, 2, 2], None, maximum=True).tolist() == [0, 1]
+    assert rows([], [], []).tolist() == []
+    assert rows(["a", "b"], ["b", "a"], [1, 0]).tolist() == [1]
+    assert rows(np.array([-5, 9]), np.array([9, -5]), [1, 0]).tolist() == [1]
+    assert rows(np.array([0, 9], np.uint32), np.array([9, 0], np.uint32), [1, 0], n=10).dtype == np.int64
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^the ids are not all in \[0, 9\)\n"):
+        rows([0, 9], [9, 0], [1, 0], n=9)
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^the ids are not all in \[0, 9\)\n"):
+        rows([0, -1], [1, 0], [1, 0], n=9)
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^u, v and w have different lengths: 2, 2, 1\n"):
+        rows([0, 1], [1, 0], [1])
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^w has 1 missing entries, the first at position 1\n"):
+        rows([0, 1], [1, 0], [1.0, np.nan])
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^u has 2 dimensions; it must have one\n"):
+        rows([[0, 1]], [1, 0], [1, 2])

@@ -1,0 +1,204 @@
+"""Rows in, rows out: the same kind of frame, every column and the index, and the input untouched."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from tables import FRAMES, column_of, rows_of
+
+import dfmst
+import dfmst.pandas
+import dfmst.polars
+
+
+@pytest.fixture
+def triangle() -> pa.Table:
+    return pa.table({"u": ["a", "b", "a"], "v": ["b", "c", "c"], "w": [3.0, 1.0, 2.0], "payload": [0, 1, 2]})
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_the_same_kind_of_frame_comes_out(kind: str, triangle: pa.Table) -> None:
+    frame = FRAMES[kind](triangle)
+    for function in (dfmst.minimum_spanning_forest, dfmst.maximum_spanning_forest):
+        forest = function(frame, "u", "v", "w")
+        assert type(forest) is (pa.Table if kind == "duckdb" else type(frame))
+        assert column_of(forest, "u") == [triangle["u"].to_pylist()[row] for row in rows_of(forest)]
+
+
+def test_pandas_keeps_index_columns_and_dtypes_and_the_input_is_untouched() -> None:
+    frame = pd.DataFrame(
+        {
+            "when": pd.to_datetime(["2024-01-01", None, "2024-01-03"]),
+            "u": pd.Categorical(["x", "y", "x"], categories=["z", "y", "x"]),
+            "v": pd.Categorical(["y", "z", "z"], categories=["z", "y", "x"]),
+            "w": pd.array([3, 1, 2], dtype="Int16"),
+            "note": ["p", None, "q"],
+        },
+        index=pd.MultiIndex.from_tuples([("i", 9), ("j", 8), ("i", 7)], names=["letter", "number"]),
+    )
+    frame.attrs["made by"] = "a test"
+    before = frame.copy(deep=True)
+    forest = dfmst.minimum_spanning_forest(frame, "u", "v", "w")
+    pd.testing.assert_frame_equal(forest, frame.iloc[[1, 2]])
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_read_only_columns_are_fine(triangle: pa.Table) -> None:
+    frame = pd.DataFrame({"u": [0, 1, 0], "v": [1, 2, 2], "w": [3, 1, 2]})
+    for name in frame:
+        frame[name].to_numpy().flags.writeable = False
+    assert dfmst.minimum_spanning_forest(frame, "u", "v", "w").index.tolist() == [1, 2]
+
+
+def test_strided_and_chunked_columns() -> None:
+    block = pd.DataFrame(np.array([[0, 1, 3], [1, 2, 1], [0, 2, 2]]), columns=["u", "v", "w"])
+    assert dfmst.minimum_spanning_forest(block, "u", "v", "w").index.tolist() == [1, 2]
+    table = pa.table({"u": [0, 1, 0], "v": [1, 2, 2], "w": [3, 1, 2], "payload": [0, 1, 2]})
+    chunked = pa.concat_tables([table.slice(0, 1), table.slice(1, 0), table.slice(1)])
+    assert rows_of(dfmst.minimum_spanning_forest(chunked, "u", "v", "w")) == [1, 2]
+    stacked = pl.concat([pl.from_arrow(table.slice(0, 2)), pl.from_arrow(table.slice(2))], rechunk=False)
+    assert rows_of(dfmst.minimum_spanning_forest(stacked, "u", "v", "w")) == [1, 2]
+
+
+def test_sliced_arrow_columns_start_where_they_start() -> None:
+    table = pa.table(
+        {
+            "u": pa.array(["x", "a", "b", "a"]).dictionary_encode(),
+            "v": pa.array(["y", "b", "c", "c"]).dictionary_encode(),
+            "w": pa.array([None, Decimal(3), Decimal(1), Decimal(2)]),
+            "payload": [9, 0, 1, 2],
+        }
+    ).slice(1)
+    assert rows_of(dfmst.minimum_spanning_forest(table, "u", "v", "w")) == [1, 2]
+
+
+WEIGHTS: dict[str, list[Any]] = {
+    **{f"int{bits}": [3, -1, 2] for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": [3, 1, 2] for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": [3.5, float("-inf"), 2.5] for bits in (16, 32, 64)},
+}
+
+
+@pytest.mark.parametrize("dtype", WEIGHTS)
+def test_numeric_weight_dtypes(dtype: str) -> None:
+    weight = np.array(WEIGHTS[dtype], dtype)
+    frame = pd.DataFrame({"u": [0, 1, 0], "v": [1, 2, 2], "w": weight})
+    forest = dfmst.minimum_spanning_forest(frame, "u", "v", "w")
+    assert forest.index.tolist() == [1, 2]
+    assert forest["w"].dtype == weight.dtype
+
+
+@pytest.mark.parametrize(
+    "weight",
+    [
+        pa.array([True, False, False]),
+        pa.array([Decimal("3.00"), Decimal("-1.25"), Decimal("2.00")]),
+        pa.array([Decimal(3), Decimal(1), Decimal(2)], pa.decimal128(38, 0)),
+        pa.array([Decimal(10**35), Decimal(-(10**36)), Decimal(10**34)], pa.decimal128(38, 0)),
+        pa.array([Decimal(10**60), Decimal(-(10**61)), Decimal(10**59)], pa.decimal256(70, 0)),
+        pa.array([Decimal(3), Decimal(1), Decimal(2)], pa.decimal32(5, 1)),
+        pa.array([Decimal(3), Decimal(1), Decimal(2)], pa.decimal64(15, 1)),
+        pa.array([timedelta(days=3), timedelta(seconds=-1), timedelta(days=2)]),
+        pa.array([3.0, 1.0, 2.0], pa.float16()),
+        pa.array([3, 1, 2]).dictionary_encode(),
+    ],
+    ids=lambda array: str(array.type),
+)
+def test_arrow_weight_types(weight: pa.Array) -> None:
+    table = pa.table({"u": [0, 1, 0], "v": [1, 2, 2], "w": weight, "payload": [0, 1, 2]})
+    assert rows_of(dfmst.minimum_spanning_forest(table, "u", "v", "w")) == [1, 2]
+
+
+def test_weights_that_a_float_would_merge_stay_apart() -> None:
+    near = [2**53 + 1, 2**53, 2**53 + 2]
+    table = pa.table({"u": [0, 1, 0], "v": [1, 2, 2], "w": near, "payload": [0, 1, 2]})
+    assert rows_of(dfmst.minimum_spanning_forest(table, "u", "v", "w")) == [0, 1]
+    wide = pa.array([Decimal(2**100 + 1), Decimal(2**100), Decimal(2**100 + 2)])
+    table = table.set_column(2, "w", wide)
+    assert rows_of(dfmst.minimum_spanning_forest(table, "u", "v", "w")) == [0, 1]
+
+
+def test_long_doubles_and_timedeltas_of_pandas() -> None:
+    ends = {"u": [0, 1, 0], "v": [1, 2, 2]}
+    third = np.array([3, 1, 2], np.longdouble) / 3
+    assert dfmst.minimum_spanning_forest(pd.DataFrame({**ends, "w": third}), "u", "v", "w").index.tolist() == [1, 2]
+    spans = pd.to_timedelta([3, -1, 2], unit="s")
+    assert dfmst.minimum_spanning_forest(pd.DataFrame({**ends, "w": spans}), "u", "v", "w").index.tolist() == [1, 2]
+
+
+def test_integers_of_any_size_name_vertices() -> None:
+    huge = pd.DataFrame({"u": [2**100, 2**100 + 1, 2**100], "v": [2**100 + 1, 7, 7], "w": [3, 1, 2]}, dtype=object)
+    huge["w"] = huge["w"].astype("int64")
+    assert dfmst.minimum_spanning_forest(huge, "u", "v", "w").index.tolist() == [1, 2]
+    assert column_of(dfmst.connected_components(huge, "u", "v"), "component") == [7, 7, 7]
+    wide = pl.DataFrame(
+        {"u": [2**100, 2**100 + 1, 2**100], "v": [2**100 + 1, 7, 7]}, schema={"u": pl.Int128, "v": pl.Int128}
+    )
+    assert column_of(dfmst.connected_components(wide, "u", "v"), "vertex") == [7, 2**100, 2**100 + 1]
+
+
+@pytest.mark.parametrize("pair", [("int64", "int32"), ("uint8", "int16"), ("uint64", "int64"), ("int8", "uint64")])
+def test_id_columns_of_different_integer_types_meet(pair: tuple[str, str]) -> None:
+    frame = pd.DataFrame({"u": np.array([0, 1, 0], pair[0]), "v": np.array([1, 2, 2], pair[1]), "w": [3, 1, 2]})
+    assert dfmst.minimum_spanning_forest(frame, "u", "v", "w").index.tolist() == [1, 2]
+
+
+def test_string_beside_categorical_ids_meet() -> None:
+    frame = pd.DataFrame({"u": ["a", "b", "a"], "v": pd.Categorical(["b", "c", "c"]), "w": [3, 1, 2]})
+    assert dfmst.minimum_spanning_forest(frame, "u", "v", "w").index.tolist() == [1, 2]
+    polars = pl.DataFrame({"u": ["a", "b", "a"], "v": ["b", "c", "c"], "w": [3, 1, 2]}).with_columns(
+        pl.col("v").cast(pl.Categorical)
+    )
+    assert dfmst.minimum_spanning_forest(polars, "u", "v", "w").rows() == [("b", "c", 1), ("a", "c", 2)]
+
+
+def test_components_keep_the_ids_type() -> None:
+    frame = pd.DataFrame({"u": np.array([5, 2], "int16"), "v": np.array([2, 9], "int16")})
+    found = dfmst.connected_components(frame, "u", "v")
+    assert found.to_dict("list") == {"vertex": [2, 5, 9], "component": [2, 2, 2]}
+    assert (found.dtypes == np.dtype("int16")).all()
+    nullable = dfmst.connected_components(frame.astype("Int32"), "u", "v")
+    assert (nullable.dtypes == pd.Int32Dtype()).all()
+    arrow = dfmst.connected_components(pa.table({"u": pa.array(["b"], pa.large_string()), "v": ["a"]}), "u", "v")
+    assert arrow.to_pydict() == {"vertex": ["a", "b"], "component": ["a", "a"]}
+
+
+def test_a_duckdb_relation_is_read() -> None:
+    relation = duckdb.connect().sql("select * from (values ('a', 'b', 3), ('b', 'c', 1), ('a', 'c', 2)) t(u, v, w)")
+    assert dfmst.minimum_spanning_forest(relation, "u", "v", "w").to_pydict()["w"] == [1, 2]
+
+
+def test_column_names_need_not_be_strings() -> None:
+    frame = pd.DataFrame([[0, 1, 3], [1, 2, 1], [0, 2, 2]])
+    assert dfmst.minimum_spanning_forest(frame, 0, 1, 2).index.tolist() == [1, 2]
+
+
+def test_accessors(triangle: pa.Table) -> None:
+    frame = triangle.to_pandas()
+    assert frame.mst.minimum("u", "v", "w").index.tolist() == [1, 2]
+    assert frame.mst.maximum("u", "v", "w").index.tolist() == [0, 2]
+    assert frame.mst.components("u", "v")["component"].tolist() == ["a", "a", "a"]
+    assert frame.mst.verify(frame.mst.minimum("u", "v", "w"), "u", "v", "w").ok
+    eager = pl.from_arrow(triangle)
+    assert eager.mst.minimum("u", "v", "w")["payload"].to_list() == [1, 2]
+    lazy = eager.lazy().mst.minimum("u", "v", "w")
+    assert isinstance(lazy, pl.LazyFrame)
+    assert lazy.collect()["payload"].to_list() == [1, 2]
+
+
+def test_trace_is_a_frame_of_the_same_kind(triangle: pa.Table) -> None:
+    for kind in ("pandas", "polars", "pyarrow"):
+        frame = FRAMES[kind](triangle)
+        _, trace = dfmst.minimum_spanning_forest(frame, "u", "v", "w", return_trace=True)
+        assert type(trace) is type(frame)
+        assert column_of(trace, "round") == [1]
+        assert column_of(trace, "chosen") == [2]
+        assert column_of(trace, "components") == [1]

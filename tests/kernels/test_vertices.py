@@ -1,0 +1,124 @@
+"""Kernels over vertex columns, and the plain gathers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from columns import LENGTHS, VERTICES, each_engine, pack, quick, seeds, unpack
+from hypothesis import given
+from hypothesis import strategies as st
+
+TOP = 2**32 - 1  # the largest vertex that a column of dense vertices can hold
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", VERTICES)
+@given(seed=seeds, length=st.sampled_from(LENGTHS), block=st.sampled_from([1, 64, 1000, 65536]))
+@quick
+def test_largest_id(engine, dtype, seed, length, block):
+    rng = np.random.default_rng(seed)
+    ids = rng.integers(0, np.iinfo(dtype).max, length, dtype, endpoint=True) >> np.array(rng.integers(0, 32), dtype)
+    blocks = -(-length // block)
+    largest = np.full(blocks, 99, np.uint64)
+    engine.launch("largest_id", blocks, ids, length, block, largest, grain=1)
+    np.testing.assert_array_equal(largest, [ids[at * block : (at + 1) * block].max() for at in range(blocks)])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@each_engine
+def test_a_negative_id_reads_as_huge(engine, dtype):
+    largest = np.empty(1, np.uint64)
+    ids = np.array([5, -1, 3], dtype).view(f"u{dtype}")
+    engine.launch("largest_id", 1, ids, 3, 3, largest)
+    assert int(largest[0]) == np.iinfo(ids.dtype).max
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", VERTICES)
+@given(seed=seeds, length=st.sampled_from(LENGTHS), positioned=st.booleans())
+@quick
+def test_gather_ends(engine, dtype, seed, length, positioned):
+    rng = np.random.default_rng(seed)
+    source, target = rng.integers(0, TOP, (2, length), dtype, endpoint=True)
+    order = rng.permutation(length).astype(np.uint32)
+    position = rng.permutation(length).astype(np.uint32) if positioned else None
+    ends = np.empty(length, np.uint64)
+    engine.launch("gather_ends", length, source, target, order, position, ends, grain=64)
+    at = position[order] if positioned else order
+    np.testing.assert_array_equal(ends, source[at].astype(np.uint64) << np.uint64(32) | target[at])
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", VERTICES)
+@given(seed=seeds, length=st.sampled_from(LENGTHS), vertices=st.sampled_from([1, 2, 100]), excluding=st.booleans())
+@quick
+def test_flag_crossing(engine, dtype, seed, length, vertices, excluding):
+    rng = np.random.default_rng(seed)
+    source, target = rng.integers(0, vertices, (2, length), dtype)
+    label = rng.integers(0, rng.integers(1, vertices + 1), vertices, np.uint32)
+    # The giant is any one component, or nowhere.
+    giant = (label == rng.integers(vertices + 1)).view(np.uint8)
+    excluded = rng.random(length) < 0.3
+    flags = np.full(-(-length // 64), 99, np.uint64)
+    arguments = (source, target, length, label, giant, pack(excluded) if excluding else None, flags)
+    engine.launch("flag_crossing", len(flags), *arguments, grain=1)
+    expected = (label[source] != label[target]) & ~(excluded & excluding)
+    np.testing.assert_array_equal(unpack(flags, length), expected)
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", VERTICES)
+@given(seed=seeds, length=st.sampled_from(LENGTHS), positioned=st.booleans(), labelled=st.booleans())
+@quick
+def test_gather_labels(engine, dtype, seed, length, positioned, labelled):
+    rng = np.random.default_rng(seed)
+    source, target = rng.integers(0, 500, (2, length), dtype)
+    position = rng.integers(0, max(length, 1), length // 2, np.uint32) if positioned else None
+    label = rng.permutation(500).astype(np.uint32) if labelled else None
+    first, second = np.empty((2, length // 2 if positioned else length), np.uint32)
+    engine.launch("gather_labels", len(first), source, target, position, label, first, second, grain=64)
+    at = position if positioned else slice(None)
+    for found, ends in ((first, source[at]), (second, target[at])):
+        np.testing.assert_array_equal(found, label[ends] if labelled else ends)
+
+
+@each_engine
+@given(seed=seeds, length=st.sampled_from(LENGTHS), rows=st.booleans())
+@quick
+def test_gather_rows(engine, seed, length, rows):
+    rng = np.random.default_rng(seed)
+    row = rng.integers(0, TOP, length, np.uint32) if rows else None
+    position = rng.integers(0, max(length, 1), length, np.uint32)
+    gathered = np.empty(length, np.uint32)
+    engine.launch("gather_rows", length, position, row, gathered, grain=64)
+    np.testing.assert_array_equal(gathered, row[position] if rows else position)
+
+
+@each_engine
+@given(seed=seeds, length=st.sampled_from(LENGTHS), vertices=st.sampled_from([1, 2, 1000, 2**32]))
+@quick
+def test_pair_codes(engine, seed, length, vertices):
+    source, target = np.random.default_rng(seed).integers(0, vertices, (2, length)).astype(np.uint32)
+    code, swapped = np.empty((2, length), np.uint64)
+    engine.launch("pair_codes", length, source, target, vertices, code, grain=64)
+    engine.launch("pair_codes", length, target, source, vertices, swapped, grain=64)
+    pairs = zip(source.tolist(), target.tolist(), strict=True)
+    assert code.tolist() == [min(pair) * vertices + max(pair) for pair in pairs]
+    np.testing.assert_array_equal(swapped, code)
+
+
+@each_engine
+@given(seed=seeds, length=st.sampled_from(LENGTHS[1:]))
+@quick
+def test_ranks(engine, seed, length):
+    rng = np.random.default_rng(seed)
+    roots = np.flatnonzero(rng.random(length) < 0.4).astype(np.uint32)
+    roots = roots if len(roots) else np.zeros(1, np.uint32)
+    rank = np.full(length, TOP, np.uint32)
+    engine.launch("rank_roots", len(roots), roots, rank, grain=64)
+    np.testing.assert_array_equal(rank[roots], np.arange(len(roots)))
+    assert (np.delete(rank, roots) == TOP).all()
+    parent = rng.choice(roots, length).astype(np.uint32)
+    label = np.empty(length, np.uint32)
+    engine.launch("gather_ranks", length, parent, rank, label, grain=64)
+    np.testing.assert_array_equal(roots[label], parent)

@@ -1,0 +1,150 @@
+"""Kernels over weights: the key is the order."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import sys
+
+import numpy as np
+import pytest
+from columns import KEYS, LENGTHS, WEIGHTS, each_engine, pack, quick, seeds, unpack, weights
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from dfmst.engines import CpuEngine
+
+SERIAL = CpuEngine(1)
+
+
+def keys_of(engine, weight, flip=0, position=None, grain=64):
+    length = len(weight) if position is None else len(position)
+    key = np.empty(length, f"uint{weight.dtype.itemsize * 8}")
+    engine.launch("gather_keys", length, weight, flip, position, key, grain=grain)
+    return key
+
+
+def all_ones(weight):
+    return 2 ** (8 * weight.dtype.itemsize) - 1
+
+
+@pytest.mark.parametrize("dtype", WEIGHTS)
+@given(data=st.data())
+@quick
+def test_key_keeps_the_order(dtype, data):
+    kind = np.dtype(dtype)
+    weight = data.draw(hnp.arrays(kind, st.integers(0, 80), elements=hnp.from_dtype(kind, allow_nan=False)))
+    # Equal weights, -0.0 and +0.0 among them, have one rank: the same ranks mean the same order and the same ties.
+    ranks = np.unique(weight, return_inverse=True)[1]
+    key = keys_of(SERIAL, weight)
+    np.testing.assert_array_equal(np.unique(key, return_inverse=True)[1], ranks)
+    np.testing.assert_array_equal(keys_of(SERIAL, weight, all_ones(weight)), ~key)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_key_of_special_floats(dtype):
+    info = np.finfo(dtype)
+    least = info.smallest_subnormal
+    ladder = [
+        -np.inf,
+        info.min,
+        -1,
+        -info.tiny,
+        -2 * least,
+        -least,
+        0,
+        least,
+        2 * least,
+        info.tiny,
+        1,
+        info.max,
+        np.inf,
+    ]
+    key = keys_of(SERIAL, np.array(ladder, dtype))
+    assert (key[:-1] < key[1:]).all()
+    zeros = keys_of(SERIAL, np.array([0.0, -0.0], dtype))
+    assert zeros[0] == zeros[1]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+def test_key_of_extreme_integers(dtype):
+    info = np.iinfo(dtype)
+    middle = 0 if info.min else info.max // 2
+    key = keys_of(SERIAL, np.array([info.min, info.min + 1, middle, middle + 1, info.max - 1, info.max], dtype))
+    assert (key[:-1] < key[1:]).all()
+    assert key[0] == 0
+    assert int(key[-1]) == all_ones(key)
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64", reason="sets the x86 control word through glibc"
+)
+def test_key_ignores_flush_to_zero():
+    libm = ctypes.CDLL("libm.so.6")
+    saved, flushing = ctypes.create_string_buffer(32), ctypes.create_string_buffer(32)
+    weight = np.array([0, 1], np.uint64).view(np.float64)
+    key = np.empty(2, np.uint64)
+    libm.fegetenv(saved)
+    control = int.from_bytes(saved.raw[28:32], "little") | 0x8040  # flush to zero, denormals are zeros
+    flushing.raw = saved.raw[:28] + control.to_bytes(4, "little")
+    libm.fesetenv(flushing)
+    try:
+        SERIAL.launch("gather_keys", 2, weight, 0, None, key)
+    finally:
+        libm.fesetenv(saved)
+    assert key[0] < key[1]
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", WEIGHTS)
+@pytest.mark.parametrize("length", LENGTHS)
+def test_gather_keys(engine, dtype, length):
+    rng = np.random.default_rng(length)
+    weight = weights(rng, dtype, length)
+    key = keys_of(engine, weight)
+    np.testing.assert_array_equal(np.argsort(key, kind="stable"), np.argsort(weight, kind="stable"))
+    position = rng.permutation(length).astype(np.uint32)[: length // 2]
+    np.testing.assert_array_equal(keys_of(engine, weight, position=position), key[position])
+    np.testing.assert_array_equal(keys_of(engine, weight, all_ones(weight), position), ~key[position])
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", WEIGHTS)
+@given(seed=seeds, length=st.sampled_from(LENGTHS), block=st.sampled_from([1, 63, 64, 65, 5000]))
+@quick
+def test_count_nan(engine, dtype, seed, length, block):
+    rng = np.random.default_rng(seed)
+    weight = weights(rng, dtype, length)
+    if weight.dtype.kind == "f":
+        weight[rng.random(length) < 0.2] = np.nan
+    blocks = -(-length // block)
+    counts = np.full(blocks, 99, np.uint64)
+    engine.launch("count_nan", blocks, weight, length, block, counts, grain=1)
+    expected = [np.isnan(weight[at * block : (at + 1) * block]).sum() for at in range(blocks)]
+    np.testing.assert_array_equal(counts, np.array(expected, np.uint64))
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", WEIGHTS)
+@given(seed=seeds, length=st.sampled_from(LENGTHS[1:]), flip=st.booleans())
+@quick
+def test_flag_light(engine, dtype, seed, length, flip):
+    rng = np.random.default_rng(seed)
+    weight = weights(rng, dtype, length)
+    mask = all_ones(weight) if flip else 0
+    key = keys_of(SERIAL, weight, mask)
+    at = int(rng.integers(length))
+    flags = np.full(-(-length // 64), rng.integers(2**63), np.uint64)
+    engine.launch("flag_light", len(flags), weight, mask, length, int(key[at]), at, flags, grain=1)
+    expected = (key < key[at]) | ((key == key[at]) & (np.arange(length) <= at))
+    np.testing.assert_array_equal(unpack(flags, length), expected)
+
+
+@pytest.mark.parametrize("dtype", KEYS)
+@pytest.mark.parametrize("at", [0, 1, 62, 63, 64, 126, 127, 128])
+def test_flag_light_splits_a_tie_at_any_position(dtype, at):
+    weight = np.full(129, 7, dtype)
+    flags = np.empty(3, np.uint64)
+    SERIAL.launch("flag_light", 3, weight, 0, 129, 7, at, flags)
+    np.testing.assert_array_equal(flags, pack(np.arange(129) <= at))
