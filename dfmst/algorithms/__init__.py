@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from dfmst.algorithms.base import Algorithm
 from dfmst.algorithms.boruvka import Boruvka
+from dfmst.algorithms.epmst import EPMST
 from dfmst.algorithms.filter_kruskal import FilterKruskal
+from dfmst.algorithms.kruskal import Kruskal
 from dfmst.algorithms.mastiff import Mastiff
+from dfmst.algorithms.prim import Prim
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
 
-__all__ = ["REGISTRY", "Algorithm", "Boruvka", "FilterKruskal", "Mastiff", "resolve"]
+__all__ = ["EPMST", "REGISTRY", "Algorithm", "Boruvka", "FilterKruskal", "Kruskal", "Mastiff", "Prim", "resolve"]
 
 #: Name -> class; its default object is what the name selects.
 REGISTRY: dict[str, type[Algorithm]] = {
     "boruvka": Boruvka,
+    "epmst": EPMST,
     "filter-kruskal": FilterKruskal,
+    "kruskal": Kruskal,
     "mastiff": Mastiff,
+    "prim": Prim,
 }
 
 

@@ -14,7 +14,7 @@ lines 9-13, max degree     kernel ``count_ends``, then ``stand`` and ``elect`` b
 lines 14-21                :meth:`_Forest.begin`
 step 1, lines 23-29        kernel ``lightest_of_roots``, edge by edge, for both of its ends
 steps 2-3, lines 30-37     kernel ``append``
-step 4, lines 38-43        kernels ``climb`` (compress_path) and ``settle``
+step 4, lines 38-43        kernels ``find_tops`` (compress_path) and ``settle``
 step 5, lines 44-49        kernels ``stand`` and ``elect``
 section 5.5, figure 9      ``frontier``: lists of the components and of the edges that are still of use
 =========================  =====================================================================================
@@ -172,10 +172,10 @@ class _Forest:
         """Step 4; the longest way to a root."""
         count = len(self.parent) if listed is None else len(listed)
         top, depth = engine.xp.empty(count, np.uint32), engine.xp.zeros(1, np.uint32)
-        engine.launch("climb", count, listed, self.parent, _DEPTH_LIMIT, top, depth)
+        engine.launch("find_tops", count, listed, self.parent, _DEPTH_LIMIT, top, depth)
         if int(depth[0]) > _DEPTH_LIMIT:
             engine.launch("halve_paths", len(self.parent), self.parent)
-            engine.launch("climb", count, listed, self.parent, _NO_LIMIT, top, depth)
+            engine.launch("find_tops", count, listed, self.parent, _NO_LIMIT, top, depth)
         engine.launch("settle", count, listed, top, self.best, self.parent, self.size)
         return min(int(depth[0]), _DEPTH_LIMIT + 1)
 

@@ -18,11 +18,13 @@ __all__ = [
     "contract",
     "contract_edges",
     "count_roots",
+    "count_set",
     "drop_parallel",
     "exclusive_sum",
     "flag_words",
     "flatten",
     "gather_edges",
+    "gather_keys",
     "giant_component",
     "key_edges",
     "sort_order",
@@ -63,14 +65,23 @@ def exclusive_sum(engine: Engine, counts: Array) -> tuple[Array, int]:
     return ends - counts, int(ends[-1]) if len(ends) else 0
 
 
+def _block_counts(engine: Engine, flags: Array) -> Array:
+    blocks = -(-len(flags) // _FLAG_BLOCK)
+    counts: Array = engine.xp.empty(blocks, np.uint64)
+    engine.launch("count_flags", blocks, flags, len(flags), _FLAG_BLOCK, counts, grain=1)
+    return counts
+
+
+def count_set(engine: Engine, flags: Array) -> int:
+    """How many flags are set."""
+    return int(_block_counts(engine, flags).sum())
+
+
 def compact(engine: Engine, flags: Array, dtype: type = np.uint32) -> Array:
     """Positions of the flags that are set, ascending."""
-    blocks = -(-len(flags) // _FLAG_BLOCK)
-    counts = engine.xp.empty(blocks, np.uint64)
-    engine.launch("count_flags", blocks, flags, len(flags), _FLAG_BLOCK, counts, grain=1)
-    offsets, total = exclusive_sum(engine, counts)
+    offsets, total = exclusive_sum(engine, _block_counts(engine, flags))
     positions: Array = engine.xp.empty(total, dtype)
-    engine.launch("list_flags", blocks, flags, len(flags), _FLAG_BLOCK, offsets, positions, grain=1)
+    engine.launch("list_flags", len(offsets), flags, len(flags), _FLAG_BLOCK, offsets, positions, grain=1)
     return positions
 
 
@@ -117,7 +128,7 @@ def count_roots(engine: Engine, parent: Array) -> int:
     """Count the vertices that are their own parent."""
     flags = flag_words(engine, len(parent))
     engine.launch("flag_roots", len(flags), parent, len(parent), flags, grain=FLAG_GRAIN)
-    return len(compact(engine, flags))
+    return count_set(engine, flags)
 
 
 def contract(engine: Engine, parent: Array, roots: Array | None = None) -> tuple[Array, int]:
@@ -178,6 +189,14 @@ def contract_edges(
     return gather_edges(engine, edges, positions, label, flip), vertices
 
 
+def gather_keys(engine: Engine, key: Array, positions: Array | None, flip: int = 0) -> Array:
+    """Ordered keys of the weights (or keys) at `positions` (``None``: all of them)."""
+    length = len(key) if positions is None else len(positions)
+    gathered: Array = engine.xp.empty(length, np.uint32 if key.dtype.itemsize == 4 else np.uint64)
+    engine.launch("gather_keys", length, key, flip, positions, gathered)
+    return gathered
+
+
 def giant_component(engine: Engine, label: Array) -> Array:
     """One byte a vertex: whether it lies in the component that most of a sample lies in.
 
@@ -195,9 +214,8 @@ def gather_edges(engine: Engine, edges: Edges, positions: Array | None, label: A
     length = len(edges) if positions is None else len(positions)
     xp = engine.xp
     source, target, row = (xp.empty(length, np.uint32) for _ in range(3))
-    key = xp.empty(length, np.uint32 if edges.key.dtype.itemsize == 4 else np.uint64)
     engine.launch("gather_labels", length, edges.source, edges.target, positions, label, source, target)
-    engine.launch("gather_keys", length, edges.key, flip, positions, key)
+    key = gather_keys(engine, edges.key, positions, flip)
     if positions is None:
         return Edges(source, target, key, edges.row)
     engine.launch("gather_rows", length, positions, edges.row, row)
@@ -211,8 +229,7 @@ def key_edges(engine: Engine, edges: Edges, flip: int = 0) -> Edges:
         source, target = (engine.xp.empty(len(edges), np.uint32) for _ in range(2))
         engine.launch("gather_labels", len(edges), edges.source, edges.target, None, None, source, target)
     if flip or key.dtype.kind != "u":
-        key = engine.xp.empty(len(edges), np.uint32 if edges.key.dtype.itemsize == 4 else np.uint64)
-        engine.launch("gather_keys", len(edges), edges.key, flip, None, key)
+        key = gather_keys(engine, key, None, flip)
     return Edges(source, target, key, edges.row)
 
 

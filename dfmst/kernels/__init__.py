@@ -17,6 +17,7 @@ __all__ = ["FAMILIES", "Kernel", "Parameter", "Source", "kernels", "sources"]
 #: Kernel file -> its type parameter and the types it is compiled for (none: the file is compiled once).
 FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "select": ("", ("",)),
+    "kruskal": ("", ("",)),
     "adjacency": ("", ("",)),
     "statuses": ("", ("",)),
     "links": ("", ("",)),
@@ -27,6 +28,7 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "partial_prim": ("K", ("u32", "u64")),
     "mastiff": ("K", ("u32", "u64")),
     "certificate": ("K", ("u32", "u64")),
+    "prim": ("K", ("u32", "u64")),
 }
 
 _KERNEL = re.compile(r"KERNEL\((\w+),\s*\((.*?)\)\)\s*\{", re.DOTALL)

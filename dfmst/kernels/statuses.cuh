@@ -20,7 +20,7 @@ KERNEL(append, (const u32* list, const u32* source, const u32* target, const u64
 
 // The root above each listed vertex, and the longest way to one. The walk only reads, so that the depth is exact;
 // where a way is longer than `limit`, all walks end and `depth` is above it.
-KERNEL(climb, (const u32* list, const u32* parent, u32 limit, u32* top, u32* depth)) {
+KERNEL(find_tops, (const u32* list, const u32* parent, u32 limit, u32* top, u32* depth)) {
   if (load(depth) > limit) return;
   u32 at = listed(list, i), steps = 0;
   for (u32 up = parent[at]; up != at && steps <= limit; up = parent[at], ++steps) at = up;

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfmst.algorithms import Algorithm, Boruvka, FilterKruskal, Mastiff
+from dfmst.algorithms import EPMST, Algorithm, Boruvka, FilterKruskal, Kruskal, Mastiff, Prim
 from dfmst.engines import CpuEngine
 
 __all__ = ["ALGORITHMS", "ENGINES", "LARGE", "ORDERS", "SHAPES", "Graph", "algorithm_id", "large", "ordered_weights"]
@@ -21,6 +21,14 @@ ALGORITHMS: list[Algorithm] = [
     FilterKruskal(light=float("inf")),
     Mastiff(),
     Mastiff(frontier=False),
+    Kruskal(),
+    Kruskal(helpers=0),
+    Kruskal(helpers=7),
+    Prim(),
+    Prim("queues", queues=3, hub=4),
+    EPMST(),
+    EPMST(sample=0.1),
+    EPMST(sample=1),
 ]
 
 

@@ -5,6 +5,7 @@
 
 #define SUFFIX
 #include "../select.cuh"
+#include "../kruskal.cuh"
 #include "../adjacency.cuh"
 #include "../statuses.cuh"
 #include "../links.cuh"
@@ -60,6 +61,7 @@
 #include "../partial_prim.cuh"
 #include "../mastiff.cuh"
 #include "../certificate.cuh"
+#include "../prim.cuh"
 #undef SUFFIX
 #undef KEY_BITS
 #undef K
@@ -71,6 +73,7 @@
 #include "../partial_prim.cuh"
 #include "../mastiff.cuh"
 #include "../certificate.cuh"
+#include "../prim.cuh"
 #undef SUFFIX
 #undef KEY_BITS
 #undef K
