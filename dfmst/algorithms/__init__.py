@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dfmst.algorithms.base import Algorithm
 from dfmst.algorithms.boruvka import Boruvka
+from dfmst.algorithms.bsp import BSP
 from dfmst.algorithms.epmst import EPMST
 from dfmst.algorithms.filter_kruskal import FilterKruskal
 from dfmst.algorithms.kruskal import Kruskal
@@ -16,11 +17,12 @@ from dfmst.algorithms.prim import Prim
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
 
-__all__ = ["EPMST", "REGISTRY", "Algorithm", "Boruvka", "FilterKruskal", "Kruskal", "Mastiff", "Prim", "resolve"]
+__all__ = ["BSP", "EPMST", "REGISTRY", "Algorithm", "Boruvka", "FilterKruskal", "Kruskal", "Mastiff", "Prim", "resolve"]
 
 #: Name -> class; its default object is what the name selects.
 REGISTRY: dict[str, type[Algorithm]] = {
     "boruvka": Boruvka,
+    "bsp": BSP,
     "epmst": EPMST,
     "filter-kruskal": FilterKruskal,
     "kruskal": Kruskal,

@@ -177,8 +177,7 @@ def contract_edges(
         How many components they lie between.
     """
     flags = flag_words(engine, len(edges))
-    nowhere = engine.xp.zeros(len(parent), np.uint8)  # no giant component to look out for
-    arguments = (edges.source, edges.target, len(edges), parent, nowhere, None, flags)
+    arguments = (edges.source, edges.target, len(edges), parent, None, None, flags)
     engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
     positions, occupied = compact(engine, flags), None
     if drop_isolated:

@@ -27,6 +27,7 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "boruvka": ("K", ("u32", "u64")),
     "partial_prim": ("K", ("u32", "u64")),
     "mastiff": ("K", ("u32", "u64")),
+    "strut": ("K", ("u32", "u64")),
     "certificate": ("K", ("u32", "u64")),
     "prim": ("K", ("u32", "u64")),
 }

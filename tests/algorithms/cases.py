@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfmst.algorithms import EPMST, Algorithm, Boruvka, FilterKruskal, Kruskal, Mastiff, Prim
+from dfmst.algorithms import BSP, EPMST, Algorithm, Boruvka, FilterKruskal, Kruskal, Mastiff, Prim
 from dfmst.engines import CpuEngine
 
 __all__ = ["ALGORITHMS", "ENGINES", "LARGE", "ORDERS", "SHAPES", "Graph", "algorithm_id", "large", "ordered_weights"]
@@ -19,6 +19,9 @@ ALGORITHMS: list[Algorithm] = [
     FilterKruskal(light=0.05),
     FilterKruskal(light=1),
     FilterKruskal(light=float("inf")),
+    BSP(),
+    BSP(rounds=1),
+    BSP(rounds=64, drop_parallel=True),
     Mastiff(),
     Mastiff(frontier=False),
     Kruskal(),

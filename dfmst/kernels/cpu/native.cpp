@@ -60,6 +60,7 @@
 #include "../boruvka.cuh"
 #include "../partial_prim.cuh"
 #include "../mastiff.cuh"
+#include "../strut.cuh"
 #include "../certificate.cuh"
 #include "../prim.cuh"
 #undef SUFFIX
@@ -72,6 +73,7 @@
 #include "../boruvka.cuh"
 #include "../partial_prim.cuh"
 #include "../mastiff.cuh"
+#include "../strut.cuh"
 #include "../certificate.cuh"
 #include "../prim.cuh"
 #undef SUFFIX
