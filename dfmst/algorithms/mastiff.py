@@ -52,7 +52,7 @@ _DEPTH_LIMIT = 64  # steps to a root that are counted; a chain of n vertices wou
 _NO_LIMIT = (1 << 32) - 1
 _DEGREE_SAMPLE = 1 << 18
 _SHARE_SAMPLE = 1 << 10
-_LARGEST_SHARE = 0.8  # of the edges between components, above which edges are not worth moving
+_LARGEST_SHARE = 0.95  # of the edges between components, above which the edges stay as they are
 _ONE = np.uint64(1 << 32)  # size 1 in a candidate of an election
 
 
@@ -63,8 +63,8 @@ class Mastiff:
     Parameters
     ----------
     frontier
-        Visit only the components that look for an edge, and drop the edges inside components once a fifth of those
-        at hand are. Otherwise each round visits all vertices and edges, as published.
+        Visit only the components that look for an edge, and drop the edges inside components once a twentieth of
+        those at hand are. Otherwise each round visits all vertices and edges, as published.
 
     Examples
     --------
