@@ -16,7 +16,9 @@ extern "C" EXPORT int supports_x86_64_v3() {
 
 #define SUFFIX
 #include "../select.cuh"
+#include "../kruskal.cuh"
 #include "../adjacency.cuh"
+#include "../statuses.cuh"
 #include "../links.cuh"
 #undef SUFFIX
 
@@ -68,7 +70,10 @@ extern "C" EXPORT int supports_x86_64_v3() {
 #include "../keys.cuh"
 #include "../boruvka.cuh"
 #include "../partial_prim.cuh"
+#include "../mastiff.cuh"
+#include "../strut.cuh"
 #include "../certificate.cuh"
+#include "../prim.cuh"
 #undef SUFFIX
 #undef KEY_BITS
 #undef K
@@ -78,7 +83,10 @@ extern "C" EXPORT int supports_x86_64_v3() {
 #include "../keys.cuh"
 #include "../boruvka.cuh"
 #include "../partial_prim.cuh"
+#include "../mastiff.cuh"
+#include "../strut.cuh"
 #include "../certificate.cuh"
+#include "../prim.cuh"
 #undef SUFFIX
 #undef KEY_BITS
 #undef K
