@@ -7,6 +7,7 @@
 #include "../select.cuh"
 #include "../kruskal.cuh"
 #include "../adjacency.cuh"
+#include "../generate.cuh"
 #undef SUFFIX
 
 #define V u32
