@@ -76,6 +76,13 @@ class FrameView:
             raise ColumnNotFoundError(message, hint)
         return self.frame.get_column(name)
 
+    def index(self) -> Array | None:
+        """Index labels of a pandas frame (tuples where it has levels); ``None`` for other frames."""
+        if not self.frame.implementation.is_pandas():
+            return None
+        labels: Array = nw.to_native(self.frame).index.to_numpy()
+        return labels
+
     def take(self, rows: Array) -> Frame:
         """Return the user's kind of frame with these rows: every column, and the index of a pandas frame."""
         return self._finish(self.frame[rows])

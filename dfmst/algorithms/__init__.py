@@ -6,16 +6,29 @@ A name selects a default object: ``"boruvka"`` is ``Boruvka()``, ``"filter-krusk
 
 from __future__ import annotations
 
+from dfmst.algorithms.bader_cong import BaderCong
 from dfmst.algorithms.base import Algorithm
 from dfmst.algorithms.boruvka import Boruvka
 from dfmst.algorithms.epmst import EPMST
 from dfmst.algorithms.filter_kruskal import FilterKruskal
 from dfmst.algorithms.kruskal import Kruskal
+from dfmst.algorithms.pma import PMA
 from dfmst.algorithms.prim import Prim
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
 
-__all__ = ["EPMST", "REGISTRY", "Algorithm", "Boruvka", "FilterKruskal", "Kruskal", "Prim", "resolve"]
+__all__ = [
+    "EPMST",
+    "PMA",
+    "REGISTRY",
+    "Algorithm",
+    "BaderCong",
+    "Boruvka",
+    "FilterKruskal",
+    "Kruskal",
+    "Prim",
+    "resolve",
+]
 
 #: Name -> class; its default object is what the name selects.
 REGISTRY: dict[str, type[Algorithm]] = {
@@ -24,6 +37,8 @@ REGISTRY: dict[str, type[Algorithm]] = {
     "filter-kruskal": FilterKruskal,
     "kruskal": Kruskal,
     "prim": Prim,
+    "pma": PMA,
+    "bader-cong": BaderCong,
 }
 
 

@@ -23,11 +23,10 @@ from dfmst.algorithms.base import chosen_rows
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
 from dfmst.engines.columnar import (
-    FLAG_GRAIN,
     Edges,
     compact,
-    contract,
-    count_set,
+    contract_edges,
+    count_roots,
     drop_parallel,
     flag_words,
     flatten,
@@ -98,23 +97,12 @@ class Boruvka:
             engine.launch("hook", len(parent), edges.source, edges.target, best, edges.row, parent, chosen)
         with trace.step("jump"):
             flatten(engine, parent)
-            return _roots(engine, parent)
+            return count_roots(engine, parent)
 
     def _contract(self, engine: Engine, edges: Edges, parent: Array, trace: Trace) -> tuple[Edges, int]:
         with trace.step("contract"):
-            flags = flag_words(engine, len(edges))
-            nowhere = engine.xp.zeros(len(parent), np.uint8)  # no giant component to look out for
-            arguments = (edges.source, edges.target, len(edges), parent, nowhere, None, flags)
-            engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
-            label, vertices = contract(engine, parent)
-            edges = gather_edges(engine, edges, compact(engine, flags), label)
+            edges, vertices = contract_edges(engine, edges, parent)
         if self.contract == "parallel":
             with trace.step("parallel"):
                 edges = gather_edges(engine, edges, compact(engine, drop_parallel(engine, edges, vertices)), None)
         return edges, vertices
-
-
-def _roots(engine: Engine, parent: Array) -> int:
-    flags = flag_words(engine, len(parent))
-    engine.launch("flag_roots", len(flags), parent, len(parent), flags, grain=FLAG_GRAIN)
-    return count_set(engine, flags)

@@ -16,6 +16,8 @@ __all__ = [
     "Edges",
     "compact",
     "contract",
+    "contract_edges",
+    "count_roots",
     "count_set",
     "drop_parallel",
     "exclusive_sum",
@@ -120,8 +122,20 @@ def flatten(engine: Engine, parent: Array) -> None:
     engine.launch("flatten", len(parent), parent)
 
 
-def contract(engine: Engine, parent: Array) -> tuple[Array, int]:
+def count_roots(engine: Engine, parent: Array) -> int:
+    """Count the vertices that are their own parent."""
+    flags = flag_words(engine, len(parent))
+    engine.launch("flag_roots", len(flags), parent, len(parent), flags, grain=FLAG_GRAIN)
+    return count_set(engine, flags)
+
+
+def contract(engine: Engine, parent: Array, roots: Array | None = None) -> tuple[Array, int]:
     """Number the roots of a flattened `parent` densely.
+
+    Parameters
+    ----------
+    roots
+        Flags of the roots to number (``None``: all of them); vertices under another have no label.
 
     Returns
     -------
@@ -130,14 +144,47 @@ def contract(engine: Engine, parent: Array) -> tuple[Array, int]:
     vertices
         How many new vertices there are.
     """
-    flags = flag_words(engine, len(parent))
-    engine.launch("flag_roots", len(flags), parent, len(parent), flags, grain=FLAG_GRAIN)
-    roots = compact(engine, flags)
+    if roots is None:
+        roots = flag_words(engine, len(parent))
+        engine.launch("flag_roots", len(roots), parent, len(parent), roots, grain=FLAG_GRAIN)
+    numbered = compact(engine, roots)
     rank = engine.xp.empty(len(parent), np.uint32)
-    engine.launch("rank_roots", len(roots), roots, rank)
+    engine.launch("rank_roots", len(numbered), numbered, rank)
     label = engine.xp.empty(len(parent), np.uint32)
     engine.launch("gather_ranks", len(parent), parent, rank, label)
-    return label, len(roots)
+    return label, len(numbered)
+
+
+def contract_edges(
+    engine: Engine, edges: Edges, parent: Array, flip: int = 0, drop_isolated: bool = False
+) -> tuple[Edges, int]:
+    """Make a vertex of every component of a flattened `parent`, and keep the edges between different ones.
+
+    Parameters
+    ----------
+    flip
+        Bits that turn a key around (where the edges are a table's own).
+    drop_isolated
+        Leave out the components without an edge to another one.
+
+    Returns
+    -------
+    edges
+        The edges between components, these as their ends.
+    vertices
+        How many components they lie between.
+    """
+    flags = flag_words(engine, len(edges))
+    nowhere = engine.xp.zeros(len(parent), np.uint8)  # no giant component to look out for
+    arguments = (edges.source, edges.target, len(edges), parent, nowhere, None, flags)
+    engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
+    positions, occupied = compact(engine, flags), None
+    if drop_isolated:
+        marked, occupied = engine.xp.zeros(len(parent), np.uint8), flag_words(engine, len(parent))
+        engine.launch("mark_ends", len(positions), edges.source, edges.target, positions, parent, marked)
+        engine.launch("flag_marked", len(occupied), marked, len(marked), occupied, grain=FLAG_GRAIN)
+    label, vertices = contract(engine, parent, occupied)
+    return gather_edges(engine, edges, positions, label, flip), vertices
 
 
 def gather_keys(engine: Engine, key: Array, positions: Array | None, flip: int = 0) -> Array:

@@ -20,11 +20,14 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "kruskal": ("", ("",)),
     "adjacency": ("", ("",)),
     "generate": ("", ("",)),
+    "links": ("", ("",)),
     "vertices": ("V", ("u32", "u64")),
     "weights": ("W", ("i32", "u32", "f32", "i64", "u64", "f64")),
     "keys": ("K", ("u32", "u64")),
     "boruvka": ("K", ("u32", "u64")),
     "prim": ("K", ("u32", "u64")),
+    "partial_prim": ("K", ("u32", "u64")),
+    "certificate": ("K", ("u32", "u64")),
 }
 
 _KERNEL = re.compile(r"KERNEL\((\w+),\s*\((.*?)\)\)\s*\{", re.DOTALL)

@@ -9,22 +9,16 @@ KERNEL(incidence_records, (const u32* source, const u32* target, const u32* orde
   records[i] = (a == b ? vertices : (u64)(i & 1 ? b : a)) << 32 | (u64)edge;
 } END
 
-// Where vertex i's list begins among the sorted records: a binary search, so that runs of vertices without edges
-// cost no more than others.
-KERNEL(list_offsets, (const u64* records, u64 length, u64* offset)) {
-  u64 low = 0, high = length;
-  while (low < high) {
-    const u64 middle = low + (high - low) / 2;
-    if (records[middle] >> 32 < i)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  offset[i] = low;
+// Each record that is the first of its vertex says where that list begins, and where those of the vertices skipped
+// before it do; index `length` stands for a record behind them all.
+KERNEL(list_offsets, (const u64* records, u64 length, u64 vertices, u64* offset)) {
+  const u64 own = i < length ? records[i] >> 32 : vertices;
+  for (u64 vertex = i ? (records[i - 1] >> 32) + 1 : 0; vertex <= own; ++vertex) offset[vertex] = i;
 } END
 
-KERNEL(list_entries, (const u64* records, const u32* source, const u32* target, u32* edge, u32* other)) {
+// `ends` holds the exclusive or of an edge's ends: one look-up gives the other end.
+KERNEL(list_entries, (const u64* records, const u32* ends, u32* edge, u32* other)) {
   const u32 at = (u32)records[i];
   edge[i] = at;
-  other[i] = source[at] ^ target[at] ^ (u32)(records[i] >> 32);
+  other[i] = ends[at] ^ (u32)(records[i] >> 32);
 } END

@@ -19,5 +19,5 @@ KERNEL(flag_lightest_in_runs, (const u64* code, const u32* order, u64 length, co
   u32 best = order[i];
   for (u64 j = i + 1; j < length && code[order[j]] == mine; ++j)
     if (key[order[j]] < key[best]) best = order[j];
-  atomic_or(&flags[best >> 6], 1ull << (best & 63));
+  set_flag(flags, best);
 } END

@@ -99,6 +99,7 @@ DEVICE u64 word_length(u64 word, u64 length) {
   const u64 rest = length - word * 64;
   return rest < 64 ? rest : 64;
 }
+DEVICE void set_flag(u64* flags, u64 at) { atomic_or(&flags[at >> 6], 1ull << (at & 63)); }
 
 // ---- the total order ----------------------------------------------------------------------------------------------
 // A weight becomes an unsigned key whose order is the weights' order; -0.0 and +0.0 share one key. `flip` (all ones)
@@ -170,4 +171,18 @@ DEVICE u32 root(u32* parent, u32 vertex) {
     up = load(&parent[vertex]);
   }
   return vertex;
+}
+
+// ---- linked trees (links.cuh) --------------------------------------------------------------------------------------
+
+// Rank of the heaviest forest edge between two vertices of one tree. Ranks grow on the way up and no two are equal, so
+// that the end with the smaller link is always the one to move; the last link taken is the heaviest.
+DEVICE u32 heaviest_link(const u64* link, u32 u, u32 v) {
+  u64 taken = 0;
+  while (u != v) {
+    const u64 a = link[u], b = link[v];
+    taken = a < b ? a : b;
+    (a < b ? u : v) = (u32)taken;
+  }
+  return (u32)(taken >> 32);
 }

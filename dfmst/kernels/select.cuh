@@ -8,9 +8,12 @@ KERNEL(count_flags, (const u64* flags, u64 words, u64 block, u64* counts)) {
   counts[i] = total;
 } END
 
-KERNEL(set_flags, (const u32* positions, u64* flags)) {
-  const u32 position = positions[i];
-  atomic_or(&flags[position >> 6], 1ull << (position & 63));
+KERNEL(set_flags, (const u32* positions, u64* flags)) { set_flag(flags, positions[i]); } END
+
+KERNEL(flag_marked, (const u8* marked, u64 length, u64* flags)) {
+  u64 word = 0;
+  for (u64 j = 0; j < word_length(i, length); ++j) word |= (u64)marked[i * 64 + j] << j;
+  flags[i] = word;
 } END
 
 // ---- radix sort of records: the digit to sort by lies in bits [shift, shift + digit_bits), payload below ----------
@@ -69,8 +72,22 @@ KERNEL(hook, (const u32* source, const u32* target, const u64* best, const u32* 
   const u32 a = source[edge], other = a == (u32)i ? target[edge] : a;
   if (best[other] == mine && (u32)i < other) return;
   store(&parent[i], other);
-  const u32 at = row ? row[edge] : edge;
-  atomic_or(&flags[at >> 6], 1ull << (at & 63));
+  set_flag(flags, row ? row[edge] : edge);
+} END
+
+// Of two vertices that point at each other, the smaller becomes a root. Only the smaller one ever stores.
+KERNEL(break_cycles, (u32* parent)) {
+  const u32 up = load(&parent[i]);
+  if ((u32)i < up && load(&parent[up]) == (u32)i) store(&parent[i], (u32)i);
+} END
+
+// Every vertex that no subtree holds hooks onto the other end of its lightest edge; its list is sorted by weight.
+KERNEL(hook_unvisited, (const u64* offset, const u32* edge, const u32* other, const u32* row, const u32* tree,
+                        u32* parent, u64* flags)) {
+  if (tree[i] != ~0u || offset[i] == offset[i + 1]) return;
+  const u64 first = offset[i];
+  parent[i] = other[first];
+  set_flag(flags, row ? row[edge[first]] : edge[first]);
 } END
 
 KERNEL(gather_rows, (const u32* position, const u32* row, u32* gathered)) {

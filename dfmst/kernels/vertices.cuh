@@ -39,6 +39,23 @@ KERNEL(flag_crossing, (const V* source, const V* target, u64 edges, const u32* l
   flags[i] = kept;
 } END
 
+// Components that an edge of the list ends in: a byte each, as a store without a question costs less than an atomic.
+KERNEL(mark_ends, (const V* source, const V* target, const u32* position, const u32* label, u8* marked)) {
+  store(&marked[label[source[position[i]]]], (u8)1);
+  store(&marked[label[target[position[i]]]], (u8)1);
+} END
+
+// Edges that are light or leave the giant component, less those flagged in `excluded`.
+KERNEL(flag_doubtful, (const V* source, const V* target, u64 edges, const u8* giant, const u64* light,
+                       const u64* excluded, u64* flags)) {
+  const u64 length = word_length(i, edges);
+  const V* u = source + i * 64;
+  const V* v = target + i * 64;
+  u64 word = 0;
+  for (u64 j = 0; j < length; ++j) word |= (u64)(u8)((giant[u[j]] & giant[v[j]]) ^ 1) << j;
+  flags[i] = (word | light[i]) & ~excluded[i];
+} END
+
 KERNEL(gather_labels, (const V* source, const V* target, const u32* position, const u32* label, u32* first,
                        u32* second)) {
   const u64 at = position ? position[i] : i;
@@ -58,4 +75,31 @@ KERNEL(unite, (const V* source, const V* target, const u32* position, u32* paren
     a = root(parent, high);
     b = root(parent, low);
   }
+} END
+
+KERNEL(mark_vertices, (const V* source, const V* target, u8* occurs)) {
+  if (!load(&occurs[source[i]])) store(&occurs[source[i]], (u8)1);
+  if (!load(&occurs[target[i]])) store(&occurs[target[i]], (u8)1);
+} END
+
+// ---- a Bloom filter of pairs of vertices, one bit a pair; `shift` leaves as many leading bits of a hash as it holds --
+
+DEVICE u64 NAME(pair_bit)(V u, V v, u32 shift) {
+  const u64 low = u < v ? u : v, high = u < v ? v : u;
+  return ((low * 0x9e3779b97f4a7c15ull + high) * 0xc2b2ae3d27d4eb4full) >> shift;
+}
+
+KERNEL(mark_pairs, (const V* source, const V* target, u32 shift, u64* bits)) {
+  const u64 bit = NAME(pair_bit)(source[i], target[i], shift);
+  atomic_or(&bits[bit >> 6], 1ull << (bit & 63));
+} END
+
+KERNEL(flag_marked_pairs, (const V* source, const V* target, u64 edges, u32 shift, const u64* bits, u64* flags)) {
+  const u64 length = word_length(i, edges);
+  u64 word = 0;
+  for (u64 j = 0; j < length; ++j) {
+    const u64 bit = NAME(pair_bit)(source[i * 64 + j], target[i * 64 + j], shift);
+    word |= (bits[bit >> 6] >> (bit & 63) & 1) << j;
+  }
+  flags[i] = word;
 } END

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfmst.algorithms import EPMST, Algorithm, Boruvka, FilterKruskal, Kruskal, Prim
+from dfmst.algorithms import EPMST, PMA, Algorithm, BaderCong, Boruvka, FilterKruskal, Kruskal, Prim
 from dfmst.engines import CpuEngine
 
 __all__ = ["ALGORITHMS", "ENGINES", "LARGE", "ORDERS", "SHAPES", "Graph", "algorithm_id", "large", "ordered_weights"]
@@ -27,6 +27,15 @@ ALGORITHMS: list[Algorithm] = [
     EPMST(),
     EPMST(sample=0.1),
     EPMST(sample=1),
+    PMA(),
+    PMA("min", max_subtree=5),
+    PMA("sort", max_subtree=2),
+    PMA("sort", max_subtree=10**6, drop_parallel=False),
+    PMA("hybrid", max_subtree=3),
+    BaderCong(),
+    BaderCong(trees=1),
+    BaderCong(trees=7),
+    BaderCong(trees=10**6),
 ]
 
 
@@ -117,6 +126,7 @@ class Large(NamedTuple):
     weights: str
     dtype: str
     hub: bool = False
+    maximum: bool = False
 
 
 LARGE = [
@@ -127,6 +137,9 @@ LARGE = [
     Large(3_000, "descending", "int64"),
     Large(3_000, "two values", "uint32"),
     Large(3_000, "distinct", "float32", hub=True),
+    Large(3_000, "distinct", "float32", maximum=True),
+    Large(3_000, "ties", "uint64", maximum=True),
+    Large(3_000, "equal", "int32", maximum=True),
     Large(60_000, "distinct", "uint32"),
     Large(60_000, "ties", "float64"),
     Large(400_000, "distinct", "int64"),

@@ -122,7 +122,7 @@ def test_sort_records(engine, seed, length, bits):
 
 
 @each_engine
-@pytest.mark.parametrize("shape", ["up", "down", "random", "shuffled", "star"])
+@pytest.mark.parametrize("shape", ["up", "down", "tree", "trees", "roots", "shuffled", "star"])
 @pytest.mark.parametrize("vertices", [*LENGTHS, 30_000])
 def test_flatten_and_contract(engine, shape, vertices):
     parent = parents(np.random.default_rng(vertices), shape, vertices)

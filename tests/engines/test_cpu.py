@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -32,11 +33,22 @@ def works(seed):
 
 
 def python(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a script in a Python of its own; a deadlock ends as a timeout."""
+    """Run a script in a Python of its own; a deadlock fails after a minute, and takes forked children along."""
     command = [sys.executable, "-c", PRELUDE + script]
-    return subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60, check=False
-    )
+    with subprocess.Popen(
+        command,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            output = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            pytest.fail("the script is still running after a minute")
+    return subprocess.CompletedProcess(command, process.returncode, *output)
 
 
 def test_callers_at_once():
@@ -107,6 +119,7 @@ print("ok")
     assert (result.returncode, result.stdout) == (0, "ok\n"), result
 
 
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer's allocator stays locked")
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork")
 def test_fork_while_another_thread_is_at_work():
     # The child gets a copy of a pool that is busy and perhaps locked. (The first call also imports what NumPy loads

@@ -8,6 +8,7 @@
 #include "../kruskal.cuh"
 #include "../adjacency.cuh"
 #include "../generate.cuh"
+#include "../links.cuh"
 #undef SUFFIX
 
 #define V u32
@@ -58,6 +59,8 @@
 #include "../keys.cuh"
 #include "../boruvka.cuh"
 #include "../prim.cuh"
+#include "../partial_prim.cuh"
+#include "../certificate.cuh"
 #undef SUFFIX
 #undef KEY_BITS
 #undef K
@@ -67,6 +70,8 @@
 #include "../keys.cuh"
 #include "../boruvka.cuh"
 #include "../prim.cuh"
+#include "../partial_prim.cuh"
+#include "../certificate.cuh"
 #undef SUFFIX
 #undef KEY_BITS
 #undef K

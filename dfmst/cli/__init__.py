@@ -1,0 +1,39 @@
+"""The command line: ``dfmst forest``, ``components``, ``verify``, ``convert`` and ``demo``.
+
+Data goes to files or to standard output, notes and progress to standard error. The exit status is 0, or
+2 where the input or the command is wrong, or 1 where something failed, or 130 after an interrupt.
+
+Commands import what they need when they run, so that ``dfmst --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import click
+
+import dfmst
+from dfmst.cli.components import components
+from dfmst.cli.convert import convert
+from dfmst.cli.demo import demo
+from dfmst.cli.forest import forest
+from dfmst.cli.options import debug_option
+from dfmst.cli.program import Program
+from dfmst.cli.verify import verify
+
+__all__ = ["main"]
+
+
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(dfmst.__version__, prog_name="dfmst", message="%(prog)s %(version)s")
+@debug_option
+def main() -> None:
+    """Minimum spanning forests of edge tables in files.
+
+    Reads Parquet, Arrow, CSV and the usual graph formats; `dfmst demo` shows it at work.
+
+    Data goes to the file named with -o or to standard output, notes to standard error. Exit status: 0 done,
+    2 wrong input or command, 1 failure (for verify: not a minimum spanning forest), 130 interrupted.
+    """
+
+
+for command in (forest, components, verify, convert, demo):
+    main.add_command(command)

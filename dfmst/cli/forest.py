@@ -1,0 +1,167 @@
+"""``dfmst forest``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs
+from dfmst.cli.notes import Progress, Stopwatch, note, plain, plural, print_json
+from dfmst.cli.options import (
+    algorithm_option,
+    debug_option,
+    engine_options,
+    format_option,
+    inputs_argument,
+    invalid_option,
+    json_option,
+    output_options,
+    to_path,
+    vertex_options,
+    weight_options,
+)
+from dfmst.cli.outputs import check_output, output_path, write_rows
+
+if TYPE_CHECKING:
+    from dfmst.cli.solve import Solution
+
+__all__ = ["ForestJob", "forest", "weight_name"]
+
+
+@dataclass(frozen=True, slots=True)
+class ForestJob:
+    """What the command line asks for."""
+
+    inputs: tuple[Path, ...]
+    output: Path | None
+    to: str | None
+    format: str | None
+    source: str
+    target: str
+    weight: str | None
+    maximum: bool
+    algorithm: str
+    engine: str
+    threads: int | None
+    invalid: Any
+    verify: bool
+    trace: Path | None
+    json: bool
+
+    @property
+    def kind(self) -> str:
+        """What the forest is called."""
+        if self.weight is None:
+            return "spanning forest"
+        return "maximum spanning forest" if self.maximum else "minimum spanning forest"
+
+
+def weight_name(weight: str | None, unweighted: bool, maximum: bool = False) -> str | None:
+    """Return the weight column's name, or ``None`` where all weights are equal.
+
+    Raises
+    ------
+    click.UsageError
+        The options contradict each other.
+    """
+    if not unweighted:
+        return "weight" if weight is None else weight
+    for option, given in (("--weight", weight is not None), ("--maximum", maximum)):
+        if given:
+            raise click.UsageError(f"--unweighted and {option} cannot be combined.")
+    return None
+
+
+@click.command(short_help="Write the minimum spanning forest of edge tables.")
+@inputs_argument
+@output_options
+@format_option
+@vertex_options
+@weight_options
+@algorithm_option
+@engine_options
+@invalid_option
+@click.option("--verify", is_flag=True, help="Prove the forest minimal before it is written.")
+@click.option("--trace", metavar="FILE", callback=to_path, help="Write a table with a row each round.")
+@json_option
+@debug_option
+def forest(weight: str | None, unweighted: bool, **options: Any) -> None:
+    """Write the rows of IN that form its minimum spanning forest.
+
+    Every row of IN is an edge. The forest keeps the rows' columns and their order; of equal weights the
+    earlier row counts as lighter, so there is exactly one forest. Several IN are read as one table.
+
+    \b
+      dfmst forest roads.parquet -w km -o forest.parquet
+      dfmst forest part-*.csv -s from -t to -w cost -o forest.csv --verify
+      dfmst forest roads.parquet -w km --json
+
+    OUT appears whole or not at all: the rows are written to a hidden file beside it, .OUT.*.part, which is then
+    renamed. A run that is killed may leave that file behind; it can be deleted.
+    """  # noqa: D301 - click's mark for lines that stay as they are
+    job = ForestJob(weight=weight_name(weight, unweighted, options["maximum"]), **options)
+    run(job)
+
+
+def run(job: ForestJob) -> None:
+    """Read, solve, verify, write, tell."""
+    columns = columns_by_option(job.source, job.target, job.weight)
+    watch = Stopwatch()
+    target = output_path(job.output, job.json)
+    if target and job.trace and target.resolve() == job.trace.resolve():
+        raise click.UsageError("-o and --trace name the same file.")
+    with watch.step("import"):
+        check_output(target, job.to, job.inputs)
+        check_output(job.trace, None, job.inputs)
+        load_libraries()
+        from dfmst.cli.solve import solve
+    with Progress() as progress:
+        with watch.step("read"):
+            table = read_inputs(job.inputs, job.format, progress, columns)
+        solution = solve(table, job, watch, progress)
+        progress.show("writing")
+        with watch.step("write"):
+            if target or not job.json:
+                write_rows(solution.forest, target, job.to)
+            if job.trace:
+                write_rows(solution.trace, job.trace, None)
+    summary = _summary(job, table.num_rows, solution, watch)
+    if job.json:
+        print_json(summary)
+    else:
+        note(_sentence(job, target, summary))
+
+
+def _summary(job: ForestJob, input_rows: int, solution: Solution, watch: Stopwatch) -> dict[str, Any]:
+    return {
+        "kind": job.kind,
+        "input": [str(path) for path in job.inputs],
+        "output": None if job.output is None else str(job.output),
+        "input_rows": input_rows,
+        "dropped_rows": solution.dropped,
+        "rows": solution.forest.num_rows,
+        "vertices": solution.vertices,
+        "components": solution.vertices - solution.forest.num_rows,
+        "total_weight": plain(solution.total),
+        "verified": True if job.verify else None,
+        "algorithm": solution.algorithm,
+        "engine": solution.engine.name,
+        "threads": solution.engine.threads,
+        "seconds": watch.seconds(),
+    }
+
+
+def _sentence(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> str:
+    parts = [f"{job.kind}: {summary['rows']:,} of {plural(summary['input_rows'], 'row')}"]
+    if summary["dropped_rows"]:
+        parts.append(f"{plural(summary['dropped_rows'], 'invalid row')} dropped")
+    if summary["total_weight"] is not None:
+        parts.append(f"total weight {summary['total_weight']}")
+    parts.append(f"{plural(summary['components'], 'component')} of {plural(summary['vertices'], 'vertex')}")
+    if job.verify:
+        parts.append("verified")
+    parts.append(f"{summary['seconds']['total']:.2f} s")
+    return ", ".join(parts) + ("" if target is None else f" -> {target}")

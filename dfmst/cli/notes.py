@@ -1,0 +1,124 @@
+"""What a command tells about its run: progress, notes and the JSON object."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import click
+
+__all__ = ["Progress", "Stopwatch", "note", "plain", "plural", "print_json"]
+
+
+class Progress:
+    """One line on standard error, rewritten in place; nothing where that is no terminal.
+
+    Examples
+    --------
+    >>> with Progress() as progress:
+    ...     progress.show("reading")
+    """
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+        self._next = 0.0
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._write("")
+
+    def show(self, text: str) -> None:
+        """Show a step."""
+        self._next = 0.0
+        self.update(text)
+
+    def update(self, text: str) -> None:
+        """Show how far a step has come; most calls do nothing."""
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + 0.1
+            self._write(text)
+
+    def _write(self, text: str) -> None:
+        if self._live:
+            width = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(f"\r\x1b[K{text[:width]}")
+            sys.stderr.flush()
+
+
+class Stopwatch:
+    """Seconds by step, and in total since it was made.
+
+    Examples
+    --------
+    >>> watch = Stopwatch()
+    >>> with watch.step("read"):
+    ...     pass
+    >>> list(watch.seconds())
+    ['read', 'total']
+    """
+
+    def __init__(self) -> None:
+        self._begin = time.perf_counter()
+        self._steps: dict[str, float] = {}
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Time a step; the same name adds up."""
+        begin = time.perf_counter()
+        yield
+        self._steps[name] = self._steps.get(name, 0.0) + time.perf_counter() - begin
+
+    def seconds(self) -> dict[str, float]:
+        """Return the seconds so far, to the microsecond."""
+        total = time.perf_counter() - self._begin
+        return {name: round(value, 6) for name, value in {**self._steps, "total": total}.items()}
+
+
+def note(text: str) -> None:
+    """Print a line for the user to standard error."""
+    click.echo(text, err=True)
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "row"), plural(20_000, "vertex")
+    ('1 row', '20,000 vertices')
+    """
+    if count != 1:
+        noun = f"{noun[:-2]}ices" if noun.endswith("ex") else f"{noun}s"
+    return f"{count:,} {noun}"
+
+
+def plain(value: Any) -> Any:
+    """Return a value that JSON can hold: what has no number there (infinities, decimals, durations) becomes text.
+
+    Examples
+    --------
+    >>> plain(float("-inf")), plain(0.5), plain(2**70)
+    ('-Infinity', 0.5, 1180591620717411303424)
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds()} s"
+    return str(value)
+
+
+def print_json(summary: dict[str, Any]) -> None:
+    """Print one JSON object on one line to standard output."""
+    click.echo(json.dumps(summary, allow_nan=False))

@@ -1,0 +1,126 @@
+"""The options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dfmst.cli.program import DEBUG
+
+__all__ = [
+    "algorithm_option",
+    "debug_option",
+    "engine_options",
+    "format_option",
+    "inputs_argument",
+    "invalid_option",
+    "json_option",
+    "output_options",
+    "to_path",
+    "vertex_options",
+    "weight_options",
+]
+
+
+def to_path(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Turn names into paths; an empty name, as from a variable that is not set, must not mean this directory."""
+    if value is None:
+        return None
+    if isinstance(value, tuple):
+        return tuple(to_path(ctx, param, name) for name in value)
+    if not value:
+        raise click.BadParameter("the name is empty.", ctx, param)
+    return Path(value)
+
+
+def _known_algorithm(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Refuse an unknown name; the names are looked up only when one is given, because that loads NumPy."""
+    if value == "auto":
+        return value
+    from dfmst.algorithms import REGISTRY
+
+    if value not in REGISTRY:
+        known = ", ".join(map(repr, ("auto", *REGISTRY)))
+        raise click.BadParameter(f"{value!r} is not one of {known}.", ctx, param)
+    return value
+
+
+def algorithm_option(command: Any) -> Any:
+    """``--algorithm``."""
+    help_ = "Name of the algorithm; all give the same rows."
+    return click.option(
+        "--algorithm", default="auto", show_default=True, metavar="NAME", callback=_known_algorithm, help=help_
+    )(command)
+
+
+def _remember_debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta[DEBUG] = True
+
+
+def debug_option(command: Any) -> Any:
+    """``--debug``, before or after the command's name."""
+    help_ = "Show the traceback of an error (so does DFMST_DEBUG=1)."
+    return click.option("--debug", is_flag=True, expose_value=False, callback=_remember_debug, help=help_)(command)
+
+
+def inputs_argument(command: Any) -> Any:
+    """``IN...``, one or more files."""
+    return click.argument("inputs", nargs=-1, required=True, metavar="IN...", callback=to_path)(command)
+
+
+def output_options(command: Any) -> Any:
+    """``-o`` and ``--to``."""
+    where = "File to write; without it, or with -, the rows go to standard output as CSV."
+    kind = "Format to write: csv, tsv, parquet or arrow (default: from OUT's suffix)."
+    command = click.option("--to", metavar="FORMAT", help=kind)(command)
+    return click.option("-o", "--output", metavar="OUT", callback=to_path, help=where)(command)
+
+
+def format_option(command: Any) -> Any:
+    """``--format``, that of the input."""
+    help_ = "Format of IN (default: from its name and its first bytes)."
+    return click.option("--format", "--from", "format", metavar="FORMAT", help=help_)(command)
+
+
+def vertex_options(command: Any) -> Any:
+    """``-s`` and ``-t``."""
+    for letter, name, end in (("-t", "target", "the other"), ("-s", "source", "one")):
+        help_ = f"Column with the vertex at {end} end."
+        command = click.option(letter, f"--{name}", default=name, show_default=True, metavar="COLUMN", help=help_)(
+            command
+        )
+    return command
+
+
+def weight_options(command: Any) -> Any:
+    """``-w``, ``--unweighted`` and ``--maximum``."""
+    maximum = "Maximum instead of minimum: heavier rows first."
+    unweighted = "Give all rows the same weight; earlier rows first."
+    weight = "Column with the weight.  [default: weight]"
+    command = click.option("--maximum", is_flag=True, help=maximum)(command)
+    command = click.option("--unweighted", is_flag=True, help=unweighted)(command)
+    return click.option("-w", "--weight", metavar="COLUMN", help=weight)(command)
+
+
+def engine_options(command: Any) -> Any:
+    """``--engine`` and ``--threads``."""
+    engines = click.Choice(["auto", "cpu", "cuda"])
+    threads = "Threads to use on the CPU (default: every processor)."
+    command = click.option("--threads", type=click.IntRange(min=1), metavar="N", help=threads)(command)
+    return click.option("--engine", type=engines, default="auto", show_default=True, help="Where to run.")(command)
+
+
+def invalid_option(command: Any) -> Any:
+    """``--invalid``."""
+    choice = click.Choice(["raise", "drop"])
+    help_ = "What to do with rows whose ids are null or whose weight is null or NaN."
+    return click.option("--invalid", type=choice, default="raise", show_default=True, help=help_)(command)
+
+
+def json_option(command: Any) -> Any:
+    """``--json``."""
+    help_ = "Print one JSON object about the run to standard output; without -o the rows are then not written."
+    return click.option("--json", is_flag=True, help=help_)(command)

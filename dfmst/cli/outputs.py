@@ -1,0 +1,94 @@
+"""Where rows go: a file that appears whole or not at all, or standard output."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dfmst.errors import OutputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["check_output", "output_path", "write_rows"]
+
+
+def output_path(output: Path | None, json: bool) -> Path | None:
+    """Return the file to write, or ``None`` for standard output.
+
+    Raises
+    ------
+    click.UsageError
+        Rows and the JSON object would both go to standard output.
+    """
+    if output is None or str(output) != "-":
+        return output
+    if json:
+        raise click.UsageError("--json and -o - both write to standard output; name a file with -o, or leave it out.")
+    return None
+
+
+def check_output(path: Path | None, format_: str | None, inputs: Sequence[Path]) -> None:
+    """Raise, before anything is read, where a file could not be written in the end.
+
+    Parameters
+    ----------
+    path
+        The file; ``None`` for standard output.
+    format_
+        Its format; ``None``: from the suffix.
+    inputs
+        Files that must not be written over.
+
+    Raises
+    ------
+    OutputError
+        No format follows from the suffix, the directory is missing, the path is a directory or one of the inputs.
+    """
+    _check_format(path, format_)
+    if path is None:
+        return
+    if path.is_dir():
+        raise OutputError(f"cannot write {path}: it is a directory", "name a file in it")
+    if not path.parent.is_dir():
+        reason = "is not a directory" if path.parent.exists() else "does not exist"
+        raise OutputError(f"cannot write {path}: {path.parent} {reason}", "make the directory first, or name another")
+    for other in inputs:
+        if other.exists() and path.exists() and path.samefile(other):
+            raise OutputError(f"{path} is also an input ({other})", "write to another file")
+        if other.is_dir() and path.resolve().is_relative_to(other.resolve()):
+            raise OutputError(f"{path} lies in the input directory {other}", "write to another directory")
+
+
+def _check_format(path: Path | None, format_: str | None) -> None:
+    from dfmst.formats import WRITABLE_FORMATS
+    from dfmst.formats.detect import format_of_suffix
+
+    known = ", ".join(WRITABLE_FORMATS)
+    if format_ is not None and format_ not in WRITABLE_FORMATS:
+        raise OutputError(f"the format {format_!r} cannot be written", f"these can be: {known}")
+    if path is not None and format_ is None and format_of_suffix(path) not in WRITABLE_FORMATS:
+        message = f"cannot write {path}: no format to write follows from the name"
+        raise OutputError(message, f"end it in .csv, .tsv, .parquet or .arrow, or choose one with --to: {known}")
+
+
+def write_rows(rows: pa.Table | pa.RecordBatchReader, path: Path | None, format_: str | None) -> None:
+    """Write rows to a file, or to standard output (as CSV unless a format is given)."""
+    from dfmst.formats import write_edges
+
+    if path is not None:
+        write_edges(rows, path, format_)
+        return
+    with tempfile.TemporaryDirectory(prefix="dfmst-") as folder:
+        # By way of a file: every format can be written, and a failure leaves nothing half-written behind a pipe.
+        spool = Path(folder) / "rows"
+        write_edges(rows, spool, format_ or "csv")
+        with spool.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+            sys.stdout.buffer.flush()

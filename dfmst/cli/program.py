@@ -1,0 +1,96 @@
+"""The command group: what becomes of errors and interrupts."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NoReturn
+
+import click
+
+from dfmst.errors import CapacityError, DfmstError, EngineUnavailableError
+
+__all__ = ["BAD_INPUT", "DEBUG", "FAILURE", "INTERRUPTED", "OK", "Program"]
+
+OK, FAILURE, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+
+#: Where the flag of ``--debug`` stands in the context's ``meta``.
+DEBUG = "dfmst.debug"
+
+#: Hints name parameters of the Python functions; this is what they are called here.
+_SPELLING = (
+    (r"pass weight=None", "use --unweighted"),
+    (r"\b(invalid|format|engine|algorithm)='([\w-]+)'", r"--\1 \2"),
+)
+
+
+class Program(click.Group):
+    """A group whose commands end with a one-line message and an exit status, never with a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command and turn what it raises into a message and an exit status."""
+        try:
+            with _terminated_in_order():
+                return super().invoke(ctx)
+        except (click.exceptions.Exit, click.Abort, click.ClickException):
+            raise
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:
+                raise  # click ends quietly: the reader of our output has gone
+            _fail(ctx, error)
+
+
+def _fail(ctx: click.Context, error: Exception) -> NoReturn:
+    if ctx.meta.get(DEBUG) or os.environ.get("DFMST_DEBUG", "") not in ("", "0"):
+        click.echo(traceback.format_exc(), err=True, nl=False)
+    message, hint = _words(error)
+    click.echo(f"Error: {message}", err=True)
+    if hint:
+        click.echo(f"Hint: {hint}", err=True)
+    expected = isinstance(error, DfmstError) and not isinstance(error, (CapacityError, EngineUnavailableError))
+    ctx.exit(BAD_INPUT if expected else FAILURE)
+
+
+def _words(error: Exception) -> tuple[str, str]:
+    """Return what to say about an error, and the hint."""
+    if isinstance(error, DfmstError):
+        hint = error.hint
+        for pattern, words in _SPELLING:
+            hint = re.sub(pattern, words, hint)
+        return error.message, hint
+    if isinstance(error, MemoryError):
+        return "out of memory", "leave out columns that you do not need, or use a larger machine"
+    if isinstance(error, OSError) and error.strerror:
+        place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+        return f"{place}{error.strerror[0].lower()}{error.strerror[1:]}", ""
+    first = (str(error).splitlines() or [""])[0]
+    message = f"{type(error).__name__}: {first}" if first else type(error).__name__
+    return message, "this should not happen; run again with --debug for the traceback, and please report it"
+
+
+@contextmanager
+def _terminated_in_order() -> Iterator[None]:
+    """Let SIGTERM unwind the stack, so that no temporary file stays behind."""
+    ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    if not ours:
+        yield
+        return
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        sys.exit(TERMINATED)
+
+    signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,0 +1,101 @@
+"""The steps of :func:`dfmst.minimum_spanning_forest`, one by one, to time and to count them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst.algorithms import REGISTRY, Algorithm, resolve
+from dfmst.cli.notes import Progress, Stopwatch, plural
+from dfmst.edges import EdgeTable
+from dfmst.engines import Engine, select_engine
+from dfmst.frames import open_frame
+from dfmst.optimality import certify_rows
+from dfmst.reading import read_table
+from dfmst.totals import Total, total_weight
+from dfmst.trace import Trace
+
+if TYPE_CHECKING:
+    from dfmst.cli.forest import ForestJob
+
+__all__ = ["Solution", "solve"]
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A forest and what there is to tell about it.
+
+    Attributes
+    ----------
+    forest, trace
+        The forest's rows, and one row for each round.
+    total
+        Exact sum of the weights; ``None`` where there are none.
+    vertices
+        Vertices that occur in the table.
+    dropped
+        Rows that were left out as invalid.
+    algorithm, engine
+        What ran.
+    """
+
+    forest: pa.Table
+    trace: pa.Table
+    total: Total | None
+    vertices: int
+    dropped: int
+    algorithm: str
+    engine: Engine
+
+
+def solve(table: pa.Table, job: ForestJob, watch: Stopwatch, progress: Progress) -> Solution:
+    """Find the forest of a table, and verify it where that is asked for.
+
+    Raises
+    ------
+    RuntimeError
+        The forest is not minimal, which would be a bug.
+    """
+    engine = select_engine(job.engine, job.threads)
+    progress.show(f"preparing {plural(table.num_rows, 'row')}")
+    with watch.step("prepare"):
+        view = open_frame(table)
+        names = (job.source, job.target, job.weight)
+        given = read_table(engine, view, *names, maximum=job.maximum, invalid=job.invalid)
+    progress.show(f"finding the forest of {plural(table.num_rows, 'row')}")
+    trace = Trace()
+    with watch.step("solve"):
+        algorithm = resolve(job.algorithm, engine, given.table)
+        rows = algorithm.run(engine, given.table, trace)
+    if job.verify:
+        progress.show(f"verifying {plural(len(rows), 'row')}")
+        with watch.step("verify"):
+            _certify(engine, given.table, rows)
+    with watch.step("gather"):
+        forest = view.take(given.frame_rows(rows))
+        total = None if job.weight is None else total_weight(forest[job.weight])
+        vertices = _occurring(given.table)
+    dropped = table.num_rows - len(given.table)
+    return Solution(forest, pa.table(trace.columns()), total, vertices, dropped, _name(algorithm), engine)
+
+
+def _name(algorithm: Algorithm) -> str:
+    return next(name for name, kind in REGISTRY.items() if type(algorithm) is kind)
+
+
+def _occurring(table: EdgeTable) -> int:
+    """Count the vertices that occur: ids that are used as they are may leave gaps."""
+    occurs = np.zeros(table.vertices, bool)
+    occurs[table.source] = True
+    occurs[table.target] = True
+    return int(np.count_nonzero(occurs))
+
+
+def _certify(engine: Engine, table: EdgeTable, rows: Any) -> None:
+    violation = certify_rows(engine, table, rows)
+    if violation is not None:
+        message = f"the forest is wrong, which is a fault of dfmst: {violation.message}"
+        raise RuntimeError(message)

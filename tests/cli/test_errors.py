@@ -1,0 +1,328 @@
+"""Wrong input and wrong commands: the exact words, the exit status, and no output file left behind."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+COLUMNS = {"source": [1, 2, 1], "target": [2, 3, 3], "weight": [3.0, 1.0, 2.0]}
+PATHS = "check the name, and the directory you are in"
+INVALID = "fill or remove those rows, or leave them out with --invalid drop"
+IDS = "vertex ids must be integers, strings or categoricals"
+WEIGHTS = "weights must be integers, floats, decimals, booleans or durations"
+EQUAL = "give all files the same columns, in one order and of the same types"
+NAMES = "name the column with -w, or give --unweighted"
+SUFFIX = "end it in .csv, .tsv, .parquet or .arrow, or choose one with --to: arrow, csv, parquet, tsv"
+
+
+def table(**columns):
+    """Write edges with some of the columns replaced."""
+    changed = {**COLUMNS, **columns}
+    pyarrow.parquet.write_table(
+        pa.table({name: values for name, values in changed.items() if values is not None}), "in.parquet"
+    )
+
+
+def text(name: str, content: bytes | str = b"") -> None:
+    Path(name).write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def twins() -> None:
+    """Write a Parquet file with two columns of one name."""
+    arrays = [pa.array([1, 2]), pa.array([2, 3]), pa.array([2, 3])]
+    pyarrow.parquet.write_table(pa.Table.from_arrays(arrays, ["source", "target", "target"]), "in.parquet")
+
+
+def pair(other: pa.Table) -> None:
+    table()
+    pyarrow.parquet.write_table(other, "other.parquet")
+
+
+def linked(how) -> None:
+    """Write the input, and give it a second name."""
+    table()
+    how("in.parquet", "out.parquet")
+
+
+INPUTS = {
+    "missing file": (lambda: None, "in.parquet: no such file or directory", PATHS),
+    "zero bytes": (
+        lambda: text("in.parquet"),
+        "in.parquet, line 1: the file is empty",
+        "fetch or write the file again",
+    ),
+    "empty directory": (
+        lambda: Path("in.parquet").mkdir(),
+        "in.parquet: a directory without a Parquet file",
+        "their names end in .parquet, .parq, .pq",
+    ),
+    "missing source": (
+        lambda: table(source=None),
+        "in.parquet has no column 'source'; its columns: 'target', 'weight'",
+        "name the column with -s",
+    ),
+    "missing weight": (
+        lambda: table(weight=None),
+        "in.parquet has no column 'weight'; its columns: 'source', 'target'",
+        NAMES,
+    ),
+    "null id": (lambda: table(target=[2, None, None]), "column 'target' has 2 null ids, the first in row 1", INVALID),
+    "NaN weight": (
+        lambda: table(weight=[1.0, float("nan"), 2.0]),
+        "column 'weight' has 1 weight that is NaN or null, in row 1",
+        INVALID,
+    ),
+    "null weight": (
+        lambda: table(weight=[None, 1, None]),
+        "column 'weight' has 2 weights that are NaN or null, the first in row 0",
+        INVALID,
+    ),
+    "float ids": (
+        lambda: table(source=[1.0, 2.0, 1.0]),
+        f"column 'source' holds double values; {IDS}",
+        "cast the column to int64 (pandas turns integer ids with gaps into floats)",
+    ),
+    "nested ids": (
+        lambda: table(source=[{"a": 1}] * 3),
+        f"column 'source' holds struct<a: int64> values; {IDS}",
+        "make one id of the fields, for example by joining them into a string",
+    ),
+    "text beside numbers": (
+        lambda: table(source=["a", "b", "c"]),
+        "column 'source' holds string ids and column 'target' holds int64 ids",
+        "cast both columns to one type, so that equal ids are equal",
+    ),
+    "string weight": (
+        lambda: table(weight=["1", "2", "3"]),
+        f"column 'weight' holds string values; {WEIGHTS}",
+        "cast the column to a number, or use --unweighted to give all edges the same weight",
+    ),
+    # Files know no complex type; this is how such numbers come.
+    "complex weight": (
+        lambda: table(weight=[{"real": 1.0, "imag": 2.0}] * 3),
+        f"column 'weight' holds struct<real: double, imag: double> values; {WEIGHTS}",
+        "cast the column to a number, or use --unweighted to give all edges the same weight",
+    ),
+    "two columns of one name": (
+        twins,
+        "in.parquet has 2 columns named 'target'",
+        "rename them, so that each name stands for one column",
+    ),
+}
+
+
+def failure(result, message: str, hint: str) -> None:
+    assert result.stderr == f"Error: {message}\nHint: {hint}\n"
+    assert result.stdout == ""
+
+
+def left_behind() -> list[str]:
+    return sorted(path.name for path in Path().iterdir() if path.name not in ("in.parquet", "other.parquet"))
+
+
+@pytest.mark.parametrize("case", INPUTS)
+def test_wrong_input(dfmst, case):
+    prepare, message, hint = INPUTS[case]
+    prepare()
+    failure(dfmst("forest", "in.parquet", "-o", "out.parquet", code=2), message, hint)
+    assert left_behind() == []
+
+
+@pytest.mark.parametrize("case", ["missing file", "zero bytes", "empty directory", "two columns of one name"])
+@pytest.mark.parametrize("command", ["components", "convert"])
+def test_wrong_input_of_other_commands(dfmst, command, case):
+    prepare, message, hint = INPUTS[case]
+    prepare()
+    failure(dfmst(command, "in.parquet", "-o", "out.parquet", code=2), message, hint)
+    assert left_behind() == []
+
+
+@pytest.mark.parametrize("command", ["forest", "components", "convert"])
+def test_damaged_parquet(dfmst, command):
+    table()
+    text("in.parquet", Path("in.parquet").read_bytes()[:-20])
+    result = dfmst(command, "in.parquet", "-o", "out.parquet", code=2)
+    # What stands in the brackets is PyArrow's.
+    assert result.stderr.startswith("Error: in.parquet: not a Parquet file, or a damaged one (")
+    assert result.stderr.endswith(")\nHint: fetch or write the file again\n")
+    assert left_behind() == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message", "hint"),
+    [
+        (
+            "source,target,weight\n1,2,3\n1,2\n",
+            "in.csv, line 3: too few columns: 2 where the others have 3: '1,2'",
+            "repair or remove the line",
+        ),
+        (
+            "source,target,target\n1,2,3\n",
+            "in.csv, line 1: two columns named 'target': 'source,target,target'",
+            "rename one of them",
+        ),
+        ("", "in.csv, line 1: the file is empty", "fetch or write the file again"),
+        (
+            "source,target,cost\n1,2,3\n",
+            "in.csv has no column 'weight'; its columns: 'source', 'target', 'cost'",
+            NAMES,
+        ),
+    ],
+)
+def test_wrong_text(dfmst, content, message, hint):
+    text("in.csv", content)
+    failure(dfmst("forest", "in.csv", "-o", "out.parquet", code=2), message, hint)
+    assert sorted(os.listdir()) == ["in.csv"]
+
+
+OUTPUTS = {
+    "out": (table, "cannot write out: no format to write follows from the name", SUFFIX),
+    "out.xyz": (table, "cannot write out.xyz: no format to write follows from the name", SUFFIX),
+    "out.gml": (table, "cannot write out.gml: no format to write follows from the name", SUFFIX),
+    "none/out.csv": (
+        table,
+        "cannot write none/out.csv: none does not exist",
+        "make the directory first, or name another",
+    ),
+    "in.parquet/out.csv": (
+        table,
+        "cannot write in.parquet/out.csv: in.parquet is not a directory",
+        "make the directory first, or name another",
+    ),
+    "in.parquet": (table, "in.parquet is also an input (in.parquet)", "write to another file"),
+    "./sub/../in.parquet": (
+        lambda: (table(), Path("sub").mkdir()),
+        "sub/../in.parquet is also an input (in.parquet)",
+        "write to another file",
+    ),
+}
+
+
+@pytest.mark.parametrize("command", ["forest", "components", "convert"])
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_wrong_output(dfmst, command, output):
+    prepare, message, hint = OUTPUTS[output]
+    prepare()
+    before = Path("in.parquet").read_bytes()
+    failure(dfmst(command, "in.parquet", "-o", output, code=2), message, hint)
+    assert Path("in.parquet").read_bytes() == before
+    assert left_behind() in ([], ["sub"])
+
+
+@pytest.mark.parametrize("how", [os.link, os.symlink])
+def test_output_is_the_input_by_another_name(dfmst, how):
+    linked(how)
+    before = Path("in.parquet").read_bytes()
+    result = dfmst("forest", "in.parquet", "-o", "out.parquet", code=2)
+    failure(result, "out.parquet is also an input (in.parquet)", "write to another file")
+    assert Path("in.parquet").read_bytes() == before
+
+
+def test_output_is_a_directory(dfmst):
+    table()
+    Path("out.parquet").mkdir()
+    result = dfmst("forest", "in.parquet", "-o", "out.parquet", code=2)
+    failure(result, "cannot write out.parquet: it is a directory", "name a file in it")
+
+
+def test_output_in_the_input_directory(dfmst):
+    table()
+    Path("parts").mkdir()
+    os.rename("in.parquet", "parts/0.parquet")
+    result = dfmst("forest", "parts", "-o", "parts/forest.parquet", code=2)
+    failure(result, "parts/forest.parquet lies in the input directory parts", "write to another directory")
+    assert os.listdir("parts") == ["0.parquet"]
+
+
+def test_trace_is_the_output(dfmst):
+    table()
+    result = dfmst("forest", "in.parquet", "-o", "out.csv", "--trace", "./out.csv", code=2)
+    assert result.stderr.endswith("\nError: -o and --trace name the same file.\n")
+    assert left_behind() == []
+
+
+def test_trace_has_no_format(dfmst):
+    table()
+    result = dfmst("forest", "in.parquet", "-o", "out.csv", "--trace", "trace.txt", code=2)
+    failure(result, "cannot write trace.txt: no format to write follows from the name", SUFFIX)
+    assert left_behind() == []
+
+
+def test_column_that_the_format_cannot_hold(dfmst):
+    table(tags=[["x"], ["y"], []])
+    result = dfmst("forest", "in.parquet", "-o", "out.csv", code=2)
+    assert result.stderr.startswith("Error: cannot write out.csv: ")
+    assert result.stderr.endswith("\nHint: Parquet takes columns of any type\n")
+    assert left_behind() == []
+
+
+@pytest.mark.parametrize(
+    ("other", "difference"),
+    [
+        (pa.table({"a": [1], "b": [2]}), "a, b instead of source, target, weight"),
+        (
+            pa.table(COLUMNS).select(["target", "source", "weight"]),
+            "target, source, weight instead of source, target, weight",
+        ),
+        (pa.table({**COLUMNS, "weight": [1, 2, 3]}), "'weight' is int64 instead of double"),
+    ],
+)
+@pytest.mark.parametrize("command", ["forest", "components", "convert"])
+def test_inputs_with_other_columns(dfmst, command, other, difference):
+    pair(other)
+    result = dfmst(command, "in.parquet", "other.parquet", "-o", "out.parquet", code=2)
+    failure(result, f"other.parquet has other columns than in.parquet: {difference}", EQUAL)
+    assert left_behind() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["forest"], "Missing argument 'IN...'."),
+        (["forest", "in.parquet", "--algorithm", "magic"], "Invalid value for '--algorithm': 'magic' is not one of "),
+        (["forest", "in.parquet", "--threads", "0"], "Invalid value for '--threads': 0 is not in the range x>=1."),
+        (["forest", "in.parquet", "--engine", "tpu"], "Invalid value for '--engine': 'tpu' is not one of "),
+        (["forest", "in.parquet", "--invalid", "fix"], "Invalid value for '--invalid': 'fix' is not one of "),
+        (["convert", "in.parquet", "--json"], "--json needs a file to write: name it with -o."),
+        (["verify", "in.parquet"], "Missing argument 'FOREST'."),
+        (["forest", ""], "Invalid value for 'IN...': the name is empty."),
+        (["forest", "in.parquet", "-o", ""], "Invalid value for '-o' / '--output': the name is empty."),
+        (["forest", "in.parquet", "-s", "a", "-t", "a"], "--source and --target both name the column 'a'."),
+        (["components", "in.parquet", "-t", "source"], "--source and --target both name the column 'source'."),
+        (["prove"], "No such command 'prove'."),
+    ],
+)
+def test_wrong_command(dfmst, arguments, message):
+    result = dfmst(*arguments, code=2)
+    assert result.stderr.startswith("Usage: dfmst ")
+    assert f"\nError: {message}" in result.stderr
+
+
+def test_standard_input(dfmst):
+    result = dfmst("forest", "-", code=2)
+    failure(result, "standard input cannot be read", "save it to a file first, and name that")
+
+
+def test_unknown_format(dfmst):
+    table()
+    result = dfmst("forest", "in.parquet", "--format", "excel", code=2)
+    assert result.stderr.startswith("Error: the format 'excel' is unknown\nHint: these are known: arrow, ")
+    result = dfmst("forest", "in.parquet", "--to", "gml", code=2)
+    failure(result, "the format 'gml' cannot be written", "these can be: arrow, csv, parquet, tsv")
+
+
+def test_engine_that_is_not_there(dfmst, monkeypatch):
+    from dfmst.errors import EngineUnavailableError
+
+    def absent(*_):
+        raise EngineUnavailableError("no CUDA device here", "use engine='cpu'")
+
+    monkeypatch.setattr("dfmst.cli.solve.select_engine", absent)
+    table()
+    result = dfmst("forest", "in.parquet", "-o", "out.parquet", "--engine", "cuda", code=1)
+    failure(result, "no CUDA device here", "use --engine cpu")
+    assert left_behind() == []

@@ -1,0 +1,261 @@
+"""``dfmst forest``: the right rows, in every form, and what is told about them."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+
+
+def test_minimum(dfmst, roads, rows, picked):
+    result = dfmst("forest", roads, "-o", "out.parquet")
+    assert rows("out.parquet") == picked([1, 2, 4, 6])
+    assert result.stdout == ""
+    start = "minimum spanning forest: 4 of 9 rows, total weight 13, 2 components of 6 vertices, "
+    assert result.stderr.startswith(start)
+    assert result.stderr.endswith(" s -> out.parquet\n")
+
+
+def test_maximum(dfmst, roads, rows, picked):
+    dfmst("forest", roads, "-o", "out.parquet", "--maximum")
+    assert rows("out.parquet") == picked([0, 1, 5, 6])
+
+
+def test_unweighted(dfmst, roads, rows, picked):
+    result = dfmst("forest", roads, "-o", "out.parquet", "--unweighted", "--json")
+    assert rows("out.parquet") == picked([0, 1, 2, 6])
+    summary = json.loads(result.stdout)
+    assert summary["kind"] == "spanning forest"
+    assert summary["total_weight"] is None
+
+
+@pytest.mark.parametrize("extra", [["-w", "weight"], ["--maximum"]])
+def test_unweighted_contradicts(dfmst, roads, extra):
+    result = dfmst("forest", roads, "--unweighted", *extra, code=2)
+    option = "--weight" if extra[0] == "-w" else "--maximum"
+    assert result.stderr.endswith(f"Error: --unweighted and {option} cannot be combined.\n")
+
+
+def test_names_of_columns(dfmst, parquet, rows):
+    parquet("roads.parquet", {"from": [1, 2, 1], "km": [3.5, 1.0, 2.0], "to": [2, 3, 3]})
+    dfmst("forest", "roads.parquet", "-s", "from", "-t", "to", "-w", "km", "-o", "out.parquet")
+    assert rows("out.parquet") == {"from": [2, 1], "km": [1.0, 2.0], "to": [3, 3]}
+
+
+def test_json(dfmst, roads):
+    result = dfmst("forest", roads, "-o", "out.csv", "--json", "--verify", "--threads", 1, "--algorithm", "boruvka")
+    summary = json.loads(result.stdout)
+    seconds = summary.pop("seconds")
+    assert summary == {
+        "kind": "minimum spanning forest",
+        "input": ["roads.parquet"],
+        "output": "out.csv",
+        "input_rows": 9,
+        "dropped_rows": 0,
+        "rows": 4,
+        "vertices": 6,
+        "components": 2,
+        "total_weight": 13,
+        "verified": True,
+        "algorithm": "boruvka",
+        "engine": "cpu",
+        "threads": 1,
+    }
+    assert list(seconds) == ["import", "read", "prepare", "solve", "verify", "gather", "write", "total"]
+    assert result.stderr == ""
+
+
+def test_json_without_output_writes_no_rows(dfmst, roads):
+    result = dfmst("forest", roads, "--json")
+    summary = json.loads(result.stdout)
+    assert (summary["output"], summary["rows"], summary["verified"]) == (None, 4, None)
+    assert sorted(path.name for path in Path().iterdir()) == ["roads.parquet"]
+
+
+def test_json_and_rows_cannot_share_standard_output(dfmst, roads):
+    result = dfmst("forest", roads, "-o", "-", "--json", code=2)
+    message = "--json and -o - both write to standard output; name a file with -o, or leave it out."
+    assert result.stderr.endswith(f"Error: {message}\n")
+
+
+@pytest.mark.parametrize("output", [[], ["-o", "-"]])
+def test_standard_output_is_csv(dfmst, roads, output):
+    result = dfmst("forest", roads, *output)
+    expected = '"source","target","weight","name"\n"b","c",2,"bc"\n"c","d",2,"cd"\n"a","c",2,"ac"\n"x","y",7,"xy"\n'
+    assert result.stdout == expected
+
+
+def test_standard_output_in_another_format(dfmst, roads, picked):
+    result = dfmst("forest", roads, "--to", "parquet")
+    assert pyarrow.parquet.read_table(io.BytesIO(result.stdout_bytes)).to_pydict() == picked([1, 2, 4, 6])
+
+
+@pytest.mark.parametrize("suffix", ["arrow", "feather", "csv", "tsv", "parquet"])
+def test_formats_follow_the_suffix(dfmst, roads, picked, suffix):
+    dfmst("forest", roads, "-o", f"out.{suffix}")
+    readers = {
+        "csv": pyarrow.csv.read_csv,
+        "tsv": lambda name: pyarrow.csv.read_csv(name, parse_options=pyarrow.csv.ParseOptions(delimiter="\t")),
+        "parquet": pyarrow.parquet.read_table,
+    }
+    reader = readers.get(suffix, lambda name: pa.ipc.open_file(name).read_all())
+    assert reader(f"out.{suffix}").to_pydict() == picked([1, 2, 4, 6])
+
+
+def test_several_inputs_are_one_table(dfmst, parquet, roads, rows, picked):
+    table = pyarrow.parquet.read_table(roads)
+    names = [f"part-{start}.parquet" for start in (0, 3, 6)]
+    for start, name in zip((0, 3, 6), names, strict=True):
+        parquet(name, table.slice(start, 3))
+    dfmst("forest", *names, "-o", "out.parquet")
+    assert rows("out.parquet") == picked([1, 2, 4, 6])
+
+
+def test_directory_of_parquet(dfmst, parquet, roads, rows, picked):
+    table = pyarrow.parquet.read_table(roads)
+    Path("parts").mkdir()
+    parquet("parts/0.parquet", table.slice(0, 5))
+    parquet("parts/1.parquet", table.slice(5))
+    dfmst("forest", "parts", "-o", "out.parquet")
+    assert rows("out.parquet") == picked([1, 2, 4, 6])
+
+
+def test_schema_and_metadata_stay(dfmst, parquet):
+    table = pa.table(
+        {
+            "source": pa.array(["a", "b", "a"]).dictionary_encode(),
+            "target": pa.array(["b", "c", "c"]).dictionary_encode(),
+            "weight": pa.array([3, 1, 2], pa.decimal128(9, 2)),
+            "when": pa.array([1, 2, None], pa.timestamp("us", "UTC")),
+            "tags": pa.array([["x"], [], None], pa.list_(pa.string())),
+        }
+    ).replace_schema_metadata({"attribution": "somebody"})
+    parquet("roads.parquet", table)
+    dfmst("forest", "roads.parquet", "-o", "out.parquet")
+    found = pyarrow.parquet.read_table("out.parquet")
+    assert found.schema.equals(pyarrow.parquet.read_table("roads.parquet").schema, check_metadata=True)
+    assert found.schema.metadata == {b"attribution": b"somebody"}
+    assert found.to_pydict() == table.slice(1).to_pydict()
+
+
+@pytest.mark.parametrize("index", [pd.RangeIndex(3), pd.Index(["i", "j", "k"], name="label")])
+def test_index_of_pandas_stays(dfmst, index):
+    edges = pd.DataFrame({"source": [1, 2, 1], "target": [2, 3, 3], "weight": [3, 1, 2]}, index=index)
+    edges.to_parquet("roads.parquet")
+    dfmst("forest", "roads.parquet", "-o", "out.parquet")
+    found = pd.read_parquet("out.parquet")
+    expected = edges.iloc[[1, 2]]
+    pd.testing.assert_frame_equal(found, expected.reset_index(drop=True) if index.name is None else expected)
+
+
+def test_verify_fails_loudly(dfmst, roads, monkeypatch):
+    from dfmst.optimality import Violation
+
+    violation = Violation("not-spanning", 3, "row 3 joins two trees")
+    monkeypatch.setattr("dfmst.cli.solve.certify_rows", lambda *_: violation)
+    result = dfmst("forest", roads, "-o", "out.parquet", "--verify", code=1)
+    message = "RuntimeError: the forest is wrong, which is a fault of dfmst: row 3 joins two trees"
+    assert result.stderr.startswith(f"Error: {message}\n")
+    assert not Path("out.parquet").exists()
+
+
+def test_trace(dfmst, roads, rows):
+    dfmst("forest", roads, "-o", "out.csv", "--trace", "trace.parquet", "--algorithm", "boruvka")
+    trace = rows("trace.parquet")
+    assert trace["round"][0] == 1
+    assert sum(trace["chosen"]) == 4
+
+
+def test_trace_of_nothing(dfmst, parquet):
+    parquet("none.parquet", {"source": pa.array([], pa.int64()), "target": pa.array([], pa.int64()), "weight": []})
+    dfmst("forest", "none.parquet", "--unweighted", "-o", "out.csv", "--trace", "trace.parquet")
+    assert Path("trace.parquet").exists()
+
+
+def test_invalid_rows_are_dropped_when_asked(dfmst, parquet, rows):
+    columns = {"source": [1, None, 2, 1], "target": [2, 3, 3, 3], "weight": [1.0, 1.0, float("nan"), 5.0]}
+    parquet("roads.parquet", columns)
+    result = dfmst("forest", "roads.parquet", "-o", "out.parquet", "--invalid", "drop", "--verify")
+    assert rows("out.parquet") == {"source": [1, 1], "target": [2, 3], "weight": [1.0, 5.0]}
+    assert "2 of 4 rows, 2 invalid rows dropped, total weight 6.0, 1 component of 3 vertices" in result.stderr
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_no_rows(dfmst, parquet, suffix):
+    empty = pa.table(
+        {"source": pa.array([], pa.int64()), "target": pa.array([], pa.int64()), "weight": pa.array([], pa.float32())}
+    )
+    parquet("none.parquet", empty)
+    result = dfmst("forest", "none.parquet", "-o", f"out.{suffix}", "--verify")
+    assert "0 of 0 rows, total weight 0.0, 0 components of 0 vertices" in result.stderr
+    assert Path(f"out.{suffix}").exists()
+    if suffix == "parquet":
+        assert pyarrow.parquet.read_table("out.parquet").equals(empty)
+
+
+def test_csv_with_a_header_alone(dfmst):
+    Path("none.csv").write_text("source,target,weight\n")
+    dfmst("forest", "none.csv", "-o", "out.csv")
+    assert Path("out.csv").read_text() == '"source","target","weight"\n'
+
+
+def test_self_loops_alone(dfmst, parquet, rows):
+    parquet("loops.parquet", {"source": [5, 9], "target": [5, 9], "weight": [1, 2]})
+    result = dfmst("forest", "loops.parquet", "-o", "out.parquet", "--verify")
+    assert rows("out.parquet") == {"source": [], "target": [], "weight": []}
+    assert "0 of 2 rows, total weight 0, 2 components of 2 vertices" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("weights", "total"),
+    [
+        (pa.array([2**63 - 1] * 3), 3 * (2**63 - 1)),
+        (pa.array([-(2**63)] * 3), -3 * 2**63),
+        (pa.array([2**64 - 1] * 3, pa.uint64()), 3 * (2**64 - 1)),
+        (pa.array([0.1, 0.2, 0.3]), 0.6),
+        (pa.array([1e308] * 3), "Infinity"),
+        (pa.array([-1.0, float("inf"), 2.0]), "Infinity"),
+        (pa.array([float("-inf"), float("inf"), 2.0]), "NaN"),
+        (pa.array([True, False, True]), 2),
+        (pa.array([Decimal("0.10"), Decimal("0.20"), Decimal("9.99")]), "10.29"),
+        (pa.array([datetime.timedelta(seconds=s) for s in (1, 2, 3)], pa.duration("ms")), "6.0 s"),
+    ],
+    ids=str,
+)
+def test_total_weight_is_exact(dfmst, parquet, weights, total):
+    parquet("path.parquet", {"source": [0, 1, 2], "target": [1, 2, 3], "weight": weights})
+    result = dfmst("forest", "path.parquet", "--json")
+
+    def refuse(word):
+        raise AssertionError(f"{word} is no JSON")
+
+    assert json.loads(result.stdout, parse_constant=refuse)["total_weight"] == total
+
+
+def test_every_algorithm_gives_the_same_rows(dfmst, roads, rows, picked):
+    from dfmst.algorithms import REGISTRY
+
+    for name in REGISTRY:
+        dfmst("forest", roads, "-o", "out.parquet", "--algorithm", name, "--verify")
+        assert rows("out.parquet") == picked([1, 2, 4, 6]), name
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "rows", "total"),
+    [
+        ("data/usa_road_d_ny.parquet", ["-s", "src", "-t", "dst"], 264_345, 261_159_288),
+        ("formats/rome99.gr.gz", [], 3_352, 1_186_386),
+    ],
+)
+def test_golden_totals(dfmst, shared, name, columns, rows, total):
+    summary = json.loads(dfmst("forest", shared / name, *columns, "--json", "--verify").stdout)
+    assert (summary["rows"], summary["total_weight"], summary["verified"]) == (rows, total, True)

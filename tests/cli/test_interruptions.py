@@ -1,0 +1,188 @@
+"""Whatever ends a run, the output is whole or absent; and what a terminal sees."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+pty = pytest.importorskip("pty", reason="signals, pipes and terminals are those of POSIX")
+
+#: Runs in the process under test: it says that the output is about to be renamed, and waits there.
+AT_THE_RENAME = """
+import pathlib, time
+def wait(self, target):
+    pathlib.Path('ready').touch()
+    time.sleep(60)
+pathlib.Path.replace = wait
+"""
+
+AT_THE_READER = """
+import pathlib, time
+import dfmst.formats
+def wait(*arguments):
+    pathlib.Path('ready').touch()
+    time.sleep(60)
+dfmst.formats.open_edges = wait
+"""
+
+
+def wait_for(path: str) -> None:
+    deadline = time.monotonic() + 60
+    while not Path(path).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def parts() -> list[str]:
+    return [name for name in os.listdir() if name.endswith(".part")]
+
+
+@pytest.fixture
+def random_edges(parquet) -> Path:
+    generator = np.random.default_rng(1)
+    columns = {name: generator.integers(0, 50_000, 300_000) for name in ("source", "target", "weight")}
+    return parquet("edges.parquet", columns)
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment(start, random_edges):
+    begin = time.monotonic()
+    assert start("forest", random_edges, "-o", "whole.csv").wait(60) == 0
+    duration = time.monotonic() - begin
+    whole = Path("whole.csv").read_bytes()
+    generator = random.Random(1)
+    seen = set()
+    for _ in range(8):
+        process = start("forest", random_edges, "-o", "out.csv")
+        time.sleep(generator.uniform(0.3, 1.1) * duration)
+        process.kill()
+        process.communicate(timeout=60)
+        seen.add(process.returncode)
+        assert not Path("out.csv").exists() or Path("out.csv").read_bytes() == whole
+        Path("out.csv").unlink(missing_ok=True)
+    assert -signal.SIGKILL in seen
+
+
+def test_killed_before_the_rename(start, roads):
+    process = start("forest", roads, "-o", "out.csv", before=AT_THE_RENAME)
+    wait_for("ready")
+    process.kill()
+    process.communicate(timeout=60)
+    assert not Path("out.csv").exists()
+    assert [name.startswith(".out.csv.") for name in parts()] == [True]
+    # What the killed run left does not disturb the next.
+    assert start("forest", roads, "-o", "out.csv").wait(60) == 0
+    assert Path("out.csv").exists()
+
+
+def test_killed_run_keeps_the_older_output(start, roads):
+    Path("out.csv").write_text("older")
+    process = start("forest", roads, "-o", "out.csv", before=AT_THE_RENAME)
+    wait_for("ready")
+    process.kill()
+    process.communicate(timeout=60)
+    assert Path("out.csv").read_text() == "older"
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("command", ["forest", "components", "convert"])
+def test_interrupted_while_writing(start, roads, command, number, status):
+    process = start(command, roads, "-o", "out.csv", before=AT_THE_RENAME)
+    wait_for("ready")
+    process.send_signal(number)
+    output, text = process.communicate(timeout=60)
+    assert (process.returncode, output, text) == (status, b"", b"")
+    assert sorted(os.listdir()) == ["ready", "roads.parquet"]
+
+
+@pytest.mark.parametrize("command", ["forest", "components", "convert"])
+def test_interrupted_while_reading(start, roads, command):
+    process = start(command, roads, "-o", "out.csv", before=AT_THE_READER)
+    wait_for("ready")
+    process.send_signal(signal.SIGINT)
+    output, text = process.communicate(timeout=60)
+    assert (process.returncode, output, text) == (130, b"", b"")
+    assert sorted(os.listdir()) == ["ready", "roads.parquet"]
+
+
+def test_failure_while_writing_leaves_nothing(dfmst, roads, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.replace", full)
+    Path("older.csv").write_text("older")
+    for output in ("out.csv", "older.csv"):
+        assert dfmst("forest", roads, "-o", output, code=1).stderr == "Error: no space left on device\n"
+    assert sorted(os.listdir()) == ["older.csv", "roads.parquet"]
+    assert Path("older.csv").read_text() == "older"
+
+
+def test_output_replaces_an_older_file(dfmst, roads, rows, picked):
+    Path("out.parquet").write_text("older")
+    dfmst("forest", roads, "-o", "out.parquet")
+    assert rows("out.parquet") == picked([1, 2, 4, 6])
+
+
+def test_device_is_not_replaced(dfmst, roads):
+    os.mkfifo("out.csv")
+    reading = os.open("out.csv", os.O_RDONLY | os.O_NONBLOCK)
+    dfmst("forest", roads, "-o", "out.csv")
+    assert os.read(reading, 1 << 16).startswith(b'"source","target"')
+    os.close(reading)
+    assert Path("out.csv").is_fifo()
+
+
+def drain(descriptor: int) -> bytes:
+    """Read what a terminal got until its other side is closed."""
+    text = b""
+    while True:
+        try:
+            piece = os.read(descriptor, 1 << 16)
+        except OSError:  # Linux says so where macOS gives no bytes
+            return text
+        if not piece:
+            return text
+        text += piece
+
+
+def test_progress_on_a_terminal(start, random_edges):
+    leader, follower = pty.openpty()
+    process = start("forest", random_edges, "-o", "out.parquet", stderr=follower)
+    os.close(follower)
+    text = drain(leader).decode()
+    os.close(leader)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert output == b""
+    for step in ("reading edges.parquet: ", "preparing 300,000 rows", "finding the forest of 300,000 rows", "writing"):
+        assert f"\r\x1b[K{step}" in text
+    last = text.rpartition("\x1b[K")[2]
+    assert last.startswith("minimum spanning forest: ")
+
+
+def test_no_progress_elsewhere(start, roads):
+    output, text = start("forest", roads, "-o", "out.parquet").communicate(timeout=60)
+    assert output == b""
+    assert text.startswith(b"minimum spanning forest: ")
+    assert text.count(b"\n") == 1
+    assert b"\r" not in text
+
+
+def test_table_of_an_error_on_a_terminal(start, parquet):
+    parquet("bad.parquet", pa.table({"source": [1], "target": [2], "weight": ["x"]}))
+    leader, follower = pty.openpty()
+    process = start("forest", "bad.parquet", stderr=follower)
+    os.close(follower)
+    text = drain(leader).decode()
+    os.close(leader)
+    process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert text.rpartition("\x1b[K")[2].startswith("Error: column 'weight' holds string values")

@@ -1,0 +1,98 @@
+"""The program around the commands: help, version, tracebacks, surprises."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import pytest
+
+import dfmst as package
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """Let solving fail with an error of choice."""
+
+    def install(error):
+        def fail(*_):
+            raise error
+
+        monkeypatch.setattr("dfmst.cli.solve.solve", fail)
+
+    return install
+
+
+def test_version(dfmst):
+    assert dfmst("--version").stdout == f"dfmst {package.__version__}\n"
+
+
+def test_help(dfmst):
+    text = dfmst("--help").stdout
+    for command in ("forest", "components", "verify", "convert", "demo"):
+        assert f"\n  {command} " in text
+        assert dfmst(command, "-h").stdout.startswith(f"Usage: dfmst {command} ")
+
+
+def test_help_loads_no_library(start):
+    check = "import sys, dfmst.cli; print(sorted({'numpy', 'pyarrow', 'narwhals', 'pandas'} & sys.modules.keys()))"
+    process = start("--help", before=check)
+    output, _ = process.communicate(timeout=60)
+    assert output.startswith(b"[]\nUsage: dfmst ")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ValueError("strange\nand more"), "ValueError: strange"),
+        (RuntimeError(), "RuntimeError"),
+    ],
+)
+def test_surprise(dfmst, roads, broken, error, message):
+    broken(error)
+    result = dfmst("forest", roads, code=1)
+    hint = "this should not happen; run again with --debug for the traceback, and please report it"
+    assert result.stderr == f"Error: {message}\nHint: {hint}\n"
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "no space left on device"),
+        (OSError(errno.EIO, "Input/output error", "roads.parquet"), "roads.parquet: input/output error"),
+        (
+            MemoryError(),
+            "out of memory\nHint: leave out columns that you do not need, or use a larger machine",
+        ),
+    ],
+)
+def test_failure_of_the_machine(dfmst, roads, broken, error, words):
+    broken(error)
+    assert dfmst("forest", roads, code=1).stderr == f"Error: {words}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "forest"], ["forest", "--debug"]])
+def test_debug(dfmst, roads, broken, arguments):
+    broken(ValueError("strange"))
+    text = dfmst(*arguments, roads, code=1).stderr
+    assert text.startswith("Traceback (most recent call last):\n")
+    assert "\nValueError: strange\nError: ValueError: strange\n" in text
+
+
+@pytest.mark.parametrize(("value", "shown"), [("1", True), ("0", False), ("", False)])
+def test_debug_by_environment(dfmst, monkeypatch, value, shown):
+    monkeypatch.setenv("DFMST_DEBUG", value)
+    text = dfmst("forest", "none.parquet", code=2).stderr
+    assert ("Traceback" in text) is shown
+    assert "Error: none.parquet: no such file or directory\n" in text
+
+
+def test_broken_pipe_is_quiet(start, roads):
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = start("forest", roads, stdout=writing)
+    os.close(writing)
+    _, text = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert text == b""

@@ -1,0 +1,118 @@
+"""``dfmst verify``: what a file must hold to pass, and what it says where it does not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+
+@pytest.fixture
+def forest(roads, parquet):
+    """Write some rows of the roads as a forest."""
+    table = pyarrow.parquet.read_table(roads)
+    return lambda rows: parquet("forest.parquet", table.take(pa.array(rows, pa.int64())))
+
+
+def test_minimum(dfmst, roads, forest):
+    forest([1, 2, 4, 6])
+    result = dfmst("verify", roads, "forest.parquet")
+    start = "forest.parquet is a minimum spanning forest of roads.parquet: 4 rows, total weight 13, 2 components, "
+    assert result.stderr.startswith(start)
+    assert result.stdout == ""
+
+
+def test_maximum(dfmst, roads, forest):
+    forest([0, 1, 5, 6])
+    result = dfmst("verify", roads, "forest.parquet", "--maximum")
+    assert result.stderr.startswith("forest.parquet is a maximum spanning forest of roads.parquet: 4 rows")
+    dfmst("verify", roads, "forest.parquet", code=1)
+
+
+def test_unweighted(dfmst, roads, forest):
+    forest([0, 1, 2, 6])
+    result = dfmst("verify", roads, "forest.parquet", "--unweighted")
+    assert result.stderr.startswith("forest.parquet is a spanning forest of roads.parquet: 4 rows, 2 components, ")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[1, 2, 4], [1, 2, 4, 6, 6], [0, 1, 2, 6], [1, 2, 4, 5, 6], [1, 2, 4, 6, 8], []],
+    ids=["not spanning", "a row twice", "not lightest", "a cycle", "a self-loop", "nothing"],
+)
+def test_violations(dfmst, roads, forest, rows):
+    forest(rows)
+    result = dfmst("verify", roads, "forest.parquet", code=1)
+    assert result.stderr.startswith("forest.parquet is wrong: ")
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
+    as_json = dfmst("verify", roads, "forest.parquet", "--json", code=1)
+    summary = json.loads(as_json.stdout)
+    assert summary["ok"] is False
+    assert f"forest.parquet is wrong: {summary['first_violation']}\n" == result.stderr == as_json.stderr
+
+
+def test_json(dfmst, roads, forest):
+    forest([1, 2, 4, 6])
+    summary = json.loads(dfmst("verify", roads, "forest.parquet", "--json").stdout)
+    assert set(summary.pop("seconds")) == {"import", "read", "verify", "total"}
+    assert summary == {
+        "edges": "roads.parquet",
+        "forest": "forest.parquet",
+        "ok": True,
+        "rows": 4,
+        "components": 2,
+        "total_weight": 13,
+        "first_violation": None,
+    }
+
+
+def test_across_formats(dfmst, roads):
+    dfmst("forest", roads, "-o", "forest.tsv")
+    dfmst("verify", roads, "forest.tsv")
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_missing_file(dfmst, roads, missing):
+    names = ["roads.parquet", "roads.parquet"]
+    names[missing] = "none.parquet"
+    result = dfmst("verify", *names, code=2)
+    message = "none.parquet: no such file or directory"
+    assert result.stderr == f"Error: {message}\nHint: check the name, and the directory you are in\n"
+
+
+def test_missing_column(dfmst, roads):
+    result = dfmst("verify", roads, roads, "-w", "km", code=2)
+    columns = "'source', 'target', 'weight', 'name'"
+    message = f"roads.parquet has no column 'km'; its columns: {columns}"
+    assert result.stderr == f"Error: {message}\nHint: name the column with -w, or give --unweighted\n"
+
+
+def test_missing_column_of_the_forest(dfmst, roads, parquet):
+    parquet("forest.parquet", {"source": ["a"], "target": ["b"]})
+    result = dfmst("verify", roads, "forest.parquet", code=2)
+    assert result.stderr.startswith("Error: forest.parquet has no column 'weight'; its columns: 'source', 'target'\n")
+
+
+def test_text_forgets_types(dfmst, parquet):
+    columns = {"source": pa.array([1, 2, 1], pa.uint32()), "target": pa.array([2, 3, 3], pa.uint32())}
+    parquet("edges.parquet", {**columns, "weight": [3.5, 1.0, 2.0]})
+    dfmst("forest", "edges.parquet", "-o", "forest.csv")
+    assert Path("forest.csv").read_text() == '"source","target","weight"\n2,3,1\n1,3,2\n'
+    dfmst("verify", "edges.parquet", "forest.csv")
+
+
+def test_types_that_differ_for_good(dfmst, roads):
+    Path("forest.csv").write_text("source,target,weight\nb,c,2.5\n")
+    result = dfmst("verify", roads, "forest.csv", code=2)
+    assert result.stderr.startswith("Error: column 'weight' holds int64 weights in the edges and double weights ")
+
+
+def test_invalid_rows(dfmst, parquet):
+    parquet("edges.parquet", {"source": [1, None, 2], "target": [2, 3, 3], "weight": [1.0, 1.0, 2.0]})
+    dfmst("forest", "edges.parquet", "-o", "forest.parquet", "--invalid", "drop")
+    dfmst("verify", "edges.parquet", "forest.parquet", code=2)
+    dfmst("verify", "edges.parquet", "forest.parquet", "--invalid", "drop")

@@ -1,0 +1,25 @@
+"""ThreadSanitizer's driver calls every kernel for every type."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dfmst.kernels import FAMILIES, kernels
+
+TEXT = (Path(__file__).parents[2] / "ci" / "tsan_driver.cpp").read_text(encoding="utf-8")
+CALLS = set(re.findall(r"\blaunch_(\w+)\(", TEXT))
+FUNCTIONS = set(re.findall(r"^    (\w+(?:<\w+>)?)\(graph\b", TEXT, re.MULTILINE))
+
+
+@pytest.mark.parametrize("kernel", kernels())
+def test_the_driver_launches(kernel):
+    assert kernel in CALLS
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_driver_runs_a_family_for_every_type(family):
+    type_parameter, types = FAMILIES[family]
+    assert {f"{family}<{type_}>" if type_parameter else family for type_ in types} <= FUNCTIONS

@@ -1,0 +1,77 @@
+"""Sums of weights are exact."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfmst.totals import total_weight
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1)))
+def test_integers_beyond_64_bits(values):
+    assert total_weight(np.array(values, np.int64)) == sum(values)
+    assert total_weight(pa.array(values, pa.int64())) == sum(values)
+
+
+@given(st.lists(st.integers(0, 2**64 - 1)))
+def test_unsigned_integers_beyond_64_bits(values):
+    assert total_weight(np.array(values, np.uint64)) == sum(values)
+
+
+@given(st.lists(st.floats(-1e300, 1e300)))
+def test_floats_are_rounded_once(values):
+    assert total_weight(np.array(values)) == math.fsum(values)
+    assert total_weight(pa.chunked_array([pa.array(values, pa.float64())])) == math.fsum(values)
+
+
+@pytest.mark.parametrize(
+    ("values", "total"), [([np.inf, 1.0], np.inf), ([1e308, 1e308], np.inf), ([np.inf, -np.inf], np.nan)]
+)
+def test_floats_beyond_the_largest(values, total):
+    assert np.array_equal(total_weight(np.array(values)), total, equal_nan=True)
+
+
+def test_decimals():
+    values = [Decimal("1e37"), Decimal("0.01"), Decimal("-1e37")]
+    assert total_weight(np.array(values, object)) == Decimal("0.01")
+    assert total_weight(pa.array(values, pa.decimal256(60, 2))) == Decimal("0.01")
+
+
+@pytest.mark.parametrize("unit", ["D", "h", "m", "s", "ms", "us", "ns"])
+def test_durations(unit):
+    expected = timedelta(
+        **{
+            {"D": "days", "h": "hours", "m": "minutes", "s": "seconds", "ms": "milliseconds"}.get(
+                unit, "microseconds"
+            ): (7 if unit != "ns" else 0)
+        }
+    )
+    assert total_weight(np.array([3, 4], f"m8[{unit}]")) == expected
+
+
+def test_durations_beyond_timedelta():
+    assert total_weight(np.array([2**62], "m8[s]")) is None
+    assert total_weight(pa.array([2**62, -(2**62) + 1], pa.duration("s"))) == timedelta(seconds=1)
+
+
+def test_nulls_are_left_out():
+    assert total_weight(pa.array([1, None, 2])) == 3
+    assert total_weight(np.array([1, "NaT"], "m8[s]")) == timedelta(seconds=1)
+    assert total_weight(np.array([Decimal("0.5"), None], object)) == Decimal("0.5")
+
+
+def test_other_numbers():
+    assert total_weight(np.array([True, False, True])) == 2
+    assert total_weight(pa.array([True, True])) == 2
+    assert total_weight(pa.array([1, 2, 1]).dictionary_encode()) == 4
+    assert total_weight(np.array([2**70, 1], object)) == 2**70 + 1
+    assert total_weight(np.array([0.5, 0.25], np.float16)) == 0.75
+    assert total_weight(pa.array([], pa.null())) == 0
