@@ -37,7 +37,7 @@ ALGORITHMS: list[Algorithm] = [
     Kruskal(helpers=0),
     Kruskal(helpers=7),
     Prim(),
-    Prim("queues", queues=3, hub=4),
+    Prim("queues", queues=3, hub=100),
     EPMST(),
     EPMST(sample=0.1),
     EPMST(sample=1),

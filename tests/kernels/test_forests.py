@@ -161,7 +161,9 @@ def test_helpers_exclude_what_lies_inside_a_component(engine, seed, vertices, ed
 
 
 @each_engine
-@given(seed=seeds, length=st.sampled_from(LENGTHS[1:]), ordered=st.booleans(), positioned=st.booleans(), rows=st.booleans())
+@given(
+    seed=seeds, length=st.sampled_from(LENGTHS[1:]), ordered=st.booleans(), positioned=st.booleans(), rows=st.booleans()
+)
 @quick
 def test_flag_chosen(engine, seed, length, ordered, positioned, rows):
     rng = np.random.default_rng(seed)

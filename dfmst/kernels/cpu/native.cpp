@@ -20,6 +20,7 @@ extern "C" EXPORT int supports_x86_64_v3() {
 #include "../adjacency.cuh"
 #include "../statuses.cuh"
 #include "../links.cuh"
+#include "../generate.cuh"
 #undef SUFFIX
 
 #define V u32
