@@ -37,10 +37,11 @@ const u64 NONE = ~0ull;
   TYPED(unite, V) TYPED(mark_vertices, V) TYPED(flag_doubtful, V) TYPED(mark_pairs, V) TYPED(flag_marked_pairs, V)
 #define WEIGHTS(W) TYPED(count_nan, W) TYPED(gather_keys, W) TYPED(flag_light, W)
 #define KEYS(K) TYPED(pack_records, K) TYPED(pack_low_half, K) TYPED(pack_high_half, K) TYPED(order_runs, K)
-#define BORUVKA(K) TYPED(lightest_edges, K) TYPED(flag_lightest_in_runs, K)
 #define PRIM(K) \
   TYPED(grow_trees, K) TYPED(offer_neighbours, K) TYPED(lightest_of_lanes, K) TYPED(join_lightest, K) \
   TYPED(relax_neighbours, K)
+#define BORUVKA(K) TYPED(lightest_edges, K) TYPED(flag_lightest_in_runs, K) TYPED(lightest_by_code, K)
+#define PARTIAL_PRIM(K) TYPED(grow_subtrees, K) TYPED(grow_coloured, K)
 #define CERTIFICATE(K) TYPED(rank_edges, K) TYPED(find_lighter, K) TYPED(match_edges, K)
 
 VERTICES(u32) VERTICES(u64)
@@ -48,6 +49,7 @@ WEIGHTS(i32) WEIGHTS(u32) WEIGHTS(f32) WEIGHTS(i64) WEIGHTS(u64) WEIGHTS(f64)
 KEYS(u32) KEYS(u64)
 BORUVKA(u32) BORUVKA(u64)
 PRIM(u32) PRIM(u64)
+PARTIAL_PRIM(u32) PARTIAL_PRIM(u64)
 CERTIFICATE(u32) CERTIFICATE(u64)
 PLAIN(count_flags) PLAIN(set_flags) PLAIN(count_digits) PLAIN(scatter_digits) PLAIN(unpack_records)
 PLAIN(halve_paths) PLAIN(flatten) PLAIN(flag_roots) PLAIN(rank_roots) PLAIN(gather_ranks) PLAIN(hook)
@@ -56,6 +58,8 @@ PLAIN(draw_f64) PLAIN(draw_f32) PLAIN(draw_i32) PLAIN(draw_below) PLAIN(draw_fla
 PLAIN(random_pairs) PLAIN(rmat_edges) PLAIN(ring_edges) PLAIN(flag_grid) PLAIN(grid_edges) PLAIN(clique_edges)
 PLAIN(clique_links) PLAIN(tree_parents) PLAIN(tree_edges) PLAIN(flag_not_own_parent) PLAIN(distinct_pairs)
 PLAIN(flag_outside_tree) PLAIN(gather_pairs)
+PLAIN(flag_marked) PLAIN(flag_best) PLAIN(break_cycles) PLAIN(hook_unvisited)
+PLAIN(incidence_records) PLAIN(list_offsets) PLAIN(list_entries)
 PLAIN(link_trees) PLAIN(climb) PLAIN(path_maxima)
 
 void check_(bool right, const char* what, int line) {
@@ -246,8 +250,11 @@ template <typename V> void pairs(const Graph& graph) {
   const std::vector<V> source(graph.source.begin(), graph.source.end());
   const std::vector<V> target(graph.target.begin(), graph.target.end());
   std::vector<u8> occurs(graph.vertices);
-  launch_mark_vertices(V(), source.size(), source.data(), target.data(), occurs.data());
+  launch_mark_vertices(V(), source.size(), source.data(), target.data(), nullptr, nullptr, occurs.data());
   for (V vertex : target) CHECK(occurs[vertex]);
+  std::vector<u64> flagged_too(words(occurs.size()));
+  launch_flag_marked(flagged_too.size(), occurs.data(), occurs.size(), flagged_too.data());
+  for (u64 i = 0; i < occurs.size(); ++i) CHECK(flagged(flagged_too, i) == occurs[i]);
   std::vector<u64> bits(1024), marked(words(source.size())), doubtful(marked.size()), none(marked.size());
   launch_mark_pairs(V(), source.size(), source.data(), target.data(), 48, bits.data());
   launch_flag_marked_pairs(V(), marked.size(), target.data(), source.data(), source.size(), 48, bits.data(),
@@ -362,6 +369,10 @@ template <typename K> void drop_parallel(const Graph& graph) {
   launch_flag_lightest_in_runs(K(), graph.size(), code.data(), order.data(), graph.size(), key.data(),
                                lightest.data());
   CHECK(ones(lightest) == std::set<u64>(code.begin(), code.end()).size());
+  std::vector<u64> best((u64)graph.vertices * graph.vertices, NONE), again(lightest.size());
+  launch_lightest_by_code(K(), graph.size(), code.data(), key.data(), best.data());
+  launch_flag_best(best.size(), best.data(), again.data());
+  CHECK(again == lightest);
 }
 
 template <typename K> void boruvka(const Graph& graph) {
@@ -596,6 +607,78 @@ template <typename K> void certificate(const Graph& graph) {
   match<K>(graph, weight);
 }
 
+struct Incidence {
+  std::vector<u64> offset;
+  std::vector<u32> edge, other;
+
+  Incidence(const Graph& graph, const std::vector<u32>& order) : offset(graph.vertices + 1) {
+    std::vector<u64> records(2 * graph.size());
+    launch_incidence_records(records.size(), graph.source.data(), graph.target.data(), order.data(), graph.vertices,
+                             records.data());
+    std::stable_sort(records.begin(), records.end(), [](u64 a, u64 b) { return a >> 32 < b >> 32; });
+    launch_list_offsets(records.size() + 1, records.data(), records.size(), graph.vertices, offset.data());
+    edge.resize(offset.back());
+    other.resize(offset.back());
+    std::vector<u32> ends(graph.size());
+    for (u64 i = 0; i < graph.size(); ++i) ends[i] = graph.source[i] ^ graph.target[i];
+    launch_list_entries(edge.size(), records.data(), ends.data(), edge.data(), other.data());
+  }
+};
+
+void adjacency(const Graph& graph) {
+  const Incidence lists(graph, order_by_weight(graph));
+  for (u32 vertex = 0; vertex < graph.vertices; ++vertex)
+    for (u64 i = lists.offset[vertex]; i < lists.offset[vertex + 1]; ++i) {
+      CHECK((graph.source[lists.edge[i]] ^ graph.target[lists.edge[i]] ^ lists.other[i]) == vertex);
+      CHECK(i == lists.offset[vertex] || graph.weight[lists.edge[i - 1]] <= graph.weight[lists.edge[i]]);
+    }
+}
+
+// What subtrees have joined, and its rows: a part of the forest, without a cycle.
+void check_growth(const Graph& graph, std::vector<u32> parent, const std::vector<u64>& chosen) {
+  const Forest forest(graph);
+  launch_break_cycles(parent.size(), parent.data());
+  jump(parent);
+  u64 joined = 0;
+  for (u32 vertex = 0; vertex < graph.vertices; ++vertex) {
+    joined += parent[vertex] != vertex;
+    CHECK(forest.parent[parent[vertex]] == forest.parent[vertex]);
+  }
+  CHECK(ones(chosen) == joined);
+  for (u64 i = 0; i < graph.size(); ++i) CHECK(!flagged(chosen, i) || forest.rows.count(i));
+}
+
+template <typename K> void grow(const Graph& graph, u64 span, u32 sorted) {
+  const Incidence lists(graph, sorted ? order_by_weight(graph) : iota(graph.size()));
+  const u64 parts = (graph.vertices + span - 1) / span;
+  std::vector<K> key, heap_key(parts * span);
+  for (u32 edge : lists.edge) key.push_back(graph.weight[edge]);
+  const std::vector<u32> row = iota(graph.size());
+  std::vector<u32> tree(graph.vertices, ~0u), parent = iota(graph.vertices), colour = tree;
+  std::vector<u64> heap_entry(parts * span), chosen(words(graph.size()));
+  u64 conflicts = 0;
+  launch_grow_subtrees(K(), parts, lists.offset.data(), lists.edge.data(), lists.other.data(), key.data(), row.data(),
+                       graph.vertices, span, sorted, tree.data(), parent.data(), heap_key.data(), heap_entry.data(),
+                       chosen.data(), &conflicts);
+  check_growth(graph, parent, chosen);
+  if (!sorted) return;
+  tree.assign(graph.vertices, ~0u);
+  parent = iota(graph.vertices);
+  chosen.assign(chosen.size(), 0);
+  launch_grow_coloured(K(), parts, lists.offset.data(), lists.edge.data(), lists.other.data(), key.data(), row.data(),
+                       graph.vertices, span, colour.data(), tree.data(), parent.data(), heap_key.data(),
+                       heap_entry.data(), chosen.data(), &conflicts);
+  check_growth(graph, parent, chosen);
+  launch_hook_unvisited(parent.size(), lists.offset.data(), lists.edge.data(), lists.other.data(), row.data(),
+                        tree.data(), parent.data(), chosen.data());
+  check_growth(graph, parent, chosen);
+}
+
+template <typename K> void partial_prim(const Graph& graph) {
+  for (u64 span : {2, 7, 100})
+    for (u32 sorted : {0u, 1u}) grow<K>(graph, span, sorted);
+}
+
 void everything(u32 seed) {
   for (u32 vertices_wanted : {1u, 2u, 65u, 900u}) {
     const Graph graph = draw(vertices_wanted, 2000, seed);
@@ -603,6 +686,7 @@ void everything(u32 seed) {
     select(graph, seed);
     kruskal(graph);
     generate(graph);
+    adjacency(graph);
     links(graph);
     pairs<u32>(graph);
     pairs<u64>(graph);
@@ -620,6 +704,8 @@ void everything(u32 seed) {
     boruvka<u64>(graph);
     prim<u32>(graph);
     prim<u64>(graph);
+    partial_prim<u32>(graph);
+    partial_prim<u64>(graph);
     certificate<u32>(graph);
     certificate<u64>(graph);
   }

@@ -183,7 +183,7 @@ def contract_edges(
     positions, occupied = compact(engine, flags), None
     if drop_isolated:
         marked, occupied = engine.xp.zeros(len(parent), np.uint8), flag_words(engine, len(parent))
-        engine.launch("mark_ends", len(positions), edges.source, edges.target, positions, parent, marked)
+        engine.launch("mark_vertices", len(positions), edges.source, edges.target, positions, parent, marked)
         engine.launch("flag_marked", len(occupied), marked, len(marked), occupied, grain=FLAG_GRAIN)
     label, vertices = contract(engine, parent, occupied)
     return gather_edges(engine, edges, positions, label, flip), vertices

@@ -131,7 +131,7 @@ def test_flag_doubtful(engine, dtype, seed, length):
 def test_mark_vertices(engine, dtype, seed, length):
     source, target = np.random.default_rng(seed).integers(0, 100, (2, length), dtype)
     occurs = np.zeros(100, np.uint8)
-    engine.launch("mark_vertices", length, source, target, occurs, grain=1)
+    engine.launch("mark_vertices", length, source, target, None, None, occurs, grain=1)
     np.testing.assert_array_equal(np.flatnonzero(occurs), np.union1d(source, target))
 
 

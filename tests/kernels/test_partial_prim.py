@@ -78,13 +78,13 @@ def test_hook_unvisited(engine):
 @pytest.mark.parametrize("dtype", VERTICES)
 @given(seed=seeds, length=st.integers(0, 300), vertices=st.integers(1, 200))
 @quick
-def test_mark_ends(engine, dtype, seed, length, vertices):
+def test_mark_labels(engine, dtype, seed, length, vertices):
     rng = np.random.default_rng(seed)
     ends = rng.integers(0, vertices, (2, length)).astype(dtype)
     label = rng.permutation(vertices).astype(np.uint32)
     position = np.flatnonzero(rng.random(length) < 0.5).astype(np.uint32)
     marked, flags = np.zeros(vertices, np.uint8), pack(np.zeros(vertices, bool))
-    engine.launch("mark_ends", len(position), *ends, position, label, marked, grain=1)
+    engine.launch("mark_vertices", len(position), *ends, position, label, marked, grain=1)
     assert np.flatnonzero(marked).tolist() == np.unique(label[ends[:, position].astype(int)]).tolist()
     engine.launch("flag_marked", len(flags), marked, vertices, flags, grain=1)
     assert unpack(flags, vertices).tolist() == marked.astype(bool).tolist()
