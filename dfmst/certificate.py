@@ -147,7 +147,7 @@ def _describer(view: FrameView, given: Input, names: tuple[Any, Any, Any]) -> Ca
 def _components(engine: Engine, table: EdgeTable, forest: int | None) -> int:
     """Count components among the vertices that occur; the size of a certified forest tells without a search."""
     occurs = engine.xp.zeros(table.vertices, np.uint8)
-    engine.launch("mark_vertices", len(table), table.source, table.target, occurs)
+    engine.launch("mark_vertices", len(table), table.source, table.target, None, None, occurs)
     occurring = int(occurs.sum(dtype=np.int64))
     if forest is not None:
         return occurring - forest

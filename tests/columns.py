@@ -82,9 +82,9 @@ def parents(rng: np.random.Generator, shape: str, vertices: int) -> np.ndarray:
         parent[:-1] += 1
     elif shape == "down":
         parent[1:] -= 1
-    elif shape == "random":
-        parent[1:] = (rng.random(vertices - 1) * parent[1:]).astype(np.uint32)
-        parent[rng.random(vertices) < 0.01] = 0
+    elif shape in ("tree", "trees"):
+        lower = (rng.random(vertices) * parent).astype(np.uint32)
+        parent = np.where(rng.random(vertices) < (0.4 if shape == "trees" else 0), parent, lower).astype(np.uint32)
     elif shape == "shuffled":
         # A path through all vertices in random order.
         order = rng.permutation(vertices).astype(np.uint32)
@@ -95,7 +95,8 @@ def parents(rng: np.random.Generator, shape: str, vertices: int) -> np.ndarray:
 
 
 def roots_of(parent: np.ndarray) -> np.ndarray:
-    """Each vertex's root, by doubling."""
+    """Each vertex's root, by doubling; a column of its own."""
+    parent = parent.copy()
     while not np.array_equal(parent, parent[parent]):
         parent = parent[parent]
     return parent

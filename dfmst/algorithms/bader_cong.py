@@ -1,34 +1,82 @@
-"""BC."""
+"""MST-BC: Prim trees grown at once under colours, Borůvka for the vertices between them, contraction, repeat.
+
+An instance colours the neighbours of each vertex that its tree takes in, and stops where one of them already has
+another colour (kernel ``grow_coloured``); the trees never touch. A vertex that no tree has taken in chooses its
+lightest edge (kernel ``hook_unvisited``). Components become vertices, and the rest is solved in the same way, a small
+one by a single tree.
+
+With one tree this is Prim's algorithm, with a tree for every vertex it is Borůvka's. As in the comparison of Nobari et
+al. (2012, section 6.4), colours are taken by an atomic operation, and no barrier separates colouring from growing. Two
+things are added: a tree stops at the size of its part of the vertices, which bounds all trees' heaps by the number of
+vertices, and a start vertex whose neighbours were taken counts as unvisited.
+"""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from dfmst.algorithms.partial_prim import UNVISITED, Graph, Growth, grow, grow_and_unify
+from dfmst.algorithms.partial_prim import UNVISITED, Graph, Growth, Rounds, grow, grow_and_unify
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
 from dfmst.trace import Trace
 from dfmst.typing import Array
 
 __all__ = ["BaderCong"]
-_SMALL = 1024
+
+_TREES_PER_THREAD = 4  # so that a long tree does not leave the other threads idle
+_SMALL = 1024  # vertices that a single tree is grown over faster than several and another round
 
 
 @dataclass(frozen=True, slots=True)
 class BaderCong:
+    """The algorithm of Bader and Cong, a baseline for :class:`~dfmst.algorithms.PMA`.
+
+    Parameters
+    ----------
+    trees
+        How many trees grow at once. ``None`` takes a few for every thread of the engine, and one for a small graph:
+        trees stop where they meet, so that more of them leave more to the rounds after.
+
+    Notes
+    -----
+    The records are those of PMA; parallel edges stay.
+
+    Examples
+    --------
+    >>> import dfmst
+    >>> dfmst.arrays.forest_rows([0, 1, 0], [1, 2, 2], [3, 1, 2], algorithm="bader-cong")
+    array([1, 2])
+
+    References
+    ----------
+    Bader, Cong: Fast shared-memory algorithms for computing the minimum spanning forest of sparse graphs. JPDC 2006.
+    """
+
     trees: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse less than one tree."""
+        if self.trees is not None and self.trees < 1:
+            message = f"trees is {self.trees!r}; it must be at least 1, or None to choose by the threads"
+            raise ValueError(message)
 
     def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
         """Return the forest's rows, ascending ``int64``."""
 
         def growth(graph: Graph, chosen: Array) -> Growth:
-            trees = 1 if graph.vertices <= _SMALL else (self.trees or 64)
+            span = -(-graph.vertices // self._trees(engine, graph))
             colour = engine.xp.full(graph.vertices, UNVISITED, np.uint32)
-            grown = grow(engine, "grow_coloured", graph, -(-graph.vertices // trees), colour, chosen)
+            grown = grow(engine, "grow_coloured", graph, span, colour, chosen)
             lists, row = graph.lists, graph.edges.row
             arguments = (lists.offset, lists.edge, lists.other, row, grown.tree, grown.parent, chosen)
             engine.launch("hook_unvisited", graph.vertices, *arguments)
             return grown
 
-        return grow_and_unify(engine, table, trace, growth, 1, False)
+        return grow_and_unify(engine, table, trace, Rounds(growth, sort_from=1, drop_parallel=False))
+
+    def _trees(self, engine: Engine, graph: Graph) -> int:
+        if self.trees is not None:
+            return self.trees
+        return 1 if graph.vertices <= _SMALL else _TREES_PER_THREAD * engine.threads

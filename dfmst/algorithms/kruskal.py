@@ -35,7 +35,7 @@ from dfmst.typing import Array
 __all__ = ["Kruskal"]
 
 _ROUNDS = 32  # at most so many labellings of all vertices
-_SHORTEST_STRETCH = 1 << 14
+_SHORTEST_STRETCH = 1 << 12  # below it, a launch costs more than its checks
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from dfmst.engines.columnar import (
 from dfmst.trace import Trace
 from dfmst.typing import Array
 
-__all__ = ["UNVISITED", "Graph", "Growth", "grow", "grow_and_unify"]
+__all__ = ["UNVISITED", "Graph", "Growth", "Rounds", "grow", "grow_and_unify"]
 
 UNVISITED = np.iinfo(np.uint32).max
 
@@ -90,60 +90,69 @@ def grow(engine: Engine, kernel: str, graph: Graph, span: int, rule: Array | int
     return Growth(tree, parent, int(conflicts[0]))
 
 
-def grow_and_unify(
-    engine: Engine,
-    table: EdgeTable,
-    trace: Trace,
-    growth: Callable[[Graph, Array], Growth],
-    sort_round: int | None,
-    parallel: bool,
-) -> Array:
-    """Grow subtrees and unify what they joined, until no edge is left.
+class Rounds(NamedTuple):
+    """How an algorithm's rounds go.
 
-    Parameters
+    Attributes
     ----------
     growth
         Grows a round's subtrees, and sets the flags of the rows they choose.
-    sort_round
-        The round that begins with sorting the edges by weight; they stay sorted in those after it.
-    parallel
+    sort_from
+        The round that begins with sorting the edges by weight (``None``: none); they stay sorted in those after it.
+    drop_parallel
         Whether to keep only the lightest of the edges between two components.
-
-    Returns
-    -------
-    rows
-        The forest's rows, ascending ``int64``.
     """
+
+    growth: Callable[[Graph, Array], Growth]
+    sort_from: int | None
+    drop_parallel: bool
+
+
+def grow_and_unify(engine: Engine, table: EdgeTable, trace: Trace, rounds: Rounds) -> Array:
+    """Grow subtrees and unify what they joined, until no edge is left; the forest's rows, ascending ``int64``."""
     chosen = flag_words(engine, len(table))
     components, number = table.vertices, 0
     itself = engine.xp.arange(table.vertices, dtype=np.uint32)
-    edges, vertices = contract_edges(engine, table.edges(), itself, table.flip, drop_isolated=True)
+    trace.round(vertices=components, edges=len(table), chosen=0, components=components)
+    with trace.step("unify"):
+        edges, vertices = contract_edges(engine, table.edges(), itself, table.flip, drop_isolated=True)
+    trace.add(vertices=vertices)
     while len(edges):
         number += 1
-        trace.round(vertices=vertices, edges=len(edges))
-        if number == sort_round:
+        if number > 1:
+            trace.round(vertices=vertices, edges=len(edges))
+        if number == rounds.sort_from:
             with trace.step("sort"):
                 edges = gather_edges(engine, edges, sort_order(engine, edges.key), None)
         with trace.step("lists"):
             lists = adjacency(engine, edges, vertices)
-        with trace.step("grow"):
-            grown = growth(Graph(edges, lists, vertices, sort_round is not None and number >= sort_round), chosen)
-        with trace.step("jump"):
-            engine.launch("break_cycles", vertices, grown.parent)
-            flatten(engine, grown.parent)
-            joined = vertices - count_roots(engine, grown.parent)
+        ordered = rounds.sort_from is not None and number >= rounds.sort_from
+        parent, joined = _join(engine, rounds.growth, Graph(edges, lists, vertices, ordered), chosen, trace)
         components -= joined
-        trace.add(chosen=joined, components=components, conflicts=grown.conflicts, reduction=joined / vertices)
-        edges, vertices = _unify(engine, edges, grown.parent, parallel, trace)
+        trace.add(chosen=joined, components=components, reduction=joined / vertices)
+        edges, vertices = _unify(engine, edges, parent, rounds.drop_parallel, trace)
     return chosen_rows(engine, chosen)
 
 
-def _unify(engine: Engine, edges: Edges, parent: Array, parallel: bool, trace: Trace) -> tuple[Edges, int]:
+def _join(
+    engine: Engine, growth: Callable[[Graph, Array], Growth], graph: Graph, chosen: Array, trace: Trace
+) -> tuple[Array, int]:
+    """Grow the subtrees; every vertex's component, and how many vertices were joined away."""
+    with trace.step("grow"):
+        grown = growth(graph, chosen)
+        trace.add(conflicts=grown.conflicts)
+    with trace.step("jump"):
+        engine.launch("break_cycles", graph.vertices, grown.parent)
+        flatten(engine, grown.parent)
+        return grown.parent, graph.vertices - count_roots(engine, grown.parent)
+
+
+def _unify(engine: Engine, edges: Edges, parent: Array, lightest_only: bool, trace: Trace) -> tuple[Edges, int]:
     """Make each component a vertex; drop self-loops, vertices without edges and parallel edges."""
     with trace.step("unify"):
         edges, vertices = contract_edges(engine, edges, parent, drop_isolated=True)
     trace.add(crossing=len(edges))
-    if parallel:
+    if lightest_only:
         with trace.step("parallel"):
             edges = gather_edges(engine, edges, compact(engine, drop_parallel(engine, edges, vertices)), None)
     trace.add(kept=len(edges))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.inputs import read_inputs
+from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs
 from dfmst.cli.notes import Progress, Stopwatch, note, plural, print_json
 from dfmst.cli.options import (
     debug_option,
@@ -54,12 +54,15 @@ def components(
     \b
       dfmst components roads.parquet -o components.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
+    columns = columns_by_option(source, target)
     watch = Stopwatch()
     path = output_path(output, json)
-    check_output(path, to, inputs)
+    with watch.step("import"):
+        check_output(path, to, inputs)
+        load_libraries()
     with Progress() as progress:
         with watch.step("read"):
-            table = read_inputs(inputs, format, progress)
+            table = read_inputs(inputs, format, progress, columns)
         progress.show(f"labelling the vertices of {plural(table.num_rows, 'row')}")
         with watch.step("solve"):
             labels = _labels(table, source, target, options)

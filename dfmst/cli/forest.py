@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.inputs import read_inputs
+from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs
 from dfmst.cli.notes import Progress, Stopwatch, note, plain, plural, print_json
 from dfmst.cli.options import (
     algorithm_option,
@@ -19,6 +19,7 @@ from dfmst.cli.options import (
     invalid_option,
     json_option,
     output_options,
+    to_path,
     vertex_options,
     weight_options,
 )
@@ -84,7 +85,7 @@ def weight_name(weight: str | None, unweighted: bool, maximum: bool = False) -> 
 @engine_options
 @invalid_option
 @click.option("--verify", is_flag=True, help="Prove the forest minimal before it is written.")
-@click.option("--trace", metavar="FILE", type=click.Path(path_type=Path), help="Write a table with a row each round.")
+@click.option("--trace", metavar="FILE", callback=to_path, help="Write a table with a row each round.")
 @json_option
 @debug_option
 def forest(weight: str | None, unweighted: bool, **options: Any) -> None:
@@ -107,17 +108,19 @@ def forest(weight: str | None, unweighted: bool, **options: Any) -> None:
 
 def run(job: ForestJob) -> None:
     """Read, solve, verify, write, tell."""
-    from dfmst.cli.solve import solve
-
+    columns = columns_by_option(job.source, job.target, job.weight)
     watch = Stopwatch()
     target = output_path(job.output, job.json)
-    check_output(target, job.to, job.inputs)
-    check_output(job.trace, None, job.inputs)
     if target and job.trace and target.resolve() == job.trace.resolve():
         raise click.UsageError("-o and --trace name the same file.")
+    with watch.step("import"):
+        check_output(target, job.to, job.inputs)
+        check_output(job.trace, None, job.inputs)
+        load_libraries()
+        from dfmst.cli.solve import solve
     with Progress() as progress:
         with watch.step("read"):
-            table = read_inputs(job.inputs, job.format, progress)
+            table = read_inputs(job.inputs, job.format, progress, columns)
         solution = solve(table, job, watch, progress)
         progress.show("writing")
         with watch.step("write"):

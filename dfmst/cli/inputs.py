@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from dfmst.cli.notes import Progress, plural
-from dfmst.errors import DfmstError, InvalidEdgesError
+from dfmst.errors import ColumnNotFoundError, DfmstError, InvalidEdgesError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["check_inputs", "open_inputs", "read_inputs"]
+__all__ = ["check_inputs", "columns_by_option", "load_libraries", "open_inputs", "read_inputs"]
+
+
+def load_libraries() -> None:
+    """Load what reading needs, so that the steps' seconds are those of the work.
+
+    PyArrow looks for pandas at its first array, and that alone takes a good part of a short run.
+    """
+    import pyarrow as pa
+
+    for module in ("dfmst.formats", "dfmst.forest"):
+        import_module(module)
+    pa.array([0])
+
+
+def columns_by_option(source: str, target: str, weight: str | None = None) -> dict[str, str | None]:
+    """Return the columns that a command needs, by the option that names them.
+
+    Raises
+    ------
+    click.UsageError
+        Both ends are one column.
+    """
+    if source == target:
+        raise click.UsageError(f"--source and --target both name the column {source!r}.")
+    return {"-s": source, "-t": target, "-w": weight}
 
 
 def check_inputs(paths: Sequence[Path]) -> None:
@@ -31,12 +59,16 @@ def check_inputs(paths: Sequence[Path]) -> None:
             raise DfmstError(f"{path}: no such file or directory", "check the name, and the directory you are in")
 
 
-def read_inputs(paths: Sequence[Path], format_: str | None, progress: Progress) -> pa.Table:
+def read_inputs(
+    paths: Sequence[Path], format_: str | None, progress: Progress, columns: Mapping[str, str | None]
+) -> pa.Table:
     """Read files of equal columns into one table, one after the other."""
-    return open_inputs(paths, format_, progress).read_all()
+    return open_inputs(paths, format_, progress, columns).read_all()
 
 
-def open_inputs(paths: Sequence[Path], format_: str | None, progress: Progress) -> pa.RecordBatchReader:
+def open_inputs(
+    paths: Sequence[Path], format_: str | None, progress: Progress, columns: Mapping[str, str | None] | None = None
+) -> pa.RecordBatchReader:
     """Open files of equal columns as one stream.
 
     Parameters
@@ -47,9 +79,13 @@ def open_inputs(paths: Sequence[Path], format_: str | None, progress: Progress) 
         Their format; ``None``: from the name and the first bytes of each.
     progress
         Told about the rows read.
+    columns
+        Columns that must be there, by the option that names them.
 
     Raises
     ------
+    ColumnNotFoundError
+        One of the columns is not there.
     InvalidEdgesError
         Two columns share a name, or (while it is read) a file has other columns than the first.
     """
@@ -60,6 +96,7 @@ def open_inputs(paths: Sequence[Path], format_: str | None, progress: Progress) 
     check_inputs(paths)
     first = open_edges(paths[0], format_)
     _check_names(paths[0], first.schema)
+    _check_columns(paths[0], first.schema, columns or {})
     # Nulls may come with any of the later files.
     fields = [field.with_nullable(True) for field in first.schema] if len(paths) > 1 else list(first.schema)
     schema = pa.schema(fields, _metadata(paths[0]))
@@ -103,6 +140,14 @@ def _check_names(path: Path, schema: pa.Schema) -> None:
         if count > 1:
             message = f"{path} has {count} columns named {name!r}"
             raise InvalidEdgesError(message, "rename them, so that each name stands for one column")
+
+
+def _check_columns(path: Path, schema: pa.Schema, columns: Mapping[str, str | None]) -> None:
+    for option, name in columns.items():
+        if name is not None and name not in schema.names:
+            message = f"{path} has no column {name!r}; its columns: {', '.join(map(repr, schema.names))}"
+            alternative = ", or give --unweighted" if option == "-w" else ""
+            raise ColumnNotFoundError(message, f"name the column with {option}{alternative}")
 
 
 def _check_equal(first: Path, expected: pa.Schema, path: Path, found: pa.Schema) -> None:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import click
@@ -102,7 +103,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a value that JSON can hold: what has no number there (infinities, decimals) becomes text.
+    """Return a value that JSON can hold: what has no number there (infinities, decimals, durations) becomes text.
 
     Examples
     --------
@@ -113,6 +114,8 @@ def plain(value: Any) -> Any:
         return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds()} s"
     return str(value)
 
 

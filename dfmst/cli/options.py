@@ -18,9 +18,21 @@ __all__ = [
     "invalid_option",
     "json_option",
     "output_options",
+    "to_path",
     "vertex_options",
     "weight_options",
 ]
+
+
+def to_path(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Turn names into paths; an empty name, as from a variable that is not set, must not mean this directory."""
+    if value is None:
+        return None
+    if isinstance(value, tuple):
+        return tuple(to_path(ctx, param, name) for name in value)
+    if not value:
+        raise click.BadParameter("the name is empty.", ctx, param)
+    return Path(value)
 
 
 def _known_algorithm(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -56,17 +68,15 @@ def debug_option(command: Any) -> Any:
 
 def inputs_argument(command: Any) -> Any:
     """``IN...``, one or more files."""
-    path = click.Path(path_type=Path)
-    return click.argument("inputs", nargs=-1, required=True, metavar="IN...", type=path)(command)
+    return click.argument("inputs", nargs=-1, required=True, metavar="IN...", callback=to_path)(command)
 
 
 def output_options(command: Any) -> Any:
     """``-o`` and ``--to``."""
-    path = click.Path(path_type=Path, allow_dash=True)
     where = "File to write; without it, or with -, the rows go to standard output as CSV."
     kind = "Format to write: csv, tsv, parquet or arrow (default: from OUT's suffix)."
     command = click.option("--to", metavar="FORMAT", help=kind)(command)
-    return click.option("-o", "--output", metavar="OUT", type=path, help=where)(command)
+    return click.option("-o", "--output", metavar="OUT", callback=to_path, help=where)(command)
 
 
 def format_option(command: Any) -> Any:

@@ -27,10 +27,7 @@ DEBUG = "dfmst.debug"
 
 #: Hints name parameters of the Python functions; this is what they are called here.
 _SPELLING = (
-    (r"source=, target= and weight= \(weight=None: all weights equal\)", "-s, -t and -w (--unweighted: no weights)"),
-    (r"source=, target= and weight=", "-s, -t and -w"),
     (r"pass weight=None", "use --unweighted"),
-    (r"weight=None", "--unweighted"),
     (r"\b(invalid|format|engine|algorithm)='([\w-]+)'", r"--\1 \2"),
 )
 

@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from dfmst.algorithms import REGISTRY, Algorithm, resolve
 from dfmst.cli.notes import Progress, Stopwatch, plural
-from dfmst.cli.totals import Total, total_weight
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine, select_engine
 from dfmst.frames import open_frame
 from dfmst.optimality import certify_rows
 from dfmst.reading import read_table
+from dfmst.totals import Total, total_weight
 from dfmst.trace import Trace
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Solution:
 
     forest: pa.Table
     trace: pa.Table
-    total: Total
+    total: Total | None
     vertices: int
     dropped: int
     algorithm: str

@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dfmst.cli.forest import weight_name
-from dfmst.cli.inputs import check_inputs, read_inputs
+from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs
 from dfmst.cli.notes import Progress, Stopwatch, note, plain, plural, print_json
-from dfmst.cli.options import debug_option, format_option, json_option, vertex_options, weight_options
+from dfmst.cli.options import (
+    debug_option,
+    engine_options,
+    format_option,
+    invalid_option,
+    json_option,
+    to_path,
+    vertex_options,
+    weight_options,
+)
 from dfmst.cli.program import FAILURE
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dfmst import Certificate
 
 __all__ = ["verify"]
 
 
 @click.command(short_help="Check that a file holds the minimum spanning forest of another.")
-@click.argument("edges", metavar="EDGES", type=click.Path(path_type=Path))
-@click.argument("forest", metavar="FOREST", type=click.Path(path_type=Path))
+@click.argument("edges", metavar="EDGES", callback=to_path)
+@click.argument("forest", metavar="FOREST", callback=to_path)
 @format_option
 @vertex_options
 @weight_options
+@engine_options
+@invalid_option
 @json_option
 @debug_option
 @click.pass_context
 def verify(
     ctx: click.Context,
+    /,
     edges: Path,
     forest: Path,
     format: str | None,
@@ -36,6 +53,7 @@ def verify(
     unweighted: bool,
     maximum: bool,
     json: bool,
+    **options: Any,
 ) -> None:
     """Check that FOREST holds a minimum spanning forest of EDGES, whoever made it.
 
@@ -45,34 +63,55 @@ def verify(
       dfmst verify roads.parquet forest.parquet -w km
     """  # noqa: D301 - click's mark for lines that stay as they are
     column = weight_name(weight, unweighted, maximum)
+    columns = columns_by_option(source, target, column)
     watch = Stopwatch()
     check_inputs((edges, forest))
+    with watch.step("import"):
+        load_libraries()
     with Progress() as progress:
         with watch.step("read"):
-            tables = [read_inputs((edges,), format, progress), read_inputs((forest,), None, progress)]
+            table = read_inputs((edges,), format, progress, columns)
+            claimed = _alike(read_inputs((forest,), None, progress, columns), table.schema)
         progress.show("verifying")
         with watch.step("verify"):
-            certificate = _certificate(tables, (source, target, column), maximum)
+            certificate = _certificate(table, claimed, (source, target, column), {**options, "maximum": maximum})
     if json:
         print_json(_summary(edges, forest, certificate, watch))
-    if certificate.ok:
+    if certificate.first_violation is None:
         if not json:
             kind = "spanning" if column is None else "maximum spanning" if maximum else "minimum spanning"
             total = "" if column is None else f"total weight {plain(certificate.total_weight)}, "
             rows, parts = plural(certificate.rows, "row"), plural(certificate.components, "component")
             note(f"{forest} is a {kind} forest of {edges}: {rows}, {total}{parts}, {watch.seconds()['total']:.2f} s")
         return
-    note(f"{forest} is wrong: {certificate.first_violation}")
+    note(f"{forest} is wrong: {certificate.first_violation.message}")
     ctx.exit(FAILURE)
 
 
-def _certificate(tables: list[Any], names: tuple[str, str, str | None], maximum: bool) -> Any:
-    import dfmst
+def _alike(forest: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Cast columns to the types of the edges where no value changes: in a text file the weight 1.0 is an integer."""
+    import pyarrow as pa
 
-    return dfmst.verify(*tables, *names, maximum=maximum)
+    for at, field in enumerate(forest.schema):
+        if field.name not in schema.names or schema.field(field.name).type == field.type:
+            continue
+        try:
+            column = forest.column(at).cast(schema.field(field.name).type)
+        except pa.ArrowException:
+            continue
+        forest = forest.set_column(at, field.name, column)
+    return forest
 
 
-def _summary(edges: Path, forest: Path, certificate: Any, watch: Stopwatch) -> dict[str, Any]:
+def _certificate(
+    edges: pa.Table, forest: pa.Table, names: tuple[str, str, str | None], options: dict[str, Any]
+) -> Certificate:
+    from dfmst import verify
+
+    return verify(edges, forest, *names, **options)
+
+
+def _summary(edges: Path, forest: Path, certificate: Certificate, watch: Stopwatch) -> dict[str, Any]:
     return {
         "edges": str(edges),
         "forest": str(forest),
@@ -80,6 +119,6 @@ def _summary(edges: Path, forest: Path, certificate: Any, watch: Stopwatch) -> d
         "rows": certificate.rows,
         "components": certificate.components,
         "total_weight": plain(certificate.total_weight),
-        "first_violation": plain(certificate.first_violation),
+        "first_violation": None if certificate.first_violation is None else certificate.first_violation.message,
         "seconds": watch.seconds(),
     }

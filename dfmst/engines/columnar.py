@@ -33,6 +33,7 @@ __all__ = [
 
 FLAG_GRAIN = 256  # words a thread takes at a time: 16,384 rows
 _FLAG_BLOCK = 1024  # words a block counts
+_PAIRS_PER_EDGE = 2  # pairs of vertices that a table takes less time to hold than the edges take to sort
 _LONGEST_RUN = 32  # keys with equal leading bits that an insertion sort still orders well
 
 
@@ -182,7 +183,7 @@ def contract_edges(
     positions, occupied = compact(engine, flags), None
     if drop_isolated:
         marked, occupied = engine.xp.zeros(len(parent), np.uint8), flag_words(engine, len(parent))
-        engine.launch("mark_ends", len(positions), edges.source, edges.target, positions, parent, marked)
+        engine.launch("mark_vertices", len(positions), edges.source, edges.target, positions, parent, marked)
         engine.launch("flag_marked", len(occupied), marked, len(marked), occupied, grain=FLAG_GRAIN)
     label, vertices = contract(engine, parent, occupied)
     return gather_edges(engine, edges, positions, label, flip), vertices
@@ -245,10 +246,15 @@ def spread_positions(engine: Engine, length: int, size: int) -> Array:
 
 
 def drop_parallel(engine: Engine, edges: Edges, vertices: int) -> Array:
-    """Flags of the lightest edge of each pair of vertices: groupby-min over runs of a sorted pair code."""
+    """Flags of the lightest edge of each pair of vertices: groupby-min, in a table of all pairs or over sorted runs."""
     code = engine.xp.empty(len(edges), np.uint64)
     engine.launch("pair_codes", len(edges), edges.source, edges.target, vertices, code)
-    order = sort_order(engine, code)
     flags = flag_words(engine, len(edges))
-    engine.launch("flag_lightest_in_runs", len(edges), code, order, len(edges), edges.key, flags)
+    if vertices * vertices <= _PAIRS_PER_EDGE * len(edges):
+        best = engine.xp.full(vertices * vertices, np.iinfo(np.uint64).max, np.uint64)
+        engine.launch("lightest_by_code", len(edges), code, edges.key, best)
+        engine.launch("flag_best", len(best), best, flags)
+    else:
+        order = sort_order(engine, code)
+        engine.launch("flag_lightest_in_runs", len(edges), code, order, len(edges), edges.key, flags)
     return flags

@@ -26,21 +26,29 @@ _DIGIT_BITS = 10  # 1,024 counters stay in the first-level cache; 11-bit digits 
 _SORT_BLOCK = 1 << 16
 
 
-def library_path() -> Path:
-    """The compiled kernels: beside the sources, or where ``DFMST_KERNELS`` points (sanitizer builds)."""
-    override = os.environ.get("DFMST_KERNELS")
-    return Path(override) if override else Path(str(files("dfmst.kernels"))) / f"_kernels{_SUFFIX}"
-
-
 @cache
-def _library() -> ctypes.CDLL:
-    path = library_path()
+def library_path() -> Path:
+    """The compiled kernels that suit this processor, or those that ``DFMST_KERNELS`` points to (sanitizer builds)."""
+    override = os.environ.get("DFMST_KERNELS")
+    if override:
+        return Path(override)
+    home = Path(str(files("dfmst.kernels")))
+    plain, newer = home / f"_kernels{_SUFFIX}", home / f"_kernels_v3{_SUFFIX}"
+    return newer if newer.exists() and _load(plain).supports_x86_64_v3() else plain
+
+
+def _load(path: Path) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:
         message = f"the compiled kernels cannot be loaded from {path}: {error}"
         hint = "install dfmst (pip install .) instead of importing it from its source folder"
         raise EngineUnavailableError(message, hint) from error
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    return _load(library_path())
 
 
 @cache

@@ -21,6 +21,7 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "adjacency": ("", ("",)),
     "statuses": ("", ("",)),
     "links": ("", ("",)),
+    "generate": ("", ("",)),
     "vertices": ("V", ("u32", "u64")),
     "weights": ("W", ("i32", "u32", "f32", "i64", "u64", "f64")),
     "keys": ("K", ("u32", "u64")),

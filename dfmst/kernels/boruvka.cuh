@@ -10,7 +10,9 @@ KERNEL(lightest_edges, (u32* source, u32* target, const K* key, u32* parent, u64
   propose(best, b, key, i);
 } END
 
-// ---- groups: edges sorted by a code, the lightest of each run of equal codes is kept -------------------------------
+// ---- groups: the lightest of the edges with equal codes is kept ----------------------------------------------------
+
+KERNEL(lightest_by_code, (const u64* code, const K* key, u64* best)) { propose(best, code[i], key, i); } END
 
 // Lightest edge of the run that starts at i; `order` lists edges by code, equal codes in ascending position.
 KERNEL(flag_lightest_in_runs, (const u64* code, const u32* order, u64 length, const K* key, u64* flags)) {

@@ -76,6 +76,5 @@ KERNEL(flag_chosen, (const u32* chosen, const u32* order, const u32* position, c
   u32 at = chosen[i];
   if (order) at = order[at];
   if (position) at = position[at];
-  if (row) at = row[at];
-  atomic_or(&flags[at >> 6], 1ull << (at & 63));
+  set_flag(flags, row ? row[at] : at);
 } END

@@ -6,32 +6,40 @@
 
 // One index does it all. `parent` is a second forest over the same sets, with path halving, which only serves the
 // finds. The first edge that joins nothing closes a cycle: its rank goes to `cycle`.
+//
+// As in scan_edges, a block's finds are taken up level by level, so that their cache misses overlap.
 KERNEL(link_trees, (const u64* ends, u64 edges, u32* parent, u32* size, u64* link, u64* cycle)) {
-  const u64 block = 64;
+  const u32 block = 64;
+  u32 first[block], second[block];
   for (u64 begin = 0; begin < edges; begin += block) {
-    const u64 end = edges - begin < block ? edges : begin + block;
-    // Cache misses overlap: parents two blocks ahead, their parents (often the roots) one block ahead.
-    for (u64 j = begin + 2 * block; j < begin + 3 * block && j < edges; ++j) {
+    const u32 length = (u32)(edges - begin < block ? edges - begin : block);
+    const u64* now = ends + begin;
+    for (u64 j = begin + block; j < begin + 2 * block && j < edges; ++j) {
       PREFETCH(&parent[(u32)(ends[j] >> 32)]);
       PREFETCH(&parent[(u32)ends[j]]);
     }
-    for (u64 j = begin + block; j < begin + 2 * block && j < edges; ++j) {
-      const u32 a = load(&parent[(u32)(ends[j] >> 32)]), b = load(&parent[(u32)ends[j]]);
-      PREFETCH(&parent[a]);
-      PREFETCH(&parent[b]);
-      PREFETCH(&size[a]);
-      PREFETCH(&size[b]);
+    for (u32 j = 0; j < length; ++j) {
+      first[j] = load(&parent[(u32)(now[j] >> 32)]);
+      second[j] = load(&parent[(u32)now[j]]);
     }
-    for (u64 j = begin; j < end; ++j) {
-      const u32 a = root(parent, (u32)(ends[j] >> 32)), b = root(parent, (u32)ends[j]);
+    for (u32 j = 0; j < length; ++j) {
+      first[j] = load(&parent[first[j]]);
+      second[j] = load(&parent[second[j]]);
+      store(&parent[(u32)(now[j] >> 32)], first[j]);
+      store(&parent[(u32)now[j]], second[j]);
+      PREFETCH(&size[first[j]]);
+      PREFETCH(&size[second[j]]);
+    }
+    for (u32 j = 0; j < length; ++j) {
+      const u32 a = root(parent, first[j]), b = root(parent, second[j]);
       if (a == b) {
-        *cycle = j;
+        *cycle = begin + j;
         return;
       }
       const u32 large = size[a] < size[b] ? b : a, small = large == a ? b : a;
       size[large] += size[small];
       store(&parent[small], large);
-      link[small] = j << 32 | large;
+      link[small] = (begin + j) << 32 | large;
     }
   }
 } END

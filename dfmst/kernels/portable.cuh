@@ -144,11 +144,11 @@ DEVICE bool lighter(u64 a, u64 b, const u64* key) {
   return key[a] < key[b] || (key[a] == key[b] && a < b);
 }
 
-DEVICE void propose(u64* best, u32 place, const u32* key, u64 edge) {
+DEVICE void propose(u64* best, u64 place, const u32* key, u64 edge) {
   const u64 candidate = (u64)key[edge] << 32 | edge;
   if (candidate < load(&best[place])) atomic_min(&best[place], candidate);
 }
-DEVICE void propose(u64* best, u32 place, const u64* key, u64 edge) {
+DEVICE void propose(u64* best, u64 place, const u64* key, u64 edge) {
   u64 seen = load(&best[place]);
   while (lighter(edge, seen, key)) {
     const u64 found = compare_swap(&best[place], seen, edge);

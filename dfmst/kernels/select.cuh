@@ -16,6 +16,11 @@ KERNEL(flag_marked, (const u8* marked, u64 length, u64* flags)) {
   flags[i] = word;
 } END
 
+// Edges that are the best of anything; an edge's position is the low half of `best` for either key width.
+KERNEL(flag_best, (const u64* best, u64* flags)) {
+  if (best[i] != ~0ull) set_flag(flags, (u32)best[i]);
+} END
+
 // ---- radix sort of records: the digit to sort by lies in bits [shift, shift + digit_bits), payload below ----------
 
 KERNEL(count_digits, (const u64* records, u64 length, u64 block, u32 shift, u32 digit_bits, u64* counts, u64 blocks)) {

@@ -39,12 +39,6 @@ KERNEL(flag_crossing, (const V* source, const V* target, u64 edges, const u32* l
   flags[i] = kept;
 } END
 
-// Components that an edge of the list ends in: a byte each, as a store without a question costs less than an atomic.
-KERNEL(mark_ends, (const V* source, const V* target, const u32* position, const u32* label, u8* marked)) {
-  store(&marked[label[source[position[i]]]], (u8)1);
-  store(&marked[label[target[position[i]]]], (u8)1);
-} END
-
 // Edges that are light or leave the giant component, less those flagged in `excluded`.
 KERNEL(flag_doubtful, (const V* source, const V* target, u64 edges, const u8* giant, const u64* light,
                        const u64* excluded, u64* flags)) {
@@ -77,9 +71,14 @@ KERNEL(unite, (const V* source, const V* target, const u32* position, u32* paren
   }
 } END
 
-KERNEL(mark_vertices, (const V* source, const V* target, u8* occurs)) {
-  if (!load(&occurs[source[i]])) store(&occurs[source[i]], (u8)1);
-  if (!load(&occurs[target[i]])) store(&occurs[target[i]], (u8)1);
+// Vertices, or their labels, that an edge ends in: a byte each, as atomics on words of flags cost several times as much.
+KERNEL(mark_vertices, (const V* source, const V* target, const u32* position, const u32* label, u8* occurs)) {
+  const u64 at = position ? position[i] : i;
+  const V ends[2] = {source[at], target[at]};
+  for (u32 side = 0; side < 2; ++side) {
+    u8* const mark = &occurs[label ? (u64)label[ends[side]] : (u64)ends[side]];
+    if (!load(mark)) store(mark, (u8)1);
+  }
 } END
 
 // ---- a Bloom filter of pairs of vertices, one bit a pair; `shift` leaves as many leading bits of a hash as it holds --

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfmst.algorithms import BSP, EPMST, Algorithm, Boruvka, FilterKruskal, Kruskal, Mastiff, Prim
+from dfmst.algorithms import BSP, EPMST, PMA, Algorithm, BaderCong, Boruvka, FilterKruskal, Kruskal, Mastiff, Prim
 from dfmst.engines import CpuEngine
 
 __all__ = ["ALGORITHMS", "ENGINES", "LARGE", "ORDERS", "SHAPES", "Graph", "algorithm_id", "large", "ordered_weights"]
@@ -19,6 +19,15 @@ ALGORITHMS: list[Algorithm] = [
     FilterKruskal(light=0.05),
     FilterKruskal(light=1),
     FilterKruskal(light=float("inf")),
+    PMA(),
+    PMA("min", max_subtree=5),
+    PMA("sort", max_subtree=2),
+    PMA("sort", max_subtree=10**6, drop_parallel=False),
+    PMA("hybrid", max_subtree=3),
+    BaderCong(),
+    BaderCong(trees=1),
+    BaderCong(trees=7),
+    BaderCong(trees=10**6),
     BSP(),
     BSP(rounds=1),
     BSP(rounds=64, drop_parallel=True),
@@ -28,7 +37,7 @@ ALGORITHMS: list[Algorithm] = [
     Kruskal(helpers=0),
     Kruskal(helpers=7),
     Prim(),
-    Prim("queues", queues=3, hub=4),
+    Prim("queues", queues=3, hub=100),
     EPMST(),
     EPMST(sample=0.1),
     EPMST(sample=1),
@@ -122,6 +131,7 @@ class Large(NamedTuple):
     weights: str
     dtype: str
     hub: bool = False
+    maximum: bool = False
 
 
 LARGE = [
@@ -132,6 +142,9 @@ LARGE = [
     Large(3_000, "descending", "int64"),
     Large(3_000, "two values", "uint32"),
     Large(3_000, "distinct", "float32", hub=True),
+    Large(3_000, "distinct", "float32", maximum=True),
+    Large(3_000, "ties", "uint64", maximum=True),
+    Large(3_000, "equal", "int32", maximum=True),
     Large(60_000, "distinct", "uint32"),
     Large(60_000, "ties", "float64"),
     Large(400_000, "distinct", "int64"),

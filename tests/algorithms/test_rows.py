@@ -70,8 +70,9 @@ def test_shapes(algorithm, shape, order):
 
 @cache
 def large_table(case):
-    graph = large(case)
-    table = table_of(*graph[:2], ordered_weights(case.weights, len(graph.source), case.dtype), graph.vertices)
+    source, target, vertices = large(case)
+    weight = ordered_weights(case.weights, len(source), case.dtype)
+    table = table_of(source, target, weight, vertices, maximum=case.maximum)
     return table, expected_rows(table)
 
 

@@ -19,7 +19,7 @@ def test_labels(dfmst, roads, rows):
 
 def test_json(dfmst, roads):
     summary = json.loads(dfmst("components", roads, "-o", "out.csv", "--json").stdout)
-    assert set(summary.pop("seconds")) == {"read", "solve", "write", "total"}
+    assert set(summary.pop("seconds")) == {"import", "read", "solve", "write", "total"}
     assert summary == {
         "input": ["roads.parquet"],
         "output": "out.csv",

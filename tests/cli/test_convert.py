@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -58,7 +59,7 @@ def test_metadata_stays_and_later_files_may_hold_nulls(dfmst, parquet):
     schema = pa.schema([pa.field("source", pa.int64(), nullable=False), pa.field("target", pa.int64())])
     first = pa.table({"source": [1], "target": [2]}, schema=schema).replace_schema_metadata({"units": "km"})
     parquet("first.parquet", first)
-    parquet("second.parquet", {"source": [None], "target": [3]})
+    parquet("second.parquet", {"source": pa.array([None], pa.int64()), "target": [3]})
     dfmst("convert", "first.parquet", "-o", "one.parquet")
     assert pyarrow.parquet.read_table("one.parquet").schema.equals(first.schema, check_metadata=True)
     dfmst("convert", "first.parquet", "second.parquet", "-o", "two.parquet")
@@ -75,7 +76,7 @@ def test_rows_pass_in_batches(dfmst, parquet, monkeypatch):
     def watch(rows, path, format_):
         sizes.extend(batch.num_rows for batch in rows)
 
-    monkeypatch.setattr("dfmst.cli.convert.write_rows", watch)
+    monkeypatch.setattr(sys.modules["dfmst.cli.convert"], "write_rows", watch)
     dfmst("convert", "in.parquet", "-o", "out.csv")
     assert sum(sizes) == 600_000
     assert len(sizes) > 1

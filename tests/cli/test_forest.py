@@ -70,7 +70,7 @@ def test_json(dfmst, roads):
         "engine": "cpu",
         "threads": 1,
     }
-    assert list(seconds) == ["read", "prepare", "solve", "verify", "gather", "write", "total"]
+    assert list(seconds) == ["import", "read", "prepare", "solve", "verify", "gather", "write", "total"]
     assert result.stderr == ""
 
 
@@ -227,7 +227,7 @@ def test_self_loops_alone(dfmst, parquet, rows):
         (pa.array([float("-inf"), float("inf"), 2.0]), "NaN"),
         (pa.array([True, False, True]), 2),
         (pa.array([Decimal("0.10"), Decimal("0.20"), Decimal("9.99")]), "10.29"),
-        (pa.array([datetime.timedelta(seconds=s) for s in (1, 2, 3)], pa.duration("ms")), "6000 ms"),
+        (pa.array([datetime.timedelta(seconds=s) for s in (1, 2, 3)], pa.duration("ms")), "6.0 s"),
     ],
     ids=str,
 )
@@ -247,3 +247,15 @@ def test_every_algorithm_gives_the_same_rows(dfmst, roads, rows, picked):
     for name in REGISTRY:
         dfmst("forest", roads, "-o", "out.parquet", "--algorithm", name, "--verify")
         assert rows("out.parquet") == picked([1, 2, 4, 6]), name
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "rows", "total"),
+    [
+        ("data/usa_road_d_ny.parquet", ["-s", "src", "-t", "dst"], 264_345, 261_159_288),
+        ("formats/rome99.gr.gz", [], 3_352, 1_186_386),
+    ],
+)
+def test_golden_totals(dfmst, shared, name, columns, rows, total):
+    summary = json.loads(dfmst("forest", shared / name, *columns, "--json", "--verify").stdout)
+    assert (summary["rows"], summary["total_weight"], summary["verified"]) == (rows, total, True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
@@ -12,7 +14,7 @@ import pytest
 def forest(roads, parquet):
     """Write some rows of the roads as a forest."""
     table = pyarrow.parquet.read_table(roads)
-    return lambda rows: parquet("forest.parquet", table.take(rows))
+    return lambda rows: parquet("forest.parquet", table.take(pa.array(rows, pa.int64())))
 
 
 def test_minimum(dfmst, roads, forest):
@@ -56,7 +58,7 @@ def test_violations(dfmst, roads, forest, rows):
 def test_json(dfmst, roads, forest):
     forest([1, 2, 4, 6])
     summary = json.loads(dfmst("verify", roads, "forest.parquet", "--json").stdout)
-    assert set(summary.pop("seconds")) == {"read", "verify", "total"}
+    assert set(summary.pop("seconds")) == {"import", "read", "verify", "total"}
     assert summary == {
         "edges": "roads.parquet",
         "forest": "forest.parquet",
@@ -84,4 +86,33 @@ def test_missing_file(dfmst, roads, missing):
 
 def test_missing_column(dfmst, roads):
     result = dfmst("verify", roads, roads, "-w", "km", code=2)
-    assert result.stderr.startswith("Error: column 'km' not found; ")
+    columns = "'source', 'target', 'weight', 'name'"
+    message = f"roads.parquet has no column 'km'; its columns: {columns}"
+    assert result.stderr == f"Error: {message}\nHint: name the column with -w, or give --unweighted\n"
+
+
+def test_missing_column_of_the_forest(dfmst, roads, parquet):
+    parquet("forest.parquet", {"source": ["a"], "target": ["b"]})
+    result = dfmst("verify", roads, "forest.parquet", code=2)
+    assert result.stderr.startswith("Error: forest.parquet has no column 'weight'; its columns: 'source', 'target'\n")
+
+
+def test_text_forgets_types(dfmst, parquet):
+    columns = {"source": pa.array([1, 2, 1], pa.uint32()), "target": pa.array([2, 3, 3], pa.uint32())}
+    parquet("edges.parquet", {**columns, "weight": [3.5, 1.0, 2.0]})
+    dfmst("forest", "edges.parquet", "-o", "forest.csv")
+    assert Path("forest.csv").read_text() == '"source","target","weight"\n2,3,1\n1,3,2\n'
+    dfmst("verify", "edges.parquet", "forest.csv")
+
+
+def test_types_that_differ_for_good(dfmst, roads):
+    Path("forest.csv").write_text("source,target,weight\nb,c,2.5\n")
+    result = dfmst("verify", roads, "forest.csv", code=2)
+    assert result.stderr.startswith("Error: column 'weight' holds int64 weights in the edges and double weights ")
+
+
+def test_invalid_rows(dfmst, parquet):
+    parquet("edges.parquet", {"source": [1, None, 2], "target": [2, 3, 3], "weight": [1.0, 1.0, 2.0]})
+    dfmst("forest", "edges.parquet", "-o", "forest.parquet", "--invalid", "drop")
+    dfmst("verify", "edges.parquet", "forest.parquet", code=2)
+    dfmst("verify", "edges.parquet", "forest.parquet", "--invalid", "drop")

@@ -56,7 +56,7 @@ def test_set_flags(engine, seed, length):
 
 @each_engine
 @pytest.mark.parametrize("length", LENGTHS)
-@pytest.mark.parametrize("shape", ["up", "random", "star"])
+@pytest.mark.parametrize("shape", ["up", "trees", "star", "roots"])
 def test_flag_roots(engine, length, shape):
     parent = parents(np.random.default_rng(length), shape, length)
     flags = np.full(-(-length // 64), 99, np.uint64)

@@ -3,12 +3,24 @@
 
 #include "../portable.cuh"
 
+// Whether this processor runs the build for x86-64-v3 that stands beside the plain one.
+extern "C" EXPORT int supports_x86_64_v3() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+         __builtin_cpu_supports("fma") && __builtin_cpu_supports("popcnt");
+#else
+  return 0;
+#endif
+}
+
 #define SUFFIX
 #include "../select.cuh"
 #include "../kruskal.cuh"
 #include "../adjacency.cuh"
 #include "../statuses.cuh"
 #include "../links.cuh"
+#include "../generate.cuh"
 #undef SUFFIX
 
 #define V u32

@@ -1,0 +1,122 @@
+"""Run the CPU kernels under GCC's sanitizers: ``python ci/sanitize.py [address] [thread]``.
+
+``address``
+    AddressSanitizer and UndefinedBehaviorSanitizer: the kernel and engine tests, with the compiled kernels replaced.
+``thread``
+    ThreadSanitizer, which does not see through Python: a driver of its own launches every kernel.
+
+Any report fails the run, and so does the program.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+KERNELS = ROOT / "dfmst" / "kernels" / "cpu" / "native.cpp"
+DRIVER = ROOT / "ci" / "tsan_driver.cpp"
+TESTS = ("tests/kernels", "tests/engines")
+#: They start compilers or read texts; they launch no kernel.
+WITHOUT = ("test_sanitizers.py", "test_nvrtc.py", "test_driver.py")
+
+#: Runs pytest; fails too where the tests have not used the library they should have.
+CHILD = """
+import os, sys, pytest
+status = pytest.main(sys.argv[1:])
+if os.environ["DFMST_KERNELS"] not in open("/proc/self/maps").read():
+    sys.exit("the tests did not load the sanitized kernels")
+sys.exit(status)
+"""
+
+
+def missing() -> str | None:
+    """Why the sanitizers cannot run here; None where they can."""
+    if not sys.platform.startswith("linux"):
+        return "the sanitizers run on Linux only"
+    try:
+        absent = [name for name in ("libasan.so", "libubsan.so", "libtsan.so") if _library(name) is None]
+    except FileNotFoundError:
+        return "needs g++"
+    return f"needs {' and '.join(absent)} of g++" if absent else None
+
+
+def _library(name: str) -> Path | None:
+    """Where g++ keeps a library; None where it has none (it then repeats the bare name)."""
+    command = ["g++", f"-print-file-name={name}"]
+    path = Path(subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip())
+    return path if path.is_absolute() else None
+
+
+def build(source: Path, output: Path, sanitizer: str) -> Path:
+    """Compile one file: a shared library where `output` ends in ``.so``, else a program."""
+    kind = ["-shared", "-fPIC"] if output.suffix == ".so" else []
+    options = ["-std=c++17", "-O1", "-g", "-pthread", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all"]
+    subprocess.run(["g++", *options, *kind, source, "-o", output], check=True)
+    return output
+
+
+def python(library: Path, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python code that loads `library`, built with the address sanitizer."""
+    # libstdc++ too: AddressSanitizer must find the real `throw` when it starts.
+    preload = " ".join(str(_library(name)) for name in ("libasan.so", "libubsan.so", "libstdc++.so"))
+    # -P: the installed dfmst, not the source folder in the working directory.
+    return _run(
+        [sys.executable, "-P", "-c", code, *arguments],
+        LD_PRELOAD=preload,
+        ASAN_OPTIONS="detect_leaks=0",  # the interpreter leaks by design
+        UBSAN_OPTIONS="print_stacktrace=1",
+        PYTHONMALLOC="malloc",  # every buffer gets its own red zones
+        DFMST_KERNELS=str(library),
+    )
+
+
+def program(path: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program built with the thread sanitizer."""
+    done = _run([path], TSAN_OPTIONS="halt_on_error=1")
+    if "unexpected memory mapping" in done.stdout:  # GCC before 14 beside a kernel that randomises more address bits
+        done = _run(["setarch", "--addr-no-randomize", path], TSAN_OPTIONS="halt_on_error=1")
+    return done
+
+
+def _run(command: list[str | Path], **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=ROOT, env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def address(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the kernel tests on kernels that check every access."""
+    library = build(KERNELS, folder / "_kernels.so", "address,undefined")
+    ignored = (f"--ignore-glob=*/{file}" for file in WITHOUT)
+    return python(library, CHILD, "-q", "-m", "not slow and not gpu", "-p", "no:cacheprovider", *ignored, *TESTS)
+
+
+def thread(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the driver with kernels that check every pair of accesses."""
+    return program(build(DRIVER, folder / "driver", "thread"))
+
+
+RUNS = {"address": address, "thread": thread}
+
+
+def main(names: list[str]) -> int:
+    """Run the named sanitizers, or all."""
+    reason = missing()
+    if reason is not None:
+        raise SystemExit(reason)
+    failed = False
+    for name in names or RUNS:
+        with tempfile.TemporaryDirectory(prefix="dfmst-sanitize-") as folder:
+            done = RUNS[name](Path(folder))
+        print(done.stdout, flush=True)
+        print(f"{name}: {'failed' if done.returncode else 'clean'}", flush=True)
+        failed = failed or done.returncode != 0
+    return int(failed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,50 @@
+"""Install dfmst as a machine without compiler, CMake, make or ninja would, and use the outcome.
+
+The tools on ``PATH`` are a shell and a few of coreutils: pip must bring the rest from PyPI.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOLS = ("sh", "cat", "chmod", "cp", "env", "ln", "ls", "mkdir", "mv", "rm", "uname")
+USE = """
+import numpy as np
+from dfmst.engines.cpu import CpuEngine, library_path
+ids = np.arange(1000, dtype=np.uint32)
+largest = np.zeros(10, np.uint64)
+CpuEngine(threads=2).launch("largest_id", 10, ids, 1000, 100, largest, grain=1)
+assert largest.tolist() == list(range(99, 1000, 100)), largest
+print("kernels run from", library_path())
+"""
+
+
+def main() -> None:
+    """Install into a fresh environment and launch a kernel."""
+    with tempfile.TemporaryDirectory(prefix="dfmst-bare-") as folder:
+        bare = Path(folder) / "bin"
+        bare.mkdir()
+        for tool in TOOLS:
+            found = shutil.which(tool)
+            if found is None:
+                raise SystemExit(f"{tool} is missing")
+            (bare / tool).symlink_to(found)
+        named = {"CC", "CXX", "CMAKE_ARGS", "CMAKE_GENERATOR", "CMAKE_EXECUTABLE", "CMAKE_MAKE_PROGRAM"}
+        environment = {name: value for name, value in os.environ.items() if name not in named} | {"PATH": str(bare)}
+        venv = Path(folder) / "venv"
+        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+        start = time.monotonic()
+        subprocess.run([venv / "bin" / "pip", "install", "--quiet", ROOT], check=True, env=environment)
+        print(f"installed without a compiler in {time.monotonic() - start:.0f} s", flush=True)
+        subprocess.run([venv / "bin" / "python", "-c", USE], check=True, env=environment, cwd=folder)
+
+
+if __name__ == "__main__":
+    main()

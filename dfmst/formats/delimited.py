@@ -1,0 +1,124 @@
+"""CSV and TSV: any of four separators, with or without a header line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from dfmst.formats.csv_names import has_header, name_columns
+from dfmst.formats.edge_list import stream_rows
+from dfmst.formats.layout import Layout
+from dfmst.formats.problems import problem
+from dfmst.formats.source import HEAD_BYTES, Source
+from dfmst.formats.text import TextReader, cut_outside_quotes
+
+__all__ = ["find_separator", "open_csv", "open_tsv"]
+
+SEPARATORS = (",", "\t", ";")
+SAMPLE_ROWS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The first rows, how many lines come before them, and how many the first row takes."""
+
+    rows: list[list[str]]
+    separator: str
+    skip: int
+    first_lines: int
+
+
+def open_csv(source: Source) -> pa.RecordBatchReader:
+    """Stream a table whose separator (comma, tab, semicolon or blanks) and header are found out.
+
+    Parameters
+    ----------
+    source
+        The file.
+
+    Returns
+    -------
+    pyarrow.RecordBatchReader
+        All columns, under the names of the header; without a header ``source``, ``target``,
+        ``weight``, ``column_4`` and so on. Vertices are int64 (uint64 beyond that) or string,
+        weights int64 or float64, other columns any of these.
+
+    Raises
+    ------
+    FormatError
+        Where a row has too few or too many columns, or a weight is no number.
+    """
+    return _open(source, None)
+
+
+def open_tsv(source: Source) -> pa.RecordBatchReader:
+    """Stream a table like ``open_csv``, separated by tabs."""
+    return _open(source, "\t")
+
+
+def find_separator(text: str) -> str:
+    """Return the commonest separator of the first line, blanks where there is no other; quoted text does not count.
+
+    Examples
+    --------
+    >>> find_separator('"a, b"; c'), find_separator("1 2 0.5")
+    (';', ' ')
+    """
+    line = re.sub(r'"[^"]*"', '""', text).strip(" \r\n").partition("\n")[0]
+    commonest = max(SEPARATORS, key=line.count)
+    return commonest if commonest in line else " "
+
+
+def _open(source: Source, separator: str | None) -> pa.RecordBatchReader:
+    sample = _read_sample(source, separator)
+    header = has_header(sample.rows)
+    first_line = sample.skip + 1
+    if len(sample.rows[0]) < 2:
+        raise problem(
+            source.path,
+            "too few columns: an edge needs two vertices",
+            line=first_line,
+            text=sample.rows[0][0],
+            hint="separate the columns with commas, tabs, semicolons or blanks",
+        )
+    fields = name_columns(sample.rows, header, source.path, first_line)
+    spaced = sample.separator == " "
+    layout = Layout(fields, sample.separator, spaced=spaced, quoted=not spaced)
+    return stream_rows(source, layout, sample.skip + (sample.first_lines if header else 0))
+
+
+def _read_sample(source: Source, separator: str | None) -> Sample:
+    with TextReader(source, HEAD_BYTES) as reader:
+        data = next((block.data for block in reader.blocks(cut_outside_quotes)), b"")
+    skip = 0
+    while data and (not data.partition(b"\n")[0].strip() or data.startswith((b"#", b"%"))):
+        data = data.partition(b"\n")[2]
+        skip += 1
+    if not data:
+        raise problem(source.path, "no row", line=max(1, skip), hint="the file holds no edges: fetch it again")
+    text = data.decode("utf-8", errors="replace")
+    separator = separator or find_separator(text)
+    if separator == " ":
+        lines = text.split("\n", SAMPLE_ROWS)[:SAMPLE_ROWS]
+        return Sample([line.split() for line in lines if line.strip()], separator, skip, 1)
+    return _read_quoted_sample(text, separator, skip, source)
+
+
+def _read_quoted_sample(text: str, separator: str, skip: int, source: Source) -> Sample:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    rows: list[list[str]] = []
+    first_lines = 0
+    try:
+        for row in reader:
+            first_lines = first_lines or reader.line_num
+            rows += [row] if row else []
+            if len(rows) == SAMPLE_ROWS:
+                break
+    except csv.Error as error:
+        line = skip + reader.line_num
+        raise problem(source.path, str(error), line=line, hint="repair or remove the line") from error
+    return Sample(rows, separator, skip, first_lines)

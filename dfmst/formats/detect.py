@@ -1,0 +1,105 @@
+"""Which format a file has: by its first bytes, then by its name, then by its first lines."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from dfmst.formats.delimited import find_separator
+from dfmst.formats.problems import problem
+from dfmst.formats.source import Source
+from dfmst.formats.text import BYTE_ORDER_MARK
+
+__all__ = ["detect_format", "format_of_suffix"]
+
+COMPRESSED = (".gz", ".xz", ".zst", ".zstd", ".bz2")
+MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow", b"\xff\xff\xff\xff": "arrow"}
+ARCHIVES = {b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z", b"Rar!": "rar"}
+SUFFIXES = {
+    ".parquet": "parquet",
+    ".parq": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".mtx": "matrix-market",
+    ".mm": "matrix-market",
+    ".metis": "metis",
+    ".tsp": "tsplib",
+    ".gml": "gml",
+    ".graphml": "graphml",
+    ".json": "json",
+    ".cedge": "cedge",
+}
+# What the first line tells that is not among the lines to skip; the surest signs come first.
+NOTHING = re.compile(rb"(?!)")
+SIGNS = (
+    ("matrix-market", NOTHING, re.compile(rb"%%MatrixMarket\b", re.IGNORECASE)),
+    ("konect", NOTHING, re.compile(rb"%\s*(sym|asym|bip)\b")),
+    ("graphml", NOTHING, re.compile(rb"<")),
+    ("json", NOTHING, re.compile(rb"[{\[]")),
+    ("tsplib", NOTHING, re.compile(rb"(NAME|COMMENT|TYPE|DIMENSION|EDGE_WEIGHT_TYPE)\s*:")),
+    ("gml", re.compile(rb"#|(Creator|Version|comment)\b", re.IGNORECASE), re.compile(rb"graph\s*(\[|$)")),
+    ("dimacs", re.compile(rb"c(\s|$)"), re.compile(rb"p\s+\S+\s+\d+\s+\d+|[ae]\s+\d+\s+\d+")),
+)
+# Suffixes that one format uses far more than others, where no sign is found.
+LIKELY = {".gr": "dimacs", ".col": "dimacs", ".graph": "metis"}
+
+
+def detect_format(source: Source) -> str:
+    """Return the name of the format of a file.
+
+    Raises
+    ------
+    FormatError
+        Where the file is empty, an archive or binary junk.
+    """
+    if source.path.is_dir():
+        return "parquet"
+    head = source.head()
+    if not head.strip():
+        raise problem(source.path, "the file is empty", line=1, hint="fetch or write the file again")
+    for magic, archive in ARCHIVES.items():
+        if head.startswith(magic):
+            raise problem(source.path, f"a {archive} archive", hint="unpack it first")
+    binary = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
+    return binary or format_of_suffix(source.path) or _format_of_text(head, source.path)
+
+
+def format_of_suffix(path: Path) -> str | None:
+    """Return the format that a file's name tells, or None where the name fits several.
+
+    Examples
+    --------
+    >>> format_of_suffix(Path("roads.mtx.gz")), format_of_suffix(Path("roads.txt"))
+    ('matrix-market', None)
+    """
+    return SUFFIXES.get(_suffix(path))
+
+
+def _suffix(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    while suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def _format_of_text(head: bytes, path: Path) -> str:
+    lines = [line for line in map(bytes.strip, head.removeprefix(BYTE_ORDER_MARK).split(b"\n")) if line]
+    for name, skipped, sign in SIGNS:
+        first = next((line for line in lines if not skipped.match(line)), b"")
+        if sign.match(first):
+            return name
+    if _is_ewg(lines):
+        return "ewg"
+    rows = [line for line in lines if not line.startswith((b"#", b"%"))]
+    separator = find_separator(rows[0].decode("utf-8", errors="replace")) if rows else " "
+    return LIKELY.get(_suffix(path)) or ("csv" if separator in ",;" else "snap")
+
+
+def _is_ewg(lines: list[bytes]) -> bool:
+    """Tell whether two lines hold a count each and the third is an edge."""
+    return len(lines) > 2 and all(map(bytes.isdigit, lines[:2])) and len(lines[2].split()) == 3

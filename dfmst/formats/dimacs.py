@@ -1,0 +1,99 @@
+"""DIMACS graphs: ``c`` comments, one ``p`` line, ``a`` or ``e`` rows; also PACE, where rows carry no letter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from dfmst.formats.edge_list import END_POINTS, more_columns, stream_rows
+from dfmst.formats.layout import NUMBER, Field, Layout
+from dfmst.formats.problems import problem
+from dfmst.formats.promise import Promise
+from dfmst.formats.source import HEAD_BYTES, Source
+from dfmst.formats.text import Line, TextReader
+
+__all__ = ["open_dimacs"]
+
+MARKERS = (b"a", b"e")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What stands before the rows: lines to skip, the promise of the p line, and the first row."""
+
+    skip: int
+    promise: Promise | None
+    first: list[bytes]
+
+
+def open_dimacs(source: Source) -> pa.RecordBatchReader:
+    """Stream a DIMACS or PACE graph.
+
+    Parameters
+    ----------
+    source
+        The file. A ``p`` line is optional; where there is one, counts and vertices must keep to it.
+
+    Returns
+    -------
+    pyarrow.RecordBatchReader
+        ``source``, ``target`` (int64) and, where rows have it, ``weight`` (int64 or float64).
+
+    Raises
+    ------
+    FormatError
+        Where the file breaks the format.
+    """
+    header = _read_header(source)
+    marker = header.first[0] if header.first and header.first[0] in MARKERS else b""
+    marks = (Field(None, ()),) if marker else ()
+    columns = len(header.first) - len(marks)
+    weight = (Field("weight", NUMBER),) if columns > 2 else ()
+    fields = (*marks, *END_POINTS, *weight, *more_columns(len(marks) + 4, columns - 3))
+    layout = Layout(fields, comments=b"c", marker=marker)
+    return stream_rows(source, layout, header.skip, header.promise)
+
+
+def _read_header(source: Source) -> Header:
+    promise, skip = None, 0
+    with TextReader(source, HEAD_BYTES) as reader:
+        for line in reader.lines():
+            words = line.words
+            if words and words[0] == b"p":
+                promise = _read_promise(line, source)
+            elif words and not line.text.startswith(b"c"):
+                _check_first(line, source)
+                return Header(skip, promise, words)
+            skip = line.number
+    if promise is None:
+        raise problem(source.path, "no p line and no row", line=max(skip, 1), hint="the file is empty: fetch it again")
+    return Header(skip, promise, [])
+
+
+def _read_promise(line: Line, source: Source) -> Promise:
+    words = line.words
+    if len(words) < 4 or not (words[2].isdigit() and words[3].isdigit()):
+        raise problem(
+            source.path,
+            "a p line without its two counts",
+            line=line.number,
+            text=line.text,
+            hint="it reads: p sp VERTICES ROWS",
+        )
+    return Promise(rows=int(words[3]), lowest=1, highest=int(words[2]), line=line.number)
+
+
+def _check_first(line: Line, source: Source) -> None:
+    words = line.words
+    if words[0] in MARKERS and len(words) >= 3:
+        return
+    if len(words) >= 2 and words[0].isdigit():
+        return
+    raise problem(
+        source.path,
+        "neither a comment (c), a p line nor a row",
+        line=line.number,
+        text=line.text,
+        hint="a row reads: a SOURCE TARGET WEIGHT; other formats are chosen with format=",
+    )

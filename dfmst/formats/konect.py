@@ -1,0 +1,113 @@
+"""KONECT networks, ``out.*``: a ``%`` header that names kind and weights, then rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from dfmst.formats.edge_list import END_POINTS, more_columns, stream_rows
+from dfmst.formats.layout import NUMBER, Field, Layout
+from dfmst.formats.problems import problem
+from dfmst.formats.promise import Promise
+from dfmst.formats.source import HEAD_BYTES, Source
+from dfmst.formats.text import Line, TextReader
+
+__all__ = ["open_konect"]
+
+KINDS = (b"sym", b"asym")
+WEIGHTS = (
+    b"unweighted",
+    b"positive",
+    b"posweighted",
+    b"signed",
+    b"multisigned",
+    b"weighted",
+    b"multiweighted",
+    b"multiposweighted",
+    b"dynamic",
+)
+# Of these kinds a row may stand for several edges, so the header's count is not that of the rows.
+ONE_ROW_AN_EDGE = (b"unweighted", b"posweighted", b"signed", b"weighted")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Lines to skip, the word for the weights, what the counts promise, and the number of columns."""
+
+    skip: int
+    weights: bytes
+    promise: Promise | None
+    columns: int
+
+
+def open_konect(source: Source) -> pa.RecordBatchReader:
+    """Stream a KONECT network.
+
+    Parameters
+    ----------
+    source
+        The file.
+
+    Returns
+    -------
+    pyarrow.RecordBatchReader
+        ``source``, ``target`` (int64); ``weight`` (int64 or float64) unless the network is
+        unweighted; ``timestamp`` where there is a fourth column.
+
+    Raises
+    ------
+    FormatError
+        Where the file breaks the format, and for bipartite networks, whose two sides count from 1 each.
+    """
+    header = _read_header(source)
+    third = Field(None if header.weights == b"unweighted" else "weight", NUMBER)
+    known = (*END_POINTS, third, Field("timestamp", NUMBER))
+    layout = Layout((*known[: header.columns], *more_columns(5, header.columns - 4)), comments=b"%")
+    return stream_rows(source, layout, header.skip, header.promise)
+
+
+def _read_header(source: Source) -> Header:
+    weights, promise, skip, columns = b"", None, 0, 2
+    with TextReader(source, HEAD_BYTES) as reader:
+        for line in reader.lines():
+            words = line.text.removeprefix(b"%").split()
+            if line.number == 1:
+                weights = _read_kind(line, source)
+            elif not line.text.startswith(b"%") and words:
+                columns = len(words)
+                break
+            elif line.number == 2 and words and all(word.isdigit() for word in words):
+                promise = _read_promise(words, weights)
+            skip = line.number
+    if columns < 2:
+        raise problem(source.path, "too few columns", line=skip + 1, hint="an edge needs two vertices")
+    return Header(skip, weights, promise, columns)
+
+
+def _read_kind(line: Line, source: Source) -> bytes:
+    words = line.text.removeprefix(b"%").split()
+    if words[:1] == [b"bip"]:
+        raise problem(
+            source.path,
+            "a bipartite network: vertex 1 on the left is not vertex 1 on the right",
+            line=line.number,
+            text=line.text,
+            hint="shift the ids of the right side, drop the header and read the file with format='snap'",
+        )
+    if not line.text.startswith(b"%") or len(words) < 2 or words[0] not in KINDS or words[1] not in WEIGHTS:
+        raise problem(
+            source.path,
+            "not a KONECT header",
+            line=line.number,
+            text=line.text,
+            hint="it reads, for example: % sym unweighted",
+        )
+    return words[1]
+
+
+def _read_promise(words: list[bytes], weights: bytes) -> Promise:
+    edges, *sides = map(int, words)
+    rows = edges if weights in ONE_ROW_AN_EDGE else None
+    highest = max(sides, default=None)
+    return Promise(rows=rows, lowest=None if highest is None else 1, highest=highest, line=2)

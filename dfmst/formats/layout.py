@@ -1,0 +1,99 @@
+"""What the columns of a text table are called, and which types they may take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+__all__ = ["ANY", "NAME", "NUMBER", "REAL", "WHOLE", "Field", "Layout"]
+
+# The types a column may take, narrowest first: the first one that holds every value in the file wins.
+WHOLE = (pa.int64(),)
+REAL = (pa.float64(),)
+NUMBER = (pa.int64(), pa.float64())
+NAME = (pa.int64(), pa.uint64(), pa.string())
+ANY = (pa.int64(), pa.float64(), pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One column of a text table.
+
+    Parameters
+    ----------
+    name
+        Name of the column in the result, or None to leave it out.
+    ladder
+        The types it may take, narrowest first.
+    end_point
+        Whether it holds vertices; all such columns share one type.
+    """
+
+    name: str | None
+    ladder: tuple[pa.DataType, ...]
+    end_point: bool = False
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type in force: the lowest rung that is left."""
+        return self.ladder[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the rows of a text table are written.
+
+    Parameters
+    ----------
+    fields
+        One for every column, in the order of the file.
+    separator
+        The character between columns.
+    comments
+        Characters that start a comment line.
+    marker
+        A word that starts every row, such as the ``a`` of DIMACS; it is the first of the fields.
+    spaced
+        Whether any run of blanks separates columns.
+    quoted
+        Whether values may stand in double quotes and be empty, as in CSV.
+    order
+        Names in the order of the result; that of the fields where it is empty.
+    """
+
+    fields: tuple[Field, ...]
+    separator: str = " "
+    comments: bytes = b""
+    marker: bytes = b""
+    spaced: bool = True
+    quoted: bool = False
+    order: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> Iterator[tuple[int, str, Field]]:
+        """Position, name and field of every column in the result, in the order of the file."""
+        return ((at, field.name, field) for at, field in enumerate(self.fields) if field.name is not None)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Schema of the result."""
+        types = {name: field.type for _, name, field in self.named}
+        return pa.schema([(name, types[name]) for name in self.order or types])
+
+    @property
+    def open_fields(self) -> list[tuple[int, str, Field]]:
+        """Those of ``named`` whose type the file may still widen."""
+        return [entry for entry in self.named if len(entry[2].ladder) > 1]
+
+    def widened(self, position: int) -> Layout:
+        """Return the layout with one column a rung up, and with it every column of its kind."""
+        together = self.fields[position].end_point
+        fields = tuple(
+            replace(field, ladder=field.ladder[1:])
+            if at == position or (together and field.end_point and len(field.ladder) > 1)
+            else field
+            for at, field in enumerate(self.fields)
+        )
+        return replace(self, fields=fields)

@@ -1,0 +1,96 @@
+"""MatrixMarket: a banner, comments, one line of sizes, then an entry of the matrix in every row."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from dfmst.errors import FormatError
+from dfmst.formats.edge_list import END_POINTS, stream_rows
+from dfmst.formats.layout import REAL, WHOLE, Field, Layout
+from dfmst.formats.problems import problem
+from dfmst.formats.promise import Promise
+from dfmst.formats.source import HEAD_BYTES, Source
+from dfmst.formats.text import Line, TextReader
+
+__all__ = ["open_matrix_market"]
+
+BANNER = "%%MatrixMarket matrix coordinate real|integer|pattern general|symmetric|skew-symmetric"
+WEIGHTS = {
+    "pattern": (),
+    "integer": (Field("weight", WHOLE),),
+    "real": (Field("weight", REAL),),
+    "double": (Field("weight", REAL),),
+}
+SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
+
+
+def open_matrix_market(source: Source) -> pa.RecordBatchReader:
+    """Stream a sparse matrix, one edge for every stored entry.
+
+    Parameters
+    ----------
+    source
+        The file. Of a symmetric matrix only the stored triangle is listed.
+
+    Returns
+    -------
+    pyarrow.RecordBatchReader
+        ``source`` (row), ``target`` (column), both int64 from 1, and ``weight`` (int64 or float64)
+        unless the matrix is a pattern.
+
+    Raises
+    ------
+    FormatError
+        Where the file breaks the format; for dense, complex and rectangular matrices.
+    """
+    weight: tuple[Field, ...] = ()
+    with TextReader(source, HEAD_BYTES) as reader:
+        for line in reader.lines():
+            if line.number == 1:
+                weight = _read_banner(line, source)
+            elif line.text and not line.text.startswith(b"%"):
+                promise = _read_sizes(line, source)
+                layout = Layout((*END_POINTS, *weight), comments=b"%")
+                return stream_rows(source, layout, line.number, promise)
+        raise problem(source.path, "no line of sizes", line=reader.line, hint="the file is cut: fetch it again")
+
+
+def _read_banner(line: Line, source: Source) -> tuple[Field, ...]:
+    def refuse(message: str, hint: str = f"the banner reads: {BANNER}") -> FormatError:
+        return problem(source.path, message, line=line.number, text=line.text, hint=hint)
+
+    words = line.text.decode("utf-8", errors="replace").split()
+    if len(words) != 5 or words[0] != "%%MatrixMarket":
+        raise refuse("not a MatrixMarket banner")
+    thing, storage, field, symmetry = (word.lower() for word in words[1:])
+    if thing != "matrix" or symmetry not in SYMMETRIES:
+        raise refuse("an unknown kind of matrix")
+    if storage != "coordinate":
+        raise refuse(f"{storage} storage is no list of edges", hint="save the matrix in coordinate format")
+    if field == "complex":
+        raise refuse("complex numbers have no order, so they are no weights", hint="save their absolute values as real")
+    if field not in WEIGHTS:
+        raise refuse("an unknown kind of numbers")
+    return WEIGHTS[field]
+
+
+def _read_sizes(line: Line, source: Source) -> Promise:
+    words = line.words
+    if len(words) != 3 or not all(word.isdigit() for word in words):
+        raise problem(
+            source.path,
+            "not a line of sizes",
+            line=line.number,
+            text=line.text,
+            hint="it holds the numbers of rows, columns and entries",
+        )
+    rows, columns, entries = map(int, words)
+    if rows != columns:
+        raise problem(
+            source.path,
+            "a rectangular matrix: row 1 and column 1 are different vertices",
+            line=line.number,
+            text=line.text,
+            hint="shift the column numbers by the number of rows and correct the sizes",
+        )
+    return Promise(rows=entries, lowest=1, highest=rows, line=line.number)

@@ -1,0 +1,120 @@
+"""Parquet: one file, or a directory of files that are read in the order of their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from dfmst.formats.problems import problem
+from dfmst.formats.source import Source
+
+__all__ = ["open_parquet"]
+
+ROWS_IN_A_BATCH = 1 << 18
+SUFFIXES = (".parquet", ".parq", ".pq")
+
+
+def open_parquet(source: Source) -> pa.RecordBatchReader:
+    """Stream a Parquet file, or all Parquet files under a directory.
+
+    Parameters
+    ----------
+    source
+        The file or directory. Names that start with a dot or an underscore are left out.
+
+    Returns
+    -------
+    pyarrow.RecordBatchReader
+        All columns under their own names. Files whose types differ are cast to a common one where
+        no value changes.
+
+    Raises
+    ------
+    FormatError
+        Where a file is no Parquet or damaged, where a directory has none, or where schemas conflict.
+    """
+    files = _files(source)
+    schema = _schema(files[0])
+    for file in files[1:]:
+        schema = _common(schema, file)
+    return pa.RecordBatchReader.from_batches(schema, _batches(files, schema))
+
+
+def _files(source: Source) -> list[Source]:
+    if not source.path.is_dir():
+        return [source]
+    paths = sorted(
+        path
+        for path in source.path.rglob("*")
+        if path.suffix.lower() in SUFFIXES and path.is_file() and not _is_hidden(path.relative_to(source.path))
+    )
+    if not paths:
+        hint = f"their names end in {', '.join(SUFFIXES)}"
+        raise problem(source.path, "a directory without a Parquet file", hint=hint)
+    return [Source(path, source.block_bytes) for path in paths]
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def _schema(file: Source) -> pa.Schema:
+    with file.seekable() as stream:
+        try:
+            return pyarrow.parquet.read_schema(stream).remove_metadata()
+        except (pa.ArrowException, OSError) as error:
+            raise _broken(file, error) from error
+
+
+def _broken(file: Source, error: Exception) -> Exception:
+    reason = str(error).partition("\n")[0]
+    return problem(file.path, f"not a Parquet file, or a damaged one ({reason})", hint="fetch or write the file again")
+
+
+def _common(schema: pa.Schema, file: Source) -> pa.Schema:
+    try:
+        return pa.unify_schemas([schema, _schema(file)], promote_options="permissive")
+    except pa.ArrowException as error:
+        raise _conflict(file, error) from error
+
+
+def _conflict(file: Source, error: Exception) -> Exception:
+    return problem(
+        file.path,
+        f"its columns do not fit those of the other files ({error})",
+        hint="write all files with the same columns and types",
+    )
+
+
+def _batches(files: list[Source], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for file in files:
+        with file.seekable() as stream:
+            batches = _read(file, stream)
+            for batch in batches:
+                yield _fit(batch, schema, file)
+
+
+def _read(file: Source, stream: object) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from pyarrow.parquet.ParquetFile(stream).iter_batches(batch_size=ROWS_IN_A_BATCH)
+    except (pa.ArrowException, OSError) as error:
+        raise _broken(file, error) from error
+
+
+def _fit(batch: pa.RecordBatch, schema: pa.Schema, file: Source) -> pa.RecordBatch:
+    """Give a batch the common columns and types; a column that the file lacks is null."""
+    if batch.schema.equals(schema):
+        return batch
+    columns = [
+        batch.column(field.name) if field.name in batch.schema.names else pa.nulls(batch.num_rows, field.type)
+        for field in schema
+    ]
+    try:
+        return pa.record_batch(
+            [column.cast(field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
+        )
+    except pa.ArrowException as error:
+        raise _conflict(file, error) from error

@@ -1,0 +1,70 @@
+"""One way to say what is wrong with a graph file: the file, the line, the text, a hint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dfmst.errors import FormatError
+
+__all__ = ["at_line", "problem", "shorten"]
+
+LONGEST_QUOTE = 60
+
+
+def shorten(text: bytes | str) -> str:
+    """Quote a piece of a file on one line, cut to a length that fits a message.
+
+    Examples
+    --------
+    >>> shorten(b"a 1 2 x")
+    "'a 1 2 x'"
+    """
+    if isinstance(text, bytes):
+        text = text[: 4 * LONGEST_QUOTE].decode("utf-8", errors="replace")
+    text = text.strip()
+    return repr(text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 3] + "...")
+
+
+def problem(
+    path: Path,
+    message: str,
+    *,
+    line: int | None = None,
+    text: bytes | str | None = None,
+    hint: str = "",
+) -> FormatError:
+    """Build the error for a file that breaks its format.
+
+    Parameters
+    ----------
+    path
+        The file, as the user named it.
+    message
+        What is wrong.
+    line
+        Number of the line, from 1, in the uncompressed text.
+    text
+        The offending text; it is shortened and quoted.
+    hint
+        What the user can do about it.
+
+    Examples
+    --------
+    >>> print(problem(Path("a.gr"), "too few columns", line=7, text="a 1", hint="repair the line"))
+    a.gr, line 7: too few columns: 'a 1'
+    Hint: repair the line
+    """
+    place = str(path) if line is None else f"{path}, line {line}"
+    quote = "" if text is None else f": {shorten(text)}"
+    return FormatError(f"{place}: {message}{quote}", hint)
+
+
+def at_line(error: FormatError, path: Path, line: int) -> FormatError:
+    """Add the number of the line to an error about a file.
+
+    Examples
+    --------
+    >>> print(at_line(problem(Path("a.gr"), "cut"), Path("a.gr"), 3))
+    a.gr, line 3: cut
+    """
+    return problem(path, error.message.removeprefix(f"{path}: "), line=line, hint=error.hint)

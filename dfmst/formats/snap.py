@@ -1,0 +1,86 @@
+"""Edge lists in plain text, as SNAP gives them: two or more columns between blanks, ``#`` comments.
+
+Copies that were handled without care are read too: CRLF line ends, a header line of column names,
+a first line that holds only the number of vertices.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from dfmst.formats.edge_list import END_POINTS, more_columns, stream_rows
+from dfmst.formats.layout import NUMBER, Field, Layout
+from dfmst.formats.problems import problem
+from dfmst.formats.source import HEAD_BYTES, Source
+from dfmst.formats.text import Line, TextReader
+from dfmst.formats.words import is_number, is_whole
+
+__all__ = ["open_snap"]
+
+COMMENTS = b"#%"
+
+
+def open_snap(source: Source) -> pa.RecordBatchReader:
+    """Stream an edge list in plain text.
+
+    Parameters
+    ----------
+    source
+        The file.
+
+    Returns
+    -------
+    pyarrow.RecordBatchReader
+        ``source`` and ``target`` (int64, or string where the first row has names), ``weight`` where
+        there is a third column (int64 or float64), then ``column_4`` and so on.
+
+    Raises
+    ------
+    FormatError
+        Where the file breaks the format.
+    """
+    first, second = _first_lines(source)
+    skip = first.number - 1
+    if second is not None and _is_heading(first, second):
+        first, skip = second, second.number - 1
+    columns = len(first.words)
+    if columns < 2:
+        raise problem(
+            source.path,
+            "too few columns: an edge needs two vertices",
+            line=first.number,
+            text=first.text,
+            hint="choose another format with format=",
+        )
+    numbered = all(map(is_whole, _words(first)[:2]))
+    ends = END_POINTS if numbered else tuple(Field(field.name, (pa.string(),), True) for field in END_POINTS)
+    weight = (Field("weight", NUMBER),) if columns > 2 else ()
+    layout = Layout((*ends, *weight, *more_columns(4, columns - 3)), comments=COMMENTS)
+    return stream_rows(source, layout, skip)
+
+
+def _first_lines(source: Source) -> tuple[Line, Line | None]:
+    """Return the first two lines that are neither blank nor comments."""
+    found: list[Line] = []
+    number = 1
+    with TextReader(source, HEAD_BYTES) as reader:
+        for line in reader.lines():
+            number = line.number
+            if line.text and line.text[0] not in COMMENTS:
+                found.append(line)
+            if len(found) == 2:
+                return found[0], found[1]
+    if not found:
+        raise problem(source.path, "no row", line=number, hint="the file holds no edges: fetch it again")
+    return found[0], None
+
+
+def _is_heading(first: Line, second: Line) -> bool:
+    """Tell whether the first line is a count of vertices or names of columns rather than an edge."""
+    if len(first.words) == 1:
+        return is_whole(_words(first)[0]) and len(second.words) > 1
+    return not any(map(is_number, _words(first))) and any(map(is_number, _words(second)))
+
+
+def _words(line: Line) -> list[str]:
+    return line.text.decode("utf-8", errors="replace").split()

@@ -1,0 +1,123 @@
+"""A graph file on disk: plain or compressed, opened as often as a reader needs."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import tempfile
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from dfmst.errors import FormatError
+from dfmst.formats.problems import at_line, problem
+
+__all__ = ["BLOCK_BYTES", "HEAD_BYTES", "Source"]
+
+BLOCK_BYTES = 8 << 20
+HEAD_BYTES = 64 << 10
+PIECE_BYTES = 64 << 10
+
+MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bzip2",
+}
+OPENERS: dict[str | None, Callable[[Path], Any]] = {
+    None: lambda path: path.open("rb", buffering=0),
+    "gzip": gzip.open,
+    "xz": lzma.open,
+    "bzip2": bz2.open,
+    "zstd": lambda path: pa.input_stream(str(path), compression="zstd"),
+}
+BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that holds edges.
+
+    Parameters
+    ----------
+    path
+        The file, or a directory of Parquet files.
+    block_bytes
+        How much uncompressed text is parsed at a time; it bounds the batches.
+    """
+
+    path: Path
+    block_bytes: int = BLOCK_BYTES
+
+    @property
+    def compression(self) -> str | None:
+        """Name of the compression that the first bytes tell, or None."""
+        with self.path.open("rb") as file:
+            start = file.read(max(map(len, MAGIC)))
+        return next((name for magic, name in MAGIC.items() if start.startswith(magic)), None)
+
+    def open(self) -> IO[bytes]:
+        """Open the uncompressed bytes for reading."""
+        opened: IO[bytes] = OPENERS[self.compression](self.path)
+        return opened
+
+    def pieces(self) -> Generator[bytes, None, None]:
+        """Yield the uncompressed bytes in small pieces.
+
+        Raises
+        ------
+        FormatError
+            Where a compressed stream is cut or damaged.
+        """
+        compression = self.compression
+        size = min(PIECE_BYTES, self.block_bytes)
+        with self.open() as stream:
+            # read1 hands over what is there, so that a cut stream gives its last lines before it fails.
+            read = getattr(stream, "read1", stream.read)
+            while True:
+                try:
+                    piece = read(size)
+                except BROKEN as error:
+                    if compression is None:
+                        raise
+                    raise problem(
+                        self.path,
+                        f"the {compression} stream is cut or damaged ({error})",
+                        hint="fetch or compress the file again",
+                    ) from error
+                if not piece:
+                    return
+                yield piece
+
+    def head(self) -> bytes:
+        """Return the first bytes of the uncompressed text, as many as detection needs."""
+        head = b""
+        try:
+            for piece in self.pieces():
+                head += piece
+                if len(head) >= HEAD_BYTES:
+                    break
+        except FormatError as error:
+            # Otherwise the reader meets the damage again, and can name the line.
+            if not head:
+                raise at_line(error, self.path, 1) from error
+        return head
+
+    @contextmanager
+    def seekable(self) -> Iterator[IO[bytes]]:
+        """Open the uncompressed bytes as a file with random access, on disk, never in memory."""
+        if self.compression is None:
+            with self.path.open("rb") as file:
+                yield file
+            return
+        with tempfile.TemporaryFile() as copy:
+            for piece in self.pieces():
+                copy.write(piece)
+            copy.seek(0)
+            yield copy

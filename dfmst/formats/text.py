@@ -1,0 +1,187 @@
+"""Text files as lines and as blocks of whole lines, with line numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from dfmst.errors import FormatError
+from dfmst.formats.problems import at_line, problem
+from dfmst.formats.source import Source
+
+__all__ = ["BYTE_ORDER_MARK", "Block", "Line", "TextReader", "cut_at_newline", "cut_outside_quotes", "tidy"]
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+SPACE = ord(" ")
+LONGEST_LINE = 256 << 20
+PREVIEW = 80
+SPACES = bytes.maketrans(b"\t\r\f\v", b"    ")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines of text; ``line`` is the number of the first, from 1."""
+
+    data: bytes
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line without its end and without outer blanks; ``number`` counts from 1."""
+
+    text: bytes
+    number: int
+
+    @property
+    def words(self) -> list[bytes]:
+        """The words between blanks."""
+        return self.text.split()
+
+
+def cut_at_newline(data: bytes) -> int:
+    """Return the length of the whole lines in ``data``; 0 where there is none."""
+    return data.rfind(b"\n") + 1
+
+
+def cut_outside_quotes(data: bytes) -> int:
+    """Return the length of the whole CSV records in ``data``: a newline in quotes ends none."""
+    end = data.rfind(b"\n")
+    while end >= 0 and data.count(b'"', 0, end) % 2:
+        end = data.rfind(b"\n", 0, data.rfind(b'"', 0, end))
+    return end + 1
+
+
+def tidy(data: bytes, comments: bytes) -> bytes:
+    """Make single spaces the only separators and empty the comment lines; no line is lost."""
+    if any(blank in data for blank in (b"\t", b"\r", b"\f", b"\v")):
+        data = data.replace(b"\r\n", b"\n").translate(SPACES)
+    if _has_neighbouring_blanks(data):
+        while b"  " in data:
+            data = data.replace(b"  ", b" ")
+        data = data.replace(b" \n", b"\n").replace(b"\n ", b"\n")
+    data = data.strip(b" ")
+    if any(_starts_a_line(mark.to_bytes(), data) for mark in comments):
+        data = re.sub(rb"(?m)^[" + re.escape(comments) + rb"].*$", b"", data)
+    return data
+
+
+def _has_neighbouring_blanks(data: bytes) -> bool:
+    # One pass of vectorised comparisons; searching for pairs of bytes is several times slower.
+    blanks = np.frombuffer(data, dtype=np.uint8) <= SPACE
+    return bool(np.any(blanks[1:] & blanks[:-1]))
+
+
+def _starts_a_line(mark: bytes, data: bytes) -> bool:
+    # A single byte is found many times faster than a pair; most files have no comment among their rows.
+    return mark in data and (data.startswith(mark) or b"\n" + mark in data)
+
+
+class TextReader:
+    """Reads one text file once, from its start to its end.
+
+    Parameters
+    ----------
+    source
+        The file.
+    block_bytes
+        Size of the blocks; that of the source where it is None.
+    """
+
+    def __init__(self, source: Source, block_bytes: int | None = None) -> None:
+        self.path = source.path
+        self.line = 1
+        self._block_bytes = block_bytes or source.block_bytes
+        self._pieces = source.pieces()
+        self._data = b""
+        self._start = 0
+        self._extend()
+        if self._data.startswith(BYTE_ORDER_MARK):
+            self._start = len(BYTE_ORDER_MARK)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pieces.close()
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the lines one by one, stripped of blanks; for headers, not for millions of rows."""
+        while True:
+            end = self._data.find(b"\n", self._start)
+            if end < 0 and self._extend():
+                continue
+            end = len(self._data) if end < 0 else end
+            if self._start >= len(self._data):
+                return
+            line = Line(self._data[self._start : end].strip(), self.line)
+            self._start = end + 1
+            self.line += 1
+            yield line
+
+    def skip(self, count: int) -> None:
+        """Read over ``count`` lines."""
+        for _, _ in zip(range(count), self.lines(), strict=False):
+            pass
+
+    def blocks(self, cut: Callable[[bytes], int] = cut_at_newline) -> Iterator[Block]:
+        """Yield the rest of the file in blocks of whole lines."""
+        self._data, self._start = self._data[self._start :], 0
+        more = True
+        while more or self._data:
+            if more and len(self._data) < self._block_bytes:
+                more = self._extend()
+                continue
+            end = cut(self._data) if more else len(self._data)
+            if not end:
+                self._refuse_endless()
+                more = self._extend()
+                continue
+            block = Block(self._data[:end], self.line)
+            self._data = self._data[end:]
+            self.line += block.data.count(b"\n")
+            yield block
+
+    def _extend(self) -> bool:
+        """Read about one more block; return whether there was any."""
+        pieces, size = [self._data[self._start :]], 0
+        try:
+            for piece in self._pieces:
+                pieces.append(piece)
+                size += len(piece)
+                if size >= self._block_bytes:
+                    break
+        except FormatError as error:
+            line = self.line + sum(piece.count(b"\n") for piece in pieces)
+            raise at_line(error, self.path, line) from error
+        self._data, self._start = b"".join(pieces), 0
+        self._refuse_binary(len(self._data) - size)
+        return size > 0
+
+    def _refuse_endless(self) -> None:
+        if len(self._data) > LONGEST_LINE:
+            raise problem(
+                self.path,
+                f"a line, or a value in quotes, of more than {LONGEST_LINE >> 20} MiB",
+                line=self.line,
+                text=self._data[:PREVIEW],
+                hint="close the quotes, or end lines with a newline",
+            )
+
+    def _refuse_binary(self, start: int) -> None:
+        position = self._data.find(b"\0", start)
+        if position >= 0:
+            raise problem(
+                self.path,
+                "a zero byte, so this is not text",
+                line=self.line + self._data.count(b"\n", 0, position),
+                text=self._data[max(0, position - 20) : position + 20],
+                hint="unpack archives first, and save text as UTF-8",
+            )

@@ -1,0 +1,34 @@
+"""What a word of a text file looks like."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["ANY_NUMBER", "ANY_WHOLE", "is_number", "is_whole"]
+
+ANY_WHOLE = r"^\s*[+-]?[0-9]+\s*$"
+ANY_NUMBER = r"^\s*[+-]?(?i:([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)\s*$"
+WHOLE = re.compile(ANY_WHOLE, re.ASCII)
+NUMBER = re.compile(ANY_NUMBER, re.ASCII)
+
+
+def is_whole(word: str) -> bool:
+    """Tell whether a word is a whole number; outer blanks do not count.
+
+    Examples
+    --------
+    >>> is_whole("-12"), is_whole("1.5")
+    (True, False)
+    """
+    return WHOLE.match(word) is not None
+
+
+def is_number(word: str) -> bool:
+    """Tell whether a word is a number; outer blanks do not count.
+
+    Examples
+    --------
+    >>> is_number("1e-3"), is_number("node")
+    (True, False)
+    """
+    return NUMBER.match(word) is not None

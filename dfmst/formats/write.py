@@ -1,0 +1,118 @@
+"""Tables of edges to files: Parquet, Arrow, CSV and TSV."""
+
+from __future__ import annotations
+
+import lzma
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+
+from dfmst.errors import FormatError, OutputError
+from dfmst.formats.atomic import atomic_path
+from dfmst.formats.detect import format_of_suffix
+
+__all__ = ["WRITABLE_FORMATS", "write_edges"]
+
+STREAM_SUFFIX = ".arrows"
+
+
+def write_edges(edges: Any, path: str | os.PathLike[str], format: str | None = None) -> None:
+    """Write a table of edges, batch by batch; the file appears only when it is complete.
+
+    Parameters
+    ----------
+    edges
+        A ``pyarrow.RecordBatchReader``, a ``pyarrow.Table``, or any frame with an Arrow stream.
+    path
+        The file. Text is compressed where the name ends in ``.gz``, ``.xz``, ``.zst`` or ``.bz2``.
+    format
+        ``"parquet"`` (compressed with zstd), ``"arrow"`` (a stream where the name ends in
+        ``.arrows``, else a file, which is Feather too), ``"csv"`` or ``"tsv"``; by default what the
+        name tells.
+
+    Raises
+    ------
+    FormatError
+        Where the format is unknown or cannot be written.
+    OutputError
+        Where the directory is missing or cannot be written, or a column does not fit the format.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> edges = pa.table({"source": [1, 2], "target": [2, 3], "weight": [0.5, 1.5]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_edges(edges, Path(folder) / "edges.csv")
+    ...     print((Path(folder) / "edges.csv").read_text())
+    "source","target","weight"
+    1,2,0.5
+    2,3,1.5
+    <BLANKLINE>
+    """
+    target = Path(path)
+    name = _writable(format or format_of_suffix(target), target)
+    reader = pa.RecordBatchReader.from_stream(edges) if not isinstance(edges, pa.RecordBatchReader) else edges
+    with atomic_path(target) as part, ExitStack() as stack:
+        try:
+            writer = stack.enter_context(WRITERS[name](_sink(part, target, name, stack), reader.schema, target))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise _refuse(target, error) from error
+        for batch in reader:
+            try:
+                writer.write_batch(batch)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                raise _refuse(target, error) from error
+
+
+def _writable(name: str | None, target: Path) -> str:
+    if name in WRITERS:
+        return name
+    found = "no format follows from the name" if name is None else f"the format {name!r} cannot be written"
+    hint = f"these can be written: {', '.join(WRITABLE_FORMATS)}; give the name such an ending, or format="
+    raise FormatError(f"{target}: {found}", hint)
+
+
+def _refuse(target: Path, error: Exception) -> OutputError:
+    return OutputError(f"cannot write {target}: {error}", "Parquet takes columns of any type")
+
+
+def _sink(part: Path, target: Path, name: str, stack: ExitStack) -> Any:
+    """Open the file to write; only text is compressed as a whole."""
+    suffix = target.suffix.lower() if name in ("csv", "tsv") else ""
+    if suffix == ".xz":
+        return stack.enter_context(lzma.open(part, "wb"))
+    codec = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2"}.get(suffix)
+    return stack.enter_context(pa.output_stream(str(part), compression=codec))
+
+
+def _parquet(sink: Any, schema: pa.Schema, target: Path) -> Any:
+    return pyarrow.parquet.ParquetWriter(sink, schema, compression="zstd")
+
+
+def _arrow(sink: Any, schema: pa.Schema, target: Path) -> Any:
+    opener = pyarrow.ipc.new_stream if target.suffix.lower() == STREAM_SUFFIX else pyarrow.ipc.new_file
+    return opener(sink, schema, options=pyarrow.ipc.IpcWriteOptions(compression="zstd"))
+
+
+def _separated(separator: str) -> Callable[[Any, pa.Schema, Path], Any]:
+    def open_writer(sink: Any, schema: pa.Schema, target: Path) -> Any:
+        options = pyarrow.csv.WriteOptions(delimiter=separator)
+        return pyarrow.csv.CSVWriter(sink, schema, write_options=options)
+
+    return open_writer
+
+
+WRITERS: dict[str, Callable[[Any, pa.Schema, Path], Any]] = {
+    "arrow": _arrow,
+    "csv": _separated(","),
+    "parquet": _parquet,
+    "tsv": _separated("\t"),
+}
+WRITABLE_FORMATS = tuple(WRITERS)

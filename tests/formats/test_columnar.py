@@ -1,0 +1,98 @@
+"""Parquet files and directories, Arrow files and streams."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+from dfmst.errors import FormatError
+from dfmst.formats import open_edges, read_edges, write_edges
+
+HUGE = 2**53 + 1
+TABLE = pa.table({"a": [HUGE, 2, 3], "b": pa.array([1, None, 3], pa.int32()), "note": ["x", None, "z"]})
+
+
+@pytest.mark.parametrize("name", ["e.parquet", "e.pq", "e.arrow", "e.arrows", "e.feather", "e.ipc"])
+def test_columns_are_kept(tmp_path: Path, name: str) -> None:
+    write_edges(TABLE, tmp_path / name)
+    table = read_edges(tmp_path / name)
+    assert table == TABLE
+    assert table.schema == TABLE.schema
+    # The first bytes tell the format, too.
+    (tmp_path / name).rename(tmp_path / "anything.txt")
+    assert read_edges(tmp_path / "anything.txt") == TABLE
+
+
+def test_feather_of_pyarrow(tmp_path: Path) -> None:
+    pyarrow.feather.write_feather(TABLE, str(tmp_path / "e.feather"))
+    assert read_edges(tmp_path / "e.feather") == TABLE
+
+
+def test_batches_are_bounded(tmp_path: Path) -> None:
+    rows = 700_000
+    table = pa.table({"source": pa.array(range(rows)), "target": pa.array(range(rows))})
+    for name in ("e.parquet", "e.arrow"):
+        write_edges(pa.table(table.combine_chunks()), tmp_path / name)
+        batches = list(open_edges(tmp_path / name))
+        assert max(batch.num_rows for batch in batches) <= 1 << 18
+        assert pa.Table.from_batches(batches) == table
+
+
+def test_a_directory_in_the_order_of_names(tmp_path: Path) -> None:
+    (tmp_path / "d" / "deep").mkdir(parents=True)
+    for name, value in [("b.parquet", 2), ("a.parquet", 1), ("deep/c.parquet", 3), ("_skip.parquet", 9)]:
+        write_edges(pa.table({"source": [value], "target": [value]}), tmp_path / "d" / name)
+    (tmp_path / "d" / "_SUCCESS").touch()
+    assert read_edges(tmp_path / "d")["source"].to_pylist() == [1, 2, 3]
+
+
+def test_a_directory_of_mixed_types(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(pa.table({"s": pa.array([1], pa.int32()), "w": [0.5]}), tmp_path / "a.parquet")
+    pyarrow.parquet.write_table(pa.table({"w": [1.5], "s": [HUGE], "note": ["x"]}), tmp_path / "b.parquet")
+    table = read_edges(tmp_path)
+    assert table.to_pydict() == {"s": [1, HUGE], "w": [0.5, 1.5], "note": [None, "x"]}
+    assert table.schema.field("s").type == pa.int64()
+
+
+@pytest.mark.parametrize("second", [pa.table({"s": ["x"]}), pa.table({"s": [0.5]})])
+def test_a_directory_of_types_that_conflict(tmp_path: Path, second: pa.Table) -> None:
+    pyarrow.parquet.write_table(pa.table({"s": [HUGE]}), tmp_path / "a.parquet")
+    pyarrow.parquet.write_table(second, tmp_path / "b.parquet")
+    with pytest.raises(FormatError, match=r"its columns do not fit those of the other files"):
+        read_edges(tmp_path)
+
+
+def test_a_directory_without_parquet(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("1,2\n")
+    with pytest.raises(FormatError, match="a directory without a Parquet file"):
+        read_edges(tmp_path)
+    with pytest.raises(FormatError, match="a directory, where csv is one file"):
+        read_edges(tmp_path, format="csv")
+
+
+@pytest.mark.parametrize(("name", "kind"), [("e.parquet", "a Parquet file"), ("e.arrow", "an Arrow file or stream")])
+@pytest.mark.parametrize("content", [b"PAR1", b"ARROW1\0\0 and nothing", b"1 2\n", bytes(100), b"\xff" * 50])
+def test_junk(tmp_path: Path, name: str, kind: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(FormatError, match=f"not {kind}, or a damaged one"):
+        read_edges(tmp_path / name, format=name.partition(".")[2])
+
+
+@pytest.mark.parametrize("name", ["e.parquet", "e.arrow", "e.arrows"])
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
+def test_a_cut_file(tmp_path: Path, name: str, share: float) -> None:
+    write_edges(pa.table({"source": list(range(5000)), "target": list(range(5000))}), tmp_path / name)
+    data = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(data[: int(len(data) * share)])
+    with pytest.raises(FormatError, match="or a damaged one"):
+        read_edges(tmp_path / name)
+
+
+def test_feather_of_the_first_version(tmp_path: Path) -> None:
+    (tmp_path / "e.feather").write_bytes(b"FEA1 and so on")
+    with pytest.raises(FormatError, match="Feather version 1, which is retired"):
+        read_edges(tmp_path / "e.feather")

@@ -1,0 +1,96 @@
+"""CSV and TSV: separators, headers, quotes and missing values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dfmst.errors import FormatError
+from dfmst.formats import open_edges, read_edges
+
+FOUND = [
+    ("1,2,3\n", {"source": [1], "target": [2], "weight": [3]}),
+    ("1;2;0.5\n", {"source": [1], "target": [2], "weight": [0.5]}),
+    ("1\t2\t3\n", {"source": [1], "target": [2], "weight": [3]}),
+    ("1  2 3\n", {"source": [1], "target": [2], "weight": [3]}),
+    ("1, 2, 3\n", {"source": [1], "target": [2], "weight": [3]}),
+    ("1,2\n", {"source": [1], "target": [2]}),
+    ("1,2,3,4,x\n", {"source": [1], "target": [2], "weight": [3], "column_4": [4], "column_5": ["x"]}),
+    ("1,2,friend\n3,4,foe\n", {"source": [1, 3], "target": [2, 4], "column_3": ["friend", "foe"]}),
+    ("ann,bob\nbob,cid\n", {"source": ["ann", "bob"], "target": ["bob", "cid"]}),
+    ("New York,Los Angeles,9\nRome,Oslo,7\n", {"source": ["New York", "Rome"], "target": ["Los Angeles", "Oslo"]}),
+    ("city,town\nRome,Bari\nBari,Pisa\n", {"city": ["Rome", "Bari"], "town": ["Bari", "Pisa"]}),
+    ("from,to\nann,bob\n", {"from": ["ann"], "to": ["bob"]}),
+    ("id, source , target,w\n7,1,2,0.5\n", {"id": [7], "source": [1], "target": [2], "w": [0.5]}),
+    ("a,b,c\n1,2,3\n", {"a": [1], "b": [2], "c": [3]}),
+    ("# note\n\na,b\n1,2\n", {"a": [1], "b": [2]}),
+    ("\ufeffsource,target\r\n1,2\r\n", {"source": [1], "target": [2]}),
+    (",source,target\n0,1,2\n", {"column_1": [0], "source": [1], "target": [2]}),
+    ("source,target,weight\n", {"source": [], "target": [], "weight": []}),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), FOUND)
+def test_what_is_found(tmp_path: Path, text: str, expected: dict[str, list[Any]]) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    found = read_edges(tmp_path / "a.csv").to_pydict()
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_quotes_and_missing_values(tmp_path: Path) -> None:
+    text = 'source,target,weight,note\n"a, b","c ""d""",1.5,"two\nlines"\ne,f,,\n"",g,2,x\n'
+    (tmp_path / "a.csv").write_text(text)
+    expected = {
+        "source": ["a, b", "e", ""],
+        "target": ['c "d"', "f", "g"],
+        "weight": [1.5, None, 2.0],
+        "note": ["two\nlines", None, "x"],
+    }
+    for block_bytes in (16, 1 << 20):
+        assert open_edges(tmp_path / "a.csv", block_bytes=block_bytes).read_all().to_pydict() == expected
+
+
+def test_a_missing_vertex_is_null(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("source,target\n1,2\n,3\n")
+    table = read_edges(tmp_path / "a.csv")
+    assert table.to_pydict() == {"source": [1, None], "target": [2, 3]}
+    assert table.schema.types == [pa.int64(), pa.int64()]
+
+
+def test_tsv_keeps_blanks_and_empty_cells(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("source\ttarget\tnote\nNew York\tOslo\t\nRome\tBari\tx y\n")
+    table = read_edges(tmp_path / "a.tsv")
+    assert table["source"].to_pylist() == ["New York", "Rome"]
+    assert table["note"].to_pylist() == [None, "x y"]
+
+
+def test_a_quote_that_is_never_closed(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('source,target\n1,"2\n' + "3,4\n" * 1000)
+    for block_bytes in (64, 1 << 20):
+        with pytest.raises(FormatError, match="line 2: unexpected end of data"):
+            open_edges(tmp_path / "a.csv", block_bytes=block_bytes).read_all()
+
+
+def test_a_quote_within_a_word_is_a_letter(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('source,target,note\n1,2,5" pipe\n' + "3,4,x\n" * 100)
+    table = open_edges(tmp_path / "a.csv", block_bytes=64).read_all()
+    assert table["note"].to_pylist() == ['5" pipe', *["x"] * 100]
+
+
+def test_a_cell_that_is_far_too_long(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("1," + "x" * 200_000 + "\n")
+    with pytest.raises(FormatError, match="line 1: field larger than field limit"):
+        read_edges(tmp_path / "a.csv")
+
+
+def test_a_weight_that_is_no_number_is_a_column_like_any_other(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("source,target,weight\n1,2,heavy\n2,3,light\n")
+    assert read_edges(tmp_path / "a.csv")["weight"].to_pylist() == ["heavy", "light"]
+
+
+def test_the_format_can_be_forced(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("ann 1\n7 bob\n")
+    assert read_edges(tmp_path / "a.txt", format="csv").to_pydict() == {"source": ["ann", "7"], "target": ["1", "bob"]}

@@ -1,0 +1,180 @@
+"""Files that break their format: the error names the file, the line and the text."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from dfmst.errors import FormatError, InvalidEdgesError
+from dfmst.formats import open_edges, read_edges
+
+BANNER = "%%MatrixMarket matrix coordinate"
+POINTS = "NAME: x\nDIMENSION: 2\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
+
+FORCED = {".ewg": "ewg"}
+CASES = [
+    # DIMACS and PACE
+    ("a.gr", "p sp 3 2\na 1 2 4\na 2 x 5\n", "line 3: not a whole number in column 3 (target), 'x': 'a 2 x 5'"),
+    ("a.gr", "p sp 3 2\na 1 2 4\na 2 3\n", "line 3: too few columns: 3 where the others have 4: 'a 2 3'"),
+    ("a.gr", "p sp 3 2\na 1 2 4\na 2 3 1 9\n", "line 3: too many columns: 5 where the others have 4: 'a 2 3 1 9'"),
+    ("a.gr", "p sp 3 2\na 1 2 4\nb 2 3 1\n", "line 3: a line that does not start with 'a': 'b 2 3 1'"),
+    ("a.gr", "p sp 3 2\na 1 2 4\n", "line 2: the file ends after 1 rows; line 1 promises 2"),
+    ("a.gr", "p sp 3 1\na 1 2 4\na 2 3 4\n", "line 3: more rows than the 1 that line 1 promises: 'a 2 3 4'"),
+    ("a.gr", "p sp 3 2\na 1 2 4\nc x\na 2 4 4\n", "line 4: a vertex outside the range 1 to 3 of line 1: 'a 2 4 4'"),
+    ("a.gr", "p sp 3 2\na 1 2 4\na 0 2 4\n", "line 3: a vertex outside the range 1 to 3 of line 1: 'a 0 2 4'"),
+    ("a.gr", "p sp 3 2\na 1 2 4\na 2 3 heavy\n", "line 3: not a number in column 4 (weight), 'heavy': 'a 2 3 heavy'"),
+    ("a.gr", "p sp three 2\na 1 2 4\n", "line 1: a p line without its two counts: 'p sp three 2'"),
+    ("a.gr", "c nothing\n", "line 1: no p line and no row"),
+    ("a.gr", "p sp 3 1\n\n", "line 2: the file ends after 0 rows; line 1 promises 1"),
+    ("a.gr", "hello\n", "line 1: neither a comment (c), a p line nor a row: 'hello'"),
+    ("a.gr", "p tw 3 1\n1 2\n\n2 3\n", "line 4: more rows than the 1 that line 1 promises: '2 3'"),
+    ("a.gr", f"a 1 {2**63} 4\n", f"line 1: a whole number beyond 64 bits in column 3 (target), '{2**63}'"),
+    # Plain text
+    ("a.txt", "1 2\n3\n", "line 2: too few columns: 1 where the others have 2: '3'"),
+    ("a.txt", "1\n", "line 1: too few columns: an edge needs two vertices: '1'"),
+    ("a.txt", "# only\n# comments\n", "line 2: no row"),
+    ("a.txt", "1 2 0.5\n2 3 x\n", "line 2: not a number in column 3 (weight), 'x': '2 3 x'"),
+    ("a.txt", "1 2\n1.5 3\n", "line 2: not a whole number in column 1 (source), '1.5': '1.5 3'"),
+    ("a.txt", "1 2\n\n1_0 3\n", "line 3: not a whole number in column 1 (source), '1_0': '1_0 3'"),
+    # EWG
+    ("a.txt", "3\n2\n0 1 5\n", "line 3: the file ends after 1 rows; line 2 promises 2"),
+    ("a.txt", "3\n1\n0 3 5\n", "line 3: a vertex outside the range 0 to 2 of line 2: '0 3 5'"),
+    ("a.ewg", "3\nx\n", "line 2: not the number of edges: 'x'"),
+    ("a.ewg", "3\n", "line 2: no number of edges"),
+    # MatrixMarket
+    ("a.mtx", "1 2 3\n", "line 1: not a MatrixMarket banner: '1 2 3'"),
+    ("a.mtx", f"{BANNER} complex general\n", "line 1: complex numbers have no order, so they are no weights"),
+    ("a.mtx", "%%MatrixMarket matrix array real general\n", "line 1: array storage is no list of edges"),
+    ("a.mtx", f"{BANNER} real lopsided\n", "line 1: an unknown kind of matrix"),
+    ("a.mtx", f"{BANNER} odd general\n", "line 1: an unknown kind of numbers"),
+    ("a.mtx", f"{BANNER} real general\n% x\n", "line 3: no line of sizes"),
+    ("a.mtx", f"{BANNER} real general\n3 3\n", "line 2: not a line of sizes: '3 3'"),
+    ("a.mtx", f"{BANNER} real general\n3 4 1\n", "line 2: a rectangular matrix: row 1 and column 1 are different"),
+    ("a.mtx", f"{BANNER} real general\n3 3 2\n1 2 0.5\n", "line 3: the file ends after 1 rows; line 2 promises 2"),
+    ("a.mtx", f"{BANNER} integer general\n3 3 1\n1 2 0.5\n", "line 3: not a whole number in column 3 (weight), '0.5'"),
+    ("a.mtx", f"{BANNER} pattern general\n3 3 1\n1 2 1\n", "line 3: too many columns: 3 where the others have 2"),
+    ("a.mtx", f"{BANNER} pattern general\n3 3 1\n0 2\n", "line 3: a vertex outside the range 1 to 3 of line 2"),
+    # KONECT
+    ("out.a", "% bip weighted\n1 1 2\n", "line 1: a bipartite network: vertex 1 on the left is not vertex 1"),
+    ("out.a", "% sym heavy\n1 2\n", "line 1: not a KONECT header: '% sym heavy'"),
+    ("out.a", "% sym weighted\n% 2 3 3\n1 2 5\n", "line 3: the file ends after 1 rows; line 2 promises 2"),
+    ("out.a", "% sym weighted\n% 1 3 3\n1 4 5\n", "line 3: a vertex outside the range 1 to 3 of line 2"),
+    ("out.a", "% sym unweighted\n1\n", "line 2: too few columns"),
+    # METIS
+    ("a.graph", "2 x\n", "line 1: not a METIS header: '2 x'"),
+    ("a.graph", "2 1 200\n", "line 1: not a METIS header"),
+    ("a.graph", "3 2\n2\n1 3\n", "line 3: the file ends after 2 of 3 vertices with 3 entries; line 1 promises 2 edges"),
+    ("a.graph", "2 1\n% c\n2\n1\n2\n", "line 5: more lines than the header promises vertices: '2'"),
+    ("a.graph", "2 1\n2\n3\n", "line 3: a neighbour outside the range 1 to 2 of line 1: '3'"),
+    ("a.graph", "2 1\n2\n1\n\n1\n1 2\n", "line 5: more lines than the header promises vertices: '1'"),
+    ("a.graph", "2 1\n2\n0x1\n", "line 3: not a whole number of 64 bits, '0x1'"),
+    ("a.graph", "2 1\n2\nx\n", "line 3: not a whole number of 64 bits, 'x': 'x'"),
+    ("a.graph", "2 1 1\n2 7\n1\n", "line 3: a neighbour without a weight: '1'"),
+    ("a.graph", "2 1 10\n9 2\n\n", "line 3: too few numbers"),
+    ("a.graph", "% only\n", "line 1: no header"),
+    # TSPLIB
+    ("a.tsp", POINTS + "1 0 0\n", "line 5: 1 points; line 2 promises 2"),
+    ("a.tsp", POINTS + "1 0 0\n2 0\n", "line 6: not a point: '2 0'"),
+    ("a.tsp", POINTS + "1 0 0\n1 0 1\n", "line 6: a number given twice: '1 0 1'"),
+    (
+        "a.tsp",
+        "DIMENSION: 2\nEDGE_WEIGHT_TYPE: GEO\nNODE_COORD_SECTION\n",
+        "line 2: an unknown EDGE_WEIGHT_TYPE: 'GEO'",
+    ),
+    ("a.tsp", "EDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n", "line 1: no DIMENSION"),
+    ("a.tsp", "NAME: x\n", "line 1: no NODE_COORD_SECTION"),
+    # CSV
+    ("a.csv", "source,target\n1,2\n1\n", "line 3: too few columns: 1 where the others have 2: '1'"),
+    ("a.csv", "source,target\n1,2\n1,2,3\n", "line 3: too many columns: 3 where the others have 2: '1,2,3'"),
+    ("a.csv", "1,2,3\n1,2,x\n", "line 2: not a number in column 3 (weight), 'x': '1,2,x'"),
+    ("a.csv", "a,a,b\n1,2,3\n", "line 1: two columns named 'a': 'a,a,b'"),
+    ("a.csv", "source\n1\n", "line 1: too few columns: an edge needs two vertices: 'source'"),
+    ("a.csv", '"x\ny",b\n1,2\n1\n', "line 4: too few columns"),
+    # Cedge
+    ("a.cedge", "0 1 2\n", "line 1: too few columns: 3 where the others have 4: '0 1 2'"),
+]
+
+
+@pytest.mark.parametrize("block_bytes", [16, 1 << 20])
+@pytest.mark.parametrize(("name", "text", "message"), CASES)
+def test_message(tmp_path: Path, name: str, text: str, message: str, block_bytes: int) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(FormatError) as error:
+        open_edges(path, FORCED.get(path.suffix), block_bytes=block_bytes).read_all()
+    assert f"{path}, {message}" in str(error.value)
+    assert "\nHint: " in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["a.gr", "a.txt", "a.csv", "a.mtx", "a.graph", "a.json", "a.parquet", "a.arrow", "a"])
+@pytest.mark.parametrize("content", [b"", b"\n \n"])
+def test_an_empty_file(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(FormatError, match="line 1: the file is empty"):
+        read_edges(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "name", ["a.gr", "a.txt", "a.csv", "a.mtx", "a.graph", "a.tsp", "a.gml", "a.graphml", "a.json"]
+)
+def test_binary_junk(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"1 2\n" + bytes(range(256)))
+    with pytest.raises(FormatError, match="line 2: a zero byte, so this is not text"):
+        read_edges(tmp_path / name)
+
+
+def test_text_in_another_encoding(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("source,target\nRom,Köln\n".encode("latin-1"))
+    with pytest.raises(FormatError, match="line 2: bytes that are not UTF-8"):
+        read_edges(tmp_path / "a.csv")
+    (tmp_path / "b.csv").write_bytes("source,target\n".encode("utf-16"))
+    with pytest.raises(FormatError, match="line 1: a zero byte"):
+        read_edges(tmp_path / "b.csv")
+
+
+def test_an_archive(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"PK\x03\x04rest")
+    with pytest.raises(FormatError, match="a zip archive\nHint: unpack it first"):
+        read_edges(tmp_path / "a.txt")
+
+
+def test_a_bad_line_deep_in_the_file(tmp_path: Path) -> None:
+    rows = [f"{at} {at + 1}" for at in range(10_000)]
+    rows[7_654] = "7654 oops"
+    (tmp_path / "a.txt").write_text("# note\n" + "\n".join(rows))
+    with pytest.raises(FormatError, match="line 7656: not a whole number in column 2"):
+        open_edges(tmp_path / "a.txt", block_bytes=1000).read_all()
+
+
+def test_long_lines_are_shortened(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("1 2\n1 " + "x" * 10_000 + "\n")
+    with pytest.raises(FormatError) as error:
+        read_edges(tmp_path / "a.txt")
+    assert len(error.value.message) < len(str(tmp_path)) + 250
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="there is no such graph file"):
+        read_edges(tmp_path / "none.gr")
+
+
+def test_an_unknown_format(tmp_path: Path) -> None:
+    (tmp_path / "a.gr").write_text("a 1 2 3\n")
+    with pytest.raises(
+        FormatError, match="the format 'doc' is unknown\nHint: these are known: arrow, cedge, csv, dimacs"
+    ):
+        read_edges(tmp_path / "a.gr", format="doc")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.gr")
+    with pytest.raises(FormatError, match="neither a file nor a directory\nHint: write the stream to a file first"):
+        read_edges(tmp_path / "a.gr")
+
+
+def test_errors_are_value_errors() -> None:
+    assert issubclass(FormatError, InvalidEdgesError)
+    assert issubclass(FormatError, ValueError)

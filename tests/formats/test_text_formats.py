@@ -1,0 +1,216 @@
+"""Every text format, written here by hand and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dfmst.formats import open_edges
+
+HUGE = 2**53 + 1
+Row = tuple[int, int, Any]
+
+
+def read(text: str | bytes, name: str = "edges.txt", format: str | None = None, block_bytes: int = 1 << 20) -> pa.Table:
+    """Write a file, read it, and hold what was read to be well formed."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        table = open_edges(path, format, block_bytes=block_bytes).read_all()
+    table.validate(full=True)
+    return table
+
+
+def table_of(rows: list[Row], weighted: bool = True) -> dict[str, list[Any]]:
+    columns = {"source": [row[0] for row in rows], "target": [row[1] for row in rows]}
+    return columns | ({"weight": [row[2] for row in rows]} if weighted else {})
+
+
+def lines(rows: list[Row], pattern: str) -> str:
+    return "".join(pattern.format(*row) + "\n" for row in rows)
+
+
+def dimacs(rows: list[Row]) -> str:
+    return f"c made here\np sp {2**62} {len(rows)}\n" + lines(rows, "a {} {} {}")
+
+
+def pace(rows: list[Row]) -> str:
+    return f"p tw {2**62} {len(rows)}\n" + lines(rows, "{} {}")
+
+
+def snap(rows: list[Row]) -> str:
+    return "# FromNodeId\tToNodeId\n" + lines(rows, "{}\t{}\t{}")
+
+
+def careless(rows: list[Row]) -> str:
+    return ("7\t\n" + lines(rows, "{}\t{}\t")).replace("\n", "\r\n")
+
+
+def ewg(rows: list[Row]) -> str:
+    return f"{2**62 + 1}\n{len(rows)}\n" + lines(rows, "{} {} {}")
+
+
+def konect(rows: list[Row]) -> str:
+    return f"% sym weighted\n% {len(rows)} {2**62} {2**62}\n" + lines(rows, "{} {} \t{}")
+
+
+def matrix(field: str, pattern: str) -> Callable[[list[Row]], str]:
+    def write(rows: list[Row]) -> str:
+        size = 2**62
+        banner = f"%%MatrixMarket matrix coordinate {field} general"
+        return f"{banner}\n% a comment\n\n{size} {size} {len(rows)}\n" + lines(rows, pattern)
+
+    return write
+
+
+def csv(rows: list[Row]) -> str:
+    return "source,target,weight\n" + lines(rows, "{},{},{}")
+
+
+quick = settings(deadline=None, max_examples=40)
+vertices = st.one_of(st.integers(1, 9), st.integers(HUGE, 2**62))
+whole_rows = st.lists(st.tuples(vertices, vertices, st.integers(-(2**63), 2**63 - 1)), min_size=1, max_size=30)
+reals = st.floats(allow_nan=False)
+real_rows = st.lists(st.tuples(vertices, vertices, reals), min_size=1, max_size=30)
+blocks = st.sampled_from([16, 64, 256, 1 << 20])
+
+WEIGHTED = [
+    pytest.param(dimacs, "edges.gr", id="dimacs"),
+    pytest.param(snap, "edges.txt", id="snap"),
+    pytest.param(ewg, "edges.txt", id="ewg"),
+    pytest.param(konect, "out.edges", id="konect"),
+    pytest.param(csv, "edges.csv", id="csv"),
+]
+UNWEIGHTED = [
+    pytest.param(pace, "edges.gr", id="pace"),
+    pytest.param(careless, "edges.txt", id="snap-careless"),
+    pytest.param(matrix("pattern", "{} {}"), "edges.mtx", id="matrix-market"),
+]
+
+
+@pytest.mark.parametrize(("write", "name"), [*WEIGHTED, pytest.param(matrix("integer", "{} {} {}"), "m.mtx", id="mm")])
+@quick
+@given(rows=whole_rows, block_bytes=blocks)
+def test_whole_weights(write: Callable[[list[Row]], str], name: str, rows: list[Row], block_bytes: int) -> None:
+    table = read(write(rows), name, block_bytes=block_bytes)
+    assert table.to_pydict() == table_of(rows)
+    assert set(table.schema.types) == {pa.int64()}
+
+
+@pytest.mark.parametrize(("write", "name"), [*WEIGHTED, pytest.param(matrix("real", "{} {} {}"), "m.mtx", id="mm")])
+@quick
+@given(rows=real_rows, block_bytes=blocks)
+def test_real_weights(write: Callable[[list[Row]], str], name: str, rows: list[Row], block_bytes: int) -> None:
+    table = read(write(rows), name, block_bytes=block_bytes)
+    assert table.to_pydict() == table_of(rows)
+    assert table.schema.types == [pa.int64(), pa.int64(), pa.float64()]
+
+
+@pytest.mark.parametrize(("write", "name"), UNWEIGHTED)
+@quick
+@given(rows=whole_rows, block_bytes=blocks)
+def test_without_weights(write: Callable[[list[Row]], str], name: str, rows: list[Row], block_bytes: int) -> None:
+    assert read(write(rows), name, block_bytes=block_bytes).to_pydict() == table_of(rows, weighted=False)
+
+
+@st.composite
+def metis_graphs(draw: st.DrawFn) -> tuple[int, dict[tuple[int, int], int]]:
+    count = draw(st.integers(1, 8))
+    pairs = [(a, b) for a in range(1, count + 1) for b in range(a + 1, count + 1)]
+    chosen = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
+    return count, {pair: draw(st.integers(1, 2**62)) for pair in chosen}
+
+
+@quick
+@given(graph=metis_graphs(), flags=st.tuples(*[st.booleans()] * 3), weights=st.integers(1, 3), block_bytes=blocks)
+def test_metis(
+    graph: tuple[int, dict[tuple[int, int], int]], flags: tuple[bool, bool, bool], weights: int, block_bytes: int
+) -> None:
+    count, edges = graph
+    sizes, vertex_weights, edge_weights = flags
+    text = f"% a comment\n{count} {len(edges)} {sizes:d}{vertex_weights:d}{edge_weights:d}"
+    text += f" {weights}\n" if vertex_weights else "\n"
+    expected = []
+    for vertex in range(1, count + 1):
+        text += "% another\n" * (vertex % 2) + " 7" * (sizes + weights * vertex_weights)
+        for (a, b), weight in edges.items():
+            if vertex in (a, b):
+                other = a + b - vertex
+                expected.append((vertex, other, weight))
+                text += f" {other}" + f" {weight}" * edge_weights
+        text += " \n"
+    assert read(text, "g.graph", block_bytes=block_bytes).to_pydict() == table_of(expected, edge_weights)
+
+
+@quick
+@given(points=st.lists(st.tuples(st.integers(-99, 99), st.integers(-99, 99)), min_size=1, max_size=12))
+def test_tsplib(points: list[tuple[int, int]]) -> None:
+    text = f"NAME: made\nTYPE: TSP\nDIMENSION: {len(points)}\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
+    text += "".join(f"{at} {x} {y}.0\n" for at, (x, y) in enumerate(points, 1)) + "EOF\n"
+    expected = [
+        (a + 1, b + 1, int(((points[a][0] - points[b][0]) ** 2 + (points[a][1] - points[b][1]) ** 2) ** 0.5 + 0.5))
+        for a in range(len(points))
+        for b in range(a + 1, len(points))
+    ]
+    assert read(text, "p.tsp").to_pydict() == table_of(expected)
+
+
+def test_tsplib_is_made_in_bounded_batches(tmp_path: Path) -> None:
+    count = 2_000
+    text = f"DIMENSION : {count}\nEDGE_WEIGHT_TYPE : CEIL_2D\nNODE_COORD_SECTION\n"
+    (tmp_path / "p.tsp").write_text(text + "".join(f"{at} {at} 0\n" for at in range(count)))
+    sizes = [batch.num_rows for batch in open_edges(tmp_path / "p.tsp")]
+    assert sum(sizes) == count * (count - 1) // 2
+    assert max(sizes) <= 1 << 18
+
+
+def test_cedge_keeps_the_edge_ids() -> None:
+    table = read("7 0 1 0.5\n8 1 2 1\n", "roads.cedge")
+    assert table.to_pydict() == {"source": [0, 1], "target": [1, 2], "weight": [0.5, 1.0], "edge_id": [7, 8]}
+
+
+def test_konect_timestamps() -> None:
+    table = read("% asym unweighted\n1 2 1 1234567890\n2 3 1 1234567891\n", "out.mail")
+    assert table.to_pydict() == {"source": [1, 2], "target": [2, 3], "timestamp": [1234567890, 1234567891]}
+
+
+def test_a_multigraph_may_have_fewer_rows_than_konect_counts() -> None:
+    assert read("% sym positive\n% 5 3 3\n1 2 3\n2 3 2\n", "out.mail").num_rows == 2
+
+
+def test_columns_after_the_weight_are_kept() -> None:
+    table = read("a 1 2 3 4 5.5\n", "edges.gr")
+    assert table.to_pydict() == {"source": [1], "target": [2], "weight": [3], "column_5": [4], "column_6": [5.5]}
+    table = read("1 2 3 4\n", "edges.txt")
+    assert table.to_pydict() == {"source": [1], "target": [2], "weight": [3], "column_4": [4]}
+
+
+def test_dimacs_colouring_and_comments_between_rows() -> None:
+    text = "c x\n\np edge 3 2\ne 1 2\nc between\n\ne 2 3\nc last"
+    assert read(text, "queens.col").to_pydict() == {"source": [1, 2], "target": [2, 3]}
+
+
+def test_vertex_names_in_plain_text() -> None:
+    assert read("# people\nann bob 1.5\nbob 3 2\n").to_pydict() == table_of([("ann", "bob", 1.5), ("bob", "3", 2.0)])  # type: ignore[list-item]
+
+
+def test_names_of_columns_in_plain_text_are_skipped() -> None:
+    assert read("col1 col2\n1 2\n2 3\n").to_pydict() == {"source": [1, 2], "target": [2, 3]}
+
+
+@pytest.mark.parametrize(
+    "text", ["1 2\n2 3", " 1\t2 \n\n\n2   3\n", "\ufeff1 2\r\n2 3\r\n", "1 2\n# note\n% note\n2 3\n"]
+)
+def test_blanks_and_line_ends(text: str) -> None:
+    assert read(text).to_pydict() == {"source": [1, 2], "target": [2, 3]}
+
+
+def test_signs_before_numbers() -> None:
+    assert read("+1 2 +3\n2 -3 4\n").to_pydict() == table_of([(1, 2, 3), (2, -3, 4)])

@@ -1,0 +1,161 @@
+"""Written tables read back the same, and appear only when they are complete."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dfmst.errors import FormatError, OutputError
+from dfmst.formats import WRITABLE_FORMATS, atomic_path, open_edges, read_edges, write_edges
+
+TABLE = pa.table({"source": [1, 2**53 + 1], "target": [2, 3], "weight": [0.1, -1e300]})
+names = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=5)
+rows = st.lists(st.tuples(names, names, st.floats(allow_nan=False), st.none() | names), min_size=1, max_size=20)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "arrows", "feather", "csv", "tsv"])
+def test_round_trip(tmp_path: Path, suffix: str) -> None:
+    write_edges(TABLE, tmp_path / f"e.{suffix}")
+    assert read_edges(tmp_path / f"e.{suffix}") == TABLE
+    assert [path.name for path in tmp_path.iterdir()] == [f"e.{suffix}"]
+
+
+@pytest.mark.parametrize("suffix", ["gz", "xz", "zst", "bz2"])
+def test_compressed_text(tmp_path: Path, suffix: str) -> None:
+    write_edges(TABLE, tmp_path / f"e.csv.{suffix}")
+    assert not (tmp_path / f"e.csv.{suffix}").read_bytes().startswith(b'"source"')
+    assert read_edges(tmp_path / f"e.csv.{suffix}") == TABLE
+
+
+@settings(deadline=None, max_examples=60)
+@given(rows=rows, name=st.sampled_from(["e.csv", "e.tsv", "e.parquet"]))
+def test_names_and_missing_values(
+    rows: list[tuple[str, str, float, str | None]], name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    # Text that looks like numbers comes back as numbers; a letter keeps it text.
+    marked = [("n" + a, "n" + b, weight, note if note is None else "n" + note) for a, b, weight, note in rows]
+    columns = list(zip(*marked, strict=True))
+    types = [pa.string(), pa.string(), pa.float64(), pa.string()]
+    table = pa.table([pa.array(column, kind) for column, kind in zip(columns, types, strict=True)], names=list("uvwn"))
+    path = tmp_path_factory.mktemp("written") / name
+    write_edges(table, path)
+    found = read_edges(path)
+    assert [found[at].to_pylist() for at in range(3)] == [table[at].to_pylist() for at in range(3)]
+    if table["n"].null_count < len(rows):
+        assert found["n"].to_pylist() == table["n"].to_pylist()
+
+
+def test_parquet_is_zstd(tmp_path: Path) -> None:
+    write_edges(TABLE, tmp_path / "e.parquet")
+    metadata = pyarrow.parquet.read_metadata(tmp_path / "e.parquet")
+    assert metadata.row_group(0).column(0).compression == "ZSTD"
+
+
+def test_a_stream_is_converted_batch_by_batch(tmp_path: Path) -> None:
+    (tmp_path / "e.txt").write_text("".join(f"{at} {at + 1}\n" for at in range(10_000)))
+    write_edges(open_edges(tmp_path / "e.txt", block_bytes=4096), tmp_path / "e.csv.gz")
+    assert gzip.decompress((tmp_path / "e.csv.gz").read_bytes()).count(b"\n") == 10_001
+    assert read_edges(tmp_path / "e.csv.gz") == read_edges(tmp_path / "e.txt")
+
+
+def test_an_empty_table(tmp_path: Path) -> None:
+    for suffix in ("csv", "parquet", "arrow"):
+        write_edges(TABLE.slice(0, 0), tmp_path / f"e.{suffix}")
+        assert read_edges(tmp_path / f"e.{suffix}").num_rows == 0
+
+
+def test_formats_that_cannot_be_written(tmp_path: Path) -> None:
+    assert WRITABLE_FORMATS == ("arrow", "csv", "parquet", "tsv")
+    with pytest.raises(
+        FormatError, match="the format 'metis' cannot be written\nHint: these can be written: arrow, csv"
+    ):
+        write_edges(TABLE, tmp_path / "e.csv", format="metis")
+    with pytest.raises(FormatError, match="no format follows from the name"):
+        write_edges(TABLE, tmp_path / "e")
+    write_edges(TABLE, tmp_path / "e", format="csv")
+    assert list(tmp_path.iterdir()) == [tmp_path / "e"]
+
+
+def test_columns_that_csv_cannot_hold(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="Hint: Parquet takes columns of any type"):
+        write_edges(pa.table({"source": [[1]]}), tmp_path / "e.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_stream_that_breaks_leaves_the_old_file(tmp_path: Path) -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from TABLE.to_batches()
+        raise FormatError("broken", "mend it")
+
+    (tmp_path / "e.csv").write_text("old")
+    with pytest.raises(FormatError, match="broken"):
+        write_edges(pa.RecordBatchReader.from_batches(TABLE.schema, batches()), tmp_path / "e.csv")
+    assert (tmp_path / "e.csv").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["e.csv"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_nothing_is_left_after_an_error(tmp_path: Path, error: type[BaseException]) -> None:
+    def write() -> None:
+        with atomic_path(tmp_path / "out.csv") as path:
+            assert path.parent == tmp_path
+            assert path.name.startswith(".out.csv")
+            assert path.name.endswith(".part")
+            path.write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        write()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_missing_directory(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=r"there is no directory .*none\nHint: create it first"):
+        write_edges(TABLE, tmp_path / "none" / "e.csv")
+
+
+def test_a_directory_as_the_target(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="is a directory\nHint: name a file in it"):
+        write_edges(TABLE, tmp_path, format="csv")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_directory_without_permission(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(OutputError, match="Hint: write to a directory of your own"):
+        write_edges(TABLE, tmp_path / "e.csv")
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no directory here that refuses even root")
+def test_a_directory_that_takes_no_files() -> None:
+    with pytest.raises(
+        OutputError, match=r"cannot write /proc/self/e\.csv: .*\nHint: write to a directory of your own"
+    ):
+        write_edges(TABLE, "/proc/self/e.csv")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX permissions and links")
+def test_permissions_and_links(tmp_path: Path) -> None:
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    umask = os.umask(0o022)
+    try:
+        write_edges(TABLE, tmp_path / "link.csv")
+    finally:
+        os.umask(umask)
+    assert (tmp_path / "link.csv").is_symlink()
+    assert stat.S_IMODE((tmp_path / "real.csv").stat().st_mode) == 0o644
+
+
+@pytest.mark.skipif(not Path(os.devnull).is_char_device(), reason="needs a device file")
+def test_a_device_is_written_and_not_replaced() -> None:
+    write_edges(TABLE, os.devnull, format="csv")
+    assert Path(os.devnull).is_char_device()

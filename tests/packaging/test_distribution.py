@@ -1,0 +1,60 @@
+"""What is installed is complete, and the files that describe it agree."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from importlib import metadata
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+import yaml
+
+import dfmst
+from dfmst.kernels import FAMILIES
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+RECIPE = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text(encoding="utf-8"))
+#: Import names of what may be absent; a folder of that name on sys.path would pass for it.
+OPTIONAL = {"cudf", "cupy", "dask", "dask_cuda", "dask_cudf", "distributed", "matplotlib", "networkx", "polars"}
+
+
+def test_the_tests_import_the_installed_package():
+    origin = json.loads(metadata.distribution("dfmst").read_text("direct_url.json") or "{}")
+    if not origin.get("dir_info", {}).get("editable"):
+        assert not Path(dfmst.__file__).is_relative_to(ROOT / "dfmst")
+
+
+@pytest.mark.parametrize("file", ["py.typed", "kernels/portable.cuh", *(f"kernels/{name}.cuh" for name in FAMILIES)])
+def test_package_data_is_installed(file):
+    assert files("dfmst").joinpath(file).is_file()
+
+
+def test_the_command_is_installed():
+    (command,) = metadata.distribution("dfmst").entry_points.select(group="console_scripts")
+    assert command.name == "dfmst"
+    assert callable(command.load())
+
+
+def test_there_is_one_version():
+    assert metadata.version("dfmst") == dfmst.__version__ == RECIPE["context"]["version"]
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(r"^## \[(.+?)\]", changes, re.MULTILINE).group(1) == dfmst.__version__
+
+
+def test_conda_and_pip_install_the_same():
+    wanted = set(PROJECT["dependencies"])
+    run = {entry.replace(" ", "") for entry in RECIPE["requirements"]["run"]}
+    assert run == wanted | {f"python{PROJECT['requires-python']}"}
+    names = {re.split(r"[<>=\[]", entry)[0] for entry in wanted}
+    for environment in ("environment-cpu.yaml", "environment-rapids.yaml"):
+        entries = yaml.safe_load((ROOT / "conda" / environment).read_text(encoding="utf-8"))["dependencies"]
+        assert names <= {entry.split()[0] for entry in entries}
+
+
+def test_no_folder_of_helpers_passes_for_an_optional_package():
+    tests = ROOT / "tests"
+    assert not OPTIONAL & {path.stem for path in tests.iterdir() if path.is_dir() or path.suffix == ".py"}

@@ -1,0 +1,27 @@
+"""Every example in a docstring of the installed package runs and gives what it says."""
+
+from __future__ import annotations
+
+import doctest
+import pkgutil
+from importlib import import_module
+
+import pytest
+
+import dfmst
+
+MODULES = ["dfmst", *sorted(module.name for module in pkgutil.walk_packages(dfmst.__path__, "dfmst."))]
+OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if "._" not in name])  # nor the library
+def test_examples(name, capsys, monkeypatch, tmp_path):
+    try:
+        module = import_module(name)
+    except ImportError as error:
+        if (error.name or "dfmst").partition(".")[0] == "dfmst":
+            raise
+        pytest.skip(f"needs {error.name}")
+    monkeypatch.chdir(tmp_path)  # examples may write files
+    failed, _ = doctest.testmod(module, optionflags=OPTIONS)
+    assert not failed, capsys.readouterr().out
