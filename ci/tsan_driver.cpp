@@ -37,6 +37,9 @@ const u64 NONE = ~0ull;
   TYPED(unite, V) TYPED(mark_vertices, V) TYPED(flag_doubtful, V) TYPED(mark_pairs, V) TYPED(flag_marked_pairs, V)
 #define WEIGHTS(W) TYPED(count_nan, W) TYPED(gather_keys, W) TYPED(flag_light, W)
 #define KEYS(K) TYPED(pack_records, K) TYPED(pack_low_half, K) TYPED(pack_high_half, K) TYPED(order_runs, K)
+#define PRIM(K) \
+  TYPED(grow_trees, K) TYPED(offer_neighbours, K) TYPED(lightest_of_lanes, K) TYPED(join_lightest, K) \
+  TYPED(relax_neighbours, K)
 #define BORUVKA(K) TYPED(lightest_edges, K) TYPED(flag_lightest_in_runs, K) TYPED(lightest_by_code, K)
 #define PARTIAL_PRIM(K) TYPED(grow_subtrees, K) TYPED(grow_coloured, K)
 #define CERTIFICATE(K) TYPED(rank_edges, K) TYPED(find_lighter, K) TYPED(match_edges, K)
@@ -45,11 +48,16 @@ VERTICES(u32) VERTICES(u64)
 WEIGHTS(i32) WEIGHTS(u32) WEIGHTS(f32) WEIGHTS(i64) WEIGHTS(u64) WEIGHTS(f64)
 KEYS(u32) KEYS(u64)
 BORUVKA(u32) BORUVKA(u64)
+PRIM(u32) PRIM(u64)
 PARTIAL_PRIM(u32) PARTIAL_PRIM(u64)
 CERTIFICATE(u32) CERTIFICATE(u64)
 PLAIN(count_flags) PLAIN(set_flags) PLAIN(count_digits) PLAIN(scatter_digits) PLAIN(unpack_records)
 PLAIN(halve_paths) PLAIN(flatten) PLAIN(flag_roots) PLAIN(rank_roots) PLAIN(gather_ranks) PLAIN(hook)
 PLAIN(scan_edges) PLAIN(flag_chosen) PLAIN(gather_rows) PLAIN(pair_codes)
+PLAIN(draw_f64) PLAIN(draw_f32) PLAIN(draw_i32) PLAIN(draw_below) PLAIN(draw_flags) PLAIN(hash24) PLAIN(distances)
+PLAIN(random_pairs) PLAIN(rmat_edges) PLAIN(ring_edges) PLAIN(flag_grid) PLAIN(grid_edges) PLAIN(clique_edges)
+PLAIN(clique_links) PLAIN(tree_parents) PLAIN(tree_edges) PLAIN(flag_not_own_parent) PLAIN(distinct_pairs)
+PLAIN(flag_outside_tree) PLAIN(gather_pairs)
 PLAIN(flag_marked) PLAIN(flag_best) PLAIN(break_cycles) PLAIN(hook_unvisited)
 PLAIN(incidence_records) PLAIN(list_offsets) PLAIN(list_entries)
 PLAIN(link_trees) PLAIN(climb) PLAIN(path_maxima)
@@ -164,13 +172,23 @@ void radix_sort(const Graph& graph) {
   CHECK(order == order_by_weight(graph));
 }
 
+// A scan in rounds: while one thread scans a stretch, the others check the edges behind it.
 void kruskal(const Graph& graph) {
   const Forest forest(graph);
-  std::vector<u32> order = order_by_weight(graph), parent = iota(graph.vertices), chosen(graph.vertices);
-  std::vector<u64> ends(graph.size()), found(1), rows(words(graph.size()));
-  launch_gather_ends(u32(), ends.size(), graph.source.data(), graph.target.data(), order.data(), nullptr, ends.data());
-  launch_scan_edges(1, ends.data(), ends.size(), graph.vertices - 1, parent.data(), chosen.data(), found.data());
+  const std::vector<u32> order = order_by_weight(graph);
+  std::vector<u32> parent = iota(graph.vertices), chosen(graph.vertices);
+  const u64 length = graph.size(), own = 256;
+  std::vector<u64> ends(length), found(1), rows(words(length)), excluded(words(length));
+  launch_gather_ends(u32(), length, graph.source.data(), graph.target.data(), order.data(), nullptr, ends.data());
+  for (u64 begin = 0; begin < length; begin += own) {
+    jump(parent);
+    const std::vector<u32> label = parent;
+    const u64 end = std::min(begin + own, length);
+    launch_scan_edges(1 + words(length) - words(end), ends.data(), begin, end, length, graph.vertices - 1,
+                      label.data(), excluded.data(), parent.data(), chosen.data(), found.data());
+  }
   CHECK(found[0] == forest.rows.size());
+  CHECK(ones(excluded) + found[0] <= length);
   launch_flag_chosen(found[0], chosen.data(), order.data(), nullptr, nullptr, rows.data());
   CHECK(forest.equals(rows));
   jump(parent);
@@ -189,7 +207,6 @@ void long_path(u32 vertices, u32 seed) {
 void select(const Graph& graph, u32 seed) {
   flags(graph);
   radix_sort(graph);
-  kruskal(graph);
   long_path(2000, seed);
 }
 
@@ -386,6 +403,161 @@ template <typename K> void boruvka(const Graph& graph) {
   drop_parallel<K>(graph);
 }
 
+// Every vertex's edges, self-loops left out.
+struct Lists {
+  std::vector<u64> offset;
+  std::vector<u32> edge, other;
+
+  explicit Lists(const Graph& graph) : offset(graph.vertices + 1) {
+    for (u32 vertex = 0; vertex < graph.vertices; ++vertex) {
+      for (u32 row = 0; row < graph.size(); ++row) {
+        const u32 a = graph.source[row], b = graph.target[row];
+        if (a == b || (a != vertex && b != vertex)) continue;
+        edge.push_back(row);
+        other.push_back(a == vertex ? b : a);
+      }
+      offset[vertex + 1] = edge.size();
+    }
+  }
+};
+
+// Half of the vertices are hubs, whose neighbours are offered by several threads.
+template <typename K> void prim_by_queues(const Graph& graph, const Lists& lists, const Forest& forest) {
+  const u32 queues = 12, vertices = graph.vertices;
+  std::vector<K> key, nearest(vertices, (K)~0ull);
+  for (u32 row : lists.edge) key.push_back(graph.weight[row]);
+  std::vector<u64> heaps(2 * queues * graph.size()), starts, sizes(queues), state(4), rows(words(graph.size()));
+  for (u32 queue = 0; queue < queues; ++queue) starts.push_back(queue * graph.size());
+  std::vector<u32> edge_of(vertices, ~0u), chosen(vertices);
+  std::vector<u8> in_tree(vertices);
+  for (;;) {
+    launch_grow_trees(K(), 1, lists.offset.data(), lists.edge.data(), lists.other.data(), key.data(), vertices, 4,
+                      heaps.data(), starts.data(), sizes.data(), queues, nearest.data(), edge_of.data(),
+                      in_tree.data(), chosen.data(), state.data());
+    if (state[3] == vertices) break;
+    const u64 begin = lists.offset[state[3]], end = lists.offset[state[3] + 1];
+    launch_offer_neighbours(K(), queues, lists.edge.data(), lists.other.data(), key.data(), begin, end,
+                            (end - begin + queues - 1) / queues, heaps.data(), starts.data(), sizes.data(),
+                            nearest.data(), edge_of.data(), in_tree.data());
+  }
+  launch_flag_chosen(state[0], chosen.data(), nullptr, nullptr, nullptr, rows.data());
+  CHECK(forest.equals(rows));
+}
+
+template <typename K> void prim_by_reduction(const Graph& graph, const Lists& lists, const Forest& forest) {
+  const u32 vertices = graph.vertices, most = 20;
+  const std::vector<K> key(graph.weight.begin(), graph.weight.end());
+  std::vector<u64> lightest(vertices, NONE), value(most), state(3), rows(words(graph.size()));
+  std::vector<u32> index(most), vertex = iota(vertices), place = vertex, chosen(vertices);
+  for (u32 front = 0; front < vertices; ++front) {
+    const u32 lanes = std::min(most, vertices - front);
+    launch_lightest_of_lanes(K(), lanes, lightest.data(), front, vertices, lanes, key.data(), value.data(),
+                             index.data());
+    launch_join_lightest(K(), 1, value.data(), index.data(), lanes, front, key.data(), lightest.data(), vertex.data(),
+                         place.data(), chosen.data(), state.data());
+    launch_relax_neighbours(K(), 50, lists.offset.data(), lists.edge.data(), lists.other.data(), 50, front, key.data(),
+                            place.data(), state.data(), lightest.data());
+  }
+  launch_flag_chosen(state[0], chosen.data(), nullptr, nullptr, nullptr, rows.data());
+  CHECK(forest.equals(rows));
+}
+
+template <typename K> void prim(const Graph& graph) {
+  const Forest forest(graph);
+  const Lists lists(graph);
+  prim_by_queues<K>(graph, lists, forest);
+  prim_by_reduction<K>(graph, lists, forest);
+}
+
+void numbers(u64 length) {
+  std::vector<f64> doubles(length);
+  std::vector<f32> floats(length);
+  std::vector<i32> integers(length);
+  std::vector<u64> bounded(length), some(words(length));
+  launch_draw_f64(length, 1, doubles.data());
+  launch_draw_f32(length, 1, floats.data());
+  launch_draw_i32(length, 1, integers.data());
+  launch_draw_below(length, 1, 10, bounded.data());
+  launch_draw_flags(some.size(), 1, 1ull << 52, length, some.data());
+  for (u64 i = 0; i < length; ++i) {
+    CHECK(doubles[i] >= floats[i] && doubles[i] - floats[i] < 1e-7 && doubles[i] < 1);
+    CHECK(bounded[i] == (u64)(doubles[i] * 10) && integers[i] == (i32)(doubles[i] * 2147483648.0));
+    CHECK(flagged(some, i) == (doubles[i] < 0.5));
+  }
+}
+
+// Ends that a generator's kernels fill.
+struct Ends {
+  std::vector<i64> source, target;
+
+  explicit Ends(u64 length) : source(length, -1), target(length, -1) {}
+  bool below(i64 vertices) const {
+    const auto fits = [&](i64 vertex) { return vertex >= 0 && vertex < vertices; };
+    return std::all_of(source.begin(), source.end(), fits) && std::all_of(target.begin(), target.end(), fits);
+  }
+};
+
+void places(u64 vertices) {
+  const u64 grid = words(2 * 10 * vertices);
+  std::vector<u64> flags(grid), place, end(vertices, vertices), offset(vertices), begin, clique(vertices);
+  launch_flag_grid(grid, 1, 1ull << 53, 10, vertices, flags.data());
+  for (u64 at = 0; at < 20 * vertices; ++at)
+    if (flagged(flags, at)) place.push_back(at);
+  CHECK(place.size() == 19 * vertices - 10);
+  Ends streets(place.size()), pairs(vertices * (vertices - 1) / 2), links(vertices);
+  launch_grid_edges(place.size(), place.data(), vertices, streets.source.data(), streets.target.data());
+  CHECK(streets.below(10 * vertices));
+  for (u64 i = 1; i < vertices; ++i) offset[i] = offset[i - 1] + vertices - i;
+  launch_clique_edges(vertices, end.data(), offset.data(), pairs.source.data(), pairs.target.data());
+  CHECK(pairs.below(vertices));
+  std::vector<f64> distance(pairs.source.size());
+  launch_distances(distance.size(), 1, 3, pairs.source.data(), pairs.target.data(), distance.data());
+  CHECK(std::all_of(distance.begin(), distance.end(), [](f64 d) { return d > 0 && d < 1.8; }));
+  for (u64 i = 0; i <= vertices; ++i) begin.push_back(i);
+  for (u64 i = 0; i < vertices; ++i) clique[i] = i;
+  launch_clique_links(vertices, 1, clique.data(), clique.data(), begin.data(), vertices, 1, links.source.data(),
+                      links.target.data());
+  for (u64 i = 0; i < vertices; ++i) CHECK(links.target[i] == (i64)((i + 1) % vertices));
+}
+
+void connected(u64 vertices) {
+  const u64 pairs = vertices * (vertices - 1) / 2;
+  std::vector<i64> parent(vertices, -1);
+  std::vector<u64> children(words(vertices)), outside(words(pairs)), vertex, position;
+  launch_tree_parents(vertices, 1, vertices, 6, parent.data());
+  launch_flag_not_own_parent(children.size(), parent.data(), vertices, children.data());
+  for (u64 at = 0; at < vertices; ++at)
+    if (flagged(children, at)) vertex.push_back(at);
+  CHECK(vertex.size() == vertices - 1);
+  Ends tree(vertex.size()), all(pairs), rest(pairs - vertex.size());
+  launch_tree_edges(vertex.size(), vertex.data(), parent.data(), tree.source.data(), tree.target.data());
+  launch_distinct_pairs(pairs, 1, pairs, 12, all.source.data(), all.target.data());
+  launch_flag_outside_tree(outside.size(), all.source.data(), all.target.data(), pairs, parent.data(), outside.data());
+  for (u64 at = 0; at < pairs; ++at)
+    if (flagged(outside, at)) position.push_back(at);
+  CHECK(position.size() == rest.source.size());
+  launch_gather_pairs(position.size(), position.data(), all.source.data(), all.target.data(), rest.source.data(),
+                      rest.target.data());
+  CHECK(tree.below(vertices) && all.below(vertices) && rest.below(vertices));
+}
+
+void generate(const Graph& graph) {
+  const u64 length = graph.size();
+  numbers(length);
+  places(30);
+  connected(40);
+  Ends ends(length);
+  std::vector<i32> weight(length);
+  launch_random_pairs(length, 1, 50, ends.source.data(), ends.target.data());
+  CHECK(ends.below(50));
+  launch_rmat_edges(length, 1, 9, 1ull << 31, 3ull << 30, 7ull << 29, 2, ends.source.data(), ends.target.data());
+  CHECK(ends.below(512));
+  launch_ring_edges(length, 1, length / 2, 2, 1ull << 52, ends.source.data(), ends.target.data());
+  CHECK(ends.below(length / 2));
+  launch_hash24(length, ends.source.data(), ends.target.data(), weight.data());
+  CHECK(std::all_of(weight.begin(), weight.end(), [](i32 w) { return w > 0 && w <= 1 << 24; }));
+}
+
 // The edges are matched to themselves: every one of them to the first like it.
 template <typename K> void match(const Graph& graph, const std::vector<K>& weight) {
   std::vector<u64> code(2 * graph.size());
@@ -435,11 +607,11 @@ template <typename K> void certificate(const Graph& graph) {
   match<K>(graph, weight);
 }
 
-struct Lists {
+struct Incidence {
   std::vector<u64> offset;
   std::vector<u32> edge, other;
 
-  Lists(const Graph& graph, const std::vector<u32>& order) : offset(graph.vertices + 1) {
+  Incidence(const Graph& graph, const std::vector<u32>& order) : offset(graph.vertices + 1) {
     std::vector<u64> records(2 * graph.size());
     launch_incidence_records(records.size(), graph.source.data(), graph.target.data(), order.data(), graph.vertices,
                              records.data());
@@ -454,7 +626,7 @@ struct Lists {
 };
 
 void adjacency(const Graph& graph) {
-  const Lists lists(graph, order_by_weight(graph));
+  const Incidence lists(graph, order_by_weight(graph));
   for (u32 vertex = 0; vertex < graph.vertices; ++vertex)
     for (u64 i = lists.offset[vertex]; i < lists.offset[vertex + 1]; ++i) {
       CHECK((graph.source[lists.edge[i]] ^ graph.target[lists.edge[i]] ^ lists.other[i]) == vertex);
@@ -477,7 +649,7 @@ void check_growth(const Graph& graph, std::vector<u32> parent, const std::vector
 }
 
 template <typename K> void grow(const Graph& graph, u64 span, u32 sorted) {
-  const Lists lists(graph, sorted ? order_by_weight(graph) : iota(graph.size()));
+  const Incidence lists(graph, sorted ? order_by_weight(graph) : iota(graph.size()));
   const u64 parts = (graph.vertices + span - 1) / span;
   std::vector<K> key, heap_key(parts * span);
   for (u32 edge : lists.edge) key.push_back(graph.weight[edge]);
@@ -512,6 +684,8 @@ void everything(u32 seed) {
     const Graph graph = draw(vertices_wanted, 2000, seed);
     // `set_flags` takes the targets for positions: they lie below the number of edges.
     select(graph, seed);
+    kruskal(graph);
+    generate(graph);
     adjacency(graph);
     links(graph);
     pairs<u32>(graph);
@@ -528,6 +702,8 @@ void everything(u32 seed) {
     keys<u64>(graph);
     boruvka<u32>(graph);
     boruvka<u64>(graph);
+    prim<u32>(graph);
+    prim<u64>(graph);
     partial_prim<u32>(graph);
     partial_prim<u64>(graph);
     certificate<u32>(graph);

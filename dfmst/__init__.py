@@ -21,7 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dfmst import algorithms, arrays, errors, formats
+    from dfmst import algorithms, arrays, errors, formats, generate
     from dfmst.certificate import Certificate, verify
     from dfmst.errors import (
         CapacityError,
@@ -59,7 +59,7 @@ _HOME = {
     "spanning_forest": "forest",
     "verify": "certificate",
 }
-_MODULES = ("algorithms", "arrays", "errors", "formats")
+_MODULES = ("algorithms", "arrays", "errors", "formats", "generate")
 
 __version__ = "0.1.0"
 __all__ = [  # noqa: RUF022 - grouped as in the documentation
@@ -74,6 +74,7 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "arrays",
     "errors",
     "formats",
+    "generate",
     "DfmstError",
     "ColumnNotFoundError",
     "InvalidEdgesError",

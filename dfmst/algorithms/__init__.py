@@ -9,19 +9,42 @@ from __future__ import annotations
 from dfmst.algorithms.bader_cong import BaderCong
 from dfmst.algorithms.base import Algorithm
 from dfmst.algorithms.boruvka import Boruvka
+from dfmst.algorithms.bsp import BSP
+from dfmst.algorithms.epmst import EPMST
 from dfmst.algorithms.filter_kruskal import FilterKruskal
+from dfmst.algorithms.kruskal import Kruskal
+from dfmst.algorithms.mastiff import Mastiff
 from dfmst.algorithms.pma import PMA
+from dfmst.algorithms.prim import Prim
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
 
-__all__ = ["PMA", "REGISTRY", "Algorithm", "BaderCong", "Boruvka", "FilterKruskal", "resolve"]
+__all__ = [
+    "BSP",
+    "EPMST",
+    "PMA",
+    "REGISTRY",
+    "Algorithm",
+    "BaderCong",
+    "Boruvka",
+    "FilterKruskal",
+    "Kruskal",
+    "Mastiff",
+    "Prim",
+    "resolve",
+]
 
 #: Name -> class; its default object is what the name selects.
 REGISTRY: dict[str, type[Algorithm]] = {
     "boruvka": Boruvka,
+    "bsp": BSP,
+    "epmst": EPMST,
     "filter-kruskal": FilterKruskal,
     "pma": PMA,
     "bader-cong": BaderCong,
+    "kruskal": Kruskal,
+    "mastiff": Mastiff,
+    "prim": Prim,
 }
 
 

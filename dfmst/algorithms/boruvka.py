@@ -77,7 +77,7 @@ class Boruvka:
         # The first gather makes the working copy that rounds may write to.
         edges = gather_edges(engine, table.edges(), None, None, table.flip)
         while len(edges):
-            trace.round(vertices=components, edges=len(edges))
+            trace.round(vertices=components, edges=len(edges), touched=2 * len(edges))
             left = self._join(engine, edges, parent, chosen, trace)
             joined, components = components - left, left
             trace.add(chosen=joined, components=components)

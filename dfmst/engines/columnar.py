@@ -18,13 +18,17 @@ __all__ = [
     "contract",
     "contract_edges",
     "count_roots",
+    "count_set",
     "drop_parallel",
     "exclusive_sum",
     "flag_words",
     "flatten",
     "gather_edges",
+    "gather_keys",
     "giant_component",
+    "key_edges",
     "sort_order",
+    "spread_positions",
 ]
 
 FLAG_GRAIN = 256  # words a thread takes at a time: 16,384 rows
@@ -62,14 +66,23 @@ def exclusive_sum(engine: Engine, counts: Array) -> tuple[Array, int]:
     return ends - counts, int(ends[-1]) if len(ends) else 0
 
 
+def _block_counts(engine: Engine, flags: Array) -> Array:
+    blocks = -(-len(flags) // _FLAG_BLOCK)
+    counts: Array = engine.xp.empty(blocks, np.uint64)
+    engine.launch("count_flags", blocks, flags, len(flags), _FLAG_BLOCK, counts, grain=1)
+    return counts
+
+
+def count_set(engine: Engine, flags: Array) -> int:
+    """How many flags are set."""
+    return int(_block_counts(engine, flags).sum())
+
+
 def compact(engine: Engine, flags: Array, dtype: type = np.uint32) -> Array:
     """Positions of the flags that are set, ascending."""
-    blocks = -(-len(flags) // _FLAG_BLOCK)
-    counts = engine.xp.empty(blocks, np.uint64)
-    engine.launch("count_flags", blocks, flags, len(flags), _FLAG_BLOCK, counts, grain=1)
-    offsets, total = exclusive_sum(engine, counts)
+    offsets, total = exclusive_sum(engine, _block_counts(engine, flags))
     positions: Array = engine.xp.empty(total, dtype)
-    engine.launch("list_flags", blocks, flags, len(flags), _FLAG_BLOCK, offsets, positions, grain=1)
+    engine.launch("list_flags", len(offsets), flags, len(flags), _FLAG_BLOCK, offsets, positions, grain=1)
     return positions
 
 
@@ -116,7 +129,7 @@ def count_roots(engine: Engine, parent: Array) -> int:
     """Count the vertices that are their own parent."""
     flags = flag_words(engine, len(parent))
     engine.launch("flag_roots", len(flags), parent, len(parent), flags, grain=FLAG_GRAIN)
-    return len(compact(engine, flags))
+    return count_set(engine, flags)
 
 
 def contract(engine: Engine, parent: Array, roots: Array | None = None) -> tuple[Array, int]:
@@ -165,8 +178,7 @@ def contract_edges(
         How many components they lie between.
     """
     flags = flag_words(engine, len(edges))
-    nowhere = engine.xp.zeros(len(parent), np.uint8)  # no giant component to look out for
-    arguments = (edges.source, edges.target, len(edges), parent, nowhere, None, flags)
+    arguments = (edges.source, edges.target, len(edges), parent, None, None, flags)
     engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
     positions, occupied = compact(engine, flags), None
     if drop_isolated:
@@ -175,6 +187,14 @@ def contract_edges(
         engine.launch("flag_marked", len(occupied), marked, len(marked), occupied, grain=FLAG_GRAIN)
     label, vertices = contract(engine, parent, occupied)
     return gather_edges(engine, edges, positions, label, flip), vertices
+
+
+def gather_keys(engine: Engine, key: Array, positions: Array | None, flip: int = 0) -> Array:
+    """Ordered keys of the weights (or keys) at `positions` (``None``: all of them)."""
+    length = len(key) if positions is None else len(positions)
+    gathered: Array = engine.xp.empty(length, np.uint32 if key.dtype.itemsize == 4 else np.uint64)
+    engine.launch("gather_keys", length, key, flip, positions, gathered)
+    return gathered
 
 
 def giant_component(engine: Engine, label: Array) -> Array:
@@ -194,13 +214,35 @@ def gather_edges(engine: Engine, edges: Edges, positions: Array | None, label: A
     length = len(edges) if positions is None else len(positions)
     xp = engine.xp
     source, target, row = (xp.empty(length, np.uint32) for _ in range(3))
-    key = xp.empty(length, np.uint32 if edges.key.dtype.itemsize == 4 else np.uint64)
     engine.launch("gather_labels", length, edges.source, edges.target, positions, label, source, target)
-    engine.launch("gather_keys", length, edges.key, flip, positions, key)
+    key = gather_keys(engine, edges.key, positions, flip)
     if positions is None:
         return Edges(source, target, key, edges.row)
     engine.launch("gather_rows", length, positions, edges.row, row)
     return Edges(source, target, key, row)
+
+
+def key_edges(engine: Engine, edges: Edges, flip: int = 0) -> Edges:
+    """All edges with ``uint32`` ends and ordered keys, for reading: columns that are so already are not copied."""
+    source, target, key = edges.source, edges.target, edges.key
+    if source.dtype != np.uint32:
+        source, target = (engine.xp.empty(len(edges), np.uint32) for _ in range(2))
+        engine.launch("gather_labels", len(edges), edges.source, edges.target, None, None, source, target)
+    if flip or key.dtype.kind != "u":
+        key = gather_keys(engine, key, None, flip)
+    return Edges(source, target, key, edges.row)
+
+
+def spread_positions(engine: Engine, length: int, size: int) -> Array:
+    """`size` ascending positions below `length`, one in each of as many equal stretches.
+
+    Where in its stretch a position lies is deterministic, and follows no period that the rows may have.
+    """
+    xp = engine.xp
+    number = xp.arange(size, dtype=np.uint64)
+    offset = (number * np.uint64(2654435769) & np.uint64(0xFFFFFFFF)) * np.uint64(length // size) >> np.uint64(32)
+    positions: Array = (number * np.uint64(length) // np.uint64(size) + offset).astype(np.uint32)
+    return positions
 
 
 def drop_parallel(engine: Engine, edges: Edges, vertices: int) -> Array:

@@ -17,14 +17,20 @@ __all__ = ["FAMILIES", "Kernel", "Parameter", "Source", "kernels", "sources"]
 #: Kernel file -> its type parameter and the types it is compiled for (none: the file is compiled once).
 FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "select": ("", ("",)),
+    "kruskal": ("", ("",)),
     "adjacency": ("", ("",)),
+    "statuses": ("", ("",)),
     "links": ("", ("",)),
+    "generate": ("", ("",)),
     "vertices": ("V", ("u32", "u64")),
     "weights": ("W", ("i32", "u32", "f32", "i64", "u64", "f64")),
     "keys": ("K", ("u32", "u64")),
     "boruvka": ("K", ("u32", "u64")),
     "partial_prim": ("K", ("u32", "u64")),
+    "mastiff": ("K", ("u32", "u64")),
+    "strut": ("K", ("u32", "u64")),
     "certificate": ("K", ("u32", "u64")),
+    "prim": ("K", ("u32", "u64")),
 }
 
 _KERNEL = re.compile(r"KERNEL\((\w+),\s*\((.*?)\)\)\s*\{", re.DOTALL)

@@ -1,24 +1,4 @@
 // Kernels of Boruvka's rounds over edges with keys of type K (u32 or u64).
-//
-// best[vertex] is the lightest edge at a vertex in the total order (key, position). A 32-bit key and the position
-// share one word, so that one atomic minimum decides; a 64-bit key is looked up through the position.
-
-#if KEY_BITS == 32
-DEVICE void NAME(propose)(u64* best, u64 vertex, const K* key, u64 edge) {
-  const u64 candidate = (u64)key[edge] << 32 | edge;
-  if (candidate < load(&best[vertex])) atomic_min(&best[vertex], candidate);
-}
-#else
-DEVICE void NAME(propose)(u64* best, u64 vertex, const K* key, u64 edge) {
-  const K mine = key[edge];
-  u64 seen = load(&best[vertex]);
-  while (seen == ~0ull || mine < key[seen] || (mine == key[seen] && edge < seen)) {
-    const u64 found = compare_swap(&best[vertex], seen, edge);
-    if (found == seen) return;
-    seen = found;
-  }
-}
-#endif
 
 // Each edge carries its ends' representatives forward (implicit path compression) and offers itself to both.
 KERNEL(lightest_edges, (u32* source, u32* target, const K* key, u32* parent, u64* best)) {
@@ -26,13 +6,13 @@ KERNEL(lightest_edges, (u32* source, u32* target, const K* key, u32* parent, u64
   source[i] = a;
   target[i] = b;
   if (a == b) return;
-  NAME(propose)(best, a, key, i);
-  NAME(propose)(best, b, key, i);
+  propose(best, a, key, i);
+  propose(best, b, key, i);
 } END
 
 // ---- groups: the lightest of the edges with equal codes is kept ----------------------------------------------------
 
-KERNEL(lightest_by_code, (const u64* code, const K* key, u64* best)) { NAME(propose)(best, code[i], key, i); } END
+KERNEL(lightest_by_code, (const u64* code, const K* key, u64* best)) { propose(best, code[i], key, i); } END
 
 // Lightest edge of the run that starts at i; `order` lists edges by code, equal codes in ascending position.
 KERNEL(flag_lightest_in_runs, (const u64* code, const u32* order, u64 length, const K* key, u64* flags)) {

@@ -133,6 +133,30 @@ template <typename T> DEVICE typename KeyOf<T>::type key_of(T weight, u64 flip) 
   return ordered(weight) ^ (typename KeyOf<T>::type)flip;
 }
 
+// ---- the lightest edge ----------------------------------------------------------------------------------------------
+// best[place] is the lightest edge at a place in the total order (key, position), or ~0. A 32-bit key and the position
+// share one word, so that one atomic minimum decides; a 64-bit key is looked up through the position. Either way the
+// low half is the position.
+
+DEVICE bool lighter(u64 a, u64 b, const u32*) { return a < b; }
+DEVICE bool lighter(u64 a, u64 b, const u64* key) {
+  if (a == ~0ull || b == ~0ull) return a < b;
+  return key[a] < key[b] || (key[a] == key[b] && a < b);
+}
+
+DEVICE void propose(u64* best, u64 place, const u32* key, u64 edge) {
+  const u64 candidate = (u64)key[edge] << 32 | edge;
+  if (candidate < load(&best[place])) atomic_min(&best[place], candidate);
+}
+DEVICE void propose(u64* best, u64 place, const u64* key, u64 edge) {
+  u64 seen = load(&best[place]);
+  while (lighter(edge, seen, key)) {
+    const u64 found = compare_swap(&best[place], seen, edge);
+    if (found == seen) return;
+    seen = found;
+  }
+}
+
 // ---- disjoint sets ------------------------------------------------------------------------------------------------
 
 // The representative of `vertex`, halving the path on the way. Safe beside other finds and hooks: a store only ever
@@ -147,6 +171,19 @@ DEVICE u32 root(u32* parent, u32 vertex) {
     up = load(&parent[vertex]);
   }
   return vertex;
+}
+
+// A root hooks onto the other end of its lightest edge, and the edge's row is flagged. Two roots that chose the same
+// edge would make a cycle: the smaller stays a root. The order is total, so there is no other cycle. The edge's position
+// is the low half of best[root] for either key width.
+DEVICE void hook_root(u32 root, const u32* source, const u32* target, const u64* best, const u32* row, u32* parent,
+                      u64* flags) {
+  const u64 mine = best[root];
+  if (mine == ~0ull) return;
+  const u32 edge = (u32)mine, a = source[edge], other = a == root ? target[edge] : a;
+  if (best[other] == mine && root < other) return;
+  store(&parent[root], other);
+  set_flag(flags, row ? row[edge] : edge);
 }
 
 // ---- linked trees (links.cuh) --------------------------------------------------------------------------------------

@@ -67,17 +67,9 @@ KERNEL(flag_roots, (const u32* parent, u64 vertices, u64* flags)) {
 KERNEL(rank_roots, (const u32* roots, u32* rank)) { rank[roots[i]] = (u32)i; } END
 KERNEL(gather_ranks, (const u32* parent, const u32* rank, u32* label)) { label[i] = rank[parent[i]]; } END
 
-// Every root hooks onto the other end of its lightest edge. Two roots that chose the same edge would make a cycle:
-// the smaller stays a root. The order is total, so there is no other cycle. The edge's position is the low half of
-// best[vertex] for either key width.
+// Every root hooks onto the other end of its lightest edge.
 KERNEL(hook, (const u32* source, const u32* target, const u64* best, const u32* row, u32* parent, u64* flags)) {
-  const u64 mine = best[i];
-  if (mine == ~0ull) return;
-  const u32 edge = (u32)mine;
-  const u32 a = source[edge], other = a == (u32)i ? target[edge] : a;
-  if (best[other] == mine && (u32)i < other) return;
-  store(&parent[i], other);
-  set_flag(flags, row ? row[edge] : edge);
+  hook_root((u32)i, source, target, best, row, parent, flags);
 } END
 
 // Of two vertices that point at each other, the smaller becomes a root. Only the smaller one ever stores.
@@ -93,51 +85,6 @@ KERNEL(hook_unvisited, (const u64* offset, const u32* edge, const u32* other, co
   const u64 first = offset[i];
   parent[i] = other[first];
   set_flag(flags, row ? row[edge[first]] : edge[first]);
-} END
-
-// Kruskal's scan over edges in ascending order, `ends` = source << 32 | target. One index does it all: it is the
-// sequential part of Filter-Kruskal. A block of edges is looked up level by level, so that cache misses overlap and no
-// branch waits for one; only the edges whose ends then differ take the branchy find and join.
-KERNEL(scan_edges, (const u64* ends, u64 edges, u64 most, u32* parent, u32* chosen, u64* chosen_count)) {
-  const u32 block = 64;
-  u32 first[block], second[block], apart[block];
-  u64 found = 0;
-  for (u64 begin = 0; begin < edges && found < most; begin += block) {
-    const u32 length = (u32)(edges - begin < block ? edges - begin : block);
-    const u64* now = ends + begin;
-    for (u64 j = begin + block; j < begin + 2 * block && j < edges; ++j) {
-      PREFETCH(&parent[(u32)(ends[j] >> 32)]);
-      PREFETCH(&parent[(u32)ends[j]]);
-    }
-    for (u32 j = 0; j < length; ++j) {
-      first[j] = load(&parent[(u32)(now[j] >> 32)]);
-      second[j] = load(&parent[(u32)now[j]]);
-    }
-    u32 kept = 0;
-    for (u32 j = 0; j < length; ++j) {
-      first[j] = load(&parent[first[j]]);
-      second[j] = load(&parent[second[j]]);
-      store(&parent[(u32)(now[j] >> 32)], first[j]);
-      store(&parent[(u32)now[j]], second[j]);
-      apart[kept] = j;
-      kept += first[j] != second[j];
-    }
-    for (u32 k = 0; k < kept; ++k) {
-      const u32 a = root(parent, first[apart[k]]), b = root(parent, second[apart[k]]);
-      if (a == b) continue;
-      store(&parent[a < b ? b : a], a < b ? a : b);
-      chosen[found++] = (u32)(begin + apart[k]);
-      if (found == most) break;
-    }
-  }
-  *chosen_count = found;
-} END
-
-// Edge `chosen[i]` of the sorted order is row `row[position[order[...]]]` of the table (no `row`: the position).
-KERNEL(flag_chosen, (const u32* chosen, const u32* order, const u32* position, const u32* row, u64* flags)) {
-  u32 at = order[chosen[i]];
-  if (position) at = position[at];
-  set_flag(flags, row ? row[at] : at);
 } END
 
 KERNEL(gather_rows, (const u32* position, const u32* row, u32* gathered)) {

@@ -22,14 +22,14 @@ KERNEL(gather_ends, (const V* source, const V* target, const u32* order, const u
 } END
 
 // Edges between different components, less those flagged in `excluded`. Most edges of a large graph lie inside one
-// giant component, and a table of one byte a vertex tells so without leaving the cache.
+// giant component, and a table of one byte a vertex tells so without leaving the cache (none: there is no giant).
 KERNEL(flag_crossing, (const V* source, const V* target, u64 edges, const u32* label, const u8* giant,
                        const u64* excluded, u64* flags)) {
   const u64 length = word_length(i, edges);
   const V* u = source + i * 64;
   const V* v = target + i * 64;
-  u64 word = 0;
-  for (u64 j = 0; j < length; ++j) word |= (u64)(u8)((giant[u[j]] & giant[v[j]]) ^ 1) << j;
+  u64 word = giant ? 0 : ~0ull >> (64 - length);
+  for (u64 j = 0; giant && j < length; ++j) word |= (u64)(u8)((giant[u[j]] & giant[v[j]]) ^ 1) << j;
   if (excluded) word &= ~excluded[i];
   u64 kept = 0;
   for (u64 rest = word; rest; rest &= rest - 1) {
@@ -45,8 +45,8 @@ KERNEL(flag_doubtful, (const V* source, const V* target, u64 edges, const u8* gi
   const u64 length = word_length(i, edges);
   const V* u = source + i * 64;
   const V* v = target + i * 64;
-  u64 word = 0;
-  for (u64 j = 0; j < length; ++j) word |= (u64)(u8)((giant[u[j]] & giant[v[j]]) ^ 1) << j;
+  u64 word = giant ? 0 : ~0ull >> (64 - length);
+  for (u64 j = 0; giant && j < length; ++j) word |= (u64)(u8)((giant[u[j]] & giant[v[j]]) ^ 1) << j;
   flags[i] = (word | light[i]) & ~excluded[i];
 } END
 

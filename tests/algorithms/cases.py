@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfmst.algorithms import PMA, Algorithm, BaderCong, Boruvka, FilterKruskal
+from dfmst.algorithms import BSP, EPMST, PMA, Algorithm, BaderCong, Boruvka, FilterKruskal, Kruskal, Mastiff, Prim
 from dfmst.engines import CpuEngine
 
 __all__ = ["ALGORITHMS", "ENGINES", "LARGE", "ORDERS", "SHAPES", "Graph", "algorithm_id", "large", "ordered_weights"]
@@ -28,6 +28,19 @@ ALGORITHMS: list[Algorithm] = [
     BaderCong(trees=1),
     BaderCong(trees=7),
     BaderCong(trees=10**6),
+    BSP(),
+    BSP(rounds=1),
+    BSP(rounds=64, drop_parallel=True),
+    Mastiff(),
+    Mastiff(frontier=False),
+    Kruskal(),
+    Kruskal(helpers=0),
+    Kruskal(helpers=7),
+    Prim(),
+    Prim("queues", queues=3, hub=100),
+    EPMST(),
+    EPMST(sample=0.1),
+    EPMST(sample=1),
 ]
 
 

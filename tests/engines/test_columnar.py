@@ -25,11 +25,14 @@ from dfmst.engines.columnar import (
     Edges,
     compact,
     contract,
+    contract_edges,
+    count_roots,
     drop_parallel,
     exclusive_sum,
     flag_words,
     flatten,
     gather_edges,
+    giant_component,
     sort_order,
 )
 
@@ -132,8 +135,58 @@ def test_flatten_and_contract(engine, shape, vertices):
     roots, rank = np.unique(expected, return_inverse=True)
     label, count = contract(engine, parent)
     assert label.dtype == np.uint32
-    assert count == len(roots)
+    assert count == count_roots(engine, parent) == len(roots)
     np.testing.assert_array_equal(label, rank)
+
+
+@each_engine
+@given(seed=seeds, vertices=st.sampled_from(LENGTHS))
+@quick
+def test_contract_some_roots(engine, seed, vertices):
+    rng = np.random.default_rng(seed)
+    parent = roots_of(parents(rng, "trees", vertices))
+    numbered = np.unique(parent)
+    numbered = numbered[rng.random(len(numbered)) < 0.5]
+    label, count = contract(engine, parent, pack(np.isin(np.arange(vertices), numbered)))
+    assert count == len(numbered)
+    below = np.isin(parent, numbered)
+    np.testing.assert_array_equal(label[below], np.searchsorted(numbered, parent[below]))
+
+
+@each_engine
+@pytest.mark.parametrize("vertex", VERTICES)
+@given(
+    seed=seeds,
+    vertices=st.sampled_from(LENGTHS[1:]),
+    length=st.sampled_from(LENGTHS),
+    flipped=st.booleans(),
+    drop_isolated=st.booleans(),
+)
+@quick
+def test_contract_edges(engine, vertex, seed, vertices, length, flipped, drop_isolated):
+    rng = np.random.default_rng(seed)
+    parent = roots_of(parents(rng, "trees", vertices))
+    source, target = rng.integers(0, vertices, (2, length), vertex)
+    weight = weights(rng, "uint32", length)
+    edges, count = contract_edges(
+        engine, Edges(source, target, weight, None), parent, 2**32 - 1 if flipped else 0, drop_isolated
+    )
+    crossing = np.flatnonzero(parent[source] != parent[target])
+    ends = [parent[source[crossing]], parent[target[crossing]]]
+    numbered = np.unique(ends if drop_isolated else parent)
+    assert count == len(numbered)
+    np.testing.assert_array_equal(edges.row, crossing)
+    np.testing.assert_array_equal(numbered[edges.source], ends[0])
+    np.testing.assert_array_equal(numbered[edges.target], ends[1])
+    np.testing.assert_array_equal(edges.key, ~weight[crossing] if flipped else weight[crossing])
+
+
+@each_engine
+@pytest.mark.parametrize("vertices", LENGTHS)
+def test_giant_component(engine, vertices):
+    label = np.zeros(vertices, np.uint32)
+    label[::3] = np.arange(vertices)[::3]  # two thirds of the vertices under 0
+    np.testing.assert_array_equal(giant_component(engine, label), label == 0)
 
 
 @each_engine

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,25 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from oracle import kruskal_rows
+from shared_data import SHARED, hash24
 
 import dfmst
 from dfmst.algorithms import REGISTRY, Boruvka
 
 ALGORITHMS: list[Any] = ["auto", *REGISTRY, Boruvka("none"), Boruvka("parallel")]
-_SHARED = Path(__file__).parents[3] / "shared"
-_MANIFEST = _SHARED / "data" / "manifest.json"
+_MANIFEST = SHARED / "data" / "manifest.json"
 GRAPHS = json.loads(_MANIFEST.read_text())["graphs"] if _MANIFEST.exists() else {}
-
-
-def hash24(source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """The manifest's derived weight: a hash of both ends, 24 bits."""
-    a = np.minimum(source, target).astype(np.uint64)
-    b = np.maximum(source, target).astype(np.uint64)
-    x = a * np.uint64(0x9E3779B97F4A7C15) + b * np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(31)
-    x *= np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(29)
-    return ((x >> np.uint64(40)) + np.uint64(1)).astype(np.int64)
 
 
 def total(weight: pa.ChunkedArray) -> float:
@@ -45,7 +33,7 @@ def graph(request: pytest.FixtureRequest) -> tuple[pa.Table, dict[str, Any], lis
     if request.param is None:
         pytest.skip("no golden graphs: the folder ../shared/data is not beside the repository")
     golden = GRAPHS[request.param]
-    table = pq.read_table(_SHARED / "data" / request.param)
+    table = pq.read_table(SHARED / "data" / request.param)
     if "derived_weight_hash24" in golden:
         golden = {**golden, **golden["derived_weight_hash24"]}
         weight = hash24(*(table[name].to_numpy() for name in ("src", "dst")))

@@ -110,9 +110,9 @@ def test_scan_edges(engine, seed, vertices, edges):
     expected = kruskal_rows(parent[source].tolist(), parent[target].tolist(), None)
     joined = component_labels(vertices, np.append(parent, source), np.append(np.arange(vertices), target))
     most = len(np.unique(parent)) - 1
-    chosen, count = np.full(min(edges, most), 99, np.uint32), np.full(1, 99, np.uint64)
+    chosen, count = np.full(min(edges, most), 99, np.uint32), np.zeros(1, np.uint64)
     ends = source.astype(np.uint64) << np.uint64(32) | target
-    engine.launch("scan_edges", 1, ends, edges, most, parent, chosen, count)
+    engine.launch("scan_edges", 1, ends, 0, edges, edges, most, None, None, parent, chosen, count)
     assert chosen[: int(count[0])].tolist() == expected
     np.testing.assert_array_equal(roots_of(parent), joined)
 
@@ -121,25 +121,59 @@ def test_scan_stops_when_all_is_joined():
     # The bound is met in the first block; the edges behind it, which would join more, are not looked at.
     ends = np.arange(1, 200, dtype=np.uint64)
     parent = np.arange(200, dtype=np.uint32)
-    chosen, count = np.full(199, 999, np.uint32), np.empty(1, np.uint64)
-    CpuEngine(1).launch("scan_edges", 1, ends, len(ends), 64, parent, chosen, count)
+    chosen, count = np.full(199, 999, np.uint32), np.zeros(1, np.uint64)
+    bounds = (0, len(ends), len(ends), 64)
+    CpuEngine(1).launch("scan_edges", 1, ends, *bounds, None, None, parent, chosen, count)
     assert chosen[:64].tolist() == list(range(64))
     assert int(count[0]) == 64
     assert (chosen[64:] == 999).all()
 
 
-@each_engine
-@given(seed=seeds, length=st.sampled_from(LENGTHS[1:]), positioned=st.booleans(), rows=st.booleans())
+@given(seed=seeds, vertices=st.sampled_from([2, 10, 64, 300]), edges=st.sampled_from([1, 64, 65, 300, 1000]))
 @quick
-def test_flag_chosen(engine, seed, length, positioned, rows):
+@each_engine
+def test_helpers_exclude_what_lies_inside_a_component(engine, seed, vertices, edges):
     rng = np.random.default_rng(seed)
-    order = rng.permutation(length).astype(np.uint32)
+    label = component_labels(vertices, *rng.integers(0, vertices, (2, vertices // 2)))
+    parent = label.copy()
+    source, target, _ = draw_graph(rng, vertices, edges, 1)
+    ends = source.astype(np.uint64) << np.uint64(32) | target
+    most = len(np.unique(label)) - 1
+    chosen, count = np.full(min(edges, most), 99, np.uint32), np.zeros(1, np.uint64)
+    excluded = np.zeros(-(-edges // 64), np.uint64)
+    middle = int(rng.integers(0, len(excluded) + 1)) * 64
+    middle, words = min(middle, edges), max(0, len(excluded) - middle // 64)
+    arguments = (most, label, excluded, parent, chosen, count)
+    engine.launch("scan_edges", 1 + words, ends, 0, middle, edges, *arguments, grain=1)
+    inside = label[source] == label[target]
+    np.testing.assert_array_equal(unpack(excluded, edges)[middle:], inside[middle:])
+    assert not unpack(excluded, edges)[:middle].any()
+    # The scan goes on over what is left, and passes over what is excluded even where it could be joined.
+    if middle < edges:
+        spared = rng.random(edges) < 0.2
+        excluded |= pack(spared & (np.arange(edges) >= middle))
+        engine.launch("scan_edges", 1, ends, middle, edges, edges, *arguments)
+    else:
+        spared = np.zeros(edges, bool)
+    seen = np.flatnonzero((np.arange(edges) < middle) | ~spared)
+    expected = kruskal_rows(label[source[seen]].tolist(), label[target[seen]].tolist(), None)
+    assert chosen[: int(count[0])].tolist() == seen[expected].tolist()
+
+
+@each_engine
+@given(
+    seed=seeds, length=st.sampled_from(LENGTHS[1:]), ordered=st.booleans(), positioned=st.booleans(), rows=st.booleans()
+)
+@quick
+def test_flag_chosen(engine, seed, length, ordered, positioned, rows):
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(length).astype(np.uint32) if ordered else None
     position = rng.permutation(length).astype(np.uint32) if positioned else None
     row = rng.permutation(length).astype(np.uint32) if rows else None
     chosen = rng.permutation(length).astype(np.uint32)[: length // 2]
     flags = np.zeros(-(-length // 64), np.uint64)
     engine.launch("flag_chosen", len(chosen), chosen, order, position, row, flags, grain=8)
-    at = order[chosen]
+    at = order[chosen] if ordered else chosen
     at = position[at] if positioned else at
     at = row[at] if rows else at
     np.testing.assert_array_equal(unpack(flags, length), np.isin(np.arange(length), at))

@@ -16,8 +16,11 @@ extern "C" EXPORT int supports_x86_64_v3() {
 
 #define SUFFIX
 #include "../select.cuh"
+#include "../kruskal.cuh"
 #include "../adjacency.cuh"
+#include "../statuses.cuh"
 #include "../links.cuh"
+#include "../generate.cuh"
 #undef SUFFIX
 
 #define V u32
@@ -68,7 +71,10 @@ extern "C" EXPORT int supports_x86_64_v3() {
 #include "../keys.cuh"
 #include "../boruvka.cuh"
 #include "../partial_prim.cuh"
+#include "../mastiff.cuh"
+#include "../strut.cuh"
 #include "../certificate.cuh"
+#include "../prim.cuh"
 #undef SUFFIX
 #undef KEY_BITS
 #undef K
@@ -78,7 +84,10 @@ extern "C" EXPORT int supports_x86_64_v3() {
 #include "../keys.cuh"
 #include "../boruvka.cuh"
 #include "../partial_prim.cuh"
+#include "../mastiff.cuh"
+#include "../strut.cuh"
 #include "../certificate.cuh"
+#include "../prim.cuh"
 #undef SUFFIX
 #undef KEY_BITS
 #undef K

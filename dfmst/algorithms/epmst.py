@@ -1,0 +1,86 @@
+"""EPMST, the edge-pruned minimum spanning tree of Mamun and Rajasekaran (2016): sampled Kruskal, then Prim.
+
+Vasconcellos et al. (2018, "Experimental analysis") describe it and measure against it (tables 7 to 9, figures 9 and
+10): random sampling chooses a subset of the edges, Kruskal's idea solves it, and where more than one component is left,
+Prim's algorithm finishes the compacted graph. A subset can only be solved ahead of the rest if it is the lightest one,
+so the sample here is of weights: it gives the pivot below which an edge goes to Kruskal (kernel ``flag_light``). The
+compacted graph's vertices are the components, its edges those that still join two of them; most are pruned by then.
+
+The trace has two rounds: ``light`` edges and those ``chosen`` by Kruskal, then the survivors and Prim's choice.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfmst.algorithms.base import chosen_rows
+from dfmst.algorithms.light_edges import scan_light, select_light, survivors
+from dfmst.algorithms.prim import Prim
+from dfmst.edges import EdgeTable
+from dfmst.engines import Engine
+from dfmst.engines.columnar import Edges, contract, flag_words, gather_edges
+from dfmst.trace import Trace
+from dfmst.typing import Array
+
+__all__ = ["EPMST"]
+
+
+@dataclass(frozen=True, slots=True)
+class EPMST:
+    """Kruskal on the lightest edges by a sampled pivot, Prim on the compacted rest.
+
+    Parameters
+    ----------
+    sample
+        Share of the edges, above 0 and at most 1, that the pivot leaves to Kruskal. ``None``: about ``n ln(n) / 2``
+        edges, with which a random graph becomes connected.
+
+    Examples
+    --------
+    >>> import dfmst
+    >>> dfmst.arrays.forest_rows([0, 1, 0], [1, 2, 2], [3, 1, 2], algorithm=dfmst.algorithms.EPMST(sample=0.5))
+    array([1, 2])
+
+    References
+    ----------
+    Mamun, Rajasekaran: An efficient minimum spanning tree algorithm. ISCC 2016; Vasconcellos et al. (2018).
+    """
+
+    sample: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a share."""
+        if self.sample is not None and not 0 < self.sample <= 1:
+            message = f"sample is {self.sample!r}; it must be above 0 and at most 1, or None to choose by size"
+            raise ValueError(message)
+
+    def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
+        """Return the forest's rows, ascending ``int64``."""
+        chosen = flag_words(engine, len(table))
+        components, edges = table.vertices, table.edges()
+        if not len(edges):
+            return chosen_rows(engine, chosen)
+        trace.round(vertices=components, edges=len(edges))
+        parent = engine.xp.arange(components, dtype=np.uint32)
+        share = self._share(len(edges), components)
+        light = select_light(engine, edges, table.flip, share, trace) if share < 1 else None
+        components -= scan_light(engine, edges, table.flip, light, components, parent, chosen, trace)
+        if light is not None and components > 1:
+            rest = survivors(engine, edges, table.flip, light, parent, trace)
+            if len(rest):
+                self._finish(engine, rest, components, parent, chosen, trace)
+        return chosen_rows(engine, chosen)
+
+    def _share(self, edges: int, vertices: int) -> float:
+        return self.sample or min(1.0, vertices * math.log(max(vertices, 3)) / 2 / edges)
+
+    def _finish(self, engine: Engine, rest: Edges, components: int, parent: Array, chosen: Array, trace: Trace) -> None:
+        """Prim on the compacted graph."""
+        trace.round(vertices=components, edges=len(rest))
+        with trace.step("compact"):
+            label, vertices = contract(engine, parent)
+            rest = gather_edges(engine, rest, None, label)
+        Prim().grow(engine, rest, vertices, chosen, trace)

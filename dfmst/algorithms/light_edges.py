@@ -1,0 +1,94 @@
+"""Solving the lightest edges first: a sampled threshold, Kruskal below it, and what survives above it.
+
+Shared by Filter-Kruskal (level after level) and EPMST (once, then Prim).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dfmst.algorithms.kruskal_scan import KruskalScan, SortedEdges
+from dfmst.engines import Engine
+from dfmst.engines.columnar import (
+    FLAG_GRAIN,
+    Edges,
+    compact,
+    flag_words,
+    flatten,
+    gather_edges,
+    gather_keys,
+    giant_component,
+)
+from dfmst.trace import Trace
+from dfmst.typing import Array
+
+__all__ = ["LightEdges", "scan_light", "select_light", "survivors"]
+
+_SAMPLE_HITS = 64  # sampled edges to find below the threshold: its rank is then off by about an eighth
+
+
+class LightEdges(NamedTuple):
+    """Edges at or below a threshold: their flags and positions."""
+
+    flags: Array
+    position: Array
+
+
+def _threshold(engine: Engine, edges: Edges, flip: int, share: float) -> tuple[int, int]:
+    """Key and position of the sampled entry near the wanted rank: mass ties are split by position."""
+    size = min(max(math.ceil(_SAMPLE_HITS / share), 1024), max(1, len(edges) // 8))
+    # A low-discrepancy walk: deterministic, and no period of the table's order can hide from it.
+    step = math.floor(len(edges) * 0.6180339887498949) | 1
+    position = (engine.xp.arange(size, dtype=np.uint64) * np.uint64(step) % np.uint64(len(edges))).astype(np.uint32)
+    key = gather_keys(engine, edges.key, position, flip)
+    at = engine.xp.lexsort(engine.xp.stack([position.astype(np.uint64), key.astype(np.uint64)]))[int(size * share)]
+    return int(key[at]), int(position[at])
+
+
+def select_light(engine: Engine, edges: Edges, flip: int, share: float, trace: Trace) -> LightEdges:
+    """Flag about `share` (below 1) of the edges: the lightest ones."""
+    with trace.step("threshold"):
+        threshold = _threshold(engine, edges, flip, share)
+    with trace.step("select"):
+        flags = flag_words(engine, len(edges))
+        engine.launch("flag_light", len(flags), edges.key, flip, len(edges), *threshold, flags, grain=FLAG_GRAIN)
+        return LightEdges(flags, compact(engine, flags))
+
+
+def scan_light(
+    engine: Engine,
+    edges: Edges,
+    flip: int,
+    light: LightEdges | None,
+    components: int,
+    parent: Array,
+    chosen: Array,
+    trace: Trace,
+) -> int:
+    """Kruskal on the light edges (``None``: on all): sort, scan, mark the rows; how many were chosen."""
+    with trace.step("sort"):
+        ordered = SortedEdges.sort(engine, edges, None if light is None else light.position, flip)
+    with trace.step("gather"):
+        scan = KruskalScan(engine, ordered, parent, components - 1)
+        scan.gather(len(ordered))
+    with trace.step("scan"):
+        joined = scan.scan(0, len(ordered))
+        scan.mark(chosen)
+    trace.add(light=len(ordered), chosen=joined, components=components - joined)
+    return joined
+
+
+def survivors(engine: Engine, edges: Edges, flip: int, light: LightEdges, parent: Array, trace: Trace) -> Edges:
+    """Edges that are heavier than the threshold and join two components, with those as their ends."""
+    with trace.step("label"):
+        flatten(engine, parent)
+        giant = giant_component(engine, parent)
+    with trace.step("filter"):
+        flags = engine.xp.empty_like(light.flags)
+        arguments = (edges.source, edges.target, len(edges), parent, giant, light.flags, flags)
+        engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
+    with trace.step("compact"):
+        return gather_edges(engine, edges, compact(engine, flags), parent, flip)

@@ -1,0 +1,214 @@
+"""Mastiff: Borůvka's rounds without rewriting the graph, the largest component of each graph component exempt.
+
+Koohi Esfahani, Kilpatrick and Vandierendonck (2022). Of the c components of a graph component at most c - 1 choose an
+edge that nobody else has chosen, so one of them need not look (section 4.1): the largest, whose edges are the most.
+Vertices are ROOT, MERGED or EXEMPT (figure 5); components are disjoint sets, and neither vertices nor edges are
+renumbered or merged.
+
+=========================  =====================================================================================
+Algorithm 1                here
+=========================  =====================================================================================
+line 8, graph components   :func:`dfmst.algorithms.components.component_labels`
+lines 9-13, max degree     kernel ``count_ends``, then ``stand`` and ``elect`` by degree: each graph component's
+                           vertex of highest degree is the first to be exempt
+lines 14-21                :meth:`_Forest.begin`
+step 1, lines 23-29        kernel ``lightest_of_roots``, edge by edge, for both of its ends
+steps 2-3, lines 30-37     kernel ``append``
+step 4, lines 38-43        kernels ``find_tops`` (compress_path) and ``settle``
+step 5, lines 44-49        kernels ``stand`` and ``elect``
+section 5.5, figure 9      ``frontier``: lists of the components and of the edges that are still of use
+=========================  =====================================================================================
+
+Differences: ties go to the smaller row (the paper: to the smaller parent), so that the forest is unique and steps 2
+and 3 are one kernel; of two components that chose each other, the smaller vertex stays a root. Degrees are counted
+over a sample of the edges where they are many: which vertex is exempt never changes the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfmst.algorithms.base import chosen_rows
+from dfmst.algorithms.components import component_labels
+from dfmst.edges import EdgeTable
+from dfmst.engines import Engine
+from dfmst.engines.columnar import (
+    FLAG_GRAIN,
+    Edges,
+    compact,
+    flag_words,
+    gather_edges,
+    key_edges,
+    spread_positions,
+)
+from dfmst.trace import Trace
+from dfmst.typing import Array
+
+__all__ = ["Mastiff"]
+
+_DEPTH_LIMIT = 64  # steps to a root that are counted; a chain of n vertices would take n * n / 2 of them
+_NO_LIMIT = (1 << 32) - 1
+_DEGREE_SAMPLE = 1 << 18
+_SHARE_SAMPLE = 1 << 10
+_LARGEST_SHARE = 0.95  # of the edges between components, above which the edges stay as they are
+_ONE = np.uint64(1 << 32)  # size 1 in a candidate of an election
+
+
+@dataclass(frozen=True, slots=True)
+class Mastiff:
+    """Mastiff.
+
+    Parameters
+    ----------
+    frontier
+        Visit only the components that look for an edge, and drop the edges inside components once a twentieth of
+        those at hand are. Otherwise each round visits all vertices and edges, as published.
+
+    Examples
+    --------
+    >>> import dfmst
+    >>> dfmst.arrays.forest_rows([0, 1, 0], [1, 2, 2], [3, 1, 2], algorithm=dfmst.algorithms.Mastiff(frontier=False))
+    array([1, 2])
+
+    Notes
+    -----
+    The trace adds, for each round: ``touched``, the edges looked at, once from each end that looked (Borůvka's
+    algorithm: from both); ``root``, ``exempt``, ``merged_root`` and ``merged_exempt``, the vertices of each status at
+    its end, those merged by the status above them (figure 6); ``largest``, the size of the largest component (figure
+    3); ``depth``, the longest way to a root (figure 10; 65 stands for more than 64); and the seconds of the steps
+    (figure 7), of which ``components``, ``degrees`` and ``init`` come before the first round.
+
+    References
+    ----------
+    Koohi Esfahani, Kilpatrick, Vandierendonck: MASTIFF: structure-aware minimum spanning tree/forest. ICS 2022.
+    """
+
+    frontier: bool = True
+
+    def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
+        """Return the forest's rows, ascending ``int64``."""
+        chosen = flag_words(engine, len(table))
+        if not len(table):
+            return chosen_rows(engine, chosen)
+        trace.round(vertices=table.vertices, edges=len(table), chosen=0, components=table.vertices)
+        with trace.step("init"):
+            edges = key_edges(engine, table.edges(), table.flip)
+            ends = Edges(engine.xp.empty_like(edges.source), engine.xp.empty_like(edges.target), edges.key, edges.row)
+        forest = _Forest.begin(engine, table, edges, trace)
+        parent = listed = None  # at first, vertices are components, and all of them look for an edge
+        while len(forest.roots):
+            _lightest(engine, edges, parent, forest, ends, trace)
+            forest.join(engine, listed, ends, chosen, trace)
+            parent = forest.parent
+            if not len(forest.roots):
+                break
+            if self.frontier:
+                listed = forest.roots
+                with trace.step("frontier"):
+                    edges = ends = _still_of_use(engine, ends, forest)
+            trace.round(vertices=forest.groups + len(forest.roots), edges=len(edges))
+        return chosen_rows(engine, chosen)
+
+
+@dataclass(slots=True)
+class _Forest:
+    """The growing forest: columns with an entry for each vertex, and the components that look for an edge."""
+
+    parent: Array
+    size: Array  #: vertices of the component, at its root
+    group: Array  #: graph component
+    largest: Array  #: at a graph component: size << 32 | root of its largest component
+    winner: Array  #: at a graph component: its exempt component
+    best: Array
+    exempt: Array
+    greatest: Array
+    roots: Array
+    groups: int
+
+    @classmethod
+    def begin(cls, engine: Engine, table: EdgeTable, edges: Edges, trace: Trace) -> _Forest:
+        """Every vertex a component; in each graph component the one of highest degree is exempt."""
+        xp, vertices = engine.xp, table.vertices
+        with trace.step("components"):
+            group = component_labels(engine, table)
+        with trace.step("degrees"):
+            degree = xp.zeros(vertices, np.uint32)
+            size = min(len(edges), _DEGREE_SAMPLE)
+            sample = None if size == len(edges) else spread_positions(engine, len(edges), size)
+            engine.launch("count_ends", size, edges.source, edges.target, sample, degree)
+        with trace.step("init"):
+            parent = xp.arange(vertices, dtype=np.uint32)
+            largest, winner = xp.zeros(vertices, np.uint64), xp.zeros(vertices, np.uint32)
+            best, exempt = xp.empty(vertices, np.uint64), xp.empty(vertices, np.uint8)
+            greatest = xp.zeros(1, np.uint32)
+            forest = cls(parent, degree, group, largest, winner, best, exempt, greatest, parent, 0)
+            forest._elect(engine, None)
+            forest.size, forest.largest = xp.ones_like(degree), winner | _ONE
+            forest.greatest[0] = 1
+            forest.groups = vertices - len(forest.roots)
+        return forest
+
+    def join(self, engine: Engine, listed: Array | None, ends: Edges, chosen: Array, trace: Trace) -> None:
+        """Steps 2 to 5: what the components chose joins them, and the largest are exempt."""
+        before = len(self.roots)
+        with trace.step("append"):
+            count = len(self.parent) if listed is None else len(listed)
+            arguments = (ends.source, ends.target, self.best, ends.row, self.parent, chosen)
+            engine.launch("append", count, listed, *arguments)
+        with trace.step("update"):
+            depth = self._compress(engine, listed)
+        with trace.step("exempt"):
+            self._elect(engine, listed)
+        looking = len(self.roots)
+        under_roots = int(self.size[self.roots].sum(dtype=np.int64)) - looking
+        merged = len(self.parent) - self.groups - looking
+        trace.add(chosen=before - looking, components=self.groups + looking, depth=depth)
+        trace.add(root=looking, exempt=self.groups, merged_root=under_roots, merged_exempt=merged - under_roots)
+        trace.add(largest=int(self.greatest[0]))
+
+    def _compress(self, engine: Engine, listed: Array | None) -> int:
+        """Step 4; the longest way to a root."""
+        count = len(self.parent) if listed is None else len(listed)
+        top, depth = engine.xp.empty(count, np.uint32), engine.xp.zeros(1, np.uint32)
+        engine.launch("find_tops", count, listed, self.parent, _DEPTH_LIMIT, top, depth)
+        if int(depth[0]) > _DEPTH_LIMIT:
+            engine.launch("halve_paths", len(self.parent), self.parent)
+            engine.launch("find_tops", count, listed, self.parent, _NO_LIMIT, top, depth)
+        engine.launch("settle", count, listed, top, self.best, self.parent, self.size)
+        return min(int(depth[0]), _DEPTH_LIMIT + 1)
+
+    def _elect(self, engine: Engine, listed: Array | None) -> None:
+        """Step 5."""
+        count = len(self.parent) if listed is None else len(listed)
+        following, flags = engine.xp.empty(count, np.uint32), flag_words(engine, count)
+        common = (listed, self.parent, self.group)
+        engine.launch("stand", count, *common, self.size, self.largest, self.greatest)
+        engine.launch("elect", count, *common, self.largest, self.winner, self.best, self.exempt, following, flags)
+        places = compact(engine, flags)
+        self.roots = engine.xp.empty(len(places), np.uint32)
+        engine.launch("gather_rows", len(places), places, following, self.roots)
+
+
+def _lightest(engine: Engine, edges: Edges, parent: Array | None, forest: _Forest, ends: Edges, trace: Trace) -> None:
+    """Step 1; the components that the edges join are left in `ends` (no `parent`: the edges' ends are components)."""
+    with trace.step("lightest"):
+        words = -(-len(edges) // 64)
+        touched = engine.xp.empty(words, np.uint8)
+        arguments = (edges.source, edges.target, edges.key, len(edges), parent, forest.exempt)
+        written = (ends.source, ends.target, forest.best, touched)
+        engine.launch("lightest_of_roots", words, *arguments, *written, grain=FLAG_GRAIN)
+    trace.add(touched=int(touched.sum()))
+
+
+def _still_of_use(engine: Engine, edges: Edges, forest: _Forest) -> Edges:
+    """The edges between components, or all where there are few others."""
+    sample = spread_positions(engine, len(edges), min(len(edges), _SHARE_SAMPLE))
+    a, b = forest.parent[edges.source[sample]], forest.parent[edges.target[sample]]
+    if float((a != b).mean()) > _LARGEST_SHARE:
+        return edges
+    flags = flag_words(engine, len(edges))
+    arguments = (edges.source, edges.target, len(edges), forest.parent, forest.exempt, None, flags)
+    engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
+    return gather_edges(engine, edges, compact(engine, flags), None)

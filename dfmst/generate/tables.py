@@ -1,0 +1,121 @@
+"""What the generators share: streams of random numbers, weights, and the table they return."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike
+
+from dfmst.engines import Engine, select_engine
+from dfmst.errors import CapacityError
+from dfmst.typing import ROW_LIMIT, Array
+
+__all__ = ["Weight", "chance", "edge_columns", "edge_table", "half_bits", "hash24", "require", "stream"]
+
+#: Kinds of weights: uniform in [0, 1) (``"float64"`` of 53 random bits, ``"float32"`` of 24), uniform in [0, 2^31)
+#: (``"int32"``), a hash of the ends (``"hash24"``, see :func:`hash24`), or no weight column (``None``).
+Weight: TypeAlias = Literal["float64", "float32", "int32", "hash24"] | None
+
+_VERTEX_LIMIT = 1 << 32
+_MASK = (1 << 64) - 1
+_DRAWN = {"float64": ("draw_f64", np.float64), "float32": ("draw_f32", np.float32), "int32": ("draw_i32", np.int32)}
+
+
+def stream(seed: int, number: int) -> int:
+    """First word of one of a seed's independent streams of random numbers."""
+    word = (seed * 0x9E3779B97F4A7C15 + number * 0xD1342543DE82EF95) & _MASK
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        word = (word ^ word >> shift) * factor & _MASK
+    return word ^ word >> 31
+
+
+def chance(probability: float) -> int:
+    """Turn a probability into the kernels' chance out of 2^53."""
+    return round(probability * (1 << 53))
+
+
+def half_bits(length: int) -> int:
+    """Bits of one half of a permutation's numbers."""
+    return max(1, -(-(length - 1).bit_length() // 2))
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise where a parameter is out of its range.
+
+    Raises
+    ------
+    ValueError
+        The condition does not hold.
+    """
+    if not condition:
+        raise ValueError(message)
+
+
+def edge_columns(engine: Engine, edges: int, vertices: int) -> tuple[Array, Array]:
+    """Allocate both columns of ends.
+
+    Raises
+    ------
+    CapacityError
+        More edges than rows can be numbered, or more vertices than a random number reaches.
+    """
+    if edges > ROW_LIMIT or vertices > _VERTEX_LIMIT:
+        message = f"the graph has {vertices:,} vertices and {edges:,} edges"
+        raise CapacityError(message, f"ask for at most {_VERTEX_LIMIT:,} vertices and {ROW_LIMIT:,} edges")
+    return engine.xp.empty(edges, np.int64), engine.xp.empty(edges, np.int64)
+
+
+def edge_table(
+    engine: Engine, source: Array, target: Array, seed: int, weight: Weight, values: Array | None = None
+) -> pa.Table:
+    """Return the table of edges, its weights drawn (or as given in `values`)."""
+    columns = {"source": source, "target": target}
+    if values is None and weight is not None:
+        values = _weights(engine, source, target, seed, weight)
+    if values is not None:
+        columns["weight"] = values
+    return pa.table({name: pa.array(_on_host(column)) for name, column in columns.items()})
+
+
+def _weights(engine: Engine, source: Array, target: Array, seed: int, weight: str) -> Array:
+    if weight == "hash24":
+        hashed: Array = engine.xp.empty(len(source), np.int32)
+        engine.launch("hash24", len(source), source, target, hashed)
+        return hashed
+    if weight not in _DRAWN:
+        message = f"weight is {weight!r}; it must be 'float64', 'float32', 'int32', 'hash24' or None"
+        raise ValueError(message)
+    kernel, dtype = _DRAWN[weight]
+    drawn: Array = engine.xp.empty(len(source), dtype)
+    engine.launch(kernel, len(source), stream(seed, 0), drawn)
+    return drawn
+
+
+def _on_host(column: Any) -> Array:
+    host: Array = column.get() if hasattr(column, "get") else column
+    return host
+
+
+def hash24(source: ArrayLike, target: ArrayLike) -> Array:
+    """Weights for graphs that have none: 24 bits of a hash of both ends, from 1 to 2^24.
+
+    The smaller end times ``0x9E3779B97F4A7C15`` plus the larger one times ``0xBF58476D1CE4E5B9`` make a 64-bit word
+    (products and sums wrap around). It is folded with itself shifted right by 31 bits, multiplied by
+    ``0x94D049BB133111EB`` and folded again by 29 bits; folding is exclusive or. The weight is one more than the word's
+    leading 24 bits. Either direction of an edge has the same weight, and so have parallel edges.
+
+    Parameters
+    ----------
+    source, target
+        Integer vertices of each edge.
+
+    Examples
+    --------
+    >>> from dfmst.generate import hash24
+    >>> hash24([0, 7], [7, 0])
+    array([10010074, 10010074], dtype=int32)
+    """
+    first, second = (np.ascontiguousarray(column, np.int64) for column in (source, target))
+    return _weights(select_engine("cpu"), first, second, 0, "hash24")

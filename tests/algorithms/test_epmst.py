@@ -1,0 +1,65 @@
+"""What Kruskal and Prim share out between them; that the rows are right is tested with every algorithm."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from algorithms.cases import ENGINES
+
+from dfmst.algorithms import EPMST, Boruvka
+from dfmst.edges import EdgeTable
+from dfmst.generate import erdos_renyi, road_grid
+from dfmst.trace import Trace
+
+
+def edge_table(table, vertices):
+    source, target = (table[name].to_numpy().astype(np.uint32) for name in ("source", "target"))
+    return EdgeTable(source, target, table["weight"].to_numpy(), vertices)
+
+
+TABLES = {
+    "dense": edge_table(erdos_renyi(300, 60_000), 300),
+    "sparse": edge_table(erdos_renyi(20_000, 50_000, weight="float32"), 20_000),
+    "roads": edge_table(road_grid(150, 150), 22_500),
+}
+
+
+@pytest.mark.parametrize("sample", [None, 1e-9, 0.01, 0.2, 0.7, 1])
+@pytest.mark.parametrize("name", TABLES)
+def test_rows(name, sample):
+    table = TABLES[name]
+    expected = Boruvka().run(ENGINES[0], table, Trace())
+    for engine in ENGINES:
+        trace = Trace()
+        np.testing.assert_array_equal(EPMST(sample).run(engine, table, trace), expected)
+        assert len(trace.records) <= 2
+        assert sum(record["chosen"] for record in trace.records) == len(expected)
+        assert trace.records[-1]["components"] == table.vertices - len(expected)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_sample_is_the_share_that_kruskal_solves(name):
+    trace = Trace()
+    EPMST(0.2).run(ENGINES[0], TABLES[name], trace)
+    assert abs(trace.records[0]["light"] / len(TABLES[name]) - 0.2) < 0.05
+
+
+def test_a_dense_graph_is_pruned_before_prim():
+    trace = Trace()
+    EPMST().run(ENGINES[0], TABLES["dense"], trace)
+    light = trace.records[0]["light"]
+    assert light < 1500  # n ln(n) / 2 is 856
+    assert sum(record["edges"] for record in trace.records[1:]) < 0.1 * 60_000
+
+
+def test_all_edges_leave_nothing_to_prim():
+    trace = Trace()
+    EPMST(1).run(ENGINES[0], TABLES["sparse"], trace)
+    assert len(trace.records) == 1
+    assert trace.records[0]["light"] == 50_000
+
+
+@pytest.mark.parametrize("sample", [0, -0.5, 1.5, float("nan")])
+def test_no_share(sample):
+    with pytest.raises(ValueError, match="it must be above 0 and at most 1"):
+        EPMST(sample)

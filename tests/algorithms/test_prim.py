@@ -1,0 +1,133 @@
+"""Both forms of Prim's algorithm; that the rows are right is tested with every algorithm as well."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from algorithms.cases import ENGINES, ORDERS, SHAPES, ordered_weights
+from columns import KEYS, VERTICES, WEIGHTS, each_engine, quick, seeds, weights
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import kruskal_rows
+
+from dfmst.algorithms import Prim
+from dfmst.edges import EdgeTable
+from dfmst.trace import Trace
+
+FORMS = [
+    Prim("reduction"),
+    Prim("reduction", lanes=1),
+    Prim("reduction", lanes=7),
+    Prim("reduction", lanes=1000),
+    Prim("queues", queues=1),
+    Prim("queues", queues=2, hub=1),
+    Prim("queues", queues=5, hub=3),
+]
+each_form = pytest.mark.parametrize("form", FORMS, ids=repr)
+NONE = 2**64 - 1
+
+
+def check(form, table):
+    columns = (table.source.tolist(), table.target.tolist(), table.weight.tolist())
+    expected = sorted(kruskal_rows(*columns, maximum=table.maximum))
+    for engine in ENGINES:
+        trace = Trace()
+        assert form.run(engine, table, trace).tolist() == expected
+        assert len(trace.records) == min(1, len(table))
+        for record in trace.records:
+            assert record["chosen"] == len(expected)
+            assert record["components"] == table.vertices - len(expected)
+
+
+@each_form
+@pytest.mark.parametrize("vertex", VERTICES)
+@pytest.mark.parametrize("dtype", WEIGHTS)
+@given(seed=seeds, vertices=st.integers(1, 40), edges=st.integers(0, 130), maximum=st.booleans())
+@quick
+def test_small_multigraphs(form, vertex, dtype, seed, vertices, edges, maximum):
+    rng = np.random.default_rng(seed)
+    source, target = rng.integers(0, vertices, (2, edges)).astype(vertex)
+    check(form, EdgeTable(source, target, weights(rng, dtype, edges), vertices, maximum))
+
+
+@pytest.mark.parametrize("form", [FORMS[0], FORMS[2], FORMS[-1]], ids=repr)
+@pytest.mark.parametrize("order", ["equal", "ties", "distinct"])
+@pytest.mark.parametrize("shape", [name for name, graph in SHAPES.items() if graph.vertices < 1000])
+def test_shapes(form, shape, order):
+    graph = SHAPES[shape]
+    number = list(SHAPES).index(shape) + ORDERS.index(order)
+    weight = ordered_weights(order, len(graph.source), WEIGHTS[number % len(WEIGHTS)])
+    check(form, EdgeTable(graph.source.astype(np.uint32), graph.target.astype(np.uint32), weight, graph.vertices))
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", KEYS)
+@given(seed=seeds, length=st.sampled_from([1, 2, 3, 63, 64, 300]), lanes=st.sampled_from([1, 2, 7, 128]))
+@quick
+def test_reduction_carries_the_index(engine, dtype, seed, length, lanes):
+    # Any length, two launches: section IV of Wang et al.
+    rng = np.random.default_rng(seed)
+    front = int(rng.integers(0, length))
+    key = rng.integers(0, 5, 400).astype(dtype)
+    edge = rng.permutation(400)[:length].astype(np.uint64)
+    lightest = key[edge].astype(np.uint64) << np.uint64(32) | edge if dtype == "uint32" else edge.copy()
+    lightest[rng.random(length) < rng.choice([0.0, 0.5, 1.0])] = NONE
+    lanes = min(lanes, length - front)
+    value, index = np.empty(lanes, np.uint64), np.empty(lanes, np.uint32)
+    engine.launch("lightest_of_lanes", lanes, lightest, front, length, lanes, key, value, index, grain=1)
+    np.testing.assert_array_equal(value, lightest[index])
+    assert (index >= front).all()
+
+    candidates = [at for at in range(front, length) if lightest[at] != NONE]
+    best = min(candidates, key=lambda at: (key[edge[at]], edge[at]), default=front)
+    before = lightest.copy()
+    vertex, place = (np.arange(length, dtype=np.uint32) for _ in range(2))
+    chosen, state = np.full(1, 999, np.uint32), np.zeros(3, np.uint64)
+    engine.launch("join_lightest", 1, value, index, lanes, front, key, lightest, vertex, place, chosen, state)
+    assert state.tolist() == [bool(candidates), best, not candidates]
+    assert int(chosen[0]) == (int(edge[best]) if candidates else 999)
+    assert vertex[front] == best
+    np.testing.assert_array_equal(place[vertex], np.arange(length))
+    np.testing.assert_array_equal(lightest[front + 1 :], before[vertex][front + 1 :])
+
+
+def dense(vertices):
+    source, target = np.triu_indices(vertices, 1)
+    weight = np.random.default_rng(vertices).random(len(source), np.float32)
+    return EdgeTable(source.astype(np.uint32), target.astype(np.uint32), weight, vertices)
+
+
+def test_hubs_are_shared_out_among_the_queues():
+    trace = Trace()
+    Prim("queues", queues=3, hub=50).run(ENGINES[1], dense(60), trace)
+    record = trace.records[0]
+    assert (record["queues"], record["hubs"]) == (3, 60)
+    assert "seconds_offer" in record
+
+
+def test_without_a_hub_one_queue_does():
+    trace = Trace()
+    Prim("queues", queues=3, hub=60).run(ENGINES[1], dense(60), trace)
+    assert (trace.records[0]["queues"], trace.records[0]["hubs"]) == (1, 0)
+
+
+def test_one_record_whatever_the_size():
+    trace = Trace()
+    Prim("reduction").run(ENGINES[0], dense(200), trace)
+    assert len(trace.records) == 1
+    assert {"seconds_adjacency", "seconds_reduce", "seconds_join", "seconds_relax"} <= set(trace.records[0])
+    assert trace.records[0]["lanes"] == 14
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"form": "heap"}, "form is 'heap'; it must be 'queues', 'reduction' or None"),
+        ({"queues": 0}, "queues is 0; it must be at least 1"),
+        ({"hub": 0}, "hub is 0"),
+        ({"lanes": -1}, "lanes is -1"),
+    ],
+)
+def test_parameters_out_of_range(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Prim(**arguments)
