@@ -1,18 +1,8 @@
 // The CPU build of every kernel: each family is included once for every type it is made for.
 #include "pool.cpp"
+#include "processor.cpp"
 
 #include "../portable.cuh"
-
-// Whether this processor runs the build for x86-64-v3 that stands beside the plain one.
-extern "C" EXPORT int supports_x86_64_v3() {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-         __builtin_cpu_supports("fma") && __builtin_cpu_supports("popcnt");
-#else
-  return 0;
-#endif
-}
 
 #define SUFFIX
 #include "../select.cuh"
