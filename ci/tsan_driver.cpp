@@ -43,6 +43,8 @@ const u64 NONE = ~0ull;
 #define BORUVKA(K) TYPED(lightest_edges, K) TYPED(flag_lightest_in_runs, K) TYPED(lightest_by_code, K)
 #define PARTIAL_PRIM(K) TYPED(grow_subtrees, K) TYPED(grow_coloured, K)
 #define CERTIFICATE(K) TYPED(rank_edges, K) TYPED(find_lighter, K) TYPED(match_edges, K)
+#define MASTIFF(K) TYPED(lightest_of_roots, K)
+#define STRUT(K) TYPED(propose_to_ends, K)
 
 VERTICES(u32) VERTICES(u64)
 WEIGHTS(i32) WEIGHTS(u32) WEIGHTS(f32) WEIGHTS(i64) WEIGHTS(u64) WEIGHTS(f64)
@@ -51,6 +53,9 @@ BORUVKA(u32) BORUVKA(u64)
 PRIM(u32) PRIM(u64)
 PARTIAL_PRIM(u32) PARTIAL_PRIM(u64)
 CERTIFICATE(u32) CERTIFICATE(u64)
+MASTIFF(u32) MASTIFF(u64)
+STRUT(u32) STRUT(u64)
+PLAIN(count_ends) PLAIN(append) PLAIN(find_tops) PLAIN(settle) PLAIN(stand) PLAIN(elect)
 PLAIN(count_flags) PLAIN(set_flags) PLAIN(count_digits) PLAIN(scatter_digits) PLAIN(unpack_records)
 PLAIN(halve_paths) PLAIN(flatten) PLAIN(flag_roots) PLAIN(rank_roots) PLAIN(gather_ranks) PLAIN(hook)
 PLAIN(scan_edges) PLAIN(flag_chosen) PLAIN(gather_rows) PLAIN(pair_codes)
@@ -679,6 +684,91 @@ template <typename K> void partial_prim(const Graph& graph) {
     for (u32 sorted : {0u, 1u}) grow<K>(graph, span, sorted);
 }
 
+void statuses(const Graph& graph) {
+  std::vector<u32> degree(graph.vertices), expected(graph.vertices);
+  launch_count_ends(graph.size(), graph.source.data(), graph.target.data(), nullptr, degree.data());
+  for (u64 i = 0; i < graph.size(); ++i) {
+    ++expected[graph.source[i]];
+    ++expected[graph.target[i]];
+  }
+  CHECK(degree == expected);
+}
+
+// Mastiff's columns, and the steps that follow the search for lightest edges.
+struct Statuses {
+  std::vector<u32> parent, group, size, winner, roots;
+  std::vector<u64> largest, best;
+  std::vector<u8> exempt;
+  u32 greatest = 0;
+
+  Statuses(const Graph& graph, const Forest& forest)
+      : parent(iota(graph.vertices)), group(forest.parent), size(graph.vertices, 1), winner(graph.vertices),
+        largest(graph.vertices), best(graph.vertices, NONE), exempt(graph.vertices) {
+    elect(nullptr, graph.vertices);
+  }
+
+  void elect(const u32* list, u64 count) {
+    std::vector<u32> next(count);
+    std::vector<u64> flags(words(count));
+    launch_stand(count, list, parent.data(), group.data(), size.data(), largest.data(), &greatest);
+    launch_elect(count, list, parent.data(), group.data(), largest.data(), winner.data(), best.data(), exempt.data(),
+                 next.data(), flags.data());
+    std::vector<u32> looking;
+    for (u64 i = 0; i < count; ++i)
+      if (flagged(flags, i)) looking.push_back(next[i]);
+    roots = looking;
+  }
+
+  void join(const u32* list, u64 count, const u32* first, const u32* second, u64* chosen) {
+    std::vector<u32> top(count);
+    u32 depth = 0;
+    launch_append(count, list, first, second, best.data(), nullptr, parent.data(), chosen);
+    launch_find_tops(count, list, parent.data(), 1, top.data(), &depth);
+    if (depth > 1) launch_halve_paths(parent.size(), parent.data());
+    launch_find_tops(count, list, parent.data(), ~0u, top.data(), &depth);
+    launch_settle(count, list, top.data(), best.data(), parent.data(), size.data());
+    elect(list, count);
+  }
+};
+
+template <typename K> void mastiff(const Graph& graph, bool frontier) {
+  const std::vector<K> key(graph.weight.begin(), graph.weight.end());
+  const Forest forest(graph);
+  Statuses statuses(graph, forest);
+  std::vector<u32> first = graph.source, second = graph.target, listed;
+  std::vector<u64> chosen(words(graph.size()));
+  std::vector<u8> touched(words(graph.size()));
+  for (u32 round = 0; !statuses.roots.empty(); ++round) {
+    // Carried ends are components of the last round: their parents are known in either form.
+    launch_lightest_of_roots(K(), touched.size(), first.data(), second.data(), key.data(), graph.size(),
+                             round ? statuses.parent.data() : nullptr, statuses.exempt.data(), first.data(),
+                             second.data(), statuses.best.data(), touched.data());
+    const bool sparse = frontier && round;
+    listed = statuses.roots;
+    statuses.join(sparse ? listed.data() : nullptr, sparse ? listed.size() : graph.vertices, first.data(),
+                  second.data(), chosen.data());
+  }
+  CHECK(forest.equals(chosen));
+}
+
+template <typename K> void mastiff(const Graph& graph) {
+  mastiff<K>(graph, false);
+  mastiff<K>(graph, true);
+}
+
+template <typename K> void strut(const Graph& graph) {
+  const std::vector<K> key(graph.weight.begin(), graph.weight.end());
+  std::vector<u64> best(graph.vertices, NONE), expected(graph.vertices, NONE);
+  launch_propose_to_ends(K(), graph.size(), graph.source.data(), graph.target.data(), key.data(), best.data());
+  for (u32 edge : order_by_weight(graph)) {
+    if (graph.source[edge] == graph.target[edge]) continue;
+    for (u32 end : {graph.source[edge], graph.target[edge]})
+      if (expected[end] == NONE) expected[end] = edge;
+  }
+  for (u32 vertex = 0; vertex < graph.vertices; ++vertex)
+    CHECK(best[vertex] == NONE ? expected[vertex] == NONE : (u32)best[vertex] == expected[vertex]);
+}
+
 void everything(u32 seed) {
   for (u32 vertices_wanted : {1u, 2u, 65u, 900u}) {
     const Graph graph = draw(vertices_wanted, 2000, seed);
@@ -708,6 +798,11 @@ void everything(u32 seed) {
     partial_prim<u64>(graph);
     certificate<u32>(graph);
     certificate<u64>(graph);
+    statuses(graph);
+    mastiff<u32>(graph);
+    mastiff<u64>(graph);
+    strut<u32>(graph);
+    strut<u64>(graph);
   }
 }
 

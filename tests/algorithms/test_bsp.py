@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from columns import component_labels, quick, seeds
@@ -88,7 +90,7 @@ def test_lemmas(seed, vertices, edges):
         assert record["strut"] == record["chosen"] + record["zero_difference"]
         assert 2 * record["zero_difference"] <= record["strut"]  # theorem 2
         assert record["edges_after"] < record["edges"]
-    for before, after in zip(records, records[1:], strict=False):
+    for before, after in pairwise(records):
         # Lemma 3; in a forest, trees that are complete have no edge any more.
         assert after["strut"] <= before["zero_difference"]
         assert after["edges"] == before["edges_after"]

@@ -6,7 +6,6 @@ import json
 import math
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
