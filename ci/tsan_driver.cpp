@@ -33,7 +33,7 @@ const u64 NONE = ~0ull;
   }
 
 #define VERTICES(V) \
-  TYPED(largest_id, V) TYPED(list_flags, V) TYPED(gather_ends, V) TYPED(flag_crossing, V) TYPED(gather_labels, V) \
+  TYPED(largest_id, V) TYPED(list_flags, V) TYPED(pack_ends, V) TYPED(flag_crossing, V) TYPED(gather_labels, V) \
   TYPED(unite, V) TYPED(mark_vertices, V) TYPED(flag_doubtful, V) TYPED(mark_pairs, V) TYPED(flag_marked_pairs, V)
 #define WEIGHTS(W) TYPED(count_nan, W) TYPED(gather_keys, W) TYPED(flag_light, W)
 #define KEYS(K) TYPED(pack_records, K) TYPED(pack_low_half, K) TYPED(pack_high_half, K) TYPED(order_runs, K)
@@ -56,7 +56,7 @@ CERTIFICATE(u32) CERTIFICATE(u64)
 MASTIFF(u32) MASTIFF(u64)
 STRUT(u32) STRUT(u64)
 PLAIN(count_ends) PLAIN(append) PLAIN(find_tops) PLAIN(settle) PLAIN(stand) PLAIN(elect)
-PLAIN(count_flags) PLAIN(set_flags) PLAIN(count_digits) PLAIN(scatter_digits) PLAIN(unpack_records)
+PLAIN(count_flags) PLAIN(set_flags) PLAIN(count_digits) PLAIN(scatter_digits) PLAIN(unpack_records) PLAIN(gather_packed)
 PLAIN(halve_paths) PLAIN(flatten) PLAIN(flag_roots) PLAIN(rank_roots) PLAIN(gather_ranks) PLAIN(hook)
 PLAIN(scan_edges) PLAIN(flag_chosen) PLAIN(gather_rows) PLAIN(pair_codes)
 PLAIN(draw_f64) PLAIN(draw_f32) PLAIN(draw_i32) PLAIN(draw_below) PLAIN(draw_flags) PLAIN(hash24) PLAIN(distances)
@@ -174,6 +174,9 @@ void radix_sort(const Graph& graph) {
   launch_scatter_digits(blocks, records.data(), length, block, 32, 2, places.data(), blocks, sorted.data());
   std::vector<u32> order(length);
   launch_unpack_records(length, sorted.data(), order.data());
+  std::vector<u64> gathered(length);
+  launch_gather_packed(length, records.data(), order.data(), gathered.data());
+  CHECK(gathered == sorted);
   CHECK(order == order_by_weight(graph));
 }
 
@@ -184,7 +187,7 @@ void kruskal(const Graph& graph) {
   std::vector<u32> parent = iota(graph.vertices), chosen(graph.vertices);
   const u64 length = graph.size(), own = 256;
   std::vector<u64> ends(length), found(1), rows(words(length)), excluded(words(length));
-  launch_gather_ends(u32(), length, graph.source.data(), graph.target.data(), order.data(), nullptr, ends.data());
+  launch_pack_ends(u32(), length, graph.source.data(), graph.target.data(), order.data(), ends.data());
   for (u64 begin = 0; begin < length; begin += own) {
     jump(parent);
     const std::vector<u32> label = parent;
@@ -288,7 +291,7 @@ template <typename V> void vertices(const Graph& graph) {
   CHECK(positions.back() == positions.size() - 1);
 
   std::vector<u64> ends(length);
-  launch_gather_ends(V(), length, source.data(), target.data(), position.data(), position.data(), ends.data());
+  launch_pack_ends(V(), length, source.data(), target.data(), position.data(), ends.data());
   CHECK(ends.back() == ((u64)graph.source.back() << 32 | graph.target.back()));
 
   std::vector<u32> parent = iota(graph.vertices);

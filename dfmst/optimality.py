@@ -149,7 +149,7 @@ def _rank(engine: Engine, table: EdgeTable, rows: Array) -> _Ranked:
         message = "the forest could not be put in order, so that nothing is certified: this is a fault of dfmst"
         raise RuntimeError(message)
     ends = xp.empty(length, np.uint64)
-    engine.launch("gather_ends", length, unranked.source, unranked.target, order, None, ends)
+    engine.launch("pack_ends", length, unranked.source, unranked.target, order, ends)
     return _Ranked(key, row, ends)
 
 

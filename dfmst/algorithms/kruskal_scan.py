@@ -51,6 +51,7 @@ class KruskalScan:
         self._ordered = ordered
         self._parent = parent
         self._most = most
+        self._packed = engine.xp.empty(len(ordered), np.uint64)
         self._ends = engine.xp.empty(len(ordered), np.uint64)
         self._gathered = 0
         self._chosen = engine.xp.empty(min(most, len(ordered)), np.uint32)
@@ -58,10 +59,12 @@ class KruskalScan:
 
     def gather(self, end: int) -> None:
         """Bring the ends of the edges below `end` into scanning order; a scan that ends early leaves the rest."""
-        source, target, _, _ = self._ordered.edges
+        if not self._gathered:
+            source, target, _, _ = self._ordered.edges
+            self._engine.launch("pack_ends", len(self._packed), source, target, self._ordered.position, self._packed)
         span = slice(self._gathered, end)
         order, ends = self._ordered.order[span], self._ends[span]
-        self._engine.launch("gather_ends", len(order), source, target, order, self._ordered.position, ends)
+        self._engine.launch("gather_packed", len(order), self._packed, order, ends)
         self._gathered = end
 
     def scan(

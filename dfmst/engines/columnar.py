@@ -34,6 +34,7 @@ __all__ = [
 FLAG_GRAIN = 256  # words a thread takes at a time: 16,384 rows
 _FLAG_BLOCK = 1024  # words a block counts
 _PAIRS_PER_EDGE = 2  # pairs of vertices that a table takes less time to hold than the edges take to sort
+_LEADING_BITS = 30  # of a wider range: three passes of ten bits, and few keys that agree in them
 _LONGEST_RUN = 32  # keys with equal leading bits that an insertion sort still orders well
 
 
@@ -89,18 +90,18 @@ def compact(engine: Engine, flags: Array, dtype: type = np.uint32) -> Array:
 def sort_order(engine: Engine, key: Array) -> Array:
     """Places of the keys (``uint32`` or ``uint64``) in ascending order; equal keys stay in place order.
 
-    A radix sort by the leading 32 bits of the keys' range, then an insertion sort of the few runs
-    whose leading bits agree. Where such runs are long, a second radix sort takes their place.
+    A radix sort by the leading bits of the keys' range, then an insertion sort of the few runs whose
+    leading bits agree. Where such runs are long and not of equal keys, a second radix sort takes its place.
     """
     order: Array = engine.xp.empty(len(key), np.uint32)
     if not len(key):
         return order
     low = int(key.min())
     spread = (int(key.max()) - low).bit_length()
-    shift = max(0, spread - 32)
+    shift = spread - _LEADING_BITS if spread > 32 else 0
     records = engine.xp.empty(len(key), np.uint64)
     engine.launch("pack_records", len(key), key, low, shift, records)
-    records = engine.sort_records(records, min(spread, 32))
+    records = engine.sort_records(records, spread - shift)
     if shift:
         long_runs = engine.xp.zeros(1, np.uint32)
         engine.launch("order_runs", len(key), key, len(key), _LONGEST_RUN, records, long_runs)

@@ -15,13 +15,16 @@ KERNEL(pack_high_half, (const K* key, u64 low, const u64* sorted, u64* records))
 } END
 
 // Orders each run of records whose leading bits agree by the whole key (then place). `long_runs` tells of runs that
-// are too long for an insertion sort; those are left as they are.
+// are too long for an insertion sort; those are left as they are. A run of equal keys is in order at any length.
 KERNEL(order_runs, (const K* key, u64 length, u32 longest, u64* records, u32* long_runs)) {
   const u64 leading = load(&records[i]) >> 32;  // relaxed: a neighbour's run may be on the move
   if (i && load(&records[i - 1]) >> 32 == leading) return;
+  const K least = key[(u32)load(&records[i])];
+  bool equal = true;
   u64 end = i + 1;
-  while (end < length && load(&records[end]) >> 32 == leading && end - i <= longest) ++end;
-  if (end - i == 1) return;
+  while (end < length && (equal || end - i <= longest) && load(&records[end]) >> 32 == leading)
+    equal &= key[(u32)load(&records[end++])] == least;
+  if (equal) return;
   if (end - i > longest) {
     store(long_runs, 1u);
     return;

@@ -41,6 +41,9 @@ KERNEL(scatter_digits, (const u64* records, u64 length, u64 block, u32 shift, u3
   for (u64 j = i * block; j < end; ++j) sorted[local[(records[j] >> shift) & (digits - 1)]++] = records[j];
 } END
 
+// Entries brought into an order. Packed first, they come from a compact column that caches hold, not from the table.
+KERNEL(gather_packed, (const u64* packed, const u32* order, u64* gathered)) { gathered[i] = packed[order[i]]; } END
+
 // The payload of a sorted record is the place its key came from.
 KERNEL(unpack_records, (const u64* records, u32* order)) { order[i] = (u32)records[i]; } END
 

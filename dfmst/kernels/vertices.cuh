@@ -15,9 +15,9 @@ KERNEL(list_flags, (const u64* flags, u64 words, u64 block, const u64* offsets, 
     for (u64 rest = flags[word]; rest; rest &= rest - 1) positions[at++] = (V)(word * 64 + lowest_bit(rest));
 } END
 
-// Both ends of the edges of a sorted table, packed; `position` places an entry of the order in the columns.
-KERNEL(gather_ends, (const V* source, const V* target, const u32* order, const u32* position, u64* ends)) {
-  const u64 at = position ? position[order[i]] : order[i];
+// Both ends of an edge, packed; `position` places an entry of the list in the columns.
+KERNEL(pack_ends, (const V* source, const V* target, const u32* position, u64* ends)) {
+  const u64 at = position ? position[i] : i;
   ends[i] = (u64)source[at] << 32 | (u64)(u32)target[at];
 } END
 

@@ -61,7 +61,7 @@ def test_variant(kernel, arguments, variant):
         ("gather_keys", (None, 0, None, U32), "kernel gather_keys: None in place of every column that tells its type"),
         ("gather_keys", (np.zeros(4), 0, None, U32), "kernel gather_keys: key is u32, not u64"),
         ("gather_keys", (np.zeros(4, np.float16), 0, None, U32), "weight is float16; it must be one of i32, u32, f32"),
-        ("gather_ends", (U32, U64, U32, None, U64), "kernel gather_ends: target is u64, not u32"),
+        ("pack_ends", (U32, U64, None, U64), "kernel pack_ends: target is u64, not u32"),
     ],
 )
 def test_refused(kernel, arguments, message):

@@ -37,14 +37,13 @@ def test_a_negative_id_reads_as_huge(engine, dtype):
 @pytest.mark.parametrize("dtype", VERTICES)
 @given(seed=seeds, length=st.sampled_from(LENGTHS), positioned=st.booleans())
 @quick
-def test_gather_ends(engine, dtype, seed, length, positioned):
+def test_pack_ends(engine, dtype, seed, length, positioned):
     rng = np.random.default_rng(seed)
     source, target = rng.integers(0, TOP, (2, length), dtype, endpoint=True)
-    order = rng.permutation(length).astype(np.uint32)
     position = rng.permutation(length).astype(np.uint32) if positioned else None
     ends = np.empty(length, np.uint64)
-    engine.launch("gather_ends", length, source, target, order, position, ends, grain=64)
-    at = position[order] if positioned else order
+    engine.launch("pack_ends", length, source, target, position, ends, grain=64)
+    at = position if positioned else np.arange(length)
     np.testing.assert_array_equal(ends, source[at].astype(np.uint64) << np.uint64(32) | target[at])
 
 
