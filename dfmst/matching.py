@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from dfmst.comparing import differences
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
-from dfmst.engines.columnar import FLAG_GRAIN, compact, flag_words, sort_order
+from dfmst.engines.columnar import FLAG_GRAIN, compact, flag_words, gather_keys, sort_order
 from dfmst.errors import InvalidEdgesError
 from dfmst.frames import FrameView
 from dfmst.ids import id_columns
@@ -138,9 +138,7 @@ def _join(engine: Engine, claim: Claim, ends: _Ends, candidates: Array) -> Array
     engine.launch("gather_labels", len(candidates), *columns)
     code = xp.empty(length, np.uint64)
     engine.launch("pair_codes", length, source, target, table.vertices, code)
-    weights = _weights(claim, candidates)
-    key = xp.empty(length, np.uint32 if weights.dtype.itemsize == 4 else np.uint64)
-    engine.launch("gather_keys", length, weights, 0, None, key)
+    key = gather_keys(engine, _weights(claim, candidates), None)
     matched: Array = xp.full(forest, _NO_ROW, np.uint32)
     engine.launch("match_edges", length, code, sort_order(engine, code), length, forest, key, matched)
     return matched

@@ -21,6 +21,7 @@ from dfmst.engines.columnar import (
     gather_edges,
     gather_keys,
     giant_component,
+    spread_positions,
 )
 from dfmst.trace import Trace
 from dfmst.typing import Array
@@ -40,9 +41,7 @@ class LightEdges(NamedTuple):
 def _threshold(engine: Engine, edges: Edges, flip: int, share: float) -> tuple[int, int]:
     """Key and position of the sampled entry near the wanted rank: mass ties are split by position."""
     size = min(max(math.ceil(_SAMPLE_HITS / share), 1024), max(1, len(edges) // 8))
-    # A low-discrepancy walk: deterministic, and no period of the table's order can hide from it.
-    step = math.floor(len(edges) * 0.6180339887498949) | 1
-    position = (engine.xp.arange(size, dtype=np.uint64) * np.uint64(step) % np.uint64(len(edges))).astype(np.uint32)
+    position = spread_positions(engine, len(edges), size)
     key = gather_keys(engine, edges.key, position, flip)
     at = engine.xp.lexsort(engine.xp.stack([position.astype(np.uint64), key.astype(np.uint64)]))[int(size * share)]
     return int(key[at]), int(position[at])

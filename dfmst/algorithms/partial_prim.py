@@ -24,6 +24,7 @@ from dfmst.engines.columnar import (
     flag_words,
     flatten,
     gather_edges,
+    gather_keys,
     sort_order,
 )
 from dfmst.trace import Trace
@@ -82,8 +83,7 @@ def grow(engine: Engine, kernel: str, graph: Graph, span: int, rule: Array | int
     conflicts = xp.zeros(1, np.uint64)
     lists, edges = graph.lists, graph.edges
     # A list's keys side by side: each is read once or more, by a thread that cannot wait for several at a time.
-    key = xp.empty(len(lists.edge), edges.key.dtype)
-    engine.launch("gather_keys", len(key), edges.key, 0, lists.edge, key)
+    key = gather_keys(engine, edges.key, lists.edge)
     arguments = (lists.offset, lists.edge, lists.other, key, edges.row, graph.vertices, span, rule)
     grain = max(1, _GRAIN // span)
     engine.launch(kernel, parts, *arguments, tree, parent, *heap, chosen, conflicts, grain=grain)

@@ -37,7 +37,7 @@ from dfmst.algorithms.base import chosen_rows
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
 from dfmst.engines.adjacency import Adjacency, adjacency
-from dfmst.engines.columnar import Edges, exclusive_sum, flag_words, gather_edges, gather_keys
+from dfmst.engines.columnar import Edges, exclusive_sum, flag_words, gather_keys, key_edges
 from dfmst.trace import Trace
 from dfmst.typing import Array
 
@@ -97,12 +97,12 @@ class Prim:
         if len(table):
             trace.round(vertices=table.vertices, edges=len(table))
             with trace.step("gather"):
-                edges = gather_edges(engine, table.edges(), None, None, table.flip)
+                edges = key_edges(engine, table.edges(), table.flip)
             self.grow(engine, edges, table.vertices, chosen, trace)
         return chosen_rows(engine, chosen)
 
     def grow(self, engine: Engine, edges: Edges, vertices: int, chosen: Array, trace: Trace) -> None:
-        """Flag the rows of the forest of `edges` (a working copy), within the trace's current round."""
+        """Flag the rows of the forest of `edges` (see ``key_edges``), within the trace's current round."""
         with trace.step("adjacency"):
             lists = adjacency(engine, edges, vertices)
         form = self.form or ("queues" if engine.name == "cpu" else "reduction")
