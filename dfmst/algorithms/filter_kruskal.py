@@ -79,6 +79,6 @@ class FilterKruskal:
     def _light_share(self, edges: int, components: int) -> float | None:
         """Share of the edges to solve on this level; ``None``: all of them."""
         density = edges / components
-        light = self.light if self.light is not None else 0.5 + 0.43 * math.log(max(density, 2.0))
+        light = self.light if self.light is not None else max(1.2, 0.5 + 0.43 * math.log(density))
         share = light / density
         return None if edges <= _SMALL or share > 0.6 else share
