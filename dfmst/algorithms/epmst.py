@@ -21,7 +21,7 @@ from dfmst.algorithms.light_edges import scan_light, select_light, survivors
 from dfmst.algorithms.prim import Prim
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
-from dfmst.engines.columnar import Edges, contract, flag_words, gather_edges
+from dfmst.engines.columnar import flag_words
 from dfmst.trace import Trace
 from dfmst.typing import Array
 
@@ -69,18 +69,11 @@ class EPMST:
         light = select_light(engine, edges, table.flip, share, trace) if share < 1 else None
         components -= scan_light(engine, edges, table.flip, light, components, parent, chosen, trace)
         if light is not None and components > 1:
-            rest = survivors(engine, edges, table.flip, light, parent, trace)
+            rest, components = survivors(engine, edges, table.flip, light, parent, trace)
             if len(rest):
-                self._finish(engine, rest, components, parent, chosen, trace)
+                trace.round(vertices=components, edges=len(rest))
+                Prim().grow(engine, rest, components, chosen, trace)
         return chosen_rows(engine, chosen)
 
     def _share(self, edges: int, vertices: int) -> float:
         return self.sample or min(1.0, vertices * math.log(max(vertices, 3)) / 2 / edges)
-
-    def _finish(self, engine: Engine, rest: Edges, components: int, parent: Array, chosen: Array, trace: Trace) -> None:
-        """Prim on the compacted graph."""
-        trace.round(vertices=components, edges=len(rest))
-        with trace.step("compact"):
-            label, vertices = contract(engine, parent)
-            rest = gather_edges(engine, rest, None, label)
-        Prim().grow(engine, rest, vertices, chosen, trace)

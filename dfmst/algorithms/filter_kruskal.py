@@ -8,7 +8,7 @@ in place of a quicksort pivot. A level is a row of columnar steps:
 2. the light edges are compacted, radix-sorted and scanned by Kruskal's union-find (kernel ``scan_edges``);
 3. pointer jumping labels the vertices, and one pass over the rest (kernel ``flag_crossing``) keeps only the
    edges between different components; a byte a vertex for the giant component answers for most of them;
-4. the survivors, with their labels as ends, are the next level.
+4. the survivors, with components as their ends, are the next level.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ class FilterKruskal:
             components -= scan_light(engine, edges, flip, light, components, parent, chosen, trace)
             if light is None:
                 break
-            edges, flip = survivors(engine, edges, flip, light, parent, trace), 0
+            (edges, components), flip = survivors(engine, edges, flip, light, parent, trace), 0
+            parent = engine.xp.arange(components, dtype=np.uint32)
         return chosen_rows(engine, chosen)
 
     def _light_share(self, edges: int, components: int) -> float | None:

@@ -16,6 +16,7 @@ from dfmst.engines.columnar import (
     FLAG_GRAIN,
     Edges,
     compact,
+    contract,
     flag_words,
     flatten,
     gather_edges,
@@ -80,8 +81,13 @@ def scan_light(
     return joined
 
 
-def survivors(engine: Engine, edges: Edges, flip: int, light: LightEdges, parent: Array, trace: Trace) -> Edges:
-    """Edges that are heavier than the threshold and join two components, with those as their ends."""
+def survivors(
+    engine: Engine, edges: Edges, flip: int, light: LightEdges, parent: Array, trace: Trace
+) -> tuple[Edges, int]:
+    """Edges that are heavier than the threshold and join two components.
+
+    Their ends are the components, numbered densely, so that the next level works on short columns.
+    """
     with trace.step("label"):
         flatten(engine, parent)
         giant = giant_component(engine, parent)
@@ -90,4 +96,5 @@ def survivors(engine: Engine, edges: Edges, flip: int, light: LightEdges, parent
         arguments = (edges.source, edges.target, len(edges), parent, giant, light.flags, flags)
         engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
     with trace.step("compact"):
-        return gather_edges(engine, edges, compact(engine, flags), parent, flip)
+        label, vertices = contract(engine, parent)
+        return gather_edges(engine, edges, compact(engine, flags), label, flip), vertices
