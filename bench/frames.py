@@ -54,7 +54,7 @@ def steps(frame: Any) -> dict[str, float]:
     times.append(time.perf_counter())
     rows = resolve("auto", engine, given.table).run(engine, given.table, Trace())
     times.append(time.perf_counter())
-    view.take(rows)
+    view.take(engine, rows)
     times.append(time.perf_counter())
     read, solve, take = (after - before for before, after in itertools.pairwise(times))
     return {"read": read, "solve": solve, "take": take}

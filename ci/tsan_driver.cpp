@@ -33,7 +33,7 @@ const u64 NONE = ~0ull;
   }
 
 #define VERTICES(V) \
-  TYPED(largest_id, V) TYPED(list_flags, V) TYPED(pack_ends, V) TYPED(flag_crossing, V) TYPED(gather_labels, V) \
+  TYPED(largest_id, V) TYPED(list_flags, V) TYPED(pack_ends, V) TYPED(gather_entries, V) TYPED(flag_crossing, V) TYPED(gather_labels, V) \
   TYPED(unite, V) TYPED(mark_vertices, V) TYPED(flag_doubtful, V) TYPED(mark_pairs, V) TYPED(flag_marked_pairs, V)
 #define WEIGHTS(W) TYPED(count_nan, W) TYPED(gather_keys, W) TYPED(flag_light, W)
 #define KEYS(K) TYPED(pack_records, K) TYPED(pack_low_half, K) TYPED(pack_high_half, K) TYPED(order_runs, K)
@@ -293,6 +293,12 @@ template <typename V> void vertices(const Graph& graph) {
   std::vector<u64> ends(length);
   launch_pack_ends(V(), length, source.data(), target.data(), position.data(), ends.data());
   CHECK(ends.back() == ((u64)graph.source.back() << 32 | graph.target.back()));
+
+  std::vector<u64> rows(length / 2);
+  for (u64 i = 0; i < rows.size(); ++i) rows[i] = 2 * i + 1;
+  std::vector<V> taken(rows.size());
+  launch_gather_entries(V(), taken.size(), source.data(), rows.data(), taken.data());
+  CHECK(taken.front() == source[1]);
 
   std::vector<u32> parent = iota(graph.vertices);
   launch_unite(V(), length, source.data(), target.data(), position.data(), parent.data());

@@ -207,5 +207,5 @@ def _forest(
     given = read_table(engine, view, *names, maximum=maximum, invalid=invalid)
     trace = Trace()
     rows = resolve(algorithm, engine, given.table).run(engine, given.table, trace)
-    forest = view.take(given.frame_rows(rows))
+    forest = view.take(engine, given.frame_rows(rows))
     return (forest, view.build(trace.columns())) if return_trace else forest

@@ -15,7 +15,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
+from dfmst.engines import Engine
 from dfmst.errors import ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError
+from dfmst.gathering import can_gather, gather_rows
 from dfmst.typing import Array, Frame
 
 __all__ = ["FrameView", "open_frame"]
@@ -83,9 +85,10 @@ class FrameView:
         labels: Array = nw.to_native(self.frame).index.to_numpy()
         return labels
 
-    def take(self, rows: Array) -> Frame:
+    def take(self, engine: Engine, rows: Array) -> Frame:
         """Return the user's kind of frame with these rows: every column, and the index of a pandas frame."""
-        return self._finish(self.frame[rows])
+        native = nw.to_native(self.frame)
+        return gather_rows(engine, native, rows) if can_gather(native) else self._finish(self.frame[rows])
 
     def build(self, columns: Mapping[str, Any]) -> Frame:
         """Return a new frame of the user's kind."""

@@ -75,7 +75,7 @@ def solve(table: pa.Table, job: ForestJob, watch: Stopwatch, progress: Progress)
         with watch.step("verify"):
             _certify(engine, given.table, rows)
     with watch.step("gather"):
-        forest = view.take(given.frame_rows(rows))
+        forest = view.take(engine, given.frame_rows(rows))
         total = None if job.weight is None else total_weight(forest[job.weight])
         vertices = _occurring(given.table)
     dropped = table.num_rows - len(given.table)

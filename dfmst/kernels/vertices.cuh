@@ -50,6 +50,12 @@ KERNEL(flag_doubtful, (const V* source, const V* target, u64 edges, const u8* gi
   flags[i] = (word | light[i]) & ~excluded[i];
 } END
 
+// Entries of a column at ascending rows. The rows are known ahead, so that the misses overlap.
+KERNEL(gather_entries, (const V* column, const u64* row, V* gathered)) {
+  if (i + 32 < count) PREFETCH(&column[row[i + 32]]);
+  gathered[i] = column[row[i]];
+} END
+
 KERNEL(gather_labels, (const V* source, const V* target, const u32* position, const u32* label, u32* first,
                        u32* second)) {
   const u64 at = position ? position[i] : i;

@@ -202,3 +202,46 @@ def test_trace_is_a_frame_of_the_same_kind(triangle: pa.Table) -> None:
         assert column_of(trace, "round") == [1]
         assert column_of(trace, "chosen") == [2]
         assert column_of(trace, "components") == [1]
+
+
+def test_every_pandas_dtype_survives_with_labels_attributes_and_flags() -> None:
+    frame = pd.DataFrame(
+        {
+            "u": np.array([0, 1, 0], "int32"),
+            "v": np.array([1, 2, 2], "int32"),
+            "w": [3.0, 1.0, 2.0],
+            "byte": np.array([1, 2, 3], "int8"),
+            "half": np.array([1, 2, 3], "float16"),
+            "complex": [1j, 2j, 3j],
+            "flag": [True, False, True],
+            "when": pd.to_datetime(["2024-01-01", None, "2024-01-03"]),
+            "second": np.array(["2024-01-01", "NaT", "2024-01-03"], "M8[s]"),
+            "zoned": pd.to_datetime(["2024-01-01", None, "2024-01-03"]).tz_localize("Europe/Berlin"),
+            "span": pd.to_timedelta([1, 2, 3], unit="h"),
+            "text": ["a", None, "c"],
+            "thing": pd.Series([[1], {"x": 2}, None], dtype=object),
+            "period": pd.period_range("2024-01", periods=3, freq="M"),
+            "nullable": pd.array([1, None, 3], dtype="Int8"),
+        }
+    )
+    frame.columns.name = "field"
+    frame.attrs["source"] = "a test"
+    frame = frame.set_flags(allows_duplicate_labels=False)
+    forest = dfmst.minimum_spanning_forest(frame, "u", "v", "w")
+    pd.testing.assert_frame_equal(forest, frame.iloc[[1, 2]], check_flags=True)
+    assert forest.attrs == frame.attrs
+    assert forest.columns.name == "field"
+    strided = pd.DataFrame(np.arange(12.0).reshape(3, 4)[:, ::-1], columns=list("wxyz"))
+    strided = strided.assign(u=[0, 1, 0], v=[1, 2, 2])
+    pd.testing.assert_frame_equal(dfmst.minimum_spanning_forest(strided, "u", "v", "w"), strided.iloc[[0, 1]])
+
+
+def test_a_subclass_of_a_pandas_frame_stays_one() -> None:
+    class Roads(pd.DataFrame):
+        @property
+        def _constructor(self) -> type[pd.DataFrame]:
+            return Roads
+
+    forest = dfmst.minimum_spanning_forest(Roads({"u": [0, 1, 0], "v": [1, 2, 2], "w": [3, 1, 2]}), "u", "v", "w")
+    assert type(forest) is Roads
+    assert forest.index.tolist() == [1, 2]

@@ -121,3 +121,16 @@ def test_ranks(engine, seed, length):
     label = np.empty(length, np.uint32)
     engine.launch("gather_ranks", length, parent, rank, label, grain=64)
     np.testing.assert_array_equal(roots[label], parent)
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", VERTICES)
+@given(seed=seeds, length=st.sampled_from(LENGTHS))
+@quick
+def test_gather_entries(engine, dtype, seed, length):
+    rng = np.random.default_rng(seed)
+    column = rng.integers(0, 2**31, length + 1).astype(dtype)
+    rows = np.flatnonzero(rng.random(length + 1) < 0.5).astype(np.uint64)
+    gathered = np.empty(len(rows), dtype)
+    engine.launch("gather_entries", len(rows), column, rows, gathered, grain=64)
+    np.testing.assert_array_equal(gathered, column[rows])
