@@ -23,7 +23,8 @@ import pyarrow.compute as pc
 from dfmst.comparing import differences
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
-from dfmst.engines.columnar import FLAG_GRAIN, compact, flag_words, gather_keys, sort_order
+from dfmst.engines.columnar import FLAG_GRAIN, compact, flag_words, gather_keys
+from dfmst.engines.sorting import sort_order
 from dfmst.errors import InvalidEdgesError
 from dfmst.frames import FrameView
 from dfmst.ids import id_columns

@@ -26,7 +26,8 @@ import numpy as np
 
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
-from dfmst.engines.columnar import FLAG_GRAIN, Edges, compact, flag_words, gather_edges, sort_order
+from dfmst.engines.columnar import FLAG_GRAIN, Edges, compact, flag_words, gather_edges
+from dfmst.engines.sorting import sort_order
 from dfmst.typing import Array
 
 __all__ = ["Violation", "certify_rows"]

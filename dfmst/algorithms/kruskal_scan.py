@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dfmst.engines import Engine
-from dfmst.engines.columnar import FLAG_GRAIN, Edges, gather_keys, sort_order
+from dfmst.engines.columnar import FLAG_GRAIN, Edges, gather_keys
+from dfmst.engines.sorting import sort_order
 from dfmst.typing import Array
 
 __all__ = ["KruskalScan", "SortedEdges"]

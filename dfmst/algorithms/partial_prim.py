@@ -25,8 +25,8 @@ from dfmst.engines.columnar import (
     flatten,
     gather_edges,
     gather_keys,
-    sort_order,
 )
+from dfmst.engines.sorting import sort_order
 from dfmst.trace import Trace
 from dfmst.typing import Array
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dfmst.engines.base import Engine
-from dfmst.engines.columnar import Edges, sort_order
+from dfmst.engines.columnar import Edges
+from dfmst.engines.sorting import sort_order
 from dfmst.errors import CapacityError
 from dfmst.typing import ROW_LIMIT, Array
 

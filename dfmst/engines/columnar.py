@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dfmst.engines.base import Engine
+from dfmst.engines.sorting import sort_order
 from dfmst.typing import Array
 
 __all__ = [
@@ -27,15 +28,12 @@ __all__ = [
     "gather_keys",
     "giant_component",
     "key_edges",
-    "sort_order",
     "spread_positions",
 ]
 
 FLAG_GRAIN = 256  # words a thread takes at a time: 16,384 rows
 _FLAG_BLOCK = 1024  # words a block counts
 _PAIRS_PER_EDGE = 2  # pairs of vertices that a table takes less time to hold than the edges take to sort
-_LEADING_BITS = 30  # of a wider range: three passes of ten bits, and few keys that agree in them
-_LONGEST_RUN = 32  # keys with equal leading bits that an insertion sort still orders well
 
 
 class Edges(NamedTuple):
@@ -85,39 +83,6 @@ def compact(engine: Engine, flags: Array, dtype: type = np.uint32) -> Array:
     positions: Array = engine.xp.empty(total, dtype)
     engine.launch("list_flags", len(offsets), flags, len(flags), _FLAG_BLOCK, offsets, positions, grain=1)
     return positions
-
-
-def sort_order(engine: Engine, key: Array) -> Array:
-    """Places of the keys (``uint32`` or ``uint64``) in ascending order; equal keys stay in place order.
-
-    A radix sort by the leading bits of the keys' range, then an insertion sort of the few runs whose
-    leading bits agree. Where such runs are long and not of equal keys, a second radix sort takes its place.
-    """
-    order: Array = engine.xp.empty(len(key), np.uint32)
-    if not len(key):
-        return order
-    low = int(key.min())
-    spread = (int(key.max()) - low).bit_length()
-    shift = spread - _LEADING_BITS if spread > 32 else 0
-    records = engine.xp.empty(len(key), np.uint64)
-    engine.launch("pack_records", len(key), key, low, shift, records)
-    records = engine.sort_records(records, spread - shift)
-    if shift:
-        long_runs = engine.xp.zeros(1, np.uint32)
-        engine.launch("order_runs", len(key), key, len(key), _LONGEST_RUN, records, long_runs)
-        if int(long_runs[0]):
-            records = _sort_by_halves(engine, key, low, spread)
-    engine.launch("unpack_records", len(key), records, order)
-    return order
-
-
-def _sort_by_halves(engine: Engine, key: Array, low: int, spread: int) -> Array:
-    records = engine.xp.empty(len(key), np.uint64)
-    engine.launch("pack_low_half", len(key), key, low, records)
-    halfway = engine.sort_records(records, 32)
-    records = engine.xp.empty(len(key), np.uint64)
-    engine.launch("pack_high_half", len(key), key, low, halfway, records)
-    return engine.sort_records(records, spread - 32)
 
 
 def flatten(engine: Engine, parent: Array) -> None:

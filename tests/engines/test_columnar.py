@@ -33,8 +33,8 @@ from dfmst.engines.columnar import (
     flatten,
     gather_edges,
     giant_component,
-    sort_order,
 )
+from dfmst.engines.sorting import sort_order
 
 BLOCK = 1024 * 64  # rows that `compact` counts at a time
 SORT_BLOCK = 1 << 16  # records that a block of the radix sort counts

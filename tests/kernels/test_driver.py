@@ -9,7 +9,9 @@ import pytest
 
 from dfmst.kernels import FAMILIES, kernels
 
-TEXT = (Path(__file__).parents[2] / "ci" / "tsan_driver.cpp").read_text(encoding="utf-8")
+CI = Path(__file__).parents[2] / "ci"
+PARTS = [CI / "tsan_driver.cpp", *sorted((CI / "tsan").glob("*.hpp"))]
+TEXT = "\n".join(part.read_text(encoding="utf-8") for part in PARTS)
 CALLS = set(re.findall(r"\blaunch_(\w+)\(", TEXT))
 FUNCTIONS = set(re.findall(r"^    (\w+(?:<\w+>)?)\(graph\b", TEXT, re.MULTILINE))
 

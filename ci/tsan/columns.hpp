@@ -1,0 +1,127 @@
+// Vertex, weight and key columns.
+#pragma once
+#include "steps.hpp"
+
+namespace {
+
+template <typename V> void pairs(const Graph& graph) {
+  const std::vector<V> source(graph.source.begin(), graph.source.end());
+  const std::vector<V> target(graph.target.begin(), graph.target.end());
+  std::vector<u8> occurs(graph.vertices);
+  launch_mark_vertices(V(), source.size(), source.data(), target.data(), nullptr, nullptr, occurs.data());
+  for (V vertex : target) CHECK(occurs[vertex]);
+  std::vector<u64> flagged_too(words(occurs.size()));
+  launch_flag_marked(flagged_too.size(), occurs.data(), occurs.size(), flagged_too.data());
+  for (u64 i = 0; i < occurs.size(); ++i) CHECK(flagged(flagged_too, i) == occurs[i]);
+  std::vector<u64> bits(1024), marked(words(source.size())), doubtful(marked.size()), none(marked.size());
+  launch_mark_pairs(V(), source.size(), source.data(), target.data(), 48, bits.data());
+  launch_flag_marked_pairs(V(), marked.size(), target.data(), source.data(), source.size(), 48, bits.data(),
+                           marked.data());
+  CHECK(ones(marked) == source.size());
+  launch_flag_doubtful(V(), marked.size(), source.data(), target.data(), source.size(), occurs.data(), marked.data(),
+                       none.data(), doubtful.data());  // all of them light
+  CHECK(doubtful == marked);
+}
+
+template <typename V> void vertices(const Graph& graph) {
+  const u64 length = graph.size(), block = 100, blocks = (length + block - 1) / block;
+  const std::vector<V> source(graph.source.begin(), graph.source.end());
+  const std::vector<V> target(graph.target.begin(), graph.target.end());
+  const std::vector<u32> position = iota(length);
+  const Forest forest(graph);
+
+  std::vector<u64> largest(blocks);
+  launch_largest_id(V(), blocks, source.data(), length, block, largest.data());
+  CHECK(*std::max_element(largest.begin(), largest.end()) == *std::max_element(source.begin(), source.end()));
+
+  std::vector<u64> every(words(length), NONE), offsets(every.size());
+  for (u64 i = 0; i < offsets.size(); ++i) offsets[i] = i * 64;
+  std::vector<V> positions(every.size() * 64);
+  launch_list_flags(V(), every.size(), every.data(), every.size(), 1, offsets.data(), positions.data());
+  CHECK(positions.back() == positions.size() - 1);
+
+  std::vector<u64> ends(length);
+  launch_pack_ends(V(), length, source.data(), target.data(), position.data(), ends.data());
+  CHECK(ends.back() == ((u64)graph.source.back() << 32 | graph.target.back()));
+
+  std::vector<u64> rows(length / 2);
+  for (u64 i = 0; i < rows.size(); ++i) rows[i] = 2 * i + 1;
+  std::vector<V> taken(rows.size());
+  launch_gather_entries(V(), taken.size(), source.data(), rows.data(), taken.data());
+  CHECK(taken.front() == source[1]);
+
+  std::vector<u32> parent = iota(graph.vertices);
+  launch_unite(V(), length, source.data(), target.data(), position.data(), parent.data());
+  jump(parent);
+  CHECK(parent == forest.parent);
+
+  std::vector<u32> first(length), second(length);
+  launch_gather_labels(V(), length, source.data(), target.data(), nullptr, parent.data(), first.data(), second.data());
+  CHECK(first == second);
+
+  const std::vector<u8> giant(graph.vertices, 0);
+  const std::vector<u32> apart = iota(graph.vertices);
+  std::vector<u64> crossing(words(length));
+  launch_flag_crossing(V(), crossing.size(), source.data(), target.data(), length, apart.data(), giant.data(), nullptr,
+                       crossing.data());
+  for (u64 i = 0; i < length; ++i) CHECK(flagged(crossing, i) == (source[i] != target[i]));
+}
+
+template <typename W> void weights(const Graph& graph) {
+  typedef typename KeyOf<W>::type Key;
+  const u64 length = graph.size(), block = 100, blocks = (length + block - 1) / block;
+  const std::vector<W> weight(graph.weight.begin(), graph.weight.end());
+
+  std::vector<u64> counts(blocks, NONE);
+  launch_count_nan(W(), blocks, weight.data(), length, block, counts.data());
+  CHECK(std::all_of(counts.begin(), counts.end(), [](u64 count) { return count == 0; }));
+
+  const std::vector<u32> position = iota(length);
+  std::vector<Key> key(length), flipped(length);
+  launch_gather_keys(W(), length, weight.data(), 0, position.data(), key.data());
+  launch_gather_keys(W(), length, weight.data(), NONE, nullptr, flipped.data());
+  for (u64 i = 1; i < length; ++i) {
+    CHECK((key[i - 1] < key[i]) == (weight[i - 1] < weight[i]));
+    CHECK((flipped[i - 1] < flipped[i]) == (weight[i - 1] > weight[i]));
+  }
+
+  const u64 middle = length / 2;
+  std::vector<u64> light(words(length));
+  launch_flag_light(W(), light.size(), weight.data(), 0, length, key[middle], middle, light.data());
+  for (u64 i = 0; i < length; ++i)
+    CHECK(flagged(light, i) == (key[i] < key[middle] || (key[i] == key[middle] && i <= middle)));
+}
+
+// Orders records whose leading bits are i / run, the runs beside each other and upside down.
+template <typename K> bool order_runs_of(u64 length, u64 run) {
+  std::vector<K> key(length);
+  std::vector<u64> records(length);
+  for (u64 i = 0; i < length; ++i) {
+    key[i] = (K)((i / run + 1) * 256 - i % run);
+    records[i] = i / run << 32 | i;
+  }
+  u32 long_runs = 0;
+  launch_order_runs(K(), length, key.data(), length, 32, records.data(), &long_runs);
+  const bool sorted = std::is_sorted(records.begin(), records.end(),
+                                     [&](u64 a, u64 b) { return key[(u32)a] < key[(u32)b]; });
+  CHECK(sorted == (long_runs == 0 || run == 1));
+  return sorted;
+}
+
+template <typename K> void keys(const Graph& graph) {
+  const std::vector<K> key(graph.weight.begin(), graph.weight.end());
+  std::vector<u64> records(key.size()), low(key.size()), high(key.size());
+  launch_pack_records(K(), key.size(), key.data(), 0, 1, records.data());
+  launch_pack_low_half(K(), key.size(), key.data(), 0, low.data());
+  launch_pack_high_half(K(), key.size(), key.data(), 0, low.data(), high.data());
+  for (u64 i = 0; i < key.size(); ++i) {
+    CHECK(records[i] == (graph.weight[i] / 2ull << 32 | i));
+    CHECK(low[i] == ((u64)graph.weight[i] << 32 | i));
+    CHECK(high[i] == i);
+  }
+  CHECK(order_runs_of<K>(1600, 1));
+  CHECK(order_runs_of<K>(1600, 32));
+  CHECK(!order_runs_of<K>(1600, 40));
+}
+
+}  // namespace

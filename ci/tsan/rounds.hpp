@@ -1,0 +1,116 @@
+// Boruvka and Prim.
+#pragma once
+#include "columns.hpp"
+
+namespace {
+
+template <typename K> void drop_parallel(const Graph& graph) {
+  const std::vector<K> key(graph.weight.begin(), graph.weight.end());
+  std::vector<u64> code(graph.size()), lightest(words(graph.size()));
+  launch_pair_codes(graph.size(), graph.source.data(), graph.target.data(), graph.vertices, code.data());
+  std::vector<u32> order = iota(graph.size());
+  std::stable_sort(order.begin(), order.end(), [&](u32 a, u32 b) { return code[a] < code[b]; });
+  launch_flag_lightest_in_runs(K(), graph.size(), code.data(), order.data(), graph.size(), key.data(),
+                               lightest.data());
+  CHECK(ones(lightest) == std::set<u64>(code.begin(), code.end()).size());
+  std::vector<u64> best((u64)graph.vertices * graph.vertices, NONE), again(lightest.size());
+  launch_lightest_by_code(K(), graph.size(), code.data(), key.data(), best.data());
+  launch_flag_best(best.size(), best.data(), again.data());
+  CHECK(again == lightest);
+}
+
+template <typename K> void boruvka(const Graph& graph) {
+  const std::vector<K> key(graph.weight.begin(), graph.weight.end());
+  std::vector<u32> source = graph.source, target = graph.target, parent = iota(graph.vertices);
+  const std::vector<u32> row = iota(graph.size());
+  std::vector<u64> chosen(words(graph.size())), roots(words(graph.vertices));
+  const Forest forest(graph);
+  u64 before = 0, components = graph.vertices;
+  while (before != components) {
+    std::vector<u64> best(graph.vertices, NONE);
+    launch_lightest_edges(K(), source.size(), source.data(), target.data(), key.data(), parent.data(), best.data());
+    launch_hook(parent.size(), source.data(), target.data(), best.data(), row.data(), parent.data(), chosen.data());
+    jump(parent);
+    launch_flag_roots(roots.size(), parent.data(), parent.size(), roots.data());
+    before = components;
+    components = ones(roots);
+    CHECK(ones(chosen) == graph.vertices - components);
+  }
+  CHECK(forest.equals(chosen));
+
+  std::vector<u32> root, rank(graph.vertices), label(graph.vertices);
+  for (u32 vertex = 0; vertex < graph.vertices; ++vertex)
+    if (parent[vertex] == vertex) root.push_back(vertex);
+  launch_rank_roots(root.size(), root.data(), rank.data());
+  launch_gather_ranks(parent.size(), parent.data(), rank.data(), label.data());
+  for (u32 vertex = 0; vertex < graph.vertices; ++vertex) CHECK(root[label[vertex]] == parent[vertex]);
+  drop_parallel<K>(graph);
+}
+
+// Every vertex's edges, self-loops left out.
+struct Lists {
+  std::vector<u64> offset;
+  std::vector<u32> edge, other;
+
+  explicit Lists(const Graph& graph) : offset(graph.vertices + 1) {
+    for (u32 vertex = 0; vertex < graph.vertices; ++vertex) {
+      for (u32 row = 0; row < graph.size(); ++row) {
+        const u32 a = graph.source[row], b = graph.target[row];
+        if (a == b || (a != vertex && b != vertex)) continue;
+        edge.push_back(row);
+        other.push_back(a == vertex ? b : a);
+      }
+      offset[vertex + 1] = edge.size();
+    }
+  }
+};
+
+// Half of the vertices are hubs, whose neighbours are offered by several threads.
+template <typename K> void prim_by_queues(const Graph& graph, const Lists& lists, const Forest& forest) {
+  const u32 queues = 12, vertices = graph.vertices;
+  std::vector<K> key, nearest(vertices, (K)~0ull);
+  for (u32 row : lists.edge) key.push_back(graph.weight[row]);
+  std::vector<u64> heaps(2 * queues * graph.size()), starts, sizes(queues), state(4), rows(words(graph.size()));
+  for (u32 queue = 0; queue < queues; ++queue) starts.push_back(queue * graph.size());
+  std::vector<u32> edge_of(vertices, ~0u), chosen(vertices);
+  std::vector<u8> in_tree(vertices);
+  for (;;) {
+    launch_grow_trees(K(), 1, lists.offset.data(), lists.edge.data(), lists.other.data(), key.data(), vertices, 4,
+                      heaps.data(), starts.data(), sizes.data(), queues, nearest.data(), edge_of.data(),
+                      in_tree.data(), chosen.data(), state.data());
+    if (state[3] == vertices) break;
+    const u64 begin = lists.offset[state[3]], end = lists.offset[state[3] + 1];
+    launch_offer_neighbours(K(), queues, lists.edge.data(), lists.other.data(), key.data(), begin, end,
+                            (end - begin + queues - 1) / queues, heaps.data(), starts.data(), sizes.data(),
+                            nearest.data(), edge_of.data(), in_tree.data());
+  }
+  launch_flag_chosen(state[0], chosen.data(), nullptr, nullptr, nullptr, rows.data());
+  CHECK(forest.equals(rows));
+}
+
+template <typename K> void prim_by_reduction(const Graph& graph, const Lists& lists, const Forest& forest) {
+  const u32 vertices = graph.vertices, most = 20;
+  const std::vector<K> key(graph.weight.begin(), graph.weight.end());
+  std::vector<u64> lightest(vertices, NONE), value(most), state(3), rows(words(graph.size()));
+  std::vector<u32> index(most), vertex = iota(vertices), place = vertex, chosen(vertices);
+  for (u32 front = 0; front < vertices; ++front) {
+    const u32 lanes = std::min(most, vertices - front);
+    launch_lightest_of_lanes(K(), lanes, lightest.data(), front, vertices, lanes, key.data(), value.data(),
+                             index.data());
+    launch_join_lightest(K(), 1, value.data(), index.data(), lanes, front, key.data(), lightest.data(), vertex.data(),
+                         place.data(), chosen.data(), state.data());
+    launch_relax_neighbours(K(), 50, lists.offset.data(), lists.edge.data(), lists.other.data(), 50, front, key.data(),
+                            place.data(), state.data(), lightest.data());
+  }
+  launch_flag_chosen(state[0], chosen.data(), nullptr, nullptr, nullptr, rows.data());
+  CHECK(forest.equals(rows));
+}
+
+template <typename K> void prim(const Graph& graph) {
+  const Forest forest(graph);
+  const Lists lists(graph);
+  prim_by_queues<K>(graph, lists, forest);
+  prim_by_reduction<K>(graph, lists, forest);
+}
+
+}  // namespace

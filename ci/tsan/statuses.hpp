@@ -1,0 +1,92 @@
+// Mastiff and the strut.
+#pragma once
+#include "subtrees.hpp"
+
+namespace {
+
+void statuses(const Graph& graph) {
+  std::vector<u32> degree(graph.vertices), expected(graph.vertices);
+  launch_count_ends(graph.size(), graph.source.data(), graph.target.data(), nullptr, degree.data());
+  for (u64 i = 0; i < graph.size(); ++i) {
+    ++expected[graph.source[i]];
+    ++expected[graph.target[i]];
+  }
+  CHECK(degree == expected);
+}
+
+// Mastiff's columns, and the steps that follow the search for lightest edges.
+struct Statuses {
+  std::vector<u32> parent, group, size, winner, roots;
+  std::vector<u64> largest, best;
+  std::vector<u8> exempt;
+  u32 greatest = 0;
+
+  Statuses(const Graph& graph, const Forest& forest)
+      : parent(iota(graph.vertices)), group(forest.parent), size(graph.vertices, 1), winner(graph.vertices),
+        largest(graph.vertices), best(graph.vertices, NONE), exempt(graph.vertices) {
+    elect(nullptr, graph.vertices);
+  }
+
+  void elect(const u32* list, u64 count) {
+    std::vector<u32> next(count);
+    std::vector<u64> flags(words(count));
+    launch_stand(count, list, parent.data(), group.data(), size.data(), largest.data(), &greatest);
+    launch_elect(count, list, parent.data(), group.data(), largest.data(), winner.data(), best.data(), exempt.data(),
+                 next.data(), flags.data());
+    std::vector<u32> looking;
+    for (u64 i = 0; i < count; ++i)
+      if (flagged(flags, i)) looking.push_back(next[i]);
+    roots = looking;
+  }
+
+  void join(const u32* list, u64 count, const u32* first, const u32* second, u64* chosen) {
+    std::vector<u32> top(count);
+    u32 depth = 0;
+    launch_append(count, list, first, second, best.data(), nullptr, parent.data(), chosen);
+    launch_find_tops(count, list, parent.data(), 1, top.data(), &depth);
+    if (depth > 1) launch_halve_paths(parent.size(), parent.data());
+    launch_find_tops(count, list, parent.data(), ~0u, top.data(), &depth);
+    launch_settle(count, list, top.data(), best.data(), parent.data(), size.data());
+    elect(list, count);
+  }
+};
+
+template <typename K> void mastiff(const Graph& graph, bool frontier) {
+  const std::vector<K> key(graph.weight.begin(), graph.weight.end());
+  const Forest forest(graph);
+  Statuses statuses(graph, forest);
+  std::vector<u32> first = graph.source, second = graph.target, listed;
+  std::vector<u64> chosen(words(graph.size()));
+  std::vector<u8> touched(words(graph.size()));
+  for (u32 round = 0; !statuses.roots.empty(); ++round) {
+    // Carried ends are components of the last round: their parents are known in either form.
+    launch_lightest_of_roots(K(), touched.size(), first.data(), second.data(), key.data(), graph.size(),
+                             round ? statuses.parent.data() : nullptr, statuses.exempt.data(), first.data(),
+                             second.data(), statuses.best.data(), touched.data());
+    const bool sparse = frontier && round;
+    listed = statuses.roots;
+    statuses.join(sparse ? listed.data() : nullptr, sparse ? listed.size() : graph.vertices, first.data(),
+                  second.data(), chosen.data());
+  }
+  CHECK(forest.equals(chosen));
+}
+
+template <typename K> void mastiff(const Graph& graph) {
+  mastiff<K>(graph, false);
+  mastiff<K>(graph, true);
+}
+
+template <typename K> void strut(const Graph& graph) {
+  const std::vector<K> key(graph.weight.begin(), graph.weight.end());
+  std::vector<u64> best(graph.vertices, NONE), expected(graph.vertices, NONE);
+  launch_propose_to_ends(K(), graph.size(), graph.source.data(), graph.target.data(), key.data(), best.data());
+  for (u32 edge : order_by_weight(graph)) {
+    if (graph.source[edge] == graph.target[edge]) continue;
+    for (u32 end : {graph.source[edge], graph.target[edge]})
+      if (expected[end] == NONE) expected[end] = edge;
+  }
+  for (u32 vertex = 0; vertex < graph.vertices; ++vertex)
+    CHECK(best[vertex] == NONE ? expected[vertex] == NONE : (u32)best[vertex] == expected[vertex]);
+}
+
+}  // namespace

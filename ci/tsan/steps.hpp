@@ -1,0 +1,112 @@
+// Columnar steps: flags, sorting, scans, links.
+#pragma once
+#include "harness.hpp"
+
+namespace {
+
+void flags(const Graph& graph) {
+  const u64 length = graph.size(), block = 3, blocks = (words(length) + block - 1) / block;
+  std::vector<u64> set(words(length)), counts(blocks), offsets(blocks);
+  launch_set_flags(length, graph.target.data(), set.data());  // a few hundred words, every bit set several times
+  CHECK(ones(set) == std::set<u32>(graph.target.begin(), graph.target.end()).size());
+  launch_count_flags(blocks, set.data(), set.size(), block, counts.data());
+  CHECK(std::accumulate(counts.begin(), counts.end(), 0ull) == ones(set));
+  std::exclusive_scan(counts.begin(), counts.end(), offsets.begin(), 0ull);
+  std::vector<u32> positions(ones(set));
+  launch_list_flags(u32(), blocks, set.data(), set.size(), block, offsets.data(), positions.data());
+  CHECK(std::is_sorted(positions.begin(), positions.end()));
+  std::vector<u32> rows(positions.size());
+  launch_gather_rows(rows.size(), positions.data(), graph.source.data(), rows.data());
+  for (u64 i = 0; i < rows.size(); ++i) CHECK(rows[i] == graph.source[positions[i]]);
+}
+
+void radix_sort(const Graph& graph) {
+  const u64 length = graph.size(), block = 50, blocks = (length + block - 1) / block;
+  std::vector<u64> records(length), counts(4 * blocks), places(4 * blocks), sorted(length);
+  launch_pack_records(u32(), length, graph.weight.data(), 0, 0, records.data());
+  launch_count_digits(blocks, records.data(), length, block, 32, 2, counts.data(), blocks);
+  std::exclusive_scan(counts.begin(), counts.end(), places.begin(), 0ull);
+  launch_scatter_digits(blocks, records.data(), length, block, 32, 2, places.data(), blocks, sorted.data());
+  std::vector<u32> order(length);
+  launch_unpack_records(length, sorted.data(), order.data());
+  std::vector<u64> gathered(length);
+  launch_gather_packed(length, records.data(), order.data(), gathered.data());
+  CHECK(gathered == sorted);
+  CHECK(order == order_by_weight(graph));
+}
+
+// A scan in rounds: while one thread scans a stretch, the others check the edges behind it.
+void kruskal(const Graph& graph) {
+  const Forest forest(graph);
+  const std::vector<u32> order = order_by_weight(graph);
+  std::vector<u32> parent = iota(graph.vertices), chosen(graph.vertices);
+  const u64 length = graph.size(), own = 256;
+  std::vector<u64> ends(length), found(1), rows(words(length)), excluded(words(length));
+  launch_pack_ends(u32(), length, graph.source.data(), graph.target.data(), order.data(), ends.data());
+  for (u64 begin = 0; begin < length; begin += own) {
+    jump(parent);
+    const std::vector<u32> label = parent;
+    const u64 end = std::min(begin + own, length);
+    launch_scan_edges(1 + words(length) - words(end), ends.data(), begin, end, length, graph.vertices - 1,
+                      label.data(), excluded.data(), parent.data(), chosen.data(), found.data());
+  }
+  CHECK(found[0] == forest.rows.size());
+  CHECK(ones(excluded) + found[0] <= length);
+  launch_flag_chosen(found[0], chosen.data(), order.data(), nullptr, nullptr, rows.data());
+  CHECK(forest.equals(rows));
+  jump(parent);
+  CHECK(parent == forest.parent);
+}
+
+// Threads walk the same long path, from many places.
+void long_path(u32 vertices, u32 seed) {
+  std::vector<u32> path = iota(vertices), parent = path;
+  std::shuffle(path.begin(), path.end(), std::mt19937(seed));
+  for (u32 i = 0; i + 1 < vertices; ++i) parent[path[i]] = path[i + 1];
+  jump(parent);
+  CHECK(std::all_of(parent.begin(), parent.end(), [&](u32 root) { return root == path.back(); }));
+}
+
+void select(const Graph& graph, u32 seed) {
+  flags(graph);
+  radix_sort(graph);
+  long_path(2000, seed);
+}
+
+// The forest's edges by size in ascending order, and each vertex's root and last link.
+struct Links {
+  std::vector<u64> link, top;
+  u64 cycle = NONE;
+
+  Links(u32 vertices, const std::vector<u64>& ends) : link(vertices, NONE), top(vertices) {
+    std::vector<u32> parent = iota(vertices), size(vertices, 1);
+    launch_link_trees(1, ends.data(), ends.size(), parent.data(), size.data(), link.data(), &cycle);
+    launch_climb(vertices, link.data(), top.data());
+  }
+};
+
+std::vector<u64> ends_of(const Graph& graph, const std::vector<u32>& rows) {
+  std::vector<u64> ends;
+  for (u32 row : rows) ends.push_back((u64)graph.source[row] << 32 | graph.target[row]);
+  return ends;
+}
+
+void links(const Graph& graph) {
+  const Forest forest(graph);
+  std::vector<u32> rows;
+  for (u32 row : order_by_weight(graph))
+    if (forest.rows.count(row)) rows.push_back(row);
+  const Links links(graph.vertices, ends_of(graph, rows));
+  CHECK(links.cycle == NONE);
+  std::vector<u32> heaviest(graph.size());
+  launch_path_maxima(graph.size(), graph.source.data(), graph.target.data(), links.top.data(), links.link.data(),
+                     heaviest.data());
+  for (u64 i = 0; i < graph.size(); ++i) {
+    CHECK((heaviest[i] == ~0u) == (graph.source[i] == graph.target[i]));
+    CHECK(heaviest[i] == ~0u || graph.weight[rows[heaviest[i]]] <= graph.weight[i]);
+  }
+  rows.push_back(0);
+  CHECK(Links(graph.vertices, ends_of(graph, rows)).cycle == rows.size() - 1);
+}
+
+}  // namespace
