@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from machine import describe
 from paper_figures import knox, koohi, nobari, vasconcellos, wang
@@ -27,6 +28,7 @@ PAPERS = {
     "knox2025": ("Knox and Knox 2025 (parallel Prim, Kruskal, Borůvka)", knox.FIGURES),
     "wang2011": ("Wang, Huang and Guo 2011 (GPU Prim)", wang.FIGURES),
 }
+VERDICTS = {True: "agrees", False: "**differs**", None: "nothing to hold it against"}
 RESULTS = Path(__file__).parent / "results" / "papers"
 
 
@@ -51,7 +53,7 @@ def measure_all(setting: Setting, folder: Path, only: str = "") -> None:
             continue
         write(name, figure, machine, seconds, folder)
         draw(figure, folder / f"{name}.png")
-        setting.note(f"{name}: {seconds:.1f} s, {'agrees' if figure.agrees else 'differs'}: {figure.ours}")
+        setting.note(f"{name}: {seconds:.1f} s, {VERDICTS[figure.agrees]}: {figure.ours}")
     (folder / "README.md").write_text(readme(folder), encoding="utf-8")
 
 
@@ -63,7 +65,7 @@ def readme(folder: Path) -> str:
     seconds = sum(account["seconds"] for account in accounts.values())
     text.append(f"{', '.join(processors)}; {seconds:.0f} s in total. Date, commit and memory bandwidth are in each")
     text.append("Parquet file's metadata (`dfmst.paper`), the published numbers in its column `published`. Seconds are")
-    text.append("the algorithm's alone, the median of the runs, on two threads unless a series says otherwise.")
+    text.append("the algorithm's alone, the fastest of the runs, on two threads unless a series says otherwise.")
     for paper, (title, _) in PAPERS.items():
         chosen = {name: account for name, account in accounts.items() if name.startswith(paper)}
         if chosen:
@@ -72,8 +74,8 @@ def readme(folder: Path) -> str:
     return "\n".join(text) + "\n"
 
 
-def _line(name: str, account: dict[str, str]) -> str:
-    verdict = "agrees" if account["agrees"] else "**differs**"
+def _line(name: str, account: dict[str, Any]) -> str:
+    verdict = VERDICTS[account["agrees"]]
     figure = f"[{account['figure']}]({name}.png): {account['title']}"
     return f"| {figure} | {account['published']} | {account['ours']} | {verdict}. {account['note']} |"
 
@@ -83,7 +85,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="NAME")
     parser.add_argument("--size", type=float, default=1.0, help="factor of the numbers of vertices")
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=Setting().repeat)
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS)
     chosen = parser.parse_args()

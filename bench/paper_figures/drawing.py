@@ -34,6 +34,8 @@ def _series(axes: Any, rows: list[Row], color: Any) -> None:
 
 
 def _panel(axes: Any, name: str, rows: list[Row], x: str) -> None:
+    from matplotlib.ticker import NullFormatter
+
     names = list(dict.fromkeys(row.series for row in rows))
     for number, series in enumerate(names):
         _series(axes, [row for row in rows if row.series == series], f"C{number % 10}")
@@ -43,11 +45,15 @@ def _panel(axes: Any, name: str, rows: list[Row], x: str) -> None:
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)
+    if isinstance(rows[0].x, str):
+        axes.tick_params(axis="x", rotation=20)
+    elif axes.get_xscale() == "linear" and all(float(row.x).is_integer() for row in rows):
+        axes.xaxis.get_major_locator().set_params(integer=True)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_formatter(NullFormatter())
     axes.set_title(name, fontsize=9)
     axes.set_xlabel(x, fontsize=8)
     axes.tick_params(labelsize=8)
-    if isinstance(rows[0].x, str):
-        axes.tick_params(axis="x", rotation=20)
     axes.legend(fontsize=7)
 
 

@@ -49,7 +49,7 @@ class Figure:
     published, ours
         What the paper's text says, and what our numbers say of it.
     agrees
-        Whether they agree, found out from the rows.
+        Whether they agree, found out from the rows; ``None`` where the text says nothing of it.
     note
         Differences of size or method that one must know to compare.
     """
@@ -60,7 +60,7 @@ class Figure:
     rows: list[Row]
     published: str
     ours: str
-    agrees: bool
+    agrees: bool | None
     note: str
 
 

@@ -112,10 +112,11 @@ def statuses(setting: Setting) -> Figure:
         shares = _shares(setting.trace(PUBLISHED, table), table.vertices)
         for at, share in enumerate(shares, 1):
             rows += [Row(f"{name}: % of the vertices", status, at, share[status]) for status in STATUSES]
-            told = (FEW_LEFT, None, "section 5.5 (figure 9): less than") if at == 3 else (None, None, None)
+            told = (FEW_LEFT, None, "section 5.5 (figure 9): less than") if at == 2 else (None, None, None)
             rows.append(Row("% ROOT or EXEMPT (figure 9)", name, at, share["root"] + share["exempt"], *told))
         after = shares[min(1, len(shares) - 1)]
         left[name] = after["root"] + after["exempt"]
+    rows.sort(key=lambda row: row.panel.endswith("(figure 9)"))
     return Figure(
         "Figures 6 and 9",
         "vertices by status at the end of each round",
@@ -204,7 +205,8 @@ def touched(setting: Setting) -> Figure:
         "Borůvka's on average; edges are not counted",
         "edges touched: " + ", ".join(f"{name} {value:.1f} times fewer" for name, value in saved.items()),
         all(value > 1 for value in saved.values()),
-        "Edges looked at are not instructions: theirs count all loops over vertices as well.",
+        "Edges looked at are not instructions, which count the loops over vertices as well; their Borůvka is not "
+        "described further, ours does not contract.",
     )
 
 

@@ -32,14 +32,15 @@ GRAPH15 = {
 ROADS = {"NY": (9, 0.158, 0.082, 0.515), "BAY": (10, 0.167, 0.080, 0.480)}
 CITED = "table 7"
 TO_THE_END = BSP(rounds=64)  # more rounds than any graph takes
-_FEW_WEIGHTS = 30  # as many as give the published rounds at 10,000 vertices
+#: Different weights; the text does not say how many theirs have.
+_FEW_WEIGHTS = (30, 100)
 
 
-def _few_weights(table: EdgeTable) -> EdgeTable:
-    """Few different weights, and rows in the order of an adjacency matrix, so that ties go to the first neighbour."""
+def _few_weights(table: EdgeTable, weights: int) -> EdgeTable:
+    """So many different weights, and rows in the order of an adjacency matrix, and so ties at the first neighbour."""
     low, high = np.minimum(table.source, table.target), np.maximum(table.source, table.target)
     pairs = np.sort(low.astype(np.uint64) << np.uint64(32) | high)
-    weight = np.random.default_rng(0).integers(1, _FEW_WEIGHTS, len(pairs), np.int32, endpoint=True)
+    weight = np.random.default_rng(0).integers(1, weights, len(pairs), np.int32, endpoint=True)
     ends = ((pairs >> np.uint64(32)).astype(np.uint32), pairs.astype(np.uint32))
     return EdgeTable(*ends, weight, table.vertices)
 
@@ -51,13 +52,14 @@ def _by_density(
     rows = []
     for density, (rounds, cpu, epmst, faster) in table7.items():
         table = edges_of(exact_density(vertices, density, weight="int32"), vertices)
-        few = setting.trace(TO_THE_END, _few_weights(table))
         seconds, records = setting.run(TO_THE_END, table)
         pruned, _ = setting.run(EPMST(), table)
         family = f"{name}, {vertices:,} vertices"
         rows.append(Row(f"{family}: rounds", "weights distinct", density, len(records)))
-        told = (rounds, None, CITED)
-        rows.append(Row(f"{family}: rounds", f"{_FEW_WEIGHTS} weights, rows by source", density, len(few), *told))
+        for weights in _FEW_WEIGHTS:
+            few = len(setting.trace(TO_THE_END, _few_weights(table, weights)))
+            series = f"{weights} weights, rows by source"
+            rows.append(Row(f"{family}: rounds", series, density, few, rounds, None, CITED))
         for series, value, published in (("BSP/CGM", seconds, cpu), ("EPMST", pruned, epmst)):
             told_time = (published, None, CITED) if timed else (None, None, None)
             rows.append(Row(f"{family}: seconds", series, density, value, *told_time))
@@ -72,7 +74,11 @@ def random_graphs(setting: Setting) -> Figure:
     rows = _by_density(setting, "graph10", full, GRAPH10, setting.size == 1)
     rows += _by_density(setting, "graph15", reduced, GRAPH15, False)
     few = [row for row in rows if row.panel.endswith("rounds") and row.published is not None]
-    near = sum(abs(row.value - (row.published or 0)) <= 1 for row in few)
+    near = {
+        weights: sum(abs(row.value - (row.published or 0)) <= 1 for row in few if row.series.startswith(f"{weights} "))
+        for weights in _FEW_WEIGHTS
+    }
+    graphs = len(GRAPH10) + len(GRAPH15)
     distinct = [round(row.value) for row in rows if row.series == "weights distinct"]
     faster = [row.value for row in rows if row.panel.endswith("EPMST")]
     return Figure(
@@ -82,12 +88,14 @@ def random_graphs(setting: Setting) -> Figure:
         rows,
         "rounds fall with density, graph10 5 4 3 4 3, graph15 5 5 3 3 3 2 2; EPMST is faster on sparse graphs and up "
         "to 9.3 times (graph15g) slower on dense ones than the CPU implementation",
-        f"rounds within one of {near} of the {len(few)} published with {_FEW_WEIGHTS} weights, {min(distinct)} to "
-        f"{max(distinct)} at any density with distinct ones; speedup over EPMST {min(faster):.2f} to {max(faster):.2f}",
-        near == len(few) and max(faster) > 1,
+        f"rounds within one of {' / '.join(map(str, near.values()))} of the {graphs} published with "
+        f"{' / '.join(map(str, near))} weights, {min(distinct)} to {max(distinct)} with distinct ones; "
+        f"speedup over EPMST {min(faster):.2f} to {max(faster):.2f}",
+        max(near.values()) == graphs and max(faster) > 1,
         "graph10 has the published size, graph15 fewer vertices. Rounds fall with density because of ties, not of "
-        "density. The paper's EPMST slows down by 140 times from 2 to 20 % density; ours sorts n ln(n) / 2 light edges "
-        "whatever the density, and only flags the others, so that it stays ahead.",
+        "density: where weights tie, the smallest row wins. From 2 to 20 % density the published EPMST slows down by "
+        f"{GRAPH10[0.2][2] / GRAPH10[0.02][2]:.0f} times; ours sorts n ln(n) / 2 light edges whatever the density, and only "
+        "flags the others, so that it stays ahead.",
     )
 
 
