@@ -94,7 +94,7 @@ def random_graphs(setting: Setting) -> Figure:
         max(near.values()) == graphs and max(faster) > 1,
         "graph10 has the published size, graph15 fewer vertices. Rounds fall with density because of ties, not of "
         "density: where weights tie, the smallest row wins. From 2 to 20 % density the published EPMST slows down by "
-        f"{GRAPH10[0.2][2] / GRAPH10[0.02][2]:.0f} times; ours sorts n ln(n) / 2 light edges whatever the density, and only "
+        f"{GRAPH10[0.2][2] / GRAPH10[0.02][2]:.0f} times; ours sorts n ln(n) / 2 light edges at any density, and only "
         "flags the others, so that it stays ahead.",
     )
 
