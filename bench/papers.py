@@ -9,6 +9,7 @@ a figure, or the beginning of one: ``knox`` measures all of that paper's. Second
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -45,13 +46,13 @@ def measure_all(setting: Setting, folder: Path, only: str = "") -> None:
     folder.mkdir(parents=True, exist_ok=True)
     machine = {**describe("pyarrow"), "size": setting.size, "threads": setting.threads, "repeat": setting.repeat}
     for name, measure in figures(only):
-        begin = time.perf_counter()
+        begin, load = time.perf_counter(), os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
         figure = measure(setting)
         seconds = time.perf_counter() - begin
         if figure is None:
             setting.note(f"{name}: skipped")
             continue
-        write(name, figure, machine, seconds, folder)
+        write(name, figure, machine, {"seconds": round(seconds, 1), "load": round(load, 2)}, folder)
         draw(figure, folder / f"{name}.png")
         setting.note(f"{name}: {seconds:.1f} s, {VERDICTS[figure.agrees]}: {figure.ours}")
     (folder / "README.md").write_text(readme(folder), encoding="utf-8")
@@ -65,7 +66,13 @@ def readme(folder: Path) -> str:
     seconds = sum(account["seconds"] for account in accounts.values())
     text.append(f"{', '.join(processors)}; {seconds:.0f} s in total. Date, commit and memory bandwidth are in each")
     text.append("Parquet file's metadata (`dfmst.paper`), the published numbers in its column `published`. Seconds are")
-    text.append("the algorithm's alone, the fastest of the runs, on two threads unless a series says otherwise.")
+    text.append("the algorithm's alone, the fastest of the runs, on two threads unless a series says otherwise. The")
+    text.append(
+        f"load of the machine before a figure was up to {max(a['load'] for a in accounts.values()):.1f}; ours alone is up"
+    )
+    text.append(
+        "to 2: where others used it as well, small ratios and the speedups of two threads are not to be relied on."
+    )
     for paper, (title, _) in PAPERS.items():
         chosen = {name: account for name, account in accounts.items() if name.startswith(paper)}
         if chosen:

@@ -77,10 +77,10 @@ def _table(figure: Figure) -> pa.Table:
     return pa.table([texts[0], texts[1], x, *numbers, texts[2]], names=names)
 
 
-def write(name: str, figure: Figure, machine: dict[str, Any], seconds: float, folder: Path) -> None:
-    """Write the Parquet file with the account of the run in its metadata."""
+def write(name: str, figure: Figure, machine: dict[str, Any], spent: dict[str, float], folder: Path) -> None:
+    """Write the Parquet file with the account of the run in its metadata; `spent` are its seconds and the load before it."""
     texts = {field: getattr(figure, field) for field in ("figure", "title", "published", "ours", "agrees", "note")}
-    account = {**texts, "seconds": round(seconds, 1), "machine": machine}
+    account = {**texts, **spent, "machine": machine}
     table = _table(figure).replace_schema_metadata({METADATA: json.dumps(account, ensure_ascii=False)})
     pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
 

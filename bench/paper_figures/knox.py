@@ -167,8 +167,8 @@ def by_density(setting: Setting) -> Figure:
         "are not given in the text",
         _gains(gains),
         gains["Prim"][-1] > gains["Prim"][0] and all(_steady(gains[name]) for name in ("Kruskal", "Borůvka")),
-        f"The number of vertices is not given there. Runs of the sparsest graph take milliseconds, of which forks are a "
-        f"good part: two threads gain less there, whatever the algorithm. {_PRIM}",
+        f"The number of vertices is not given there. Runs of the sparsest graph take a few milliseconds, where a "
+        f"fork costs most. {_PRIM}",
     )
 
 

@@ -1,4 +1,4 @@
-"""The kinds of graphs that Nobari et al. (2012) measure on, a tenth as large."""
+"""The kinds of graphs that Nobari et al. (2012) measure on, an eighth as large."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from paper_figures.setting import Setting, edges_of
 __all__ = ["BITS", "KINDS", "SMALLER", "road", "scale_free"]
 
 BITS = 17  # 131,072 vertices, where the paper has a million
-SMALLER = "A tenth of the published vertices, on two threads instead of a GPU."
+SMALLER = "An eighth of the published vertices, on two threads instead of a GPU."
 
 
 def _erdos_renyi(bits: int, degree: int) -> EdgeTable:

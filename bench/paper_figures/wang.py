@@ -91,7 +91,7 @@ def steps(setting: Setting) -> Figure:
         "the three kernels' part of the time",
         "vertices, or edges a vertex",
         rows,
-        "not given in the text; the reduction is called the key step (section V.A), and |V| - 2 rounds of it the limit "
+        "not given in the text; the reduction is called the key step (section V.A), and one round a vertex the limit "
         "of the speedup (section VI.E)",
         f"largest sparse / densest graph: {told}",
         None,
