@@ -66,13 +66,14 @@ def readme(folder: Path) -> str:
     seconds = sum(account["seconds"] for account in accounts.values())
     text.append(f"{', '.join(processors)}; {seconds:.0f} s in total. Date, commit and memory bandwidth are in each")
     text.append("Parquet file's metadata (`dfmst.paper`), the published numbers in its column `published`. Seconds are")
-    text.append("the algorithm's alone, the fastest of the runs, on two threads unless a series says otherwise. The")
     text.append(
-        f"load of the machine before a figure was up to {max(a['load'] for a in accounts.values()):.1f}; ours alone is up"
+        "the algorithm's alone, the fastest of the runs, on two threads unless a series says otherwise. The load"
     )
+    load = max(account["load"] for account in accounts.values())
     text.append(
-        "to 2: where others used it as well, small ratios and the speedups of two threads are not to be relied on."
+        f"of the machine before a figure was up to {load:.1f}, of which ours is up to 2: where others used it as"
     )
+    text.append("well, small ratios and the speedups of two threads are not to be relied on.")
     for paper, (title, _) in PAPERS.items():
         chosen = {name: account for name, account in accounts.items() if name.startswith(paper)}
         if chosen:

@@ -78,7 +78,7 @@ def _table(figure: Figure) -> pa.Table:
 
 
 def write(name: str, figure: Figure, machine: dict[str, Any], spent: dict[str, float], folder: Path) -> None:
-    """Write the Parquet file with the account of the run in its metadata; `spent` are its seconds and the load before it."""
+    """Write the Parquet file with the account of the run in its metadata; `spent`: its seconds, the load before."""
     texts = {field: getattr(figure, field) for field in ("figure", "title", "published", "ours", "agrees", "note")}
     account = {**texts, **spent, "machine": machine}
     table = _table(figure).replace_schema_metadata({METADATA: json.dumps(account, ensure_ascii=False)})
