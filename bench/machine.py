@@ -34,6 +34,9 @@ def read_bandwidth(threads: int, megabytes: int = 400) -> float:
 
 def describe(*packages: str) -> dict[str, Any]:
     """Date, commit, processor, memory bandwidth and package versions."""
+    # Not the metadata: bench also runs from a source tree that is not installed.
+    from dfmst import __version__
+
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     return {
         "date": datetime.now(UTC).date().isoformat(),
@@ -42,7 +45,7 @@ def describe(*packages: str) -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "python": platform.python_version(),
         "read_gb_per_s": {threads: round(read_bandwidth(threads) / 1e9, 1) for threads in (1, 2)},
-        "packages": {name: version(name) for name in ("dfmst", "numpy", "pandas", *packages)},
+        "packages": {"dfmst": __version__, **{name: version(name) for name in ("numpy", "pandas", *packages)}},
     }
 
 

@@ -1,0 +1,58 @@
+"""The papers' figures at a tiny size: every one is measured, written and told of; no number is checked."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+pq = pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("matplotlib")
+pytest.importorskip("pandas")
+
+BENCH = Path(__file__).parents[2] / "bench"
+TINY = 0.02
+
+
+@pytest.fixture
+def papers(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCH))
+    return importlib.import_module("papers")
+
+
+@pytest.fixture
+def setting(papers, tmp_path):
+    # No real graphs: the folder beside the repository may be absent, and they have only one size.
+    return papers.Setting(size=TINY, repeat=1, data=tmp_path / "none", note=lambda _: None)
+
+
+def names(papers):
+    return [name for name, _ in papers.figures()]
+
+
+def test_every_figure(papers, setting, tmp_path, monkeypatch):
+    monkeypatch.setattr(papers, "describe", lambda *_: {"processor": "a processor", "date": "today", "commit": None})
+    papers.measure_all(setting, tmp_path)
+    skipped = {"nobari2012_table1_new_york", "vasconcellos2018_table7_roads"}
+    expected = set(names(papers)) - skipped
+    assert {path.stem for path in tmp_path.glob("*.parquet")} == expected
+    assert {path.stem for path in tmp_path.glob("*.png")} == expected
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert sum(line.startswith("| [") for line in text.splitlines()) == len(expected)
+    for path in tmp_path.glob("*.parquet"):
+        table = pq.read_table(path)
+        assert table.column_names[3:] == ["value", "published", "published_high", "cited"]
+        assert not table["value"].null_count
+        # A published number always says where the paper gives it.
+        assert table["published"].is_null().to_pylist() == table["cited"].is_null().to_pylist()
+
+
+def test_only(papers, setting, tmp_path, monkeypatch):
+    monkeypatch.setattr(papers, "describe", lambda *_: {"processor": "a processor"})
+    papers.measure_all(setting, tmp_path, "knox2025_fig06")
+    assert [path.name for path in tmp_path.glob("*.parquet")] == ["knox2025_fig06_helpers.parquet"]
+
+
+def test_names_are_distinct(papers):
+    assert len(names(papers)) == len(set(names(papers))) > 15
