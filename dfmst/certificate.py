@@ -70,9 +70,10 @@ def verify(
 ) -> Certificate:
     """Check whether a frame holds the rows of an edge table's minimum spanning forest, without solving it.
 
-    The forest's rows are matched to rows of the table by all columns that both have (and by a pandas index);
-    their order does not matter. Then every row outside is compared with the heaviest row on the forest's path
-    between its ends. Of equal weights the earlier row counts as lighter, as everywhere in dfmst.
+    The forest's rows are matched to rows of the table by all columns that both have (and by a pandas index,
+    unless the forest's is the default one); their order does not matter. Then every row outside is compared
+    with the heaviest row on the forest's path between its ends. Of equal weights the earlier row counts as
+    lighter, as everywhere in dfmst.
 
     Parameters
     ----------
@@ -114,7 +115,7 @@ def verify(
     King: A simpler minimum spanning tree verification algorithm. Algorithmica 18 (1997).
     """
     runner = select_engine(engine, threads)
-    view, claimed = open_frame(edges), open_frame(forest, "forest")
+    view, claimed = open_frame(edges), open_frame(forest, "forest").without_default_index()
     names = (source, target, weight)
     given = read_table(runner, view, *names, maximum=maximum, invalid=invalid)
     claim = Claim(view, given, claimed, names, _describer(view, given, names))

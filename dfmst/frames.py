@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -33,10 +33,13 @@ class FrameView:
         The Narwhals dataframe.
     lazy
         Whether the user's frame was a polars ``LazyFrame``, which results turn back into.
+    labelled
+        Whether a pandas index, where there is one, tells the rows apart.
     """
 
     frame: nw.DataFrame[Any]
     lazy: bool = False
+    labelled: bool = True
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -79,11 +82,17 @@ class FrameView:
         return self.frame.get_column(name)
 
     def index(self) -> Array | None:
-        """Index labels of a pandas frame (tuples where it has levels); ``None`` for other frames."""
-        if not self.frame.implementation.is_pandas():
+        """Index labels of a pandas frame (tuples where it has levels); ``None`` where there are none."""
+        if not self.labelled or not self.frame.implementation.is_pandas():
             return None
         labels: Array = nw.to_native(self.frame).index.to_numpy()
         return labels
+
+    def without_default_index(self) -> FrameView:
+        """Return the view without labels if they are pandas' default: 0, 1, 2 and so on say nothing of a row."""
+        labels: Any = getattr(nw.to_native(self.frame), "index", None)
+        default = type(labels).__name__ == "RangeIndex" and (labels.start, labels.step, labels.name) == (0, 1, None)
+        return replace(self, labelled=not default)
 
     def take(self, engine: Engine, rows: Array) -> Frame:
         """Return the user's kind of frame with these rows: every column, and the index of a pandas frame."""

@@ -13,7 +13,7 @@ Bloom: Space/time trade-offs in hash coding with allowable errors. Communication
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -223,7 +223,7 @@ def _equal_rows(claim: Claim, ends: _Ends, position: int) -> Array:
     """Rows of the table that agree with a forest row in every column."""
     table = claim.given.table
     rows = np.flatnonzero(_same_ends(table.source, table.target, ends, position))
-    theirs = FrameView(claim.forest.frame[np.full(len(rows), position)])
+    theirs = replace(claim.forest, frame=claim.forest.frame[np.full(len(rows), position)])
     differs = np.zeros(len(rows), bool)
     for _, mask in differences(claim.rows(rows), theirs):
         differs |= mask
