@@ -101,6 +101,14 @@ DEVICE u64 word_length(u64 word, u64 length) {
 }
 DEVICE void set_flag(u64* flags, u64 at) { atomic_or(&flags[at >> 6], 1ull << (at & 63)); }
 
+// Flags of up to 64 edges that do not have both ends in the giant component (`giant` is null: all of them).
+template <typename T> DEVICE u64 leaving(const T* source, const T* target, u64 length, const u8* giant) {
+  if (!giant) return ~0ull >> (64 - length);
+  u64 word = 0;
+  for (u64 j = 0; j < length; ++j) word |= (u64)(u8)((giant[source[j]] & giant[target[j]]) ^ 1) << j;
+  return word;
+}
+
 // ---- the total order ----------------------------------------------------------------------------------------------
 // A weight becomes an unsigned key whose order is the weights' order; -0.0 and +0.0 share one key. `flip` (all ones)
 // complements the key for a maximum forest.

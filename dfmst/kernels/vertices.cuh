@@ -22,14 +22,13 @@ KERNEL(pack_ends, (const V* source, const V* target, const u32* position, u64* e
 } END
 
 // Edges between different components, less those flagged in `excluded`. Most edges of a large graph lie inside one
-// giant component, and a table of one byte a vertex tells so without leaving the cache (none: there is no giant).
+// giant component, and a table of one byte a vertex tells so without leaving the cache.
 KERNEL(flag_crossing, (const V* source, const V* target, u64 edges, const u32* label, const u8* giant,
                        const u64* excluded, u64* flags)) {
   const u64 length = word_length(i, edges);
   const V* u = source + i * 64;
   const V* v = target + i * 64;
-  u64 word = giant ? 0 : ~0ull >> (64 - length);
-  for (u64 j = 0; giant && j < length; ++j) word |= (u64)(u8)((giant[u[j]] & giant[v[j]]) ^ 1) << j;
+  u64 word = leaving(u, v, length, giant);
   if (excluded) word &= ~excluded[i];
   u64 kept = 0;
   for (u64 rest = word; rest; rest &= rest - 1) {
@@ -43,11 +42,7 @@ KERNEL(flag_crossing, (const V* source, const V* target, u64 edges, const u32* l
 KERNEL(flag_doubtful, (const V* source, const V* target, u64 edges, const u8* giant, const u64* light,
                        const u64* excluded, u64* flags)) {
   const u64 length = word_length(i, edges);
-  const V* u = source + i * 64;
-  const V* v = target + i * 64;
-  u64 word = giant ? 0 : ~0ull >> (64 - length);
-  for (u64 j = 0; giant && j < length; ++j) word |= (u64)(u8)((giant[u[j]] & giant[v[j]]) ^ 1) << j;
-  flags[i] = (word | light[i]) & ~excluded[i];
+  flags[i] = (leaving(source + i * 64, target + i * 64, length, giant) | light[i]) & ~excluded[i];
 } END
 
 // Entries of a column at ascending rows. The rows are known ahead, so that the misses overlap.
