@@ -5,7 +5,7 @@ Positions and vertices are ``uint32`` columns; flags are ``uint64`` words of 64 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,7 @@ __all__ = [
     "gather_keys",
     "giant_component",
     "key_edges",
+    "occurring",
     "spread_positions",
 ]
 
@@ -199,6 +200,13 @@ def key_edges(engine: Engine, edges: Edges, flip: int = 0) -> Edges:
     if flip or key.dtype.kind != "u":
         key = gather_keys(engine, key, None, flip)
     return Edges(source, target, key, edges.row)
+
+
+def occurring(engine: Engine, edges: Any) -> Array:
+    """One byte a vertex: whether an edge of the table (it has ``source``, ``target`` and ``vertices``) ends in it."""
+    occurs: Array = engine.xp.zeros(edges.vertices, np.uint8)
+    engine.launch("mark_vertices", len(edges), edges.source, edges.target, None, None, occurs)
+    return occurs
 
 
 def spread_positions(engine: Engine, length: int, size: int) -> Array:

@@ -116,7 +116,7 @@ class CudaEngine:
         `grain` does not matter here: neighbouring threads take neighbouring indices.
         """
         variant, signature = bind(kernel, arguments)
-        values = [np.uint64(count)]
+        values: list[Any] = [np.uint64(count)]
         for parameter, argument in zip(signature.parameters, arguments, strict=True):
             if parameter.pointer:
                 self._check_place(kernel, parameter.name, argument)
