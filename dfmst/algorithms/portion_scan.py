@@ -14,9 +14,9 @@ __all__ = ["PortionScan"]
 
 _LEADING_BITS = 30  # of a wider range of keys; those that agree in them are told apart in their bucket
 _DIGIT_BITS = 10  # 1,024 counters stay in the first-level cache
-_BUCKET = 256  # edges below which a bucket of its own does not pay
+_BUCKET = 512  # edges below which a bucket of its own does not pay
 _BLOCK = 1 << 16  # edges a thread takes at a time in the first pass
-_PORTION = 1 << 15  # edges to scan in one go, at least: what the second-level cache holds of them and their ends
+_PORTION = 1 << 13  # edges to scan in one go, at least: fewer do not pay for a launch
 _PORTIONS = 32  # at most about so many
 
 
@@ -101,6 +101,6 @@ class PortionScan:
 
     def mark(self, chosen: Array) -> None:
         """Flag the rows of the chosen edges."""
-        order = self._engine.xp.empty(self._length, np.uint32)
+        order = self._ends.view(np.uint32)[: self._length]  # the scan is over: nobody needs the ends
         self._engine.launch("unpack_records", self._length, self._records, order)
         self._engine.launch("flag_chosen", int(self._count[0]), self._chosen, order, *self._rows, chosen)
