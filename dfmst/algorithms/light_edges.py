@@ -74,10 +74,10 @@ def scan_light(
         trace.add(light=0, chosen=0, components=components)
         return 0
     with trace.step("sort"):
-        scan = PortionScan(engine, edges, None if light is None else light.position, flip, parent, components - 1)
+        position = None if light is None else light.position
+        scan = PortionScan(engine, edges, position, flip, parent, components - 1, chosen)
     with trace.step("scan"):
         joined = scan.run()
-        scan.mark(chosen)
     trace.add(light=length, chosen=joined, components=components - joined)
     return joined
 
