@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from dfmst.algorithms.kruskal_scan import KruskalScan, SortedEdges
 from dfmst.algorithms.portion_scan import PortionScan
 from dfmst.engines import Engine
 from dfmst.engines.columnar import (
@@ -73,13 +74,22 @@ def scan_light(
     if not length:
         trace.add(light=0, chosen=0, components=components)
         return 0
+    position = None if light is None else light.position
     with trace.step("sort"):
-        position = None if light is None else light.position
-        scan = PortionScan(engine, edges, position, flip, parent, components - 1, chosen)
+        scan = _prepare(engine, edges, position, flip, parent, components - 1, chosen)
     with trace.step("scan"):
         joined = scan.run()
     trace.add(light=length, chosen=joined, components=components - joined)
     return joined
+
+
+def _prepare(
+    engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, chosen: Array
+) -> PortionScan | KruskalScan:
+    """Sort while scanning, on the CPU; elsewhere sort on the device first, since the scan is run on the host."""
+    if engine.name == "cpu":
+        return PortionScan(engine, edges, position, flip, parent, most, chosen)
+    return KruskalScan(engine, SortedEdges.sort(engine, edges, position, flip), parent, most, chosen)
 
 
 def survivors(

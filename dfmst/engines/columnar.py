@@ -5,7 +5,7 @@ Positions and vertices are ``uint32`` columns; flags are ``uint64`` words of 64 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,7 @@ __all__ = [
     "gather_keys",
     "giant_component",
     "key_edges",
+    "occurring",
     "spread_positions",
 ]
 
@@ -66,9 +67,10 @@ def exclusive_sum(engine: Engine, counts: Array) -> tuple[Array, int]:
 
 
 def _block_counts(engine: Engine, flags: Array) -> Array:
-    blocks = -(-len(flags) // _FLAG_BLOCK)
+    block = engine.stretch(_FLAG_BLOCK)
+    blocks = -(-len(flags) // block)
     counts: Array = engine.xp.empty(blocks, np.uint64)
-    engine.launch("count_flags", blocks, flags, len(flags), _FLAG_BLOCK, counts, grain=1)
+    engine.launch("count_flags", blocks, flags, len(flags), block, counts, grain=1)
     return counts
 
 
@@ -81,7 +83,8 @@ def compact(engine: Engine, flags: Array, dtype: type = np.uint32) -> Array:
     """Positions of the flags that are set, ascending."""
     offsets, total = exclusive_sum(engine, _block_counts(engine, flags))
     positions: Array = engine.xp.empty(total, dtype)
-    engine.launch("list_flags", len(offsets), flags, len(flags), _FLAG_BLOCK, offsets, positions, grain=1)
+    block = engine.stretch(_FLAG_BLOCK)
+    engine.launch("list_flags", len(offsets), flags, len(flags), block, offsets, positions, grain=1)
     return positions
 
 
@@ -197,6 +200,13 @@ def key_edges(engine: Engine, edges: Edges, flip: int = 0) -> Edges:
     if flip or key.dtype.kind != "u":
         key = gather_keys(engine, key, None, flip)
     return Edges(source, target, key, edges.row)
+
+
+def occurring(engine: Engine, edges: Any) -> Array:
+    """One byte a vertex: whether an edge of the table (it has ``source``, ``target`` and ``vertices``) ends in it."""
+    occurs: Array = engine.xp.zeros(edges.vertices, np.uint8)
+    engine.launch("mark_vertices", len(edges), edges.source, edges.target, None, None, occurs)
+    return occurs
 
 
 def spread_positions(engine: Engine, length: int, size: int) -> Array:
