@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from dfmst.algorithms.kruskal_scan import KruskalScan, SortedEdges
 from dfmst.engines import Engine
 from dfmst.engines.columnar import (
@@ -20,14 +18,13 @@ from dfmst.engines.columnar import (
     flag_words,
     flatten,
     gather_edges,
-    gather_keys,
     giant_component,
-    spread_positions,
+    sample_edges,
 )
 from dfmst.trace import Trace
 from dfmst.typing import Array
 
-__all__ = ["LightEdges", "scan_light", "select_light", "survivors"]
+__all__ = ["LightEdges", "Threshold", "sampled_threshold", "scan_light", "select_light", "survivors"]
 
 _SAMPLE_HITS = 64  # sampled edges to find below the threshold: its rank is then off by about an eighth
 
@@ -39,22 +36,30 @@ class LightEdges(NamedTuple):
     position: Array
 
 
-def _threshold(engine: Engine, edges: Edges, flip: int, share: float) -> tuple[int, int]:
-    """Key and position of the sampled entry near the wanted rank: mass ties are split by position."""
+class Threshold(NamedTuple):
+    """Key and position of the last light edge, and the ends of the sample's keys."""
+
+    key: int
+    position: int
+    lowest: int
+    highest: int
+
+
+def sampled_threshold(engine: Engine, edges: Edges, flip: int, share: float) -> Threshold:
+    """Return the sampled edge near the wanted rank: mass ties are split by position."""
     size = min(max(math.ceil(_SAMPLE_HITS / share), 1024), max(1, len(edges) // 8))
-    position = spread_positions(engine, len(edges), size)
-    key = gather_keys(engine, edges.key, position, flip)
-    at = engine.xp.lexsort(engine.xp.stack([position.astype(np.uint64), key.astype(np.uint64)]))[int(size * share)]
-    return int(key[at]), int(position[at])
+    keys, positions = sample_edges(engine, edges, flip, size)
+    at = int(size * share)
+    return Threshold(int(keys[at]), int(positions[at]), int(keys[0]), int(keys[-1]))
 
 
 def select_light(engine: Engine, edges: Edges, flip: int, share: float, trace: Trace) -> LightEdges:
     """Flag about `share` (below 1) of the edges: the lightest ones."""
     with trace.step("threshold"):
-        threshold = _threshold(engine, edges, flip, share)
+        threshold = sampled_threshold(engine, edges, flip, share)
     with trace.step("select"):
         flags = flag_words(engine, len(edges))
-        engine.launch("flag_light", len(flags), edges.key, flip, len(edges), *threshold, flags, grain=FLAG_GRAIN)
+        engine.launch("flag_light", len(flags), edges.key, flip, len(edges), *threshold[:2], flags, grain=FLAG_GRAIN)
         return LightEdges(flags, compact(engine, flags))
 
 

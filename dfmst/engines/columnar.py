@@ -28,6 +28,7 @@ __all__ = [
     "gather_keys",
     "giant_component",
     "key_edges",
+    "sample_edges",
     "spread_positions",
 ]
 
@@ -197,6 +198,15 @@ def key_edges(engine: Engine, edges: Edges, flip: int = 0) -> Edges:
     if flip or key.dtype.kind != "u":
         key = gather_keys(engine, key, None, flip)
     return Edges(source, target, key, edges.row)
+
+
+def sample_edges(engine: Engine, edges: Edges, flip: int, size: int) -> tuple[Array, Array]:
+    """Keys and positions, both ``uint64``, of `size` edges spread over all, in the total order (key, position)."""
+    position = spread_positions(engine, len(edges), size)
+    key = gather_keys(engine, edges.key, position, flip)
+    drawn = engine.xp.stack([position.astype(np.uint64), key.astype(np.uint64)])
+    order = engine.xp.lexsort(drawn)
+    return drawn[1][order], drawn[0][order]
 
 
 def spread_positions(engine: Engine, length: int, size: int) -> Array:

@@ -1,0 +1,74 @@
+// Filter-Boruvka: worklists, their rounds, and the threshold between two of them.
+#pragma once
+#include "statuses.hpp"
+
+namespace {
+
+template <typename W> struct Worklist {
+  const Graph& graph;
+  const std::vector<W> weight;
+  const u32 shift;  // 40 leaves no bits of a key that tell edges apart: every tie is looked up
+  std::vector<u32> parent;
+  std::vector<u64> best[2], records[2], chosen;
+  u32 length[3] = {};  // edges before a round, joins, edges after it
+  u32 joined = 0;
+
+  Worklist(const Graph& graph, u32 shift)
+      : graph(graph), weight(graph.weight.begin(), graph.weight.end()), shift(shift), parent(iota(graph.vertices)),
+        chosen(words(graph.size())) {
+    for (u32 side = 0; side < 2; ++side) {
+      best[side].assign(graph.vertices, NONE);
+      records[side].resize(2 * graph.size());
+    }
+  }
+
+  void take(const W& threshold, u64 row, u32 above) {
+    best[0].assign(graph.vertices, NONE);
+    length[0] = 0;
+    launch_take_edges(W(), (graph.size() + 7) / 8, graph.source.data(), graph.target.data(), 1, weight.data(), 0,
+                      graph.size(), key_of(threshold, 0), row, above, key_of((W)1, 0), shift,
+                      above ? parent.data() : nullptr, best[0].data(), records[0].data(), graph.size(), &length[0]);
+  }
+
+  void solve() {
+    for (u32 now = 0; length[0]; now = 1 - now) {
+      length[1] = length[2] = 0;
+      launch_join_records(length[0], records[now].data(), &length[0], best[now].data(), best[1 - now].data(),
+                          parent.data(), chosen.data(), &length[1]);
+      launch_offer_records(W(), (length[0] + 3) / 4, records[now].data(), &length[0], weight.data(), 0, shift,
+                           parent.data(), best[1 - now].data(), records[1 - now].data(), &length[2]);
+      CHECK(length[1] != 0);
+      joined += length[1];
+      length[0] = length[2];
+    }
+    jump(parent);
+  }
+};
+
+template <typename W> void filter_boruvka(const Graph& graph) {
+  const Forest forest(graph);
+  for (u32 shift : {0u, 40u}) {
+    Worklist<W> work(graph, shift);
+    work.take((W)1, graph.size() / 2, 0);
+    work.solve();
+    CHECK(work.joined == ones(work.chosen));
+    work.take((W)1, graph.size() / 2, 1);
+    work.solve();
+    CHECK(forest.equals(work.chosen) && work.parent == forest.parent);
+  }
+}
+
+// Without an array of minima to clear.
+void worklist(const Graph& graph) {
+  Worklist<u32> work(graph, 0);
+  work.take(~0u, NONE, 0);
+  launch_join_records(work.length[0], work.records[0].data(), &work.length[0], work.best[0].data(), nullptr,
+                      work.parent.data(), work.chosen.data(), &work.length[1]);
+  jump(work.parent);
+  const Forest forest(graph);
+  CHECK(std::all_of(forest.rows.begin(), forest.rows.end(), [&](u32 row) {
+    return flagged(work.chosen, row) || work.parent[graph.source[row]] != work.parent[graph.target[row]];
+  }));
+}
+
+}  // namespace
