@@ -159,7 +159,7 @@ def _link(engine: Engine, table: EdgeTable, ranked: _Ranked) -> tuple[Array, int
     xp = engine.xp
     parent, size = xp.arange(table.vertices, dtype=np.uint32), xp.ones(table.vertices, np.uint32)
     link, cycle = xp.full(table.vertices, _NONE, np.uint64), xp.full(1, _NONE, np.uint64)
-    engine.launch("link_trees", 1, ranked.ends, len(ranked.ends), parent, size, link, cycle)
+    engine.launch_alone("link_trees", ranked.ends, len(ranked.ends), parent, size, link, cycle)
     found = int(cycle[0])
     return link, None if found == _NONE else found
 

@@ -75,4 +75,5 @@ def resolve(algorithm: str | Algorithm, engine: Engine, table: EdgeTable) -> Alg
 
 
 def _choose(engine: Engine, table: EdgeTable) -> Algorithm:
-    return FilterBoruvka() if engine.name == "cuda" else FilterKruskal()
+    """Kruskal's scan is sequential: fast on a CPU, and no work for a GPU."""
+    return FilterKruskal() if engine.name == "cpu" else FilterBoruvka()

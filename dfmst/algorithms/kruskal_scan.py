@@ -74,12 +74,15 @@ class KruskalScan:
         """Scan the edges ``[begin, end)`` while helpers check those up to `ahead`; how many are chosen in all.
 
         Helpers flag in `excluded` the edges whose ends share a `label`. The bounds are multiples of 64 or the
-        number of edges.
+        number of edges. Without helpers, the CUDA engine scans on the host.
         """
         words = max(0, -(-(ahead - end) // 64))
         bounds = (begin, end, ahead, self._most)
         arguments = (self._ends, *bounds, label, excluded, self._parent, self._chosen, self._count)
-        self._engine.launch("scan_edges", 1 + words, *arguments, grain=min(FLAG_GRAIN, 1 + words // 8))
+        if words:
+            self._engine.launch("scan_edges", 1 + words, *arguments, grain=min(FLAG_GRAIN, 1 + words // 8))
+        else:
+            self._engine.launch_alone("scan_edges", *arguments)
         return int(self._count[0])
 
     def reached(self, end: int) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dfmst.engines.base import Engine
 from dfmst.engines.cpu import CpuEngine
-from dfmst.errors import EngineUnavailableError
+from dfmst.engines.cuda import CudaEngine
 
-__all__ = ["CpuEngine", "Engine", "select_engine"]
+__all__ = ["CpuEngine", "CudaEngine", "Engine", "select_engine"]
 
 
-def select_engine(name: str = "auto", threads: int | None = None) -> Engine:
+def select_engine(name: str = "auto", threads: int | None = None, *, on_device: bool = False) -> Engine:
     """Return the engine of that name.
 
     Parameters
@@ -18,6 +18,8 @@ def select_engine(name: str = "auto", threads: int | None = None) -> Engine:
         ``"auto"``, ``"cpu"`` or ``"cuda"``.
     threads
         Threads a kernel may use on the CPU; ``None`` takes every processor of this process.
+    on_device
+        Whether the data lies on a GPU, which ``"auto"`` follows.
 
     Raises
     ------
@@ -29,12 +31,9 @@ def select_engine(name: str = "auto", threads: int | None = None) -> Engine:
     if threads is not None and threads < 1:
         message = f"threads is {threads}; it must be at least 1, or None for every processor"
         raise ValueError(message)
+    if name == "cuda" or (name == "auto" and on_device):
+        return CudaEngine()
     if name in ("auto", "cpu"):
         return CpuEngine() if threads is None else CpuEngine(threads)
-    if name == "cuda":
-        raise EngineUnavailableError(
-            "engine='cuda' is not part of this version of dfmst",
-            "use engine='cpu' (or 'auto'); the CUDA engine is the next milestone",
-        )
     message = f"unknown engine {name!r}; known engines: 'auto', 'cpu', 'cuda'"
     raise ValueError(message)

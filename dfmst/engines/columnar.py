@@ -67,9 +67,10 @@ def exclusive_sum(engine: Engine, counts: Array) -> tuple[Array, int]:
 
 
 def _block_counts(engine: Engine, flags: Array) -> Array:
-    blocks = -(-len(flags) // _FLAG_BLOCK)
+    block = engine.stretch(_FLAG_BLOCK)
+    blocks = -(-len(flags) // block)
     counts: Array = engine.xp.empty(blocks, np.uint64)
-    engine.launch("count_flags", blocks, flags, len(flags), _FLAG_BLOCK, counts, grain=1)
+    engine.launch("count_flags", blocks, flags, len(flags), block, counts, grain=1)
     return counts
 
 
@@ -82,7 +83,8 @@ def compact(engine: Engine, flags: Array, dtype: type = np.uint32) -> Array:
     """Positions of the flags that are set, ascending."""
     offsets, total = exclusive_sum(engine, _block_counts(engine, flags))
     positions: Array = engine.xp.empty(total, dtype)
-    engine.launch("list_flags", len(offsets), flags, len(flags), _FLAG_BLOCK, offsets, positions, grain=1)
+    block = engine.stretch(_FLAG_BLOCK)
+    engine.launch("list_flags", len(offsets), flags, len(flags), block, offsets, positions, grain=1)
     return positions
 
 

@@ -22,13 +22,14 @@ typedef double f64;
 #ifdef __CUDACC_RTC__
 
 #define DEVICE [[maybe_unused]] static __device__ __forceinline__
-#define KERNEL(name, parameters)                                             \
-  extern "C" __global__ void NAME(name)(u64 count, EXPAND parameters) {      \
-    const u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;                \
-    if (i >= count) return;                                                  \
-    {
+// A grid may be smaller than `count`: each thread then takes every so many-th index, in 64 bits.
+#define KERNEL(name, parameters)                                                                      \
+  extern "C" __global__ void NAME(name)(u64 count, EXPAND parameters) {                               \
+    const u64 threads_ = (u64)gridDim.x * blockDim.x;                                                 \
+    for (u64 index_ = (u64)blockIdx.x * blockDim.x + threadIdx.x; index_ < count; index_ += threads_) \
+      [&](const u64 i) {
 #define END \
-  }         \
+  }(index_);  \
   }
 #define PREFETCH(address) ((void)(address))
 #define UNROLL _Pragma("unroll")

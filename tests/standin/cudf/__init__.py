@@ -1,0 +1,4 @@
+"""placeholder"""
+from types import SimpleNamespace
+pandas = SimpleNamespace()
+api = SimpleNamespace(extensions=SimpleNamespace())
