@@ -203,12 +203,12 @@ def key_edges(engine: Engine, edges: Edges, flip: int = 0) -> Edges:
 
 
 def sample_edges(engine: Engine, edges: Edges, flip: int, size: int) -> tuple[Array, Array]:
-    """Keys and positions, both ``uint64``, of `size` edges spread over all, in the total order (key, position)."""
+    """Keys and positions, on the host, of `size` edges spread over all, in the total order (key, position)."""
     position = spread_positions(engine, len(edges), size)
     key = gather_keys(engine, edges.key, position, flip)
     drawn = engine.xp.stack([position.astype(np.uint64), key.astype(np.uint64)])
-    order = engine.xp.lexsort(drawn)
-    return drawn[1][order], drawn[0][order]
+    positions, keys = engine.to_host(drawn[:, engine.xp.lexsort(drawn)])
+    return keys, positions
 
 
 def spread_positions(engine: Engine, length: int, size: int) -> Array:

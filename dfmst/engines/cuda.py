@@ -54,7 +54,9 @@ def load_cupy() -> Any:
     except Exception as error:  # no driver, an old one, a device that is gone: CuPy has an error class for each
         raise EngineUnavailableError(f"engine='cuda' finds no CUDA device: {error}", _INSTALL) from error
     if not devices:
-        raise EngineUnavailableError("engine='cuda' finds no CUDA device", "use engine='cpu', or run where there is one")
+        raise EngineUnavailableError(
+            "engine='cuda' finds no CUDA device", "use engine='cpu', or run where there is one"
+        )
     if "rmm" in sys.modules:
         # cuDF does this itself. RMM alone does not, and two pools would not give each other memory back.
         xp.cuda.set_allocator(import_module("rmm.allocators.cupy").rmm_cupy_allocator)
@@ -142,7 +144,10 @@ class CudaEngine:
         less than the steps they save.
         """
         _, signature = bind(kernel, arguments)
-        copies = [argument if argument is None or isinstance(argument, int) else self.to_host(argument) for argument in arguments]
+        copies = [
+            argument if argument is None or isinstance(argument, int) else self.to_host(argument)
+            for argument in arguments
+        ]
         CpuEngine(1).launch_alone(kernel, *copies)
         for parameter, argument, copy in zip(signature.parameters, arguments, copies, strict=True):
             if parameter.written and argument is not None:
