@@ -76,6 +76,10 @@ class TimedEngine:
         measure = {"take_edges": self._taken, "offer_records": self._offered, "join_records": self._joined}
         self.bytes[kernel] += measure.get(kernel, _columns)(named)
 
+    def prepare(self, kernel: str, *arguments: Any) -> Callable[[int], None]:
+        """Launch and time a kernel later, with these arguments."""
+        return lambda count: self.launch(kernel, count, *arguments)
+
     def steps(self, bandwidth: float) -> dict[str, dict[str, float]]:
         """Milliseconds, launches, gigabytes and share of the copy's bandwidth, by kernel."""
         told = {}

@@ -185,16 +185,17 @@ def _doubtful(engine: Engine, table: EdgeTable, ranked: _Ranked, trees: _Trees) 
 
 
 def _giant(engine: Engine, top: Array) -> tuple[Array, int]:
-    """One byte a vertex: whether it had joined the largest tree of a sample by some rank; and that rank."""
-    sample = top[:: max(1, len(top) // _SAMPLE)]
+    """Flags of the vertices that had joined the largest tree of a sample by some rank; and that rank."""
+    sample, giant = top[:: max(1, len(top) // _SAMPLE)], flag_words(engine, len(top))
     if not len(sample):
-        return engine.xp.zeros(0, np.uint8), 0
+        return giant, 0
     roots, counts = engine.xp.unique(sample >> np.uint64(32), return_counts=True)
     base = roots[counts.argmax()] << np.uint64(32)
     ranks = engine.xp.sort(sample - base)[: int(counts.max())]  # other roots' differences are huge or wrap around
     rank = ranks[int(_GIANT_SHARE * len(ranks))]
-    joined: Array = top - base <= rank
-    return joined.view(np.uint8), int(rank)
+    joined = (top - base <= rank).view(np.uint8)
+    engine.launch("flag_marked", len(giant), joined, len(joined), giant, grain=FLAG_GRAIN)
+    return giant, int(rank)
 
 
 def _cycle(table: EdgeTable, row: int, ends: Array, describe: Callable[[int], str]) -> Violation:

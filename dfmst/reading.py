@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from dfmst.device_columns import device_factorize, device_ids, device_weights
+from dfmst.device_frames import DeviceView
 from dfmst.edges import EdgeTable, check_capacity
-from dfmst.engines import Engine
-from dfmst.errors import InvalidEdgesError
+from dfmst.engines import Engine, host_engine
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.frames import FrameView
-from dfmst.ids import IdColumns, Vertices, dense_vertices, id_columns
+from dfmst.ids import IdColumns, Vertices, dense_vertices, factorize, id_columns
 from dfmst.typing import Array, Invalid
 from dfmst.weights import WeightColumn, constant_weights, missing_weights, weight_column
 
-__all__ = ["Input", "read_table"]
+__all__ = ["DEVICE", "HOST", "Input", "Readers", "move_table", "read_table"]
+
+
+class Readers(NamedTuple):
+    """How columns are read: ids, ids that are not dense integers, and weights."""
+
+    ids: Callable[..., IdColumns]
+    number: Callable[..., Vertices]
+    weights: Callable[..., WeightColumn]
+
+
+#: Readers of columns on the host, and of columns on a GPU.
+HOST = Readers(id_columns, factorize, weight_column)
+DEVICE = Readers(device_ids, device_factorize, device_weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +49,34 @@ class Input:
         What the table's vertices stand for.
     kept
         The frame's row of each table row, ascending; ``None`` where no row was dropped.
+    moved_by
+        The engine that the table was copied to, away from the frame; ``None`` where both lie side by side.
     """
 
     table: EdgeTable
     vertices: Vertices
     kept: Array | None
+    moved_by: Engine | None = None
 
     def frame_rows(self, rows: Array) -> Array:
-        """Rows of the frame from rows of the table."""
+        """Rows of the frame, and where it lies, from rows of the table."""
+        rows = self.beside_frame(rows)
         return rows if self.kept is None else self.kept[rows]
+
+    def beside_frame(self, column: Array) -> Array:
+        """Bring a column back to where the frame lies."""
+        return column if self.moved_by is None else self.moved_by.to_host(column)
+
+
+def move_table(engine: Engine, table: EdgeTable) -> EdgeTable:
+    """Copy a table's columns from the host into the engine's memory."""
+    source, target, weight = (engine.from_host(column) for column in (table.source, table.target, table.weight))
+    return EdgeTable(source, target, weight, table.vertices, table.maximum)
 
 
 def read_table(
     engine: Engine,
-    view: FrameView,
+    view: FrameView | DeviceView,
     source: Any,
     target: Any,
     weight: Any = None,
@@ -58,7 +90,8 @@ def read_table(
     Parameters
     ----------
     engine
-        Where the checks run.
+        Where the table shall lie. Columns are checked where the frame lies; a frame on the host is then copied to an
+        engine elsewhere: both ids and the weight, nothing else.
     view
         The frame.
     source, target, weight
@@ -79,29 +112,42 @@ def read_table(
         message = f"invalid is {invalid!r}; it must be 'raise' or 'drop'"
         raise ValueError(message)
     check_capacity(len(view))
+    beside, read = _reader(engine, view)
     columns = [(name, view.column(name)) for name in (source, target)]
     if not len(view):
         # An empty column often has an accidental type, float64 say, that no value vouches for.
-        columns = [(name, np.zeros(0, np.int64)) for name in (source, target)]
-    ids = id_columns(*columns)
-    weights = constant_weights(len(view))
+        columns = [(name, beside.xp.zeros(0, np.int64)) for name in (source, target)]
+    ids = read.ids(*columns)
+    weights = constant_weights(len(view), beside.xp)
     if weight is not None:
         column = view.column(weight)
-        weights = weight_column(weight, column) if len(view) else weights
+        weights = read.weights(weight, column) if len(view) else weights
     flagged = [
         (f"column {source!r} has {{}} null id{{}}", ids.null_source),
         (f"column {target!r} has {{}} null id{{}}", ids.null_target),
-        (f"column {weight!r} has {{}} weight{{}} that {{}} NaN or null", missing_weights(engine, weights)),
+        (f"column {weight!r} has {{}} weight{{}} that {{}} NaN or null", missing_weights(beside, weights)),
     ]
-    kept = _kept(flagged, invalid)
+    kept = _kept(beside, flagged, invalid)
     if kept is not None:
-        ids, weights = _filter(ids, weights, kept)
-    vertices = dense_vertices(engine, ids, in_order=in_order)
+        ids, weights = _filter(beside, ids, weights, kept)
+    vertices = dense_vertices(beside, ids, in_order=in_order, number=read.number)
     table = EdgeTable(vertices.source, vertices.target, weights.values, vertices.total, maximum)
-    return Input(table, vertices, kept)
+    if beside.name == engine.name:
+        return Input(table, vertices, kept)
+    return Input(move_table(engine, table), vertices, kept, engine)
 
 
-def _kept(flagged: list[tuple[str, Array | None]], invalid: Invalid) -> Array | None:
+def _reader(engine: Engine, view: FrameView | DeviceView) -> tuple[Engine, Readers]:
+    """Where a frame's columns are read, and how."""
+    if not view.on_device:
+        return host_engine(engine), HOST
+    if engine.name == "cpu":
+        hint = "leave engine='auto', or copy the frame yourself: edges.to_pandas() or edges.to_arrow()"
+        raise UnsupportedFrameError("the frame lies on a GPU, and engine='cpu' works on the host", hint)
+    return engine, DEVICE
+
+
+def _kept(engine: Engine, flagged: list[tuple[str, Array | None]], invalid: Invalid) -> Array | None:
     masks = [(text, mask) for text, mask in flagged if mask is not None and mask.any()]
     if not masks:
         return None
@@ -111,11 +157,14 @@ def _kept(flagged: list[tuple[str, Array | None]], invalid: Invalid) -> Array | 
         counted = text.format(f"{count:,}", *(("", "is") if count == 1 else ("s", "are")))
         message = f"{counted}, {'in row' if count == 1 else 'the first in row'} {int(mask.argmax())}"
         raise InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'")
-    return np.flatnonzero(~np.logical_or.reduce([mask for _, mask in masks]))
+    rows: Array = engine.xp.flatnonzero(~reduce(operator.or_, [mask for _, mask in masks]))
+    return rows
 
 
-def _filter(ids: IdColumns, weights: WeightColumn, kept: Array) -> tuple[IdColumns, WeightColumn]:
+def _filter(engine: Engine, ids: IdColumns, weights: WeightColumn, kept: Array) -> tuple[IdColumns, WeightColumn]:
     def take(column: Any) -> Any:
-        return column[kept] if isinstance(column, np.ndarray) else column.take(pa.array(kept))
+        if isinstance(column, engine.xp.ndarray):
+            return column[kept]
+        return column.take(pa.array(kept) if isinstance(column, pa.Array) else kept)
 
     return IdColumns(take(ids.source), take(ids.target), None, None), WeightColumn(take(weights.values), None)

@@ -18,7 +18,7 @@ template <typename V> void pairs(const Graph& graph) {
   launch_flag_marked_pairs(V(), marked.size(), target.data(), source.data(), source.size(), 48, bits.data(),
                            marked.data());
   CHECK(ones(marked) == source.size());
-  launch_flag_doubtful(V(), marked.size(), source.data(), target.data(), source.size(), occurs.data(), marked.data(),
+  launch_flag_doubtful(V(), marked.size(), source.data(), target.data(), source.size(), flagged_too.data(), marked.data(),
                        none.data(), doubtful.data());  // all of them light
   CHECK(doubtful == marked);
 }
@@ -59,7 +59,7 @@ template <typename V> void vertices(const Graph& graph) {
   launch_gather_labels(V(), length, source.data(), target.data(), nullptr, parent.data(), first.data(), second.data());
   CHECK(first == second);
 
-  const std::vector<u8> giant(graph.vertices, 0);
+  const std::vector<u64> giant(words(graph.vertices), 0);
   const std::vector<u32> apart = iota(graph.vertices);
   std::vector<u64> crossing(words(length));
   launch_flag_crossing(V(), crossing.size(), source.data(), target.data(), length, apart.data(), giant.data(), nullptr,

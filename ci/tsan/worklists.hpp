@@ -10,8 +10,7 @@ template <typename W> struct Worklist {
   const u32 shift;  // 40 leaves no bits of a key that tell edges apart: every tie is looked up
   std::vector<u32> parent;
   std::vector<u64> best[2], records[2], chosen;
-  u32 length[3] = {};  // edges before a round, joins, edges after it
-  u32 joined = 0;
+  u32 length[2] = {}, joined = 0;
 
   Worklist(const Graph& graph, u32 shift)
       : graph(graph), weight(graph.weight.begin(), graph.weight.end()), shift(shift), parent(iota(graph.vertices)),
@@ -31,15 +30,13 @@ template <typename W> struct Worklist {
   }
 
   void solve() {
-    for (u32 now = 0; length[0]; now = 1 - now) {
-      length[1] = length[2] = 0;
-      launch_join_records(length[0], records[now].data(), &length[0], best[now].data(), best[1 - now].data(),
-                          parent.data(), chosen.data(), &length[1]);
-      launch_offer_records(W(), (length[0] + 3) / 4, records[now].data(), &length[0], weight.data(), 0, shift,
-                           parent.data(), best[1 - now].data(), records[1 - now].data(), &length[2]);
-      CHECK(length[1] != 0);
-      joined += length[1];
-      length[0] = length[2];
+    for (u32 now = 0; length[now]; now = 1 - now) {
+      const u32 before = joined;
+      launch_join_records(length[now], records[now].data(), &length[now], best[now].data(), best[1 - now].data(),
+                          parent.data(), chosen.data(), &joined, &length[1 - now]);
+      launch_offer_records(W(), (length[now] + 3) / 4, records[now].data(), &length[now], weight.data(), 0, shift,
+                           parent.data(), best[1 - now].data(), records[1 - now].data(), &length[1 - now]);
+      CHECK(joined != before);
     }
     jump(parent);
   }
@@ -63,7 +60,7 @@ void worklist(const Graph& graph) {
   Worklist<u32> work(graph, 0);
   work.take(~0u, NONE, 0);
   launch_join_records(work.length[0], work.records[0].data(), &work.length[0], work.best[0].data(), nullptr,
-                      work.parent.data(), work.chosen.data(), &work.length[1]);
+                      work.parent.data(), work.chosen.data(), &work.joined, &work.length[1]);
   jump(work.parent);
   const Forest forest(graph);
   CHECK(std::all_of(forest.rows.begin(), forest.rows.end(), [&](u32 row) {

@@ -42,6 +42,7 @@ __all__ = ["FilterBoruvka"]
 _SMALL = 1 << 15  # edges below which one list is cheaper than two
 _MOST_LIGHT = 0.6  # share of light edges above which filtering the rest no longer pays
 _SPARE = 1.25  # room for light edges, as a multiple of those wanted: the sampled threshold is off by an eighth
+_SAMPLE = 1024  # 64-bit keys that tell where most of them lie
 _LAST = (1 << 64) - 1
 
 
@@ -81,15 +82,10 @@ class FilterBoruvka:
             return chosen_rows(engine, chosen)
         share = self._light_share(len(table), table.vertices)
         trace.round(vertices=table.vertices, edges=len(table))
-        if share is None:
-            with trace.step("sample"):
-                low, shift = _spread_of_all(engine, table)
-            work, sides = Worklist(engine, table, len(table), chosen), [Side(_LAST, _LAST, False, low, shift)]
-        else:
-            with trace.step("sample"):
-                sides = _two_sides(engine, table, share)
-            capacity = min(len(table), math.ceil(_SPARE * share * len(table)))
-            work = Worklist(engine, table, capacity, chosen)
+        with trace.step("sample"):
+            sides = _sides(engine, table, share)
+        capacity = len(table) if share is None else math.ceil(min(1.0, _SPARE * share) * len(table))
+        work = Worklist(engine, table, capacity, chosen)
         components = self._solve(table.vertices, work, sides[0], trace, flat=False)
         if len(sides) == 2 and components > 1:
             trace.round(vertices=components, edges=len(table))
@@ -120,20 +116,24 @@ class FilterBoruvka:
         return None if edges <= _SMALL or share > _MOST_LIGHT else share
 
 
-def _two_sides(engine: Engine, table: EdgeTable, share: float) -> list[Side]:
-    at = sampled_threshold(engine, table.edges(), table.flip, share)
-    spans = ((at.lowest, at.key), (at.key, at.highest))
-    return [Side(at.key, at.position, bool(above), *_spread(table, *span)) for above, span in enumerate(spans)]
+def _sides(engine: Engine, table: EdgeTable, share: float | None) -> list[Side]:
+    """The sides to solve one after the other: all edges, or those on either side of a sampled threshold."""
+    wide = table.weight.dtype.itemsize == 8
+    low, high = _ends(engine, table) if wide else (0, 0)
+    key, row = (high, _LAST) if share is None else sampled_threshold(engine, table.edges(), table.flip, share)
+    shifts = [_shift(low, key), _shift(key, high)] if wide else [0, 0]
+    if share is None:
+        return [Side(_LAST, _LAST, False, low, shifts[0])]
+    return [Side(key, row, False, low, shifts[0]), Side(key, row, True, key, shifts[1])]
 
 
-def _spread(table: EdgeTable, low: int, high: int) -> tuple[int, int]:
-    """Where a span of keys begins, and the shift that leaves 32 bits of it; a 32-bit key stays as it is."""
-    return (low, max(0, (high - low + 2).bit_length() - 32)) if table.weight.dtype.itemsize == 8 else (0, 0)
+def _shift(low: int, high: int) -> int:
+    """The shift that leaves 32 bits of a span of 64-bit keys, less two values for those below and above."""
+    return max(0, (max(0, high - low) + 2).bit_length() - 32)
 
 
-def _spread_of_all(engine: Engine, table: EdgeTable) -> tuple[int, int]:
-    if table.weight.dtype.itemsize < 8:
-        return 0, 0
-    drawn = engine.xp.ascontiguousarray(table.weight[:: max(1, len(table) // 1024)])
+def _ends(engine: Engine, table: EdgeTable) -> tuple[int, int]:
+    """The least and the greatest key of a sample."""
+    drawn = engine.xp.ascontiguousarray(table.weight[:: max(1, len(table) // _SAMPLE)])
     keys = gather_keys(engine, drawn, None, table.flip)
-    return _spread(table, *engine.xp.stack([keys.min(), keys.max()]).tolist())
+    return int(keys.min()), int(keys.max())

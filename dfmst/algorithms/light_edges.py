@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from dfmst.algorithms.kruskal_scan import KruskalScan, SortedEdges
+from dfmst.algorithms.portion_scan import PortionScan
 from dfmst.engines import Engine
 from dfmst.engines.columnar import (
     FLAG_GRAIN,
@@ -18,13 +18,14 @@ from dfmst.engines.columnar import (
     flag_words,
     flatten,
     gather_edges,
+    gather_keys,
     giant_component,
-    sample_edges,
+    spread_positions,
 )
 from dfmst.trace import Trace
 from dfmst.typing import Array
 
-__all__ = ["LightEdges", "Threshold", "sampled_threshold", "scan_light", "select_light", "survivors"]
+__all__ = ["LightEdges", "sampled_threshold", "scan_light", "select_light", "survivors"]
 
 _SAMPLE_HITS = 64  # sampled edges to find below the threshold: its rank is then off by about an eighth
 
@@ -36,21 +37,15 @@ class LightEdges(NamedTuple):
     position: Array
 
 
-class Threshold(NamedTuple):
-    """Key and position of the last light edge, and the ends of the sample's keys."""
-
-    key: int
-    position: int
-    lowest: int
-    highest: int
-
-
-def sampled_threshold(engine: Engine, edges: Edges, flip: int, share: float) -> Threshold:
-    """Return the sampled edge near the wanted rank: mass ties are split by position."""
+def sampled_threshold(engine: Engine, edges: Edges, flip: int, share: float) -> tuple[int, int]:
+    """Key and position of the sampled entry near the wanted rank: mass ties are split by position."""
     size = min(max(math.ceil(_SAMPLE_HITS / share), 1024), max(1, len(edges) // 8))
-    keys, positions = sample_edges(engine, edges, flip, size)
-    at = int(size * share)
-    return Threshold(int(keys[at]), int(positions[at]), int(keys[0]), int(keys[-1]))
+    position = spread_positions(engine, len(edges), size)
+    key = gather_keys(engine, edges.key, position, flip)
+    rank = int(size * share)
+    least = int(engine.xp.partition(key, rank)[rank])
+    ties = engine.xp.flatnonzero(key == least)  # ascending positions
+    return least, int(position[ties[rank - int((key < least).sum())]])
 
 
 def select_light(engine: Engine, edges: Edges, flip: int, share: float, trace: Trace) -> LightEdges:
@@ -59,7 +54,7 @@ def select_light(engine: Engine, edges: Edges, flip: int, share: float, trace: T
         threshold = sampled_threshold(engine, edges, flip, share)
     with trace.step("select"):
         flags = flag_words(engine, len(edges))
-        engine.launch("flag_light", len(flags), edges.key, flip, len(edges), *threshold[:2], flags, grain=FLAG_GRAIN)
+        engine.launch("flag_light", len(flags), edges.key, flip, len(edges), *threshold, flags, grain=FLAG_GRAIN)
         return LightEdges(flags, compact(engine, flags))
 
 
@@ -74,15 +69,16 @@ def scan_light(
     trace: Trace,
 ) -> int:
     """Kruskal on the light edges (``None``: on all): sort, scan, mark the rows; how many were chosen."""
+    length = len(edges) if light is None else len(light.position)
+    if not length:
+        trace.add(light=0, chosen=0, components=components)
+        return 0
     with trace.step("sort"):
-        ordered = SortedEdges.sort(engine, edges, None if light is None else light.position, flip)
-    with trace.step("gather"):
-        scan = KruskalScan(engine, ordered, parent, components - 1)
-        scan.gather(len(ordered))
+        scan = PortionScan(engine, edges, None if light is None else light.position, flip, parent, components - 1)
     with trace.step("scan"):
-        joined = scan.scan(0, len(ordered))
+        joined = scan.run()
         scan.mark(chosen)
-    trace.add(light=len(ordered), chosen=joined, components=components - joined)
+    trace.add(light=length, chosen=joined, components=components - joined)
     return joined
 
 

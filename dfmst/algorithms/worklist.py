@@ -9,6 +9,7 @@ launch reads it; the host reads it once in two rounds, and gives launches a boun
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +21,8 @@ from dfmst.typing import Array
 __all__ = ["Side", "Worklist"]
 
 _NONE = np.uint64(np.iinfo(np.uint64).max)
-_ROUNDS_PER_READ = 2
-_COUNTERS = 128  # one of the edges taken, two a round: a round halves the components at least, so there are up to 33
+_ROUNDS_PER_READ = 2  # one in each direction between the two lists
+_COUNTERS = 3  # edges of either list, edges chosen
 _TAKEN = 8  # edges that a thread of `take_edges` takes
 _OFFERED = 4  # records that a thread of `offer_records` takes
 _CLEAR_SHARE = 4  # records per vertex, inverted, from which clearing all minima is cheaper than those of the records
@@ -70,6 +71,7 @@ class Worklist:
         self._chosen = chosen
         self.parent: Array = engine.xp.arange(table.vertices, dtype=np.uint32)
         self._best = engine.xp.empty((2, table.vertices), np.uint64)
+        self._prepared: dict[tuple[str, int, bool], Callable[[int], None]] = {}
         self._reserve(capacity)
         self._counters = engine.xp.empty(_COUNTERS, np.uint32)
         self._side = Side(0, 0, False, 0, 0)
@@ -80,6 +82,8 @@ class Worklist:
         `flat` tells that every vertex points at its root. A list that turns out too long for the buffers is taken
         again, once they have grown.
         """
+        if side.shift != self._side.shift:
+            self._prepared.clear()
         self._side = side
         length = self._take(flat)
         if length > self._capacity:
@@ -114,40 +118,42 @@ class Worklist:
 
     def solve(self, length: int) -> tuple[int, int]:
         """Run rounds until no edge of the list is left; how many rounds, and how many edges were chosen."""
-        rounds, chosen = 0, 0
-        while length:
-            for _ in range(_ROUNDS_PER_READ):
-                self._round(rounds, length)
-                rounds += 1
-            read = self._counters[2 * (rounds - _ROUNDS_PER_READ) + 1 : 2 * rounds + 1].tolist()
-            chosen += sum(read[::2])
-            empty = next((at for at, left in enumerate(read[1::2]) if not left), None)
-            length = read[-1]
-            if empty is not None:
-                rounds += empty + 1 - _ROUNDS_PER_READ
-        return rounds, chosen
+        rounds, read = 0, [length, 0, 0]
+        while read[0]:
+            for now in range(_ROUNDS_PER_READ):
+                self._round(now, read[0])
+            read = self._counters.tolist()
+            rounds += _ROUNDS_PER_READ if read[1] else 1
+        return rounds, read[2]
 
-    def _round(self, number: int, bound: int) -> None:
+    def _round(self, now: int, bound: int) -> None:
         """Join, then offer what is left to the roots: the minima alternate between two arrays, and so do the lists."""
-        now, then = number % 2, 1 - number % 2
-        best, records, table = self._best, self._records, self._table
-        length, joined, left = (self._counters[2 * number + at : 2 * number + at + 1] for at in range(3))
-        by_records = _CLEAR_SHARE * bound < table.vertices
-        other = best[then] if by_records else None
-        self._engine.launch(
-            "join_records", bound, records[now], length, best[now], other, self.parent, self._chosen, joined
-        )
+        by_records = _CLEAR_SHARE * bound < self._table.vertices
+        self._launch("join_records", now, by_records)(bound)
         if not by_records:
-            best[then].fill(_NONE)
-        keys = (table.weight, table.flip, self._side.shift)
-        self._engine.launch(
-            "offer_records",
-            -(-bound // _OFFERED),
-            *(records[now], length, *keys, self.parent, best[then], records[then], left),
-        )
+            self._best[1 - now].fill(_NONE)
+        self._launch("offer_records", now, False)(-(-bound // _OFFERED))
+
+    def _launch(self, kernel: str, now: int, by_records: bool) -> Callable[[int], None]:
+        """A launch of one of the two kernels; only the count changes from round to round."""
+        prepared = self._prepared.get((kernel, now, by_records))
+        if prepared is not None:
+            return prepared
+        records, best, table, then = self._records, self._best, self._table, 1 - now
+        length, next_length, joined = (self._counters[at : at + 1] for at in (now, then, 2))
+        arguments: tuple[Array | int | None, ...]
+        if kernel == "join_records":
+            other = best[then] if by_records else None
+            arguments = (records[now], length, best[now], other, self.parent, self._chosen, joined, next_length)
+        else:
+            keys = (table.weight, table.flip, self._side.shift)
+            arguments = (records[now], length, *keys, self.parent, best[then], records[then], next_length)
+        prepared = self._prepared[kernel, now, by_records] = self._engine.prepare(kernel, *arguments)
+        return prepared
 
     def _reserve(self, capacity: int) -> None:
         self._capacity = capacity
+        self._prepared.clear()
         self._records: tuple[Array, ...] = ()  # free the old ones first
         self._records = tuple(self._engine.xp.empty(2 * capacity, np.uint64) for _ in range(2))
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from dfmst.algorithms import REGISTRY, Algorithm, resolve
 from dfmst.cli.notes import Progress, Stopwatch, plural
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine, select_engine
+from dfmst.engines.columnar import occurring
 from dfmst.frames import open_frame
 from dfmst.optimality import certify_rows
 from dfmst.reading import read_table
@@ -77,21 +77,13 @@ def solve(table: pa.Table, job: ForestJob, watch: Stopwatch, progress: Progress)
     with watch.step("gather"):
         forest = view.take(engine, given.frame_rows(rows))
         total = None if job.weight is None else total_weight(forest[job.weight])
-        vertices = _occurring(given.table)
+        vertices = int(occurring(engine, given.table).sum())
     dropped = table.num_rows - len(given.table)
     return Solution(forest, pa.table(trace.columns()), total, vertices, dropped, _name(algorithm), engine)
 
 
 def _name(algorithm: Algorithm) -> str:
     return next(name for name, kind in REGISTRY.items() if type(algorithm) is kind)
-
-
-def _occurring(table: EdgeTable) -> int:
-    """Count the vertices that occur: ids that are used as they are may leave gaps."""
-    occurs = np.zeros(table.vertices, bool)
-    occurs[table.source] = True
-    occurs[table.target] = True
-    return int(np.count_nonzero(occurs))
 
 
 def _certify(engine: Engine, table: EdgeTable, rows: Any) -> None:

@@ -6,7 +6,7 @@ from dfmst.engines.base import Engine
 from dfmst.engines.cpu import CpuEngine
 from dfmst.engines.cuda import CudaEngine
 
-__all__ = ["CpuEngine", "CudaEngine", "Engine", "select_engine"]
+__all__ = ["CpuEngine", "CudaEngine", "Engine", "host_engine", "select_engine"]
 
 
 def select_engine(name: str = "auto", threads: int | None = None, *, on_device: bool = False) -> Engine:
@@ -37,3 +37,8 @@ def select_engine(name: str = "auto", threads: int | None = None, *, on_device: 
         return CpuEngine() if threads is None else CpuEngine(threads)
     message = f"unknown engine {name!r}; known engines: 'auto', 'cpu', 'cuda'"
     raise ValueError(message)
+
+
+def host_engine(engine: Engine) -> Engine:
+    """The engine itself where its columns lie on the host, else a CPU engine beside it."""
+    return engine if engine.name == "cpu" else CpuEngine()

@@ -5,7 +5,7 @@ Positions and vertices are ``uint32`` columns; flags are ``uint64`` words of 64 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ __all__ = [
     "gather_keys",
     "giant_component",
     "key_edges",
-    "sample_edges",
+    "occurring",
     "spread_positions",
 ]
 
@@ -167,14 +167,14 @@ def gather_keys(engine: Engine, key: Array, positions: Array | None, flip: int =
 
 
 def giant_component(engine: Engine, label: Array) -> Array:
-    """One byte a vertex: whether it lies in the component that most of a sample lies in.
+    """Flags of the vertices in the component that most of a sample lies in.
 
     Which component that is only matters for speed: kernel ``flag_crossing`` is exact for any choice.
     """
-    giant: Array = engine.xp.zeros(len(label), np.uint8)
+    giant = flag_words(engine, len(label))
     if len(label):
         found, counts = engine.xp.unique(label[:: max(1, len(label) // 1024)], return_counts=True)
-        engine.xp.equal(label, found[counts.argmax()], out=giant.view(bool))
+        engine.launch("flag_equal", len(giant), label, len(label), int(found[counts.argmax()]), giant, grain=FLAG_GRAIN)
     return giant
 
 
@@ -202,13 +202,11 @@ def key_edges(engine: Engine, edges: Edges, flip: int = 0) -> Edges:
     return Edges(source, target, key, edges.row)
 
 
-def sample_edges(engine: Engine, edges: Edges, flip: int, size: int) -> tuple[Array, Array]:
-    """Keys and positions, on the host, of `size` edges spread over all, in the total order (key, position)."""
-    position = spread_positions(engine, len(edges), size)
-    key = gather_keys(engine, edges.key, position, flip)
-    drawn = engine.xp.stack([position.astype(np.uint64), key.astype(np.uint64)])
-    positions, keys = engine.to_host(drawn[:, engine.xp.lexsort(drawn)])
-    return keys, positions
+def occurring(engine: Engine, edges: Any) -> Array:
+    """One byte a vertex: whether an edge of the table (it has ``source``, ``target`` and ``vertices``) ends in it."""
+    occurs: Array = engine.xp.zeros(edges.vertices, np.uint8)
+    engine.launch("mark_vertices", len(edges), edges.source, edges.target, None, None, occurs)
+    return occurs
 
 
 def spread_positions(engine: Engine, length: int, size: int) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -117,8 +117,12 @@ class CudaEngine:
 
         `grain` does not matter here: neighbouring threads take neighbouring indices.
         """
+        self.prepare(kernel, *arguments)(count)
+
+    def prepare(self, kernel: str, *arguments: Array | int | None) -> Callable[[int], None]:
+        """Check a launch's arguments once, for many launches: the check takes longer than a small kernel."""
         variant, signature = bind(kernel, arguments)
-        values = [np.uint64(count)]
+        values: list[Any] = []
         for parameter, argument in zip(signature.parameters, arguments, strict=True):
             if parameter.pointer:
                 self._check_place(kernel, parameter.name, argument)
@@ -126,16 +130,21 @@ class CudaEngine:
             else:
                 # CuPy passes a Python integer as 64 bits, whatever the kernel takes.
                 values.append(TYPES[parameter.type].type(argument))
-        if not count:
-            return
-        blocks = min(-(-count // _BLOCK), max(1, self.threads // _BLOCK) * _WAVES)
-        try:
-            _function(self.xp, variant, signature)((blocks,), (_BLOCK,), tuple(values))
-            if self.synchronous:
-                self.xp.cuda.get_current_stream().synchronize()
-        except _faults(self.xp) as error:
-            message = f"kernel {kernel} failed on the GPU: {error}"
-            raise DfmstError(message, "use engine='cpu', and please report this with the message above") from error
+        most_blocks = max(1, self.threads // _BLOCK) * _WAVES
+
+        def launch(count: int) -> None:
+            if not count:
+                return
+            blocks = min(-(-count // _BLOCK), most_blocks)
+            try:
+                _function(self.xp, variant, signature)((blocks,), (_BLOCK,), (np.uint64(count), *values))
+                if self.synchronous:
+                    self.xp.cuda.get_current_stream().synchronize()
+            except _faults(self.xp) as error:
+                message = f"kernel {kernel} failed on the GPU: {error}"
+                raise DfmstError(message, "use engine='cpu', and please report this with the message above") from error
+
+        return launch
 
     def launch_alone(self, kernel: str, *arguments: Array | int | None) -> None:
         """Run a sequential kernel on the host: its columns are copied there, and those it writes are copied back.

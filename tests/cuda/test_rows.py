@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from algorithms.cases import ALGORITHMS, LARGE, ORDERS, SHAPES, algorithm_id, large, ordered_weights
+from algorithms.cases import ALGORITHMS, ORDERS, SHAPES, algorithm_id, ordered_weights
 from columns import VERTICES, WEIGHTS, seeds, weights
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import kruskal_rows
 from standin import cupy
 
-from dfmst.algorithms import Boruvka, resolve
 from dfmst.edges import EdgeTable
 from dfmst.engines import CudaEngine
 from dfmst.trace import Trace

@@ -1,4 +1,5 @@
 """placeholder"""
 from types import SimpleNamespace
+
 pandas = SimpleNamespace()
 api = SimpleNamespace(extensions=SimpleNamespace())

@@ -31,7 +31,7 @@ class CUDADriverError(RuntimeError):
     """As CuPy's."""
 
 
-class CompileException(Exception):  # noqa: N818 - CuPy's name
+class CompileException(Exception):
     """As CuPy's."""
 
 

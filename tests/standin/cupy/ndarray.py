@@ -23,7 +23,7 @@ class Flags:
         self.owndata = host.flags.owndata
 
 
-class ndarray:  # noqa: N801 - CuPy's name
+class ndarray:
     """An array in the "device's" memory."""
 
     __array_priority__ = 100
