@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from dfmst.algorithms import FilterBoruvka, FilterKruskal, resolve
 from dfmst.algorithms.worklist import Side, Worklist
-from dfmst.edges import EdgeTable
-from dfmst.engines import CpuEngine, select_engine
+from dfmst.engines import CpuEngine
 from dfmst.engines.columnar import flag_words, flatten
 from dfmst.trace import Trace
 
@@ -145,19 +144,6 @@ def test_a_round_is_two_launches_and_makes_no_array():
     assert many[1] == few[1]
     # Two rounds are launched before the host looks whether any edge is left.
     assert len(few[0]) + 2 * 10 == len(many[0])
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("light", [None, 0.05, math.inf])
-@pytest.mark.parametrize("case", LARGE, ids=repr)
-def test_on_a_gpu(light, case):
-    engine = select_engine("cuda")
-    table, expected = large_table(case)
-    columns = (engine.from_host(column) for column in (table.source, table.target, table.weight))
-    on_device = EdgeTable(*columns, table.vertices, table.maximum)
-    for _ in range(3):
-        rows = engine.to_host(FilterBoruvka(light).run(engine, on_device, Trace()))
-        assert rows.tolist() == expected
 
 
 @pytest.mark.parametrize("light", [0, -1, float("nan")])

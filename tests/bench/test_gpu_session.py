@@ -72,9 +72,9 @@ def bench(monkeypatch):
 @pytest.mark.slow
 def test_the_whole_session(tools, tmp_path):
     folder, solver = tmp_path / "out", program(tools / "solver", SOLVER)
-    tests = "tests/algorithms/test_filter_boruvka.py"
+    tests = "tests/cuda/test_filter_boruvka.py"
     command = [sys.executable, str(BENCH / "gpu_session.py"), str(folder), "--python", ON_STANDIN]
-    command += ["--shrink", "12", "--tests", tests, "--ecl-mst", str(solver)]
+    command += ["--shrink", "9", "--tests", tests, "--ecl-mst", str(solver)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     logs = {path.stem: path.read_text(encoding="utf-8") for path in (folder / "logs").glob("*.log")}
     assert done.returncode == 0, (done.stdout, done.stderr, logs)
