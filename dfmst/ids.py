@@ -221,7 +221,7 @@ def _largest(engine: Engine, ids: Array) -> int:
 
 
 def factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Vertices:
-    """Number ids of any kind by Arrow's dictionary encoding, in the order of their appearance or (`in_order`) their own."""
+    """Number ids of any kind by Arrow's dictionary encoding: as they appear, or (`in_order`) in their own order."""
     if isinstance(source, np.ndarray):
         source, target = pa.array(source), pa.array(target)
     if pa.types.is_dictionary(source.type):

@@ -85,6 +85,10 @@ class KruskalScan:
             self._engine.launch_alone("scan_edges", *arguments)
         return int(self._count[0])
 
+    def run(self) -> int:
+        """Scan all edges, which are gathered already, without helpers; how many are chosen."""
+        return self.scan(0, len(self._ordered))
+
     def reached(self, end: int) -> int:
         """Where a scan up to `end` has ended: with the last join that there can be, or there."""
         found = int(self._count[0])

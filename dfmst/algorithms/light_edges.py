@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from dfmst.algorithms.kruskal_scan import KruskalScan, SortedEdges
 from dfmst.algorithms.portion_scan import PortionScan
 from dfmst.engines import Engine
 from dfmst.engines.columnar import (
@@ -74,12 +75,24 @@ def scan_light(
         trace.add(light=0, chosen=0, components=components)
         return 0
     with trace.step("sort"):
-        scan = PortionScan(engine, edges, None if light is None else light.position, flip, parent, components - 1)
+        scan = _scan(engine, edges, None if light is None else light.position, flip, parent, components - 1)
     with trace.step("scan"):
         joined = scan.run()
         scan.mark(chosen)
     trace.add(light=length, chosen=joined, components=components - joined)
     return joined
+
+
+def _scan(
+    engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int
+) -> PortionScan | KruskalScan:
+    """Sort while scanning, on the CPU; elsewhere sort on the device first, since the scan is run on the host."""
+    if engine.name == "cpu":
+        return PortionScan(engine, edges, position, flip, parent, most)
+    ordered = SortedEdges.sort(engine, edges, position, flip)
+    scan = KruskalScan(engine, ordered, parent, most)
+    scan.gather(len(ordered))
+    return scan
 
 
 def survivors(

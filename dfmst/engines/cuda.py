@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -54,9 +54,7 @@ def load_cupy() -> Any:
     except Exception as error:  # no driver, an old one, a device that is gone: CuPy has an error class for each
         raise EngineUnavailableError(f"engine='cuda' finds no CUDA device: {error}", _INSTALL) from error
     if not devices:
-        raise EngineUnavailableError(
-            "engine='cuda' finds no CUDA device", "use engine='cpu', or run where there is one"
-        )
+        raise EngineUnavailableError("engine='cuda' finds no CUDA device", "use engine='cpu', or another machine")
     if "rmm" in sys.modules:
         # cuDF does this itself. RMM alone does not, and two pools would not give each other memory back.
         xp.cuda.set_allocator(import_module("rmm.allocators.cupy").rmm_cupy_allocator)
@@ -83,6 +81,10 @@ def _function(xp: Any, variant: str, kernel: Kernel) -> Any:
 def _threads(xp: Any, device: int) -> int:
     attributes = xp.cuda.Device(device).attributes
     return int(attributes["MultiProcessorCount"] * attributes["MaxThreadsPerMultiProcessor"])
+
+
+def _is_column(argument: Any) -> TypeGuard[Array]:
+    return argument is not None and not isinstance(argument, int)
 
 
 def _faults(xp: Any) -> tuple[type[Exception], ...]:
@@ -153,14 +155,11 @@ class CudaEngine:
         less than the steps they save.
         """
         _, signature = bind(kernel, arguments)
-        copies = [
-            argument if argument is None or isinstance(argument, int) else self.to_host(argument)
-            for argument in arguments
-        ]
+        copies = [self.to_host(argument) if _is_column(argument) else argument for argument in arguments]
         CpuEngine(1).launch_alone(kernel, *copies)
         for parameter, argument, copy in zip(signature.parameters, arguments, copies, strict=True):
-            if parameter.written and argument is not None:
-                argument.set(copy)  # type: ignore[union-attr]
+            if parameter.written and _is_column(argument):
+                argument.set(copy)  # type: ignore[attr-defined]
 
     def sort_records(self, records: Array, bits: int) -> Array:
         """Sort stably by bits ``[32, 32 + bits)``: CuPy's argsort, a radix sort of the 32 bits and the places."""
@@ -211,7 +210,8 @@ class CudaEngine:
         free += self.xp.get_default_memory_pool().free_bytes()
         found = _BYTES.search(str(error))
         needed = f"{int(found[1].replace(',', '')):,} more bytes" if found else "more bytes"
-        message = f"the GPU is out of memory: {needed} were needed, {free:,} of its {total:,} bytes are free"
+        # Temporary columns are given back by now, so that more may be free than was missing.
+        message = f"the GPU is out of memory: {needed} were needed at once; now {free:,} of {total:,} bytes are free"
         hint = "fold the table in parts with dfmst.stream, spread it over a Dask cluster, or use engine='cpu'"
         return CapacityError(message, hint)
 

@@ -44,6 +44,7 @@ __all__ = [
     "nonzero",
     "ones",
     "ones_like",
+    "partition",
     "reset",
     "searchsorted",
     "sort",
@@ -152,6 +153,10 @@ def unique(ar: ndarray, return_inverse: bool = False, return_counts: bool = Fals
 
 def sort(a: ndarray) -> ndarray:
     return wrapped(np.sort(bare(a, arrays_only=True), kind="stable"))
+
+
+def partition(a: ndarray, kth: int) -> ndarray:
+    return wrapped(np.partition(bare(a, arrays_only=True), kth))
 
 
 def argsort(a: ndarray) -> ndarray:
