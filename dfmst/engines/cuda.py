@@ -133,20 +133,27 @@ class CudaEngine:
                 # CuPy passes a Python integer as 64 bits, whatever the kernel takes.
                 values.append(TYPES[parameter.type].type(argument))
         most_blocks = max(1, self.threads // _BLOCK) * _WAVES
+        with self._naming(kernel):
+            function = _function(self.xp, variant, signature)
 
         def launch(count: int) -> None:
             if not count:
                 return
-            blocks = min(-(-count // _BLOCK), most_blocks)
-            try:
-                _function(self.xp, variant, signature)((blocks,), (_BLOCK,), (np.uint64(count), *values))
+            with self._naming(kernel):
+                function((min(-(-count // _BLOCK), most_blocks),), (_BLOCK,), (np.uint64(count), *values))
                 if self.synchronous:
                     self.xp.cuda.get_current_stream().synchronize()
-            except _faults(self.xp) as error:
-                message = f"kernel {kernel} failed on the GPU: {error}"
-                raise DfmstError(message, "use engine='cpu', and please report this with the message above") from error
 
         return launch
+
+    @contextmanager
+    def _naming(self, kernel: str) -> Iterator[None]:
+        """Say which kernel a fault comes from."""
+        try:
+            yield
+        except _faults(self.xp) as error:
+            message = f"kernel {kernel} failed on the GPU: {error}"
+            raise DfmstError(message, "use engine='cpu', and please report this with the message above") from error
 
     def launch_alone(self, kernel: str, *arguments: Array | int | None) -> None:
         """Run a sequential kernel on the host: its columns are copied there, and those it writes are copied back.
