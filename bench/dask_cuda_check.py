@@ -59,7 +59,9 @@ def main() -> int:
     except ImportError as error:
         print(f"left out: {error}")
         return LEFT_OUT
-    same = check(dask_cuda.LocalCUDACluster(n_workers=1, dashboard_address=":0"), cudf, options.edges, options.partitions)
+    same = check(
+        dask_cuda.LocalCUDACluster(n_workers=1, dashboard_address=":0"), cudf, options.edges, options.partitions
+    )
     print("the rows are the CPU's" if same else "the rows differ from the CPU's")
     return int(not same)
 

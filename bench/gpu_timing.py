@@ -107,7 +107,7 @@ class TimedEngine:
             + 2 * size * edges * touched
             + 16 * taken
             + named["best"].nbytes
-            + (0 if parent is None else parent.nbytes)
+            + sum(column.nbytes for column in (parent, named["giant"]) if column is not None)
         )
 
     @staticmethod

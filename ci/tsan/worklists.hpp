@@ -22,11 +22,13 @@ template <typename W> struct Worklist {
   }
 
   void take(const W& threshold, u64 row, u32 above) {
+    std::vector<u64> giant(words(graph.vertices));
+    launch_flag_equal(giant.size(), parent.data(), parent.size(), parent[0], giant.data());
     best[0].assign(graph.vertices, NONE);
     length[0] = 0;
     launch_take_edges(W(), (graph.size() + 7) / 8, graph.source.data(), graph.target.data(), 1, weight.data(), 0,
                       graph.size(), key_of(threshold, 0), row, above, key_of((W)1, 0), shift,
-                      above ? parent.data() : nullptr, best[0].data(), records[0].data(), graph.size(), &length[0]);
+                      above ? parent.data() : nullptr, above ? giant.data() : nullptr, best[0].data(), records[0].data(), graph.size(), &length[0]);
   }
 
   void solve() {

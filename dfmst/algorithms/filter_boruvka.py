@@ -10,7 +10,7 @@ Made for GPUs: every step is flat over edges, and the table is read in place, on
    (key, row) words, joins by the lightest edge of either end, path halving, representatives written back into the
    records, two arrays of minima in turns.
 4. Pointer jumping, then 2 and 3 once more for the edges above the threshold whose ends still differ: most are dropped
-   as they are read.
+   as they are read, by a bit a vertex for the giant component.
 
 Worklists, one direction of each edge, filtering first, and guarded minima are the published ideas of Fallin, Gonzalez,
 Seo and Burtscher (2023); order-preserving keys for every type, path halving and alternating minima those of their
@@ -27,13 +27,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from dfmst.algorithms.base import chosen_rows
 from dfmst.algorithms.light_edges import sampled_threshold
 from dfmst.algorithms.worklist import Side, Worklist
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
-from dfmst.engines.columnar import flag_words, flatten, gather_keys
+from dfmst.engines.columnar import FLAG_GRAIN, flag_words, flatten, gather_keys
 from dfmst.trace import Trace
 from dfmst.typing import Array
 
@@ -86,19 +87,20 @@ class FilterBoruvka:
             sides = _sides(engine, table, share)
         capacity = len(table) if share is None else math.ceil(min(1.0, _SPARE * share) * len(table))
         work = Worklist(engine, table, capacity, chosen)
-        components = self._solve(table.vertices, work, sides[0], trace, flat=False)
+        components = self._solve(table.vertices, work, sides[0], trace)
         if len(sides) == 2 and components > 1:
             trace.round(vertices=components, edges=len(table))
             with trace.step("label"):
                 flatten(engine, work.parent)
-            self._solve(components, work, sides[1], trace, flat=True)
+                giant = _component_of(engine, work.parent, int(table.source[sides[0].row]))
+            self._solve(components, work, sides[1], trace, flat=True, giant=giant)
         return chosen_rows(engine, chosen)
 
     @staticmethod
-    def _solve(components: int, work: Worklist, side: Side, trace: Trace, flat: bool) -> int:
+    def _solve(components: int, work: Worklist, side: Side, trace: Trace, **known: Any) -> int:
         """Take the edges of a side and solve them; how many components are left."""
         with trace.step("take"):
-            taken = work.take(side, flat)
+            taken = work.take(side, **known)
         with trace.step("rounds"):
             rounds, joined = work.solve(taken)
         trace.add(taken=taken, rounds=rounds, chosen=joined, components=components - joined)
@@ -114,6 +116,16 @@ class FilterBoruvka:
         light = self.light if self.light is not None else max(1.0, math.log(4 * density) / 2)
         share = light / density
         return None if edges <= _SMALL or share > _MOST_LIGHT else share
+
+
+def _component_of(engine: Engine, label: Array, vertex: int) -> Array:
+    """Flags of the vertices in a vertex's component.
+
+    An end of the threshold, an edge drawn at random, most likely lies in the giant component where there is one.
+    """
+    flags = flag_words(engine, len(label))
+    engine.launch("flag_equal", len(flags), label, len(label), int(label[vertex]), flags, grain=FLAG_GRAIN)
+    return flags
 
 
 def _sides(engine: Engine, table: EdgeTable, share: float | None) -> list[Side]:

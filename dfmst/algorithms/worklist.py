@@ -76,22 +76,23 @@ class Worklist:
         self._counters = engine.xp.empty(_COUNTERS, np.uint32)
         self._side = Side(0, 0, False, 0, 0)
 
-    def take(self, side: Side, flat: bool) -> int:
+    def take(self, side: Side, flat: bool = False, giant: Array | None = None) -> int:
         """Fill the list with the edges of a side whose ends differ; how many.
 
-        `flat` tells that every vertex points at its root. A list that turns out too long for the buffers is taken
+        `flat` tells that every vertex points at its root; without it, every vertex is one. `giant` flags the vertices
+        of a component that many edges lie in. A list that turns out too long for the buffers is taken
         again, once they have grown.
         """
         if side.shift != self._side.shift:
             self._prepared.clear()
         self._side = side
-        length = self._take(flat)
+        length = self._take(flat, giant)
         if length > self._capacity:
             self._reserve(length)
-            length = self._take(flat)
+            length = self._take(flat, giant)
         return length
 
-    def _take(self, flat: bool) -> int:
+    def _take(self, flat: bool, giant: Array | None) -> int:
         table, side = self._table, self._side
         self._counters.fill(0)
         self._best[0].fill(_NONE)
@@ -109,6 +110,7 @@ class Worklist:
             side.low,
             side.shift,
             self.parent if flat else None,
+            giant,
             self._best[0],
             self._records[0],
             self._capacity,

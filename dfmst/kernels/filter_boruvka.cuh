@@ -39,12 +39,13 @@ DEVICE void NAME(offer_record)(u64* best, u64 word, const W* weight, u64 flip, u
 }
 
 // Lists the edges of one side of a threshold in the total order (key, row), as far as `parent` (flat; null: every vertex
-// its own) keeps their ends apart, and offers them. Ids are words of 32 bits, `stride` of them an id. A list that is
+// its own) keeps their ends apart, and offers them. Flags of the vertices of one component (`giant`; it may be null)
+// answer for most edges without leaving the cache. Ids are words of 32 bits, `stride` of them an id. A list that is
 // full takes nothing more, but `length` goes on counting. A thread takes eight edges, a grid apart, so that loads
 // coalesce and one atomic a warp serves 256 edges.
 KERNEL(take_edges, (const u32* source, const u32* target, u32 stride, const W* weight, u64 flip, u64 edges,
-                    u64 threshold_key, u64 threshold_row, u32 above, u64 low, u32 shift, const u32* parent, u64* best,
-                    u64* records, u64 capacity, u32* length)) {
+                    u64 threshold_key, u64 threshold_row, u32 above, u64 low, u32 shift, const u32* parent,
+                    const u64* giant, u64* best, u64* records, u64 capacity, u32* length)) {
   u32 a[8], b[8], leading[8], kept = 0;
   UNROLL for (u32 j = 0; j < 8; ++j) {
     const u64 row = i + j * count;
@@ -59,8 +60,13 @@ KERNEL(take_edges, (const u32* source, const u32* target, u32 stride, const W* w
     const u64 at = (i + j * count) * stride;
     a[j] = source[at];
     b[j] = target[at];
+    if (parent) continue;
     PREFETCH(&best[a[j]]);
     PREFETCH(&best[b[j]]);
+  }
+  if (giant) {
+    UNROLL for (u32 j = 0; j < 8; ++j)
+      if ((kept >> j & 1) && (flag_at(giant, a[j]) & flag_at(giant, b[j]))) kept ^= 1u << j;
   }
   if (parent) {
     UNROLL for (u32 j = 0; j < 8; ++j) {

@@ -88,7 +88,7 @@ def test_a_full_list_grows(engine):
     table, expected = large_table(LARGE[0])
     chosen = flag_words(engine, len(table))
     work = Worklist(engine, table, 10, chosen)
-    taken = work.take(Side(LAST, LAST, False, 0, 0), flat=False)
+    taken = work.take(Side(LAST, LAST, False, 0, 0))
     assert taken == np.count_nonzero(table.source != table.target)
     _, joined = work.solve(taken)
     assert joined == len(expected)
