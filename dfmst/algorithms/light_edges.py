@@ -26,7 +26,7 @@ from dfmst.engines.columnar import (
 from dfmst.trace import Trace
 from dfmst.typing import Array
 
-__all__ = ["LightEdges", "scan_light", "select_light", "survivors"]
+__all__ = ["LightEdges", "sampled_threshold", "scan_light", "select_light", "survivors"]
 
 _SAMPLE_HITS = 64  # sampled edges to find below the threshold: its rank is then off by about an eighth
 
@@ -38,7 +38,7 @@ class LightEdges(NamedTuple):
     position: Array
 
 
-def _threshold(engine: Engine, edges: Edges, flip: int, share: float) -> tuple[int, int]:
+def sampled_threshold(engine: Engine, edges: Edges, flip: int, share: float) -> tuple[int, int]:
     """Key and position of the sampled entry near the wanted rank: mass ties are split by position."""
     size = min(max(math.ceil(_SAMPLE_HITS / share), 1024), max(1, len(edges) // 8))
     position = spread_positions(engine, len(edges), size)
@@ -52,7 +52,7 @@ def _threshold(engine: Engine, edges: Edges, flip: int, share: float) -> tuple[i
 def select_light(engine: Engine, edges: Edges, flip: int, share: float, trace: Trace) -> LightEdges:
     """Flag about `share` (below 1) of the edges: the lightest ones."""
     with trace.step("threshold"):
-        threshold = _threshold(engine, edges, flip, share)
+        threshold = sampled_threshold(engine, edges, flip, share)
     with trace.step("select"):
         flags = flag_words(engine, len(edges))
         engine.launch("flag_light", len(flags), edges.key, flip, len(edges), *threshold, flags, grain=FLAG_GRAIN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
@@ -105,6 +106,10 @@ class CpuEngine:
         variant, signature = bind(kernel, arguments)
         values = [a if a is None or isinstance(a, int) else a.__array_interface__["data"][0] for a in arguments]
         _function(variant, signature)(count, self.threads, grain, *values)
+
+    def prepare(self, kernel: str, *arguments: Array | int | None) -> Callable[[int], None]:
+        """Launch with these arguments later: a check costs little beside a kernel on the host."""
+        return lambda count: self.launch(kernel, count, *arguments)
 
     def launch_alone(self, kernel: str, *arguments: Array | int | None) -> None:
         """Run a sequential kernel (see :class:`dfmst.engines.base.Engine`)."""
