@@ -161,9 +161,7 @@ def _kept(engine: Engine, flagged: list[tuple[str, Array | None]], invalid: Inva
     return rows
 
 
-def _filter(
-    engine: Engine, ids: IdColumns, weights: WeightColumn, kept: Array
-) -> tuple[IdColumns, WeightColumn]:
+def _filter(engine: Engine, ids: IdColumns, weights: WeightColumn, kept: Array) -> tuple[IdColumns, WeightColumn]:
     def take(column: Any) -> Any:
         if isinstance(column, engine.xp.ndarray):
             return column[kept]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -48,6 +49,9 @@ class Engine(Protocol):
         types of the arrays select the kernel's variant. `grain` is the number of consecutive
         indices that one thread takes at a time.
         """
+
+    def prepare(self, kernel: str, *arguments: Array | int | None) -> Callable[[int], None]:
+        """Check a launch's arguments once, for many launches: the result takes the count."""
 
     def launch_alone(self, kernel: str, *arguments: Array | int | None) -> None:
         """Run a kernel whose index 0 does all the work, one step after the other.
@@ -127,7 +131,7 @@ def _check(kernel: str, parameter: Parameter, argument: Any) -> str:
     if parameter.written and not getattr(argument.flags, "writeable", True):
         message = f"kernel {kernel}: {parameter.name} is read-only, and the kernel writes to it"
         raise TypeError(message)
-    return _NAMES.get(argument.dtype, str(argument.dtype))
+    return _NAMES.get(argument.dtype) or str(argument.dtype)
 
 
 def _variant(kernel: Kernel, parameter: Parameter, found: str) -> str:

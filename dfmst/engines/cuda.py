@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -119,8 +119,12 @@ class CudaEngine:
 
         `grain` does not matter here: neighbouring threads take neighbouring indices.
         """
+        self.prepare(kernel, *arguments)(count)
+
+    def prepare(self, kernel: str, *arguments: Array | int | None) -> Callable[[int], None]:
+        """Check a launch's arguments once, for many launches: the check takes longer than a small kernel."""
         variant, signature = bind(kernel, arguments)
-        values: list[Any] = [np.uint64(count)]
+        values: list[Any] = []
         for parameter, argument in zip(signature.parameters, arguments, strict=True):
             if parameter.pointer:
                 self._check_place(kernel, parameter.name, argument)
@@ -128,13 +132,25 @@ class CudaEngine:
             else:
                 # CuPy passes a Python integer as 64 bits, whatever the kernel takes.
                 values.append(TYPES[parameter.type].type(argument))
-        if not count:
-            return
-        blocks = min(-(-count // _BLOCK), max(1, self.threads // _BLOCK) * _WAVES)
+        most_blocks = max(1, self.threads // _BLOCK) * _WAVES
+        with self._naming(kernel):
+            function = _function(self.xp, variant, signature)
+
+        def launch(count: int) -> None:
+            if not count:
+                return
+            with self._naming(kernel):
+                function((min(-(-count // _BLOCK), most_blocks),), (_BLOCK,), (np.uint64(count), *values))
+                if self.synchronous:
+                    self.xp.cuda.get_current_stream().synchronize()
+
+        return launch
+
+    @contextmanager
+    def _naming(self, kernel: str) -> Iterator[None]:
+        """Say which kernel a fault comes from."""
         try:
-            _function(self.xp, variant, signature)((blocks,), (_BLOCK,), tuple(values))
-            if self.synchronous:
-                self.xp.cuda.get_current_stream().synchronize()
+            yield
         except _faults(self.xp) as error:
             message = f"kernel {kernel} failed on the GPU: {error}"
             raise DeviceError(message, "use engine='cpu', and please report this with the message above") from error
