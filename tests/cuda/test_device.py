@@ -146,7 +146,8 @@ def test_out_of_memory_names_the_bytes(device):
     columns = [device.cupy.asarray(column) for column in rng.integers(0, 1000, (3, 1 << 18))]
     pool = device.cupy.get_default_memory_pool()
     if device.real:
-        device.cupy.cuda.set_allocator(pool.malloc)
+        # RMM's memory would know no such limit, and takes the place of CuPy's own pool only.
+        device.cupy.cuda.set_allocator(lambda size: pool.malloc(size))
     pool.set_limit(size=pool.used_bytes() + (1 << 16))
     try:
         with pytest.raises(CapacityError, match=r"the GPU is out of memory: [\d,]+ more bytes were needed"):

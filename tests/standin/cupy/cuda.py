@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from standin.cupy.device import MEMORY, OutOfMemoryError, free
+from standin.cupy.device import MEMORY, OutOfMemoryError, free, get_default_memory_pool
 
 __all__ = [
     "Device",
@@ -14,6 +14,7 @@ __all__ = [
     "compiler",
     "driver",
     "faults",
+    "get_allocator",
     "get_current_stream",
     "launches",
     "memory",
@@ -76,6 +77,10 @@ class Stream:
 
 def get_current_stream() -> Stream:
     return Stream()
+
+
+def get_allocator() -> Any:
+    return allocator[-1] if allocator else get_default_memory_pool().malloc
 
 
 def set_allocator(chosen: Any) -> None:
