@@ -127,7 +127,9 @@ def _nulls(column: Any) -> Array | None:
 
 def _values(column: Any, nulls: Array | None) -> Array:
     """A numeric column's memory, as a CuPy array."""
-    return _contiguous((column if nulls is None else column.fillna(0)).values)
+    if nulls is not None:
+        column = column.fillna(False if column.dtype.kind == "b" else 0)
+    return _contiguous(column.values)
 
 
 def _contiguous(column: Array) -> Array:

@@ -91,7 +91,9 @@ def _is_column(argument: Any) -> TypeGuard[Array]:
 
 def _faults(xp: Any) -> tuple[type[Exception], ...]:
     """What CuPy raises where the device, the driver or the compiler fails."""
-    return xp.cuda.runtime.CUDARuntimeError, xp.cuda.driver.CUDADriverError, xp.cuda.compiler.CompileException
+    cuda = xp.cuda
+    compilation = cuda.compiler.CompileException, cuda.nvrtc.NVRTCError
+    return cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError, *compilation
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,6 +221,15 @@ def test_nulls_are_found_on_the_device(column, invalid):
     assert payload(forest) == rows_of(dfmst.minimum_spanning_forest(table, "u", "v", "w", invalid="drop"))
 
 
+@pytest.mark.parametrize("kind", [pa.bool_(), pa.int8(), pa.float32(), pa.duration("s"), pa.decimal128(30, 1)], ids=str)
+def test_null_weights(kind):
+    weights = pa.array([0, None, 1]).cast(kind)
+    columns = {**TRIANGLE, "w": weights}
+    assert forest_of(columns, invalid="drop") == [0, 2]
+    with pytest.raises(InvalidEdgesError, match="column 'w' has 1 weight that is NaN or null, in row 1"):
+        forest_of(columns)
+
+
 def test_nan_weights():
     columns = {**TRIANGLE, "w": [float("nan"), 1.0, 2.0]}
     with pytest.raises(InvalidEdgesError, match="column 'w' has 1 weight that is NaN or null, in row 0"):
@@ -291,6 +300,23 @@ def test_proxies_of_cudf_pandas_are_unwrapped_and_wrapped_again():
     assert cupy.traffic.columns(SMALL) == []
     assert cudf.pandas.is_proxy_object(forest)
     assert payload(forest.as_gpu_object()) == payload(dfmst.minimum_spanning_forest(frame, "u", "v", "w"))
+
+
+def test_proxies_that_do_not_fit_the_device(monkeypatch):
+    def refuse(proxy):
+        raise TypeError("cannot convert object column")
+
+    frame = cudf.pandas.as_proxy_object(cudf.DataFrame.from_arrow(pa.table({**TRIANGLE, "w": [3, 1, 2]})))
+    monkeypatch.setattr(type(frame), "as_gpu_object", refuse)
+    with pytest.raises(UnsupportedFrameError, match=r"cudf\.pandas cannot hold the frame on the GPU: cannot convert"):
+        dfmst.minimum_spanning_forest(frame, "u", "v", "w")
+
+    def full(proxy):
+        raise MemoryError("std::bad_alloc")
+
+    monkeypatch.setattr(type(frame), "as_gpu_object", full)
+    with pytest.raises(CapacityError, match="the GPU is out of memory"):
+        dfmst.minimum_spanning_forest(frame, "u", "v", "w")
 
 
 def test_accessor():

@@ -18,6 +18,7 @@ __all__ = [
     "get_current_stream",
     "launches",
     "memory",
+    "nvrtc",
     "reset",
     "runtime",
     "set_allocator",
@@ -33,6 +34,10 @@ class CUDADriverError(RuntimeError):
 
 
 class CompileException(Exception):
+    """As CuPy's."""
+
+
+class NVRTCError(RuntimeError):
     """As CuPy's."""
 
 
@@ -99,6 +104,7 @@ runtime = SimpleNamespace(
     getDeviceCount=_device_count,
     memGetInfo=lambda: (free(), MEMORY),
 )
+nvrtc = SimpleNamespace(NVRTCError=NVRTCError)
 driver = SimpleNamespace(CUDADriverError=CUDADriverError)
 compiler = SimpleNamespace(CompileException=CompileException)
 memory = SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
