@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from dfmst.column_errors import different_ids, float_ids, unsuitable_ids, unsupported_weights
 from dfmst.engines import Engine
 from dfmst.errors import CapacityError
-from dfmst.ids import IdColumns, Vertices, different_ids, float_ids, same_width, unsuitable_ids
+from dfmst.ids import IdColumns, Vertices, same_width
 from dfmst.typing import Array
-from dfmst.weights import KERNEL_TYPES, WIDENED, WeightColumn, unsupported_weights
+from dfmst.weights import KERNEL_TYPES, WIDENED, WeightColumn
 
 __all__ = ["device_factorize", "device_ids", "device_weights"]
 
