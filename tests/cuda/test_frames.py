@@ -254,6 +254,23 @@ def test_unsuitable_columns(columns, message):
     assert message in str(caught.value)
 
 
+def test_text_under_two_names_is_text():
+    names = cudf.Series(["b", "c", "c"]).astype(cudf.StringDtype("str"))
+    frame = cudf.DataFrame({"u": ["a", "b", "a"], "v": names, "w": [3, 1, 2], "payload": [0, 1, 2]})
+    assert [str(frame[name].dtype) for name in ("u", "v")] == ["object", "str"]
+    assert payload(dfmst.minimum_spanning_forest(frame, "u", "v", "w")) == [1, 2]
+
+
+def test_nullable_types_of_pandas():
+    columns = {"u": pa.array([1, 2], pa.int32()), "v": pa.array([2, 3])}
+    frame = cudf.DataFrame.from_arrow(pa.table(columns))
+    for name, dtype in (("u", pd.Int32Dtype()), ("v", pd.Int64Dtype())):
+        frame._columns[name].dtype = dtype
+    found = dfmst.connected_components(frame, "u", "v")
+    assert found["vertex"].to_arrow().to_pylist() == [1, 2, 3]
+    assert found["vertex"].dtype == np.int64
+
+
 def test_missing_column():
     message = "column 'weight' not found; the frame's columns: 'u', 'v', 'payload'"
     with pytest.raises(ColumnNotFoundError, match=message):
