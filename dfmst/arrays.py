@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -46,7 +48,7 @@ def forest_rows(
     maximum
         Whether heavier edges come first.
     threads
-        Threads to use on the CPU; ``None`` takes every processor of this process.
+        Threads to use on the CPU; ``None`` takes every processor of this process (one below 100,000 rows).
 
     Returns
     -------
@@ -71,10 +73,14 @@ def forest_rows(
     array([1, 2])
     """
     given = {name: values for name, values in (("u", u), ("v", v), ("w", w)) if values is not None}
-    engine = select_engine("auto", threads, on_device=_on_device(given))
+    engine = select_engine("auto", threads, on_device=_on_device(given), rows=_rows(u))
     with engine.guard():
         table = _read(engine, given, n, maximum)
         return resolve(algorithm, engine, table).run(engine, table, Trace())
+
+
+def _rows(values: Any) -> int | None:
+    return len(values) if hasattr(values, "__len__") else None
 
 
 def _on_device(given: dict[str, ArrayLike]) -> bool:

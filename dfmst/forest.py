@@ -52,7 +52,7 @@ def minimum_spanning_forest(
     invalid
         ``"raise"``, or ``"drop"`` to leave out rows with null ids or with null or NaN weights.
     threads
-        Threads to use on the CPU; ``None`` takes every processor of this process.
+        Threads to use on the CPU; ``None`` takes every processor of this process (one below 100,000 rows).
     return_trace
         Also return a frame with one record a round.
 
@@ -87,7 +87,7 @@ def minimum_spanning_forest(
     2      a      c       2
     """
     view = open_frame(edges)
-    runner = select_engine(engine, threads, on_device=view.on_device)
+    runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
     names = (source, target, weight)
     return _forest(runner, view, names, algorithm, maximum=False, invalid=invalid, return_trace=return_trace)
 
@@ -118,7 +118,7 @@ def maximum_spanning_forest(
     [0, 2]
     """
     view = open_frame(edges)
-    runner = select_engine(engine, threads, on_device=view.on_device)
+    runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
     names = (source, target, weight)
     return _forest(runner, view, names, algorithm, maximum=True, invalid=invalid, return_trace=return_trace)
 
@@ -146,7 +146,7 @@ def spanning_forest(
     [0, 1]
     """
     view = open_frame(edges)
-    runner = select_engine(engine, threads, on_device=view.on_device)
+    runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
     names = (source, target, None)
     return _forest(runner, view, names, algorithm, maximum=False, invalid=invalid, return_trace=return_trace)
 
@@ -190,7 +190,7 @@ def connected_components(
     3       5          4
     """
     view = open_frame(edges)
-    runner = select_engine(engine, threads, on_device=view.on_device)
+    runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
     with runner.guard():
         given = read_table(runner, view, source, target, invalid=invalid, in_order=True)
         labels = component_labels(runner, given.table)

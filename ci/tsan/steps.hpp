@@ -77,16 +77,17 @@ void portions(const Graph& graph) {
   std::vector<u64> records(length), ends(length), spare(length), other(length), found(1), rows(words(length));
   launch_scatter_edges(u32(), blocks, leading.data(), length, block, bits, 3, places.data(), blocks,
                        graph.source.data(), graph.target.data(), nullptr, records.data(), ends.data());
-  for (u64 begin = 0, end = 0, first = 0; first <= digits; first += 4) {
-    const u64 last = std::min(first + 4, digits);
-    launch_scan_portion(1 + last - first, ends.data(), begin, end, graph.vertices - 1, parent.data(), chosen.data(),
-                        found.data(), starts.data() + first, bits, nullptr, records.data(), spare.data(), other.data());
+  for (u64 begin = 0, end = 0, marked = 0, at = 0; at <= digits + 4; at += 4) {
+    const u64 first = std::min(at, digits), last = std::min(at + 4, digits), so_far = found[0];
+    launch_scan_portion(2 + last - first, ends.data(), begin, end, graph.vertices - 1, parent.data(), chosen.data(),
+                        found.data(), marked, so_far, nullptr, nullptr, rows.data(), starts.data() + first, bits,
+                        nullptr, records.data(), spare.data(), other.data());
     begin = end;
     end = starts[last];
+    marked = so_far;
   }
   launch_unpack_records(length, records.data(), order.data());
   CHECK(order == order_by_weight(graph));
-  launch_flag_chosen(found[0], chosen.data(), order.data(), nullptr, nullptr, rows.data());
   CHECK(forest.equals(rows));
 }
 

@@ -28,7 +28,7 @@ from dfmst.typing import Array
 
 __all__ = ["FilterKruskal"]
 
-_SMALL = 1 << 15  # edges below which one sort is cheaper than a level
+_SMALL = 1 << 16  # edges below which one sort is cheaper than a level
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ class Kruskal:
         trace.round(vertices=components, edges=edges)
         with trace.step("sort"):
             ordered = SortedEdges.sort(engine, table.edges(), flip=table.flip)
-        scan = KruskalScan(engine, ordered, parent, components - 1)
+        scan = KruskalScan(engine, ordered, parent, components - 1, chosen)
         excluded = flag_words(engine, edges)
         own, stretch = self._lengths(engine, edges, components)
         begin = fresh = 0
@@ -92,7 +92,7 @@ class Kruskal:
             left = table.vertices - _round(engine, scan, (begin, end, ahead), parent, excluded, trace)
             trace.add(chosen=components - left, components=left)
             begin, fresh, components = end, ahead, left
-        scan.mark(chosen)
+        scan.mark()
         return chosen_rows(engine, chosen)
 
     def _lengths(self, engine: Engine, edges: int, vertices: int) -> tuple[int, int]:

@@ -45,13 +45,16 @@ class KruskalScan:
         Disjoint sets over the vertices; changed in place.
     most
         Edges to choose at most: one fewer than the components.
+    flags
+        Where the rows of the chosen edges are flagged.
     """
 
-    def __init__(self, engine: Engine, ordered: SortedEdges, parent: Array, most: int) -> None:
+    def __init__(self, engine: Engine, ordered: SortedEdges, parent: Array, most: int, flags: Array) -> None:
         self._engine = engine
         self._ordered = ordered
         self._parent = parent
         self._most = most
+        self._flags = flags
         self._packed = engine.xp.empty(len(ordered), np.uint64)
         self._ends = engine.xp.empty(len(ordered), np.uint64)
         self._gathered = 0
@@ -86,15 +89,18 @@ class KruskalScan:
         return int(self._count[0])
 
     def run(self) -> int:
-        """Scan all edges, which are gathered already, without helpers; how many are chosen."""
-        return self.scan(0, len(self._ordered))
+        """Scan all edges, without helpers, and flag what is chosen; how many are."""
+        self.gather(len(self._ordered))
+        found = self.scan(0, len(self._ordered))
+        self.mark()
+        return found
 
     def reached(self, end: int) -> int:
         """Where a scan up to `end` has ended: with the last join that there can be, or there."""
         found = int(self._count[0])
         return int(self._chosen[found - 1]) + 1 if found == self._most else end
 
-    def mark(self, chosen: Array) -> None:
+    def mark(self) -> None:
         """Flag the rows of the chosen edges."""
         row, position, order = self._ordered.edges.row, self._ordered.position, self._ordered.order
-        self._engine.launch("flag_chosen", int(self._count[0]), self._chosen, order, position, row, chosen)
+        self._engine.launch("flag_chosen", int(self._count[0]), self._chosen, order, position, row, self._flags)

@@ -74,25 +74,22 @@ def scan_light(
     if not length:
         trace.add(light=0, chosen=0, components=components)
         return 0
+    position = None if light is None else light.position
     with trace.step("sort"):
-        scan = _scan(engine, edges, None if light is None else light.position, flip, parent, components - 1)
+        scan = _prepare(engine, edges, position, flip, parent, components - 1, chosen)
     with trace.step("scan"):
         joined = scan.run()
-        scan.mark(chosen)
     trace.add(light=length, chosen=joined, components=components - joined)
     return joined
 
 
-def _scan(
-    engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int
+def _prepare(
+    engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, chosen: Array
 ) -> PortionScan | KruskalScan:
     """Sort while scanning, on the CPU; elsewhere sort on the device first, since the scan is run on the host."""
     if engine.name == "cpu":
-        return PortionScan(engine, edges, position, flip, parent, most)
-    ordered = SortedEdges.sort(engine, edges, position, flip)
-    scan = KruskalScan(engine, ordered, parent, most)
-    scan.gather(len(ordered))
-    return scan
+        return PortionScan(engine, edges, position, flip, parent, most, chosen)
+    return KruskalScan(engine, SortedEdges.sort(engine, edges, position, flip), parent, most, chosen)
 
 
 def survivors(

@@ -14,9 +14,9 @@ __all__ = ["PortionScan"]
 
 _LEADING_BITS = 30  # of a wider range of keys; those that agree in them are told apart in their bucket
 _DIGIT_BITS = 10  # 1,024 counters stay in the first-level cache
-_BUCKET = 256  # edges below which a bucket of its own does not pay
+_BUCKET = 512  # edges below which a bucket of its own does not pay
 _BLOCK = 1 << 16  # edges a thread takes at a time in the first pass
-_PORTION = 1 << 15  # edges to scan in one go, at least: what the second-level cache holds of them and their ends
+_PORTION = 1 << 13  # edges to scan in one go, at least: fewer do not pay for a launch
 _PORTIONS = 32  # at most about so many
 
 
@@ -24,7 +24,7 @@ class PortionScan:
     """Edges in buckets by their keys' leading digit, and the scan that joins the components in `parent`.
 
     One pass brings every edge, ends and all, into the bucket of its digit. Then each launch scans a portion, some
-    buckets, while the other threads sort those of the next in their caches.
+    buckets, while the other threads sort those of the next in their caches and flag the rows of what is chosen.
 
     Parameters
     ----------
@@ -38,15 +38,18 @@ class PortionScan:
         Disjoint sets over the vertices; changed in place.
     most
         Edges to choose at most: one fewer than the components.
+    flags
+        Where the rows of the chosen edges are flagged.
     """
 
     def __init__(
-        self, engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int
+        self, engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, flags: Array
     ) -> None:
         self._engine = engine
         self._rows = (position, edges.row)
         self._parent = parent
         self._most = most
+        self._flags = flags
         key = gather_keys(engine, edges.key, position, flip)
         self._length = len(key)
         low = int(key.min())
@@ -89,18 +92,17 @@ class PortionScan:
         bounds = [int(self._starts[bucket]) for bucket in buckets]
         longest = max(after - begin for begin, after in pairwise(bounds))
         spare, other = (engine.xp.empty(longest, np.uint64) for _ in range(2))
-        begin = end = 0
-        for first, last, until in zip(buckets, [*buckets[1:], buckets[-1]], [*bounds[1:], bounds[-1]], strict=True):
+        begin = end = marked = found = 0
+        # Two launches more than portions: the first only sorts, the last only marks.
+        for at in range(len(buckets) + 1):
+            first, last = (buckets[min(place, len(buckets) - 1)] for place in (at, at + 1))
             scan = (self._ends, begin, end, self._most, self._parent, self._chosen, self._count)
+            mark = (marked, found, *self._rows, self._flags)
             sort = (self._starts[first:], self._bits, self._key, self._records, spare, other)
-            engine.launch("scan_portion", 1 + last - first, *scan, *sort, grain=1)
-            begin, end = end, until
-            if int(self._count[0]) == self._most:
+            done = found == self._most
+            engine.launch("scan_portion", 2 if done else 2 + last - first, *scan, *mark, *sort, grain=1)
+            begin, end = end, bounds[min(at + 1, len(bounds) - 1)]
+            marked, found = found, int(self._count[0])
+            if done:
                 break
-        return int(self._count[0])
-
-    def mark(self, chosen: Array) -> None:
-        """Flag the rows of the chosen edges."""
-        order = self._engine.xp.empty(self._length, np.uint32)
-        self._engine.launch("unpack_records", self._length, self._records, order)
-        self._engine.launch("flag_chosen", int(self._count[0]), self._chosen, order, *self._rows, chosen)
+        return found

@@ -31,9 +31,12 @@ def read_on_device(
     ------
     ColumnNotFoundError, InvalidEdgesError
         As :func:`dfmst.cli.inputs.check_schemas`.
+    CapacityError
+        The GPU is out of memory.
     DfmstError
         cuDF cannot read a file.
     """
+    from dfmst.engines import select_engine
     from dfmst.formats.detect import detect_format
     from dfmst.formats.source import Source
 
@@ -47,8 +50,9 @@ def read_on_device(
     check_schemas(paths, format_, columns)
     progress.show(f"reading {plural(len(paths), 'file')} onto the GPU")
     try:
-        return _plain(cudf, cudf.read_parquet([str(path) for path in paths]))
-    except MemoryError:
+        with select_engine("cuda").guard():
+            return _plain(cudf, cudf.read_parquet([str(path) for path in paths]))
+    except DfmstError:
         raise
     except Exception as error:  # cuDF has no error class of its own
         names = ", ".join(map(str, paths))
@@ -67,9 +71,10 @@ def _plain(cudf: Any, frame: Any) -> Any:
 
 def write_from_device(rows: Any, path: Path) -> None:
     """Write a cuDF frame to a Parquet file, which appears whole or not at all."""
+    from dfmst.engines import select_engine
     from dfmst.formats.atomic import atomic_path
 
-    with atomic_path(path) as part:
+    with select_engine("cuda").guard(), atomic_path(path) as part:
         rows.to_parquet(str(part), index=False)
 
 

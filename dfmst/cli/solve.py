@@ -62,7 +62,7 @@ def solve(table: Any, job: ForestJob, watch: Stopwatch, progress: Progress) -> S
         The forest is not minimal, which would be a bug.
     """
     view = open_frame(table)
-    engine = select_engine(job.engine, job.threads, on_device=view.on_device)
+    engine = select_engine(job.engine, job.threads, on_device=view.on_device, rows=len(view))
     with engine.guard():
         return _solve(engine, view, job, watch, progress)
 

@@ -9,7 +9,12 @@ from dfmst.engines.cuda import CudaEngine
 __all__ = ["CpuEngine", "CudaEngine", "Engine", "host_engine", "select_engine"]
 
 
-def select_engine(name: str = "auto", threads: int | None = None, *, on_device: bool = False) -> Engine:
+_SERIAL_ROWS = 100_000  # below them, a second thread costs more than it does
+
+
+def select_engine(
+    name: str = "auto", threads: int | None = None, *, on_device: bool = False, rows: int | None = None
+) -> Engine:
     """Return the engine of that name.
 
     Parameters
@@ -17,9 +22,11 @@ def select_engine(name: str = "auto", threads: int | None = None, *, on_device: 
     name
         ``"auto"``, ``"cpu"`` or ``"cuda"``.
     threads
-        Threads a kernel may use on the CPU; ``None`` takes every processor of this process.
+        Threads a kernel may use on the CPU; ``None`` takes every processor of this process, and one for few rows.
     on_device
         Whether the data lies on a GPU, which ``"auto"`` follows.
+    rows
+        Rows of the table, where they are known.
 
     Raises
     ------
@@ -34,6 +41,8 @@ def select_engine(name: str = "auto", threads: int | None = None, *, on_device: 
     if name == "cuda" or (name == "auto" and on_device):
         return CudaEngine()
     if name in ("auto", "cpu"):
+        if threads is None and rows is not None and rows < _SERIAL_ROWS:
+            threads = 1
         return CpuEngine() if threads is None else CpuEngine(threads)
     message = f"unknown engine {name!r}; known engines: 'auto', 'cpu', 'cuda'"
     raise ValueError(message)

@@ -16,12 +16,14 @@ from dfmst.typing import Array
 __all__ = [
     "Edges",
     "compact",
+    "compact_all",
     "contract",
     "contract_edges",
     "count_roots",
     "count_set",
     "drop_parallel",
     "exclusive_sum",
+    "flag_roots",
     "flag_words",
     "flatten",
     "gather_edges",
@@ -81,11 +83,21 @@ def count_set(engine: Engine, flags: Array) -> int:
 
 def compact(engine: Engine, flags: Array, dtype: type = np.uint32) -> Array:
     """Positions of the flags that are set, ascending."""
-    offsets, total = exclusive_sum(engine, _block_counts(engine, flags))
-    positions: Array = engine.xp.empty(total, dtype)
-    block = engine.stretch(_FLAG_BLOCK)
-    engine.launch("list_flags", len(offsets), flags, len(flags), block, offsets, positions, grain=1)
-    return positions
+    return compact_all(engine, flags, dtype=dtype)[0]
+
+
+def compact_all(engine: Engine, *columns: Array, dtype: type = np.uint32) -> list[Array]:
+    """Positions of the flags that are set, for each column of flags; all lengths are read from the device at once."""
+    xp, block = engine.xp, engine.stretch(_FLAG_BLOCK)
+    counts = [_block_counts(engine, flags) for flags in columns]
+    ends = [xp.cumsum(count, dtype=np.uint64) for count in counts]
+    totals = iter(xp.stack([end[-1] for end in ends if len(end)]).tolist() if any(map(len, ends)) else ())
+    listed = []
+    for flags, count, end in zip(columns, counts, ends, strict=True):
+        positions = xp.empty(next(totals) if len(end) else 0, dtype)
+        engine.launch("list_flags", len(end), flags, len(flags), block, end - count, positions, grain=1)
+        listed.append(positions)
+    return listed
 
 
 def flatten(engine: Engine, parent: Array) -> None:
@@ -96,9 +108,14 @@ def flatten(engine: Engine, parent: Array) -> None:
 
 def count_roots(engine: Engine, parent: Array) -> int:
     """Count the vertices that are their own parent."""
+    return count_set(engine, flag_roots(engine, parent))
+
+
+def flag_roots(engine: Engine, parent: Array) -> Array:
+    """Flags of the vertices that are their own parent."""
     flags = flag_words(engine, len(parent))
     engine.launch("flag_roots", len(flags), parent, len(parent), flags, grain=FLAG_GRAIN)
-    return count_set(engine, flags)
+    return flags
 
 
 def contract(engine: Engine, parent: Array, roots: Array | None = None) -> tuple[Array, int]:
@@ -116,15 +133,17 @@ def contract(engine: Engine, parent: Array, roots: Array | None = None) -> tuple
     vertices
         How many new vertices there are.
     """
-    if roots is None:
-        roots = flag_words(engine, len(parent))
-        engine.launch("flag_roots", len(roots), parent, len(parent), roots, grain=FLAG_GRAIN)
-    numbered = compact(engine, roots)
+    numbered = compact(engine, flag_roots(engine, parent) if roots is None else roots)
+    return _label(engine, parent, numbered), len(numbered)
+
+
+def _label(engine: Engine, parent: Array, numbered: Array) -> Array:
+    """Each vertex's place among the listed roots."""
     rank = engine.xp.empty(len(parent), np.uint32)
     engine.launch("rank_roots", len(numbered), numbered, rank)
-    label = engine.xp.empty(len(parent), np.uint32)
+    label: Array = engine.xp.empty(len(parent), np.uint32)
     engine.launch("gather_ranks", len(parent), parent, rank, label)
-    return label, len(numbered)
+    return label
 
 
 def contract_edges(
@@ -149,12 +168,15 @@ def contract_edges(
     flags = flag_words(engine, len(edges))
     arguments = (edges.source, edges.target, len(edges), parent, None, None, flags)
     engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
-    positions, occupied = compact(engine, flags), None
     if drop_isolated:
+        positions = compact(engine, flags)
         marked, occupied = engine.xp.zeros(len(parent), np.uint8), flag_words(engine, len(parent))
         engine.launch("mark_vertices", len(positions), edges.source, edges.target, positions, parent, marked)
         engine.launch("flag_marked", len(occupied), marked, len(marked), occupied, grain=FLAG_GRAIN)
-    label, vertices = contract(engine, parent, occupied)
+        label, vertices = contract(engine, parent, occupied)
+    else:
+        positions, numbered = compact_all(engine, flags, flag_roots(engine, parent))
+        label, vertices = _label(engine, parent, numbered), len(numbered)
     return gather_edges(engine, edges, positions, label, flip), vertices
 
 

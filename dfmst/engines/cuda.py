@@ -20,7 +20,7 @@ import numpy as np
 
 from dfmst.engines.base import TYPES, bind
 from dfmst.engines.cpu import CpuEngine
-from dfmst.errors import CapacityError, DfmstError, EngineUnavailableError
+from dfmst.errors import CapacityError, DeviceError, DfmstError, EngineUnavailableError
 from dfmst.kernels import Kernel, sources
 from dfmst.typing import Array
 
@@ -153,7 +153,7 @@ class CudaEngine:
             yield
         except _faults(self.xp) as error:
             message = f"kernel {kernel} failed on the GPU: {error}"
-            raise DfmstError(message, "use engine='cpu', and please report this with the message above") from error
+            raise DeviceError(message, "use engine='cpu', and please report this with the message above") from error
 
     def launch_alone(self, kernel: str, *arguments: Array | int | None) -> None:
         """Run a sequential kernel on the host: its columns are copied there, and those it writes are copied back.
@@ -199,7 +199,7 @@ class CudaEngine:
         ------
         CapacityError
             The device is out of memory.
-        DfmstError
+        DeviceError
             The device failed.
         """
         try:
@@ -210,7 +210,7 @@ class CudaEngine:
             raise self._out_of_memory(error) from error
         except _faults(self.xp) as error:
             hint = "set DFMST_CUDA_SYNC=1 to learn which kernel it was, and please report it; engine='cpu' does without"
-            raise DfmstError(f"the GPU failed: {error}", hint) from error
+            raise DeviceError(f"the GPU failed: {error}", hint) from error
 
     def _out_of_memory(self, error: MemoryError) -> CapacityError:
         free, total = self.xp.cuda.runtime.memGetInfo()

@@ -141,16 +141,27 @@ DEVICE void sort_bucket(u64* records, u64* ends, u64 length, u32 bits, const u64
   for (u64 j = 0; j < length; ++j) records[j] = gathered[j];
 }
 
-// Index 0 scans [begin, end), which is sorted; every other index sorts one of the buckets that follow, `starts` being
-// where they start. (Leading their ends on to the representatives of the moment as well was tried: it takes two thirds
+// Index 0 scans [begin, end), which is sorted. Index 1 flags the rows of the edges [first, last) that scans before have
+// chosen. Every other index sorts one of the buckets that follow, `starts` being where they start. (Leading their ends on to the representatives of the moment as well was tried: it takes two thirds
 // off a scan that runs alone, and costs more than that in cache lines which two cores then fight for.)
 KERNEL(scan_portion, (u64* ends, u64 begin, u64 end, u64 most, u32* parent, u32* chosen, u64* chosen_count,
-                      const u64* starts, u32 bits, const u64* key, u64* records, u64* spare, u64* other)) {
+                      u64 first, u64 last, const u32* position, const u32* row, u64* flags, const u64* starts, u32 bits,
+                      const u64* key, u64* records, u64* spare, u64* other)) {
   if (i == 0) {
     scan_range(ends, begin, end, most, 0, parent, chosen, chosen_count);
     return;
   }
-  const u64 from = starts[i - 1], length = starts[i] - from, at = from - starts[0];
+  if (i == 1) {
+    for (u64 j = first; j < last; ++j) {
+      if (j + 16 < last) PREFETCH(&records[chosen[j + 16]]);
+      u32 at = (u32)records[chosen[j]];
+      if (position) at = position[at];
+      if (row) at = row[at];
+      flags[at >> 6] |= 1ull << (at & 63);  // nobody else writes flags meanwhile
+    }
+    return;
+  }
+  const u64 from = starts[i - 2], length = starts[i - 1] - from, at = from - starts[0];
   if (bits || key) sort_bucket(records + from, ends + from, length, bits, key, spare + at, other + at);
 } END
 

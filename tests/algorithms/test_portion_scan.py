@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracle import kruskal_rows
 
 from dfmst.algorithms.portion_scan import PortionScan
-from dfmst.engines.columnar import Edges, flag_words
+from dfmst.engines.columnar import Edges, count_set, flag_words
 
 VERTICES = 60
 
@@ -47,9 +47,9 @@ def test_order_and_choice(engine, dtype, spread, seed, length, listed):
         return
     at = np.arange(length) if position is None else position
     parent = np.arange(VERTICES, dtype=np.uint32)
-    scan = PortionScan(engine, Edges(source, target, key, None), position, 0, parent, VERTICES - 1)
-    found, chosen = scan.run(), flag_words(engine, length)
-    scan.mark(chosen)
+    chosen = flag_words(engine, length)
+    scan = PortionScan(engine, Edges(source, target, key, None), position, 0, parent, VERTICES - 1, chosen)
+    found = scan.run()
     order = scan._records.astype(np.uint32)
     np.testing.assert_array_equal(order, np.argsort(key[at], kind="stable"))
     expected = np.sort(at[kruskal_rows(source[at].tolist(), target[at].tolist(), key[at].tolist())])
@@ -63,16 +63,18 @@ def test_order_and_choice(engine, dtype, spread, seed, length, listed):
 def test_many_portions(engine, dtype, spread):
     source, target, key = draw(1, dtype, spread, 200_000)
     parent = np.arange(VERTICES, dtype=np.uint32)
-    scan = PortionScan(engine, Edges(source, target, key, None), None, 0, parent, VERTICES - 1)
-    assert scan.run() == VERTICES - 2
+    chosen = flag_words(engine, len(key))
+    scan = PortionScan(engine, Edges(source, target, key, None), None, 0, parent, VERTICES - 1, chosen)
+    assert scan.run() == count_set(engine, chosen) == VERTICES - 2
     np.testing.assert_array_equal(scan._records.astype(np.uint32), np.argsort(key, kind="stable"))
 
 
 def test_a_scan_ends_with_the_last_join():
     source, target, key = draw(2, "uint32", "anywhere", 400_000)
     parent = np.arange(VERTICES - 1, dtype=np.uint32)
-    scan = PortionScan(ENGINES[0], Edges(source, target, key, None), None, 0, parent, VERTICES - 2)
-    assert scan.run() == VERTICES - 2
+    chosen = flag_words(ENGINES[0], len(key))
+    scan = PortionScan(ENGINES[0], Edges(source, target, key, None), None, 0, parent, VERTICES - 2, chosen)
+    assert scan.run() == count_set(ENGINES[0], chosen) == VERTICES - 2
     order = scan._records.astype(np.uint32)
     expected = np.argsort(key, kind="stable")
     np.testing.assert_array_equal(order[:10_000], expected[:10_000])
