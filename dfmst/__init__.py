@@ -21,7 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dfmst import algorithms, arrays, errors, formats, generate
+    from dfmst import algorithms, arrays, errors, formats, generate, stream
     from dfmst.certificate import Certificate, verify
     from dfmst.errors import (
         CapacityError,
@@ -59,7 +59,7 @@ _HOME = {
     "spanning_forest": "forest",
     "verify": "certificate",
 }
-_MODULES = ("algorithms", "arrays", "errors", "formats", "generate")
+_MODULES = ("algorithms", "arrays", "errors", "formats", "generate", "stream")
 
 __version__ = "0.1.0"
 __all__ = [  # noqa: RUF022 - grouped as in the documentation
@@ -75,6 +75,7 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "errors",
     "formats",
     "generate",
+    "stream",
     "DfmstError",
     "ColumnNotFoundError",
     "InvalidEdgesError",
