@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         spanning_forest,
     )
     from dfmst.formats import read_edges
+    from dfmst.updating import update
 
 #: Public name -> the module it comes from, loaded at first use: `import dfmst` must stay light.
 _HOME = {
@@ -57,6 +58,7 @@ _HOME = {
     "minimum_spanning_forest": "forest",
     "read_edges": "formats",
     "spanning_forest": "forest",
+    "update": "updating",
     "verify": "certificate",
 }
 _MODULES = ("algorithms", "arrays", "errors", "formats", "generate", "stream")
@@ -67,6 +69,7 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "maximum_spanning_forest",
     "spanning_forest",
     "connected_components",
+    "update",
     "verify",
     "Certificate",
     "read_edges",
