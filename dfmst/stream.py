@@ -19,8 +19,9 @@ from dfmst.algorithms import Algorithm
 from dfmst.engines import select_engine
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats import write_edges
+from dfmst.streaming.batches import Job
 from dfmst.streaming.checkpoint import Checkpoint
-from dfmst.streaming.first_pass import Forest, Job, fold_source
+from dfmst.streaming.first_pass import Forest, fold_source
 from dfmst.streaming.frame_source import FrameSource
 from dfmst.streaming.memory import parse_memory
 from dfmst.streaming.opening import open_source

@@ -2,58 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from dfmst.algorithms import Algorithm
-from dfmst.engines import Engine
 from dfmst.errors import InvalidEdgesError
 from dfmst.folding import Fold, FoldedRows
-from dfmst.frames import FrameView
-from dfmst.reading import CheckedColumns, check_columns
 from dfmst.streaming.ahead import read_ahead
+from dfmst.streaming.batches import Job, read_batch
 from dfmst.streaming.checkpoint import Checkpoint
 from dfmst.streaming.memory import Memory
 from dfmst.streaming.numbering import DenseIds, DictionaryIds, NotDenseError, Numbering
 from dfmst.streaming.source import Batch, Source
-from dfmst.typing import Invalid
 
-__all__ = ["Forest", "Job", "fold_source"]
-
-_DIGITS = 18  # decimals that 64 bits hold; ranks of longer ones would differ from batch to batch
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What a stream is asked for.
-
-    Attributes
-    ----------
-    names
-        Source, target and weight column; the last may be ``None``.
-    memory
-        The limit in bytes.
-    progress
-        Told how many rows of how many (``None``: unknown) are done.
-    """
-
-    names: tuple[Any, Any, Any]
-    memory: int
-    engine: Engine
-    maximum: bool = False
-    algorithm: str | Algorithm = "auto"
-    invalid: Invalid = "raise"
-    progress: Callable[[int, int | None], None] = field(default=lambda done, total: None)
-
-    @property
-    def columns(self) -> list[Any]:
-        """The columns to read."""
-        return [name for name in self.names if name is not None]
+__all__ = ["Forest", "fold_source"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,29 +71,33 @@ class _Pass:
     def __init__(self, source: Source, job: Job, memory: Memory, checkpoint: Checkpoint | None) -> None:
         self.source, self.job, self.memory, self.checkpoint = source, job, memory, checkpoint
         self.known = None if memory.dictionary else source.vertices(job.names[:2])
-        self.numbering: Numbering = DictionaryIds(memory) if memory.dictionary else DenseIds(memory, self.known or 0)
+        self.numbering: Numbering = (
+            DictionaryIds(memory) if memory.dictionary else DenseIds(memory.most_vertices, self.known or 0)
+        )
         self.fold: Fold | None = None
         self.kind: Any = None
         self.loops = np.zeros(0, np.uint32)
         self.done = self.dropped = 0
 
     def run(self) -> Forest:
-        if self.known is not None and self.known > max(self.memory.most_vertices, 0):
+        rows = self.source.rows
+        if self.known is not None and self.known > self.memory.most_vertices:
+            if rows is not None and self.known <= 2 * rows:
+                self.memory.check(self.known)  # dense, and too many
             raise NotDenseError
         self._resume()
         batches = read_ahead(self.source.batches(self.job.columns, self.memory.batch_rows, self.done))
         with closing(batches):  # type: ignore[type-var]
             for batch in batches:
                 self._add(batch)
-        rows = self._empty() if self.fold is None else self.fold.forest()
+        found = self._empty() if self.fold is None else self.fold.forest()
         values = self.numbering.values if isinstance(self.numbering, DictionaryIds) else None
         if self.checkpoint:
-            self.checkpoint.save(rows, values, self.loops, self.done, self.dropped)
-        return Forest(rows, values, self.done, self.dropped, self._occurring(rows))
+            self.checkpoint.save(found, values, self.loops, self.done, self.dropped)
+        return Forest(found, values, self.done, self.dropped, self._occurring(found))
 
     def _add(self, batch: Batch) -> None:
-        checked = self._checked(batch)
-        length = len(batch.frame) if isinstance(batch.frame, FrameView) else batch.frame.num_rows
+        checked, length = read_batch(self.job, batch)
         if not length:
             return
         ends = self.numbering.number(checked.ids)
@@ -151,17 +120,6 @@ class _Pass:
         if self.checkpoint and self.checkpoint.due():
             values = self.numbering.values if isinstance(self.numbering, DictionaryIds) else None
             self.checkpoint.save(self.fold.forest(), values, self.loops, self.done, self.dropped)
-
-    def _checked(self, batch: Batch) -> CheckedColumns:
-        frame = batch.frame
-        column = frame.column if isinstance(frame, FrameView) else lambda name: _column(frame, name)
-        rows = len(frame) if isinstance(frame, FrameView) else frame.num_rows
-        try:
-            if self.job.names[2] is not None:
-                _check_weight(self.job.names[2], column(self.job.names[2]))
-            return check_columns(self.job.engine, column, rows, self.job.names, self.job.invalid, batch.row)
-        except InvalidEdgesError as error:
-            raise InvalidEdgesError(f"{batch.place}: {error.message}", error.hint) from error
 
     def _new_fold(self, kind: np.dtype[Any]) -> Fold:
         self.kind = kind
@@ -195,17 +153,3 @@ class _Pass:
 
 def _bound(rows: FoldedRows) -> int:
     return 1 + int(max(rows.source.max(), rows.target.max())) if len(rows) else 0
-
-
-def _column(batch: pa.RecordBatch, name: Any) -> pa.Array:
-    return batch.column(batch.schema.get_field_index(name))
-
-
-def _check_weight(name: Any, column: Any) -> None:
-    kind = column.type if isinstance(column, (pa.Array, pa.ChunkedArray)) else column.dtype
-    wide = (
-        pa.types.is_decimal(kind) and kind.precision > _DIGITS if isinstance(kind, pa.DataType) else kind.kind in "Og"
-    )
-    if wide:
-        message = f"column {name!r} holds {kind} weights, which a stream cannot compare between batches"
-        raise InvalidEdgesError(message, f"cast it to a float, an integer, or a decimal of at most {_DIGITS} digits")

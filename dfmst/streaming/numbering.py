@@ -44,14 +44,14 @@ class DenseIds:
 
     Parameters
     ----------
-    memory
-        Says which vertices fit.
+    most
+        How many vertices there may be.
     vertices
         A bound that all ids are known to keep, or 0.
     """
 
-    def __init__(self, memory: Memory, vertices: int = 0) -> None:
-        self._memory = memory
+    def __init__(self, most: int, vertices: int = 0) -> None:
+        self._most = most
         self.vertices = vertices
 
     def number(self, ids: IdColumns) -> Ends:
@@ -68,7 +68,7 @@ class DenseIds:
         ends = Ends(ids.source.view(unsigned), ids.target.view(unsigned))
         if len(ends.source):
             bound = 1 + int(max(ends.source.max(), ends.target.max()))
-            if bound > self._memory.most_vertices:
+            if bound > self._most:
                 raise NotDenseError
             self.vertices = max(self.vertices, bound)
         return ends
