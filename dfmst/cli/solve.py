@@ -14,6 +14,7 @@ from dfmst.edges import EdgeTable
 from dfmst.engines import Engine, select_engine
 from dfmst.frames import open_frame
 from dfmst.optimality import certify_rows
+from dfmst.provenance import Provenance, with_provenance
 from dfmst.reading import read_table
 from dfmst.totals import Total, total_weight
 from dfmst.trace import Trace
@@ -75,7 +76,10 @@ def solve(table: pa.Table, job: ForestJob, watch: Stopwatch, progress: Progress)
         with watch.step("verify"):
             _certify(engine, given.table, rows)
     with watch.step("gather"):
-        forest = view.take(engine, given.frame_rows(rows))
+        rows = given.frame_rows(rows)
+        made = Provenance(names, job.maximum, table.num_rows, rows.astype(np.uint64))
+        forest = view.take(engine, rows)
+        forest = forest.replace_schema_metadata(with_provenance(forest.schema, made).metadata)
         total = None if job.weight is None else total_weight(forest[job.weight])
         vertices = _occurring(given.table)
     dropped = table.num_rows - len(given.table)

@@ -47,6 +47,7 @@ class _Certifier:
         engine = self.engine
         assert self.filter is not None
         passing = compact(engine, self.filter.passing(source, target, weight, self.flip))
+        passing = passing[~self._chosen(locator[passing])]
         edges = gather_edges(engine, Edges(source, target, weight, locator), passing, None, self.flip)
         first = engine.xp.full(1, _NO_ROW, np.uint32)
         arguments = (self.trees.top, self.trees.link, self.ranked.key, self.ranked.row, first)
@@ -57,6 +58,15 @@ class _Certifier:
         at = int(engine.xp.searchsorted(edges.row, first[0]))
         edge = Edges(*(column[at : at + 1] for column in edges))  # type: ignore[index]
         return describe_left_out(engine, edge, self.ranked, self.trees, self.job.maximum, _row)
+
+    def _chosen(self, locator: Array) -> Array:
+        """Which rows the forest holds itself."""
+        chosen = self.rows.locator
+        if not len(chosen):
+            return np.zeros(len(locator), bool)
+        at = np.minimum(np.searchsorted(chosen, locator.astype(np.uint64)), len(chosen) - 1)
+        found: Array = chosen[at] == locator
+        return found
 
 
 def certify_source(source: Source, job: Job, forest: Forest) -> Violation | None:

@@ -90,7 +90,7 @@ class _Pass:
         with closing(batches):  # type: ignore[type-var]
             for batch in batches:
                 self._add(batch)
-        found = self._empty() if self.fold is None else self.fold.forest()
+        found = self._found()
         values = self.numbering.values if isinstance(self.numbering, DictionaryIds) else None
         if self.checkpoint:
             self.checkpoint.save(found, values, self.loops, self.done, self.dropped)
@@ -147,8 +147,13 @@ class _Pass:
         self.fold = self._new_fold(saved.rows.weight.dtype)
         self.fold.add(*saved.rows)
 
-    def _empty(self) -> FoldedRows:
-        return FoldedRows(*(np.zeros(0, kind) for kind in (np.uint32, np.uint32, np.uint32, np.uint64)))
+    def _found(self) -> FoldedRows:
+        """The forest in columns of its own: the buffer is not needed any more."""
+        if self.fold is None:
+            return FoldedRows(*(np.zeros(0, kind) for kind in (np.uint32, np.uint32, np.uint32, np.uint64)))
+        found = FoldedRows(*(column.copy() for column in self.fold.forest()))
+        self.fold = None
+        return found
 
 
 def _bound(rows: FoldedRows) -> int:
