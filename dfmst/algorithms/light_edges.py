@@ -8,9 +8,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
-from dfmst.algorithms.kruskal_scan import KruskalScan, SortedEdges
+from dfmst.algorithms.portion_scan import PortionScan
 from dfmst.engines import Engine
 from dfmst.engines.columnar import (
     FLAG_GRAIN,
@@ -44,8 +42,10 @@ def _threshold(engine: Engine, edges: Edges, flip: int, share: float) -> tuple[i
     size = min(max(math.ceil(_SAMPLE_HITS / share), 1024), max(1, len(edges) // 8))
     position = spread_positions(engine, len(edges), size)
     key = gather_keys(engine, edges.key, position, flip)
-    at = engine.xp.lexsort(engine.xp.stack([position.astype(np.uint64), key.astype(np.uint64)]))[int(size * share)]
-    return int(key[at]), int(position[at])
+    rank = int(size * share)
+    least = int(engine.xp.partition(key, rank)[rank])
+    ties = engine.xp.flatnonzero(key == least)  # ascending positions
+    return least, int(position[ties[rank - int((key < least).sum())]])
 
 
 def select_light(engine: Engine, edges: Edges, flip: int, share: float, trace: Trace) -> LightEdges:
@@ -69,15 +69,16 @@ def scan_light(
     trace: Trace,
 ) -> int:
     """Kruskal on the light edges (``None``: on all): sort, scan, mark the rows; how many were chosen."""
+    length = len(edges) if light is None else len(light.position)
+    if not length:
+        trace.add(light=0, chosen=0, components=components)
+        return 0
     with trace.step("sort"):
-        ordered = SortedEdges.sort(engine, edges, None if light is None else light.position, flip)
-    with trace.step("gather"):
-        scan = KruskalScan(engine, ordered, parent, components - 1)
-        scan.gather(len(ordered))
+        position = None if light is None else light.position
+        scan = PortionScan(engine, edges, position, flip, parent, components - 1, chosen)
     with trace.step("scan"):
-        joined = scan.scan(0, len(ordered))
-        scan.mark(chosen)
-    trace.add(light=len(ordered), chosen=joined, components=components - joined)
+        joined = scan.run()
+    trace.add(light=length, chosen=joined, components=components - joined)
     return joined
 
 

@@ -107,7 +107,7 @@ def _check(kernel: str, parameter: Parameter, argument: Any) -> str:
     if parameter.written and not getattr(argument.flags, "writeable", True):
         message = f"kernel {kernel}: {parameter.name} is read-only, and the kernel writes to it"
         raise TypeError(message)
-    return _NAMES.get(argument.dtype, str(argument.dtype))
+    return _NAMES.get(argument.dtype) or str(argument.dtype)
 
 
 def _variant(kernel: Kernel, parameter: Parameter, found: str) -> str:

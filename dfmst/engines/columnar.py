@@ -164,14 +164,14 @@ def gather_keys(engine: Engine, key: Array, positions: Array | None, flip: int =
 
 
 def giant_component(engine: Engine, label: Array) -> Array:
-    """One byte a vertex: whether it lies in the component that most of a sample lies in.
+    """Flags of the vertices in the component that most of a sample lies in.
 
     Which component that is only matters for speed: kernel ``flag_crossing`` is exact for any choice.
     """
-    giant: Array = engine.xp.zeros(len(label), np.uint8)
+    giant = flag_words(engine, len(label))
     if len(label):
         found, counts = engine.xp.unique(label[:: max(1, len(label) // 1024)], return_counts=True)
-        engine.xp.equal(label, found[counts.argmax()], out=giant.view(bool))
+        engine.launch("flag_equal", len(giant), label, len(label), int(found[counts.argmax()]), giant, grain=FLAG_GRAIN)
     return giant
 
 

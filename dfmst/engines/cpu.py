@@ -51,12 +51,17 @@ def _library() -> ctypes.CDLL:
     return _load(library_path())
 
 
-@cache
+_functions: dict[str, Any] = {}  # by variant: hashing a kernel's description costs as much as a small launch
+
+
 def _function(variant: str, kernel: Kernel) -> Any:
+    if variant in _functions:
+        return _functions[variant]
     function = getattr(_library(), variant)
     types = [ctypes.c_void_p if p.pointer else _SCALARS[p.type] for p in kernel.parameters]
     function.argtypes = [ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint64, *types]
     function.restype = None
+    _functions[variant] = function
     return function
 
 

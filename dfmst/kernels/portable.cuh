@@ -102,10 +102,13 @@ DEVICE u64 word_length(u64 word, u64 length) {
 DEVICE void set_flag(u64* flags, u64 at) { atomic_or(&flags[at >> 6], 1ull << (at & 63)); }
 
 // Flags of up to 64 edges that do not have both ends in the giant component (`giant` is null: all of them).
-template <typename T> DEVICE u64 leaving(const T* source, const T* target, u64 length, const u8* giant) {
+template <typename T> DEVICE u64 leaving(const T* source, const T* target, u64 length, const u64* giant) {
   if (!giant) return ~0ull >> (64 - length);
   u64 word = 0;
-  for (u64 j = 0; j < length; ++j) word |= (u64)(u8)((giant[source[j]] & giant[target[j]]) ^ 1) << j;
+  for (u64 j = 0; j < length; ++j) {
+    const u64 u = source[j], v = target[j];
+    word |= (((giant[u >> 6] >> (u & 63)) & (giant[v >> 6] >> (v & 63)) & 1) ^ 1) << j;
+  }
   return word;
 }
 
