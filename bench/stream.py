@@ -44,13 +44,18 @@ def write_graph(folder: Path, vertices: int, rows: int, files: int) -> None:
 
 
 def run_stream(folder: Path, limit: str) -> float:
-    """Fold the files, and write the forest beside them."""
-    import pyarrow.parquet
+    """Fold the files into a table."""
+    import dfmst.stream
 
+    return float(dfmst.stream.minimum_spanning_forest(folder, memory_limit=limit).num_rows)
+
+
+def run_written(folder: Path, limit: str) -> float:
+    """Fold the files, and write the forest beside them."""
     import dfmst.stream
 
     dfmst.stream.minimum_spanning_forest(folder, memory_limit=limit, output=folder.with_name("forest.parquet"))
-    return math.fsum(pyarrow.parquet.read_table(folder.with_name("forest.parquet"))["weight"].to_numpy())
+    return 0.0
 
 
 def run_command(folder: Path, limit: str) -> float:
@@ -111,6 +116,7 @@ def run_scipy(folder: Path, limit: str) -> float:
 
 RUNS: dict[str, Callable[[Path, str], float]] = {
     "stream": run_stream,
+    "written": run_written,
     "command": run_command,
     "memory": run_memory,
     "scan": run_scan,
@@ -174,11 +180,11 @@ def large(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
     """More rows than the limit holds: peak, certificate, and a sibling's rows beside a run in memory."""
     sibling = folder.with_name("sibling")
     write_graph(sibling, chosen.vertices // 10, chosen.rows // 10, max(1, chosen.files // 10))
-    small = measure("stream", sibling, chosen.sibling_limit)
+    small = measure("written", sibling, chosen.sibling_limit)
     memory = measure("memory", sibling)
     shutil.rmtree(sibling)
     write_graph(folder, chosen.vertices, chosen.rows, chosen.files)
-    stream = measure("stream", folder, chosen.limit)
+    stream = measure("written", folder, chosen.limit)
     verified = measure("command", folder, chosen.limit)
     return {
         **graph_of(folder, chosen),
@@ -208,7 +214,7 @@ def graph_of(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
 
 
 PLANS: dict[str, tuple[Callable[[Path, argparse.Namespace], dict[str, Any]], dict[str, Any]]] = {
-    "speed": (speed, {"vertices": 2_000_000, "rows": 96_000_000, "files": 48, "limit": "640MiB"}),
+    "speed": (speed, {"vertices": 2_000_000, "rows": 96_000_000, "files": 48, "limit": "560MiB"}),
     "large": (large, {"vertices": 10_000_000, "rows": 400_000_000, "files": 100, "limit": "2GiB"}),
 }
 

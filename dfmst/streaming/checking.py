@@ -17,7 +17,7 @@ from dfmst.optimality import Violation, describe_cycle, describe_left_out
 from dfmst.streaming.ahead import read_ahead
 from dfmst.streaming.batches import Job, read_batch
 from dfmst.streaming.first_pass import Forest
-from dfmst.streaming.memory import FIXED, Memory
+from dfmst.streaming.memory import AHEAD, FIXED, Memory
 from dfmst.streaming.numbering import DenseIds, DictionaryIds, Numbering
 from dfmst.streaming.source import Batch, Source
 from dfmst.typing import Array
@@ -100,7 +100,7 @@ def certify_source(source: Source, job: Job, forest: Forest) -> Violation | None
     certifier = _Certifier(job, forest.rows, vertices)
     if certifier.trees.cycle is not None:
         return describe_cycle(certifier.ranked, certifier.trees.cycle, job.maximum, _row)
-    batches = read_ahead(source.batches(job.columns, Memory(job.memory).batch_rows))
+    batches = read_ahead(source.batches(job.columns, Memory(job.memory).batch_rows), AHEAD)
     with closing(batches):  # type: ignore[type-var]
         for batch in batches:
             found = _check(certifier, numbering, batch, vertices)

@@ -14,7 +14,7 @@ from dfmst.folding import Fold, FoldedRows
 from dfmst.streaming.ahead import read_ahead
 from dfmst.streaming.batches import Job, read_batch
 from dfmst.streaming.checkpoint import Checkpoint
-from dfmst.streaming.memory import Memory
+from dfmst.streaming.memory import AHEAD, Memory
 from dfmst.streaming.numbering import DenseIds, DictionaryIds, NotDenseError, Numbering
 from dfmst.streaming.source import Batch, Source
 
@@ -86,7 +86,7 @@ class _Pass:
                 self.memory.check(self.known)  # dense, and too many
             raise NotDenseError
         self._resume()
-        batches = read_ahead(self.source.batches(self.job.columns, self.memory.batch_rows, self.done))
+        batches = read_ahead(self.source.batches(self.job.columns, self.memory.batch_rows, self.done), AHEAD)
         with closing(batches):  # type: ignore[type-var]
             for batch in batches:
                 self._add(batch)

@@ -22,14 +22,16 @@ from dfmst.errors import CapacityError
 
 __all__ = ["FIXED", "Memory", "parse_memory"]
 
-#: Interpreter and libraries (about 115 MiB), the Parquet reader's own buffers, and two batches.
+#: Interpreter and libraries (about 115 MiB), the Parquet reader's own buffers, and the batches.
 FIXED = 256 << 20
+#: Batches that are read while others are folded: solving takes longer than reading one.
+AHEAD = 2
 _ROW = 4 + 4 + 8
 _SOLVING = 28
 _VERTEX = 6
 _LEAST, _MOST = 2, 8  # rows in the buffer, as multiples of the vertices
 _SMALL = 1024  # rows that a buffer has room for in any case
-_BATCH = 1 << 19
+_BATCH = 1 << 19  # 12 MiB
 _UNITS = {
     "": 1,
     "k": 10**3,
