@@ -14,12 +14,13 @@ from dfmst.cli.outputs import write_rows
 from dfmst.errors import DfmstError
 
 if TYPE_CHECKING:
+    from dfmst.certificate import Certificate
     from dfmst.cli.forest import ForestJob
     from dfmst.streaming.batches import Job
     from dfmst.streaming.first_pass import Forest
     from dfmst.streaming.parquet_files import ParquetSource
 
-__all__ = ["open_streamed", "row_progress", "stream_forest"]
+__all__ = ["open_streamed", "row_progress", "stream_forest", "streamed_certificate"]
 
 _IN_MEMORY = 40  # bytes a row that solving in memory takes beside the table
 
@@ -128,12 +129,38 @@ def stream_forest(
     return _summary(job, source, forest, asked, watch)
 
 
+def streamed_certificate(
+    source: ParquetSource,
+    forest: Path,
+    names: tuple[str, str, str | None],
+    memory_limit: str | None,
+    options: dict[str, Any],
+    progress: Progress,
+) -> Certificate:
+    """Verify a forest's file against a stream."""
+    from dfmst.certificate import Certificate
+    from dfmst.engines import select_engine
+    from dfmst.streaming.batches import Job
+    from dfmst.streaming.claims import check_claim
+    from dfmst.streaming.second_pass import forest_total
+
+    source.require([name for name in names if name is not None])
+    engine = select_engine(options["engine"], options["threads"])
+    limit, told = memory_bytes(memory_limit), row_progress(progress, "verified")
+    asked = Job(names, limit, engine, options["maximum"], invalid=options["invalid"], progress=told)
+    verdict = check_claim(source, forest, asked)
+    rows, found = len(verdict.forest.rows), verdict.violation
+    total = None if names[2] is None else forest_total(verdict.forest, source.schema.field(names[2]).type)
+    return Certificate(found is None, rows, total, max(0, verdict.components), found)
+
+
 def _certify(source: ParquetSource, asked: Job, forest: Forest, progress: Progress) -> None:
     from dataclasses import replace
 
     from dfmst.streaming.checking import certify_source
 
-    violation = certify_source(source, replace(asked, progress=row_progress(progress, "verified")), forest)
+    told = row_progress(progress, "verified")
+    violation = certify_source(source, replace(asked, progress=told), forest).violation
     if violation is not None:
         message = f"the forest is wrong, which is a fault of dfmst: {violation.message}"
         raise RuntimeError(message)

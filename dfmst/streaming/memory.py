@@ -29,6 +29,7 @@ AHEAD = 2
 _ROW = 4 + 4 + 8
 _SOLVING = 28
 _VERTEX = 6
+_LINKED = 100  # a vertex, while a forest is sorted and linked for a certificate, its rows included
 _LEAST, _MOST = 2, 8  # rows in the buffer, as multiples of the vertices
 _SMALL = 1024  # rows that a buffer has room for in any case
 _BATCH = 1 << 19  # 12 MiB
@@ -151,3 +152,16 @@ class Memory:
                 f"{vertices:,} vertices do not fit a memory limit of {_shown(self.limit)}: {self.most_vertices:,} do"
             )
             raise CapacityError(message, f"raise the limit to {_shown(self.needed(vertices))} or more")
+
+    def check_linked(self, vertices: int) -> None:
+        """Raise where a certificate's linked forest does not fit.
+
+        Raises
+        ------
+        CapacityError
+            With the least limit that would do.
+        """
+        least = FIXED + _LINKED * vertices
+        if least > self.limit:
+            message = f"the linked forest of {vertices:,} vertices does not fit a memory limit of {_shown(self.limit)}"
+            raise CapacityError(message, f"raise the limit to {_shown(least)} or more")

@@ -39,7 +39,7 @@ def test_only_the_forest_is_accepted(seed, vertices, rows, maximum, data):
     for chosen in (forest, other):
         with pytest.MonkeyPatch.context() as patch:
             tight(patch, 7)
-            violation = certify_source(FrameSource(ENGINE, [table]), job, claimed(table, chosen))
+            violation = certify_source(FrameSource(ENGINE, [table]), job, claimed(table, chosen)).violation
         assert (violation is None) == (chosen == forest)
         if violation is not None:
             assert (violation.row in chosen) == (violation.kind == "cycle")
@@ -52,9 +52,9 @@ def test_files(tmp_path, name):
     told = []
     job = Job(NAMES, 1 << 30, ENGINE, progress=lambda *done: told.append(done))
     forest = fold_source(source, job)
-    assert certify_source(source, job, forest) is None
+    assert certify_source(source, job, forest) == (None, 2_000)
     shorter = FoldedRows(*(column[1:] for column in forest.rows))
-    wrong = certify_source(source, job, Forest(shorter, forest.values, 30_000, 0, 2_000))
+    wrong = certify_source(source, job, Forest(shorter, forest.values, 30_000, 0, 2_000)).violation
     assert wrong.kind == "not-spanning"
     assert told
 
