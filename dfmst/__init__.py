@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dfmst.errors import (
         CapacityError,
         ColumnNotFoundError,
+        DeviceError,
         DfmstError,
         EngineUnavailableError,
         FormatError,
@@ -47,6 +48,7 @@ _HOME = {
     "CapacityError": "errors",
     "Certificate": "certificate",
     "ColumnNotFoundError": "errors",
+    "DeviceError": "errors",
     "DfmstError": "errors",
     "EngineUnavailableError": "errors",
     "FormatError": "errors",
@@ -86,6 +88,7 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "UnsupportedFrameError",
     "EngineUnavailableError",
     "CapacityError",
+    "DeviceError",
     "OutputError",
 ]
 

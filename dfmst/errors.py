@@ -9,6 +9,7 @@
     ├── UnsupportedFrameError   (TypeError)
     ├── EngineUnavailableError  (ImportError)
     ├── CapacityError           (MemoryError)
+    ├── DeviceError             (RuntimeError)
     └── OutputError             (OSError)
 
 Every message says what is wrong (the column, how many rows, the first of them)
@@ -20,6 +21,7 @@ from __future__ import annotations
 __all__ = [
     "CapacityError",
     "ColumnNotFoundError",
+    "DeviceError",
     "DfmstError",
     "EngineUnavailableError",
     "FormatError",
@@ -72,6 +74,10 @@ class EngineUnavailableError(DfmstError, ImportError):
 
 class CapacityError(DfmstError, MemoryError):
     """The input is larger than the engine or its row ids can hold."""
+
+
+class DeviceError(DfmstError, RuntimeError):
+    """The GPU, its driver or its compiler failed; the message names the kernel where it is known."""
 
 
 class OutputError(DfmstError, OSError):

@@ -42,7 +42,10 @@ const u64 NONE = ~0ull;
 #define MASTIFF(K) TYPED(lightest_of_roots, K)
 #define STRUT(K) TYPED(propose_to_ends, K)
 
+#define FILTER_BORUVKA(W) TYPED(take_edges, W) TYPED(offer_records, W)
+
 VERTICES(u32) VERTICES(u64)
+FILTER_BORUVKA(i32) FILTER_BORUVKA(u32) FILTER_BORUVKA(f32) FILTER_BORUVKA(i64) FILTER_BORUVKA(u64) FILTER_BORUVKA(f64)
 WEIGHTS(i32) WEIGHTS(u32) WEIGHTS(f32) WEIGHTS(i64) WEIGHTS(u64) WEIGHTS(f64)
 KEYS(u32) KEYS(u64)
 BORUVKA(u32) BORUVKA(u64)
@@ -61,6 +64,7 @@ PLAIN(clique_links) PLAIN(tree_parents) PLAIN(tree_edges) PLAIN(flag_not_own_par
 PLAIN(flag_outside_tree) PLAIN(gather_pairs)
 PLAIN(flag_marked) PLAIN(flag_best) PLAIN(break_cycles) PLAIN(hook_unvisited)
 PLAIN(incidence_records) PLAIN(list_offsets) PLAIN(list_entries)
+PLAIN(join_records)
 PLAIN(link_trees) PLAIN(climb) PLAIN(path_maxima) PLAIN(join_levels)
 
 void check_(bool right, const char* what, int line) {

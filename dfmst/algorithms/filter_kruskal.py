@@ -41,6 +41,11 @@ class FilterKruskal:
         Edges to solve on each level, as a multiple of the number of components. ``None`` picks it from the
         density: more light edges filter more of the heavy ones, which pays where there are many.
 
+    Notes
+    -----
+    On the CUDA engine the scan of each level, which is sequential, runs on the host: the level's light edges (8 bytes
+    each) and the parents (4 bytes a component) are copied there, the parents and the choice back.
+
     Examples
     --------
     >>> import dfmst

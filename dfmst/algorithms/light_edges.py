@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from dfmst.algorithms.kruskal_scan import KruskalScan, SortedEdges
 from dfmst.algorithms.portion_scan import PortionScan
 from dfmst.engines import Engine
 from dfmst.engines.columnar import (
@@ -25,7 +26,7 @@ from dfmst.engines.columnar import (
 from dfmst.trace import Trace
 from dfmst.typing import Array
 
-__all__ = ["LightEdges", "scan_light", "select_light", "survivors"]
+__all__ = ["LightEdges", "sampled_threshold", "scan_light", "select_light", "survivors"]
 
 _SAMPLE_HITS = 64  # sampled edges to find below the threshold: its rank is then off by about an eighth
 
@@ -37,7 +38,7 @@ class LightEdges(NamedTuple):
     position: Array
 
 
-def _threshold(engine: Engine, edges: Edges, flip: int, share: float) -> tuple[int, int]:
+def sampled_threshold(engine: Engine, edges: Edges, flip: int, share: float) -> tuple[int, int]:
     """Key and position of the sampled entry near the wanted rank: mass ties are split by position."""
     size = min(max(math.ceil(_SAMPLE_HITS / share), 1024), max(1, len(edges) // 8))
     position = spread_positions(engine, len(edges), size)
@@ -51,7 +52,7 @@ def _threshold(engine: Engine, edges: Edges, flip: int, share: float) -> tuple[i
 def select_light(engine: Engine, edges: Edges, flip: int, share: float, trace: Trace) -> LightEdges:
     """Flag about `share` (below 1) of the edges: the lightest ones."""
     with trace.step("threshold"):
-        threshold = _threshold(engine, edges, flip, share)
+        threshold = sampled_threshold(engine, edges, flip, share)
     with trace.step("select"):
         flags = flag_words(engine, len(edges))
         engine.launch("flag_light", len(flags), edges.key, flip, len(edges), *threshold, flags, grain=FLAG_GRAIN)
@@ -73,13 +74,22 @@ def scan_light(
     if not length:
         trace.add(light=0, chosen=0, components=components)
         return 0
+    position = None if light is None else light.position
     with trace.step("sort"):
-        position = None if light is None else light.position
-        scan = PortionScan(engine, edges, position, flip, parent, components - 1, chosen)
+        scan = _prepare(engine, edges, position, flip, parent, components - 1, chosen)
     with trace.step("scan"):
         joined = scan.run()
     trace.add(light=length, chosen=joined, components=components - joined)
     return joined
+
+
+def _prepare(
+    engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, chosen: Array
+) -> PortionScan | KruskalScan:
+    """Sort while scanning, on the CPU; elsewhere sort on the device first, since the scan is run on the host."""
+    if engine.name == "cpu":
+        return PortionScan(engine, edges, position, flip, parent, most, chosen)
+    return KruskalScan(engine, SortedEdges.sort(engine, edges, position, flip), parent, most, chosen)
 
 
 def survivors(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dfmst.cli.device import read_on_device, rows_on_host, write_from_device
 from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs
 from dfmst.cli.notes import Progress, Stopwatch, note, plain, plural, print_json
 from dfmst.cli.options import (
@@ -134,15 +135,15 @@ def run(job: ForestJob) -> None:
             _tell(job, target, stream_forest(job, streamed, target, watch, progress))
             return
         with watch.step("read"):
-            table = read_inputs(job.inputs, job.format, progress, columns)
+            table = _read(job, progress, columns)
         solution = solve(table, job, watch, progress)
         progress.show("writing")
         with watch.step("write"):
             if target or not job.json:
-                write_rows(solution.forest, target, job.to)
+                _write(job, solution.forest, target)
             if job.trace:
                 write_rows(solution.trace, job.trace, None)
-    _tell(job, target, _summary(job, table.num_rows, solution, watch))
+    _tell(job, target, _summary(job, len(table), solution, watch))
 
 
 def _tell(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> None:
@@ -152,6 +153,21 @@ def _tell(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> None:
         note(_sentence(job, target, summary))
 
 
+def _read(job: ForestJob, progress: Progress, columns: dict[str, str | None]) -> Any:
+    """Read a table: a cuDF frame where the engine is CUDA, the files are Parquet and cuDF is there, else Arrow's."""
+    table = read_on_device(job.inputs, job.format, progress, columns) if job.engine == "cuda" else None
+    return read_inputs(job.inputs, job.format, progress, columns) if table is None else table
+
+
+def _write(job: ForestJob, rows: Any, target: Path | None) -> None:
+    from dfmst.formats.detect import format_of_suffix
+
+    if target and not hasattr(rows, "num_rows") and (job.to or format_of_suffix(target)) == "parquet":
+        write_from_device(rows, target)
+    else:
+        write_rows(rows_on_host(rows), target, job.to)
+
+
 def _summary(job: ForestJob, input_rows: int, solution: Solution, watch: Stopwatch) -> dict[str, Any]:
     return {
         "kind": job.kind,
@@ -159,9 +175,9 @@ def _summary(job: ForestJob, input_rows: int, solution: Solution, watch: Stopwat
         "output": None if job.output is None else str(job.output),
         "input_rows": input_rows,
         "dropped_rows": solution.dropped,
-        "rows": solution.forest.num_rows,
+        "rows": len(solution.forest),
         "vertices": solution.vertices,
-        "components": solution.vertices - solution.forest.num_rows,
+        "components": solution.vertices - len(solution.forest),
         "total_weight": plain(solution.total),
         "verified": True if job.verify else None,
         "algorithm": solution.algorithm,

@@ -5,7 +5,7 @@ Positions and vertices are ``uint32`` columns; flags are ``uint64`` words of 64 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,18 +16,21 @@ from dfmst.typing import Array
 __all__ = [
     "Edges",
     "compact",
+    "compact_all",
     "contract",
     "contract_edges",
     "count_roots",
     "count_set",
     "drop_parallel",
     "exclusive_sum",
+    "flag_roots",
     "flag_words",
     "flatten",
     "gather_edges",
     "gather_keys",
     "giant_component",
     "key_edges",
+    "occurring",
     "spread_positions",
 ]
 
@@ -66,9 +69,10 @@ def exclusive_sum(engine: Engine, counts: Array) -> tuple[Array, int]:
 
 
 def _block_counts(engine: Engine, flags: Array) -> Array:
-    blocks = -(-len(flags) // _FLAG_BLOCK)
+    block = engine.stretch(_FLAG_BLOCK)
+    blocks = -(-len(flags) // block)
     counts: Array = engine.xp.empty(blocks, np.uint64)
-    engine.launch("count_flags", blocks, flags, len(flags), _FLAG_BLOCK, counts, grain=1)
+    engine.launch("count_flags", blocks, flags, len(flags), block, counts, grain=1)
     return counts
 
 
@@ -79,10 +83,21 @@ def count_set(engine: Engine, flags: Array) -> int:
 
 def compact(engine: Engine, flags: Array, dtype: type = np.uint32) -> Array:
     """Positions of the flags that are set, ascending."""
-    offsets, total = exclusive_sum(engine, _block_counts(engine, flags))
-    positions: Array = engine.xp.empty(total, dtype)
-    engine.launch("list_flags", len(offsets), flags, len(flags), _FLAG_BLOCK, offsets, positions, grain=1)
-    return positions
+    return compact_all(engine, flags, dtype=dtype)[0]
+
+
+def compact_all(engine: Engine, *columns: Array, dtype: type = np.uint32) -> list[Array]:
+    """Positions of the flags that are set, for each column of flags; all lengths are read from the device at once."""
+    xp, block = engine.xp, engine.stretch(_FLAG_BLOCK)
+    counts = [_block_counts(engine, flags) for flags in columns]
+    ends = [xp.cumsum(count, dtype=np.uint64) for count in counts]
+    totals = iter(xp.stack([end[-1] for end in ends if len(end)]).tolist() if any(map(len, ends)) else ())
+    listed = []
+    for flags, count, end in zip(columns, counts, ends, strict=True):
+        positions = xp.empty(next(totals) if len(end) else 0, dtype)
+        engine.launch("list_flags", len(end), flags, len(flags), block, end - count, positions, grain=1)
+        listed.append(positions)
+    return listed
 
 
 def flatten(engine: Engine, parent: Array) -> None:
@@ -93,9 +108,14 @@ def flatten(engine: Engine, parent: Array) -> None:
 
 def count_roots(engine: Engine, parent: Array) -> int:
     """Count the vertices that are their own parent."""
+    return count_set(engine, flag_roots(engine, parent))
+
+
+def flag_roots(engine: Engine, parent: Array) -> Array:
+    """Flags of the vertices that are their own parent."""
     flags = flag_words(engine, len(parent))
     engine.launch("flag_roots", len(flags), parent, len(parent), flags, grain=FLAG_GRAIN)
-    return count_set(engine, flags)
+    return flags
 
 
 def contract(engine: Engine, parent: Array, roots: Array | None = None) -> tuple[Array, int]:
@@ -113,15 +133,17 @@ def contract(engine: Engine, parent: Array, roots: Array | None = None) -> tuple
     vertices
         How many new vertices there are.
     """
-    if roots is None:
-        roots = flag_words(engine, len(parent))
-        engine.launch("flag_roots", len(roots), parent, len(parent), roots, grain=FLAG_GRAIN)
-    numbered = compact(engine, roots)
+    numbered = compact(engine, flag_roots(engine, parent) if roots is None else roots)
+    return _label(engine, parent, numbered), len(numbered)
+
+
+def _label(engine: Engine, parent: Array, numbered: Array) -> Array:
+    """Each vertex's place among the listed roots."""
     rank = engine.xp.empty(len(parent), np.uint32)
     engine.launch("rank_roots", len(numbered), numbered, rank)
-    label = engine.xp.empty(len(parent), np.uint32)
+    label: Array = engine.xp.empty(len(parent), np.uint32)
     engine.launch("gather_ranks", len(parent), parent, rank, label)
-    return label, len(numbered)
+    return label
 
 
 def contract_edges(
@@ -146,12 +168,15 @@ def contract_edges(
     flags = flag_words(engine, len(edges))
     arguments = (edges.source, edges.target, len(edges), parent, None, None, flags)
     engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
-    positions, occupied = compact(engine, flags), None
     if drop_isolated:
+        positions = compact(engine, flags)
         marked, occupied = engine.xp.zeros(len(parent), np.uint8), flag_words(engine, len(parent))
         engine.launch("mark_vertices", len(positions), edges.source, edges.target, positions, parent, marked)
         engine.launch("flag_marked", len(occupied), marked, len(marked), occupied, grain=FLAG_GRAIN)
-    label, vertices = contract(engine, parent, occupied)
+        label, vertices = contract(engine, parent, occupied)
+    else:
+        positions, numbered = compact_all(engine, flags, flag_roots(engine, parent))
+        label, vertices = _label(engine, parent, numbered), len(numbered)
     return gather_edges(engine, edges, positions, label, flip), vertices
 
 
@@ -197,6 +222,13 @@ def key_edges(engine: Engine, edges: Edges, flip: int = 0) -> Edges:
     if flip or key.dtype.kind != "u":
         key = gather_keys(engine, key, None, flip)
     return Edges(source, target, key, edges.row)
+
+
+def occurring(engine: Engine, edges: Any) -> Array:
+    """One byte a vertex: whether an edge of the table (it has ``source``, ``target`` and ``vertices``) ends in it."""
+    occurs: Array = engine.xp.zeros(edges.vertices, np.uint8)
+    engine.launch("mark_vertices", len(edges), edges.source, edges.target, None, None, occurs)
+    return occurs
 
 
 def spread_positions(engine: Engine, length: int, size: int) -> Array:

@@ -89,17 +89,10 @@ KERNEL(gather_labels, (const V* source, const V* target, const u32* position, co
   second[i] = label ? label[v] : (u32)v;
 } END
 
-// Joins the components of every edge's ends. The smaller root always stays, so that the outcome, the smallest vertex
-// of each component, does not depend on the order.
+// Joins the components of every edge's ends.
 KERNEL(unite, (const V* source, const V* target, const u32* position, u32* parent)) {
   const u64 at = position ? position[i] : i;
-  u32 a = root(parent, (u32)source[at]), b = root(parent, (u32)target[at]);
-  while (a != b) {
-    const u32 high = a < b ? b : a, low = a < b ? a : b;
-    if (compare_swap(&parent[high], high, low) == high) break;
-    a = root(parent, high);
-    b = root(parent, low);
-  }
+  join_sets(parent, (u32)source[at], (u32)target[at]);
 } END
 
 // Vertices, or their labels, that an edge ends in: a byte each, as atomics on words of flags cost several times as much.

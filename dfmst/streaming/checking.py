@@ -9,6 +9,7 @@ import numpy as np
 
 from dfmst.arrivals import ArrivalFilter
 from dfmst.edges import EdgeTable, check_capacity
+from dfmst.engines import host_engine
 from dfmst.engines.columnar import Edges, compact, gather_edges, gather_keys
 from dfmst.folding import FoldedRows
 from dfmst.linking import link_forest, rank_forest
@@ -37,7 +38,8 @@ class _Certifier:
     """The linked forest, and the first row that speaks against it."""
 
     def __init__(self, job: Job, rows: FoldedRows, vertices: int) -> None:
-        self.job, self.rows, self.engine = job, rows, job.engine
+        # On the host: every batch is there, and hardly any row of it goes on to the linked forest.
+        self.job, self.rows, self.engine = job, rows, host_engine(job.engine)
         self.flip = EdgeTable(*rows[:3], vertices, job.maximum).flip
         key = gather_keys(self.engine, rows.weight, None, self.flip)
         forest = Edges(rows.source, rows.target, key, rows.locator.astype(np.uint32))
