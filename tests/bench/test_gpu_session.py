@@ -133,7 +133,7 @@ def test_a_step_that_fails_or_hangs_does_not_end_the_session(bench, tmp_path):
     }
     begin = time.monotonic()
     found = {name: session.run(step, tmp_path / name, step.seconds) for name, step in steps.items()}
-    assert time.monotonic() - begin < 30
+    assert time.monotonic() - begin < 90
     assert {name: (one.status, one.last_line) for name, one in found.items()} == {
         "fails": ("failed (3)", "before"),
         "hangs": ("out of time", "begun"),
