@@ -21,7 +21,7 @@ from dfmst.ids import IdColumns, Vertices, dense_vertices, factorize, id_columns
 from dfmst.typing import Array, Invalid
 from dfmst.weights import WeightColumn, constant_weights, missing_weights, weight_column
 
-__all__ = ["DEVICE", "HOST", "Input", "Readers", "move_table", "read_table"]
+__all__ = ["DEVICE", "HOST", "CheckedColumns", "Input", "Readers", "check_columns", "move_table", "read_table"]
 
 
 class Readers(NamedTuple):
@@ -108,33 +108,79 @@ def read_table(
     ColumnNotFoundError, InvalidEdgesError, CapacityError
         See :func:`dfmst.minimum_spanning_forest`.
     """
+    check_capacity(len(view))
+    beside, read = _reader(engine, view)
+    checked = check_columns(beside, read, view.column, len(view), (source, target, weight), invalid)
+    vertices = dense_vertices(beside, checked.ids, in_order=in_order, number=read.number)
+    table = EdgeTable(vertices.source, vertices.target, checked.weights.values, vertices.total, maximum)
+    if beside.name == engine.name:
+        return Input(table, vertices, checked.kept)
+    return Input(move_table(engine, table), vertices, checked.kept, engine)
+
+
+class CheckedColumns(NamedTuple):
+    """Ids and weights without nulls and NaNs, and the rows that were kept (``None``: all)."""
+
+    ids: IdColumns
+    weights: WeightColumn
+    kept: Array | None
+
+
+def check_columns(
+    beside: Engine,
+    read: Readers,
+    column: Callable[[Any], Any],
+    rows: int,
+    names: tuple[Any, Any, Any],
+    invalid: Invalid = "raise",
+    first_row: int = 0,
+) -> CheckedColumns:
+    """Read and check columns by name.
+
+    Parameters
+    ----------
+    beside
+        Where the columns lie, and the checks run.
+    read
+        How columns are read there.
+    column
+        Returns a column by its name.
+    rows
+        How many rows there are.
+    names
+        Source, target and weight; the last may be ``None``.
+    invalid
+        ``"raise"`` or ``"drop"``.
+    first_row
+        What messages call the first row.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError
+        See :func:`dfmst.minimum_spanning_forest`.
+    """
     if invalid not in ("raise", "drop"):
         message = f"invalid is {invalid!r}; it must be 'raise' or 'drop'"
         raise ValueError(message)
-    check_capacity(len(view))
-    beside, read = _reader(engine, view)
-    columns = [(name, view.column(name)) for name in (source, target)]
-    if not len(view):
+    source, target, weight = names
+    columns = [(name, column(name)) for name in (source, target)]
+    if not rows:
         # An empty column often has an accidental type, float64 say, that no value vouches for.
         columns = [(name, beside.xp.zeros(0, np.int64)) for name in (source, target)]
     ids = read.ids(*columns)
-    weights = constant_weights(len(view), beside.xp)
+    weights = constant_weights(rows, beside.xp)
     if weight is not None:
-        column = view.column(weight)
-        weights = read.weights(weight, column) if len(view) else weights
+        found = column(weight)
+        weights = read.weights(weight, found) if rows else weights
     flagged = [
         (f"column {source!r} has {{}} null id{{}}", ids.null_source),
         (f"column {target!r} has {{}} null id{{}}", ids.null_target),
         (f"column {weight!r} has {{}} weight{{}} that {{}} NaN or null", missing_weights(beside, weights)),
     ]
-    kept = _kept(beside, flagged, invalid)
+    kept = _kept(beside, flagged, invalid, first_row)
     if kept is not None:
         ids, weights = _filter(beside, ids, weights, kept)
-    vertices = dense_vertices(beside, ids, in_order=in_order, number=read.number)
-    table = EdgeTable(vertices.source, vertices.target, weights.values, vertices.total, maximum)
-    if beside.name == engine.name:
-        return Input(table, vertices, kept)
-    return Input(move_table(engine, table), vertices, kept, engine)
+    return CheckedColumns(ids, weights, kept)
 
 
 def _reader(engine: Engine, view: FrameView | DeviceView) -> tuple[Engine, Readers]:
@@ -147,7 +193,7 @@ def _reader(engine: Engine, view: FrameView | DeviceView) -> tuple[Engine, Reade
     return engine, DEVICE
 
 
-def _kept(engine: Engine, flagged: list[tuple[str, Array | None]], invalid: Invalid) -> Array | None:
+def _kept(engine: Engine, flagged: list[tuple[str, Array | None]], invalid: Invalid, first_row: int) -> Array | None:
     masks = [(text, mask) for text, mask in flagged if mask is not None and mask.any()]
     if not masks:
         return None
@@ -155,7 +201,7 @@ def _kept(engine: Engine, flagged: list[tuple[str, Array | None]], invalid: Inva
         text, mask = masks[0]
         count = int(mask.sum())
         counted = text.format(f"{count:,}", *(("", "is") if count == 1 else ("s", "are")))
-        message = f"{counted}, {'in row' if count == 1 else 'the first in row'} {int(mask.argmax())}"
+        message = f"{counted}, {'in row' if count == 1 else 'the first in row'} {first_row + int(mask.argmax())}"
         raise InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'")
     rows: Array = engine.xp.flatnonzero(~reduce(operator.or_, [mask for _, mask in masks]))
     return rows

@@ -19,6 +19,7 @@ from dfmst.cli.options import (
     inputs_argument,
     invalid_option,
     json_option,
+    memory_option,
     output_options,
     to_path,
     vertex_options,
@@ -51,6 +52,8 @@ class ForestJob:
     verify: bool
     trace: Path | None
     json: bool
+    memory_limit: str | None = None
+    checkpoint: Path | None = None
 
     @property
     def kind(self) -> str:
@@ -87,6 +90,8 @@ def weight_name(weight: str | None, unweighted: bool, maximum: bool = False) -> 
 @invalid_option
 @click.option("--verify", is_flag=True, help="Prove the forest minimal before it is written.")
 @click.option("--trace", metavar="FILE", callback=to_path, help="Write a table with a row each round.")
+@memory_option
+@click.option("--checkpoint", metavar="DIR", callback=to_path, help="Go on from here after an interruption.")
 @json_option
 @debug_option
 def forest(weight: str | None, unweighted: bool, **options: Any) -> None:
@@ -99,6 +104,10 @@ def forest(weight: str | None, unweighted: bool, **options: Any) -> None:
       dfmst forest roads.parquet -w km -o forest.parquet
       dfmst forest part-*.csv -s from -t to -w cost -o forest.csv --verify
       dfmst forest roads.parquet -w km --json
+
+    With --memory-limit, Parquet that would not fit is read in batches: twice, in the first pass only the three
+    columns, in the second what else the forest's rows hold. With --checkpoint, such a run that was interrupted goes on
+    where it was when the same command is given again.
 
     OUT appears whole or not at all: the rows are written to a hidden file beside it, .OUT.*.part, which is then
     renamed. A run that is killed may leave that file behind; it can be deleted.
@@ -119,7 +128,12 @@ def run(job: ForestJob) -> None:
         check_output(job.trace, None, job.inputs)
         load_libraries()
         from dfmst.cli.solve import solve
+        from dfmst.cli.streamed import open_streamed, stream_forest
+    streamed = open_streamed(job.inputs, job.memory_limit, job.checkpoint)
     with Progress() as progress:
+        if streamed is not None:
+            _tell(job, target, stream_forest(job, streamed, target, watch, progress))
+            return
         with watch.step("read"):
             table = _read(job, progress, columns)
         solution = solve(table, job, watch, progress)
@@ -129,7 +143,10 @@ def run(job: ForestJob) -> None:
                 _write(job, solution.forest, target)
             if job.trace:
                 write_rows(solution.trace, job.trace, None)
-    summary = _summary(job, len(table), solution, watch)
+    _tell(job, target, _summary(job, len(table), solution, watch))
+
+
+def _tell(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> None:
     if job.json:
         print_json(summary)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from dfmst.algorithms import REGISTRY, Algorithm, resolve
@@ -16,6 +17,7 @@ from dfmst.engines import Engine, select_engine
 from dfmst.engines.columnar import occurring
 from dfmst.frames import FrameView, open_frame
 from dfmst.optimality import certify_rows
+from dfmst.provenance import Provenance, with_provenance
 from dfmst.reading import read_table
 from dfmst.totals import Total, total_weight
 from dfmst.trace import Trace
@@ -84,7 +86,11 @@ def _solve(
         with watch.step("verify"):
             _certify(engine, given.table, rows)
     with watch.step("gather"):
-        forest = view.take(engine, given.frame_rows(rows))
+        rows = given.frame_rows(rows)
+        forest = view.take(engine, rows)
+        if isinstance(forest, pa.Table):
+            made = Provenance(names, job.maximum, len(view), rows.astype(np.uint64))
+            forest = forest.replace_schema_metadata(with_provenance(forest.schema, made).metadata)
         total = None if job.weight is None else total_weight(column_on_host(forest, job.weight))
         vertices = int(occurring(engine, given.table).sum())
     dropped = len(view) - len(given.table)

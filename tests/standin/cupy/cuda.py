@@ -10,7 +10,9 @@ from standin.cupy.device import MEMORY, OutOfMemoryError, free, get_default_memo
 
 __all__ = [
     "Device",
+    "Event",
     "Stream",
+    "alloc_pinned_memory",
     "compiler",
     "driver",
     "faults",
@@ -72,12 +74,32 @@ class Device:
         }
 
 
+class Event:
+    """An event that has always happened."""
+
+    def synchronize(self) -> None:
+        """Nothing to wait for."""
+
+
 class Stream:
     """A stream that has always caught up."""
+
+    def __init__(self, non_blocking: bool = False) -> None:
+        self.non_blocking = non_blocking
 
     def synchronize(self) -> None:
         if faults.synchronize:
             raise CUDARuntimeError(faults.synchronize)
+
+    def record(self) -> Event:
+        return Event()
+
+    def wait_event(self, event: Event) -> None:
+        assert isinstance(event, Event)
+
+
+def alloc_pinned_memory(size: int) -> bytearray:
+    return bytearray(size)
 
 
 def get_current_stream() -> Stream:
