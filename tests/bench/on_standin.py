@@ -16,11 +16,14 @@ TESTS = Path(__file__).resolve().parent.parent
 class Event:
     """A moment on the host's clock: the stand-in has done everything by then."""
 
+    def __init__(self):
+        self.record()
+
     def record(self):
         self.moment = time.perf_counter()
 
     def synchronize(self):
-        assert self.moment
+        """Nothing to wait for."""
 
 
 def elapsed(begin: Event, end: Event) -> float:
