@@ -17,10 +17,14 @@ Seo and Burtscher (2023); order-preserving keys for every type, path halving and
 solver's port to raft (pull request 3118). Both start from a symmetric CSR, which stores every edge twice.
 
 Bytes moved, for m edges with ids of I and weights of W bytes, n vertices, l light edges and s survivors of the filter:
-reading the table m · W + l · 2I (in whole sectors of 32 bytes), then m · W + (m - l) · 2I; writing and reading back
-16 bytes a record and round, where the list is about halved in each: about 64 (l + s); minima and parents 24 n at least
-once; flags m / 4. The rest, two finds and two guarded minima a record and round, stays in a GPU's second-level cache as
-long as 12 n bytes do. ``bench/gpu.py`` measures each step against this bound.
+
+* reading the table: m · W + l · 2I (in whole sectors of 32 bytes), then m · W + (m - l) · 2I;
+* records, where a round halves the list: 16 to write one, 32 a round to read it twice, that is about 96 (l + s);
+* parents 4 n, two arrays of minima 16 n, the bits of the giant component n / 8, at least once each;
+* flags of the rows: 3 m / 8 to clear, count and list them.
+
+On R-MAT of scale 22 (34 M edges, ``float32``) that is 2.5 GB. The rest, two finds and two guarded minima a record and
+round, stays in a GPU's second-level cache as long as 12 n bytes do. ``bench/gpu.py`` measures each step against this.
 """
 
 from __future__ import annotations
