@@ -138,22 +138,26 @@ def _component_of(engine: Engine, label: Array, vertex: int) -> Array:
 
 def _sides(engine: Engine, table: EdgeTable, share: float | None) -> list[Side]:
     """The sides to solve one after the other: all edges, or those on either side of a sampled threshold."""
-    wide = table.weight.dtype.itemsize == 8
-    low, high = _ends(engine, table) if wide else (0, 0)
-    key, row = (high, _LAST) if share is None else sampled_threshold(engine, table.edges(), table.flip, share)
-    shifts = [_shift(low, key), _shift(key, high)] if wide else [0, 0]
     if share is None:
-        return [Side(_LAST, _LAST, False, low, shifts[0])]
-    return [Side(key, row, False, low, shifts[0]), Side(key, row, True, key, shifts[1])]
+        return [Side(_LAST, _LAST, False, *_spread(table, *_ends(engine, table)))]
+    key, row, lowest, highest = sampled_threshold(engine, table.edges(), table.flip, share)
+    return [
+        Side(key, row, False, *_spread(table, lowest, key)),
+        Side(key, row, True, *_spread(table, key, highest)),
+    ]
 
 
-def _shift(low: int, high: int) -> int:
-    """The shift that leaves 32 bits of a span of 64-bit keys, less two values for those below and above."""
-    return max(0, (max(0, high - low) + 2).bit_length() - 32)
+def _spread(table: EdgeTable, low: int, high: int) -> tuple[int, int]:
+    """Where a span of 64-bit keys begins, and the shift that leaves 32 bits of it, less a value for those outside."""
+    if table.weight.dtype.itemsize == 4:
+        return 0, 0
+    return low, max(0, (high - low + 2).bit_length() - 32)
 
 
 def _ends(engine: Engine, table: EdgeTable) -> tuple[int, int]:
-    """The least and the greatest key of a sample."""
+    """The least and the greatest key of a sample; keys of 32 bits need none."""
+    if table.weight.dtype.itemsize == 4:
+        return 0, 0
     drawn = engine.xp.ascontiguousarray(table.weight[:: max(1, len(table) // _SAMPLE)])
     keys = gather_keys(engine, drawn, None, table.flip)
     return int(keys.min()), int(keys.max())
