@@ -63,7 +63,7 @@ def minimum_spanning_forest(
         Column names; ``weight=None``: all weights are equal.
     memory_limit
         Bytes, or a text such as ``"2GiB"``: what this process may hold in all while it folds, 256 MiB of it for the
-        interpreter, its libraries and the batches in flight. The least is those and 110 bytes a vertex. Frames of
+        interpreter, its libraries and the batches in flight. The least is those and 114 bytes a vertex. Frames of
         your own, the returned forest, and rows in the second pass beyond a batch come on top.
     output
         Write the forest to this file (Parquet, Arrow, CSV or TSV) as it is gathered, in place of returning it.

@@ -5,10 +5,10 @@ The limit is kept by accounting. A stream of n vertices and 64-bit weights with 
 - ``FIXED`` for the interpreter, its libraries, and the batches that are read, waited for and folded;
 - 24 b for the buffer (20 b with 32-bit weights) and 28 b for solving it: the algorithm's own columns, measured on
   graphs made to be bad for it, among them those whose light edges join nothing;
-- 6 n for the vertices' disjoint sets, the filter's levels and the final count;
+- 10 n for the vertices' disjoint sets, the filter's levels and trees, and the final count;
 - for ids that are not dense, their dictionary: up to a third of what is left.
 
-The buffer needs room for twice the vertices, so that the least limit is ``FIXED`` and 110 bytes a vertex.
+The buffer needs room for twice the vertices, so that the least limit is ``FIXED`` and 114 bytes a vertex.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FIXED = 256 << 20
 AHEAD = 2
 _ROW = 4 + 4 + 8
 _SOLVING = 28
-_VERTEX = 6
+_VERTEX = 10
 _LINKED = 100  # a vertex, while a forest is sorted and linked for a certificate, its rows included
 _LEAST, _MOST = 2, 8  # rows in the buffer, as multiples of the vertices
 _SMALL = 1024  # rows that a buffer has room for in any case
@@ -146,7 +146,7 @@ class Memory:
         """
         if self._left <= 0:
             message = f"a memory limit of {_shown(self.limit)} is below the least, {_shown(FIXED + (1 << 20))}"
-            raise CapacityError(message, f"raise the limit: {_shown(FIXED)} and 110 bytes for each vertex")
+            raise CapacityError(message, f"raise the limit: {_shown(FIXED)} and 114 bytes for each vertex")
         if vertices > self.most_vertices:
             message = (
                 f"{vertices:,} vertices do not fit a memory limit of {_shown(self.limit)}: {self.most_vertices:,} do"
