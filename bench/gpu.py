@@ -1,6 +1,6 @@
 """dfmst on a GPU: device time from edge columns to row ids, beside ECL-MST where the caller has built it.
 
-    python bench/gpu.py [--ecl-mst PROGRAM] [--graphs rmat22,grid-2e20] [--shrink 0] [--seconds 200] [-o FOLDER]
+    python bench/gpu.py [--ecl-mst PROGRAM] [--graphs rmat22,grid-2e20] [--light 2] [--seconds 200] [-o FOLDER]
 
 Every graph is solved with ``float32``, ``float64`` and ``int64`` weights of one order: the median of nine runs after
 three, between CUDA events, the cache overwritten before each. The launches of one more run are timed one by one and
@@ -37,7 +37,7 @@ TIMES_CACHE = 4  # size of what is written between runs, as a multiple of the se
 
 def measure(engine: Engine, graph: DeviceGraph, dtype: str, options: argparse.Namespace, bandwidth: float, flush: Any):
     """Times of whole runs, and of the launches of one."""
-    table, algorithm = graph.table(dtype), FilterBoruvka()
+    table, algorithm = graph.table(dtype), FilterBoruvka(options.light)
     times = device_milliseconds(
         engine.xp, lambda: algorithm.run(engine, table, Trace()), options.repeat, options.warm_up, flush
     )
@@ -101,6 +101,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--ecl-mst", type=Path, metavar="PROGRAM", help="a program of yours that solves an .egr file")
     parser.add_argument("--graphs", default=",".join(GRAPHS))
     parser.add_argument("--shrink", type=int, default=0, help="divide the graphs' sizes by 2 to this power")
+    parser.add_argument("--light", type=float, help="as FilterBoruvka's")
     parser.add_argument("--repeat", type=int, default=9)
     parser.add_argument("--warm-up", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no graph after this time")

@@ -121,8 +121,8 @@ def verify(
     view, claimed = open_host_frame(edges), open_host_frame(forest, "forest").without_default_index()
     names = (source, target, weight)
     given = read_table(host, view, *names, maximum=maximum, invalid=invalid)
-    claim = Claim(view, given, claimed, names, _describer(view, given, names))
-    rows = match_rows(host, claim)
+    claim = Claim(host, view, given, claimed, names, _describer(view, given, names))
+    rows = match_rows(claim)
     with runner.guard():
         violation = _violation(runner, claim, rows)
     total = None if weight is None else total_weight(claimed.column(weight))

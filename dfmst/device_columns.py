@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from dfmst.column_errors import different_ids, float_ids, unsuitable_ids, unsupported_weights
 from dfmst.engines import Engine
 from dfmst.errors import CapacityError
-from dfmst.ids import IdColumns, Vertices, different_ids, float_ids, same_width, unsuitable_ids
+from dfmst.ids import IdColumns, Vertices, same_width
 from dfmst.typing import Array
-from dfmst.weights import KERNEL_TYPES, WIDENED, WeightColumn, unsupported_weights
+from dfmst.weights import KERNEL_TYPES, WIDENED, WeightColumn
 
 __all__ = ["device_factorize", "device_ids", "device_weights"]
 
@@ -127,7 +128,9 @@ def _nulls(column: Any) -> Array | None:
 
 def _values(column: Any, nulls: Array | None) -> Array:
     """A numeric column's memory, as a CuPy array."""
-    return _contiguous((column if nulls is None else column.fillna(0)).values)
+    if nulls is not None:
+        column = column.fillna(False if column.dtype.kind == "b" else 0)
+    return _contiguous(column.values)
 
 
 def _contiguous(column: Array) -> Array:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dfmst.engines import Engine
-from dfmst.errors import ColumnNotFoundError
+from dfmst.engines import CudaEngine, Engine
+from dfmst.errors import ColumnNotFoundError, DfmstError, UnsupportedFrameError
 from dfmst.typing import Array, Frame
 
 __all__ = ["DeviceView", "missing_column", "open_device_frame"]
@@ -98,13 +98,31 @@ def open_device_frame(frame: Frame) -> DeviceView | None:
 
     cuDF is never imported here, since whoever holds a frame of it has imported it. A proxy is asked for its frame on
     the GPU, as by any operation of ``cudf.pandas``.
+
+    Raises
+    ------
+    UnsupportedFrameError
+        A proxy's columns have types that cuDF does not have.
+    CapacityError
+        A proxy's columns do not fit the GPU.
     """
     cudf, proxies = sys.modules.get("cudf"), sys.modules.get("cudf.pandas")
     if cudf is None:
         return None
     if proxies is not None and proxies.is_proxy_object(frame) and hasattr(frame, "columns"):
-        return DeviceView(frame.as_gpu_object(), proxied=True)
+        return DeviceView(_on_gpu(frame), proxied=True)
     return DeviceView(frame) if isinstance(frame, cudf.DataFrame) else None
+
+
+def _on_gpu(proxy: Any) -> Any:
+    try:
+        with CudaEngine().guard():
+            return proxy.as_gpu_object()
+    except DfmstError:
+        raise
+    except Exception as error:  # whatever cuDF raises for columns that it has no type for
+        hint = "leave those columns out, or work on the host with edges.as_cpu_object()"
+        raise UnsupportedFrameError(f"cudf.pandas cannot hold the frame on the GPU: {error}", hint) from error
 
 
 def missing_column(name: object, columns: Any) -> ColumnNotFoundError:

@@ -97,10 +97,14 @@ class FrameView:
 
     def take(self, engine: Engine, rows: Array) -> Frame:
         """Return the user's kind of frame with these rows: every column, and the index of a pandas frame."""
+        return self._finish(self.rows(engine, rows).frame)
+
+    def rows(self, engine: Engine, rows: Array) -> FrameView:
+        """Return the view of these rows."""
         native = nw.to_native(self.frame)
         if can_gather(native):
-            return gather_rows(host_engine(engine), native, rows)
-        return self._finish(self.frame[rows])
+            return replace(self, frame=nw.from_native(gather_rows(host_engine(engine), native, rows), eager_only=True))
+        return replace(self, frame=self.frame[rows])
 
     def build(self, columns: Mapping[str, Any]) -> Frame:
         """Return a new frame of the user's kind."""

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dfmst.column_errors import different_ids, float_ids, unsuitable_ids
 from dfmst.engines import Engine
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
@@ -22,12 +23,9 @@ __all__ = [
     "IdColumns",
     "Vertices",
     "dense_vertices",
-    "different_ids",
     "factorize",
-    "float_ids",
     "id_columns",
     "same_width",
-    "unsuitable_ids",
 ]
 
 #: Ids below this bound are used as they are in any table: so few vertices cost nothing.
@@ -238,21 +236,3 @@ def factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Ve
         rank[order.to_numpy()] = np.arange(len(values), dtype=np.uint32)
         first, second, values = rank[first], rank[second], values.take(order)
     return Vertices(first, second, len(values), values)
-
-
-def float_ids(name: object, kind: str) -> InvalidEdgesError:
-    """The error for ids that are floats."""
-    message = f"column {name!r} holds {kind} values; vertex ids must be integers, strings or categoricals"
-    return InvalidEdgesError(message, "cast the column to int64 (pandas turns integer ids with gaps into floats)")
-
-
-def unsuitable_ids(name: object, kind: str) -> InvalidEdgesError:
-    """The error for ids of a type that cannot name a vertex."""
-    message = f"column {name!r} holds {kind} values; vertex ids must be integers, strings or categoricals"
-    return InvalidEdgesError(message, "make one id of the fields, for example by joining them into a string")
-
-
-def different_ids(source: tuple[object, Any], target: tuple[object, Any]) -> InvalidEdgesError:
-    """The error for two (name, type) pairs of ids that cannot be compared."""
-    message = f"column {source[0]!r} holds {source[1]} ids and column {target[0]!r} holds {target[1]} ids"
-    return InvalidEdgesError(message, "cast both columns to one type, so that equal ids are equal")

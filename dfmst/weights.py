@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dfmst.column_errors import unsupported_weights
 from dfmst.engines import Engine
-from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "WeightColumn",
     "constant_weights",
     "missing_weights",
-    "unsupported_weights",
     "weight_column",
 ]
 
@@ -172,12 +171,3 @@ def _decimal_integers(column: pa.Array) -> Array:
 
 def _ranks(values: Array) -> Array:
     return np.unique(values, return_inverse=True)[1].astype(np.uint32)
-
-
-def unsupported_weights(name: object, kind: str) -> InvalidEdgesError:
-    """The error for weights of a type that has no order."""
-    hint = "cast the column to a number, or pass weight=None to give all edges the same weight"
-    if "complex" in kind:
-        hint = "choose a real number to order by, for example the absolute value"
-    message = f"column {name!r} holds {kind} values; weights must be integers, floats, decimals, booleans or durations"
-    return InvalidEdgesError(message, hint)

@@ -3,7 +3,7 @@
 Made for GPUs: every step is flat over edges, and the table is read in place, one direction of every edge.
 
 1. A sampled threshold in the total order (key, row), near the ``light`` · n lightest edges. Ties are split by row,
-   so that equal weights cannot put everything in the light part. Sparse tables are solved whole.
+   so that equal weights cannot put everything in the light part. Small and sparse tables are one list.
 2. Kernel ``take_edges`` reads the table once, lists the light edges as records of 16 bytes, and offers each to
    both ends on the way.
 3. Rounds of two launches until the list is empty (see ``worklist.py``): guarded atomic minima of packed
@@ -40,8 +40,9 @@ from dfmst.typing import Array
 
 __all__ = ["FilterBoruvka"]
 
-_SMALL = 1 << 15  # edges below which one list is cheaper than two
-_MOST_LIGHT = 0.6  # share of light edges above which filtering the rest no longer pays
+_SMALL = 1 << 22  # edges up to which a GPU solves one list in the time that the host takes to begin another
+_SMALLEST = 1 << 15  # the same where the caller has asked for two
+_MOST_LIGHT = 0.5  # share of light edges above which filtering the rest no longer pays
 _SPARE = 1.25  # room for light edges, as a multiple of those wanted: the sampled threshold is off by an eighth
 _SAMPLE = 1024  # 64-bit keys that tell where most of them lie
 _LAST = (1 << 64) - 1
@@ -55,7 +56,8 @@ class FilterBoruvka:
     ----------
     light
         Edges to solve first, as a multiple of the number of vertices. ``None`` picks it from the density: more
-        light edges filter more of the heavy ones, which pays where there are many.
+        light edges filter more of the heavy ones, which pays where there are many. Small and sparse tables are
+        solved in one list.
 
     Examples
     --------
@@ -112,10 +114,12 @@ class FilterBoruvka:
         Random light edges, c a vertex, leave about 2 exp(-2c) of the heavy ones between two components. The sum of
         both is least at c = log(4 · density) / 2.
         """
+        if edges <= (_SMALL if self.light is None else _SMALLEST):
+            return None
         density = edges / vertices
         light = self.light if self.light is not None else max(1.0, math.log(4 * density) / 2)
         share = light / density
-        return None if edges <= _SMALL or share > _MOST_LIGHT else share
+        return None if share > _MOST_LIGHT else share
 
 
 def _component_of(engine: Engine, label: Array, vertex: int) -> Array:

@@ -25,7 +25,7 @@ _ROUNDS_PER_READ = 2  # one in each direction between the two lists
 _COUNTERS = 3  # edges of either list, edges chosen
 _TAKEN = 8  # edges that a thread of `take_edges` takes
 _OFFERED = 4  # records that a thread of `offer_records` takes
-_CLEAR_SHARE = 4  # records per vertex, inverted, from which clearing all minima is cheaper than those of the records
+_CLEAR_SHARE = 8  # records per vertex, inverted, from which clearing all minima is cheaper than those of the records
 
 
 class Side(NamedTuple):

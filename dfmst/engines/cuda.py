@@ -38,7 +38,9 @@ _BYTES = re.compile(r"allocat\w* ([\d,]+) bytes")
 
 
 def load_cupy() -> Any:
-    """Return CuPy with a device that it can use, and RMM's memory where the process has RMM loaded.
+    """Return CuPy with a device that it can use, and with RMM's memory where the process has loaded RMM.
+
+    An allocator that the user has chosen stays.
 
     Raises
     ------
@@ -55,7 +57,7 @@ def load_cupy() -> Any:
         raise EngineUnavailableError(f"engine='cuda' finds no CUDA device: {error}", _INSTALL) from error
     if not devices:
         raise EngineUnavailableError("engine='cuda' finds no CUDA device", "use engine='cpu', or another machine")
-    if "rmm" in sys.modules:
+    if "rmm" in sys.modules and xp.cuda.get_allocator() == xp.get_default_memory_pool().malloc:
         # cuDF does this itself. RMM alone does not, and two pools would not give each other memory back.
         xp.cuda.set_allocator(import_module("rmm.allocators.cupy").rmm_cupy_allocator)
     return xp
@@ -89,7 +91,9 @@ def _is_column(argument: Any) -> TypeGuard[Array]:
 
 def _faults(xp: Any) -> tuple[type[Exception], ...]:
     """What CuPy raises where the device, the driver or the compiler fails."""
-    return xp.cuda.runtime.CUDARuntimeError, xp.cuda.driver.CUDADriverError, xp.cuda.compiler.CompileException
+    cuda = xp.cuda
+    compilation = cuda.compiler.CompileException, cuda.nvrtc.NVRTCError
+    return cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError, *compilation
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from dfmst.algorithms import FilterBoruvka, FilterKruskal, resolve
 from dfmst.algorithms.worklist import Side, Worklist
+from dfmst.edges import EdgeTable
 from dfmst.engines import CpuEngine
 from dfmst.engines.columnar import flag_words, flatten
 from dfmst.trace import Trace
@@ -53,23 +54,35 @@ class WatchedEngine(CpuEngine):
         CpuEngine.launch(self, kernel, count, *arguments, grain=grain)
 
 
-@pytest.mark.parametrize("light", [None, 0.05, 1])
+@pytest.mark.parametrize("light", [0.05, 1, 3])
 @pytest.mark.parametrize("case", [case for case in LARGE if case.vertices == 3_000], ids=repr)
 def test_the_light_edges_come_first(light, case):
     # Ties must split as well as distinct weights.
     trace, table = Trace(), large_table(case)[0]
     FilterBoruvka(light).run(ENGINES[0], table, trace)
     first, second = trace.records
-    wanted = (math.log(4 * len(table) / table.vertices) / 2 if light is None else light) * table.vertices
-    assert 0.3 * wanted < first["taken"] < 2 * wanted
+    assert 0.3 * light < first["taken"] / table.vertices < 2 * light
     assert second["edges"] == len(table)
     assert second["taken"] < len(table) - first["taken"]
 
 
-def test_a_sparse_table_is_one_list():
+def test_dense_tables_are_split_by_themselves():
+    draw, trace, edges, vertices = np.random.default_rng(1), Trace(), 5_000_000, 500_000
+    columns = (*draw.integers(0, vertices, (2, edges), np.uint32), draw.random(edges, np.float32))
+    table = EdgeTable(*columns, vertices)
+    rows = FilterBoruvka().run(CpuEngine(), table, trace)
+    np.testing.assert_array_equal(rows, FilterKruskal().run(CpuEngine(), table, Trace()))
+    first, second = trace.records
+    assert 0.7 < first["taken"] / vertices / (math.log(4 * edges / vertices) / 2) < 1.3
+    # 2 exp(-2c) of the heavy edges are left in theory, that is 5 %.
+    assert second["taken"] < 0.08 * edges
+
+
+@pytest.mark.parametrize("light", [None, 1])
+def test_a_sparse_table_is_one_list(light):
     trace = Trace()
     table = large_table(LARGE[-1])[0]
-    FilterBoruvka().run(ENGINES[0], table, trace)
+    FilterBoruvka(light).run(ENGINES[0], table, trace)
     (record,) = trace.records
     assert record["taken"] == np.count_nonzero(table.source != table.target)
 

@@ -106,7 +106,7 @@ def test_the_whole_session(tools, tmp_path):
 
 def test_the_benchmark_of_a_filtered_graph(tmp_path):
     # Large enough for two lists; those of the session above are solved at once.
-    command = [*shlex.split(ON_STANDIN), str(BENCH / "gpu.py"), "--graphs", "rmat22", "--shrink", "9", "--repeat", "1"]
+    command = [*shlex.split(ON_STANDIN), str(BENCH / "gpu.py"), "--graphs", "rmat22", "--shrink", "9", "--light", "2"]
     subprocess.run([*command, "-o", str(tmp_path)], check=True, capture_output=True)
     told = json.loads((tmp_path / "standin" / "gpu.json").read_text(encoding="utf-8"))["graphs"]["rmat22"]
     for ours in told["weights"].values():

@@ -24,11 +24,8 @@ ROADS = pa.table(
     }
 )
 
-pytestmark = pytest.mark.usefixtures("device")
-
-
 @pytest.fixture(autouse=True)
-def _own_directory(tmp_path, monkeypatch):
+def _own_directory(device, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pq.write_table(ROADS, "roads.parquet")
 

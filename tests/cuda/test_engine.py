@@ -82,6 +82,10 @@ def test_rmm_is_the_allocator_where_it_is_loaded(device, monkeypatch):
     CudaEngine()
     assert cupy.cuda.allocator == [standin.rmm.allocators.cupy.rmm_cupy_allocator]
     cupy.cuda.allocator.clear()
+    cupy.cuda.set_allocator("the user's own")
+    CudaEngine()
+    assert cupy.cuda.allocator == ["the user's own"]
+    cupy.cuda.allocator.clear()
     monkeypatch.delitem(sys.modules, "rmm")
     CudaEngine()
     assert cupy.cuda.allocator == []

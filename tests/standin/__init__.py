@@ -20,6 +20,7 @@ _MODULES = {
     "cupy": cupy,
     "cudf": cudf,
     "cudf.pandas": cudf.pandas,
+    "cudf.api": cudf.api,
     "cudf.api.extensions": cudf.api.extensions,
     "rmm": rmm,
     "rmm.allocators.cupy": rmm.allocators.cupy,
@@ -37,6 +38,7 @@ def installed(*names: str) -> Iterator[None]:
         yield
     finally:
         cupy.reset()
+        sys.modules.pop("dfmst.cudf", None)  # it has registered itself with the stand-in
         for name, module in before.items():
             if module is None:
                 del sys.modules[name]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from standin.cupy.device import MEMORY, OutOfMemoryError, free
+from standin.cupy.device import MEMORY, OutOfMemoryError, free, get_default_memory_pool
 
 __all__ = [
     "Device",
@@ -16,9 +16,11 @@ __all__ = [
     "compiler",
     "driver",
     "faults",
+    "get_allocator",
     "get_current_stream",
     "launches",
     "memory",
+    "nvrtc",
     "reset",
     "runtime",
     "set_allocator",
@@ -34,6 +36,10 @@ class CUDADriverError(RuntimeError):
 
 
 class CompileException(Exception):
+    """As CuPy's."""
+
+
+class NVRTCError(RuntimeError):
     """As CuPy's."""
 
 
@@ -100,6 +106,10 @@ def get_current_stream() -> Stream:
     return Stream()
 
 
+def get_allocator() -> Any:
+    return allocator[-1] if allocator else get_default_memory_pool().malloc
+
+
 def set_allocator(chosen: Any) -> None:
     allocator.append(chosen)
 
@@ -116,6 +126,7 @@ runtime = SimpleNamespace(
     getDeviceCount=_device_count,
     memGetInfo=lambda: (free(), MEMORY),
 )
+nvrtc = SimpleNamespace(NVRTCError=NVRTCError)
 driver = SimpleNamespace(CUDADriverError=CUDADriverError)
 compiler = SimpleNamespace(CompileException=CompileException)
 memory = SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
