@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,15 @@ from dfmst.ids import IdColumns, Vertices, dense_vertices, id_columns
 from dfmst.typing import Array, Invalid
 from dfmst.weights import WeightColumn, constant_weights, missing_weights, weight_column
 
-__all__ = ["Input", "read_table"]
+__all__ = ["Columns", "Input", "read_columns", "read_table"]
+
+
+class Columns(NamedTuple):
+    """Checked columns of a frame, ids as they are; ``kept``: the frame's rows, ``None`` where none was dropped."""
+
+    ids: IdColumns
+    weights: WeightColumn
+    kept: Array | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +83,40 @@ def read_table(
     ColumnNotFoundError, InvalidEdgesError, CapacityError
         See :func:`dfmst.minimum_spanning_forest`.
     """
+    columns = read_columns(engine, view, source, target, weight, invalid=invalid)
+    vertices = dense_vertices(engine, columns.ids, in_order=in_order)
+    table = EdgeTable(vertices.source, vertices.target, columns.weights.values, vertices.total, maximum)
+    return Input(table, vertices, columns.kept)
+
+
+def read_columns(
+    engine: Engine,
+    view: FrameView,
+    source: Any,
+    target: Any,
+    weight: Any = None,
+    *,
+    invalid: Invalid = "raise",
+    weights: WeightColumn | None = None,
+) -> Columns:
+    """Read and check a frame's columns: :func:`read_table` without the numbering of the vertices.
+
+    `weights` is for a caller that has read the column `weight` already; parameters and errors are the same else.
+    """
     if invalid not in ("raise", "drop"):
         message = f"invalid is {invalid!r}; it must be 'raise' or 'drop'"
         raise ValueError(message)
     check_capacity(len(view))
+    if weight is not None:
+        view.series(weight)  # it must be there in an empty table too
     columns = [(name, view.column(name)) for name in (source, target)]
     if not len(view):
         # An empty column often has an accidental type, float64 say, that no value vouches for.
         columns = [(name, np.zeros(0, np.int64)) for name in (source, target)]
     ids = id_columns(*columns)
-    weights = constant_weights(len(view))
-    if weight is not None:
-        column = view.column(weight)
-        weights = weight_column(weight, column) if len(view) else weights
+    if weights is None:
+        filled = weight is not None and len(view)
+        weights = weight_column(weight, view.column(weight)) if filled else constant_weights(len(view))
     flagged = [
         (f"column {source!r} has {{}} null id{{}}", ids.null_source),
         (f"column {target!r} has {{}} null id{{}}", ids.null_target),
@@ -96,9 +125,7 @@ def read_table(
     kept = _kept(flagged, invalid)
     if kept is not None:
         ids, weights = _filter(ids, weights, kept)
-    vertices = dense_vertices(engine, ids, in_order=in_order)
-    table = EdgeTable(vertices.source, vertices.target, weights.values, vertices.total, maximum)
-    return Input(table, vertices, kept)
+    return Columns(ids, weights, kept)
 
 
 def _kept(flagged: list[tuple[str, Array | None]], invalid: Invalid) -> Array | None:
