@@ -3,12 +3,9 @@
 A spanning forest is minimum exactly if every edge outside comes after all edges of the forest's path between its
 ends: the cycle property. With a total order the forest is unique, so that this also settles ties.
 
-The path's heaviest edge is found as in Kruskal's reconstruction tree. The forest's edges are united by size in
-ascending order, without path compression; each link remembers the rank of its edge. Ranks grow on the way up and
-no path is longer than log2(vertices), so a short walk from both ends finds it: the tree of Tarjan's balanced
-unions, used as King uses the tree of Borůvka's rounds. Most edges never walk, since the last two links below the
-root bound the answer from above, and most do not even look those up: an edge is settled at once if it is heavier
-than the rank by which both its ends had joined the giant component.
+The path's heaviest edge is found in the linked trees of :mod:`dfmst.linking`. Most edges never walk there, since the
+last two links below the root bound the answer from above, and most do not even look those up: an edge is settled at
+once if it is heavier than the rank by which both its ends had joined the giant component.
 
 References
 ----------
@@ -20,22 +17,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
 from dfmst.engines.columnar import FLAG_GRAIN, Edges, compact, flag_words, gather_edges
-from dfmst.engines.sorting import sort_order
+from dfmst.linking import LinkedTrees, RankedForest, link_forest, rank_forest, sampled_tree
 from dfmst.typing import Array
 
 __all__ = ["Violation", "certify_rows"]
 
-_NONE = int(np.iinfo(np.uint64).max)
 _NO_ROW = int(np.iinfo(np.uint32).max)
 _GIANT_SHARE = 0.97  # of the giant component; its last vertices join so late that waiting for them settles less
-_SAMPLE = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +50,6 @@ class Violation:
     kind: str
     row: int
     message: str
-
-
-class _Ranked(NamedTuple):
-    """The forest in ascending order: rank -> key, row and ends (source << 32 | target)."""
-
-    key: Array
-    row: Array
-    ends: Array
-
-
-class _Trees(NamedTuple):
-    """Links of every vertex, and its root and last link (see ``links.cuh``)."""
-
-    link: Array
-    top: Array
 
 
 def certify_rows(
@@ -114,11 +93,10 @@ def certify_rows(
     violation = _invalid_rows(table, rows, describe)
     if violation:
         return violation
-    ranked = _rank(engine, table, rows.astype(np.uint32))
-    link, cycle = _link(engine, table, ranked)
-    if cycle is not None:
-        return _cycle(table, int(ranked.row[cycle]), ranked.ends[cycle], describe)
-    trees = _Trees(link, _climb(engine, link))
+    ranked = rank_forest(engine, gather_edges(engine, table.edges(), rows.astype(np.uint32), None, table.flip))
+    trees = link_forest(engine, ranked.ends, table.vertices)
+    if trees.cycle is not None:
+        return _cycle(table, int(ranked.row[trees.cycle]), ranked.ends[trees.cycle], describe)
     outside = gather_edges(engine, table.edges(), _doubtful(engine, table, ranked, trees), None, table.flip)
     first = engine.xp.full(1, _NO_ROW, np.uint32)
     engine.launch("find_lighter", len(outside), *outside, trees.top, trees.link, ranked.key, ranked.row, first)
@@ -139,38 +117,7 @@ def _invalid_rows(table: EdgeTable, rows: Array, describe: Callable[[int], str])
     return Violation("duplicate-row", row, f"{describe(row)} is in the forest more than once")
 
 
-def _rank(engine: Engine, table: EdgeTable, rows: Array) -> _Ranked:
-    """Sort the forest, and check the sorted order in a linear pass: the certificate leans on no sort."""
-    xp, length = engine.xp, len(rows)
-    unranked = gather_edges(engine, table.edges(), rows, None, table.flip)
-    order = sort_order(engine, unranked.key)
-    key, row, wrong = xp.empty_like(unranked.key), xp.empty_like(rows), xp.zeros(1, np.uint32)
-    engine.launch("rank_edges", length, order, length, unranked.key, rows, key, row, wrong)
-    if int(wrong[0]):
-        message = "the forest could not be put in order, so that nothing is certified: this is a fault of dfmst"
-        raise RuntimeError(message)
-    ends = xp.empty(length, np.uint64)
-    engine.launch("pack_ends", length, unranked.source, unranked.target, order, ends)
-    return _Ranked(key, row, ends)
-
-
-def _link(engine: Engine, table: EdgeTable, ranked: _Ranked) -> tuple[Array, int | None]:
-    """Links of every vertex, and the rank of the first edge that closes a cycle."""
-    xp = engine.xp
-    parent, size = xp.arange(table.vertices, dtype=np.uint32), xp.ones(table.vertices, np.uint32)
-    link, cycle = xp.full(table.vertices, _NONE, np.uint64), xp.full(1, _NONE, np.uint64)
-    engine.launch("link_trees", 1, ranked.ends, len(ranked.ends), parent, size, link, cycle)
-    found = int(cycle[0])
-    return link, None if found == _NONE else found
-
-
-def _climb(engine: Engine, link: Array) -> Array:
-    top: Array = engine.xp.empty_like(link)
-    engine.launch("climb", len(link), link, top)
-    return top
-
-
-def _doubtful(engine: Engine, table: EdgeTable, ranked: _Ranked, trees: _Trees) -> Array:
+def _doubtful(engine: Engine, table: EdgeTable, ranked: RankedForest, trees: LinkedTrees) -> Array:
     """Rows outside the forest that the giant component does not settle."""
     flags, light, forest = (flag_words(engine, len(table)) for _ in range(3))
     giant, rank = _giant(engine, trees.top)
@@ -186,14 +133,11 @@ def _doubtful(engine: Engine, table: EdgeTable, ranked: _Ranked, trees: _Trees) 
 
 def _giant(engine: Engine, top: Array) -> tuple[Array, int]:
     """One byte a vertex: whether it had joined the largest tree of a sample by some rank; and that rank."""
-    sample = top[:: max(1, len(top) // _SAMPLE)]
-    if not len(sample):
+    if not len(top):
         return engine.xp.zeros(0, np.uint8), 0
-    roots, counts = engine.xp.unique(sample >> np.uint64(32), return_counts=True)
-    base = roots[counts.argmax()] << np.uint64(32)
-    ranks = engine.xp.sort(sample - base)[: int(counts.max())]  # other roots' differences are huge or wrap around
+    root, ranks = sampled_tree(engine, top)
     rank = ranks[int(_GIANT_SHARE * len(ranks))]
-    joined: Array = top - base <= rank
+    joined: Array = top - (np.uint64(root) << np.uint64(32)) <= rank  # other roots' differences are huge or wrap around
     return joined.view(np.uint8), int(rank)
 
 
@@ -205,7 +149,7 @@ def _cycle(table: EdgeTable, row: int, ends: Array, describe: Callable[[int], st
 
 
 def _left_out(
-    engine: Engine, table: EdgeTable, row: int, ranked: _Ranked, trees: _Trees, describe: Callable[[int], str]
+    engine: Engine, table: EdgeTable, row: int, ranked: RankedForest, trees: LinkedTrees, describe: Callable[[int], str]
 ) -> Violation:
     """Say what is wrong with a row outside the forest."""
     at = engine.xp.full(1, row, np.uint32)

@@ -59,6 +59,12 @@ template <typename V> void vertices(const Graph& graph) {
   launch_gather_labels(V(), length, source.data(), target.data(), nullptr, parent.data(), first.data(), second.data());
   CHECK(first == second);
 
+  std::vector<u8> level(graph.vertices), latest(length);
+  for (u32 i = 0; i < graph.vertices; ++i) level[i] = (u8)(1 + i % 255);
+  launch_latest_levels(V(), length, source.data(), target.data(), level.data(), latest.data());
+  for (u64 i = 0; i < length; ++i)
+    CHECK(latest[i] == (source[i] == target[i] ? 0 : std::max(level[source[i]], level[target[i]])));
+
   const std::vector<u8> giant(graph.vertices, 0);
   const std::vector<u32> apart = iota(graph.vertices);
   std::vector<u64> crossing(words(length));
@@ -90,6 +96,15 @@ template <typename W> void weights(const Graph& graph) {
   launch_flag_light(W(), light.size(), weight.data(), 0, length, key[middle], middle, light.data());
   for (u64 i = 0; i < length; ++i)
     CHECK(flagged(light, i) == (key[i] < key[middle] || (key[i] == key[middle] && i <= middle)));
+
+  std::vector<u8> latest(length);
+  for (u64 i = 0; i < length; ++i) latest[i] = i % 5 ? 7 : 255;
+  const std::vector<u64> limit(256, key[middle]);
+  for (u32 ties : {0u, 1u}) {
+    launch_flag_unjoined(W(), light.size(), weight.data(), 0, length, latest.data(), limit.data(), ties, light.data());
+    for (u64 i = 0; i < length; ++i)
+      CHECK(flagged(light, i) == (i % 5 == 0 || key[i] < key[middle] || (ties && key[i] == key[middle])));
+  }
 }
 
 // Orders records whose leading bits are i / run, the runs beside each other and upside down.

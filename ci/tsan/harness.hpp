@@ -29,8 +29,9 @@ const u64 NONE = ~0ull;
 
 #define VERTICES(V) \
   TYPED(largest_id, V) TYPED(list_flags, V) TYPED(pack_ends, V) TYPED(gather_entries, V) TYPED(flag_crossing, V) TYPED(gather_labels, V) \
-  TYPED(unite, V) TYPED(mark_vertices, V) TYPED(flag_doubtful, V) TYPED(mark_pairs, V) TYPED(flag_marked_pairs, V)
-#define WEIGHTS(W) TYPED(count_nan, W) TYPED(gather_keys, W) TYPED(flag_light, W)
+  TYPED(unite, V) TYPED(mark_vertices, V) TYPED(flag_doubtful, V) TYPED(mark_pairs, V) TYPED(flag_marked_pairs, V) \
+  TYPED(latest_levels, V)
+#define WEIGHTS(W) TYPED(count_nan, W) TYPED(gather_keys, W) TYPED(flag_light, W) TYPED(flag_unjoined, W)
 #define KEYS(K) TYPED(pack_records, K) TYPED(pack_low_half, K) TYPED(pack_high_half, K) TYPED(order_runs, K)
 #define PRIM(K) \
   TYPED(grow_trees, K) TYPED(offer_neighbours, K) TYPED(lightest_of_lanes, K) TYPED(join_lightest, K) \
@@ -60,7 +61,7 @@ PLAIN(clique_links) PLAIN(tree_parents) PLAIN(tree_edges) PLAIN(flag_not_own_par
 PLAIN(flag_outside_tree) PLAIN(gather_pairs)
 PLAIN(flag_marked) PLAIN(flag_best) PLAIN(break_cycles) PLAIN(hook_unvisited)
 PLAIN(incidence_records) PLAIN(list_offsets) PLAIN(list_entries)
-PLAIN(link_trees) PLAIN(climb) PLAIN(path_maxima)
+PLAIN(link_trees) PLAIN(climb) PLAIN(path_maxima) PLAIN(join_levels)
 
 void check_(bool right, const char* what, int line) {
   if (right) return;

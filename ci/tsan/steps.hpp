@@ -105,6 +105,13 @@ void links(const Graph& graph) {
     CHECK((heaviest[i] == ~0u) == (graph.source[i] == graph.target[i]));
     CHECK(heaviest[i] == ~0u || graph.weight[rows[heaviest[i]]] <= graph.weight[i]);
   }
+  const u32 ranks[3] = {(u32)rows.size() / 3, (u32)rows.size() / 2, ~0u};
+  std::vector<u8> level(graph.vertices);
+  launch_join_levels(level.size(), links.top.data(), (u32)(links.top[0] >> 32), ranks, 3, level.data());
+  for (u32 i = 0; i < graph.vertices; ++i) {
+    const u32 rank = (u32)links.top[i];
+    CHECK(level[i] == (links.top[i] >> 32 != links.top[0] >> 32 ? 255 : 1 + (rank > ranks[0]) + (rank > ranks[1])));
+  }
   rows.push_back(0);
   CHECK(Links(graph.vertices, ends_of(graph, rows)).cycle == rows.size() - 1);
 }

@@ -60,3 +60,21 @@ KERNEL(path_maxima, (const u32* source, const u32* target, const u64* top, const
   const u32 u = source[i], v = target[i];
   heaviest[i] = u == v || top[u] >> 32 != top[v] >> 32 ? ~0u : heaviest_link(link, u, v);
 } END
+
+// When each vertex had joined the tree of `tree`: the first of the ascending ranks in `last` at or above the rank of its
+// last link, counted from 1; 255 in every other tree. The last rank is that of the last link.
+KERNEL(join_levels, (const u64* top, u32 tree, const u32* last, u32 levels, u8* level)) {
+  if ((u32)(top[i] >> 32) != tree) {
+    level[i] = 255;
+    return;
+  }
+  const u32 rank = (u32)top[i];
+  u32 below = 0;
+  for (u32 width = levels; width;) {
+    const u32 half = width / 2;
+    const bool later = last[below + half] < rank;
+    below = later ? below + half + 1 : below;
+    width = later ? width - half - 1 : half;
+  }
+  level[i] = (u8)(below + 1);
+} END

@@ -45,6 +45,12 @@ KERNEL(flag_doubtful, (const V* source, const V* target, u64 edges, const u8* gi
   flags[i] = (leaving(source + i * 64, target + i * 64, length, giant) | light[i]) & ~excluded[i];
 } END
 
+// The later of the levels (see join_levels) of an edge's ends; a self-loop has level 0.
+KERNEL(latest_levels, (const V* source, const V* target, const u8* level, u8* latest)) {
+  const u8 a = level[source[i]], b = level[target[i]];
+  latest[i] = source[i] == target[i] ? 0 : a < b ? b : a;
+} END
+
 // Entries of a column at ascending rows. The rows are known ahead, so that the misses overlap.
 KERNEL(gather_entries, (const V* column, const u64* row, V* gathered)) {
   if (i + 32 < count) PREFETCH(&column[row[i + 32]]);

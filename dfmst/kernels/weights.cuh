@@ -29,4 +29,17 @@ KERNEL(flag_light, (const W* weight, u64 flip, u64 edges, u64 threshold_key, u64
   flags[i] = word;
 } END
 
+// Edges whose ends had not joined one tree before the edge comes: their key is below the limit of their level (see
+// latest_levels), or equals it where `ties` is 1; those of level 255 all are.
+KERNEL(flag_unjoined, (const W* weight, u64 flip, u64 edges, const u8* latest, const u64* limit, u32 ties,
+                       u64* flags)) {
+  const u64 length = word_length(i, edges), begin = i * 64;
+  u64 word = 0;
+  for (u64 j = 0; j < length; ++j) {
+    const u64 key = key_of(weight[begin + j], flip), most = limit[latest[begin + j]];
+    word |= (u64)(key < most || (key == most && ties) || latest[begin + j] == 255) << j;
+  }
+  flags[i] = word;
+} END
+
 #undef K

@@ -1,0 +1,90 @@
+"""Which of a stream's new rows may still enter the forest of the rows before them.
+
+A new row is out of every later forest if the forest's path between its ends has no edge that comes after it: the
+cycle property. The path's heaviest edge is bounded by the moments at which both ends joined the largest tree while
+the forest was linked in ascending order (:mod:`dfmst.linking`). One byte a vertex holds that moment, rounded up to
+one of 254 levels, so that a row costs two look-ups in a table that caches hold. On a random graph nearly every row
+that cannot enter is dropped: of rows in random order only about one in rows / vertices can.
+
+References
+----------
+Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. ALENEX 2009.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dfmst.engines import Engine
+from dfmst.engines.columnar import FLAG_GRAIN, Edges, flag_words
+from dfmst.linking import LinkedTrees, RankedForest, link_forest, rank_forest, sampled_tree
+from dfmst.typing import Array
+
+__all__ = ["ArrivalFilter"]
+
+_LEVELS = 254  # of a byte; 0 is for self-loops, 255 for vertices outside the largest tree
+_SAMPLE = 1 << 16
+_LAST = int(np.iinfo(np.uint32).max)
+
+
+class ArrivalFilter:
+    """Sorts out rows that the forest's paths beat.
+
+    Parameters
+    ----------
+    engine
+        Where the columns live.
+    ranked
+        The forest in ascending order.
+    trees
+        The same, linked; without a cycle.
+    ties
+        Whether a row as heavy as its path passes too: rows then need not come after those of the forest.
+    """
+
+    def __init__(self, engine: Engine, ranked: RankedForest, trees: LinkedTrees, ties: bool = False) -> None:
+        xp = engine.xp
+        self._engine, self._ties = engine, int(ties)
+        root, ranks = sampled_tree(engine, trees.top, _SAMPLE)
+        places = xp.arange(1, _LEVELS) * len(ranks) // _LEVELS
+        last = xp.append(ranks[places], _LAST).astype(np.uint32)
+        self._level: Array = xp.empty(len(trees.top), np.uint8)
+        engine.launch("join_levels", len(trees.top), trees.top, root, last, _LEVELS, self._level)
+        self._limit: Array = xp.zeros(256, np.uint64)
+        if len(ranked.key):
+            self._limit[1 : _LEVELS + 1] = ranked.key[xp.minimum(last, len(ranked.key) - 1)]
+
+    @classmethod
+    def of_forest(cls, engine: Engine, forest: Edges, vertices: int) -> ArrivalFilter:
+        """Make the filter of a forest: ``uint32`` ends, ordered keys, and any rows that ascend."""
+        ranked = rank_forest(engine, forest)
+        return cls(engine, ranked, link_forest(engine, ranked.ends, vertices))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the filter holds."""
+        return int(self._level.nbytes + self._limit.nbytes)
+
+    def grow(self, vertices: int) -> None:
+        """Take in vertices that the forest does not reach."""
+        xp = self._engine.xp
+        self._level = xp.concatenate([self._level, xp.full(vertices - len(self._level), 255, np.uint8)])
+
+    def passing(self, source: Array, target: Array, weight: Array, flip: int) -> Array:
+        """Flag the rows that may enter the forest.
+
+        Parameters
+        ----------
+        source, target
+            Vertices of the new rows, ``uint32`` or ``uint64``, all known to the filter.
+        weight
+            Their weights or ordered keys.
+        flip
+            Bits that turn a key around for a maximum forest.
+        """
+        latest = self._engine.xp.empty(len(source), np.uint8)
+        self._engine.launch("latest_levels", len(source), source, target, self._level, latest)
+        flags = flag_words(self._engine, len(source))
+        arguments = (weight, flip, len(source), latest, self._limit, self._ties, flags)
+        self._engine.launch("flag_unjoined", len(flags), *arguments, grain=FLAG_GRAIN)
+        return flags

@@ -1,0 +1,96 @@
+"""The fold gives the forest of all rows, however they are cut into batches and however small the buffer is."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from columns import WEIGHTS
+from columns import weights as draw_weights
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import kruskal_rows
+
+from dfmst.algorithms import Boruvka
+from dfmst.engines import CpuEngine
+from dfmst.errors import CapacityError
+from dfmst.folding import Fold
+
+ENGINE = CpuEngine(threads=2)
+
+
+@st.composite
+def streams(draw):
+    """A graph, the rows at which it is cut, and a buffer of twice the vertices or a little more."""
+    vertices = draw(st.integers(1, 30))
+    rows = draw(st.integers(0, 400))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    ends = rng.integers(0, vertices, (2, rows)).astype(draw(st.sampled_from([np.uint32, np.uint64])))
+    weight = draw_weights(rng, draw(st.sampled_from(WEIGHTS)), rows)
+    cuts = sorted(draw(st.lists(st.integers(0, rows), max_size=8)))
+    return vertices, ends, weight, [0, *cuts, rows], 2 * vertices + draw(st.integers(0, 40))
+
+
+@settings(max_examples=300, deadline=None)
+@given(streams(), st.booleans(), st.booleans(), st.sampled_from(["auto", Boruvka()]))
+def test_any_batches(stream, maximum, known, algorithm):
+    vertices, (source, target), weight, cuts, capacity = stream
+    options = {"weight_dtype": weight.dtype, "maximum": maximum, "algorithm": algorithm}
+    fold = Fold(ENGINE, vertices if known else 0, capacity, **options)
+    locator = np.arange(len(weight), dtype=np.uint64) * np.uint64(3)
+    for begin, end in pairwise(cuts):
+        span = slice(begin, end)
+        fold.add(source[span], target[span], weight[span], locator[span])
+        assert len(fold) <= capacity
+    expected = sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist(), maximum))
+    forest = fold.forest()
+    np.testing.assert_array_equal(forest.locator, locator[expected])
+    np.testing.assert_array_equal(forest.source, source[expected])
+    np.testing.assert_array_equal(forest.target, target[expected])
+    np.testing.assert_array_equal(forest.weight.view(np.uint8), weight[expected].view(np.uint8))
+
+
+@settings(max_examples=60, deadline=None)
+@given(streams())
+def test_going_on_after_a_forest(stream):
+    vertices, (source, target), weight, cuts, capacity = stream
+    fold = Fold(ENGINE, vertices, capacity, weight_dtype=weight.dtype)
+    for begin, end in pairwise(cuts):
+        span = slice(begin, end)
+        fold.add(source[span], target[span], weight[span], begin)
+        expected = sorted(kruskal_rows(source[:end].tolist(), target[:end].tolist(), weight[:end].tolist()))
+        assert fold.forest().locator.tolist() == expected
+
+
+def test_rows_that_cannot_enter_are_dropped_on_arrival():
+    rng = np.random.default_rng(0)
+    vertices, rows = 1000, 200_000
+    source, target = rng.integers(0, vertices, (2, rows)).astype(np.uint64)
+    fold = Fold(ENGINE, vertices, 4 * vertices, weight_dtype=np.float64)
+    weight = rng.random(rows)
+    solved = 0
+    for begin in range(0, rows, 1000):
+        before = len(fold)
+        fold.add(source[begin : begin + 1000], target[begin : begin + 1000], weight[begin : begin + 1000], begin)
+        solved += len(fold) < before
+    assert solved < 8  # 67 would be needed without a filter
+    assert fold.forest().locator.tolist() == sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist()))
+
+
+def test_a_forest_that_fills_the_buffer():
+    fold = Fold(ENGINE, 0, 10, weight_dtype=np.int32)
+    path = np.arange(30, dtype=np.uint32)
+    with pytest.raises(CapacityError, match="fills the buffer of 10 rows"):
+        fold.add(path, path + np.uint32(1), np.zeros(30, np.int32), 0)
+
+
+def test_vertices_beyond_32_bits():
+    fold = Fold(ENGINE, 0, 10, weight_dtype=np.int32)
+    with pytest.raises(CapacityError, match="number the vertices densely"):
+        fold.add(np.array([1 << 32], np.uint64), np.array([0], np.uint64), np.zeros(1, np.int32), 0)
+
+
+def test_what_a_fold_holds():
+    fold = Fold(ENGINE, 100, 1000, weight_dtype=np.float32)
+    assert fold.nbytes == 1000 * (4 + 4 + 4 + 8)
