@@ -47,11 +47,16 @@ class Numbering:
         return self._look_up(ids, extend=True)
 
     def find(self, ids: IdColumns) -> tuple[Array, Array]:
-        """Numbers of both columns; ids that have none get ``count``."""
+        """Numbers of both columns; ids that have none get ``count`` as a source and ``count + 1`` as a target.
+
+        Two unknown ends must not look like a self-loop.
+        """
         if self._values is not None or not isinstance(ids.source, np.ndarray):
-            return self._look_up(ids, extend=False)
-        unsigned = [column.view(f"u{column.dtype.itemsize}") for column in (ids.source, ids.target)]
-        first, second = (np.minimum(column, column.dtype.type(self.count)) for column in unsigned)
+            first, second = self._look_up(ids, extend=False)
+        else:
+            unsigned = [column.view(f"u{column.dtype.itemsize}") for column in (ids.source, ids.target)]
+            first, second = (np.minimum(column, column.dtype.type(self.count)) for column in unsigned)
+        second[second == self.count] += 1
         return first, second
 
     def ids(self, number: Array) -> pa.Array:

@@ -201,7 +201,7 @@ def concat_ids(columns: list[pa.Array | pa.ChunkedArray]) -> pa.Array:
         common = _common(types, columns)
         columns = [column.cast(common) for column in columns]
     chunks = [chunk for column in columns for chunk in (column.chunks if hasattr(column, "chunks") else [column])]
-    return pa.concat_arrays(chunks)
+    return pa.concat_arrays(chunks) if chunks else pa.array([], columns[0].type)
 
 
 def _common(types: set[pa.DataType], columns: list[pa.Array | pa.ChunkedArray]) -> pa.DataType:

@@ -1,0 +1,99 @@
+"""From partitions and options to a task graph."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from dfmst.cluster.checkpoint import prepare
+from dfmst.cluster.graph import Graph
+from dfmst.cluster.merging import merged
+from dfmst.cluster.resources import resources
+from dfmst.cluster.rows import take_rows
+from dfmst.cluster.sharding import Sharding
+from dfmst.cluster.shuffling import no_records, shuffled
+from dfmst.cluster.sources import FrameParts, file_rows
+from dfmst.cluster.tasks import Reading, grouped
+from dfmst.cluster.two_pass import two_passes
+from dfmst.planning import choose, fitting_vertices
+
+__all__ = ["Built", "Options", "Strategy", "forest_graph"]
+
+#: How a forest is found on a cluster.
+Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
+_ROUNDS = 8  # of a shuffle of unknown size
+_STRATEGIES = ("auto", "two-pass", "merge", "shuffle")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to find a forest on a cluster; see :func:`dfmst.dask.minimum_spanning_forest`."""
+
+    strategy: Strategy = "auto"
+    split_every: int = 2
+    checkpoint: str | os.PathLike[str] | None = None
+    vertices: int | None = None
+    memory_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no graph can be built from."""
+        if self.strategy not in _STRATEGIES:
+            message = f"unknown strategy {self.strategy!r}; known: {', '.join(map(repr, _STRATEGIES))}"
+            raise ValueError(message)
+        for name, least in (("split_every", 2), ("vertices", 1), ("memory_limit", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                message = f"{name} is {value!r}; it must be at least {least}"
+                raise ValueError(message)
+
+
+class Built(NamedTuple):
+    """A graph, references to each partition's rows of the forest, and the reference to the trace."""
+
+    graph: Graph
+    partitions: list[Any]
+    trace: Any
+
+
+def forest_graph(edges: FrameParts, whole: FrameParts, reading: Reading, options: Options) -> Built:
+    """Build the graph that finds a forest.
+
+    Parameters
+    ----------
+    edges
+        The partitions with the columns that the forest needs.
+    whole
+        The same partitions with all columns.
+    reading, options
+        What the columns mean, and how to go about it.
+    """
+    at_hand = resources()
+    memory = options.memory_limit or at_hand.memory
+    strategy, rounds = _strategy(edges, options, memory, at_hand.workers)
+    groups = grouped(edges.parts, at_hand.workers if edges.rereadable else len(edges.parts))
+    parameters = (edges.token, whole.token, reading, strategy, options.split_every, options.vertices, len(groups), rounds)
+    checkpoint = None if options.checkpoint is None else prepare(options.checkpoint)
+    graph = Graph(parameters, checkpoint, {**edges.tasks, **whole.tasks})
+    if strategy == "shuffle":
+        sharding = Sharding(max(2, at_hand.workers))
+        found = shuffled(graph, groups, reading, options.split_every, fitting_vertices(memory), rounds, sharding)
+        return Built(graph, take_rows(graph, whole.parts, found.forests), found.trace)
+    if strategy == "two-pass":
+        forest = two_passes(graph, groups, reading, options.split_every, options.vertices)
+    else:
+        forest = merged(graph, groups, reading, options.split_every)
+    return Built(graph, take_rows(graph, whole.parts, [forest]), graph.add("trace", 0, no_records))
+
+
+def _strategy(edges: FrameParts, options: Options, memory: int, workers: int) -> tuple[str, int]:
+    """The strategy to take, and the most rounds of a shuffle."""
+    rows = file_rows(edges.parts) if options.strategy in ("auto", "shuffle") else None
+    vertices = options.vertices or (None if rows is None else 2 * rows)
+    rounds = _ROUNDS if vertices is None else max(1, math.ceil(math.log2(max(2.0, vertices / fitting_vertices(memory)))))
+    if options.strategy != "auto":
+        return options.strategy, rounds
+    if options.vertices is None or rows is None:
+        return "merge", rounds
+    return choose(options.vertices, rows, memory, edges.rereadable), rounds
