@@ -132,7 +132,8 @@ def _forest(edges: Any, reading: Reading, options: Options, return_trace: bool) 
     names = [name for name in reading.names if name is not None]
     for name in names:
         view.series(name)
-    built = forest_graph(frame_parts(edges[list(dict.fromkeys(names))]), frame_parts(edges), reading, options)
+    parts = frame_parts(edges[list(dict.fromkeys(names))], as_files=True)
+    built = forest_graph(parts, frame_parts(edges), reading, options)
     keys = [reference.key for reference in built.partitions]
     forest = dd.from_graph(built.graph, edges._meta, edges.divisions, keys, "dfmst-forest")
     if not return_trace:

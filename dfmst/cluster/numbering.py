@@ -35,9 +35,12 @@ class Numbering:
         self._values: pa.Array | None = None
         self._rows = 0
 
-    def number(self, ids: IdColumns) -> tuple[Array, Array]:
-        """Numbers of both columns, new ids getting the next free ones; ``uint32`` or ``uint64``."""
-        self._rows += len(ids.source)
+    def number(self, ids: IdColumns, rows: int | None = None) -> tuple[Array, Array]:
+        """Numbers of both columns, new ids getting the next free ones; ``uint32`` or ``uint64``.
+
+        `rows` tells how many rows these were chosen from.
+        """
+        self._rows += len(ids.source) if rows is None else rows
         if self._values is None and isinstance(ids.source, np.ndarray):
             unsigned = [column.view(f"u{column.dtype.itemsize}") for column in (ids.source, ids.target)]
             largest = max((int(column.max()) for column in unsigned if len(column)), default=-1)

@@ -47,11 +47,12 @@ class Survey(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a shard tells of a round: a name that many of its edges end in, how many, and the bytes it sent."""
+    """What a shard tells of a round: a name that many of its edges end in, how many, and two counts of the step."""
 
     name: pa.Array
     edges: int
     sent: int
+    twice: int
 
 
 def split(table: pa.Table, sharding: Sharding, giant: pa.Array, number: int = 0) -> tuple[list[pa.Table], int]:
@@ -90,23 +91,25 @@ def shorten(step: Shard | Step, answers: list[Any], sharding: Sharding, first: b
     hooked = step.hooked()
     pointer = step.pointer.take(pa.array(hooked))
     pointer = _replaced(pointer, _questions(step, sharding, False), answers)
+    twice = 0
     if first:
-        pointer = _without_pairs(step, hooked, pointer)
+        pointer, twice = _without_pairs(step, hooked, pointer)
     place = np.arange(len(step.ids))
     place[hooked] = len(step.ids) + np.arange(len(hooked))
     pointers = concat_ids([step.pointer, pointer]).take(pa.array(place))
-    return replace(step, pointer=pointers)
+    return replace(step, pointer=pointers, twice=step.twice + twice)
 
 
-def _without_pairs(step: Step, hooked: Array, pointer: pa.Array) -> pa.Array:
-    """Of two components that chose the same edge, that of the smaller shard becomes a root."""
+def _without_pairs(step: Step, hooked: Array, pointer: pa.Array) -> tuple[pa.Array, int]:
+    """Of two components that chose the same edge, that of the smaller shard becomes a root; also count the others."""
     place = pc.index_in(pointer, value_set=step.ids)
     back = place.is_valid().to_numpy(zero_copy_only=False)
     at = pc.fill_null(place, 0).to_numpy()
     back &= step.owned[at] & (step.root[at] == hooked)
     own, far = step.ids.take(pa.array(hooked)), step.pointer.take(pa.array(hooked))
-    stays = pa.array(step.shard.number < step.end[hooked])
-    return pc.if_else(pa.array(back), pc.if_else(stays, own, far), pointer)
+    stays = step.shard.number < step.end[hooked]
+    joined = pc.if_else(pa.array(back), pc.if_else(pa.array(stays), own, far), pointer)
+    return joined, int((back & ~stays).sum())
 
 
 def _questions(step: Step, sharding: Sharding, names: bool) -> list[pa.Array]:
@@ -132,7 +135,7 @@ def _replaced(ids: pa.Array, questions: list[pa.Array], answers: list[pa.Array])
 def relabel(step: Shard | Step, answers: list[Any], sharding: Sharding) -> list[Any]:
     """Return the shard with its edges between components, each under the components' names, and a report (a task)."""
     if isinstance(step, Shard):
-        return [step, Report(step.giant, 0, 0)]
+        return [step, Report(step.giant, 0, 0, 0)]
     table, questions = step.shard.own_edges(sharding), _questions(step, sharding, True)
     ends = [concat_ids([table.column(name)]) for name in ("source", "target")]
     named = [_replaced(column, questions, answers) for column in ends]
@@ -141,7 +144,7 @@ def relabel(step: Shard | Step, answers: list[Any], sharding: Sharding) -> list[
     both = concat_ids([table.column("source"), table.column("target")]).dictionary_encode()
     counts = np.bincount(both.indices.to_numpy(), minlength=1)
     name = both.dictionary[int(counts.argmax()) :][:1]
-    return [replace(step.shard, edges=table), Report(name, int(counts.max()), step.sent)]
+    return [replace(step.shard, edges=table), Report(name, int(counts.max()), step.sent, step.twice)]
 
 
 def _simple(table: pa.Table) -> pa.Table:
@@ -156,9 +159,10 @@ def _simple(table: pa.Table) -> pa.Table:
 
 
 def largest(reports: list[Report]) -> Report:
-    """Return the report of the name with the most edges, and the bytes of all (a task)."""
+    """Return the report of the name with the most edges, and the counts of all (a task)."""
     most = max(reports, key=lambda report: report.edges)
-    return most._replace(sent=sum(report.sent for report in reports))
+    sent, twice = (sum(getattr(report, name) for report in reports) for name in ("sent", "twice"))
+    return most._replace(sent=sent, twice=twice)
 
 
 def send(named: list[Any], most: Report, found: Survey, fit: int, sharding: Sharding) -> list[Any]:

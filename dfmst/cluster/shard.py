@@ -81,6 +81,8 @@ class Step:
         Root -> the shard that its first pointer leads to; -1: none.
     sent
         Bytes sent to other shards.
+    twice
+        Edges that another shard has chosen too, and counts.
     """
 
     shard: Shard
@@ -90,6 +92,7 @@ class Step:
     pointer: pa.Array
     end: Array
     sent: int = 0
+    twice: int = 0
 
     def __sizeof__(self) -> int:
         """Bytes, for Dask to know when to spill."""

@@ -184,7 +184,8 @@ def records(surveys: list[Survey], reports: list[Any], sent: list[int], fit: int
     for number, (before, after) in enumerate(zip(surveys, surveys[1:], strict=False)):
         if before.vertices <= fit:
             break
-        trace.round(vertices=before.vertices, edges=before.edges, chosen=after.chosen - before.chosen)
+        chosen = after.chosen - before.chosen - reports[number].twice
+        trace.round(vertices=before.vertices, edges=before.edges, chosen=chosen)
         moved = reports[number].sent + sum(sent[number * shards : (number + 1) * shards])
         trace.add(components=after.vertices, bytes=moved, largest_partition=before.largest_partition)
     return pd.DataFrame(trace.columns(), columns=RECORD, dtype="int64")

@@ -63,8 +63,8 @@ class TableFold:
         self._fold: Fold | None = None
         self._capacity = 0
 
-    def add(self, table: pa.Table) -> None:
-        """Add rows that come after all rows before them.
+    def add(self, table: pa.Table, rows: int | None = None) -> None:
+        """Add rows that come after all rows before them, chosen from so many `rows` (``None``: they are all).
 
         Raises
         ------
@@ -75,7 +75,7 @@ class TableFold:
             return
         self._like = self._like if self._like is not None else table.slice(0, 0)
         check_kinds([self._like, table])
-        ends = self._numbering.number(id_pair(table))
+        ends = self._numbering.number(id_pair(table), rows)
         self._make_room(numbers(table, "key").dtype).add(*ends, numbers(table, "key"), numbers(table, "row"))
 
     def forest(self) -> pa.Table:

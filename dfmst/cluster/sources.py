@@ -108,11 +108,18 @@ class FrameParts:
     rereadable: bool
 
 
-def frame_parts(frame: Any) -> FrameParts:
+def frame_parts(frame: Any, *, as_files: bool = False) -> FrameParts:
     """Take a Dask frame apart; its partitions stay what they are, since nothing is fused across them.
 
     A frame whose partitions are independent of each other is read inside our tasks, so that no partition waits in
     memory for a second use. Others (after a shuffle, or persisted) are ordinary dependencies.
+
+    Parameters
+    ----------
+    frame
+        The frame.
+    as_files
+        Whether Parquet files behind it may be read as Arrow tables: the same rows, in another kind of frame.
     """
     from dask._task_spec import TaskRef, convert_legacy_graph
 
@@ -123,7 +130,7 @@ def frame_parts(frame: Any) -> FrameParts:
     own = _independent(graph, keys)
     if own is None:
         return FrameParts([TaskRef(key) for key in keys], graph, token, rereadable=False)
-    files = _files(expression)
+    files = _files(expression) if as_files else None
     parts = files or [SubGraph(tasks, key) for tasks, key in zip(own, keys, strict=True)]
     return FrameParts(parts, {}, token, rereadable=True)
 

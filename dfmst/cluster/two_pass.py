@@ -26,7 +26,7 @@ from dfmst.typing import Array
 __all__ = ["two_passes"]
 
 LIGHT = 4.0  # light rows, as a multiple of the vertices
-_SAMPLED_PARTS = 8
+_SAMPLED_PARTS = 4
 _SAMPLE = 1 << 14  # rows of a partition
 
 
@@ -93,7 +93,7 @@ def fold_light(group: Group, frame: Any, reading: Reading, bound: Threshold | No
     engine = task_engine()
     folded = TableFold(engine)
     for table in filled(group, frame).tables(engine, reading):
-        folded.add(table if bound is None else take(table, np.flatnonzero(_light(table, bound))))
+        folded.add(table if bound is None else take(table, np.flatnonzero(_light(table, bound))), table.num_rows)
     return folded.forest()
 
 
@@ -106,12 +106,14 @@ def fold_residue(
     if bound is not None:
         for table in filled(group, frame).tables(engine, reading):
             passing = table if sieve is None else take(table, sieve.passing(engine, table))
-            folded.add(take(passing, np.flatnonzero(~_light(passing, bound))))
+            folded.add(take(passing, np.flatnonzero(~_light(passing, bound))), table.num_rows)
     return folded.forest()
 
 
 def _light(table: pa.Table, bound: Threshold) -> Array:
     key, row = numbers(table, "key"), numbers(table, "row")
+    if not len(key):
+        return np.zeros(0, bool)
     limit = key.dtype.type(bound.key)
     # Rows ascend, so that those of the threshold's weight are light up to a position.
     light: Array = key < limit

@@ -11,7 +11,7 @@ from dfmst.cluster.tables import id_pair
 
 __all__ = ["likely_vertices"]
 
-_ROWS = 1 << 18
+_ROWS = 1 << 16
 
 
 def likely_vertices(table: pa.Table) -> int:
