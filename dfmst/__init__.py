@@ -21,7 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dfmst import algorithms, arrays, errors, formats, generate
+    from dfmst import algorithms, arrays, errors, formats, generate, stream
     from dfmst.certificate import Certificate, verify
     from dfmst.errors import (
         CapacityError,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         spanning_forest,
     )
     from dfmst.formats import read_edges
+    from dfmst.updating import update
 
 #: Public name -> the module it comes from, loaded at first use: `import dfmst` must stay light.
 _HOME = {
@@ -57,9 +58,10 @@ _HOME = {
     "minimum_spanning_forest": "forest",
     "read_edges": "formats",
     "spanning_forest": "forest",
+    "update": "updating",
     "verify": "certificate",
 }
-_MODULES = ("algorithms", "arrays", "errors", "formats", "generate")
+_MODULES = ("algorithms", "arrays", "errors", "formats", "generate", "stream")
 
 __version__ = "0.1.0"
 __all__ = [  # noqa: RUF022 - grouped as in the documentation
@@ -67,6 +69,7 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "maximum_spanning_forest",
     "spanning_forest",
     "connected_components",
+    "update",
     "verify",
     "Certificate",
     "read_edges",
@@ -75,6 +78,7 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "errors",
     "formats",
     "generate",
+    "stream",
     "DfmstError",
     "ColumnNotFoundError",
     "InvalidEdgesError",

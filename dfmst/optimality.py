@@ -26,7 +26,7 @@ from dfmst.engines.columnar import FLAG_GRAIN, Edges, compact, flag_words, gathe
 from dfmst.linking import LinkedTrees, RankedForest, link_forest, rank_forest, sampled_tree
 from dfmst.typing import Array
 
-__all__ = ["Violation", "certify_rows"]
+__all__ = ["Violation", "certify_rows", "describe_cycle", "describe_left_out"]
 
 _NO_ROW = int(np.iinfo(np.uint32).max)
 _GIANT_SHARE = 0.97  # of the giant component; its last vertices join so late that waiting for them settles less
@@ -96,12 +96,15 @@ def certify_rows(
     ranked = rank_forest(engine, gather_edges(engine, table.edges(), rows.astype(np.uint32), None, table.flip))
     trees = link_forest(engine, ranked.ends, table.vertices)
     if trees.cycle is not None:
-        return _cycle(table, int(ranked.row[trees.cycle]), ranked.ends[trees.cycle], describe)
+        return describe_cycle(ranked, trees.cycle, table.maximum, describe)
     outside = gather_edges(engine, table.edges(), _doubtful(engine, table, ranked, trees), None, table.flip)
     first = engine.xp.full(1, _NO_ROW, np.uint32)
     engine.launch("find_lighter", len(outside), *outside, trees.top, trees.link, ranked.key, ranked.row, first)
     row = int(first[0])
-    return None if row == _NO_ROW else _left_out(engine, table, row, ranked, trees, describe)
+    if row == _NO_ROW:
+        return None
+    edge = gather_edges(engine, table.edges(), engine.xp.full(1, row, np.uint32), None, table.flip)
+    return describe_left_out(engine, edge, ranked, trees, table.maximum, describe)
 
 
 def _invalid_rows(table: EdgeTable, rows: Array, describe: Callable[[int], str]) -> Violation | None:
@@ -141,26 +144,33 @@ def _giant(engine: Engine, top: Array) -> tuple[Array, int]:
     return joined.view(np.uint8), int(rank)
 
 
-def _cycle(table: EdgeTable, row: int, ends: Array, describe: Callable[[int], str]) -> Violation:
-    if int(ends) >> 32 == int(ends) & _NO_ROW:
+def describe_cycle(ranked: RankedForest, rank: int, maximum: bool, describe: Callable[[int], str]) -> Violation:
+    """Say that a row of the forest closes a cycle."""
+    row, ends = int(ranked.row[rank]), int(ranked.ends[rank])
+    if ends >> 32 == ends & _NO_ROW:
         return Violation("cycle", row, f"{describe(row)} is a self-loop")
-    heavy = "heavier" if table.maximum else "lighter"
+    heavy = "heavier" if maximum else "lighter"
     return Violation("cycle", row, f"{describe(row)} closes a cycle with {heavy} or earlier rows of the forest")
 
 
-def _left_out(
-    engine: Engine, table: EdgeTable, row: int, ranked: RankedForest, trees: LinkedTrees, describe: Callable[[int], str]
+def describe_left_out(
+    engine: Engine,
+    edge: Edges,
+    ranked: RankedForest,
+    trees: LinkedTrees,
+    maximum: bool,
+    describe: Callable[[int], str],
 ) -> Violation:
-    """Say what is wrong with a row outside the forest."""
-    at = engine.xp.full(1, row, np.uint32)
-    edge: Edges = gather_edges(engine, table.edges(), at, None, table.flip)
+    """Say what is wrong with a row outside the forest, the only one in `edge`."""
+    assert edge.row is not None
+    row = int(edge.row[0])
     heaviest = engine.xp.empty(1, np.uint32)
     engine.launch("path_maxima", 1, edge.source, edge.target, trees.top, trees.link, heaviest)
     rank = int(heaviest[0])
     if rank == _NO_ROW:
         return Violation("not-spanning", row, f"{describe(row)} joins two trees of the forest")
     kept = int(ranked.row[rank])
-    extreme, compared = ("lightest", "heavier") if table.maximum else ("heaviest", "lighter")
+    extreme, compared = ("lightest", "heavier") if maximum else ("heaviest", "lighter")
     relation = "as heavy as but earlier than" if edge.key[0] == ranked.key[rank] else f"{compared} than"
     message = f"{describe(row)} is {relation} {describe(kept)}, the {extreme} row on its forest path"
     return Violation("not-lightest", row, message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,15 +17,7 @@ from dfmst.ids import IdColumns, Vertices, dense_vertices, id_columns
 from dfmst.typing import Array, Invalid
 from dfmst.weights import WeightColumn, constant_weights, missing_weights, weight_column
 
-__all__ = ["Columns", "Input", "read_columns", "read_table"]
-
-
-class Columns(NamedTuple):
-    """Checked columns of a frame, ids as they are; ``kept``: the frame's rows, ``None`` where none was dropped."""
-
-    ids: IdColumns
-    weights: WeightColumn
-    kept: Array | None
+__all__ = ["CheckedColumns", "Input", "check_columns", "read_table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,52 +76,76 @@ def read_table(
     ColumnNotFoundError, InvalidEdgesError, CapacityError
         See :func:`dfmst.minimum_spanning_forest`.
     """
-    columns = read_columns(engine, view, source, target, weight, invalid=invalid)
-    vertices = dense_vertices(engine, columns.ids, in_order=in_order)
-    table = EdgeTable(vertices.source, vertices.target, columns.weights.values, vertices.total, maximum)
-    return Input(table, vertices, columns.kept)
+    check_capacity(len(view))
+    checked = check_columns(engine, view.column, len(view), (source, target, weight), invalid)
+    vertices = dense_vertices(engine, checked.ids, in_order=in_order)
+    table = EdgeTable(vertices.source, vertices.target, checked.weights.values, vertices.total, maximum)
+    return Input(table, vertices, checked.kept)
 
 
-def read_columns(
+class CheckedColumns(NamedTuple):
+    """Ids and weights without nulls and NaNs, and the rows that were kept (``None``: all)."""
+
+    ids: IdColumns
+    weights: WeightColumn
+    kept: Array | None
+
+
+def check_columns(
     engine: Engine,
-    view: FrameView,
-    source: Any,
-    target: Any,
-    weight: Any = None,
-    *,
+    column: Callable[[Any], Any],
+    rows: int,
+    names: tuple[Any, Any, Any],
     invalid: Invalid = "raise",
-    weights: WeightColumn | None = None,
-) -> Columns:
-    """Read and check a frame's columns: :func:`read_table` without the numbering of the vertices.
+    first_row: int = 0,
+) -> CheckedColumns:
+    """Read and check columns by name.
 
-    `weights` is for a caller that has read the column `weight` already; parameters and errors are the same else.
+    Parameters
+    ----------
+    engine
+        Where the checks run.
+    column
+        Returns a column, NumPy or Arrow.
+    rows
+        How many rows there are.
+    names
+        Source, target and weight; the last may be ``None``.
+    invalid
+        ``"raise"`` or ``"drop"``.
+    first_row
+        What messages call the first row.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError
+        See :func:`dfmst.minimum_spanning_forest`.
     """
     if invalid not in ("raise", "drop"):
         message = f"invalid is {invalid!r}; it must be 'raise' or 'drop'"
         raise ValueError(message)
-    check_capacity(len(view))
-    if weight is not None:
-        view.series(weight)  # it must be there in an empty table too
-    columns = [(name, view.column(name)) for name in (source, target)]
-    if not len(view):
+    source, target, weight = names
+    columns = [(name, column(name)) for name in (source, target)]
+    if not rows:
         # An empty column often has an accidental type, float64 say, that no value vouches for.
         columns = [(name, np.zeros(0, np.int64)) for name in (source, target)]
     ids = id_columns(*columns)
-    if weights is None:
-        filled = weight is not None and len(view)
-        weights = weight_column(weight, view.column(weight)) if filled else constant_weights(len(view))
+    weights = constant_weights(rows)
+    if weight is not None:
+        found = column(weight)
+        weights = weight_column(weight, found) if rows else weights
     flagged = [
         (f"column {source!r} has {{}} null id{{}}", ids.null_source),
         (f"column {target!r} has {{}} null id{{}}", ids.null_target),
         (f"column {weight!r} has {{}} weight{{}} that {{}} NaN or null", missing_weights(engine, weights)),
     ]
-    kept = _kept(flagged, invalid)
+    kept = _kept(flagged, invalid, first_row)
     if kept is not None:
         ids, weights = _filter(ids, weights, kept)
-    return Columns(ids, weights, kept)
+    return CheckedColumns(ids, weights, kept)
 
 
-def _kept(flagged: list[tuple[str, Array | None]], invalid: Invalid) -> Array | None:
+def _kept(flagged: list[tuple[str, Array | None]], invalid: Invalid, first_row: int) -> Array | None:
     masks = [(text, mask) for text, mask in flagged if mask is not None and mask.any()]
     if not masks:
         return None
@@ -136,7 +153,7 @@ def _kept(flagged: list[tuple[str, Array | None]], invalid: Invalid) -> Array | 
         text, mask = masks[0]
         count = int(mask.sum())
         counted = text.format(f"{count:,}", *(("", "is") if count == 1 else ("s", "are")))
-        message = f"{counted}, {'in row' if count == 1 else 'the first in row'} {int(mask.argmax())}"
+        message = f"{counted}, {'in row' if count == 1 else 'the first in row'} {first_row + int(mask.argmax())}"
         raise InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'")
     return np.flatnonzero(~np.logical_or.reduce([mask for _, mask in masks]))
 

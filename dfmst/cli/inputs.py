@@ -92,6 +92,7 @@ def open_inputs(
     import pyarrow as pa
 
     from dfmst.formats import open_edges
+    from dfmst.formats.drift import check_same_columns
 
     check_inputs(paths)
     first = open_edges(paths[0], format_)
@@ -105,7 +106,7 @@ def open_inputs(
         rows = 0
         for index, path in enumerate(paths):
             reader = first if index == 0 else open_edges(path, format_)
-            _check_equal(paths[0], schema, path, reader.schema)
+            check_same_columns(paths[0], schema, path, reader.schema)
             with reader:
                 for batch in reader:
                     rows += batch.num_rows
@@ -148,17 +149,3 @@ def _check_columns(path: Path, schema: pa.Schema, columns: Mapping[str, str | No
             message = f"{path} has no column {name!r}; its columns: {', '.join(map(repr, schema.names))}"
             alternative = ", or give --unweighted" if option == "-w" else ""
             raise ColumnNotFoundError(message, f"name the column with {option}{alternative}")
-
-
-def _check_equal(first: Path, expected: pa.Schema, path: Path, found: pa.Schema) -> None:
-    difference = ""
-    if expected.names != found.names:
-        difference = f"{', '.join(found.names)} instead of {', '.join(expected.names)}"
-    else:
-        for ours, theirs in zip(expected, found, strict=True):
-            if ours.type != theirs.type:
-                difference = f"{theirs.name!r} is {theirs.type} instead of {ours.type}"
-                break
-    if difference:
-        message = f"{path} has other columns than {first}: {difference}"
-        raise InvalidEdgesError(message, "give all files the same columns, in one order and of the same types")

@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dfmst.edges import check_capacity
 from dfmst.engines import Engine
 from dfmst.engines.columnar import gather_keys
 from dfmst.errors import InvalidEdgesError
 from dfmst.frames import FrameView, open_frame
 from dfmst.ids import IdColumns, id_columns
-from dfmst.reading import Columns, read_columns
+from dfmst.reading import CheckedColumns, check_columns
 from dfmst.typing import Array, Invalid
-from dfmst.weights import weight_column
 
 __all__ = [
     "POSITION_BITS",
@@ -90,23 +90,26 @@ def empty_table() -> pa.Table:
     return pa.table({name: pa.array([], kind) for name, kind in types.items()})
 
 
-def _read(engine: Engine, view: FrameView, names: tuple[Any, Any, Any], invalid: Invalid) -> tuple[Columns, str]:
+def _read(
+    engine: Engine, view: FrameView, names: tuple[Any, Any, Any], invalid: Invalid
+) -> tuple[CheckedColumns, str]:
     """Read a frame's columns, and say what its weights are: keys of one kind can be compared."""
-    weight = names[2]
-    if weight is None or not len(view):
-        return read_columns(engine, view, *names, invalid=invalid), "none"
+    weight, rows = names[2], len(view)
+    check_capacity(rows)
+    if weight is None or not rows:
+        return check_columns(engine, view.column, rows, names, invalid), "none"
     column: Any = view.column(weight)
-    if isinstance(column, np.ndarray) and column.dtype.kind == "O":
-        column = _plain_objects(weight, column)
-    weights = weight_column(weight, column)
     numpy = isinstance(column, np.ndarray)
+    if numpy and column.dtype.kind == "O":
+        column, numpy = _plain_objects(weight, column), False
     decimal = not numpy and pa.types.is_decimal(column.type)
-    if weights.values.dtype == np.uint32 and (decimal or (numpy and column.dtype.itemsize > 8)):
-        kind = column.dtype if numpy else column.type
+    checked = check_columns(engine, lambda name: column if name == weight else view.column(name), rows, names, invalid)
+    ranked = checked.weights.values.dtype == np.uint32
+    kind = str(column.dtype if numpy else column.type)
+    if ranked and (decimal or (numpy and column.dtype.itemsize > 8)):
         message = f"column {weight!r} holds {kind} values that are not 64-bit numbers"
         raise InvalidEdgesError(message, "cast the column to int64, or to float64 if rounding is meant")
-    kind = str(column.type) if decimal else str(weights.values.dtype)
-    return read_columns(engine, view, *names, invalid=invalid, weights=weights), kind
+    return checked, kind if decimal else str(checked.weights.values.dtype)
 
 
 def _plain_objects(name: Any, column: Array) -> pa.Array:

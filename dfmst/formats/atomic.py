@@ -14,7 +14,7 @@ __all__ = ["atomic_path"]
 
 
 @contextmanager
-def atomic_path(target: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_path(target: str | os.PathLike[str], token: str | None = None) -> Iterator[Path]:
     """Give a temporary file beside the target, and rename it to the target at the end.
 
     Parameters
@@ -22,6 +22,9 @@ def atomic_path(target: str | os.PathLike[str]) -> Iterator[Path]:
     target
         Where the output shall be. An older file there stays until the new one is complete; a
         symbolic link stays and its file is replaced; a device or a pipe is written directly.
+    token
+        Names the temporary file, so that a run that goes on after a killed one writes over what that left; ``None``
+        draws a name.
 
     Yields
     ------
@@ -49,7 +52,9 @@ def atomic_path(target: str | os.PathLike[str]) -> Iterator[Path]:
         # Renaming over a device such as /dev/null would replace the device.
         yield final
         return
-    part = final.with_name(f".{final.name}.{secrets.token_hex(6)}.part")
+    part = final.with_name(f".{final.name}.{token or secrets.token_hex(6)}.part")
+    if token:
+        part.unlink(missing_ok=True)
     _create(part, target)
     try:
         yield part

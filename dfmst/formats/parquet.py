@@ -11,7 +11,7 @@ import pyarrow.parquet
 from dfmst.formats.problems import problem
 from dfmst.formats.source import Source
 
-__all__ = ["open_parquet"]
+__all__ = ["open_parquet", "parquet_files"]
 
 ROWS_IN_A_BATCH = 1 << 18
 SUFFIXES = (".parquet", ".parq", ".pq")
@@ -46,15 +46,26 @@ def open_parquet(source: Source) -> pa.RecordBatchReader:
 def _files(source: Source) -> list[Source]:
     if not source.path.is_dir():
         return [source]
+    return [Source(path, source.block_bytes) for path in parquet_files(source.path)]
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """List the Parquet files under a directory by name; those that start with a dot or an underscore are left out.
+
+    Raises
+    ------
+    FormatError
+        There are none.
+    """
     paths = sorted(
         path
-        for path in source.path.rglob("*")
-        if path.suffix.lower() in SUFFIXES and path.is_file() and not _is_hidden(path.relative_to(source.path))
+        for path in folder.rglob("*")
+        if path.suffix.lower() in SUFFIXES and path.is_file() and not _is_hidden(path.relative_to(folder))
     )
     if not paths:
         hint = f"their names end in {', '.join(SUFFIXES)}"
-        raise problem(source.path, "a directory without a Parquet file", hint=hint)
-    return [Source(path, source.block_bytes) for path in paths]
+        raise problem(folder, "a directory without a Parquet file", hint=hint)
+    return paths
 
 
 def _is_hidden(path: Path) -> bool:

@@ -23,7 +23,9 @@ __all__ = ["WRITABLE_FORMATS", "write_edges"]
 STREAM_SUFFIX = ".arrows"
 
 
-def write_edges(edges: Any, path: str | os.PathLike[str], format: str | None = None) -> None:
+def write_edges(
+    edges: Any, path: str | os.PathLike[str], format: str | None = None, *, token: str | None = None
+) -> None:
     """Write a table of edges, batch by batch; the file appears only when it is complete.
 
     Parameters
@@ -36,6 +38,8 @@ def write_edges(edges: Any, path: str | os.PathLike[str], format: str | None = N
         ``"parquet"`` (compressed with zstd), ``"arrow"`` (a stream where the name ends in
         ``.arrows``, else a file, which is Feather too), ``"csv"`` or ``"tsv"``; by default what the
         name tells.
+    token
+        Names the temporary file (see :func:`dfmst.formats.atomic_path`).
 
     Raises
     ------
@@ -59,7 +63,7 @@ def write_edges(edges: Any, path: str | os.PathLike[str], format: str | None = N
     target = Path(path)
     name = _writable(format or format_of_suffix(target), target)
     reader = pa.RecordBatchReader.from_stream(edges) if not isinstance(edges, pa.RecordBatchReader) else edges
-    with atomic_path(target) as part, ExitStack() as stack:
+    with atomic_path(target, token) as part, ExitStack() as stack:
         try:
             writer = stack.enter_context(WRITERS[name](_sink(part, target, name, stack), reader.schema, target))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

@@ -1,0 +1,130 @@
+"""What a forest's file says about itself: columns, total order, and which rows its rows are.
+
+The record stands in the Arrow schema's metadata (so in a Parquet file's footer) and lets a later run take up the
+forest: :func:`dfmst.update` adds rows to it, and a stream checks it without searching for its rows.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst.errors import InvalidEdgesError
+from dfmst.typing import Array
+
+__all__ = ["Provenance", "read_provenance", "with_provenance"]
+
+_KEY = b"dfmst"
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How a forest was made.
+
+    Attributes
+    ----------
+    names
+        Source, target and weight column; the last may be ``None``.
+    maximum
+        Whether heavier rows came first.
+    rows
+        How many rows it is the forest of.
+    locator
+        Which of them its rows are, ascending ``uint64``.
+    """
+
+    names: tuple[Any, Any, Any]
+    maximum: bool
+    rows: int
+    locator: Array
+
+    def require(self, what: str, names: tuple[Any, Any, Any], maximum: bool) -> None:
+        """Raise where a forest was made with other columns or in another order.
+
+        Raises
+        ------
+        InvalidEdgesError
+            With both.
+        """
+        if self.names != names:
+            made, asked = (", ".join(map(repr, columns)) for columns in (self.names, names))
+            message = f"{what} was made with the columns {made}, not {asked}"
+            raise InvalidEdgesError(message, "name the same columns, or make the forest anew from all rows")
+        if self.maximum != maximum:
+            kinds = ("minimum", "maximum") if maximum else ("maximum", "minimum")
+            message = f"{what} is a {kinds[0]} spanning forest, not a {kinds[1]} one"
+            raise InvalidEdgesError(message, "keep its order, or make the forest anew from all rows")
+
+
+def with_provenance(schema: pa.Schema, made: Provenance) -> pa.Schema:
+    """Return the schema with the record.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> schema = pa.schema({"a": pa.int64(), "b": pa.int64()})
+    >>> made = Provenance(("a", "b", None), False, 10, np.array([2, 7], np.uint64))
+    >>> read_provenance(with_provenance(schema, made), 2).locator
+    array([2, 7], dtype=uint64)
+    """
+    import dfmst
+
+    record = {
+        "format": _FORMAT,
+        "version": dfmst.__version__,
+        "columns": list(made.names),
+        "order": "maximum" if made.maximum else "minimum",
+        "rows": made.rows,
+        "locators": _packed(made.locator),
+    }
+    metadata = {**(schema.metadata or {}), _KEY: json.dumps(record).encode()}
+    return schema.with_metadata(metadata)
+
+
+def read_provenance(schema: pa.Schema, rows: int) -> Provenance | None:
+    """Read the record of a forest of so many rows; ``None`` where there is none.
+
+    Raises
+    ------
+    InvalidEdgesError
+        It does not fit the rows, or a later version wrote it.
+    """
+    text = (schema.metadata or {}).get(_KEY)
+    if text is None:
+        return None
+    try:
+        record = json.loads(text)
+        known = record["format"] == _FORMAT
+        locator = _unpacked(record["locators"]) if known else np.zeros(0, np.uint64)
+        source, target, weight = record["columns"]
+        made = Provenance((source, target, weight), record["order"] == "maximum", record["rows"], locator)
+    except (ValueError, KeyError, TypeError, zlib.error) as error:
+        message = "the record of how the forest was made is damaged"
+        raise InvalidEdgesError(message, "make the forest anew") from error
+    if not known:
+        message = f"the forest was written by version {record.get('version')} of dfmst, which this one cannot read"
+        raise InvalidEdgesError(message, "install a later version of dfmst")
+    if len(locator) != rows:
+        message = f"the record of how the forest was made tells of {len(locator):,} rows, and there are {rows:,}"
+        raise InvalidEdgesError(message, "rows were added or removed since: make the forest anew")
+    return made
+
+
+def _packed(locator: Array) -> str:
+    """Differences in as few bytes as hold them, compressed."""
+    gaps = np.diff(locator, prepend=np.uint64(0))
+    narrow: Any = np.min_scalar_type(int(gaps.max()) if len(gaps) else 0)
+    return f"{narrow.itemsize}:{base64.b85encode(zlib.compress(gaps.astype(narrow).tobytes(), 1)).decode()}"
+
+
+def _unpacked(text: str) -> Array:
+    width, _, packed = text.partition(":")
+    gaps = np.frombuffer(zlib.decompress(base64.b85decode(packed)), f"u{width}")
+    return np.cumsum(gaps, dtype=np.uint64)

@@ -1,0 +1,131 @@
+"""The certificate of a stream: its rows pass once, and each is compared with its path in the forest."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from dfmst.arrivals import ArrivalFilter
+from dfmst.edges import EdgeTable, check_capacity
+from dfmst.engines.columnar import Edges, compact, gather_edges, gather_keys
+from dfmst.errors import CapacityError
+from dfmst.folding import FoldedRows
+from dfmst.linking import link_forest, rank_forest
+from dfmst.optimality import Violation, describe_cycle, describe_left_out
+from dfmst.streaming.ahead import read_ahead
+from dfmst.streaming.batches import Job, read_batch
+from dfmst.streaming.first_pass import Forest
+from dfmst.streaming.memory import FIXED, Memory
+from dfmst.streaming.numbering import DenseIds, DictionaryIds, Numbering
+from dfmst.streaming.source import Batch, Source
+from dfmst.typing import Array
+
+__all__ = ["certify_source"]
+
+_NO_ROW = int(np.iinfo(np.uint32).max)
+_VERTEX = 100  # bytes a vertex while the forest is sorted and linked, its rows included
+
+
+class _Certifier:
+    """The linked forest, and the first row that speaks against it."""
+
+    def __init__(self, job: Job, rows: FoldedRows, vertices: int) -> None:
+        self.job, self.rows, self.engine = job, rows, job.engine
+        self.flip = EdgeTable(*rows[:3], vertices, job.maximum).flip
+        key = gather_keys(self.engine, rows.weight, None, self.flip)
+        forest = Edges(rows.source, rows.target, key, rows.locator.astype(np.uint32))
+        self.ranked = rank_forest(self.engine, forest)
+        self.trees = link_forest(self.engine, self.ranked.ends, vertices)
+        self.filter: ArrivalFilter | None = None
+        if self.trees.cycle is None and vertices:
+            self.filter = ArrivalFilter(self.engine, self.ranked, self.trees, ties=True)
+
+    def against(self, source: Array, target: Array, weight: Array, locator: Array) -> Violation | None:
+        """Check rows; the first that the forest cannot leave out."""
+        engine = self.engine
+        assert self.filter is not None
+        passing = compact(engine, self.filter.passing(source, target, weight, self.flip))
+        edges = gather_edges(engine, Edges(source, target, weight, locator), passing, None, self.flip)
+        first = engine.xp.full(1, _NO_ROW, np.uint32)
+        arguments = (self.trees.top, self.trees.link, self.ranked.key, self.ranked.row, first)
+        engine.launch("find_lighter", len(edges), *edges, *arguments)
+        if int(first[0]) == _NO_ROW:
+            return None
+        assert edges.row is not None
+        at = int(engine.xp.searchsorted(edges.row, first[0]))
+        edge = Edges(*(column[at : at + 1] for column in edges))  # type: ignore[index]
+        return describe_left_out(engine, edge, self.ranked, self.trees, self.job.maximum, _row)
+
+
+def certify_source(source: Source, job: Job, forest: Forest) -> Violation | None:
+    """Check that rows of a source are its minimum spanning forest.
+
+    Parameters
+    ----------
+    source
+        The rows.
+    job
+        Columns, order and limit.
+    forest
+        The rows to check, with their vertices, weights and locators as the source has them.
+
+    Returns
+    -------
+    violation
+        The first row that is wrong and why; ``None``: they are the minimum spanning forest.
+
+    Raises
+    ------
+    CapacityError
+        The linked forest does not fit the limit, or there are more rows than 32 bits number.
+    """
+    numbering = _numbering(job, forest)
+    vertices = numbering.vertices  # ids that the forest lacks lie above
+    if FIXED + _VERTEX * vertices > job.memory:
+        least = (FIXED + _VERTEX * vertices >> 20) + 1
+        message = f"the linked forest of {vertices:,} vertices does not fit the memory limit"
+        raise CapacityError(message, f"raise the limit to {least:,} MiB or more")
+    certifier = _Certifier(job, forest.rows, vertices)
+    if certifier.trees.cycle is not None:
+        return describe_cycle(certifier.ranked, certifier.trees.cycle, job.maximum, _row)
+    batches = read_ahead(source.batches(job.columns, Memory(job.memory).batch_rows))
+    with closing(batches):  # type: ignore[type-var]
+        for batch in batches:
+            found = _check(certifier, numbering, batch, vertices)
+            if found:
+                return found
+            job.progress(batch.first, source.rows)
+    return None
+
+
+def _check(certifier: _Certifier, numbering: Numbering, batch: Batch, vertices: int) -> Violation | None:
+    checked, rows = read_batch(certifier.job, batch)
+    check_capacity(batch.first + rows)
+    source, target = numbering.number(checked.ids)
+    columns = [source, target, checked.weights.values, np.arange(batch.first, batch.first + rows, dtype=np.uint32)]
+    if checked.kept is not None:
+        columns[3] = columns[3][checked.kept]
+    unknown = (source >= vertices) | (target >= vertices)
+    if unknown.any():
+        joining = unknown & (source != target)
+        if joining.any():
+            row = int(columns[3][joining.argmax()])
+            return Violation("not-spanning", row, f"{_row(row)} has an end that no row of the forest has")
+        columns = [column[~unknown] for column in columns]
+    return certifier.against(*columns) if len(columns[0]) else None
+
+
+def _numbering(job: Job, forest: Forest) -> Numbering:
+    if forest.values is None:
+        rows = forest.rows
+        bound = 1 + int(max(rows.source.max(), rows.target.max())) if len(rows) else 0
+        return DenseIds(1 << 64, bound)
+    numbering = DictionaryIds(Memory(job.memory, dictionary=True))
+    numbering.values = forest.values
+    return numbering
+
+
+def _row(row: Any) -> str:
+    return f"row {row:,}"

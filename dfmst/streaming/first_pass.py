@@ -1,0 +1,155 @@
+"""The first pass: three columns of every row, folded into the forest's rows."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst.errors import InvalidEdgesError
+from dfmst.folding import Fold, FoldedRows
+from dfmst.streaming.ahead import read_ahead
+from dfmst.streaming.batches import Job, read_batch
+from dfmst.streaming.checkpoint import Checkpoint
+from dfmst.streaming.memory import Memory
+from dfmst.streaming.numbering import DenseIds, DictionaryIds, NotDenseError, Numbering
+from dfmst.streaming.source import Batch, Source
+
+__all__ = ["Forest", "fold_source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """What the first pass found.
+
+    Attributes
+    ----------
+    rows
+        Vertices, weights and locators of the forest's rows, in row order.
+    values
+        The ids that the vertices stand for; ``None``: themselves.
+    source_rows, dropped
+        Rows read, and those left out as invalid.
+    vertices
+        Vertices that occur.
+    """
+
+    rows: FoldedRows
+    values: pa.Array | None
+    source_rows: int
+    dropped: int
+    vertices: int
+
+
+def fold_source(source: Source, job: Job, checkpoint: Checkpoint | None = None) -> Forest:
+    """Fold all rows of a source.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError, FormatError
+        The rows, or the files, are not as they should be.
+    CapacityError
+        The forest does not fit the limit.
+    """
+    source.require(job.columns)
+    memory = Memory(job.memory, 8)
+    memory.check(0)
+    if checkpoint is None or not checkpoint.dictionary:
+        try:
+            return _Pass(source, job, memory, checkpoint).run()
+        except NotDenseError:
+            pass  # and from the beginning
+    return _Pass(source, job, replace(memory, dictionary=True), checkpoint).run()
+
+
+class _Pass:
+    """One attempt, with one way to number the ids."""
+
+    def __init__(self, source: Source, job: Job, memory: Memory, checkpoint: Checkpoint | None) -> None:
+        self.source, self.job, self.memory, self.checkpoint = source, job, memory, checkpoint
+        self.known = None if memory.dictionary else source.vertices(job.names[:2])
+        self.numbering: Numbering = (
+            DictionaryIds(memory) if memory.dictionary else DenseIds(memory.most_vertices, self.known or 0)
+        )
+        self.fold: Fold | None = None
+        self.kind: Any = None
+        self.loops = np.zeros(0, np.uint32)
+        self.done = self.dropped = 0
+
+    def run(self) -> Forest:
+        rows = self.source.rows
+        if self.known is not None and self.known > self.memory.most_vertices:
+            if rows is not None and self.known <= 2 * rows:
+                self.memory.check(self.known)  # dense, and too many
+            raise NotDenseError
+        self._resume()
+        batches = read_ahead(self.source.batches(self.job.columns, self.memory.batch_rows, self.done))
+        with closing(batches):  # type: ignore[type-var]
+            for batch in batches:
+                self._add(batch)
+        found = self._empty() if self.fold is None else self.fold.forest()
+        values = self.numbering.values if isinstance(self.numbering, DictionaryIds) else None
+        if self.checkpoint:
+            self.checkpoint.save(found, values, self.loops, self.done, self.dropped)
+        return Forest(found, values, self.done, self.dropped, self._occurring(found))
+
+    def _add(self, batch: Batch) -> None:
+        checked, length = read_batch(self.job, batch)
+        if not length:
+            return
+        ends = self.numbering.number(checked.ids)
+        weight = checked.weights.values
+        if self.fold is None:
+            self.fold = self._new_fold(weight.dtype)
+        if weight.dtype != self.kind:
+            name = f"{batch.place}: column {self.job.names[2]!r}"
+            message = f"{name} holds {weight.dtype} weights; before, they were {self.kind}"
+            raise InvalidEdgesError(message, "give the column one type everywhere")
+        loops = ends.source[ends.source == ends.target]
+        if len(loops):
+            self.loops = np.union1d(self.loops, loops).astype(np.uint32)
+        self.memory.check(min(self.numbering.vertices, self.done + length))
+        locator = batch.first if checked.kept is None else (checked.kept + batch.first).astype(np.uint64)
+        self.fold.add(ends.source, ends.target, weight, locator)
+        self.done = batch.first + length
+        self.dropped += length - len(weight)
+        self.job.progress(self.done, self.source.rows)
+        if self.checkpoint and self.checkpoint.due():
+            values = self.numbering.values if isinstance(self.numbering, DictionaryIds) else None
+            self.checkpoint.save(self.fold.forest(), values, self.loops, self.done, self.dropped)
+
+    def _new_fold(self, kind: np.dtype[Any]) -> Fold:
+        self.kind = kind
+        self.memory = replace(self.memory, weight=kind.itemsize)
+        capacity = self.memory.capacity(self.known, self.source.rows)
+        options = {"maximum": self.job.maximum, "algorithm": self.job.algorithm}
+        return Fold(self.job.engine, self.numbering.vertices, capacity, weight_dtype=kind, **options)  # type: ignore[arg-type]
+
+    def _occurring(self, forest: FoldedRows) -> int:
+        """Count the vertices that occur: a forest reaches all of them, but for those that only have self-loops."""
+        occurs = np.zeros(self.numbering.vertices, bool)
+        for vertices in (forest.source, forest.target, self.loops):
+            occurs[vertices] = True
+        return int(np.count_nonzero(occurs))
+
+    def _resume(self) -> None:
+        saved = self.checkpoint.load() if self.checkpoint else None
+        if saved is None:
+            return
+        if isinstance(self.numbering, DictionaryIds):
+            self.numbering.values = saved.values
+        elif isinstance(self.numbering, DenseIds):
+            self.numbering.vertices = max(self.numbering.vertices, _bound(saved.rows))
+        self.done, self.dropped, self.loops = saved.done, saved.dropped, saved.loops
+        self.fold = self._new_fold(saved.rows.weight.dtype)
+        self.fold.add(*saved.rows)
+
+    def _empty(self) -> FoldedRows:
+        return FoldedRows(*(np.zeros(0, kind) for kind in (np.uint32, np.uint32, np.uint32, np.uint64)))
+
+
+def _bound(rows: FoldedRows) -> int:
+    return 1 + int(max(rows.source.max(), rows.target.max())) if len(rows) else 0

@@ -1,0 +1,151 @@
+"""What a stream may hold: the limit, and how it is divided.
+
+The limit is kept by accounting. A stream of n vertices and 64-bit weights with a buffer of b rows takes at most
+
+- ``FIXED`` for the interpreter, its libraries, and the batches that are read, waited for and folded;
+- 24 b for the buffer (20 b with 32-bit weights) and 28 b for solving it: the algorithm's own columns, measured on
+  graphs made to be bad for it, among them those whose light edges join nothing;
+- 6 n for the vertices' disjoint sets, the filter's levels and the final count;
+- for ids that are not dense, their dictionary: up to a third of what is left.
+
+The buffer needs room for twice the vertices, so that the least limit is ``FIXED`` and 110 bytes a vertex.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfmst.errors import CapacityError
+
+__all__ = ["FIXED", "Memory", "parse_memory"]
+
+#: Interpreter and libraries (about 115 MiB), the Parquet reader's own buffers, and two batches.
+FIXED = 256 << 20
+_ROW = 4 + 4 + 8
+_SOLVING = 28
+_VERTEX = 6
+_LEAST, _MOST = 2, 8  # rows in the buffer, as multiples of the vertices
+_SMALL = 1024  # rows that a buffer has room for in any case
+_BATCH = 1 << 19
+_UNITS = {
+    "": 1,
+    "k": 10**3,
+    "m": 10**6,
+    "g": 10**9,
+    "t": 10**12,
+    "ki": 1 << 10,
+    "mi": 1 << 20,
+    "gi": 1 << 30,
+    "ti": 1 << 40,
+}
+
+
+def parse_memory(limit: int | str) -> int:
+    """Read a number of bytes: ``2147483648``, ``"2GiB"``, ``"1.5 GB"``.
+
+    Raises
+    ------
+    ValueError
+        It is something else.
+
+    Examples
+    --------
+    >>> parse_memory("2GiB"), parse_memory("700 MB")
+    (2147483648, 700000000)
+    """
+    if isinstance(limit, int):
+        return limit
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", limit.lower())
+    if found is None or found[2] not in _UNITS:
+        message = f"memory_limit is {limit!r}; write it as '2GiB', '700MB' or a number of bytes"
+        raise ValueError(message)
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+def _shown(size: int) -> str:
+    return f"{-(-size // (1 << 20)):,} MiB"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A limit, and the weights' width.
+
+    Attributes
+    ----------
+    limit
+        Bytes.
+    weight
+        Bytes of a weight.
+    dictionary
+        Whether a dictionary of ids is needed.
+    """
+
+    limit: int
+    weight: int = 8
+    dictionary: bool = False
+
+    @property
+    def _left(self) -> int:
+        return self.limit - FIXED
+
+    @property
+    def _folding(self) -> int:
+        return self._left - self.dictionary_bytes
+
+    @property
+    def dictionary_bytes(self) -> int:
+        """Bytes that the dictionary may take."""
+        return max(0, self._left // 3) if self.dictionary else 0
+
+    @property
+    def batch_rows(self) -> int:
+        """Rows to read at a time."""
+        return _BATCH
+
+    @property
+    def most_vertices(self) -> int:
+        """Vertices that fit."""
+        return max(0, self._folding // (_LEAST * (_ROW + self.weight + _SOLVING) + _VERTEX))
+
+    def needed(self, vertices: int) -> int:
+        """Return the least limit for so many vertices."""
+        least = vertices * (_LEAST * (_ROW + self.weight + _SOLVING) + _VERTEX)
+        return FIXED + (least * 3 // 2 if self.dictionary else least) + (1 << 20)
+
+    def capacity(self, vertices: int | None, rows: int | None) -> int:
+        """Rows for the buffer: as many as fit, up to eight times the vertices or all the rows there are.
+
+        Raises
+        ------
+        CapacityError
+            The limit has no room for twice the vertices.
+        """
+        if vertices is not None and rows is not None:
+            # A table of few rows has at most two vertices a row that matter, and a forest below its size.
+            self.check(min(vertices, rows))
+        fixed = _VERTEX * (vertices if vertices is not None else self.most_vertices)
+        fits = max(1, (self._folding - fixed) // (_ROW + self.weight + _SOLVING))
+        wanted = [fits, np.iinfo(np.uint32).max - 1]
+        wanted += [] if vertices is None else [max(_MOST * vertices, _SMALL)]
+        wanted += [] if rows is None else [max(rows, 1)]
+        return int(min(wanted))
+
+    def check(self, vertices: int) -> None:
+        """Raise where so many vertices do not fit.
+
+        Raises
+        ------
+        CapacityError
+            With the least limit that would do.
+        """
+        if self._left <= 0:
+            message = f"a memory limit of {_shown(self.limit)} is below the least, {_shown(FIXED + (1 << 20))}"
+            raise CapacityError(message, f"raise the limit: {_shown(FIXED)} and 110 bytes for each vertex")
+        if vertices > self.most_vertices:
+            message = (
+                f"{vertices:,} vertices do not fit a memory limit of {_shown(self.limit)}: {self.most_vertices:,} do"
+            )
+            raise CapacityError(message, f"raise the limit to {_shown(self.needed(vertices))} or more")

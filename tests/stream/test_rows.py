@@ -1,0 +1,184 @@
+"""A stream gives the rows of a run in memory, however its rows are cut and however little memory it has."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet
+import pytest
+from files import edges, tight, write_parts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import kruskal_rows
+from tables import FRAMES, edge_tables, rows_of
+
+import dfmst
+from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
+from dfmst.streaming.memory import Memory, parse_memory
+
+NAMES = ("u", "v", "w")
+
+
+@settings(max_examples=150, deadline=None)
+@given(edge_tables(), st.integers(1, 7), st.integers(1, 9), st.integers(1, 9), st.booleans())
+def test_any_table_any_cuts(table, files, row_group, batch, maximum):
+    frame = table.arrow()
+    if "w" in frame.column_names and pa.types.is_decimal(frame["w"].type):
+        frame = frame.set_column(frame.column_names.index("w"), "w", frame["w"].cast(pa.float64()))
+    name = None if table.weight is None else "w"
+    weight = None if name is None else frame["w"].to_pylist()
+    expected = sorted(kruskal_rows(table.source, table.target, weight, maximum))
+    solve = dfmst.stream.maximum_spanning_forest if maximum else dfmst.stream.minimum_spanning_forest
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        tight(patch, batch)
+        parts = write_parts(Path(folder), frame, files, row_group)
+        forest = solve(parts, "u", "v", name, memory_limit="4MiB")
+    assert forest["payload"].to_pylist() == expected
+    assert forest.equals(frame.take(pa.array(expected, pa.int64())))
+
+
+@pytest.mark.parametrize("files", [1, 2, 7, 64])
+@pytest.mark.parametrize("row_group", [100, 5_000, 10**6])
+def test_files_and_row_groups(tmp_path, files, row_group):
+    table = edges(3_000, 60_000, ties=50)
+    parts = write_parts(tmp_path / "parts", table, files, row_group)
+    assert dfmst.stream.minimum_spanning_forest(parts).equals(dfmst.minimum_spanning_forest(table))
+
+
+@pytest.mark.parametrize("times", [1, 1.3, 2, 5])
+@pytest.mark.parametrize("ties", [0, 3])
+def test_memory_limits(tmp_path, monkeypatch, times, ties):
+    """Down to the least limit, which holds twice the vertices; solving is then frequent."""
+    table = edges(40_000, 600_000, ties=ties)
+    parts = write_parts(tmp_path / "parts", table, 3, 50_000)
+    tight(monkeypatch, 10_000)
+    monkeypatch.setattr("dfmst.streaming.memory._MOST", 8)
+    limit = Memory(0).needed(40_000)
+    expected = dfmst.minimum_spanning_forest(table)
+    assert dfmst.stream.minimum_spanning_forest(parts, memory_limit=int(limit * times)).equals(expected)
+
+
+def test_below_the_least_limit(tmp_path):
+    parts = write_parts(tmp_path / "parts", edges(3_000_000, 8_000_000), 1, 10**6)
+    with pytest.raises(CapacityError, match=r"vertices take|vertices do not fit a memory limit of 400 MiB") as caught:
+        dfmst.stream.minimum_spanning_forest(parts, memory_limit="400MiB")
+    assert "raise the" in caught.value.hint
+    with pytest.raises(CapacityError, match="below the least, 257 MiB"):
+        dfmst.stream.minimum_spanning_forest(parts, memory_limit="200MiB")
+
+
+@pytest.mark.parametrize("name", [str, lambda vertex: vertex * 10**15 - 5], ids=["text", "sparse"])
+def test_ids_that_are_not_dense(tmp_path, monkeypatch, name):
+    table = edges(2_000, 30_000, ties=20, name=name)
+    parts = write_parts(tmp_path / "parts", table, 4, 3_000)
+    tight(monkeypatch, 1_000)
+    assert dfmst.stream.minimum_spanning_forest(parts, memory_limit="16MiB").equals(
+        dfmst.minimum_spanning_forest(table)
+    )
+
+
+def test_a_dictionary_that_does_not_fit(tmp_path, monkeypatch):
+    parts = write_parts(
+        tmp_path / "parts", edges(20_000, 60_000, name=lambda vertex: f"vertex {vertex:090}"), 1, 10_000
+    )
+    tight(monkeypatch, 5_000)
+    with pytest.raises(CapacityError, match="the ids are not dense") as caught:
+        dfmst.stream.minimum_spanning_forest(parts, memory_limit="4MiB")
+    assert "raise the memory limit" in caught.value.hint
+
+
+def test_files_without_statistics(tmp_path, monkeypatch):
+    table = edges(2_000, 30_000)
+    pyarrow.parquet.write_table(table, tmp_path / "edges.parquet", write_statistics=False)
+    tight(monkeypatch, 1_000)
+    forest = dfmst.stream.minimum_spanning_forest(tmp_path / "edges.parquet", memory_limit="16MiB")
+    assert forest.equals(dfmst.minimum_spanning_forest(table))
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_frames_come_back_in_kind(kind):
+    table = edges(300, 5_000)
+    frames = [FRAMES[kind](table.slice(at, 1_000)) for at in range(0, 5_000, 1_000)]
+    forest = dfmst.stream.minimum_spanning_forest(frames if kind != "duckdb" else lambda: [FRAMES[kind](table)])
+    assert rows_of(forest) == dfmst.minimum_spanning_forest(table)["payload"].to_pylist()
+    assert kind == "duckdb" or type(forest) is type(frames[0])
+
+
+def test_a_function_that_returns_an_iterator():
+    table = edges(300, 5_000)
+    forest = dfmst.stream.minimum_spanning_forest(lambda: (pl.from_arrow(batch) for batch in table.to_batches(700)))
+    assert forest["payload"].to_list() == dfmst.minimum_spanning_forest(table)["payload"].to_pylist()
+
+
+def test_an_iterator_can_be_read_only_once():
+    with pytest.raises(UnsupportedFrameError, match="can be read only once"):
+        dfmst.stream.minimum_spanning_forest(iter([edges(3, 3)]))
+
+
+def test_sources_that_change_between_the_passes():
+    passes = iter([[edges(30, 100)], [edges(30, 10)]])
+    with pytest.raises(InvalidEdgesError, match="fewer rows than the first"):
+        dfmst.stream.minimum_spanning_forest(lambda: next(passes))
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_a_dataset(tmp_path, partitioned):
+    table = edges(300, 5_000).append_column("part", pa.array(np.arange(5_000) // 1_000))
+    options = {"partitioning": ["part"], "partitioning_flavor": "hive"} if partitioned else {}
+    pa.dataset.write_dataset(table, tmp_path / "data", format="parquet", **options)
+    dataset = pa.dataset.dataset(tmp_path / "data", partitioning="hive" if partitioned else None)
+    forest = dfmst.stream.minimum_spanning_forest(dataset)
+    assert forest["payload"].to_pylist() == dfmst.minimum_spanning_forest(dataset.to_table())["payload"].to_pylist()
+    assert forest.column_names == dataset.schema.names
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_written_as_it_is_gathered(tmp_path, suffix):
+    table = edges(300, 5_000)
+    parts = write_parts(tmp_path / "parts", table, 4, 500)
+    written = dfmst.stream.minimum_spanning_forest(parts, output=tmp_path / f"forest.{suffix}")
+    assert written == tmp_path / f"forest.{suffix}"
+    assert dfmst.read_edges(written).equals(dfmst.minimum_spanning_forest(table))
+
+
+def test_invalid_rows_are_named_by_file_and_row(tmp_path):
+    table = edges(300, 5_000)
+    weight = table["weight"].to_pylist()
+    weight[3_210] = float("nan")
+    table = table.set_column(2, "weight", pa.array(weight))
+    parts = write_parts(tmp_path / "parts", table, 5, 500)
+    with pytest.raises(InvalidEdgesError, match=r"part-003.parquet: column 'weight' has 1 weight .* in row 210"):
+        dfmst.stream.minimum_spanning_forest(parts)
+    forest = dfmst.stream.minimum_spanning_forest(parts, invalid="drop")
+    assert forest.equals(dfmst.minimum_spanning_forest(table, invalid="drop"))
+
+
+def test_wide_decimals_are_refused(tmp_path):
+    table = edges(30, 50)
+    table = table.set_column(2, "weight", table["weight"].cast(pa.decimal128(30, 2), safe=False))
+    with pytest.raises(InvalidEdgesError, match=r"decimal128\(30, 2\) weights, which a stream cannot compare"):
+        dfmst.stream.minimum_spanning_forest(write_parts(tmp_path / "parts", table, 1, 50))
+
+
+def test_progress_counts_rows(tmp_path, monkeypatch):
+    tight(monkeypatch, 400)
+    told = []
+    parts = write_parts(tmp_path / "parts", edges(300, 5_000), 4, 500)
+    dfmst.stream.minimum_spanning_forest(parts, memory_limit="4MiB", progress=lambda *done: told.append(done))
+    assert told[-1] == (5_000, 5_000)
+    assert told == sorted(told)
+
+
+@pytest.mark.parametrize(("text", "size"), [("2GiB", 2 << 30), ("1.5 kB", 1500), (17, 17), ("300", 300)])
+def test_memory_sizes(text, size):
+    assert parse_memory(text) == size
+
+
+def test_memory_sizes_that_are_none():
+    with pytest.raises(ValueError, match="memory_limit is 'much'"):
+        parse_memory("much")

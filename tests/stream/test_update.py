@@ -1,0 +1,107 @@
+"""A forest kept up to date is the forest of all rows."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from files import edges
+from tables import FRAMES, rows_of
+
+import dfmst
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst.provenance import Provenance, read_provenance, with_provenance
+
+
+def test_two_hundred_random_splits():
+    drawn = random.Random(0)
+    for seed in range(200):
+        rows = drawn.randrange(1, 300)
+        table = edges(drawn.randrange(1, 40), rows, seed, ties=drawn.choice([0, 1, 5]))
+        maximum = drawn.random() < 0.5
+        solve = dfmst.maximum_spanning_forest if maximum else dfmst.minimum_spanning_forest
+        cuts = sorted(drawn.randrange(rows + 1) for _ in range(drawn.randrange(1, 4)))
+        forest = solve(table.slice(0, cuts[0]))
+        for begin, end in zip(cuts, [*cuts[1:], rows], strict=True):
+            forest = dfmst.update(forest, table.slice(begin, end - begin), maximum=maximum)
+        assert forest.equals(solve(table))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FRAMES if kind != "duckdb"])
+def test_frames_of_any_kind(kind):
+    table = edges(50, 400, name=str)
+    old, new = (FRAMES[kind](part) for part in (table.slice(0, 300), table.slice(300)))
+    forest = dfmst.update(dfmst.minimum_spanning_forest(old), new)
+    assert type(forest) is type(old)
+    assert rows_of(forest) == dfmst.minimum_spanning_forest(table)["payload"].to_pylist()
+
+
+def marked(table: pa.Table, names=("source", "target", "weight"), maximum=False) -> pa.Table:
+    """A forest as it is read from a file of dfmst."""
+    forest = dfmst.minimum_spanning_forest(table)
+    made = Provenance(names, maximum, table.num_rows, forest["payload"].to_numpy().astype(np.uint64))
+    return forest.cast(with_provenance(forest.schema, made))
+
+
+def test_the_record_goes_on():
+    table = edges(50, 400)
+    forest = dfmst.update(marked(table.slice(0, 300)), table.slice(300))
+    made = read_provenance(forest.schema, forest.num_rows)
+    assert made.rows == 400
+    assert made.locator.tolist() == dfmst.minimum_spanning_forest(table)["payload"].to_pylist()
+
+
+def test_other_columns_or_another_order():
+    table = edges(50, 400)
+    with pytest.raises(InvalidEdgesError, match="made with the columns 'source', 'target', 'weight', not 'source'"):
+        dfmst.update(marked(table), table, weight="payload")
+    with pytest.raises(InvalidEdgesError, match="is a minimum spanning forest, not a maximum one"):
+        dfmst.update(marked(table), table, maximum=True)
+
+
+def test_a_forest_that_was_cut():
+    with pytest.raises(InvalidEdgesError, match="tells of 49 rows, and there are 10"):
+        dfmst.update(marked(edges(50, 400)).slice(0, 10), edges(50, 400))
+
+
+@pytest.mark.parametrize(("key", "value"), [("locators", "1:@@"), ("columns", ["a"]), ("rows", None)])
+def test_a_damaged_record(key, value):
+    import json
+
+    forest = marked(edges(50, 400))
+    record = json.loads(forest.schema.metadata[b"dfmst"])
+    if value is None:
+        del record[key]
+    else:
+        record[key] = value
+    forest = forest.replace_schema_metadata({b"dfmst": json.dumps(record).encode()})
+    with pytest.raises(InvalidEdgesError, match="is damaged"):
+        dfmst.update(forest, edges(50, 400))
+
+
+def test_frames_that_do_not_fit():
+    table = edges(50, 400)
+    with pytest.raises(UnsupportedFrameError, match="two kinds: pyarrow and polars"):
+        dfmst.update(table, pl.from_arrow(table))
+    with pytest.raises(InvalidEdgesError, match="new_edges has no column 'payload'"):
+        dfmst.update(table, table.drop_columns("payload"))
+    with pytest.raises(InvalidEdgesError, match="column 'weight' is Float64 in forest and Int64 in new_edges"):
+        dfmst.update(table, table.set_column(2, "weight", table["payload"]))
+
+
+def test_a_pandas_index_is_kept():
+    frame = pd.DataFrame({"source": [0, 1], "target": [1, 2], "weight": [5, 1]}, index=["x", "y"])
+    later = pd.DataFrame({"source": [0], "target": [1], "weight": [4]}, index=["z"])
+    assert dfmst.update(frame, later).index.tolist() == ["y", "z"]
+
+
+@pytest.mark.parametrize("locator", [[], [0], [0, 1, 2], [7, 2**40, 2**63]])
+def test_locators_of_any_size(locator):
+    made = Provenance(("a", "b", None), True, 2**63 + 1, np.array(locator, np.uint64))
+    read = read_provenance(with_provenance(pa.schema([]), made), len(locator))
+    assert read.locator.tolist() == locator
+    assert (read.names, read.maximum, read.rows) == (("a", "b", None), True, 2**63 + 1)
