@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dfmst.certificate import Certificate, verify
     from dfmst.errors import (
         CapacityError,
+        ClusterError,
         ColumnNotFoundError,
         DfmstError,
         EngineUnavailableError,
@@ -40,11 +41,13 @@ if TYPE_CHECKING:
         spanning_forest,
     )
     from dfmst.formats import read_edges
+    from dfmst.planning import Plan, plan
     from dfmst.updating import update
 
 #: Public name -> the module it comes from, loaded at first use: `import dfmst` must stay light.
 _HOME = {
     "CapacityError": "errors",
+    "ClusterError": "errors",
     "Certificate": "certificate",
     "ColumnNotFoundError": "errors",
     "DfmstError": "errors",
@@ -54,6 +57,8 @@ _HOME = {
     "OutputError": "errors",
     "UnsupportedFrameError": "errors",
     "connected_components": "forest",
+    "Plan": "planning",
+    "plan": "planning",
     "maximum_spanning_forest": "forest",
     "minimum_spanning_forest": "forest",
     "read_edges": "formats",
@@ -72,6 +77,8 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "update",
     "verify",
     "Certificate",
+    "plan",
+    "Plan",
     "read_edges",
     "algorithms",
     "arrays",
@@ -86,6 +93,7 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "UnsupportedFrameError",
     "EngineUnavailableError",
     "CapacityError",
+    "ClusterError",
     "OutputError",
 ]
 

@@ -20,6 +20,7 @@ import dask.dataframe as dd
 from dask.dataframe.extensions import register_dataframe_accessor
 
 from dfmst.cluster.building import Options, forest_graph
+from dfmst.cluster.rows import gather
 from dfmst.cluster.shuffling import no_records
 from dfmst.cluster.sources import frame_parts
 from dfmst.cluster.tasks import Reading
@@ -133,8 +134,10 @@ def _forest(edges: Any, reading: Reading, options: Options, return_trace: bool) 
     for name in names:
         view.series(name)
     parts = frame_parts(edges[list(dict.fromkeys(names))], as_files=True)
-    built = forest_graph(parts, frame_parts(edges), reading, options)
-    keys = [reference.key for reference in built.partitions]
+    whole = frame_parts(edges)
+    built = forest_graph(parts, reading, options, whole)
+    gathered = zip(whole.parts, built.chosen, strict=True)
+    keys = [built.graph.add("gather", number, gather, *pair).key for number, pair in enumerate(gathered)]
     forest = dd.from_graph(built.graph, edges._meta, edges.divisions, keys, "dfmst-forest")
     if not return_trace:
         return forest

@@ -9,6 +9,7 @@
     ├── UnsupportedFrameError   (TypeError)
     ├── EngineUnavailableError  (ImportError)
     ├── CapacityError           (MemoryError)
+    ├── ClusterError            (RuntimeError)
     └── OutputError             (OSError)
 
 Every message says what is wrong (the column, how many rows, the first of them)
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 __all__ = [
     "CapacityError",
+    "ClusterError",
     "ColumnNotFoundError",
     "DfmstError",
     "EngineUnavailableError",
@@ -72,6 +74,10 @@ class EngineUnavailableError(DfmstError, ImportError):
 
 class CapacityError(DfmstError, MemoryError):
     """The input is larger than the engine or its row ids can hold."""
+
+
+class ClusterError(DfmstError, RuntimeError):
+    """The cluster failed, not the input: no scheduler, or it or its workers were lost."""
 
 
 class OutputError(DfmstError, OSError):

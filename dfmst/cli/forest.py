@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dfmst.cli.clustered import cluster_options, run_on_cluster
 from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs
 from dfmst.cli.notes import Progress, Stopwatch, note, plain, plural, print_json
 from dfmst.cli.options import (
@@ -86,9 +87,12 @@ def weight_name(weight: str | None, unweighted: bool, maximum: bool = False) -> 
 @invalid_option
 @click.option("--verify", is_flag=True, help="Prove the forest minimal before it is written.")
 @click.option("--trace", metavar="FILE", callback=to_path, help="Write a table with a row each round.")
+@cluster_options
 @json_option
 @debug_option
-def forest(weight: str | None, unweighted: bool, **options: Any) -> None:
+def forest(
+    weight: str | None, unweighted: bool, workers: int | None, scheduler: str | None, strategy: str, **options: Any
+) -> None:
     """Write the rows of IN that form its minimum spanning forest.
 
     Every row of IN is an edge. The forest keeps the rows' columns and their order; of equal weights the
@@ -98,12 +102,16 @@ def forest(weight: str | None, unweighted: bool, **options: Any) -> None:
       dfmst forest roads.parquet -w km -o forest.parquet
       dfmst forest part-*.csv -s from -t to -w cost -o forest.csv --verify
       dfmst forest roads.parquet -w km --json
+      dfmst forest roads/ -w km -o forest/ --workers 4
 
     OUT appears whole or not at all: the rows are written to a hidden file beside it, .OUT.*.part, which is then
     renamed. A run that is killed may leave that file behind; it can be deleted.
     """  # noqa: D301 - click's mark for lines that stay as they are
     job = ForestJob(weight=weight_name(weight, unweighted, options["maximum"]), **options)
-    run(job)
+    if workers is None and scheduler is None:
+        run(job)
+    else:
+        run_on_cluster(job, workers, scheduler, strategy)
 
 
 def run(job: ForestJob) -> None:

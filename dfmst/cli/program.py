@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import click
 
-from dfmst.errors import CapacityError, DfmstError, EngineUnavailableError
+from dfmst.errors import CapacityError, ClusterError, DfmstError, EngineUnavailableError
 
 __all__ = ["BAD_INPUT", "DEBUG", "FAILURE", "INTERRUPTED", "OK", "Program"]
 
@@ -57,7 +57,9 @@ def _fail(ctx: click.Context, error: Exception) -> NoReturn:
     click.echo(f"Error: {message}", err=True)
     if hint:
         click.echo(f"Hint: {hint}", err=True)
-    expected = isinstance(error, DfmstError) and not isinstance(error, (CapacityError, EngineUnavailableError))
+    expected = isinstance(error, DfmstError) and not isinstance(
+        error, (CapacityError, ClusterError, EngineUnavailableError)
+    )
     ctx.exit(BAD_INPUT if expected else FAILURE)
 
 

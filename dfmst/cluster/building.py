@@ -11,7 +11,7 @@ from dfmst.cluster.checkpoint import prepare
 from dfmst.cluster.graph import Graph
 from dfmst.cluster.merging import merged
 from dfmst.cluster.resources import resources
-from dfmst.cluster.rows import take_rows
+from dfmst.cluster.rows import chosen_positions
 from dfmst.cluster.sharding import Sharding
 from dfmst.cluster.shuffling import no_records, shuffled
 from dfmst.cluster.sources import FrameParts, file_rows
@@ -50,41 +50,43 @@ class Options:
 
 
 class Built(NamedTuple):
-    """A graph, references to each partition's rows of the forest, and the reference to the trace."""
+    """A graph, for each partition references to its rows of the forest, and the reference to the trace."""
 
     graph: Graph
-    partitions: list[Any]
+    chosen: list[list[Any]]
     trace: Any
+    strategy: str
 
 
-def forest_graph(edges: FrameParts, whole: FrameParts, reading: Reading, options: Options) -> Built:
+def forest_graph(edges: FrameParts, reading: Reading, options: Options, others: FrameParts | None = None) -> Built:
     """Build the graph that finds a forest.
 
     Parameters
     ----------
     edges
         The partitions with the columns that the forest needs.
-    whole
-        The same partitions with all columns.
     reading, options
         What the columns mean, and how to go about it.
+    others
+        The same partitions with all columns, whose tasks go into the graph too.
     """
     at_hand = resources()
     memory = options.memory_limit or at_hand.memory
     strategy, rounds = _strategy(edges, options, memory, at_hand.workers)
     groups = grouped(edges.parts, at_hand.workers if edges.rereadable else len(edges.parts))
-    parameters = (edges.token, whole.token, reading, strategy, options.split_every, options.vertices, len(groups), rounds)
+    shape = (strategy, options.split_every, options.vertices, len(groups), rounds, memory)
     checkpoint = None if options.checkpoint is None else prepare(options.checkpoint)
-    graph = Graph(parameters, checkpoint, {**edges.tasks, **whole.tasks})
+    tokens = (edges.token, others.token if others else None, reading, shape)
+    graph = Graph(tokens, checkpoint, {**edges.tasks, **(others.tasks if others else {})})
     if strategy == "shuffle":
         sharding = Sharding(max(2, at_hand.workers))
         found = shuffled(graph, groups, reading, options.split_every, fitting_vertices(memory), rounds, sharding)
-        return Built(graph, take_rows(graph, whole.parts, found.forests), found.trace)
-    if strategy == "two-pass":
-        forest = two_passes(graph, groups, reading, options.split_every, options.vertices)
+        forests, trace = found.forests, found.trace
     else:
-        forest = merged(graph, groups, reading, options.split_every)
-    return Built(graph, take_rows(graph, whole.parts, [forest]), graph.add("trace", 0, no_records))
+        arguments = (graph, groups, reading, options.split_every)
+        forest = two_passes(*arguments, options.vertices) if strategy == "two-pass" else merged(*arguments)
+        forests, trace = [forest], graph.add("trace", 0, no_records)
+    return Built(graph, chosen_positions(graph, len(edges.parts), forests), trace, strategy)
 
 
 def _strategy(edges: FrameParts, options: Options, memory: int, workers: int) -> tuple[str, int]:

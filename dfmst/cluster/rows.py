@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 
 from dfmst.cluster.graph import Graph
 from dfmst.cluster.solving import task_engine
@@ -14,27 +16,26 @@ from dfmst.cluster.tables import POSITION_BITS, numbers
 from dfmst.frames import open_frame
 from dfmst.typing import Array
 
-__all__ = ["take_rows"]
+__all__ = ["chosen_positions", "gather", "write"]
 
 
-def take_rows(graph: Graph, parts: list[Any], forests: list[Any]) -> list[Any]:
-    """Return a reference for each partition: its rows of the forest.
+def chosen_positions(graph: Graph, partitions: int, forests: list[Any]) -> list[list[Any]]:
+    """Return for each partition references to its positions in the forest.
 
     Parameters
     ----------
     graph
         Receives the tasks.
-    parts
-        The partitions with all their columns.
+    partitions
+        How many there are.
     forests
         References to tables that hold the forest's locators between them.
     """
-    split = [graph.add("locate", number, locate, forest, len(parts)) for number, forest in enumerate(forests)]
-    taken = []
-    for number, part in enumerate(parts):
-        chosen = [graph.add("rows", (source, number), pick, reference, number) for source, reference in enumerate(split)]
-        taken.append(graph.add("gather", number, gather, part, chosen))
-    return taken
+    split = [graph.add("locate", number, locate, forest, partitions) for number, forest in enumerate(forests)]
+    return [
+        [graph.add("rows", (source, number), pick, found, number) for source, found in enumerate(split)]
+        for number in range(partitions)
+    ]
 
 
 def locate(forest: pa.Table, partitions: int) -> list[Array]:
@@ -53,5 +54,19 @@ def pick(positions: list[Array], number: int) -> Array:
 def gather(part: Any, positions: list[Array]) -> Any:
     """Return a partition's rows at these positions (a task)."""
     frame, _ = read_part(part)
-    rows = np.unique(np.concatenate(positions)).astype(np.int64)
-    return open_frame(frame).take(task_engine(), rows)
+    return open_frame(frame).take(task_engine(), _together(positions))
+
+
+def write(part: Any, positions: list[Array], path: str) -> int:
+    """Write a partition's rows to a Parquet file and return how many there are (a task)."""
+    frame, _ = read_part(part)
+    rows = frame.take(pa.array(_together(positions)))
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    pyarrow.parquet.write_table(rows, path)
+    return int(rows.num_rows)
+
+
+def _together(positions: list[Array]) -> Array:
+    """Ascending positions; shards may have chosen a row twice."""
+    rows: Array = np.unique(np.concatenate(positions)).astype(np.int64)
+    return rows

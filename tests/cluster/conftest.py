@@ -21,7 +21,7 @@ def client() -> Iterator[Any]:
     with (
         dask.config.set(settings),
         LocalCluster(
-            n_workers=2, threads_per_worker=1, memory_limit="3GiB", dashboard_address=None, silence_logs="CRITICAL"
+            n_workers=2, threads_per_worker=1, memory_limit="3GiB", dashboard_address=":0", silence_logs="CRITICAL"
         ) as cluster,
         Client(cluster) as client,
     ):

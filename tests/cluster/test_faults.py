@@ -14,7 +14,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from frames import STRATEGIES, random_frame
+from dask_frames import STRATEGIES, random_frame
 
 import dfmst
 import dfmst.dask

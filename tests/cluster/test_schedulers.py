@@ -6,7 +6,7 @@ import dask
 import dask.dataframe as dd
 import pandas as pd
 import pytest
-from frames import STRATEGIES, check, random_frame
+from dask_frames import STRATEGIES, check, random_frame
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import kruskal_rows
