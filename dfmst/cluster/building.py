@@ -14,10 +14,10 @@ from dfmst.cluster.resources import resources
 from dfmst.cluster.rows import chosen_positions
 from dfmst.cluster.sharding import Sharding
 from dfmst.cluster.shuffling import no_records, shuffled
-from dfmst.cluster.sources import FrameParts, file_rows
+from dfmst.cluster.sources import FrameParts, file_size
 from dfmst.cluster.tasks import Reading, grouped
 from dfmst.cluster.two_pass import two_passes
-from dfmst.planning import choose, fitting_vertices
+from dfmst.planning import choose_strategy, fitting_vertices
 
 __all__ = ["Built", "Options", "Strategy", "forest_graph"]
 
@@ -72,7 +72,7 @@ def forest_graph(edges: FrameParts, reading: Reading, options: Options, others: 
     """
     at_hand = resources()
     memory = options.memory_limit or at_hand.memory
-    strategy, rounds = _strategy(edges, options, memory, at_hand.workers)
+    strategy, rounds = _strategy(edges, reading.names[:2], options, memory)
     groups = grouped(edges.parts, at_hand.workers if edges.rereadable else len(edges.parts))
     shape = (strategy, options.split_every, options.vertices, len(groups), rounds, memory)
     checkpoint = None if options.checkpoint is None else prepare(options.checkpoint)
@@ -89,13 +89,21 @@ def forest_graph(edges: FrameParts, reading: Reading, options: Options, others: 
     return Built(graph, chosen_positions(graph, len(edges.parts), forests), trace, strategy)
 
 
-def _strategy(edges: FrameParts, options: Options, memory: int, workers: int) -> tuple[str, int]:
+def _strategy(edges: FrameParts, ends: tuple[Any, Any], options: Options, memory: int) -> tuple[str, int]:
     """The strategy to take, and the most rounds of a shuffle."""
-    rows = file_rows(edges.parts) if options.strategy in ("auto", "shuffle") else None
-    vertices = options.vertices or (None if rows is None else 2 * rows)
-    rounds = _ROUNDS if vertices is None else max(1, math.ceil(math.log2(max(2.0, vertices / fitting_vertices(memory)))))
+    # Footers are read only where something depends on them.
+    size = file_size(edges.parts, ends) if _needs_size(options) else None
+    vertices = options.vertices or (size.vertices or 2 * size.rows if size else None)
+    fit = fitting_vertices(memory)
+    rounds = _ROUNDS if vertices is None else max(1, math.ceil(math.log2(max(2.0, vertices / fit))))
     if options.strategy != "auto":
         return options.strategy, rounds
-    if options.vertices is None or rows is None:
-        return "merge", rounds
-    return choose(options.vertices, rows, memory, edges.rereadable), rounds
+    if size is None:
+        return "shuffle" if (options.vertices or 0) > fit else "merge", rounds
+    # Without a bound, twice the rows: enough to see that a forest fits, never that a second read pays.
+    return choose_strategy(vertices or 1, size.rows, memory, edges.rereadable), rounds
+
+
+def _needs_size(options: Options) -> bool:
+    """Whether the strategy, or its rounds, depend on the size of the table."""
+    return options.strategy == "auto" or (options.strategy == "shuffle" and options.vertices is None)

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst.cluster.building import Options, forest_graph
 from dfmst.cluster.rows import write
-from dfmst.cluster.sources import FileRows, FrameParts, file_rows
+from dfmst.cluster.sources import FileRows, FrameParts, file_size
 from dfmst.cluster.tasks import Reading
 from dfmst.errors import ColumnNotFoundError, OutputError
 from dfmst.formats.drift import check_same_columns
@@ -69,7 +68,9 @@ def forest_of_files(client: Any, inputs: Sequence[Path], output: Path, reading: 
     _check_columns([path for path, _ in files], reading)
     columns = [name for name in dict.fromkeys(reading.names) if name is not None]
     parts: list[Any] = [FileRows(str(path.resolve()), columns) for path, _ in files]
-    stamps = [(part.path, path.stat().st_size, path.stat().st_mtime_ns) for part, (path, _) in zip(parts, files, strict=True)]
+    stamps = [
+        (part.path, path.stat().st_size, path.stat().st_mtime_ns) for part, (path, _) in zip(parts, files, strict=True)
+    ]
     built = forest_graph(FrameParts(parts, {}, repr(stamps), rereadable=True), reading, options)
     folder = output.resolve().with_name(f".{output.name}.{secrets.token_hex(6)}.part")
     try:
@@ -83,7 +84,8 @@ def forest_of_files(client: Any, inputs: Sequence[Path], output: Path, reading: 
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return Written(file_rows(parts) or 0, sum(rows), len(files), built.strategy)
+    size = file_size(parts, reading.names[:2])
+    return Written(size.rows if size else 0, sum(rows), len(files), built.strategy)
 
 
 def _files(inputs: Sequence[Path]) -> list[tuple[Path, str]]:

@@ -28,7 +28,9 @@ class Graph(dict[Hashable, Any]):
         Tasks that are there already.
     """
 
-    def __init__(self, parameters: Any, checkpoint: str | None = None, tasks: Mapping[Hashable, Any] | None = None) -> None:
+    def __init__(
+        self, parameters: Any, checkpoint: str | None = None, tasks: Mapping[Hashable, Any] | None = None
+    ) -> None:
         super().__init__(tasks or {})
         self._token = tokenize(parameters)
         self._checkpoint = checkpoint

@@ -59,9 +59,7 @@ def split(table: pa.Table, sharding: Sharding, giant: pa.Array, number: int = 0)
     """Copy edges to the owners of their ends; also the bytes that leave shard `number`."""
     # An edge whose ends have one owner goes there once; the giant component has none.
     first, second = Shard(number, table, np.zeros(0, np.uint64), giant).owners(sharding)
-    pieces = [
-        take(table, np.flatnonzero((first == shard) | (second == shard))) for shard in range(sharding.shards)
-    ]
+    pieces = [take(table, np.flatnonzero((first == shard) | (second == shard))) for shard in range(sharding.shards)]
     return pieces, sum(piece.nbytes for shard, piece in enumerate(pieces) if shard != number)
 
 

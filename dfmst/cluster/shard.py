@@ -44,7 +44,9 @@ class Shard:
 
     def owners(self, sharding: Sharding) -> tuple[Array, Array]:
         """Owner of both ends of each edge; -1 for the giant component."""
-        first, second = (owner_but_giant(sharding, self.edges.column(name), self.giant) for name in ("source", "target"))
+        first, second = (
+            owner_but_giant(sharding, self.edges.column(name), self.giant) for name in ("source", "target")
+        )
         return first, second
 
     def own_edges(self, sharding: Sharding) -> pa.Table:

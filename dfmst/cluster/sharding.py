@@ -42,11 +42,12 @@ class Sharding:
         """The shard of each id, ``int64``."""
         if pa.types.is_integer(ids.type):
             hashed = (ids.to_numpy().astype(np.int64) >> self.block_bits).view(np.uint64) * _FACTOR >> np.uint64(32)
-            return (hashed % np.uint64(self.shards)).astype(np.int64)
+            owner: Array = (hashed % np.uint64(self.shards)).astype(np.int64)
+            return owner
         from pandas.util import hash_array
 
         encoded = ids.dictionary_encode()
         words = encoded.dictionary.cast(pa.large_string()).to_numpy(zero_copy_only=False)
         hashed = hash_array(words.astype(object), categorize=False) if len(words) else np.zeros(0, np.uint64)
-        owner: Array = (hashed % np.uint64(self.shards)).astype(np.int64)[encoded.indices.to_numpy()]
+        owner = (hashed % np.uint64(self.shards)).astype(np.int64)[encoded.indices.to_numpy()]
         return owner

@@ -115,7 +115,9 @@ class _Network:
         return steps, self.exchange("answer", step, answering, shards)
 
     def _states(self, name: str, step: Any, lists: list[Any]) -> list[Any]:
-        return [self._graph.add(f"{name}-state", (step, number), part, source, 0) for number, source in enumerate(lists)]
+        return [
+            self._graph.add(f"{name}-state", (step, number), part, source, 0) for number, source in enumerate(lists)
+        ]
 
     def round(self, number: int, shards: list[Any], found: Any) -> tuple[list[Any], Any, list[Any]]:
         """One round: the shards after it, the report of all, and the bytes of edges that each shard sent."""

@@ -16,12 +16,11 @@ from dfmst.edges import EdgeTable
 from dfmst.engines import Engine, select_engine
 from dfmst.folding import Fold
 from dfmst.ids import dense_vertices
+from dfmst.planning import BUFFER
 from dfmst.trace import Trace
 
 __all__ = ["TableFold", "merge", "solve", "task_engine"]
 
-#: The fold's buffer, in rows a vertex: it is made anew where the vertices outgrow it.
-BUFFER = 4
 _LEAST_BUFFER = 1 << 16
 
 
@@ -89,6 +88,7 @@ class TableFold:
 
     def _make_room(self, dtype: np.dtype[Any]) -> Fold:
         vertices = self._numbering.count
+        # The buffer is made anew where the vertices outgrow it.
         if self._fold is not None and self._capacity >= 2 * vertices:
             return self._fold
         self._capacity = max(_LEAST_BUFFER, BUFFER * vertices)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst.errors import FormatError
 
-__all__ = ["FileRows", "Part", "SubGraph", "frame_parts", "file_rows", "read_part"]
+__all__ = ["FileRows", "FrameParts", "Part", "SubGraph", "file_size", "frame_parts", "read_part"]
 
 
 class Part(Protocol):
@@ -58,7 +58,7 @@ class FileRows:
             The file is damaged or no Parquet.
         """
         try:
-            with pyarrow.parquet.ParquetFile(self.path) as file:
+            with pyarrow.parquet.ParquetFile(self.path, pre_buffer=True) as file:
                 options = {"columns": self.columns, "use_threads": False}
                 return file.read(**options) if self.groups is None else file.read_row_groups(self.groups, **options)
         except (pa.ArrowInvalid, pa.ArrowException) as error:
@@ -178,16 +178,46 @@ def _files(expression: Any) -> list[Any] | None:
     return [FileRows(str(path), columns, None if groups in (None, [None]) else groups) for path, groups, _ in pieces]
 
 
-def file_rows(parts: list[Any]) -> int | None:
-    """Rows of all parts from the files' footers; ``None`` where the parts are no files."""
+class Size(NamedTuple):
+    """Rows of a table, and a bound of its vertices where the files tell one."""
+
+    rows: int
+    vertices: int | None
+
+
+def file_size(parts: list[Any], ends: tuple[Any, Any]) -> Size | None:
+    """Read the size of a table in its files' footers; ``None`` where the parts are no files.
+
+    Parameters
+    ----------
+    parts
+        The partitions.
+    ends
+        Names of the id columns.
+    """
     if not all(isinstance(part, FileRows) for part in parts):
         return None
-    total = 0
+    rows, largest = 0, -1
+    bounded = True
     for part in parts:
         footer = pyarrow.parquet.read_metadata(part.path)
         groups = range(footer.num_row_groups) if part.groups is None else part.groups
-        total += sum(footer.row_group(group).num_rows for group in groups)
-    return total
+        for group in map(footer.row_group, groups):
+            rows += group.num_rows
+            columns = [group.column(place) for place in range(group.num_columns)]
+            for column in columns:
+                if column.path_in_schema in ends and group.num_rows:
+                    low, high = _range(column.statistics)
+                    bounded &= low is not None and low >= 0
+                    largest = max(largest, high or 0)
+    return Size(rows, min(largest + 1, 2 * rows) if bounded and rows else None)
+
+
+def _range(statistics: Any) -> tuple[int | None, int | None]:
+    """Smallest and largest entry of a column of integers."""
+    if statistics is None or not statistics.has_min_max or not isinstance(statistics.min, int):
+        return None, None
+    return statistics.min, statistics.max
 
 
 def read_part(part: Any) -> tuple[Any, str]:

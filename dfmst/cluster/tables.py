@@ -90,9 +90,7 @@ def empty_table() -> pa.Table:
     return pa.table({name: pa.array([], kind) for name, kind in types.items()})
 
 
-def _read(
-    engine: Engine, view: FrameView, names: tuple[Any, Any, Any], invalid: Invalid
-) -> tuple[CheckedColumns, str]:
+def _read(engine: Engine, view: FrameView, names: tuple[Any, Any, Any], invalid: Invalid) -> tuple[CheckedColumns, str]:
     """Read a frame's columns, and say what its weights are: keys of one kind can be compared."""
     weight, rows = names[2], len(view)
     check_capacity(rows)

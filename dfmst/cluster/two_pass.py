@@ -21,11 +21,11 @@ from dfmst.cluster.solving import TableFold, merge, task_engine
 from dfmst.cluster.tables import numbers, take
 from dfmst.cluster.tasks import Group, Reading, filled, given, merge_tree
 from dfmst.cluster.vertices import likely_vertices
+from dfmst.planning import LIGHT
 from dfmst.typing import Array
 
 __all__ = ["two_passes"]
 
-LIGHT = 4.0  # light rows, as a multiple of the vertices
 _SAMPLED_PARTS = 4
 _SAMPLE = 1 << 14  # rows of a partition
 
@@ -97,9 +97,7 @@ def fold_light(group: Group, frame: Any, reading: Reading, bound: Threshold | No
     return folded.forest()
 
 
-def fold_residue(
-    group: Group, frame: Any, reading: Reading, bound: Threshold | None, sieve: Sieve | None
-) -> pa.Table:
+def fold_residue(group: Group, frame: Any, reading: Reading, bound: Threshold | None, sieve: Sieve | None) -> pa.Table:
     """Return the forest of a group's rows that are neither light nor inside a tree of light rows (a task)."""
     engine = task_engine()
     folded = TableFold(engine)

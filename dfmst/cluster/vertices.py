@@ -27,7 +27,10 @@ def likely_vertices(table: pa.Table) -> int:
     if isinstance(ids.source, np.ndarray):
         seen = len(np.unique(np.concatenate([ids.source, ids.target])))
         whole = id_pair(table)
-        least, largest = (int(np.minimum(whole.source.min(), whole.target.min())), int(max(whole.source.max(), whole.target.max())))
+        least, largest = (
+            int(np.minimum(whole.source.min(), whole.target.min())),
+            int(max(whole.source.max(), whole.target.max())),
+        )
         bound = largest + 1 if least >= 0 else math.inf
     else:
         seen = len(pa.chunked_array([ids.source, ids.target]).unique())

@@ -6,8 +6,11 @@ import os
 import pickle
 import random
 import signal
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Iterator
 
 import dask
 import dask.dataframe as dd
@@ -15,35 +18,60 @@ import numpy as np
 import pandas as pd
 import pytest
 from dask_frames import STRATEGIES, random_frame
+from distributed import Client, LocalCluster
 
 import dfmst
 import dfmst.dask
 from dfmst import errors
 from dfmst.cluster.checkpoint import checkpointed
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*was killed by signal:UserWarning")
+
+class Workers:
+    """Worker processes without anyone who starts them again: the test kills them by process id and starts others."""
+
+    def __init__(self, address: str) -> None:
+        self._command = [sys.executable, "-m", "dask", "worker", address, "--no-nanny", "--no-dashboard"]
+        self._command += ["--nthreads", "1", "--memory-limit", "3GiB"]
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self) -> None:
+        self.processes.append(subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+
+    def kill(self, place: int) -> None:
+        process = self.processes.pop(place)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(60)
 
 
-def slowly(frame: pd.DataFrame) -> pd.DataFrame:
-    time.sleep(0.05)
-    return frame
-
-
-def worker_processes(client) -> list[int]:
-    """Ids of both workers' processes, once both are there again."""
-    deadline = time.monotonic() + 60
-    while True:
-        found = [nanny.pid for nanny in client.cluster.workers.values() if nanny.status.name == "running"]
-        alive = [pid for pid in found if pid]
-        if len(alive) == 2 and len(client.scheduler_info()["workers"]) == 2:
-            return sorted(alive)
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+@pytest.fixture(scope="module")
+def mortal() -> Iterator[tuple[Client, Workers]]:
+    """A client, and two workers to kill."""
+    settings = {"distributed.scheduler.allowed-failures": 20}
+    with (
+        dask.config.set(settings),
+        LocalCluster(n_workers=0, dashboard_address=":0", silence_logs="CRITICAL") as cluster,
+        Client(cluster) as client,
+    ):
+        workers = Workers(cluster.scheduler_address)
+        try:
+            workers.start()
+            workers.start()
+            yield client, workers
+        finally:
+            while workers.processes:
+                workers.kill(0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_worker_killed_at_ten_random_moments(client, strategy):
+def test_worker_killed_at_ten_random_moments(mortal, strategy):
+    client, workers = mortal
+    client.wait_for_workers(2, timeout=60)
+
+    def slowly(frame: pd.DataFrame) -> pd.DataFrame:  # not of this module, which the workers cannot import
+        time.sleep(0.05)
+        return frame
+
     frame = random_frame(30, vertices=400)
     expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
     parts = dd.from_pandas(frame, npartitions=8, sort=False).map_partitions(slowly, meta=frame.iloc[:0])
@@ -53,11 +81,12 @@ def test_worker_killed_at_ten_random_moments(client, strategy):
     duration = time.monotonic() - begin
     generator = random.Random(strategy)
     for _ in range(10):
-        pid = generator.choice(worker_processes(client))
-        killer = threading.Timer(generator.uniform(0.05, 0.95) * duration, os.kill, (pid, signal.SIGKILL))
+        client.wait_for_workers(2, timeout=60)
+        killer = threading.Timer(generator.uniform(0.05, 0.95) * duration, workers.kill, [generator.randrange(2)])
         killer.start()
         pd.testing.assert_frame_equal(forest.compute(), expected)
         killer.join()
+        workers.start()
 
 
 def test_bad_input_is_our_error_once_with_the_partition_named(client):

@@ -83,7 +83,9 @@ def test_frame_whose_partitions_depend_on_each_other(strategy):
 def test_parquet(strategy, tmp_path):
     frame = random_frame(11).reset_index(drop=True)
     for number in range(5):
-        frame.iloc[number * 400 : number * 400 + 400].to_parquet(tmp_path / f"part-{number}.parquet", row_group_size=150)
+        frame.iloc[number * 400 : number * 400 + 400].to_parquet(
+            tmp_path / f"part-{number}.parquet", row_group_size=150
+        )
     parts = dd.read_parquet(tmp_path)
     check(parts.compute(), parts, strategy)
 
@@ -98,9 +100,7 @@ def test_dropped_rows():
     frame = random_frame(13)
     frame.loc[frame.index[::7], "w"] = np.nan
     forest = dd.from_pandas(frame, npartitions=3, sort=False).mst.minimum("a", "b", "w", invalid="drop")
-    pd.testing.assert_frame_equal(
-        forest.compute(), dfmst.minimum_spanning_forest(frame, "a", "b", "w", invalid="drop")
-    )
+    pd.testing.assert_frame_equal(forest.compute(), dfmst.minimum_spanning_forest(frame, "a", "b", "w", invalid="drop"))
 
 
 def test_shuffle_hands_over_a_vertex_table_that_does_not_fit_one_worker():
