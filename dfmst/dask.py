@@ -133,8 +133,10 @@ def _forest(edges: Any, reading: Reading, options: Options, return_trace: bool) 
     names = [name for name in reading.names if name is not None]
     for name in names:
         view.series(name)
-    parts = frame_parts(edges[list(dict.fromkeys(names))], as_files=True)
-    whole = frame_parts(edges)
+    columns = edges[list(dict.fromkeys(names))]
+    parts, whole = frame_parts(columns, as_files=True), frame_parts(edges)
+    if not len(parts.parts) == len(whole.parts) == edges.npartitions:
+        parts, whole = frame_parts(columns, simplify=False), frame_parts(edges, simplify=False)
     built = forest_graph(parts, reading, options, whole)
     gathered = zip(whole.parts, built.chosen, strict=True)
     keys = [built.graph.add("gather", number, gather, *pair).key for number, pair in enumerate(gathered)]

@@ -21,6 +21,7 @@ MERGE = 3 * EDGE + SOLVE  # bytes a row of the forests that one task merges
 LIGHT = 4.0  # rows that a first pass folds, a vertex
 RESIDUE = 0.05  # rows that pass the filter and survive, a vertex
 DENSE = 8  # rows a vertex from which a second read pays
+_FOREST = max(BUFFER * (EDGE + SOLVE), 2 * MERGE)  # bytes a vertex of the forest that a worker holds
 ROUND = 3.0  # components that one round of a shuffle makes one of; at least 2
 
 
@@ -40,6 +41,8 @@ class Plan:
         Between workers.
     peak_memory
         Of one worker, in bytes.
+    fits
+        Whether that is within what the worker may use.
     formulas
         Quantity -> how it was computed.
     """
@@ -49,6 +52,7 @@ class Plan:
     rounds: int
     bytes_moved: int
     peak_memory: int
+    fits: bool
     formulas: dict[str, str] = field(default_factory=dict)
 
 
@@ -79,7 +83,7 @@ def plan(
     Returns
     -------
     Plan
-        Strategy, reads, rounds, bytes moved, peak memory of a worker, and the formulas.
+        Strategy, reads, rounds, bytes moved, peak memory of a worker and whether that fits, and the formulas.
 
     Raises
     ------
@@ -114,7 +118,7 @@ def choose_strategy(vertices: int, edges: int, memory: int, rereadable: bool = T
 
 def fitting_vertices(memory: int) -> int:
     """Vertices whose forest one worker folds and merges within so much memory."""
-    return max(1, (memory - BASE) // max(BUFFER * (EDGE + SOLVE), 2 * MERGE))
+    return max(1, (memory - BASE) // _FOREST)
 
 
 def _gathering(vertices: int, workers: int) -> float:
@@ -135,7 +139,7 @@ def _merge(vertices: int, edges: int, rows: int, workers: int, memory: int) -> P
         "bytes_moved": f"(W - 1) · min(n, m / W) · {EDGE} + (W - 1) / W · n · 4",
         "peak_memory": _peak_formula(f"min({BUFFER} · n, m / W)"),
     }
-    return Plan("merge", 1, 0, int(moved), peak, formulas)
+    return Plan("merge", 1, 0, int(moved), peak, peak <= memory, formulas)
 
 
 def _two_pass(vertices: int, edges: int, rows: int, workers: int, memory: int) -> Plan:
@@ -145,7 +149,7 @@ def _two_pass(vertices: int, edges: int, rows: int, workers: int, memory: int) -
         "bytes_moved": f"(W - 1) · n · ({EDGE} + 1 + {EDGE} · {RESIDUE}) + (W - 1) / W · n · 4",
         "peak_memory": _peak_formula(f"min({BUFFER}, {LIGHT:g} / W) · n"),
     }
-    return Plan("two-pass", 2, 0, int(moved), peak, formulas)
+    return Plan("two-pass", 2, 0, int(moved), peak, peak <= memory, formulas)
 
 
 def _peak_formula(buffered: str) -> str:
@@ -163,11 +167,11 @@ def _shuffle(vertices: int, edges: int, rows: int, workers: int, memory: int) ->
     moved = 2 * WIDE * (shards - 1) / shards * sum(left)
     peak = BASE + 2 * kept / shards * WIDE * 4
     formulas = {
-        "rounds": f"log{ROUND:g}(n / fit), fit = (M - {BASE // 1_000_000} MB) / {max(BUFFER * (EDGE + SOLVE), 2 * MERGE)}",
+        "rounds": f"log{ROUND:g}(n / fit), fit = (M - {BASE // 1_000_000} MB) / {_FOREST}",
         "bytes_moved": f"sum over rounds of 2 · {WIDE} · (S - 1) / S · edges left, S = max(2, W)",
         "peak_memory": f"{BASE // 1_000_000} MB + 4 · {WIDE} · 2 · min(m, m / fit · n) / S",
     }
-    return Plan("shuffle", 1, rounds, int(moved), int(peak), formulas)
+    return Plan("shuffle", 1, rounds, int(moved), int(peak), peak <= memory, formulas)
 
 
 _PLANS = {"merge": _merge, "two-pass": _two_pass, "shuffle": _shuffle}

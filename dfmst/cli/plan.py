@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dfmst.cli.inputs import check_inputs
-from dfmst.cli.notes import print_json
+from dfmst.cli.notes import note, print_json
 from dfmst.cli.options import debug_option, json_option, to_path, vertex_options
 
 __all__ = ["plan"]
@@ -52,7 +52,8 @@ def plan(**options: Any) -> None:
     workers, strategy = options["workers"], options["strategy"]
     found = predict(vertices, edges, partitions=partitions, workers=workers, memory=memory, strategy=strategy)
     if options["json"]:
-        print_json({"vertices": vertices, "edges": edges, "partitions": partitions, "workers": workers, **asdict(found)})
+        size = {"vertices": vertices, "edges": edges, "partitions": partitions, "workers": workers}
+        print_json({**size, **asdict(found)})
         return
     click.echo(f"n = {vertices:,} vertices, m = {edges:,} edges, P = {partitions:,} partitions")
     click.echo(f"W = {workers:,} workers, M = {memory / 1e9:,.1f} GB each")
@@ -62,6 +63,8 @@ def plan(**options: Any) -> None:
         click.echo(f"rounds       {found.rounds} = {found.formulas['rounds']}")
     click.echo(f"bytes moved  {found.bytes_moved / 1e9:,.2f} GB = {found.formulas['bytes_moved']}")
     click.echo(f"peak memory  {found.peak_memory / 1e9:,.2f} GB a worker = {found.formulas['peak_memory']}")
+    if not found.fits:
+        note("it does not fit: take more or larger workers")
 
 
 def _size(options: dict[str, Any]) -> tuple[int, int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def locate(forest: pa.Table, partitions: int) -> list[Array]:
     row = np.sort(numbers(forest, "row"))
     bounds = np.searchsorted(row, np.arange(partitions + 1, dtype=np.uint64) << np.uint64(POSITION_BITS))
     position = row.astype(np.uint32)
-    return [position[begin:end].copy() for begin, end in zip(bounds, bounds[1:], strict=False)]
+    return [position[begin:end].copy() for begin, end in itertools.pairwise(bounds)]
 
 
 def pick(positions: list[Array], number: int) -> Array:

@@ -56,6 +56,7 @@ class Shard:
 
 
 def owner_but_giant(sharding: Sharding, ids: Any, giant: pa.Array) -> Array:
+    """The shard of each id; -1 for the giant component."""
     whole = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
     owner = sharding.owner(whole)
     if len(giant) and len(whole):

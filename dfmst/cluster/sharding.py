@@ -49,5 +49,5 @@ class Sharding:
         encoded = ids.dictionary_encode()
         words = encoded.dictionary.cast(pa.large_string()).to_numpy(zero_copy_only=False)
         hashed = hash_array(words.astype(object), categorize=False) if len(words) else np.zeros(0, np.uint64)
-        owner = (hashed % np.uint64(self.shards)).astype(np.int64)[encoded.indices.to_numpy()]
-        return owner
+        place: Array = (hashed % np.uint64(self.shards)).astype(np.int64)
+        return place[encoded.indices.to_numpy()]

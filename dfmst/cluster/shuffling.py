@@ -8,6 +8,7 @@ Sanders and Schimek: Engineering massively parallel MST algorithms. IPDPS 2023 (
 
 from __future__ import annotations
 
+import itertools
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -183,7 +184,7 @@ def records(surveys: list[Survey], reports: list[Any], sent: list[int], fit: int
     """Return a frame with one record a round (a task); rounds after all fitted one worker have none."""
     shards = len(sent) // len(reports)
     trace = Trace()
-    for number, (before, after) in enumerate(zip(surveys, surveys[1:], strict=False)):
+    for number, (before, after) in enumerate(itertools.pairwise(surveys)):
         if before.vertices <= fit:
             break
         chosen = after.chosen - before.chosen - reports[number].twice

@@ -108,7 +108,7 @@ class FrameParts:
     rereadable: bool
 
 
-def frame_parts(frame: Any, *, as_files: bool = False) -> FrameParts:
+def frame_parts(frame: Any, *, as_files: bool = False, simplify: bool = True) -> FrameParts:
     """Take a Dask frame apart; its partitions stay what they are, since nothing is fused across them.
 
     A frame whose partitions are independent of each other is read inside our tasks, so that no partition waits in
@@ -120,10 +120,12 @@ def frame_parts(frame: Any, *, as_files: bool = False) -> FrameParts:
         The frame.
     as_files
         Whether Parquet files behind it may be read as Arrow tables: the same rows, in another kind of frame.
+    simplify
+        Whether Dask may leave out columns that are not needed, which on rare occasions changes the partitions.
     """
     from dask._task_spec import TaskRef, convert_legacy_graph
 
-    expression = frame.expr.simplify().lower_completely()
+    expression = (frame.expr.simplify() if simplify else frame.expr).lower_completely()
     keys = list(expression.__dask_keys__())
     token = str(expression._name)
     graph = convert_legacy_graph(dict(expression.__dask_graph__()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -71,7 +72,7 @@ def grouped(parts: list[Any], groups: int) -> list[Group]:
     """Split partitions into so many contiguous groups, as equal as they can be."""
     groups = max(1, min(groups, len(parts)))
     bounds = [len(parts) * number // groups for number in range(groups + 1)]
-    return [Group(begin, parts[begin:end]) for begin, end in zip(bounds, bounds[1:], strict=False)]
+    return [Group(begin, parts[begin:end]) for begin, end in itertools.pairwise(bounds)]
 
 
 def given(group: Group) -> tuple[Group, Any]:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from dfmst.cluster.graph import Graph
 from dfmst.cluster.sieve import Sieve, sieve_of
 from dfmst.cluster.solving import TableFold, merge, task_engine
-from dfmst.cluster.tables import numbers, take
+from dfmst.cluster.tables import concat, numbers, take
 from dfmst.cluster.tasks import Group, Reading, filled, given, merge_tree
 from dfmst.cluster.vertices import likely_vertices
 from dfmst.planning import LIGHT
@@ -27,11 +27,11 @@ from dfmst.typing import Array
 __all__ = ["two_passes"]
 
 _SAMPLED_PARTS = 4
-_SAMPLE = 1 << 14  # rows of a partition
+_SAMPLE = 1 << 13  # rows of a partition
 
 
 class Sample(NamedTuple):
-    """Keys and locators of some rows of a partition, and what is known of the whole of it."""
+    """Keys and locators of some rows of a group, and how many rows and vertices it may have."""
 
     key: Array
     row: Array
@@ -48,47 +48,62 @@ class Threshold(NamedTuple):
 
 def two_passes(graph: Graph, groups: list[Group], reading: Reading, split_every: int, vertices: int | None) -> Any:
     """Return the reference to the forest of all groups, whose partitions are read twice."""
-    parts = [(group.first + offset, part) for group in groups for offset, part in enumerate(group.parts)]
-    step = -(-len(parts) // _SAMPLED_PARTS)
-    samples = [
-        graph.add("sample", number, sample, *given(Group(number, [part])), reading)
-        for number, part in parts[step // 2 :: step]
-    ]
-    bound = graph.add("threshold", 0, threshold, samples, len(parts), vertices)
+    each = -(-_SAMPLED_PARTS // len(groups))
+    samples = [graph.add("sample", n, sample, *given(group), reading, each) for n, group in enumerate(groups)]
+    bound = graph.add("threshold", 0, threshold, samples, vertices)
+    # Dask runs a task where its inputs are. The threshold is on one worker: a sample of its own draws each group's
+    # task to another one; so does, in the second pass, a word about the first.
     lightest = [
-        graph.add("light", number, fold_light, *given(group), reading, bound, durable=True)
+        graph.add("light", number, fold_light, *given(group), reading, bound, samples[number], durable=True)
         for number, group in enumerate(groups)
     ]
+    places = [graph.add("place", number, rows_of, forest) for number, forest in enumerate(lightest)]
     light = merge_tree(graph, lightest, split_every, "merge-light")
     sieve = graph.add("sieve", 0, sieve_of, light)
     residues = [
-        graph.add("residue", number, fold_residue, *given(group), reading, bound, sieve, durable=True)
+        graph.add("residue", number, fold_residue, *given(group), reading, bound, sieve, places[number], durable=True)
         for number, group in enumerate(groups)
     ]
     residue = merge_tree(graph, residues, split_every, "merge-residue")
     return graph.add("merge", 0, merge, [light, residue], durable=True)
 
 
-def sample(group: Group, frame: Any, reading: Reading) -> Sample:
-    """Return some of a partition's rows, evenly spread (a task)."""
-    (table,) = filled(group, frame).tables(task_engine(), reading)
-    step = max(1, table.num_rows // _SAMPLE)
-    some = take(table, np.arange(step // 2, table.num_rows, step))
-    return Sample(numbers(some, "key"), numbers(some, "row"), table.num_rows, likely_vertices(table))
+def rows_of(forest: pa.Table) -> int:
+    """Return how many rows a forest has (a task)."""
+    return int(forest.num_rows)
 
 
-def threshold(samples: list[Sample], partitions: int, vertices: int | None) -> Threshold | None:
+def sample(group: Group, frame: Any, reading: Reading, parts: int) -> Sample:
+    """Return some rows of some of a group's partitions, evenly spread (a task)."""
+    engine = task_engine()
+    whole = filled(group, frame)
+    step = -(-len(whole.parts) // parts)
+    numbered = list(enumerate(whole.parts, group.first))[step // 2 :: step]
+    some, rows, vertices = [], 0, 0
+    for number, part in numbered:
+        table = reading.table(engine, part, number)
+        rows, vertices = rows + table.num_rows, max(vertices, likely_vertices(table))
+        spread = max(1, table.num_rows // _SAMPLE)
+        some.append(take(table, np.arange(spread // 2, table.num_rows, spread)))
+    found = concat(some)
+    estimate = rows * len(whole.parts) // len(numbered)
+    return Sample(numbers(found, "key"), numbers(found, "row"), estimate, vertices)
+
+
+def threshold(samples: list[Sample], vertices: int | None) -> Threshold | None:
     """Return the row at the rank of `LIGHT` times the vertices (a task)."""
-    key, row = (np.concatenate([getattr(sample, name) for sample in samples]) for name in ("key", "row"))
-    rows = partitions * sum(sample.rows for sample in samples) / len(samples)
-    share = LIGHT * (vertices or max(sample.vertices for sample in samples)) / max(rows, 1)
+    key, row = (
+        np.concatenate([getattr(some, name) for some in samples if len(some.key)] or [[]]) for name in ("key", "row")
+    )
+    rows = sum(some.rows for some in samples)
+    share = LIGHT * (vertices or max(some.vertices for some in samples)) / max(rows, 1)
     if share >= 1 or not len(key):
         return None
     at = np.lexsort([row, key])[int(share * len(key))]
     return Threshold(int(key[at]), int(row[at]))
 
 
-def fold_light(group: Group, frame: Any, reading: Reading, bound: Threshold | None) -> pa.Table:
+def fold_light(group: Group, frame: Any, reading: Reading, bound: Threshold | None, _: Sample) -> pa.Table:
     """Return the forest of a group's light rows (a task)."""
     engine = task_engine()
     folded = TableFold(engine)
@@ -97,7 +112,9 @@ def fold_light(group: Group, frame: Any, reading: Reading, bound: Threshold | No
     return folded.forest()
 
 
-def fold_residue(group: Group, frame: Any, reading: Reading, bound: Threshold | None, sieve: Sieve | None) -> pa.Table:
+def fold_residue(
+    group: Group, frame: Any, reading: Reading, bound: Threshold | None, sieve: Sieve | None, _: int
+) -> pa.Table:
     """Return the forest of a group's rows that are neither light nor inside a tree of light rows (a task)."""
     engine = task_engine()
     folded = TableFold(engine)

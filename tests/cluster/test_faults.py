@@ -69,12 +69,12 @@ def test_worker_killed_at_ten_random_moments(mortal, strategy):
     client.wait_for_workers(2, timeout=60)
 
     def slowly(frame: pd.DataFrame) -> pd.DataFrame:  # not of this module, which the workers cannot import
-        time.sleep(0.05)
+        time.sleep(0.02)
         return frame
 
     frame = random_frame(30, vertices=400)
     expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
-    parts = dd.from_pandas(frame, npartitions=8, sort=False).map_partitions(slowly, meta=frame.iloc[:0])
+    parts = dd.from_pandas(frame, npartitions=4, sort=False).map_partitions(slowly, meta=frame.iloc[:0])
     forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **STRATEGIES[strategy])
     begin = time.monotonic()
     pd.testing.assert_frame_equal(forest.compute(), expected)
@@ -137,7 +137,7 @@ def test_a_frame_in_memory_is_refused():
         dfmst.dask.minimum_spanning_forest(random_frame(34), "a", "b", "w")
 
 
-@pytest.mark.parametrize("name", [name for name in errors.__all__])
+@pytest.mark.parametrize("name", errors.__all__)
 def test_errors_survive_a_pickle(name):
     error = pickle.loads(pickle.dumps(getattr(errors, name)("what is wrong", "what to do")))
     assert (type(error).__name__, error.message, error.hint) == (name, "what is wrong", "what to do")

@@ -1,6 +1,8 @@
-"""Without a client: any scheduler of Dask, nothing computed early, and rows equal to those of an independent Kruskal."""
+"""Without a client: any scheduler of Dask, nothing computed early, and the rows of an independent Kruskal."""
 
 from __future__ import annotations
+
+from decimal import Decimal
 
 import dask
 import dask.dataframe as dd
@@ -32,11 +34,11 @@ def test_random_tables(table, strategy, partitions, maximum):
     function = dfmst.dask.maximum_spanning_forest if maximum else dfmst.dask.minimum_spanning_forest
     forest = function(parts, "u", "v", weight, strategy=strategy, **{**STRATEGIES[strategy], "vertices": 4})
     expected = kruskal_rows(table.source, table.target, table.weight, maximum and weight is not None)
-    try:
+    if table.weight and isinstance(table.weight[0], Decimal) and max(map(abs, table.weight)) * 100 >= 2**63:
+        with pytest.raises(dfmst.InvalidEdgesError, match="64-bit"):
+            forest.compute(scheduler="synchronous")
+    else:
         assert rows_of(forest.compute(scheduler="synchronous")) == sorted(expected)
-    except dfmst.InvalidEdgesError as error:
-        assert "64-bit" in str(error)
-        assert max(abs(value) for value in table.weight) * 100 >= 2**63
 
 
 def test_nothing_is_computed_before_compute():
