@@ -3,8 +3,8 @@
     python bench/peers.py [--graphs road1M,er1M] [--peers scipy,rustworkx] [--repeat 7] [-o RESULT.json]
 
 Every peer starts from the pandas frame (``int64`` ids, ``float64`` weights, two more columns). dfmst hands back
-the forest's rows with all columns; of a peer only its own tree is asked, not the way back to the rows. The
-total weights must agree. A peer that takes over five seconds runs three times.
+the forest's rows with all columns; of a peer only the tree's weights are asked, not the way back to the rows.
+The total weights must agree (outside the time). A peer that takes over five seconds runs three times.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import statistics
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,10 +20,10 @@ import numpy as np
 import pandas as pd
 from graphs import GRAPHS, Graph
 from machine import describe
+from timing import interleaved, peak_memory
 
 import dfmst
 
-SLOW = 5.0  # seconds
 RESULTS = Path(__file__).parent / "results" / "cpu"
 
 
@@ -36,58 +34,51 @@ def frame_of(graph: Graph) -> pd.DataFrame:
     return pd.DataFrame({**columns, "row": rows, "quality": (rows % 7).astype(np.int8)})
 
 
-def run_dfmst(frame: pd.DataFrame, vertices: int, threads: int | None = None) -> float:
-    """Forest rows, all columns."""
-    return math.fsum(dfmst.minimum_spanning_forest(frame, threads=threads)["weight"])
+def run_dfmst(frame: pd.DataFrame, vertices: int, threads: int | None = None) -> Any:
+    """Forest rows, all columns; their weights."""
+    return dfmst.minimum_spanning_forest(frame, threads=threads)["weight"].to_numpy()
 
 
-def run_scipy(frame: pd.DataFrame, vertices: int) -> float:
-    """scipy.sparse.csgraph; parallel edges are reduced to the lightest first, since the matrix would sum them."""
+def run_scipy(frame: pd.DataFrame, vertices: int) -> Any:
+    """scipy.sparse.csgraph."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import minimum_spanning_tree
 
-    low = np.minimum(frame["source"].to_numpy(), frame["target"].to_numpy())
-    high = np.maximum(frame["source"].to_numpy(), frame["target"].to_numpy())
-    matrix = coo_array((frame["weight"].to_numpy(), (low, high)), shape=(vertices, vertices))
-    if frame.attrs["parallel"]:
-        order = np.lexsort((frame["weight"].to_numpy(), high, low))
-        first = np.ones(len(order), bool)
-        first[1:] = (np.diff(low[order]) != 0) | (np.diff(high[order]) != 0)
-        kept = order[first]
-        matrix = coo_array((frame["weight"].to_numpy()[kept], (low[kept], high[kept])), shape=(vertices, vertices))
-    return math.fsum(minimum_spanning_tree(matrix.tocsr()).data)
+    ends = (frame["source"].to_numpy(), frame["target"].to_numpy())
+    matrix = coo_array((frame["weight"].to_numpy(), ends), shape=(vertices, vertices))
+    return minimum_spanning_tree(matrix.tocsr()).data
 
 
-def run_igraph(frame: pd.DataFrame, vertices: int) -> float:
-    """igraph's Prim."""
+def run_igraph(frame: pd.DataFrame, vertices: int) -> Any:
+    """igraph's own choice between Prim and Kruskal."""
     import igraph
 
     graph = igraph.Graph(n=vertices, edges=frame[["source", "target"]].to_numpy())
     rows = graph.spanning_tree(weights=frame["weight"].to_numpy(), return_tree=False)
-    return math.fsum(frame["weight"].to_numpy()[rows])
+    return frame["weight"].to_numpy()[rows]
 
 
-def run_rustworkx(frame: pd.DataFrame, vertices: int) -> float:
+def run_rustworkx(frame: pd.DataFrame, vertices: int) -> Any:
     """rustworkx's Kruskal."""
     import rustworkx
 
     graph = rustworkx.PyGraph()
     graph.add_nodes_from(range(vertices))
     graph.add_edges_from(list(zip(*(frame[name].tolist() for name in ("source", "target", "weight")), strict=True)))
-    return math.fsum(edge[2] for edge in rustworkx.minimum_spanning_edges(graph, weight_fn=float))
+    return [edge[2] for edge in rustworkx.minimum_spanning_edges(graph, weight_fn=float)]
 
 
-def run_networkit(frame: pd.DataFrame, vertices: int) -> float:
+def run_networkit(frame: pd.DataFrame, vertices: int) -> Any:
     """networkit's Kruskal for maximum forests, on negated weights."""
     import networkit
 
     ends = (frame["source"].to_numpy(), frame["target"].to_numpy())
     graph = networkit.GraphFromCoo((-frame["weight"].to_numpy(), ends), n=vertices, weighted=True)
     forest = networkit.graph.RandomMaximumSpanningForest(graph).run().getMSF(True)
-    return -float(forest.totalEdgeWeight())
+    return [-forest.totalEdgeWeight()]
 
 
-PEERS: dict[str, Callable[[pd.DataFrame, int], float]] = {
+PEERS: dict[str, Callable[[pd.DataFrame, int], Any]] = {
     "scipy": run_scipy,
     "igraph": run_igraph,
     "rustworkx": run_rustworkx,
@@ -96,42 +87,33 @@ PEERS: dict[str, Callable[[pd.DataFrame, int], float]] = {
 
 
 def measure(graph: Graph, peers: list[str], repeat: int) -> dict[str, Any]:
-    """Run all in turn, `repeat` times over; seconds and ratios."""
+    """Run all in turn, `repeat` times over; seconds, memory and ratios."""
     frame = frame_of(graph)
-    low, high = np.minimum(graph.source, graph.target), np.maximum(graph.source, graph.target)
-    frame.attrs["parallel"] = bool(len(np.unique(low * graph.vertices + high)) < len(low))
-    runs: dict[str, Callable[[], float]] = {
+    runs: dict[str, Callable[[], Any]] = {
         "dfmst": lambda: run_dfmst(frame, graph.vertices),
         "dfmst, 1 thread": lambda: run_dfmst(frame, graph.vertices, threads=1),
         **{name: lambda name=name: PEERS[name](frame, graph.vertices) for name in peers},
     }
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
-    weights = {}
-    for turn in range(repeat + 1):
-        for name, run in runs.items():
-            times = seconds[name]
-            if turn > 3 and statistics.median(times) > SLOW:
-                continue
-            begin = time.perf_counter()
-            weights[name] = run()
-            taken = time.perf_counter() - begin
-            if turn or taken > SLOW:  # the first turn warms up
-                times.append(taken)
-    expected = weights["dfmst"]
-    for name, weight in weights.items():
-        if not math.isclose(weight, expected, rel_tol=1e-9):
-            message = f"{name} found weight {weight}, dfmst {expected}"
+    measured = interleaved(runs, repeat)
+    totals = {name: math.fsum(run.value) for name, run in measured.items()}
+    for name, total in totals.items():
+        if not math.isclose(total, totals["dfmst"], rel_tol=1e-9):
+            message = f"{name} found weight {total}, dfmst {totals['dfmst']}"
             raise AssertionError(message)
-    medians = {name: statistics.median(times) for name, times in seconds.items()}
-    best = min(peers, key=medians.__getitem__)
+    best = min(peers, key=lambda name: measured[name].seconds)
+    quick = [name for name in runs if measured[name].seconds < 30]  # one run more is too much of the others
     return {
         "vertices": graph.vertices,
         "edges": len(graph.source),
-        "total_weight": expected,
-        "median_seconds": {name: round(value, 4) for name, value in medians.items()},
-        "runs": {name: len(times) for name, times in seconds.items()},
+        "total_weight": totals["dfmst"],
+        "median_seconds": {name: round(run.seconds, 4) for name, run in measured.items()},
+        "runs": {name: run.runs for name, run in measured.items()},
+        "peak_megabytes_beside_the_frame": {
+            name: round(peak / 1e6) for name in quick if (peak := peak_memory(runs[name])) is not None
+        },
         "best_peer": best,
-        "times_faster_than_best_peer": round(medians[best] / medians["dfmst"], 1),
+        "times_faster_than_best_peer": round(measured[best].seconds / measured["dfmst"].seconds, 1),
+        "times_faster_than_one_thread": round(measured["dfmst, 1 thread"].seconds / measured["dfmst"].seconds, 2),
     }
 
 
@@ -145,6 +127,8 @@ def main() -> None:
     chosen = parser.parse_args()
     peers = chosen.peers.split(",")
     result: dict[str, Any] = {"machine": describe(*peers), "graphs": {}}
+    if chosen.output.exists():  # graph by graph: a run over some of them leaves the others' figures
+        result["graphs"] = json.loads(chosen.output.read_text(encoding="utf-8"))["graphs"]
     for name in chosen.graphs.split(","):
         result["graphs"][name] = measure(GRAPHS[name](), peers, chosen.repeat)
         print(name, json.dumps(result["graphs"][name]["median_seconds"]), flush=True)

@@ -21,7 +21,7 @@ KERNELS = ROOT / "dfmst" / "kernels" / "cpu" / "native.cpp"
 DRIVER = ROOT / "ci" / "tsan_driver.cpp"
 TESTS = ("tests/kernels", "tests/engines")
 #: They start compilers or read texts; they launch no kernel.
-WITHOUT = ("test_sanitizers.py", "test_nvrtc.py", "test_driver.py")
+WITHOUT = ("test_sanitizers.py", "test_nvrtc.py", "test_driver.py", "test_cuda_on_host.py")
 
 #: Runs pytest; fails too where the tests have not used the library they should have.
 CHILD = """

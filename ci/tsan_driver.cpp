@@ -5,7 +5,7 @@
 //
 // The kernels are included, so that the compiler checks each call against the kernel's parameters.
 // tests/kernels/test_driver.py checks that no kernel and no type is missing here.
-#include "tsan/statuses.hpp"
+#include "tsan/worklists.hpp"
 
 namespace {
 
@@ -38,6 +38,13 @@ void everything(u32 seed) {
     partial_prim<u64>(graph);
     certificate<u32>(graph);
     certificate<u64>(graph);
+    filter_boruvka<i32>(graph);
+    filter_boruvka<u32>(graph);
+    filter_boruvka<f32>(graph);
+    filter_boruvka<i64>(graph);
+    filter_boruvka<u64>(graph);
+    filter_boruvka<f64>(graph);
+    worklist(graph);
     statuses(graph);
     mastiff<u32>(graph);
     mastiff<u64>(graph);

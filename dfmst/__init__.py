@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         CapacityError,
         ClusterError,
         ColumnNotFoundError,
+        DeviceError,
         DfmstError,
         EngineUnavailableError,
         FormatError,
@@ -50,6 +51,7 @@ _HOME = {
     "ClusterError": "errors",
     "Certificate": "certificate",
     "ColumnNotFoundError": "errors",
+    "DeviceError": "errors",
     "DfmstError": "errors",
     "EngineUnavailableError": "errors",
     "FormatError": "errors",
@@ -94,6 +96,7 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "EngineUnavailableError",
     "CapacityError",
     "ClusterError",
+    "DeviceError",
     "OutputError",
 ]
 

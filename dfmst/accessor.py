@@ -1,4 +1,4 @@
-"""The ``mst`` accessor that :mod:`dfmst.pandas` and :mod:`dfmst.polars` register."""
+"""The ``mst`` accessor that :mod:`dfmst.pandas`, :mod:`dfmst.polars` and :mod:`dfmst.cudf` register."""
 
 from __future__ import annotations
 

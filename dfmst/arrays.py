@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -9,10 +11,11 @@ from dfmst.algorithms import Algorithm, resolve
 from dfmst.edges import EdgeTable, check_capacity
 from dfmst.engines import Engine, select_engine
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
-from dfmst.ids import IdColumns, dense_vertices, id_columns
+from dfmst.ids import IdColumns, dense_vertices
+from dfmst.reading import DEVICE, HOST
 from dfmst.trace import Trace
 from dfmst.typing import Array
-from dfmst.weights import WeightColumn, constant_weights, missing_weights, weight_column
+from dfmst.weights import WeightColumn, constant_weights, missing_weights
 
 __all__ = ["forest_rows"]
 
@@ -27,12 +30,13 @@ def forest_rows(
     maximum: bool = False,
     threads: int | None = None,
 ) -> Array:
-    """Return the rows of the minimum spanning forest of edges given as arrays.
+    """Return the rows of the minimum spanning forest of edges given as arrays, on the host or on a GPU.
 
     Parameters
     ----------
     u, v
-        Vertices of each edge: integers (or strings), shape ``(rows,)``.
+        Vertices of each edge: integers (or, on the host, strings), shape ``(rows,)``. Arrays on a GPU (CuPy's, or any
+        with ``__cuda_array_interface__``) are read where they lie, and the work is done there.
     w
         Weights of any dtype that :func:`dfmst.minimum_spanning_forest` takes, shape ``(rows,)``; ``None``:
         all equal.
@@ -44,17 +48,21 @@ def forest_rows(
     maximum
         Whether heavier edges come first.
     threads
-        Threads to use; ``None`` takes every processor of this process.
+        Threads to use on the CPU; ``None`` takes every processor of this process (one below 100,000 rows).
 
     Returns
     -------
     rows
-        Ascending ``int64`` positions of the forest's edges.
+        Ascending ``int64`` positions of the forest's edges: a CuPy array where the edges are on a GPU.
 
     Raises
     ------
     InvalidEdgesError
         Arrays of different lengths, NaN weights, ids outside ``[0, n)``, unsuitable dtypes.
+    UnsupportedFrameError
+        Some arrays are on the host and some on a GPU.
+    CapacityError
+        More rows than row positions can number, or the GPU is out of memory.
 
     Examples
     --------
@@ -64,33 +72,51 @@ def forest_rows(
     >>> dfmst.arrays.forest_rows(u, v, np.array([3.0, 1.0, 2.0]))
     array([1, 2])
     """
-    engine = select_engine("cpu", threads)
-    columns = [_column(name, values) for name, values in (("u", u), ("v", v), ("w", w)) if values is not None]
+    given = {name: values for name, values in (("u", u), ("v", v), ("w", w)) if values is not None}
+    engine = select_engine("auto", threads, on_device=_on_device(given), rows=_rows(u))
+    with engine.guard():
+        table = _read(engine, given, n, maximum)
+        return resolve(algorithm, engine, table).run(engine, table, Trace())
+
+
+def _rows(values: Any) -> int | None:
+    return len(values) if hasattr(values, "__len__") else None
+
+
+def _on_device(given: dict[str, ArrayLike]) -> bool:
+    """Whether the arrays lie on a GPU."""
+    placed = {name: hasattr(values, "__cuda_array_interface__") for name, values in given.items()}
+    if any(placed.values()) and not all(placed.values()):
+        names = " and ".join(name for name, device in placed.items() if device)
+        message = f"{names} {'is' if sum(placed.values()) == 1 else 'are'} on a GPU, the others on the host"
+        raise UnsupportedFrameError(message, "copy the arrays to one side: cupy.asarray(...), or cupy.asnumpy(...)")
+    return all(placed.values())
+
+
+def _read(engine: Engine, given: dict[str, ArrayLike], n: int | None, maximum: bool) -> EdgeTable:
+    columns = [_column(engine, name, values) for name, values in given.items()]
+    read = HOST if engine.name == "cpu" else DEVICE
     if len({len(column) for column in columns}) > 1:
         lengths = ", ".join(str(len(column)) for column in columns)
         raise InvalidEdgesError(f"u, v and w have different lengths: {lengths}", "pass one entry an edge in each")
     rows = len(columns[0])
     check_capacity(rows)
-    ids = id_columns(("u", columns[0]), ("v", columns[1]))
-    weights = constant_weights(rows) if w is None else weight_column("w", columns[2])
+    ids = read.ids(("u", columns[0]), ("v", columns[1]))
+    weights = read.weights("w", columns[2]) if len(columns) == 3 else constant_weights(rows, engine.xp)
     _check_missing(engine, ids, weights)
-    vertices = dense_vertices(engine, ids, bound=n)
-    table = EdgeTable(vertices.source, vertices.target, weights.values, vertices.total, maximum)
-    return resolve(algorithm, engine, table).run(engine, table, Trace())
+    vertices = dense_vertices(engine, ids, bound=n, number=read.number)
+    return EdgeTable(vertices.source, vertices.target, weights.values, vertices.total, maximum)
 
 
-def _column(name: str, values: ArrayLike) -> Array:
-    if hasattr(values, "__cuda_array_interface__"):
-        message = f"{name} is an array on a GPU"
-        raise UnsupportedFrameError(message, "copy it to the host first: this version has the CPU engine only")
-    column = np.asarray(values)
+def _column(engine: Engine, name: str, values: ArrayLike) -> Array:
+    column: Array = engine.xp.asarray(values)
     if column.ndim != 1:
         message = f"{name} has {column.ndim} dimensions; it must have one"
         raise InvalidEdgesError(message, "pass one entry an edge")
     if column.dtype.kind in "US":
         column = column.astype(object)
     # An empty list reads as floats, which ids may not be.
-    return column.astype(np.int64) if not len(column) and not isinstance(values, np.ndarray) else column
+    return column.astype(np.int64) if not len(column) and isinstance(values, (list, tuple)) else column
 
 
 def _check_missing(engine: Engine, ids: IdColumns, weights: WeightColumn) -> None:

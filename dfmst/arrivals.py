@@ -46,13 +46,15 @@ class ArrivalFilter:
         xp = engine.xp
         self._engine, self._ties = engine, int(ties)
         root, ranks = sampled_tree(engine, trees.top, _SAMPLE)
-        places = xp.arange(1, _LEVELS) * len(ranks) // _LEVELS
-        last = xp.append(ranks[places], _LAST).astype(np.uint32)
+        places = np.arange(1, _LEVELS) * len(ranks) // _LEVELS
+        last = np.append(engine.to_host(ranks)[places], _LAST).astype(np.uint32)
         self._level: Array = xp.empty(len(trees.top), np.uint8)
-        engine.launch("join_levels", len(trees.top), trees.top, root, last, _LEVELS, self._level)
+        joined = engine.from_host(last)
+        engine.launch("join_levels", len(trees.top), trees.top, root, joined, _LEVELS, self._level)
         self._limit: Array = xp.zeros(256, np.uint64)
         if len(ranked.key):
-            self._limit[1 : _LEVELS + 1] = ranked.key[xp.minimum(last, len(ranked.key) - 1)]
+            heaviest = engine.from_host(np.minimum(last, len(ranked.key) - 1))
+            self._limit[1 : _LEVELS + 1] = ranked.key[heaviest]
 
     @classmethod
     def of_forest(cls, engine: Engine, forest: Edges, vertices: int) -> ArrivalFilter:

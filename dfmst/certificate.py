@@ -10,13 +10,14 @@ import numpy as np
 
 from dfmst.algorithms.components import component_labels
 from dfmst.edges import EdgeTable
-from dfmst.engines import Engine, select_engine
-from dfmst.frames import FrameView, open_frame
+from dfmst.engines import Engine, host_engine, select_engine
+from dfmst.engines.columnar import occurring
+from dfmst.frames import FrameView, open_host_frame
 from dfmst.matching import Claim, match_rows
 from dfmst.optimality import Violation, certify_rows
-from dfmst.reading import Input, read_table
+from dfmst.reading import Input, move_table, read_table
 from dfmst.totals import Total, total_weight
-from dfmst.typing import Frame, Invalid
+from dfmst.typing import Array, Frame, Invalid
 
 __all__ = ["Certificate", "Violation", "verify"]
 
@@ -86,7 +87,8 @@ def verify(
     maximum
         Check for the maximum spanning forest.
     engine, invalid, threads
-        As for :func:`dfmst.minimum_spanning_forest`.
+        As for :func:`dfmst.minimum_spanning_forest`, but that a cuDF frame is copied to the host, where rows are
+        compared: ``"cuda"`` only searches for lighter rows on the GPU.
 
     Returns
     -------
@@ -115,19 +117,25 @@ def verify(
     King: A simpler minimum spanning tree verification algorithm. Algorithmica 18 (1997).
     """
     runner = select_engine(engine, threads)
-    view, claimed = open_frame(edges), open_frame(forest, "forest").without_default_index()
+    host = host_engine(runner)
+    view, claimed = open_host_frame(edges), open_host_frame(forest, "forest").without_default_index()
     names = (source, target, weight)
-    given = read_table(runner, view, *names, maximum=maximum, invalid=invalid)
-    claim = Claim(view, given, claimed, names, _describer(view, given, names))
-    violation = _violation(runner, claim)
+    given = read_table(host, view, *names, maximum=maximum, invalid=invalid)
+    claim = Claim(host, view, given, claimed, names, _describer(view, given, names))
+    rows = match_rows(claim)
+    with runner.guard():
+        violation = _violation(runner, claim, rows)
     total = None if weight is None else total_weight(claimed.column(weight))
-    trees = _components(runner, given.table, None if violation else len(claimed))
+    trees = _components(host, given.table, None if violation else len(claimed))
     return Certificate(violation is None, len(claimed), total, trees, violation)
 
 
-def _violation(engine: Engine, claim: Claim) -> Violation | None:
-    rows = match_rows(engine, claim)
-    found = rows if isinstance(rows, Violation) else certify_rows(engine, claim.given.table, rows, claim.describe)
+def _violation(engine: Engine, claim: Claim, rows: Array | Violation) -> Violation | None:
+    if isinstance(rows, Violation):
+        found: Violation | None = rows
+    else:
+        table = move_table(engine, claim.given.table)
+        found = certify_rows(engine, table, engine.from_host(rows), claim.describe)
     if found is None or found.kind == "not-a-row":
         return found
     return replace(found, row=int(claim.given.frame_rows(np.array([found.row]))[0]))
@@ -147,14 +155,12 @@ def _describer(view: FrameView, given: Input, names: tuple[Any, Any, Any]) -> Ca
 
 def _components(engine: Engine, table: EdgeTable, forest: int | None) -> int:
     """Count components among the vertices that occur; the size of a certified forest tells without a search."""
-    occurs = engine.xp.zeros(table.vertices, np.uint8)
-    engine.launch("mark_vertices", len(table), table.source, table.target, None, None, occurs)
-    occurring = int(occurs.sum(dtype=np.int64))
+    present = int(occurring(engine, table).sum(dtype=np.int64))
     if forest is not None:
-        return occurring - forest
+        return present - forest
     label = component_labels(engine, table)
     roots = int((label == engine.xp.arange(table.vertices, dtype=np.uint32)).sum())
-    return roots - (table.vertices - occurring)
+    return roots - (table.vertices - present)
 
 
 def _counted(number: int, noun: str) -> str:

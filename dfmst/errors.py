@@ -10,6 +10,7 @@
     ├── EngineUnavailableError  (ImportError)
     ├── CapacityError           (MemoryError)
     ├── ClusterError            (RuntimeError)
+    ├── DeviceError             (RuntimeError)
     └── OutputError             (OSError)
 
 Every message says what is wrong (the column, how many rows, the first of them)
@@ -22,6 +23,7 @@ __all__ = [
     "CapacityError",
     "ClusterError",
     "ColumnNotFoundError",
+    "DeviceError",
     "DfmstError",
     "EngineUnavailableError",
     "FormatError",
@@ -78,6 +80,10 @@ class CapacityError(DfmstError, MemoryError):
 
 class ClusterError(DfmstError, RuntimeError):
     """The cluster failed, not the input: no scheduler, or it or its workers were lost."""
+
+
+class DeviceError(DfmstError, RuntimeError):
+    """The GPU, its driver or its compiler failed; the message names the kernel where it is known."""
 
 
 class OutputError(DfmstError, OSError):

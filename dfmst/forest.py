@@ -6,6 +6,7 @@ from typing import Any
 
 from dfmst.algorithms import Algorithm, resolve
 from dfmst.algorithms.components import component_labels
+from dfmst.device_frames import DeviceView
 from dfmst.engines import Engine, select_engine
 from dfmst.frames import FrameView, open_frame
 from dfmst.reading import read_table
@@ -36,7 +37,7 @@ def minimum_spanning_forest(
     Parameters
     ----------
     edges
-        pandas, polars (eager or lazy) or pyarrow, or any object with ``__arrow_c_stream__`` (a DuckDB
+        pandas, polars (eager or lazy), pyarrow or cuDF, or any object with ``__arrow_c_stream__`` (a DuckDB
         relation, for one; the result is then a ``pyarrow.Table``). It is not changed.
     source, target
         Names of the id columns: integers of any width, strings, categoricals.
@@ -46,11 +47,12 @@ def minimum_spanning_forest(
     algorithm
         A name (``"auto"``, ``"boruvka"``, ``"filter-kruskal"``, ...) or an object of :mod:`dfmst.algorithms`.
     engine
-        ``"auto"``, ``"cpu"`` or ``"cuda"``.
+        ``"auto"`` works where the data lies: on the GPU for a cuDF frame, else on the CPU. ``"cuda"`` copies the ids
+        and weights of a frame on the host to the GPU, and the forest's row positions back.
     invalid
         ``"raise"``, or ``"drop"`` to leave out rows with null ids or with null or NaN weights.
     threads
-        Threads to use on the CPU; ``None`` takes every processor of this process.
+        Threads to use on the CPU; ``None`` takes every processor of this process (one below 100,000 rows).
     return_trace
         Also return a frame with one record a round.
 
@@ -72,7 +74,7 @@ def minimum_spanning_forest(
     EngineUnavailableError
         The engine cannot run here.
     CapacityError
-        More rows than row positions can number.
+        More rows than row positions can number, or the GPU is out of memory.
 
     Examples
     --------
@@ -84,8 +86,8 @@ def minimum_spanning_forest(
     1      b      c       1
     2      a      c       2
     """
-    runner = select_engine(engine, threads)
     view = open_frame(edges)
+    runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
     names = (source, target, weight)
     return _forest(runner, view, names, algorithm, maximum=False, invalid=invalid, return_trace=return_trace)
 
@@ -115,8 +117,8 @@ def maximum_spanning_forest(
     >>> dfmst.maximum_spanning_forest(roads).index.tolist()
     [0, 2]
     """
-    runner = select_engine(engine, threads)
     view = open_frame(edges)
+    runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
     names = (source, target, weight)
     return _forest(runner, view, names, algorithm, maximum=True, invalid=invalid, return_trace=return_trace)
 
@@ -143,8 +145,8 @@ def spanning_forest(
     >>> dfmst.spanning_forest(pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2]})).index.tolist()
     [0, 1]
     """
-    runner = select_engine(engine, threads)
     view = open_frame(edges)
+    runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
     names = (source, target, None)
     return _forest(runner, view, names, algorithm, maximum=False, invalid=invalid, return_trace=return_trace)
 
@@ -187,16 +189,17 @@ def connected_components(
     2       4          4
     3       5          4
     """
-    runner = select_engine(engine, threads)
     view = open_frame(edges)
-    given = read_table(runner, view, source, target, invalid=invalid, in_order=True)
-    labels = component_labels(runner, given.table)
-    return vertex_frame(view, (source, target), given, component=labels)
+    runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
+    with runner.guard():
+        given = read_table(runner, view, source, target, invalid=invalid, in_order=True)
+        labels = component_labels(runner, given.table)
+        return vertex_frame(runner, view, (source, target), given, component=labels)
 
 
 def _forest(
     engine: Engine,
-    view: FrameView,
+    view: FrameView | DeviceView,
     names: tuple[Any, Any, Any],
     algorithm: str | Algorithm,
     *,
@@ -204,8 +207,9 @@ def _forest(
     invalid: Invalid,
     return_trace: bool,
 ) -> Any:
-    given = read_table(engine, view, *names, maximum=maximum, invalid=invalid)
     trace = Trace()
-    rows = resolve(algorithm, engine, given.table).run(engine, given.table, trace)
-    forest = view.take(engine, given.frame_rows(rows))
+    with engine.guard():
+        given = read_table(engine, view, *names, maximum=maximum, invalid=invalid)
+        rows = resolve(algorithm, engine, given.table).run(engine, given.table, trace)
+        forest = view.take(engine, given.frame_rows(rows))
     return (forest, view.build(trace.columns())) if return_trace else forest

@@ -1,7 +1,7 @@
-"""Frames of any kind: columns out, rows in. The only module that knows about dataframe libraries.
+"""Frames of any kind: columns out, rows in. No other module knows about the host's dataframe libraries.
 
 Narwhals recognises a frame, hands out its columns and gathers its rows; a frame's library is never imported
-here, since whoever holds a frame has imported it.
+here, since whoever holds a frame has imported it. Frames on a GPU are next door, in :mod:`dfmst.device_frames`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
-from dfmst.engines import Engine
-from dfmst.errors import ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError
+from dfmst.device_frames import DeviceView, missing_column, open_device_frame
+from dfmst.engines import Engine, host_engine
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.gathering import can_gather, gather_rows
 from dfmst.typing import Array, Frame
 
-__all__ = ["FrameView", "open_frame"]
+__all__ = ["FrameView", "open_frame", "open_host_frame"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,9 @@ class FrameView:
     frame: nw.DataFrame[Any]
     lazy: bool = False
     labelled: bool = True
+
+    #: Whether the columns lie on a GPU.
+    on_device = False
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -76,10 +80,7 @@ class FrameView:
             The frame has no such column.
         """
         if name not in self.frame.columns:
-            known = ", ".join(map(repr, self.frame.columns)) or "none"
-            message = f"column {name!r} not found; the frame's columns: {known}"
-            hint = "name your columns with source=, target= and weight= (weight=None: all weights equal)"
-            raise ColumnNotFoundError(message, hint)
+            raise missing_column(name, self.frame.columns)
         return self.frame.get_column(name)
 
     def index(self) -> Array | None:
@@ -97,10 +98,14 @@ class FrameView:
 
     def take(self, engine: Engine, rows: Array) -> Frame:
         """Return the user's kind of frame with these rows: every column, and the index of a pandas frame."""
+        return self._finish(self.rows(engine, rows).frame)
+
+    def rows(self, engine: Engine, rows: Array) -> FrameView:
+        """Return the view of these rows."""
         native = nw.to_native(self.frame)
         if can_gather(native) and _aligned(native):
-            return gather_rows(engine, native, rows)
-        return self._finish(self.frame[rows])
+            return replace(self, frame=nw.from_native(gather_rows(host_engine(engine), native, rows), eager_only=True))
+        return replace(self, frame=self.frame[rows])
 
     def build(self, columns: Mapping[str, Any]) -> Frame:
         """Return a new frame of the user's kind."""
@@ -127,13 +132,13 @@ class FrameView:
         return nw.to_native(frame.lazy() if self.lazy else frame)
 
 
-def open_frame(edges: Frame, argument: str = "edges") -> FrameView:
+def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
     """Recognise a frame.
 
     Parameters
     ----------
     edges
-        pandas, polars (eager or lazy) or pyarrow, or anything with ``__arrow_c_stream__``.
+        pandas, polars (eager or lazy), pyarrow or cuDF, or anything with ``__arrow_c_stream__``.
     argument
         Name of the parameter, for messages.
 
@@ -145,6 +150,9 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView:
         Two columns share a name.
     """
     _check_names(edges, argument)
+    device = open_device_frame(edges)
+    if device is not None:
+        return device
     frame = nw.from_native(edges, pass_through=True)
     if isinstance(frame, nw.DataFrame) and _in_memory(frame):
         return FrameView(frame)
@@ -156,7 +164,7 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView:
     if hasattr(edges, "__arrow_c_stream__"):
         return FrameView(nw.from_native(pa.table(edges), eager_only=True))
     message = f"{argument} is a {type(edges).__name__}, not a frame that dfmst reads"
-    hint = "pass a pandas, polars or pyarrow table (for NumPy arrays: dfmst.arrays.forest_rows)"
+    hint = "pass a pandas, polars, pyarrow or cuDF table (for NumPy arrays: dfmst.arrays.forest_rows)"
     raise UnsupportedFrameError(message, hint)
 
 
@@ -164,6 +172,14 @@ def _aligned(frame: Frame) -> bool:
     """Whether every NumPy column of a pandas frame lies where kernels can read it."""
     numpy = [place for place, kind in enumerate(frame.dtypes) if isinstance(kind, np.dtype)]
     return all(frame.iloc[:, place].to_numpy().flags.aligned for place in numpy)
+
+
+def open_host_frame(edges: Frame, argument: str = "edges") -> FrameView:
+    """Recognise a frame, and copy one that lies on a GPU to the host."""
+    view = open_frame(edges, argument)
+    if isinstance(view, DeviceView):
+        return FrameView(nw.from_native(view.to_arrow(), eager_only=True))
+    return view
 
 
 def _type(series: nw.Series[Any]) -> str:

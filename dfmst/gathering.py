@@ -30,7 +30,7 @@ def gather_rows(engine: Engine, frame: Frame, rows: Array) -> Frame:
     frame
         A ``pandas.DataFrame``.
     rows
-        Ascending ``int64`` positions.
+        ``int64`` positions; ascending ones are the fastest.
     """
     columns = {place: _entries(engine, frame.iloc[:, place], rows) for place in range(frame.shape[1])}
     taken = type(frame)(columns, index=frame.index.take(rows), copy=False)

@@ -6,6 +6,7 @@ dictionary encoding. No id ever passes through a float.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -13,11 +14,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dfmst.column_errors import different_ids, float_ids, unsuitable_ids
 from dfmst.engines import Engine
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
-__all__ = ["IdColumns", "Vertices", "dense_vertices", "id_columns"]
+__all__ = [
+    "IdColumns",
+    "Vertices",
+    "dense_vertices",
+    "factorize",
+    "id_columns",
+    "same_width",
+]
 
 #: Ids below this bound are used as they are in any table: so few vertices cost nothing.
 _ALWAYS_DENSE = 4096
@@ -25,7 +34,7 @@ _BLOCK = 1 << 16
 
 
 class IdColumns(NamedTuple):
-    """The id columns, both NumPy integers of one width or both Arrow, and the rows with a null."""
+    """The id columns, both integer arrays of one width or both Arrow (on a GPU: cuDF), and the rows with a null."""
 
     source: Any
     target: Any
@@ -37,14 +46,14 @@ class Vertices(NamedTuple):
     """Dense vertices of both ends, and what they stand for.
 
     ``source`` and ``target`` are ``uint32`` or ``uint64`` of shape ``(rows,)`` and lie below ``total``.
-    ``values`` holds the ids that vertices stand for (Arrow, shape ``(total,)``), or ``None`` where the
-    vertices are the ids themselves.
+    ``values`` holds the ids that vertices stand for (Arrow; on a GPU CuPy or cuDF; shape ``(total,)``), or ``None``
+    where the vertices are the ids themselves.
     """
 
     source: Array
     target: Array
     total: int
-    values: pa.Array | None
+    values: Any
 
 
 def id_columns(source: tuple[object, Any], target: tuple[object, Any]) -> IdColumns:
@@ -60,13 +69,20 @@ def id_columns(source: tuple[object, Any], target: tuple[object, Any]) -> IdColu
     if isinstance(first, np.ndarray) != isinstance(second, np.ndarray):
         first, second = (pa.array(c) if isinstance(c, np.ndarray) else c for c in (first, second))
     if isinstance(first, np.ndarray):
-        first, second = _same_width(source[0], target[0], first, second)
+        first, second = same_width(source[0], target[0], first, second)
     else:
         first, second = _same_type(source[0], target[0], first, second)
     return IdColumns(first, second, null_first, null_second)
 
 
-def dense_vertices(engine: Engine, ids: IdColumns, *, in_order: bool = False, bound: int | None = None) -> Vertices:
+def dense_vertices(
+    engine: Engine,
+    ids: IdColumns,
+    *,
+    in_order: bool = False,
+    bound: int | None = None,
+    number: Callable[..., Vertices] | None = None,
+) -> Vertices:
     """Number the vertices densely.
 
     Parameters
@@ -79,6 +95,8 @@ def dense_vertices(engine: Engine, ids: IdColumns, *, in_order: bool = False, bo
         Number factorized vertices by their ids' order instead of first appearance.
     bound
         Exclusive upper bound that integer ids are known to keep; they are then used as they are.
+    number
+        Numbers ids that are not dense integers; ``None``: :func:`factorize`.
 
     Raises
     ------
@@ -86,7 +104,7 @@ def dense_vertices(engine: Engine, ids: IdColumns, *, in_order: bool = False, bo
         An id is outside ``[0, bound)``.
     """
     source, target = ids.source, ids.target
-    if isinstance(source, np.ndarray):
+    if isinstance(source, engine.xp.ndarray):
         first, second = (_unsigned(column) for column in (source, target))
         count = max(_largest(engine, first), _largest(engine, second)) + 1
         if bound is not None:
@@ -96,8 +114,7 @@ def dense_vertices(engine: Engine, ids: IdColumns, *, in_order: bool = False, bo
             return Vertices(first, second, bound, None)
         if count <= max(2 * len(first), _ALWAYS_DENSE):
             return Vertices(first, second, count, None)
-        source, target = pa.array(source), pa.array(target)
-    return _factorize(source, target, in_order=in_order)
+    return (number or factorize)(engine, source, target, in_order=in_order)
 
 
 def _readable(name: object, column: Any) -> tuple[Any, Array | None]:
@@ -107,16 +124,15 @@ def _readable(name: object, column: Any) -> tuple[Any, Array | None]:
             native = column.astype(column.dtype.newbyteorder("="), copy=False)
             return np.ascontiguousarray(native), None
         if column.dtype.kind == "f":
-            raise _float_ids(name, str(column.dtype))
+            raise float_ids(name, str(column.dtype))
         column = _arrow_objects(name, column)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_floating(kind):
-        raise _float_ids(name, str(kind))
+        raise float_ids(name, str(kind))
     if pa.types.is_nested(kind):
-        message = f"column {name!r} holds {kind} values; vertex ids must be integers, strings or categoricals"
-        raise InvalidEdgesError(message, "make one id of the fields, for example by joining them into a string")
+        raise unsuitable_ids(name, str(kind))
     nulls = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
     if pa.types.is_integer(kind) and kind == column.type:
         if nulls is not None:
@@ -142,7 +158,14 @@ def _arrow_objects(name: object, values: Array) -> pa.Array:
     raise InvalidEdgesError(message, "cast the column to one type: integers or strings")
 
 
-def _same_width(source: object, target: object, first: Array, second: Array) -> tuple[Array, Array]:
+def same_width(source: object, target: object, first: Array, second: Array) -> tuple[Array, Array]:
+    """Bring integer columns to one type of 32 or 64 bits.
+
+    Raises
+    ------
+    InvalidEdgesError
+        No type holds both.
+    """
     if first.dtype == second.dtype and first.dtype.itemsize >= 4:
         return first, second
     common: Any = np.result_type(first.dtype, second.dtype)
@@ -168,8 +191,7 @@ def _same_type(source: object, target: object, first: pa.Array, second: pa.Array
             continue
         other = second.type if kind == first.type else first.type
         if _is_text(kind) != _is_text(other) and not pa.types.is_null(other):
-            message = f"column {source!r} holds {first.type} ids and column {target!r} holds {second.type} ids"
-            raise InvalidEdgesError(message, "cast both columns to one type, so that equal ids are equal")
+            raise different_ids((source, first.type), (target, second.type))
     if _is_text(first.type) or _is_text(second.type):
         return first.cast(pa.large_string()), second.cast(pa.large_string())
     return first, second.cast(first.type)
@@ -188,13 +210,18 @@ def _largest(engine: Engine, ids: Array) -> int:
     """Largest entry of an unsigned column; -1 if empty."""
     if not len(ids):
         return -1
+    if engine.name != "cpu":
+        return int(ids.max())
     blocks = -(-len(ids) // _BLOCK)
     largest = engine.xp.empty(blocks, np.uint64)
     engine.launch("largest_id", blocks, ids, len(ids), _BLOCK, largest, grain=1)
     return int(largest.max())
 
 
-def _factorize(source: Any, target: Any, *, in_order: bool) -> Vertices:
+def factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Vertices:
+    """Number ids of any kind by Arrow's dictionary encoding: as they appear, or (`in_order`) in their own order."""
+    if isinstance(source, np.ndarray):
+        source, target = pa.array(source), pa.array(target)
     if pa.types.is_dictionary(source.type):
         source, target = source.dictionary_decode(), target.dictionary_decode()
     if pa.types.is_string_view(source.type):
@@ -209,8 +236,3 @@ def _factorize(source: Any, target: Any, *, in_order: bool) -> Vertices:
         rank[order.to_numpy()] = np.arange(len(values), dtype=np.uint32)
         first, second, values = rank[first], rank[second], values.take(order)
     return Vertices(first, second, len(values), values)
-
-
-def _float_ids(name: object, kind: str) -> InvalidEdgesError:
-    message = f"column {name!r} holds {kind} values; vertex ids must be integers, strings or categoricals"
-    return InvalidEdgesError(message, "cast the column to int64 (pandas turns integer ids with gaps into floats)")

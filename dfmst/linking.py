@@ -66,7 +66,7 @@ def link_forest(engine: Engine, ends: Array, vertices: int) -> LinkedTrees:
     xp = engine.xp
     parent, size = xp.arange(vertices, dtype=np.uint32), xp.ones(vertices, np.uint32)
     link, cycle = xp.full(vertices, _NONE, np.uint64), xp.full(1, _NONE, np.uint64)
-    engine.launch("link_trees", 1, ends, len(ends), parent, size, link, cycle)
+    engine.launch_alone("link_trees", ends, len(ends), parent, size, link, cycle)
     del parent, size
     found = int(cycle[0])
     if found != _NONE:

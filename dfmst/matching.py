@@ -44,9 +44,11 @@ _SECOND = _NO_ROW - 1
 class Claim:
     """A frame of edges, its edge table, and the frame said to be its forest.
 
-    ``names`` are the columns of ids and weights, ``describe`` names a row of the table in messages.
+    ``engine`` works on the host, ``names`` are the columns of ids and weights, ``describe`` names a row of the table in
+    messages.
     """
 
+    engine: Engine
     edges: FrameView
     given: Input
     forest: FrameView
@@ -55,7 +57,7 @@ class Claim:
 
     def rows(self, rows: Array) -> FrameView:
         """Take rows of the table from the edge frame."""
-        return FrameView(self.edges.frame[self.given.frame_rows(rows)])
+        return self.edges.rows(self.engine, self.given.frame_rows(rows))
 
 
 class _Ends(NamedTuple):
@@ -65,13 +67,11 @@ class _Ends(NamedTuple):
     target: Array
 
 
-def match_rows(engine: Engine, claim: Claim) -> Array | Violation:
+def match_rows(claim: Claim) -> Array | Violation:
     """Match every row of the forest frame, in any order, to the row of the table that it must be.
 
     Parameters
     ----------
-    engine
-        Where the join runs.
     claim
         The frames.
 
@@ -97,8 +97,8 @@ def match_rows(engine: Engine, claim: Claim) -> Array | Violation:
     ends = _Ends(source.astype(np.uint32), target.astype(np.uint32))
     if (source == target).any():
         return _loop(claim, ends, int((source == target).argmax()))
-    candidates = _candidates(engine, claim.given, ends)
-    matched = _join(engine, claim, ends, candidates)
+    candidates = _candidates(claim.engine, claim.given, ends)
+    matched = _join(claim, ends, candidates)
     if (matched == _NO_ROW).any():
         return _not_a_row(int((matched == _NO_ROW).argmax()))
     if (matched == _SECOND).any():
@@ -130,9 +130,9 @@ def _candidates(engine: Engine, given: Input, ends: _Ends) -> Array:
     return compact(engine, flags)
 
 
-def _join(engine: Engine, claim: Claim, ends: _Ends, candidates: Array) -> Array:
+def _join(claim: Claim, ends: _Ends, candidates: Array) -> Array:
     """Place among the candidates of the earliest row with each forest row's ends and weight."""
-    xp, table = engine.xp, claim.given.table
+    engine, xp, table = claim.engine, claim.engine.xp, claim.given.table
     forest, length = len(ends.source), len(ends.source) + len(candidates)
     source, target = (xp.concatenate([end, xp.empty(len(candidates), np.uint32)]) for end in ends)
     columns = (table.source, table.target, candidates, None, source[forest:], target[forest:])

@@ -135,13 +135,16 @@ def _doubtful(engine: Engine, table: EdgeTable, ranked: RankedForest, trees: Lin
 
 
 def _giant(engine: Engine, top: Array) -> tuple[Array, int]:
-    """One byte a vertex: whether it had joined the largest tree of a sample by some rank; and that rank."""
+    """Flags of the vertices that had joined the largest tree of a sample by some rank; and that rank."""
+    giant = flag_words(engine, len(top))
     if not len(top):
-        return engine.xp.zeros(0, np.uint8), 0
+        return giant, 0
     root, ranks = sampled_tree(engine, top)
     rank = ranks[int(_GIANT_SHARE * len(ranks))]
-    joined: Array = top - (np.uint64(root) << np.uint64(32)) <= rank  # other roots' differences are huge or wrap around
-    return joined.view(np.uint8), int(rank)
+    base = np.uint64(root) << np.uint64(32)
+    joined = (top - base <= rank).view(np.uint8)  # other roots' differences are huge or wrap around
+    engine.launch("flag_marked", len(giant), joined, len(joined), giant, grain=FLAG_GRAIN)
+    return giant, int(rank)
 
 
 def describe_cycle(ranked: RankedForest, rank: int, maximum: bool, describe: Callable[[int], str]) -> Violation:

@@ -10,6 +10,7 @@ import base64
 import json
 import zlib
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -74,11 +75,9 @@ def with_provenance(schema: pa.Schema, made: Provenance) -> pa.Schema:
     >>> read_provenance(with_provenance(schema, made), 2).locator
     array([2, 7], dtype=uint64)
     """
-    import dfmst
-
     record = {
         "format": _FORMAT,
-        "version": dfmst.__version__,
+        "version": _version(),
         "columns": list(made.names),
         "order": "maximum" if made.maximum else "minimum",
         "rows": made.rows,
@@ -115,6 +114,13 @@ def read_provenance(schema: pa.Schema, rows: int) -> Provenance | None:
         message = f"the record of how the forest was made tells of {len(locator):,} rows, and there are {rows:,}"
         raise InvalidEdgesError(message, "rows were added or removed since: make the forest anew")
     return made
+
+
+def _version() -> str | None:
+    try:
+        return version("dfmst")
+    except PackageNotFoundError:  # a source tree that is not installed
+        return None
 
 
 def _packed(locator: Array) -> str:

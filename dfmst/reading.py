@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from dfmst.device_columns import device_factorize, device_ids, device_weights
+from dfmst.device_frames import DeviceView
 from dfmst.edges import EdgeTable, check_capacity
-from dfmst.engines import Engine
-from dfmst.errors import InvalidEdgesError
+from dfmst.engines import Engine, host_engine
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.frames import FrameView
-from dfmst.ids import IdColumns, Vertices, dense_vertices, id_columns
+from dfmst.ids import IdColumns, Vertices, dense_vertices, factorize, id_columns
 from dfmst.typing import Array, Invalid
 from dfmst.weights import WeightColumn, constant_weights, missing_weights, weight_column
 
-__all__ = ["CheckedColumns", "Input", "check_columns", "read_table"]
+__all__ = ["DEVICE", "HOST", "CheckedColumns", "Input", "Readers", "check_columns", "move_table", "read_table"]
+
+
+class Readers(NamedTuple):
+    """How columns are read: ids, ids that are not dense integers, and weights."""
+
+    ids: Callable[..., IdColumns]
+    number: Callable[..., Vertices]
+    weights: Callable[..., WeightColumn]
+
+
+#: Readers of columns on the host, and of columns on a GPU.
+HOST = Readers(id_columns, factorize, weight_column)
+DEVICE = Readers(device_ids, device_factorize, device_weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +49,34 @@ class Input:
         What the table's vertices stand for.
     kept
         The frame's row of each table row, ascending; ``None`` where no row was dropped.
+    moved_by
+        The engine that the table was copied to, away from the frame; ``None`` where both lie side by side.
     """
 
     table: EdgeTable
     vertices: Vertices
     kept: Array | None
+    moved_by: Engine | None = None
 
     def frame_rows(self, rows: Array) -> Array:
-        """Rows of the frame from rows of the table."""
+        """Rows of the frame, and where it lies, from rows of the table."""
+        rows = self.beside_frame(rows)
         return rows if self.kept is None else self.kept[rows]
+
+    def beside_frame(self, column: Array) -> Array:
+        """Bring a column back to where the frame lies."""
+        return column if self.moved_by is None else self.moved_by.to_host(column)
+
+
+def move_table(engine: Engine, table: EdgeTable) -> EdgeTable:
+    """Copy a table's columns from the host into the engine's memory."""
+    source, target, weight = (engine.from_host(column) for column in (table.source, table.target, table.weight))
+    return EdgeTable(source, target, weight, table.vertices, table.maximum)
 
 
 def read_table(
     engine: Engine,
-    view: FrameView,
+    view: FrameView | DeviceView,
     source: Any,
     target: Any,
     weight: Any = None,
@@ -59,7 +90,8 @@ def read_table(
     Parameters
     ----------
     engine
-        Where the checks run.
+        Where the table shall lie. Columns are checked where the frame lies; a frame on the host is then copied to an
+        engine elsewhere: both ids and the weight, nothing else.
     view
         The frame.
     source, target, weight
@@ -77,10 +109,13 @@ def read_table(
         See :func:`dfmst.minimum_spanning_forest`.
     """
     check_capacity(len(view))
-    checked = check_columns(engine, view.column, len(view), (source, target, weight), invalid)
-    vertices = dense_vertices(engine, checked.ids, in_order=in_order)
+    beside, read = _reader(engine, view)
+    checked = check_columns(beside, read, view.column, len(view), (source, target, weight), invalid)
+    vertices = dense_vertices(beside, checked.ids, in_order=in_order, number=read.number)
     table = EdgeTable(vertices.source, vertices.target, checked.weights.values, vertices.total, maximum)
-    return Input(table, vertices, checked.kept)
+    if beside.name == engine.name:
+        return Input(table, vertices, checked.kept)
+    return Input(move_table(engine, table), vertices, checked.kept, engine)
 
 
 class CheckedColumns(NamedTuple):
@@ -92,7 +127,8 @@ class CheckedColumns(NamedTuple):
 
 
 def check_columns(
-    engine: Engine,
+    beside: Engine,
+    read: Readers,
     column: Callable[[Any], Any],
     rows: int,
     names: tuple[Any, Any, Any],
@@ -103,10 +139,12 @@ def check_columns(
 
     Parameters
     ----------
-    engine
-        Where the checks run.
+    beside
+        Where the columns lie, and the checks run.
+    read
+        How columns are read there.
     column
-        Returns a column, NumPy or Arrow.
+        Returns a column by its name.
     rows
         How many rows there are.
     names
@@ -128,24 +166,34 @@ def check_columns(
     columns = [(name, column(name)) for name in (source, target)]
     if not rows:
         # An empty column often has an accidental type, float64 say, that no value vouches for.
-        columns = [(name, np.zeros(0, np.int64)) for name in (source, target)]
-    ids = id_columns(*columns)
-    weights = constant_weights(rows)
+        columns = [(name, beside.xp.zeros(0, np.int64)) for name in (source, target)]
+    ids = read.ids(*columns)
+    weights = constant_weights(rows, beside.xp)
     if weight is not None:
         found = column(weight)
-        weights = weight_column(weight, found) if rows else weights
+        weights = read.weights(weight, found) if rows else weights
     flagged = [
         (f"column {source!r} has {{}} null id{{}}", ids.null_source),
         (f"column {target!r} has {{}} null id{{}}", ids.null_target),
-        (f"column {weight!r} has {{}} weight{{}} that {{}} NaN or null", missing_weights(engine, weights)),
+        (f"column {weight!r} has {{}} weight{{}} that {{}} NaN or null", missing_weights(beside, weights)),
     ]
-    kept = _kept(flagged, invalid, first_row)
+    kept = _kept(beside, flagged, invalid, first_row)
     if kept is not None:
-        ids, weights = _filter(ids, weights, kept)
+        ids, weights = _filter(beside, ids, weights, kept)
     return CheckedColumns(ids, weights, kept)
 
 
-def _kept(flagged: list[tuple[str, Array | None]], invalid: Invalid, first_row: int) -> Array | None:
+def _reader(engine: Engine, view: FrameView | DeviceView) -> tuple[Engine, Readers]:
+    """Where a frame's columns are read, and how."""
+    if not view.on_device:
+        return host_engine(engine), HOST
+    if engine.name == "cpu":
+        hint = "leave engine='auto', or copy the frame yourself: edges.to_pandas() or edges.to_arrow()"
+        raise UnsupportedFrameError("the frame lies on a GPU, and engine='cpu' works on the host", hint)
+    return engine, DEVICE
+
+
+def _kept(engine: Engine, flagged: list[tuple[str, Array | None]], invalid: Invalid, first_row: int) -> Array | None:
     masks = [(text, mask) for text, mask in flagged if mask is not None and mask.any()]
     if not masks:
         return None
@@ -155,11 +203,14 @@ def _kept(flagged: list[tuple[str, Array | None]], invalid: Invalid, first_row: 
         counted = text.format(f"{count:,}", *(("", "is") if count == 1 else ("s", "are")))
         message = f"{counted}, {'in row' if count == 1 else 'the first in row'} {first_row + int(mask.argmax())}"
         raise InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'")
-    return np.flatnonzero(~np.logical_or.reduce([mask for _, mask in masks]))
+    rows: Array = engine.xp.flatnonzero(~reduce(operator.or_, [mask for _, mask in masks]))
+    return rows
 
 
-def _filter(ids: IdColumns, weights: WeightColumn, kept: Array) -> tuple[IdColumns, WeightColumn]:
+def _filter(engine: Engine, ids: IdColumns, weights: WeightColumn, kept: Array) -> tuple[IdColumns, WeightColumn]:
     def take(column: Any) -> Any:
-        return column[kept] if isinstance(column, np.ndarray) else column.take(pa.array(kept))
+        if isinstance(column, engine.xp.ndarray):
+            return column[kept]
+        return column.take(pa.array(kept) if isinstance(column, pa.Array) else kept)
 
     return IdColumns(take(ids.source), take(ids.target), None, None), WeightColumn(take(weights.values), None)

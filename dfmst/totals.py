@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from decimal import Decimal, localcontext
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ __all__ = ["Total", "total_weight"]
 
 Total = int | float | Decimal | timedelta
 
+_PART = 1 << 16
 _DIGITS = 400  # a decimal column has at most 76 digits, and a sum few more
 _MICROSECONDS = {"D": 86_400_000_000, "h": 3_600_000_000, "m": 60_000_000, "s": 1_000_000, "ms": 1_000, "us": 1}
 
@@ -56,7 +58,7 @@ def total_weight(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
 
 def _numbers(values: Array) -> Total | None:
     if values.dtype.kind == "f":
-        return _floats(values.tolist())
+        return _floats(lambda: chain.from_iterable(part.tolist() for part in _parts(values)))
     if values.dtype.kind == "b":
         return int(values.sum())
     if values.dtype.kind == "m":
@@ -70,12 +72,17 @@ def _integers(values: Array) -> int:
     return (int((wide >> 32).sum()) << 32) + int((wide & 0xFFFFFFFF).sum())
 
 
-def _floats(values: Sequence[float]) -> float:
+def _parts(values: Array) -> Iterator[Array]:
+    """Parts of a column: as Python floats, all of it would take several times its memory."""
+    return (values[begin : begin + _PART] for begin in range(0, len(values), _PART))
+
+
+def _floats(values: Callable[[], Iterable[float]]) -> float:
     try:
-        return math.fsum(values)
+        return math.fsum(values())
     except (OverflowError, ValueError):
         # Beyond the largest float, or infinities of both signs: what IEEE 754 makes of them.
-        return sum(values)
+        return sum(values())
 
 
 def _duration(total: int, dtype: np.dtype[Any]) -> timedelta | None:
@@ -90,7 +97,7 @@ def _duration(total: int, dtype: np.dtype[Any]) -> timedelta | None:
 def _objects(values: Sequence[Any]) -> Total:
     values = [value for value in values if value is not None]
     if values and isinstance(values[0], float):
-        return _floats(values)
+        return _floats(lambda: values)
     start = timedelta() if values and isinstance(values[0], timedelta) else 0
     with localcontext() as context:
         context.prec = _DIGITS

@@ -76,7 +76,7 @@ def update(
     3       0       1       1
     """
     runner = select_engine(engine, threads)
-    old, new = open_frame(forest, "forest"), open_frame(new_edges, "new_edges")
+    old, new = _on_host(forest, "forest"), _on_host(new_edges, "new_edges")
     names = (source, target, weight)
     made = _record(old)
     if made is not None:
@@ -90,6 +90,14 @@ def update(
         return found
     later = Provenance(names, maximum, made.rows + len(new), _locators(made, len(old), rows))
     return found.replace_schema_metadata(with_provenance(found.schema, later).metadata)
+
+
+def _on_host(frame: Frame, argument: str) -> FrameView:
+    view = open_frame(frame, argument)
+    if not isinstance(view, FrameView):
+        message = f"{argument} lies on a GPU, and update works on the host"
+        raise UnsupportedFrameError(message, "concatenate both frames there, and find the forest of the result")
+    return view
 
 
 def _record(forest: FrameView) -> Provenance | None:

@@ -6,21 +6,29 @@ form (wide decimals, long doubles) becomes the rank of its value.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dfmst.column_errors import unsupported_weights
 from dfmst.engines import Engine
-from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
-__all__ = ["WeightColumn", "constant_weights", "missing_weights", "weight_column"]
+__all__ = [
+    "KERNEL_TYPES",
+    "WIDENED",
+    "WeightColumn",
+    "constant_weights",
+    "missing_weights",
+    "weight_column",
+]
 
 _BLOCK = 1 << 16
 
-_WIDENED = {
+#: Narrow types -> the kernel type that holds their values.
+WIDENED = {
     "bool": np.uint32,
     "int8": np.int32,
     "int16": np.int32,
@@ -28,7 +36,8 @@ _WIDENED = {
     "uint16": np.uint32,
     "float16": np.float32,
 }
-_KERNEL_TYPES = {"int32", "uint32", "float32", "int64", "uint64", "float64"}
+#: Weights that kernels read as they are.
+KERNEL_TYPES = {"int32", "uint32", "float32", "int64", "uint64", "float64"}
 
 
 class WeightColumn(NamedTuple):
@@ -42,9 +51,9 @@ class WeightColumn(NamedTuple):
     invalid: Array | None
 
 
-def constant_weights(rows: int) -> WeightColumn:
-    """Equal weights: rows then differ by position alone. The zeros are never written, so they take no memory."""
-    return WeightColumn(np.zeros(rows, np.uint32), None)
+def constant_weights(rows: int, xp: Any = np) -> WeightColumn:
+    """Equal weights: rows then differ by position alone. On the host, zeros that nobody writes take no memory."""
+    return WeightColumn(xp.zeros(rows, np.uint32), None)
 
 
 def weight_column(name: object, column: Array | pa.Array | pa.ChunkedArray) -> WeightColumn:
@@ -68,16 +77,17 @@ def weight_column(name: object, column: Array | pa.Array | pa.ChunkedArray) -> W
 
 
 def missing_weights(engine: Engine, weights: WeightColumn) -> Array | None:
-    """Rows whose weight is null or NaN; the mask is made only where there are any."""
+    """Rows whose weight is null or NaN; on the host the mask is made only where there are any."""
     values = weights.values
     if values.dtype.kind != "f" or not len(values):
         return weights.invalid
-    blocks = -(-len(values) // _BLOCK)
-    counts = engine.xp.empty(blocks, np.uint64)
-    engine.launch("count_nan", blocks, values, len(values), _BLOCK, counts, grain=1)
-    if not int(counts.sum()):
-        return weights.invalid
-    missing: Array = np.isnan(values)
+    if engine.name == "cpu":
+        blocks = -(-len(values) // _BLOCK)
+        counts = engine.xp.empty(blocks, np.uint64)
+        engine.launch("count_nan", blocks, values, len(values), _BLOCK, counts, grain=1)
+        if not int(counts.sum()):
+            return weights.invalid
+    missing: Array = engine.xp.isnan(values)
     return missing if weights.invalid is None else missing | weights.invalid
 
 
@@ -93,9 +103,9 @@ def _from_numpy(name: object, values: Array) -> WeightColumn:
         missing = np.isnan(values)
         return WeightColumn(_ranks(values), missing if missing.any() else None)
     native = values.astype(values.dtype.newbyteorder("="), copy=False)
-    widened = native.astype(_WIDENED.get(native.dtype.name, native.dtype), copy=False)
-    if widened.dtype.name not in _KERNEL_TYPES:
-        raise _unsupported(name, str(values.dtype))
+    widened = native.astype(WIDENED.get(native.dtype.name, native.dtype), copy=False)
+    if widened.dtype.name not in KERNEL_TYPES:
+        raise unsupported_weights(name, str(values.dtype))
     return WeightColumn(np.ascontiguousarray(widened), None)
 
 
@@ -106,7 +116,7 @@ def _arrow_from_objects(name: object, values: Array) -> pa.Array:
         pass
     kinds = sorted({type(value).__name__ for value in values if value is not None and value == value})
     if kinds != ["int"]:
-        raise _unsupported(name, ", ".join(kinds))
+        raise unsupported_weights(name, ", ".join(kinds))
     # Integers beyond 64 bits: their ranks order them exactly.
     missing = np.array([value is None or value != value for value in values], dtype=bool)
     rank = {value: place for place, value in enumerate(sorted(set(values[~missing])))}
@@ -127,7 +137,7 @@ def _from_arrow(name: object, column: pa.Array | pa.ChunkedArray) -> WeightColum
     if pa.types.is_duration(kind):
         column = column.view(pa.int64())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        raise _unsupported(name, str(kind))
+        raise unsupported_weights(name, str(kind))
     if invalid is not None:
         column = pc.fill_null(column, False if pa.types.is_boolean(kind) else 0)
     values = column.to_numpy(zero_copy_only=not pa.types.is_boolean(kind))
@@ -161,11 +171,3 @@ def _decimal_integers(column: pa.Array) -> Array:
 
 def _ranks(values: Array) -> Array:
     return np.unique(values, return_inverse=True)[1].astype(np.uint32)
-
-
-def _unsupported(name: object, kind: str) -> InvalidEdgesError:
-    hint = "cast the column to a number, or pass weight=None to give all edges the same weight"
-    if "complex" in kind:
-        hint = "choose a real number to order by, for example the absolute value"
-    message = f"column {name!r} holds {kind} values; weights must be integers, floats, decimals, booleans or durations"
-    return InvalidEdgesError(message, hint)

@@ -18,7 +18,7 @@ template <typename V> void pairs(const Graph& graph) {
   launch_flag_marked_pairs(V(), marked.size(), target.data(), source.data(), source.size(), 48, bits.data(),
                            marked.data());
   CHECK(ones(marked) == source.size());
-  launch_flag_doubtful(V(), marked.size(), source.data(), target.data(), source.size(), occurs.data(), marked.data(),
+  launch_flag_doubtful(V(), marked.size(), source.data(), target.data(), source.size(), flagged_too.data(), marked.data(),
                        none.data(), doubtful.data());  // all of them light
   CHECK(doubtful == marked);
 }
@@ -65,7 +65,7 @@ template <typename V> void vertices(const Graph& graph) {
   for (u64 i = 0; i < length; ++i)
     CHECK(latest[i] == (source[i] == target[i] ? 0 : std::max(level[source[i]], level[target[i]])));
 
-  const std::vector<u8> giant(graph.vertices, 0);
+  const std::vector<u64> giant(words(graph.vertices), 0);
   const std::vector<u32> apart = iota(graph.vertices);
   std::vector<u64> crossing(words(length));
   launch_flag_crossing(V(), crossing.size(), source.data(), target.data(), length, apart.data(), giant.data(), nullptr,

@@ -28,11 +28,11 @@ const u64 NONE = ~0ull;
   }
 
 #define VERTICES(V) \
-  TYPED(largest_id, V) TYPED(list_flags, V) TYPED(pack_ends, V) TYPED(gather_entries, V) TYPED(flag_crossing, V) TYPED(gather_labels, V) \
+  TYPED(largest_id, V) TYPED(list_flags, V) TYPED(pack_ends, V) TYPED(scatter_edges, V) TYPED(gather_entries, V) TYPED(flag_crossing, V) TYPED(gather_labels, V) \
   TYPED(unite, V) TYPED(mark_vertices, V) TYPED(flag_doubtful, V) TYPED(mark_pairs, V) TYPED(flag_marked_pairs, V) \
   TYPED(latest_levels, V)
 #define WEIGHTS(W) TYPED(count_nan, W) TYPED(gather_keys, W) TYPED(flag_light, W) TYPED(flag_unjoined, W)
-#define KEYS(K) TYPED(pack_records, K) TYPED(pack_low_half, K) TYPED(pack_high_half, K) TYPED(order_runs, K)
+#define KEYS(K) TYPED(pack_records, K) TYPED(leading_bits, K) TYPED(pack_low_half, K) TYPED(pack_high_half, K) TYPED(order_runs, K)
 #define PRIM(K) \
   TYPED(grow_trees, K) TYPED(offer_neighbours, K) TYPED(lightest_of_lanes, K) TYPED(join_lightest, K) \
   TYPED(relax_neighbours, K)
@@ -42,7 +42,10 @@ const u64 NONE = ~0ull;
 #define MASTIFF(K) TYPED(lightest_of_roots, K)
 #define STRUT(K) TYPED(propose_to_ends, K)
 
+#define FILTER_BORUVKA(W) TYPED(take_edges, W) TYPED(offer_records, W)
+
 VERTICES(u32) VERTICES(u64)
+FILTER_BORUVKA(i32) FILTER_BORUVKA(u32) FILTER_BORUVKA(f32) FILTER_BORUVKA(i64) FILTER_BORUVKA(u64) FILTER_BORUVKA(f64)
 WEIGHTS(i32) WEIGHTS(u32) WEIGHTS(f32) WEIGHTS(i64) WEIGHTS(u64) WEIGHTS(f64)
 KEYS(u32) KEYS(u64)
 BORUVKA(u32) BORUVKA(u64)
@@ -54,13 +57,14 @@ STRUT(u32) STRUT(u64)
 PLAIN(count_ends) PLAIN(append) PLAIN(find_tops) PLAIN(settle) PLAIN(stand) PLAIN(elect)
 PLAIN(count_flags) PLAIN(set_flags) PLAIN(count_digits) PLAIN(scatter_digits) PLAIN(unpack_records) PLAIN(gather_packed)
 PLAIN(halve_paths) PLAIN(flatten) PLAIN(flag_roots) PLAIN(rank_roots) PLAIN(gather_ranks) PLAIN(hook)
-PLAIN(scan_edges) PLAIN(flag_chosen) PLAIN(gather_rows) PLAIN(pair_codes)
+PLAIN(scan_edges) PLAIN(scan_portion) PLAIN(count_leading) PLAIN(flag_equal) PLAIN(flag_chosen) PLAIN(gather_rows) PLAIN(pair_codes)
 PLAIN(draw_f64) PLAIN(draw_f32) PLAIN(draw_i32) PLAIN(draw_below) PLAIN(draw_flags) PLAIN(hash24) PLAIN(distances)
 PLAIN(random_pairs) PLAIN(rmat_edges) PLAIN(ring_edges) PLAIN(flag_grid) PLAIN(grid_edges) PLAIN(clique_edges)
 PLAIN(clique_links) PLAIN(tree_parents) PLAIN(tree_edges) PLAIN(flag_not_own_parent) PLAIN(distinct_pairs)
 PLAIN(flag_outside_tree) PLAIN(gather_pairs)
 PLAIN(flag_marked) PLAIN(flag_best) PLAIN(break_cycles) PLAIN(hook_unvisited)
 PLAIN(incidence_records) PLAIN(list_offsets) PLAIN(list_entries)
+PLAIN(join_records)
 PLAIN(link_trees) PLAIN(climb) PLAIN(path_maxima) PLAIN(join_levels)
 
 void check_(bool right, const char* what, int line) {

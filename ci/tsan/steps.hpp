@@ -18,6 +18,9 @@ void flags(const Graph& graph) {
   std::vector<u32> rows(positions.size());
   launch_gather_rows(rows.size(), positions.data(), graph.source.data(), rows.data());
   for (u64 i = 0; i < rows.size(); ++i) CHECK(rows[i] == graph.source[positions[i]]);
+  std::vector<u64> equal(words(length));
+  launch_flag_equal(equal.size(), graph.source.data(), length, graph.source[0], equal.data());
+  for (u64 i = 0; i < length; ++i) CHECK(flagged(equal, i) == (graph.source[i] == graph.source[0]));
 }
 
 void radix_sort(const Graph& graph) {
@@ -58,6 +61,36 @@ void kruskal(const Graph& graph) {
   CHECK(parent == forest.parent);
 }
 
+// A scan in portions: while one thread scans some buckets, the others sort the next ones.
+void portions(const Graph& graph) {
+  const Forest forest(graph);
+  const u64 length = graph.size(), block = 50, blocks = (length + block - 1) / block, digits = 8;
+  const u32 top = *std::max_element(graph.weight.begin(), graph.weight.end());
+  u32 bits = 0;
+  while (top >> bits >= digits) ++bits;
+  std::vector<u32> leading(length), parent = iota(graph.vertices), chosen(graph.vertices), order(length);
+  launch_leading_bits(u32(), length, graph.weight.data(), 0, 0, leading.data());
+  std::vector<u64> counts(digits * blocks), places(counts.size()), starts(digits + 1, length);
+  launch_count_leading(blocks, leading.data(), length, block, bits, 3, counts.data(), blocks);
+  std::exclusive_scan(counts.begin(), counts.end(), places.begin(), 0ull);
+  for (u64 digit = 0; digit < digits; ++digit) starts[digit] = places[digit * blocks];
+  std::vector<u64> records(length), ends(length), spare(length), other(length), found(1), rows(words(length));
+  launch_scatter_edges(u32(), blocks, leading.data(), length, block, bits, 3, places.data(), blocks,
+                       graph.source.data(), graph.target.data(), nullptr, records.data(), ends.data());
+  for (u64 begin = 0, end = 0, marked = 0, at = 0; at <= digits + 4; at += 4) {
+    const u64 first = std::min(at, digits), last = std::min(at + 4, digits), so_far = found[0];
+    launch_scan_portion(2 + last - first, ends.data(), begin, end, graph.vertices - 1, parent.data(), chosen.data(),
+                        found.data(), marked, so_far, nullptr, nullptr, rows.data(), starts.data() + first, bits,
+                        nullptr, records.data(), spare.data(), other.data());
+    begin = end;
+    end = starts[last];
+    marked = so_far;
+  }
+  launch_unpack_records(length, records.data(), order.data());
+  CHECK(order == order_by_weight(graph));
+  CHECK(forest.equals(rows));
+}
+
 // Threads walk the same long path, from many places.
 void long_path(u32 vertices, u32 seed) {
   std::vector<u32> path = iota(vertices), parent = path;
@@ -70,6 +103,7 @@ void long_path(u32 vertices, u32 seed) {
 void select(const Graph& graph, u32 seed) {
   flags(graph);
   radix_sort(graph);
+  portions(graph);
   long_path(2000, seed);
 }
 

@@ -11,6 +11,7 @@ from dfmst.algorithms.base import Algorithm
 from dfmst.algorithms.boruvka import Boruvka
 from dfmst.algorithms.bsp import BSP
 from dfmst.algorithms.epmst import EPMST
+from dfmst.algorithms.filter_boruvka import FilterBoruvka
 from dfmst.algorithms.filter_kruskal import FilterKruskal
 from dfmst.algorithms.kruskal import Kruskal
 from dfmst.algorithms.mastiff import Mastiff
@@ -27,6 +28,7 @@ __all__ = [
     "Algorithm",
     "BaderCong",
     "Boruvka",
+    "FilterBoruvka",
     "FilterKruskal",
     "Kruskal",
     "Mastiff",
@@ -39,6 +41,7 @@ REGISTRY: dict[str, type[Algorithm]] = {
     "boruvka": Boruvka,
     "bsp": BSP,
     "epmst": EPMST,
+    "filter-boruvka": FilterBoruvka,
     "filter-kruskal": FilterKruskal,
     "pma": PMA,
     "bader-cong": BaderCong,
@@ -72,4 +75,5 @@ def resolve(algorithm: str | Algorithm, engine: Engine, table: EdgeTable) -> Alg
 
 
 def _choose(engine: Engine, table: EdgeTable) -> Algorithm:
-    return FilterKruskal()
+    """Kruskal's scan is sequential: fast on a CPU, and no work for a GPU."""
+    return FilterKruskal() if engine.name == "cpu" else FilterBoruvka()

@@ -72,24 +72,25 @@ class Boruvka:
     def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
         """Return the forest's rows, ascending ``int64``."""
         chosen = flag_words(engine, len(table))
-        vertices = components = table.vertices
-        parent = engine.xp.arange(vertices, dtype=np.uint32)
+        components, joined = table.vertices, 1
+        parent = engine.xp.arange(components, dtype=np.uint32)
         # The first gather makes the working copy that rounds may write to.
         edges = gather_edges(engine, table.edges(), None, None, table.flip)
-        while len(edges):
+        while len(edges) and joined:
             trace.round(vertices=components, edges=len(edges), touched=2 * len(edges))
-            left = self._join(engine, edges, parent, chosen, trace)
+            self._join(engine, edges, parent, chosen, trace)
+            # Either way, one read from the device tells how the round went.
+            if self.contract == "none":
+                left = count_roots(engine, parent)
+            else:
+                edges, left = self._contract(engine, edges, parent, trace)
+                parent = engine.xp.arange(left, dtype=np.uint32)
             joined, components = components - left, left
             trace.add(chosen=joined, components=components)
-            if not joined:
-                break
-            if self.contract != "none":
-                edges, vertices = self._contract(engine, edges, parent, trace)
-                parent = engine.xp.arange(vertices, dtype=np.uint32)
         return chosen_rows(engine, chosen)
 
-    def _join(self, engine: Engine, edges: Edges, parent: Array, chosen: Array, trace: Trace) -> int:
-        """One round: lightest edges, hooking, pointer jumping; how many components are left."""
+    def _join(self, engine: Engine, edges: Edges, parent: Array, chosen: Array, trace: Trace) -> None:
+        """One round: lightest edges, hooking, pointer jumping."""
         with trace.step("lightest"):
             best = engine.xp.full(len(parent), _NONE, np.uint64)
             engine.launch("lightest_edges", len(edges), edges.source, edges.target, edges.key, parent, best)
@@ -97,7 +98,6 @@ class Boruvka:
             engine.launch("hook", len(parent), edges.source, edges.target, best, edges.row, parent, chosen)
         with trace.step("jump"):
             flatten(engine, parent)
-            return count_roots(engine, parent)
 
     def _contract(self, engine: Engine, edges: Edges, parent: Array, trace: Trace) -> tuple[Edges, int]:
         with trace.step("contract"):

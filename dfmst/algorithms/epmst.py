@@ -38,6 +38,11 @@ class EPMST:
         Share of the edges, above 0 and at most 1, that the pivot leaves to Kruskal. ``None``: about ``n ln(n) / 2``
         edges, with which a random graph becomes connected.
 
+    Notes
+    -----
+    On the CUDA engine Kruskal's scan, which is sequential, runs on the host: 8 bytes for each edge below the pivot and
+    4 bytes a vertex are copied there, the parents and the choice back.
+
     Examples
     --------
     >>> import dfmst

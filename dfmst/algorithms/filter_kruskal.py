@@ -7,7 +7,7 @@ in place of a quicksort pivot. A level is a row of columnar steps:
    split by position, so that equal weights cannot put everything in the light part;
 2. the light edges are compacted, radix-sorted and scanned by Kruskal's union-find (kernel ``scan_edges``);
 3. pointer jumping labels the vertices, and one pass over the rest (kernel ``flag_crossing``) keeps only the
-   edges between different components; a byte a vertex for the giant component answers for most of them;
+   edges between different components; a bit a vertex for the giant component answers for most of them;
 4. the survivors, with components as their ends, are the next level.
 """
 
@@ -28,7 +28,7 @@ from dfmst.typing import Array
 
 __all__ = ["FilterKruskal"]
 
-_SMALL = 1 << 15  # edges below which one sort is cheaper than a level
+_SMALL = 1 << 16  # edges below which one sort is cheaper than a level
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,11 @@ class FilterKruskal:
     light
         Edges to solve on each level, as a multiple of the number of components. ``None`` picks it from the
         density: more light edges filter more of the heavy ones, which pays where there are many.
+
+    Notes
+    -----
+    On the CUDA engine the scan of each level, which is sequential, runs on the host: the level's light edges (8 bytes
+    each) and the parents (4 bytes a component) are copied there, the parents and the choice back.
 
     Examples
     --------

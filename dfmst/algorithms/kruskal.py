@@ -47,7 +47,9 @@ class Kruskal:
     ----------
     helpers
         Edges that helpers check ahead for each edge that the scan checks. ``None``: one fewer than the engine's
-        threads. The rows never depend on it; the trace depends on nothing else.
+        threads. The rows never depend on it; the trace depends on nothing else. On the CUDA engine ``None`` is 0: the
+        edges are sorted on the device, and the scan, which is sequential, runs on the host, with columns of 8 bytes a
+        row and 4 bytes a vertex copied there. Otherwise one of the device's threads scans beside the helpers.
 
     Examples
     --------
@@ -79,7 +81,7 @@ class Kruskal:
         trace.round(vertices=components, edges=edges)
         with trace.step("sort"):
             ordered = SortedEdges.sort(engine, table.edges(), flip=table.flip)
-        scan = KruskalScan(engine, ordered, parent, components - 1)
+        scan = KruskalScan(engine, ordered, parent, components - 1, chosen)
         excluded = flag_words(engine, edges)
         own, stretch = self._lengths(engine, edges, components)
         begin = fresh = 0
@@ -90,12 +92,14 @@ class Kruskal:
             left = table.vertices - _round(engine, scan, (begin, end, ahead), parent, excluded, trace)
             trace.add(chosen=components - left, components=left)
             begin, fresh, components = end, ahead, left
-        scan.mark(chosen)
+        scan.mark()
         return chosen_rows(engine, chosen)
 
     def _lengths(self, engine: Engine, edges: int, vertices: int) -> tuple[int, int]:
         """Edges of a round that the scan takes itself, and all of them; multiples of 64."""
-        helpers = engine.threads - 1 if self.helpers is None else self.helpers
+        helpers = self.helpers
+        if helpers is None:
+            helpers = engine.threads - 1 if engine.name == "cpu" else 0
         # No shorter than the labelling that helpers need: a round then costs no more than it checks.
         stretch = max(_SHORTEST_STRETCH, vertices, edges // _ROUNDS)
         own = -(-stretch // (64 * (helpers + 1))) * 64

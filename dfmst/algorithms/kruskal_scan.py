@@ -45,13 +45,16 @@ class KruskalScan:
         Disjoint sets over the vertices; changed in place.
     most
         Edges to choose at most: one fewer than the components.
+    flags
+        Where the rows of the chosen edges are flagged.
     """
 
-    def __init__(self, engine: Engine, ordered: SortedEdges, parent: Array, most: int) -> None:
+    def __init__(self, engine: Engine, ordered: SortedEdges, parent: Array, most: int, flags: Array) -> None:
         self._engine = engine
         self._ordered = ordered
         self._parent = parent
         self._most = most
+        self._flags = flags
         self._packed = engine.xp.empty(len(ordered), np.uint64)
         self._ends = engine.xp.empty(len(ordered), np.uint64)
         self._gathered = 0
@@ -74,20 +77,30 @@ class KruskalScan:
         """Scan the edges ``[begin, end)`` while helpers check those up to `ahead`; how many are chosen in all.
 
         Helpers flag in `excluded` the edges whose ends share a `label`. The bounds are multiples of 64 or the
-        number of edges.
+        number of edges. Without helpers, the CUDA engine scans on the host.
         """
         words = max(0, -(-(ahead - end) // 64))
         bounds = (begin, end, ahead, self._most)
         arguments = (self._ends, *bounds, label, excluded, self._parent, self._chosen, self._count)
-        self._engine.launch("scan_edges", 1 + words, *arguments, grain=min(FLAG_GRAIN, 1 + words // 8))
+        if words:
+            self._engine.launch("scan_edges", 1 + words, *arguments, grain=min(FLAG_GRAIN, 1 + words // 8))
+        else:
+            self._engine.launch_alone("scan_edges", *arguments)
         return int(self._count[0])
+
+    def run(self) -> int:
+        """Scan all edges, without helpers, and flag what is chosen; how many are."""
+        self.gather(len(self._ordered))
+        found = self.scan(0, len(self._ordered))
+        self.mark()
+        return found
 
     def reached(self, end: int) -> int:
         """Where a scan up to `end` has ended: with the last join that there can be, or there."""
         found = int(self._count[0])
         return int(self._chosen[found - 1]) + 1 if found == self._most else end
 
-    def mark(self, chosen: Array) -> None:
+    def mark(self) -> None:
         """Flag the rows of the chosen edges."""
         row, position, order = self._ordered.edges.row, self._ordered.position, self._ordered.order
-        self._engine.launch("flag_chosen", int(self._count[0]), self._chosen, order, position, row, chosen)
+        self._engine.launch("flag_chosen", int(self._count[0]), self._chosen, order, position, row, self._flags)

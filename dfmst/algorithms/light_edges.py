@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from dfmst.algorithms.kruskal_scan import KruskalScan, SortedEdges
+from dfmst.algorithms.portion_scan import PortionScan
 from dfmst.engines import Engine
 from dfmst.engines.columnar import (
     FLAG_GRAIN,
@@ -27,7 +26,7 @@ from dfmst.engines.columnar import (
 from dfmst.trace import Trace
 from dfmst.typing import Array
 
-__all__ = ["LightEdges", "scan_light", "select_light", "survivors"]
+__all__ = ["LightEdges", "sampled_threshold", "scan_light", "select_light", "survivors"]
 
 _SAMPLE_HITS = 64  # sampled edges to find below the threshold: its rank is then off by about an eighth
 
@@ -39,19 +38,21 @@ class LightEdges(NamedTuple):
     position: Array
 
 
-def _threshold(engine: Engine, edges: Edges, flip: int, share: float) -> tuple[int, int]:
+def sampled_threshold(engine: Engine, edges: Edges, flip: int, share: float) -> tuple[int, int]:
     """Key and position of the sampled entry near the wanted rank: mass ties are split by position."""
     size = min(max(math.ceil(_SAMPLE_HITS / share), 1024), max(1, len(edges) // 8))
     position = spread_positions(engine, len(edges), size)
     key = gather_keys(engine, edges.key, position, flip)
-    at = engine.xp.lexsort(engine.xp.stack([position.astype(np.uint64), key.astype(np.uint64)]))[int(size * share)]
-    return int(key[at]), int(position[at])
+    rank = int(size * share)
+    least = int(engine.xp.partition(key, rank)[rank])
+    ties = engine.xp.flatnonzero(key == least)  # ascending positions
+    return least, int(position[ties[rank - int((key < least).sum())]])
 
 
 def select_light(engine: Engine, edges: Edges, flip: int, share: float, trace: Trace) -> LightEdges:
     """Flag about `share` (below 1) of the edges: the lightest ones."""
     with trace.step("threshold"):
-        threshold = _threshold(engine, edges, flip, share)
+        threshold = sampled_threshold(engine, edges, flip, share)
     with trace.step("select"):
         flags = flag_words(engine, len(edges))
         engine.launch("flag_light", len(flags), edges.key, flip, len(edges), *threshold, flags, grain=FLAG_GRAIN)
@@ -69,16 +70,26 @@ def scan_light(
     trace: Trace,
 ) -> int:
     """Kruskal on the light edges (``None``: on all): sort, scan, mark the rows; how many were chosen."""
+    length = len(edges) if light is None else len(light.position)
+    if not length:
+        trace.add(light=0, chosen=0, components=components)
+        return 0
+    position = None if light is None else light.position
     with trace.step("sort"):
-        ordered = SortedEdges.sort(engine, edges, None if light is None else light.position, flip)
-    with trace.step("gather"):
-        scan = KruskalScan(engine, ordered, parent, components - 1)
-        scan.gather(len(ordered))
+        scan = _prepare(engine, edges, position, flip, parent, components - 1, chosen)
     with trace.step("scan"):
-        joined = scan.scan(0, len(ordered))
-        scan.mark(chosen)
-    trace.add(light=len(ordered), chosen=joined, components=components - joined)
+        joined = scan.run()
+    trace.add(light=length, chosen=joined, components=components - joined)
     return joined
+
+
+def _prepare(
+    engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, chosen: Array
+) -> PortionScan | KruskalScan:
+    """Sort while scanning, on the CPU; elsewhere sort on the device first, since the scan is run on the host."""
+    if engine.name == "cpu":
+        return PortionScan(engine, edges, position, flip, parent, most, chosen)
+    return KruskalScan(engine, SortedEdges.sort(engine, edges, position, flip), parent, most, chosen)
 
 
 def survivors(

@@ -57,7 +57,8 @@ class Prim:
     form
         ``"queues"`` (CPU), ``"reduction"`` (GPU; for small or dense graphs), or ``None``: by engine.
     queues
-        Priority queues, each filled by one thread. ``None``: the engine's threads.
+        Priority queues, each filled by one thread. ``None``: the engine's threads; on the CUDA engine, where one of
+        the device's threads grows the trees and looks at every queue, a single one.
     hub
         Neighbours from which a vertex's are shared out among the queues.
     lanes
@@ -115,7 +116,8 @@ class Prim:
         xp, vertices = engine.xp, len(lists.offset) - 1
         with trace.step("gather"):
             key = gather_keys(engine, edges.key, lists.edge)
-        starts, hubs = _queue_starts(engine, lists, len(edges), self.queues or engine.threads, self.hub)
+        most = engine.threads if engine.name == "cpu" else 1
+        starts, hubs = _queue_starts(engine, lists, len(edges), self.queues or most, self.hub)
         queues = len(starts) - 1
         heap = (xp.empty(2 * int(starts[-1]), np.uint64), starts, xp.zeros(queues, np.uint64))
         columns = (lists.edge, lists.other, key)

@@ -1,4 +1,4 @@
-"""The command line: ``dfmst forest``, ``components``, ``verify``, ``convert``, ``plan`` and ``demo``.
+"""The command line: ``dfmst forest``, ``components``, ``verify``, ``update``, ``convert``, ``plan`` and ``demo``.
 
 Data goes to files or to standard output, notes and progress to standard error. The exit status is 0, or
 2 where the input or the command is wrong, or 1 where something failed, or 130 after an interrupt.
@@ -18,6 +18,7 @@ from dfmst.cli.forest import forest
 from dfmst.cli.options import debug_option
 from dfmst.cli.plan import plan
 from dfmst.cli.program import Program
+from dfmst.cli.update import update
 from dfmst.cli.verify import verify
 
 __all__ = ["main"]
@@ -36,5 +37,5 @@ def main() -> None:
     """
 
 
-for command in (forest, components, verify, convert, plan, demo):
+for command in (forest, components, verify, update, convert, plan, demo):
     main.add_command(command)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfmst.cli.clustered import cluster_options, run_on_cluster
+from dfmst.cli.device import read_on_device, rows_on_host, write_from_device
 from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs
 from dfmst.cli.notes import Progress, Stopwatch, note, plain, plural, print_json
 from dfmst.cli.options import (
@@ -19,6 +20,7 @@ from dfmst.cli.options import (
     inputs_argument,
     invalid_option,
     json_option,
+    memory_option,
     output_options,
     to_path,
     vertex_options,
@@ -51,6 +53,8 @@ class ForestJob:
     verify: bool
     trace: Path | None
     json: bool
+    memory_limit: str | None = None
+    checkpoint: Path | None = None
 
     @property
     def kind(self) -> str:
@@ -87,6 +91,8 @@ def weight_name(weight: str | None, unweighted: bool, maximum: bool = False) -> 
 @invalid_option
 @click.option("--verify", is_flag=True, help="Prove the forest minimal before it is written.")
 @click.option("--trace", metavar="FILE", callback=to_path, help="Write a table with a row each round.")
+@memory_option
+@click.option("--checkpoint", metavar="DIR", callback=to_path, help="Go on from here after an interruption.")
 @cluster_options
 @json_option
 @debug_option
@@ -103,6 +109,10 @@ def forest(
       dfmst forest part-*.csv -s from -t to -w cost -o forest.csv --verify
       dfmst forest roads.parquet -w km --json
       dfmst forest roads/ -w km -o forest/ --workers 4
+
+    With --memory-limit, Parquet that would not fit is read in batches: twice, in the first pass only the three
+    columns, in the second what else the forest's rows hold. With --checkpoint, such a run that was interrupted goes on
+    where it was when the same command is given again.
 
     OUT appears whole or not at all: the rows are written to a hidden file beside it, .OUT.*.part, which is then
     renamed. A run that is killed may leave that file behind; it can be deleted.
@@ -126,21 +136,44 @@ def run(job: ForestJob) -> None:
         check_output(job.trace, None, job.inputs)
         load_libraries()
         from dfmst.cli.solve import solve
+        from dfmst.cli.streamed import open_streamed, stream_forest
+    streamed = open_streamed(job.inputs, job.memory_limit, job.checkpoint)
     with Progress() as progress:
+        if streamed is not None:
+            _tell(job, target, stream_forest(job, streamed, target, watch, progress))
+            return
         with watch.step("read"):
-            table = read_inputs(job.inputs, job.format, progress, columns)
+            table = _read(job, progress, columns)
         solution = solve(table, job, watch, progress)
         progress.show("writing")
         with watch.step("write"):
             if target or not job.json:
-                write_rows(solution.forest, target, job.to)
+                _write(job, solution.forest, target)
             if job.trace:
                 write_rows(solution.trace, job.trace, None)
-    summary = _summary(job, table.num_rows, solution, watch)
+    _tell(job, target, _summary(job, len(table), solution, watch))
+
+
+def _tell(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> None:
     if job.json:
         print_json(summary)
     else:
         note(_sentence(job, target, summary))
+
+
+def _read(job: ForestJob, progress: Progress, columns: dict[str, str | None]) -> Any:
+    """Read a table: a cuDF frame where the engine is CUDA, the files are Parquet and cuDF is there, else Arrow's."""
+    table = read_on_device(job.inputs, job.format, progress, columns) if job.engine == "cuda" else None
+    return read_inputs(job.inputs, job.format, progress, columns) if table is None else table
+
+
+def _write(job: ForestJob, rows: Any, target: Path | None) -> None:
+    from dfmst.formats.detect import format_of_suffix
+
+    if target and not hasattr(rows, "num_rows") and (job.to or format_of_suffix(target)) == "parquet":
+        write_from_device(rows, target)
+    else:
+        write_rows(rows_on_host(rows), target, job.to)
 
 
 def _summary(job: ForestJob, input_rows: int, solution: Solution, watch: Stopwatch) -> dict[str, Any]:
@@ -150,9 +183,9 @@ def _summary(job: ForestJob, input_rows: int, solution: Solution, watch: Stopwat
         "output": None if job.output is None else str(job.output),
         "input_rows": input_rows,
         "dropped_rows": solution.dropped,
-        "rows": solution.forest.num_rows,
+        "rows": len(solution.forest),
         "vertices": solution.vertices,
-        "components": solution.vertices - solution.forest.num_rows,
+        "components": solution.vertices - len(solution.forest),
         "total_weight": plain(solution.total),
         "verified": True if job.verify else None,
         "algorithm": solution.algorithm,

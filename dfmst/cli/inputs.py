@@ -16,7 +16,7 @@ from dfmst.errors import ColumnNotFoundError, DfmstError, InvalidEdgesError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["check_inputs", "columns_by_option", "load_libraries", "open_inputs", "read_inputs"]
+__all__ = ["check_inputs", "check_schemas", "columns_by_option", "load_libraries", "open_inputs", "read_inputs"]
 
 
 def load_libraries() -> None:
@@ -114,6 +114,27 @@ def open_inputs(
                     yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
     return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def check_schemas(paths: Sequence[Path], format_: str | None, columns: Mapping[str, str | None]) -> None:
+    """Raise where a file lacks a column or has others than the first, before any of their rows is read.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        One of the columns is not there.
+    InvalidEdgesError
+        Two columns share a name, or a file has other columns than the first.
+    """
+    from dfmst.formats import open_edges
+    from dfmst.formats.drift import check_same_columns
+
+    check_inputs(paths)
+    schemas = [open_edges(path, format_).schema for path in paths]
+    _check_names(paths[0], schemas[0])
+    _check_columns(paths[0], schemas[0], columns)
+    for path, schema in zip(paths, schemas, strict=True):
+        check_same_columns(paths[0], schemas[0], path, schema)
 
 
 def _metadata(path: Path) -> dict[bytes, bytes] | None:

@@ -17,6 +17,7 @@ __all__ = [
     "inputs_argument",
     "invalid_option",
     "json_option",
+    "memory_option",
     "output_options",
     "to_path",
     "vertex_options",
@@ -124,3 +125,9 @@ def json_option(command: Any) -> Any:
     """``--json``."""
     help_ = "Print one JSON object about the run to standard output; without -o the rows are then not written."
     return click.option("--json", is_flag=True, help=help_)(command)
+
+
+def memory_option(command: Any) -> Any:
+    """``--memory-limit``."""
+    help_ = "Read Parquet in batches where it would take more than this: 2GiB, 700MB."
+    return click.option("--memory-limit", metavar="SIZE", help=help_)(command)

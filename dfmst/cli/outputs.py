@@ -78,12 +78,14 @@ def _check_format(path: Path | None, format_: str | None) -> None:
         raise OutputError(message, f"end it in .csv, .tsv, .parquet or .arrow, or choose one with --to: {known}")
 
 
-def write_rows(rows: pa.Table | pa.RecordBatchReader, path: Path | None, format_: str | None) -> None:
-    """Write rows to a file, or to standard output (as CSV unless a format is given)."""
+def write_rows(
+    rows: pa.Table | pa.RecordBatchReader, path: Path | None, format_: str | None, *, token: str | None = None
+) -> None:
+    """Write rows to a file, or to standard output (as CSV unless a format is given); `token` names the part."""
     from dfmst.formats import write_edges
 
     if path is not None:
-        write_edges(rows, path, format_)
+        write_edges(rows, path, format_, token=token)
         return
     with tempfile.TemporaryDirectory(prefix="dfmst-") as folder:
         # By way of a file: every format can be written, and a failure leaves nothing half-written behind a pipe.

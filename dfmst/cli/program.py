@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import click
 
-from dfmst.errors import CapacityError, ClusterError, DfmstError, EngineUnavailableError
+from dfmst.errors import CapacityError, ClusterError, DeviceError, DfmstError, EngineUnavailableError
 
 __all__ = ["BAD_INPUT", "DEBUG", "FAILURE", "INTERRUPTED", "OK", "Program"]
 
@@ -30,6 +30,9 @@ _SPELLING = (
     (r"pass weight=None", "use --unweighted"),
     (r"\b(invalid|format|engine|algorithm)='([\w-]+)'", r"--\1 \2"),
 )
+
+
+_NOT_THE_INPUT = (CapacityError, ClusterError, DeviceError, EngineUnavailableError)
 
 
 class Program(click.Group):
@@ -57,9 +60,7 @@ def _fail(ctx: click.Context, error: Exception) -> NoReturn:
     click.echo(f"Error: {message}", err=True)
     if hint:
         click.echo(f"Hint: {hint}", err=True)
-    expected = isinstance(error, DfmstError) and not isinstance(
-        error, (CapacityError, ClusterError, EngineUnavailableError)
-    )
+    expected = isinstance(error, DfmstError) and not isinstance(error, _NOT_THE_INPUT)
     ctx.exit(BAD_INPUT if expected else FAILURE)
 
 

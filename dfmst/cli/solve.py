@@ -9,11 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst.algorithms import REGISTRY, Algorithm, resolve
+from dfmst.cli.device import column_on_host
 from dfmst.cli.notes import Progress, Stopwatch, plural
+from dfmst.device_frames import DeviceView
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine, select_engine
-from dfmst.frames import open_frame
+from dfmst.engines.columnar import occurring
+from dfmst.frames import FrameView, open_frame
 from dfmst.optimality import certify_rows
+from dfmst.provenance import Provenance, with_provenance
 from dfmst.reading import read_table
 from dfmst.totals import Total, total_weight
 from dfmst.trace import Trace
@@ -31,7 +35,7 @@ class Solution:
     Attributes
     ----------
     forest, trace
-        The forest's rows, and one row for each round.
+        The forest's rows (of the kind that the table was), and one row for each round.
     total
         Exact sum of the weights; ``None`` where there are none.
     vertices
@@ -42,7 +46,7 @@ class Solution:
         What ran.
     """
 
-    forest: pa.Table
+    forest: Any
     trace: pa.Table
     total: Total | None
     vertices: int
@@ -51,7 +55,7 @@ class Solution:
     engine: Engine
 
 
-def solve(table: pa.Table, job: ForestJob, watch: Stopwatch, progress: Progress) -> Solution:
+def solve(table: Any, job: ForestJob, watch: Stopwatch, progress: Progress) -> Solution:
     """Find the forest of a table, and verify it where that is asked for.
 
     Raises
@@ -59,13 +63,20 @@ def solve(table: pa.Table, job: ForestJob, watch: Stopwatch, progress: Progress)
     RuntimeError
         The forest is not minimal, which would be a bug.
     """
-    engine = select_engine(job.engine, job.threads)
-    progress.show(f"preparing {plural(table.num_rows, 'row')}")
+    view = open_frame(table)
+    engine = select_engine(job.engine, job.threads, on_device=view.on_device, rows=len(view))
+    with engine.guard():
+        return _solve(engine, view, job, watch, progress)
+
+
+def _solve(
+    engine: Engine, view: FrameView | DeviceView, job: ForestJob, watch: Stopwatch, progress: Progress
+) -> Solution:
+    progress.show(f"preparing {plural(len(view), 'row')}")
     with watch.step("prepare"):
-        view = open_frame(table)
         names = (job.source, job.target, job.weight)
         given = read_table(engine, view, *names, maximum=job.maximum, invalid=job.invalid)
-    progress.show(f"finding the forest of {plural(table.num_rows, 'row')}")
+    progress.show(f"finding the forest of {plural(len(view), 'row')}")
     trace = Trace()
     with watch.step("solve"):
         algorithm = resolve(job.algorithm, engine, given.table)
@@ -75,23 +86,19 @@ def solve(table: pa.Table, job: ForestJob, watch: Stopwatch, progress: Progress)
         with watch.step("verify"):
             _certify(engine, given.table, rows)
     with watch.step("gather"):
-        forest = view.take(engine, given.frame_rows(rows))
-        total = None if job.weight is None else total_weight(forest[job.weight])
-        vertices = _occurring(given.table)
-    dropped = table.num_rows - len(given.table)
+        rows = given.frame_rows(rows)
+        forest = view.take(engine, rows)
+        if isinstance(forest, pa.Table):
+            made = Provenance(names, job.maximum, len(view), rows.astype(np.uint64))
+            forest = forest.replace_schema_metadata(with_provenance(forest.schema, made).metadata)
+        total = None if job.weight is None else total_weight(column_on_host(forest, job.weight))
+        vertices = int(occurring(engine, given.table).sum())
+    dropped = len(view) - len(given.table)
     return Solution(forest, pa.table(trace.columns()), total, vertices, dropped, _name(algorithm), engine)
 
 
 def _name(algorithm: Algorithm) -> str:
     return next(name for name, kind in REGISTRY.items() if type(algorithm) is kind)
-
-
-def _occurring(table: EdgeTable) -> int:
-    """Count the vertices that occur: ids that are used as they are may leave gaps."""
-    occurs = np.zeros(table.vertices, bool)
-    occurs[table.source] = True
-    occurs[table.target] = True
-    return int(np.count_nonzero(occurs))
 
 
 def _certify(engine: Engine, table: EdgeTable, rows: Any) -> None:

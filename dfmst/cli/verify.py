@@ -16,11 +16,13 @@ from dfmst.cli.options import (
     format_option,
     invalid_option,
     json_option,
+    memory_option,
     to_path,
     vertex_options,
     weight_options,
 )
 from dfmst.cli.program import FAILURE
+from dfmst.cli.streamed import open_streamed, streamed_certificate
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,6 +40,7 @@ __all__ = ["verify"]
 @weight_options
 @engine_options
 @invalid_option
+@memory_option
 @json_option
 @debug_option
 @click.pass_context
@@ -53,11 +56,13 @@ def verify(
     unweighted: bool,
     maximum: bool,
     json: bool,
+    memory_limit: str | None,
     **options: Any,
 ) -> None:
     """Check that FOREST holds a minimum spanning forest of EDGES, whoever made it.
 
-    Exit status 0 if it does, 1 if not; the first violation goes to standard error.
+    Exit status 0 if it does, 1 if not; the first violation goes to standard error. With --memory-limit, EDGES that
+    would not fit are read in batches; FOREST is then a Parquet file of dfmst, which says which rows it holds.
 
     \b
       dfmst verify roads.parquet forest.parquet -w km
@@ -68,13 +73,20 @@ def verify(
     check_inputs((edges, forest))
     with watch.step("import"):
         load_libraries()
+    names = (source, target, column)
+    asked = {**options, "maximum": maximum}
+    streamed = open_streamed((edges,), memory_limit)
     with Progress() as progress:
-        with watch.step("read"):
-            table = read_inputs((edges,), format, progress, columns)
-            claimed = _alike(read_inputs((forest,), None, progress, columns), table.schema)
-        progress.show("verifying")
-        with watch.step("verify"):
-            certificate = _certificate(table, claimed, (source, target, column), {**options, "maximum": maximum})
+        if streamed is not None:
+            with watch.step("verify"):
+                certificate = streamed_certificate(streamed, forest, names, memory_limit, asked, progress)
+        else:
+            with watch.step("read"):
+                table = read_inputs((edges,), format, progress, columns)
+                claimed = _alike(read_inputs((forest,), None, progress, columns), table.schema)
+            progress.show("verifying")
+            with watch.step("verify"):
+                certificate = _certificate(table, claimed, names, asked)
     if json:
         print_json(_summary(edges, forest, certificate, watch))
     if certificate.first_violation is None:

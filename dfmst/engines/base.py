@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -38,7 +40,7 @@ class Engine(Protocol):
 
     @property
     def threads(self) -> int:
-        """How many threads a kernel may use on the CPU."""
+        """How many threads a kernel may run on at once."""
 
     def launch(self, kernel: str, count: int, *arguments: Array | int | None, grain: int = 4096) -> None:
         """Run a kernel for every index below `count`.
@@ -48,8 +50,30 @@ class Engine(Protocol):
         indices that one thread takes at a time.
         """
 
+    def prepare(self, kernel: str, *arguments: Array | int | None) -> Callable[[int], None]:
+        """Check a launch's arguments once, for many launches: the result takes the count."""
+
+    def launch_alone(self, kernel: str, *arguments: Array | int | None) -> None:
+        """Run a kernel whose index 0 does all the work, one step after the other.
+
+        The CUDA engine runs it on the host, and copies its columns there and back: see
+        :meth:`dfmst.engines.cuda.CudaEngine.launch_alone`.
+        """
+
     def sort_records(self, records: Array, bits: int) -> Array:
         """Sort 64-bit records by bits ``[32, 32 + bits)``, keeping the order of equals; may reuse `records`."""
+
+    def stretch(self, most: int) -> int:
+        """How many entries one index walks through where a kernel works in blocks: at most `most`."""
+
+    def from_host(self, column: Array) -> Array:
+        """Bring a NumPy column into the engine's memory; one that is there already is not copied."""
+
+    def to_host(self, column: Array) -> Array:
+        """Bring a column to the host, as NumPy; one that is there already is not copied."""
+
+    def guard(self) -> AbstractContextManager[None]:
+        """Turn what goes wrong on the engine's device within the block into dfmst's errors."""
 
 
 def bind(name: str, arguments: tuple[Array | int | None, ...]) -> tuple[str, Kernel]:
@@ -107,7 +131,7 @@ def _check(kernel: str, parameter: Parameter, argument: Any) -> str:
     if parameter.written and not getattr(argument.flags, "writeable", True):
         message = f"kernel {kernel}: {parameter.name} is read-only, and the kernel writes to it"
         raise TypeError(message)
-    return _NAMES.get(argument.dtype, str(argument.dtype))
+    return _NAMES.get(argument.dtype) or str(argument.dtype)
 
 
 def _variant(kernel: Kernel, parameter: Parameter, found: str) -> str:

@@ -5,34 +5,37 @@ Positions and vertices are ``uint32`` columns; flags are ``uint64`` words of 64 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dfmst.engines.base import Engine
+from dfmst.engines.flags import FLAG_GRAIN, compact, compact_all, count_set, exclusive_sum, flag_words
 from dfmst.engines.sorting import sort_order
 from dfmst.typing import Array
 
 __all__ = [
+    "FLAG_GRAIN",
     "Edges",
     "compact",
+    "compact_all",
     "contract",
     "contract_edges",
     "count_roots",
     "count_set",
     "drop_parallel",
     "exclusive_sum",
+    "flag_roots",
     "flag_words",
     "flatten",
     "gather_edges",
     "gather_keys",
     "giant_component",
     "key_edges",
+    "occurring",
     "spread_positions",
 ]
 
-FLAG_GRAIN = 256  # words a thread takes at a time: 16,384 rows
-_FLAG_BLOCK = 1024  # words a block counts
 _PAIRS_PER_EDGE = 2  # pairs of vertices that a table takes less time to hold than the edges take to sort
 
 
@@ -53,38 +56,6 @@ class Edges(NamedTuple):
         return len(self.source)
 
 
-def flag_words(engine: Engine, length: int) -> Array:
-    """Cleared flags for `length` rows."""
-    flags: Array = engine.xp.zeros(-(-length // 64), np.uint64)
-    return flags
-
-
-def exclusive_sum(engine: Engine, counts: Array) -> tuple[Array, int]:
-    """Prefix sums that leave each entry out, and the total."""
-    ends = engine.xp.cumsum(counts, dtype=np.uint64)
-    return ends - counts, int(ends[-1]) if len(ends) else 0
-
-
-def _block_counts(engine: Engine, flags: Array) -> Array:
-    blocks = -(-len(flags) // _FLAG_BLOCK)
-    counts: Array = engine.xp.empty(blocks, np.uint64)
-    engine.launch("count_flags", blocks, flags, len(flags), _FLAG_BLOCK, counts, grain=1)
-    return counts
-
-
-def count_set(engine: Engine, flags: Array) -> int:
-    """How many flags are set."""
-    return int(_block_counts(engine, flags).sum())
-
-
-def compact(engine: Engine, flags: Array, dtype: type = np.uint32) -> Array:
-    """Positions of the flags that are set, ascending."""
-    offsets, total = exclusive_sum(engine, _block_counts(engine, flags))
-    positions: Array = engine.xp.empty(total, dtype)
-    engine.launch("list_flags", len(offsets), flags, len(flags), _FLAG_BLOCK, offsets, positions, grain=1)
-    return positions
-
-
 def flatten(engine: Engine, parent: Array) -> None:
     """Pointer jumping in place: every vertex points at its root."""
     engine.launch("halve_paths", len(parent), parent)
@@ -93,9 +64,14 @@ def flatten(engine: Engine, parent: Array) -> None:
 
 def count_roots(engine: Engine, parent: Array) -> int:
     """Count the vertices that are their own parent."""
+    return count_set(engine, flag_roots(engine, parent))
+
+
+def flag_roots(engine: Engine, parent: Array) -> Array:
+    """Flags of the vertices that are their own parent."""
     flags = flag_words(engine, len(parent))
     engine.launch("flag_roots", len(flags), parent, len(parent), flags, grain=FLAG_GRAIN)
-    return count_set(engine, flags)
+    return flags
 
 
 def contract(engine: Engine, parent: Array, roots: Array | None = None) -> tuple[Array, int]:
@@ -113,15 +89,17 @@ def contract(engine: Engine, parent: Array, roots: Array | None = None) -> tuple
     vertices
         How many new vertices there are.
     """
-    if roots is None:
-        roots = flag_words(engine, len(parent))
-        engine.launch("flag_roots", len(roots), parent, len(parent), roots, grain=FLAG_GRAIN)
-    numbered = compact(engine, roots)
+    numbered = compact(engine, flag_roots(engine, parent) if roots is None else roots)
+    return _label(engine, parent, numbered), len(numbered)
+
+
+def _label(engine: Engine, parent: Array, numbered: Array) -> Array:
+    """Each vertex's place among the listed roots."""
     rank = engine.xp.empty(len(parent), np.uint32)
     engine.launch("rank_roots", len(numbered), numbered, rank)
-    label = engine.xp.empty(len(parent), np.uint32)
+    label: Array = engine.xp.empty(len(parent), np.uint32)
     engine.launch("gather_ranks", len(parent), parent, rank, label)
-    return label, len(numbered)
+    return label
 
 
 def contract_edges(
@@ -146,12 +124,15 @@ def contract_edges(
     flags = flag_words(engine, len(edges))
     arguments = (edges.source, edges.target, len(edges), parent, None, None, flags)
     engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
-    positions, occupied = compact(engine, flags), None
     if drop_isolated:
+        positions = compact(engine, flags)
         marked, occupied = engine.xp.zeros(len(parent), np.uint8), flag_words(engine, len(parent))
         engine.launch("mark_vertices", len(positions), edges.source, edges.target, positions, parent, marked)
         engine.launch("flag_marked", len(occupied), marked, len(marked), occupied, grain=FLAG_GRAIN)
-    label, vertices = contract(engine, parent, occupied)
+        label, vertices = contract(engine, parent, occupied)
+    else:
+        positions, numbered = compact_all(engine, flags, flag_roots(engine, parent))
+        label, vertices = _label(engine, parent, numbered), len(numbered)
     return gather_edges(engine, edges, positions, label, flip), vertices
 
 
@@ -164,14 +145,14 @@ def gather_keys(engine: Engine, key: Array, positions: Array | None, flip: int =
 
 
 def giant_component(engine: Engine, label: Array) -> Array:
-    """One byte a vertex: whether it lies in the component that most of a sample lies in.
+    """Flags of the vertices in the component that most of a sample lies in.
 
     Which component that is only matters for speed: kernel ``flag_crossing`` is exact for any choice.
     """
-    giant: Array = engine.xp.zeros(len(label), np.uint8)
+    giant = flag_words(engine, len(label))
     if len(label):
         found, counts = engine.xp.unique(label[:: max(1, len(label) // 1024)], return_counts=True)
-        engine.xp.equal(label, found[counts.argmax()], out=giant.view(bool))
+        engine.launch("flag_equal", len(giant), label, len(label), int(found[counts.argmax()]), giant, grain=FLAG_GRAIN)
     return giant
 
 
@@ -197,6 +178,13 @@ def key_edges(engine: Engine, edges: Edges, flip: int = 0) -> Edges:
     if flip or key.dtype.kind != "u":
         key = gather_keys(engine, key, None, flip)
     return Edges(source, target, key, edges.row)
+
+
+def occurring(engine: Engine, edges: Any) -> Array:
+    """One byte a vertex: whether an edge of the table (it has ``source``, ``target`` and ``vertices``) ends in it."""
+    occurs: Array = engine.xp.zeros(edges.vertices, np.uint8)
+    engine.launch("mark_vertices", len(edges), edges.source, edges.target, None, None, occurs)
+    return occurs
 
 
 def spread_positions(engine: Engine, length: int, size: int) -> Array:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -51,12 +53,17 @@ def _library() -> ctypes.CDLL:
     return _load(library_path())
 
 
-@cache
+_functions: dict[str, Any] = {}  # by variant: hashing a kernel's description costs as much as a small launch
+
+
 def _function(variant: str, kernel: Kernel) -> Any:
+    if variant in _functions:
+        return _functions[variant]
     function = getattr(_library(), variant)
     types = [ctypes.c_void_p if p.pointer else _SCALARS[p.type] for p in kernel.parameters]
     function.argtypes = [ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint64, *types]
     function.restype = None
+    _functions[variant] = function
     return function
 
 
@@ -100,6 +107,14 @@ class CpuEngine:
         values = [a if a is None or isinstance(a, int) else a.__array_interface__["data"][0] for a in arguments]
         _function(variant, signature)(count, self.threads, grain, *values)
 
+    def prepare(self, kernel: str, *arguments: Array | int | None) -> Callable[[int], None]:
+        """Launch with these arguments later: a check costs little beside a kernel on the host."""
+        return lambda count: self.launch(kernel, count, *arguments)
+
+    def launch_alone(self, kernel: str, *arguments: Array | int | None) -> None:
+        """Run a sequential kernel (see :class:`dfmst.engines.base.Engine`)."""
+        self.launch(kernel, 1, *arguments)
+
     def sort_records(self, records: Array, bits: int) -> Array:
         """Least-significant-digit radix sort over bits ``[32, 32 + bits)``: stable, and parallel over blocks."""
         passes = -(-bits // _DIGIT_BITS) if len(records) else 0
@@ -117,3 +132,19 @@ class CpuEngine:
             self.launch("scatter_digits", blocks, *arguments, grain=1)
             records, other = other, records
         return records
+
+    def stretch(self, most: int) -> int:
+        """`most`: long stretches keep a thread's reads in order and its counts few."""
+        return most
+
+    def from_host(self, column: Array) -> Array:
+        """The column itself."""
+        return column
+
+    def to_host(self, column: Array) -> Array:
+        """The column itself."""
+        return column
+
+    def guard(self) -> AbstractContextManager[None]:
+        """Nothing: there is no device."""
+        return nullcontext()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import lzma
 import os
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def write_edges(
     target = Path(path)
     name = _writable(format or format_of_suffix(target), target)
     reader = pa.RecordBatchReader.from_stream(edges) if not isinstance(edges, pa.RecordBatchReader) else edges
-    with atomic_path(target, token) as part, ExitStack() as stack:
+    with atomic_path(target, token) as part, _room_on(target), ExitStack() as stack:
         try:
             writer = stack.enter_context(WRITERS[name](_sink(part, target, name, stack), reader.schema, target))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -85,6 +86,18 @@ def _writable(name: str | None, target: Path) -> str:
 
 def _refuse(target: Path, error: Exception) -> OutputError:
     return OutputError(f"cannot write {target}: {error}", "Parquet takes columns of any type")
+
+
+@contextmanager
+def _room_on(target: Path) -> Iterator[None]:
+    """Say which file a full disk was met at: PyArrow does not."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.ENOSPC or isinstance(error, OutputError):
+            raise
+        message = f"cannot write {target}: no space left on device"
+        raise OutputError(message, "free some space, or write to another disk") from error
 
 
 def _sink(part: Path, target: Path, name: str, stack: ExitStack) -> Any:

@@ -130,7 +130,8 @@ def ssca2(
     require(largest > 0, f"largest_clique is {largest}; it must be at least 1")
     on, vertices = select_engine(engine), 1 << scale
     begin = _clique_begins(on, vertices, largest, stream(seed, 1))
-    clique = on.xp.repeat(on.xp.arange(len(begin) - 1, dtype=np.uint64), on.xp.diff(begin).astype(np.int64))
+    numbers = on.xp.arange(vertices, dtype=np.uint64)
+    clique = (on.xp.searchsorted(begin, numbers, side="right") - 1).astype(np.uint64)
     parts = [_clique_edges(on, begin[1:][clique])]
     for level in range((len(begin) - 2).bit_length()):
         words = stream(seed, 2 * level + 2), stream(seed, 2 * level + 3)

@@ -5,6 +5,10 @@ KERNEL(pack_records, (const K* key, u64 low, u32 shift, u64* records)) {
   records[i] = (((u64)key[i] - low) >> shift) << 32 | (u64)(u32)i;
 } END
 
+KERNEL(leading_bits, (const K* key, u64 low, u32 shift, u32* leading)) {
+  leading[i] = (u32)(((u64)key[i] - low) >> shift);
+} END
+
 // As above by the low 32 bits, and then again by the high ones, for keys whose leading bits hardly differ.
 KERNEL(pack_low_half, (const K* key, u64 low, u64* records)) {
   records[i] = ((u64)key[i] - low) << 32 | (u64)(u32)i;

@@ -1,15 +1,13 @@
 // Kruskal's scan over edges in ascending order, `ends` = source << 32 | target, and its helpers.
 
-// Lists the edges of a word of flags, below `end`, that no helper has excluded; how many.
-DEVICE u32 list_kept(const u64* excluded, u64 word, u64 end, u8* kept) {
-  const u32 length = (u32)word_length(word, end);
-  const u64 without = excluded ? excluded[word] : 0;
-  if (without == 0) {
+// Lists the edges of a word of flags, of which there are `length`, that no helper has excluded; how many.
+DEVICE u32 list_kept(u64 excluded, u32 length, u8* kept) {
+  if (excluded == 0) {
     for (u32 j = 0; j < length; ++j) kept[j] = (u8)j;
     return length;
   }
   u32 count = 0;
-  for (u64 rest = ~without; rest; rest &= rest - 1) kept[count++] = (u8)lowest_bit(rest);
+  for (u64 rest = ~excluded; rest; rest &= rest - 1) kept[count++] = (u8)lowest_bit(rest);
   while (count && kept[count - 1] >= length) --count;
   return count;
 }
@@ -27,7 +25,7 @@ DEVICE void scan_range(const u64* ends, u64 begin, u64 end, u64 most, const u64*
       PREFETCH(&parent[(u32)(ends[j] >> 32)]);
       PREFETCH(&parent[(u32)ends[j]]);
     }
-    const u32 length = list_kept(excluded, base / 64, end, kept);
+    const u32 length = list_kept(excluded ? excluded[base / 64] : 0, (u32)(end - base < 64 ? end - base : 64), kept);
     for (u32 k = 0; k < length; ++k) {
       first[k] = load(&parent[(u32)(now[kept[k]] >> 32)]);
       second[k] = load(&parent[(u32)now[kept[k]]]);
@@ -69,6 +67,102 @@ KERNEL(scan_edges, (const u64* ends, u64 begin, u64 end, u64 length, u64 most, c
     inside |= (u64)(label[(u32)(both >> 32)] == label[(u32)both]) << j;
   }
   excluded[word] = inside;
+} END
+
+// ---- edges that are sorted while others are scanned ----------------------------------------------------------------
+// Buckets of edges follow each other in the order of their keys' leading digit. A record is an edge's key (its leading
+// 32 bits) and its place; `ends` lies in the same order.
+
+// Least-significant-digit radix sort by bits [32, 32 + bits), in the cache; where the sorted records lie.
+DEVICE u64* sort_digits(u64* records, u64* other, u64 length, u32 bits) {
+  u32 at[1024];
+  const u32 digit_bits = length < 4096 ? 8 : 10;  // few records do not pay for many counters
+  const u32 passes = (bits + digit_bits - 1) / digit_bits;
+  for (u32 pass = 0; pass < passes; ++pass) {
+    const u32 begin = bits * pass / passes, mask = (1u << (bits * (pass + 1) / passes - begin)) - 1;
+    for (u32 digit = 0; digit <= mask; ++digit) at[digit] = 0;
+    for (u64 j = 0; j < length; ++j) ++at[(u32)(records[j] >> (32 + begin)) & mask];
+    u32 sum = 0;
+    for (u32 digit = 0; digit <= mask; ++digit) {
+      const u32 own = at[digit];
+      at[digit] = sum;
+      sum += own;
+    }
+    for (u64 j = 0; j < length; ++j) other[at[(u32)(records[j] >> (32 + begin)) & mask]++] = records[j];
+    u64* const sorted = other;
+    other = records;
+    records = sorted;
+  }
+  return records;
+}
+
+// The order of 64-bit keys whose leading bits agree. Heap sort: a run may be long.
+DEVICE bool heavier(const u64* key, const u64* records, u64 a, u64 b) {
+  const u64 first = key[(u32)records[(u32)a]], second = key[(u32)records[(u32)b]];
+  return first > second || (first == second && a > b);
+}
+DEVICE void sift_down(u64* run, u64 at, u64 length, const u64* key, const u64* records) {
+  for (u64 child = 2 * at + 1; child < length; child = 2 * at + 1) {
+    if (child + 1 < length && heavier(key, records, run[child + 1], run[child])) ++child;
+    if (!heavier(key, records, run[child], run[at])) return;
+    const u64 down = run[at];
+    run[at] = run[child];
+    run[child] = down;
+    at = child;
+  }
+}
+DEVICE void sort_runs(u64* sorted, u64 length, const u64* key, const u64* records) {
+  for (u64 begin = 0, end = 1; begin < length; begin = end++) {
+    bool ascending = true;
+    for (; end < length && sorted[end] >> 32 == sorted[begin] >> 32; ++end)
+      ascending &= heavier(key, records, sorted[end], sorted[end - 1]);
+    if (ascending) continue;
+    u64* const run = sorted + begin;
+    for (u64 at = (end - begin) / 2; at-- > 0;) sift_down(run, at, end - begin, key, records);
+    for (u64 last = end - begin; --last > 0;) {
+      const u64 heaviest = run[0];
+      run[0] = run[last];
+      run[last] = heaviest;
+      sift_down(run, 0, last, key, records);
+    }
+  }
+}
+
+// Sorts a bucket, whose keys differ in the low `bits` of their leading ones (and below: `key`, where that is so).
+DEVICE void sort_bucket(u64* records, u64* ends, u64 length, u32 bits, const u64* key, u64* spare, u64* other) {
+  const u64 mask = (1ull << bits) - 1;
+  for (u64 j = 0; j < length; ++j) spare[j] = (records[j] >> 32 & mask) << 32 | j;
+  u64* const sorted = sort_digits(spare, other, length, bits);
+  u64* const gathered = sorted == spare ? other : spare;
+  if (key) sort_runs(sorted, length, key, records);
+  for (u64 j = 0; j < length; ++j) gathered[j] = ends[(u32)sorted[j]];
+  for (u64 j = 0; j < length; ++j) ends[j] = gathered[j];
+  for (u64 j = 0; j < length; ++j) gathered[j] = records[(u32)sorted[j]];
+  for (u64 j = 0; j < length; ++j) records[j] = gathered[j];
+}
+
+// Index 0 scans [begin, end), which is sorted. Index 1 flags the rows of the edges [first, last) that scans before have
+// chosen. Every other index sorts one of the buckets that follow, `starts` being where they start. (Leading their ends on to the representatives of the moment as well was tried: it takes two thirds
+// off a scan that runs alone, and costs more than that in cache lines which two cores then fight for.)
+KERNEL(scan_portion, (u64* ends, u64 begin, u64 end, u64 most, u32* parent, u32* chosen, u64* chosen_count,
+                      u64 first, u64 last, const u32* position, const u32* row, u64* flags, const u64* starts, u32 bits,
+                      const u64* key, u64* records, u64* spare, u64* other)) {
+  if (i == 0) {
+    scan_range(ends, begin, end, most, 0, parent, chosen, chosen_count);
+    return;
+  }
+  if (i == 1) {
+    for (u64 j = first; j < last; ++j) {
+      if (j + 16 < last) PREFETCH(&records[chosen[j + 16]]);
+      u32 at = (u32)records[chosen[j]];
+      if (position) at = position[at];
+      if (row) at = row[at];
+      flags[at >> 6] |= 1ull << (at & 63);  // nobody else writes flags meanwhile
+    }
+    return;
+  }
+  const u64 from = starts[i - 2], length = starts[i - 1] - from, at = from - starts[0];
+  if (bits || key) sort_bucket(records + from, ends + from, length, bits, key, spare + at, other + at);
 } END
 
 // Edge `chosen[i]` of the sorted order is row `row[position[order[...]]]` of the table; any column may be absent.

@@ -22,15 +22,17 @@ typedef double f64;
 #ifdef __CUDACC_RTC__
 
 #define DEVICE [[maybe_unused]] static __device__ __forceinline__
-#define KERNEL(name, parameters)                                             \
-  extern "C" __global__ void NAME(name)(u64 count, EXPAND parameters) {      \
-    const u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;                \
-    if (i >= count) return;                                                  \
-    {
+// A grid may be smaller than `count`: each thread then takes every so many-th index, in 64 bits.
+#define KERNEL(name, parameters)                                                                      \
+  extern "C" __global__ void NAME(name)(u64 count, EXPAND parameters) {                               \
+    const u64 threads_ = (u64)gridDim.x * blockDim.x;                                                 \
+    for (u64 index_ = (u64)blockIdx.x * blockDim.x + threadIdx.x; index_ < count; index_ += threads_) \
+      [&](const u64 i) {
 #define END \
-  }         \
+  }(index_);  \
   }
 #define PREFETCH(address) ((void)(address))
+#define UNROLL _Pragma("unroll")
 
 template <typename T> DEVICE T load(const T* p) { return *(const volatile T*)p; }
 template <typename T> DEVICE void store(T* p, T value) { *(volatile T*)p = value; }
@@ -44,6 +46,23 @@ DEVICE u32 lowest_bit(u64 word) { return __ffsll((i64)word) - 1; }
 DEVICE u32 count_ones(u64 word) { return __popcll(word); }
 DEVICE u32 bits_of(f32 x) { return __float_as_uint(x); }
 DEVICE u64 bits_of(f64 x) { return (u64)__double_as_longlong(x); }
+
+// Room for `wanted` (at most 15) entries at the end of a list. The threads of a warp that come here together share one
+// atomic: all of a grid would otherwise queue for one word.
+DEVICE u32 reserve(u32* length, u32 wanted) {
+  const u32 here = __activemask(), lane = threadIdx.x & 31;
+  u32 before = 0, total = 0;
+  for (u32 bit = 0; bit < 4; ++bit) {
+    const u32 asking = __ballot_sync(here, wanted >> bit & 1);
+    before += __popc(asking & ((1u << lane) - 1)) << bit;
+    total += __popc(asking) << bit;
+  }
+  if (total == 0) return 0;
+  const u32 leader = __ffs(here) - 1;
+  u32 begin = 0;
+  if (lane == leader) begin = atomicAdd(length, total);
+  return __shfl_sync(here, begin, leader) + before;
+}
 
 #else
 
@@ -63,6 +82,7 @@ DEVICE u64 bits_of(f64 x) { return (u64)__double_as_longlong(x); }
   });       \
   }
 #define PREFETCH(address) __builtin_prefetch(address)
+#define UNROLL
 
 template <typename T> DEVICE T load(const T* p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
 template <typename T> DEVICE void store(T* p, T value) { __atomic_store_n(p, value, __ATOMIC_RELAXED); }
@@ -90,6 +110,7 @@ DEVICE u32 lowest_bit(u64 word) { return (u32)__builtin_ctzll(word); }
 DEVICE u32 count_ones(u64 word) { return (u32)__builtin_popcountll(word); }
 DEVICE u32 bits_of(f32 x) { u32 bits; std::memcpy(&bits, &x, sizeof bits); return bits; }
 DEVICE u64 bits_of(f64 x) { u64 bits; std::memcpy(&bits, &x, sizeof bits); return bits; }
+DEVICE u32 reserve(u32* length, u32 wanted) { return wanted ? atomic_add(length, wanted) : 0; }
 
 #endif
 
@@ -99,15 +120,19 @@ DEVICE u64 word_length(u64 word, u64 length) {
   const u64 rest = length - word * 64;
   return rest < 64 ? rest : 64;
 }
+DEVICE u64 flag_at(const u64* flags, u64 at) { return flags[at >> 6] >> (at & 63) & 1; }
 DEVICE void set_flag(u64* flags, u64 at) { atomic_or(&flags[at >> 6], 1ull << (at & 63)); }
 
 // Flags of up to 64 edges that do not have both ends in the giant component (`giant` is null: all of them).
-template <typename T> DEVICE u64 leaving(const T* source, const T* target, u64 length, const u8* giant) {
+template <typename T> DEVICE u64 leaving(const T* source, const T* target, u64 length, const u64* giant) {
   if (!giant) return ~0ull >> (64 - length);
   u64 word = 0;
-  for (u64 j = 0; j < length; ++j) word |= (u64)(u8)((giant[source[j]] & giant[target[j]]) ^ 1) << j;
+  for (u64 j = 0; j < length; ++j) word |= ((flag_at(giant, source[j]) & flag_at(giant, target[j])) ^ 1) << j;
   return word;
 }
+
+// Two words that one access moves. A column of them comes from an allocator, which aligns it to 16 bytes at least.
+struct alignas(16) Pair { u64 first, second; };
 
 // ---- the total order ----------------------------------------------------------------------------------------------
 // A weight becomes an unsigned key whose order is the weights' order; -0.0 and +0.0 share one key. `flip` (all ones)
@@ -179,6 +204,18 @@ DEVICE u32 root(u32* parent, u32 vertex) {
     up = load(&parent[vertex]);
   }
   return vertex;
+}
+
+// Joins the sets of two vertices. The smaller root always stays, so that the outcome, the smallest vertex of each set,
+// does not depend on the order.
+DEVICE void join_sets(u32* parent, u32 u, u32 v) {
+  u32 a = root(parent, u), b = root(parent, v);
+  while (a != b) {
+    const u32 high = a < b ? b : a, low = a < b ? a : b;
+    if (compare_swap(&parent[high], high, low) == high) return;
+    a = root(parent, high);
+    b = root(parent, low);
+  }
 }
 
 // A root hooks onto the other end of its lightest edge, and the edge's row is flagged. Two roots that chose the same

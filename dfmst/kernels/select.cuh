@@ -16,6 +16,12 @@ KERNEL(flag_marked, (const u8* marked, u64 length, u64* flags)) {
   flags[i] = word;
 } END
 
+KERNEL(flag_equal, (const u32* column, u64 length, u32 value, u64* flags)) {
+  u64 word = 0;
+  for (u64 j = 0; j < word_length(i, length); ++j) word |= (u64)(column[i * 64 + j] == value) << j;
+  flags[i] = word;
+} END
+
 // Edges that are the best of anything; an edge's position is the low half of `best` for either key width.
 KERNEL(flag_best, (const u64* best, u64* flags)) {
   if (best[i] != ~0ull) set_flag(flags, (u32)best[i]);
@@ -23,13 +29,21 @@ KERNEL(flag_best, (const u64* best, u64* flags)) {
 
 // ---- radix sort of records: the digit to sort by lies in bits [shift, shift + digit_bits), payload below ----------
 
-KERNEL(count_digits, (const u64* records, u64 length, u64 block, u32 shift, u32 digit_bits, u64* counts, u64 blocks)) {
+template <typename T> DEVICE void count_block(const T* records, u64 length, u64 block, u64 i, u32 shift, u32 digit_bits,
+                                              u64* counts, u64 blocks) {
   u32 local[1024];
   const u32 digits = 1u << digit_bits;
   for (u32 digit = 0; digit < digits; ++digit) local[digit] = 0;
   const u64 end = (i + 1) * block < length ? (i + 1) * block : length;
-  for (u64 j = i * block; j < end; ++j) ++local[(records[j] >> shift) & (digits - 1)];
+  for (u64 j = i * block; j < end; ++j) ++local[(u32)(records[j] >> shift) & (digits - 1)];
   for (u32 digit = 0; digit < digits; ++digit) counts[digit * blocks + i] = local[digit];
+}
+
+KERNEL(count_digits, (const u64* records, u64 length, u64 block, u32 shift, u32 digit_bits, u64* counts, u64 blocks)) {
+  count_block(records, length, block, i, shift, digit_bits, counts, blocks);
+} END
+KERNEL(count_leading, (const u32* leading, u64 length, u64 block, u32 shift, u32 digit_bits, u64* counts, u64 blocks)) {
+  count_block(leading, length, block, i, shift, digit_bits, counts, blocks);
 } END
 
 KERNEL(scatter_digits, (const u64* records, u64 length, u64 block, u32 shift, u32 digit_bits, const u64* places,

@@ -21,9 +21,29 @@ KERNEL(pack_ends, (const V* source, const V* target, const u32* position, u64* e
   ends[i] = (u64)source[at] << 32 | (u64)(u32)target[at];
 } END
 
+// The first pass of a radix sort of edges, most significant digit first: each edge's leading bits and place go to its
+// bucket, and both ends with them. `position` places an entry of the list in the columns.
+KERNEL(scatter_edges, (const u32* leading, u64 length, u64 block, u32 shift, u32 digit_bits, const u64* places,
+                       u64 blocks, const V* source, const V* target, const u32* position, u64* records, u64* ends)) {
+  u32 local[1024];
+  const u32 digits = 1u << digit_bits;
+  for (u32 digit = 0; digit < digits; ++digit) local[digit] = (u32)places[digit * blocks + i];
+  const u64 end = (i + 1) * block < length ? (i + 1) * block : length;
+  for (u64 j = i * block; j < end; ++j) {
+    if (position && j + 32 < end) {
+      PREFETCH(&source[position[j + 32]]);
+      PREFETCH(&target[position[j + 32]]);
+    }
+    const u64 from = position ? position[j] : j;
+    const u32 at = local[(leading[j] >> shift) & (digits - 1)]++;
+    records[at] = (u64)leading[j] << 32 | j;
+    ends[at] = (u64)source[from] << 32 | (u64)(u32)target[from];
+  }
+} END
+
 // Edges between different components, less those flagged in `excluded`. Most edges of a large graph lie inside one
-// giant component, and a table of one byte a vertex tells so without leaving the cache.
-KERNEL(flag_crossing, (const V* source, const V* target, u64 edges, const u32* label, const u8* giant,
+// giant component, and a table of one bit a vertex tells so without leaving the cache.
+KERNEL(flag_crossing, (const V* source, const V* target, u64 edges, const u32* label, const u64* giant,
                        const u64* excluded, u64* flags)) {
   const u64 length = word_length(i, edges);
   const V* u = source + i * 64;
@@ -39,7 +59,7 @@ KERNEL(flag_crossing, (const V* source, const V* target, u64 edges, const u32* l
 } END
 
 // Edges that are light or leave the giant component, less those flagged in `excluded`.
-KERNEL(flag_doubtful, (const V* source, const V* target, u64 edges, const u8* giant, const u64* light,
+KERNEL(flag_doubtful, (const V* source, const V* target, u64 edges, const u64* giant, const u64* light,
                        const u64* excluded, u64* flags)) {
   const u64 length = word_length(i, edges);
   flags[i] = (leaving(source + i * 64, target + i * 64, length, giant) | light[i]) & ~excluded[i];
@@ -59,23 +79,20 @@ KERNEL(gather_entries, (const V* column, const u64* row, V* gathered)) {
 
 KERNEL(gather_labels, (const V* source, const V* target, const u32* position, const u32* label, u32* first,
                        u32* second)) {
+  if (position && i + 32 < count) {
+    PREFETCH(&source[position[i + 32]]);
+    PREFETCH(&target[position[i + 32]]);
+  }
   const u64 at = position ? position[i] : i;
   const V u = source[at], v = target[at];
   first[i] = label ? label[u] : (u32)u;
   second[i] = label ? label[v] : (u32)v;
 } END
 
-// Joins the components of every edge's ends. The smaller root always stays, so that the outcome, the smallest vertex
-// of each component, does not depend on the order.
+// Joins the components of every edge's ends.
 KERNEL(unite, (const V* source, const V* target, const u32* position, u32* parent)) {
   const u64 at = position ? position[i] : i;
-  u32 a = root(parent, (u32)source[at]), b = root(parent, (u32)target[at]);
-  while (a != b) {
-    const u32 high = a < b ? b : a, low = a < b ? a : b;
-    if (compare_swap(&parent[high], high, low) == high) break;
-    a = root(parent, high);
-    b = root(parent, low);
-  }
+  join_sets(parent, (u32)source[at], (u32)target[at]);
 } END
 
 // Vertices, or their labels, that an edge ends in: a byte each, as atomics on words of flags cost several times as much.

@@ -10,6 +10,7 @@ KERNEL(count_nan, (const W* weight, u64 length, u64 block, u64* counts)) {
 } END
 
 KERNEL(gather_keys, (const W* weight, u64 flip, const u32* position, K* key)) {
+  if (position && i + 32 < count) PREFETCH(&weight[position[i + 32]]);
   key[i] = key_of(weight[position ? position[i] : i], flip);
 } END
 

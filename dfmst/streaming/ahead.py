@@ -1,4 +1,4 @@
-"""Reading ahead: a thread makes the next item while the last one is worked on."""
+"""Reading ahead: a thread makes the next items while one is worked on."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class _Next(NamedTuple, Generic[T]):
 
 
 class _Reader(Generic[T]):
-    """The thread and its one place: the next item is begun when the last one has been taken."""
+    """The thread and its places: an item is begun when there is one for it."""
 
-    def __init__(self, items: Iterator[T]) -> None:
+    def __init__(self, items: Iterator[T], places: int) -> None:
         self.items = items
         self.queue: SimpleQueue[_Next[T]] = SimpleQueue()
-        self.place = Semaphore(0)
+        self.places = Semaphore(places - 1)
         self.stopped = False
         self.thread = Thread(target=self.run, name="dfmst-reader", daemon=True)
 
@@ -32,7 +32,7 @@ class _Reader(Generic[T]):
         try:
             for item in self.items:
                 self.queue.put(_Next(item))
-                self.place.acquire()
+                self.places.acquire()
                 if self.stopped:
                     return
             self.queue.put(_Next(None, end=True))
@@ -40,15 +40,15 @@ class _Reader(Generic[T]):
             self.queue.put(_Next(None, error))
 
 
-def read_ahead(items: Iterator[T]) -> Iterator[T]:
-    """Yield the items; the next one is made in a thread of its own, and never more than that one.
+def read_ahead(items: Iterator[T], places: int) -> Iterator[T]:
+    """Yield the items; up to `places` more are made meanwhile, in a thread of their own.
 
     Examples
     --------
-    >>> list(read_ahead(iter("abc")))
+    >>> list(read_ahead(iter("abc"), 1))
     ['a', 'b', 'c']
     """
-    reader = _Reader(items)
+    reader = _Reader(items, places)
     reader.thread.start()
     try:
         while True:
@@ -57,9 +57,9 @@ def read_ahead(items: Iterator[T]) -> Iterator[T]:
                 raise found.error
             if found.end:
                 return
-            reader.place.release()
+            reader.places.release()
             yield found.item  # type: ignore[misc]
     finally:
         reader.stopped = True
-        reader.place.release()
+        reader.places.release()
         reader.thread.join()

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from dfmst.algorithms import Algorithm
-from dfmst.engines import Engine
+from dfmst.engines import Engine, host_engine
 from dfmst.errors import InvalidEdgesError
 from dfmst.frames import FrameView
-from dfmst.reading import CheckedColumns, check_columns
+from dfmst.reading import HOST, CheckedColumns, check_columns
 from dfmst.streaming.source import Batch
 from dfmst.typing import Invalid
 
@@ -70,7 +70,9 @@ def read_batch(job: Job, batch: Batch) -> ReadBatch:
     try:
         if job.names[2] is not None:
             _check_weight(job.names[2], column(job.names[2]))
-        return ReadBatch(check_columns(job.engine, column, rows, job.names, job.invalid, batch.row), rows)
+        return ReadBatch(
+            check_columns(host_engine(job.engine), HOST, column, rows, job.names, job.invalid, batch.row), rows
+        )
     except InvalidEdgesError as error:
         raise InvalidEdgesError(f"{batch.place}: {error.message}", error.hint) from error
 

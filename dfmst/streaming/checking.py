@@ -3,41 +3,49 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dfmst.arrivals import ArrivalFilter
 from dfmst.edges import EdgeTable, check_capacity
+from dfmst.engines import host_engine
 from dfmst.engines.columnar import Edges, compact, gather_edges, gather_keys
-from dfmst.errors import CapacityError
 from dfmst.folding import FoldedRows
 from dfmst.linking import link_forest, rank_forest
 from dfmst.optimality import Violation, describe_cycle, describe_left_out
 from dfmst.streaming.ahead import read_ahead
 from dfmst.streaming.batches import Job, read_batch
 from dfmst.streaming.first_pass import Forest
-from dfmst.streaming.memory import FIXED, Memory
+from dfmst.streaming.memory import AHEAD, Memory
 from dfmst.streaming.numbering import DenseIds, DictionaryIds, Numbering
 from dfmst.streaming.source import Batch, Source
 from dfmst.typing import Array
 
-__all__ = ["certify_source"]
+__all__ = ["Certified", "certify_source"]
 
 _NO_ROW = int(np.iinfo(np.uint32).max)
-_VERTEX = 100  # bytes a vertex while the forest is sorted and linked, its rows included
+
+
+class Certified(NamedTuple):
+    """The first row that speaks against a forest (``None``: it is right), and the vertices that occur."""
+
+    violation: Violation | None
+    vertices: int
 
 
 class _Certifier:
     """The linked forest, and the first row that speaks against it."""
 
     def __init__(self, job: Job, rows: FoldedRows, vertices: int) -> None:
-        self.job, self.rows, self.engine = job, rows, job.engine
+        # On the host: every batch is there, and hardly any row of it goes on to the linked forest.
+        self.job, self.rows, self.engine = job, rows, host_engine(job.engine)
         self.flip = EdgeTable(*rows[:3], vertices, job.maximum).flip
         key = gather_keys(self.engine, rows.weight, None, self.flip)
         forest = Edges(rows.source, rows.target, key, rows.locator.astype(np.uint32))
         self.ranked = rank_forest(self.engine, forest)
         self.trees = link_forest(self.engine, self.ranked.ends, vertices)
+        self.loops = np.zeros(0, np.uint64)
         self.filter: ArrivalFilter | None = None
         if self.trees.cycle is None and vertices:
             self.filter = ArrivalFilter(self.engine, self.ranked, self.trees, ties=True)
@@ -47,6 +55,7 @@ class _Certifier:
         engine = self.engine
         assert self.filter is not None
         passing = compact(engine, self.filter.passing(source, target, weight, self.flip))
+        passing = passing[~self._chosen(locator[passing])]
         edges = gather_edges(engine, Edges(source, target, weight, locator), passing, None, self.flip)
         first = engine.xp.full(1, _NO_ROW, np.uint32)
         arguments = (self.trees.top, self.trees.link, self.ranked.key, self.ranked.row, first)
@@ -58,8 +67,25 @@ class _Certifier:
         edge = Edges(*(column[at : at + 1] for column in edges))  # type: ignore[index]
         return describe_left_out(engine, edge, self.ranked, self.trees, self.job.maximum, _row)
 
+    def _chosen(self, locator: Array) -> Array:
+        """Which rows the forest holds itself."""
+        chosen = self.rows.locator
+        if not len(chosen):
+            return np.zeros(len(locator), bool)
+        at = np.minimum(np.searchsorted(chosen, locator.astype(np.uint64)), len(chosen) - 1)
+        found: Array = chosen[at] == locator
+        return found
 
-def certify_source(source: Source, job: Job, forest: Forest) -> Violation | None:
+    def occurring(self, vertices: int) -> int:
+        """Count the vertices of the forest, and those that only have self-loops."""
+        occurs = np.zeros(vertices, bool)
+        known = self.loops[self.loops < np.uint64(vertices)]
+        for ends in (self.rows.source, self.rows.target, known.astype(np.int64)):
+            occurs[ends] = True
+        return int(np.count_nonzero(occurs)) + len(self.loops) - len(known)
+
+
+def certify_source(source: Source, job: Job, forest: Forest) -> Certified:
     """Check that rows of a source are its minimum spanning forest.
 
     Parameters
@@ -73,8 +99,8 @@ def certify_source(source: Source, job: Job, forest: Forest) -> Violation | None
 
     Returns
     -------
-    violation
-        The first row that is wrong and why; ``None``: they are the minimum spanning forest.
+    certified
+        The first row that is wrong and why, or ``None``: they are the minimum spanning forest.
 
     Raises
     ------
@@ -83,27 +109,28 @@ def certify_source(source: Source, job: Job, forest: Forest) -> Violation | None
     """
     numbering = _numbering(job, forest)
     vertices = numbering.vertices  # ids that the forest lacks lie above
-    if FIXED + _VERTEX * vertices > job.memory:
-        least = (FIXED + _VERTEX * vertices >> 20) + 1
-        message = f"the linked forest of {vertices:,} vertices does not fit the memory limit"
-        raise CapacityError(message, f"raise the limit to {least:,} MiB or more")
+    Memory(job.memory).check_linked(vertices)
     certifier = _Certifier(job, forest.rows, vertices)
     if certifier.trees.cycle is not None:
-        return describe_cycle(certifier.ranked, certifier.trees.cycle, job.maximum, _row)
-    batches = read_ahead(source.batches(job.columns, Memory(job.memory).batch_rows))
+        found = describe_cycle(certifier.ranked, certifier.trees.cycle, job.maximum, _row)
+        return Certified(found, certifier.occurring(vertices))
+    batches = read_ahead(source.batches(job.columns, Memory(job.memory).batch_rows), AHEAD)
     with closing(batches):  # type: ignore[type-var]
         for batch in batches:
-            found = _check(certifier, numbering, batch, vertices)
-            if found:
-                return found
+            violation = _check(certifier, numbering, batch, vertices)
+            if violation:
+                return Certified(violation, certifier.occurring(vertices))
             job.progress(batch.first, source.rows)
-    return None
+    return Certified(None, certifier.occurring(vertices))
 
 
 def _check(certifier: _Certifier, numbering: Numbering, batch: Batch, vertices: int) -> Violation | None:
     checked, rows = read_batch(certifier.job, batch)
     check_capacity(batch.first + rows)
     source, target = numbering.number(checked.ids)
+    loops = source[source == target]
+    if len(loops):
+        certifier.loops = np.union1d(certifier.loops, loops.astype(np.uint64))
     columns = [source, target, checked.weights.values, np.arange(batch.first, batch.first + rows, dtype=np.uint32)]
     if checked.kept is not None:
         columns[3] = columns[3][checked.kept]

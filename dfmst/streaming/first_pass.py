@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,9 +15,10 @@ from dfmst.folding import Fold, FoldedRows
 from dfmst.streaming.ahead import read_ahead
 from dfmst.streaming.batches import Job, read_batch
 from dfmst.streaming.checkpoint import Checkpoint
-from dfmst.streaming.memory import Memory
+from dfmst.streaming.memory import AHEAD, Memory
 from dfmst.streaming.numbering import DenseIds, DictionaryIds, NotDenseError, Numbering
 from dfmst.streaming.source import Batch, Source
+from dfmst.streaming.uploads import NumberedRows, uploaded
 
 __all__ = ["Forest", "fold_source"]
 
@@ -57,12 +59,13 @@ def fold_source(source: Source, job: Job, checkpoint: Checkpoint | None = None) 
     source.require(job.columns)
     memory = Memory(job.memory, 8)
     memory.check(0)
-    if checkpoint is None or not checkpoint.dictionary:
-        try:
-            return _Pass(source, job, memory, checkpoint).run()
-        except NotDenseError:
-            pass  # and from the beginning
-    return _Pass(source, job, replace(memory, dictionary=True), checkpoint).run()
+    with job.engine.guard():
+        if checkpoint is None or not checkpoint.dictionary:
+            try:
+                return _Pass(source, job, memory, checkpoint).run()
+            except NotDenseError:
+                pass  # and from the beginning
+        return _Pass(source, job, replace(memory, dictionary=True), checkpoint).run()
 
 
 class _Pass:
@@ -80,46 +83,56 @@ class _Pass:
         self.done = self.dropped = 0
 
     def run(self) -> Forest:
-        rows = self.source.rows
         if self.known is not None and self.known > self.memory.most_vertices:
-            if rows is not None and self.known <= 2 * rows:
+            if self.known <= 2 * (self.source.rows or 0):
                 self.memory.check(self.known)  # dense, and too many
             raise NotDenseError
         self._resume()
-        batches = read_ahead(self.source.batches(self.job.columns, self.memory.batch_rows, self.done))
+        batches = read_ahead(self.source.batches(self.job.columns, self.memory.batch_rows, self.done), AHEAD)
         with closing(batches):  # type: ignore[type-var]
-            for batch in batches:
-                self._add(batch)
-        found = self._empty() if self.fold is None else self.fold.forest()
+            for rows in uploaded(self.job.engine, self._numbered(batches)):
+                self._add(rows)
+        found = self._found()
         values = self.numbering.values if isinstance(self.numbering, DictionaryIds) else None
         if self.checkpoint:
             self.checkpoint.save(found, values, self.loops, self.done, self.dropped)
         return Forest(found, values, self.done, self.dropped, self._occurring(found))
 
-    def _add(self, batch: Batch) -> None:
-        checked, length = read_batch(self.job, batch)
-        if not length:
-            return
-        ends = self.numbering.number(checked.ids)
-        weight = checked.weights.values
+    def _numbered(self, batches: Iterator[Batch]) -> Iterator[NumberedRows]:
+        """Check the batches, and number their ids."""
+        for batch in batches:
+            checked, length = read_batch(self.job, batch)
+            if not length:
+                continue
+            source, target = self.numbering.number(checked.ids)
+            weight = checked.weights.values
+            self.kind = self.kind or weight.dtype
+            if weight.dtype != self.kind:
+                name = f"{batch.place}: column {self.job.names[2]!r}"
+                message = f"{name} holds {weight.dtype} weights; before, they were {self.kind}"
+                raise InvalidEdgesError(message, "give the column one type everywhere")
+            loops = source[source == target]
+            if len(loops):
+                self.loops = np.union1d(self.loops, loops).astype(np.uint32)
+            done = batch.first + length
+            self.memory.check(min(self.numbering.vertices, done))
+            locator = None if checked.kept is None else (checked.kept + batch.first).astype(np.uint64)
+            yield NumberedRows(source, target, weight, locator, batch.first, done, length - len(weight))
+
+    def _add(self, rows: NumberedRows) -> None:
         if self.fold is None:
-            self.fold = self._new_fold(weight.dtype)
-        if weight.dtype != self.kind:
-            name = f"{batch.place}: column {self.job.names[2]!r}"
-            message = f"{name} holds {weight.dtype} weights; before, they were {self.kind}"
-            raise InvalidEdgesError(message, "give the column one type everywhere")
-        loops = ends.source[ends.source == ends.target]
-        if len(loops):
-            self.loops = np.union1d(self.loops, loops).astype(np.uint32)
-        self.memory.check(min(self.numbering.vertices, self.done + length))
-        locator = batch.first if checked.kept is None else (checked.kept + batch.first).astype(np.uint64)
-        self.fold.add(ends.source, ends.target, weight, locator)
-        self.done = batch.first + length
-        self.dropped += length - len(weight)
+            self.fold = self._new_fold(rows.weight.dtype)
+        self.fold.add(rows.source, rows.target, rows.weight, rows.first if rows.locator is None else rows.locator)
+        self.done = rows.done
+        self.dropped += rows.dropped
         self.job.progress(self.done, self.source.rows)
         if self.checkpoint and self.checkpoint.due():
             values = self.numbering.values if isinstance(self.numbering, DictionaryIds) else None
-            self.checkpoint.save(self.fold.forest(), values, self.loops, self.done, self.dropped)
+            self.checkpoint.save(self._on_host(), values, self.loops, self.done, self.dropped)
+
+    def _on_host(self) -> FoldedRows:
+        assert self.fold is not None
+        return FoldedRows(*(self.job.engine.to_host(column) for column in self.fold.forest()))
 
     def _new_fold(self, kind: np.dtype[Any]) -> Fold:
         self.kind = kind
@@ -145,10 +158,15 @@ class _Pass:
             self.numbering.vertices = max(self.numbering.vertices, _bound(saved.rows))
         self.done, self.dropped, self.loops = saved.done, saved.dropped, saved.loops
         self.fold = self._new_fold(saved.rows.weight.dtype)
-        self.fold.add(*saved.rows)
+        self.fold.add(*(self.job.engine.from_host(column) for column in saved.rows))
 
-    def _empty(self) -> FoldedRows:
-        return FoldedRows(*(np.zeros(0, kind) for kind in (np.uint32, np.uint32, np.uint32, np.uint64)))
+    def _found(self) -> FoldedRows:
+        """The forest in columns of its own: the buffer is not needed any more."""
+        if self.fold is None:
+            return FoldedRows(*(np.zeros(0, kind) for kind in (np.uint32, np.uint32, np.uint32, np.uint64)))
+        found = FoldedRows(*(column.copy() for column in self._on_host()))
+        self.fold = None
+        return found
 
 
 def _bound(rows: FoldedRows) -> int:

@@ -87,5 +87,8 @@ class FrameSource:
         first = 0
         for number, frame in enumerate(self._frames()):
             view = open_frame(frame, f"frame {number} of sources")
+            if not isinstance(view, FrameView):
+                message = f"frame {number} of sources lies on a GPU, and streams read from the host"
+                raise UnsupportedFrameError(message, "copy it there, or write the frames to Parquet files")
             yield number, first, view
             first += len(view)

@@ -22,14 +22,17 @@ from dfmst.errors import CapacityError
 
 __all__ = ["FIXED", "Memory", "parse_memory"]
 
-#: Interpreter and libraries (about 115 MiB), the Parquet reader's own buffers, and two batches.
+#: Interpreter and libraries (about 115 MiB), the Parquet reader's own buffers, and the batches.
 FIXED = 256 << 20
+#: Batches that are read while others are folded: solving takes longer than reading one.
+AHEAD = 2
 _ROW = 4 + 4 + 8
 _SOLVING = 28
 _VERTEX = 6
+_LINKED = 100  # a vertex, while a forest is sorted and linked for a certificate, its rows included
 _LEAST, _MOST = 2, 8  # rows in the buffer, as multiples of the vertices
 _SMALL = 1024  # rows that a buffer has room for in any case
-_BATCH = 1 << 19
+_BATCH = 1 << 19  # 12 MiB
 _UNITS = {
     "": 1,
     "k": 10**3,
@@ -149,3 +152,16 @@ class Memory:
                 f"{vertices:,} vertices do not fit a memory limit of {_shown(self.limit)}: {self.most_vertices:,} do"
             )
             raise CapacityError(message, f"raise the limit to {_shown(self.needed(vertices))} or more")
+
+    def check_linked(self, vertices: int) -> None:
+        """Raise where a certificate's linked forest does not fit.
+
+        Raises
+        ------
+        CapacityError
+            With the least limit that would do.
+        """
+        least = FIXED + _LINKED * vertices
+        if least > self.limit:
+            message = f"the linked forest of {vertices:,} vertices does not fit a memory limit of {_shown(self.limit)}"
+            raise CapacityError(message, f"raise the limit to {_shown(least)} or more")

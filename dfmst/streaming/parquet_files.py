@@ -101,13 +101,14 @@ class ParquetSource:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the columns in memory, roughly: what the files say of their uncompressed pages."""
-        total = 0
-        for file in self.files:
-            with _opened(file) as parquet:
-                metadata = parquet.metadata
-                total += sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
-        return total
+        """Bytes of the columns in memory, about: their types' widths, or what the files say of texts and the like."""
+        widths = [_width(field.type) for field in self.schema]
+        total = sum(width * self.rows for width in widths if width)
+        if None in widths:
+            for file in self.files:
+                with _opened(file) as parquet:
+                    total += sum(2 * group.total_byte_size for group in _groups(parquet.metadata))
+        return int(total)
 
     @property
     def fingerprint(self) -> dict[str, Any]:
@@ -214,7 +215,7 @@ def _look(path: Path, first: int) -> _File:
         raise problem(
             path, message, hint="fetch or write the file again; convert other formats with dfmst convert"
         ) from error
-    groups = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+    groups = tuple(group.num_rows for group in _groups(metadata))
     return _File(path, state.st_size, state.st_mtime_ns, footer, first, groups)
 
 
@@ -241,12 +242,22 @@ def _opened(file: _File) -> Iterator[Any]:
         ) from error
 
 
+def _width(kind: pa.DataType) -> float | None:
+    try:
+        return float(kind.bit_width) / 8
+    except ValueError:
+        return None
+
+
+def _groups(metadata: Any) -> Iterator[Any]:
+    return (metadata.row_group(group) for group in range(metadata.num_row_groups))
+
+
 def _largest(metadata: Any, names: tuple[Any, Any]) -> int | None:
     """Largest id of a file; -1 where it has none, ``None`` where its statistics are missing or an id is negative."""
     places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in names]
     largest = -1
-    for group in range(metadata.num_row_groups):
-        row_group = metadata.row_group(group)
+    for row_group in _groups(metadata):
         for place in places:
             statistics = row_group.column(place).statistics
             if not row_group.num_rows or (statistics and statistics.null_count == row_group.num_rows):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,14 @@ import pyarrow as pa
 
 from dfmst.errors import InvalidEdgesError
 from dfmst.folding import FoldedRows
+from dfmst.provenance import Provenance, with_provenance
+from dfmst.streaming.batches import Job
 from dfmst.streaming.first_pass import Forest
 from dfmst.streaming.parquet_files import ParquetSource
+from dfmst.totals import Total, total_weight
 from dfmst.typing import Array
 
-__all__ = ["chosen_rows"]
+__all__ = ["chosen_rows", "forest_total", "recorded_schema"]
 
 _PIECE = 1 << 17
 
@@ -45,6 +49,21 @@ def chosen_rows(
     missing = [name for name in schema.names if name not in held]
     pieces = _read(source, forest.rows, missing, schema) if missing else _nothing(len(forest.rows))
     return pa.RecordBatchReader.from_batches(schema, _joined(pieces, held, schema))
+
+
+def recorded_schema(source: ParquetSource, forest: Forest, job: Job) -> pa.Schema:
+    """Return the files' schema with the record of how the forest was made."""
+    made = Provenance(job.names, job.maximum, forest.source_rows, forest.rows.locator)
+    return with_provenance(source.schema, made)
+
+
+def forest_total(forest: Forest, kind: pa.DataType) -> Total | None:
+    """Exact sum of the forest's weights, whose column has the type `kind`."""
+    values = forest.rows.weight
+    if pa.types.is_duration(kind):
+        return total_weight(values.view(f"m8[{kind.unit}]"))
+    total = total_weight(values)
+    return Decimal(total).scaleb(-kind.scale) if pa.types.is_decimal(kind) and isinstance(total, int) else total
 
 
 def _held(forest: Forest, names: tuple[Any, Any, Any], schema: pa.Schema) -> dict[Any, Array]:

@@ -6,7 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfmst.algorithms import BSP, EPMST, PMA, Algorithm, BaderCong, Boruvka, FilterKruskal, Kruskal, Mastiff, Prim
+from dfmst.algorithms import (
+    BSP,
+    EPMST,
+    PMA,
+    Algorithm,
+    BaderCong,
+    Boruvka,
+    FilterBoruvka,
+    FilterKruskal,
+    Kruskal,
+    Mastiff,
+    Prim,
+)
 from dfmst.engines import CpuEngine
 
 __all__ = ["ALGORITHMS", "ENGINES", "LARGE", "ORDERS", "SHAPES", "Graph", "algorithm_id", "large", "ordered_weights"]
@@ -15,6 +27,10 @@ ALGORITHMS: list[Algorithm] = [
     Boruvka("none"),
     Boruvka("loops"),
     Boruvka("parallel"),
+    FilterBoruvka(),
+    FilterBoruvka(light=0.01),
+    FilterBoruvka(light=2),
+    FilterBoruvka(light=float("inf")),
     FilterKruskal(),
     FilterKruskal(light=0.05),
     FilterKruskal(light=1),

@@ -318,7 +318,7 @@ def test_unknown_format(dfmst):
 def test_engine_that_is_not_there(dfmst, monkeypatch):
     from dfmst.errors import EngineUnavailableError
 
-    def absent(*_):
+    def absent(*_, **__):
         raise EngineUnavailableError("no CUDA device here", "use engine='cpu'")
 
     monkeypatch.setattr("dfmst.cli.solve.select_engine", absent)

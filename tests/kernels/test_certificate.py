@@ -118,7 +118,7 @@ def test_flag_doubtful(engine, dtype, seed, length):
     source, target = rng.integers(0, 20, (2, length), dtype)
     giant, light, excluded = (rng.random(size) < 0.5 for size in (20, length, length))
     flags = np.full(-(-length // 64), 99, np.uint64)
-    arguments = (source, target, length, giant.view(np.uint8), pack(light), pack(excluded), flags)
+    arguments = (source, target, length, pack(giant), pack(light), pack(excluded), flags)
     engine.launch("flag_doubtful", len(flags), *arguments, grain=1)
     expected = (light | ~(giant[source] & giant[target])) & ~excluded
     np.testing.assert_array_equal(unpack(flags, length), expected)

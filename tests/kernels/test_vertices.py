@@ -56,7 +56,7 @@ def test_flag_crossing(engine, dtype, seed, length, vertices, excluding):
     source, target = rng.integers(0, vertices, (2, length), dtype)
     label = rng.integers(0, rng.integers(1, vertices + 1), vertices, np.uint32)
     # The giant is any one component, or nowhere.
-    giant = (label == rng.integers(vertices + 1)).view(np.uint8)
+    giant = pack(label == rng.integers(vertices + 1))
     excluded = rng.random(length) < 0.3
     flags = np.full(-(-length // 64), 99, np.uint64)
     arguments = (source, target, length, label, giant, pack(excluded) if excluding else None, flags)

@@ -11,6 +11,7 @@
 #include "../statuses.cuh"
 #include "../links.cuh"
 #include "../generate.cuh"
+#include "../worklist.cuh"
 #undef SUFFIX
 
 #define V u32
@@ -27,31 +28,37 @@
 #define W i32
 #define SUFFIX _i32
 #include "../weights.cuh"
+#include "../filter_boruvka.cuh"
 #undef SUFFIX
 #undef W
 #define W u32
 #define SUFFIX _u32
 #include "../weights.cuh"
+#include "../filter_boruvka.cuh"
 #undef SUFFIX
 #undef W
 #define W f32
 #define SUFFIX _f32
 #include "../weights.cuh"
+#include "../filter_boruvka.cuh"
 #undef SUFFIX
 #undef W
 #define W i64
 #define SUFFIX _i64
 #include "../weights.cuh"
+#include "../filter_boruvka.cuh"
 #undef SUFFIX
 #undef W
 #define W u64
 #define SUFFIX _u64
 #include "../weights.cuh"
+#include "../filter_boruvka.cuh"
 #undef SUFFIX
 #undef W
 #define W f64
 #define SUFFIX _f64
 #include "../weights.cuh"
+#include "../filter_boruvka.cuh"
 #undef SUFFIX
 #undef W
 

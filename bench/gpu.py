@@ -1,0 +1,135 @@
+"""dfmst on a GPU: device time from edge columns to row ids, beside ECL-MST where the caller has built it.
+
+    python bench/gpu.py [--ecl-mst PROGRAM] [--graphs rmat22,grid-2e20] [--light 2] [--seconds 200] [-o FOLDER]
+
+Every graph is solved with ``float32``, ``float64`` and ``int64`` weights of one order: the median of nine runs after
+three, between CUDA events, the cache overwritten before each. The launches of one more run are timed one by one and
+set beside the bytes that each cannot do without, and the bandwidth of a copy on the device.
+
+ECL-MST (Fallin, Gonzalez, Seo, Burtscher 2023) is a program that the caller builds; its path is given. It solves the
+same graph with ``int32`` weights, and its time is the one that it prints: from a symmetric CSR on the device to a mask.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import ecl
+from gpu_graphs import GRAPHS, DeviceGraph, generate
+from gpu_timing import TimedEngine, copy_bandwidth, device_milliseconds, spread
+from machine import describe_device
+
+from dfmst.algorithms import FilterBoruvka
+from dfmst.engines import Engine, select_engine
+from dfmst.trace import Trace
+
+RESULTS = Path(__file__).parent / "results"
+DTYPES = ("float32", "float64", "int64")
+ECL_RUNS = 3
+TIMES_CACHE = 4  # size of what is written between runs, as a multiple of the second-level cache
+
+
+def measure(engine: Engine, graph: DeviceGraph, dtype: str, options: argparse.Namespace, bandwidth: float, flush: Any):
+    """Times of whole runs, and of the launches of one."""
+    table, algorithm = graph.table(dtype), FilterBoruvka(options.light)
+    times = device_milliseconds(
+        engine.xp, lambda: algorithm.run(engine, table, Trace()), options.repeat, options.warm_up, flush
+    )
+    timed, trace = TimedEngine(engine), Trace()
+    flush.fill(0)
+    rows = algorithm.run(timed, table, trace)
+    steps = timed.steps(bandwidth)
+    told = spread(times)
+    needed = sum(step["gigabytes"] for step in steps.values()) * 1e9
+    milliseconds = told["milliseconds"] or math.inf
+    return {
+        **told,
+        "rows": len(rows),
+        "edges_per_second": round(len(table) / milliseconds * 1e3),
+        "bandwidth_bound_ms": round(needed / bandwidth * 1e3, 4),
+        "share_of_bound": round(needed / bandwidth * 1e3 / milliseconds, 3),
+        "rounds": [{name: record[name] for name in ("edges", "taken", "rounds", "chosen")} for record in trace.records],
+        "steps": steps,
+    }
+
+
+def beside_ecl(engine: Engine, graph: DeviceGraph, options: argparse.Namespace, seconds: float) -> dict[str, Any]:
+    """ECL-MST's times on the same graph."""
+    with tempfile.TemporaryDirectory(prefix="dfmst-ecl-") as folder:
+        path = Path(folder) / "graph.egr"
+        ecl.write(engine, graph, path)
+        return ecl.measure(options.ecl_mst, path, len(graph), ECL_RUNS, seconds)
+
+
+def measure_graph(engine: Engine, name: str, options: argparse.Namespace, bandwidth: float, flush: Any, seconds: float):
+    """One graph: every weight type, and ECL-MST."""
+    graph = generate(engine, name, options.shrink)
+    told: dict[str, Any] = {"vertices": graph.vertices, "edges": len(graph), "weights": {}}
+    for dtype in DTYPES:
+        told["weights"][dtype] = measure(engine, graph, dtype, options, bandwidth, flush)
+    if options.ecl_mst is not None:
+        told["ecl_mst"] = theirs = beside_ecl(engine, graph, options, seconds)
+        if "milliseconds" in theirs:
+            told["times_faster_than_ecl_mst"] = {
+                dtype: round(theirs["milliseconds"] / max(ours["milliseconds"], 1e-6), 3)
+                for dtype, ours in told["weights"].items()
+            }
+    return told
+
+
+def summary(graphs: dict[str, Any]) -> dict[str, Any]:
+    """Geometric mean and least of the ratios, by weight type and over all."""
+    compared = [told["times_faster_than_ecl_mst"] for told in graphs.values() if "times_faster_than_ecl_mst" in told]
+    ratios = {dtype: [one[dtype] for one in compared] for dtype in DTYPES}
+    ratios["all"] = [ratio for dtype in DTYPES for ratio in ratios[dtype]]
+    return {
+        name: {"geometric_mean": round(math.exp(math.fsum(map(math.log, found)) / len(found)), 3), "least": min(found)}
+        for name, found in ratios.items()
+        if found
+    }
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ecl-mst", type=Path, metavar="PROGRAM", help="a program of yours that solves an .egr file")
+    parser.add_argument("--graphs", default=",".join(GRAPHS))
+    parser.add_argument("--shrink", type=int, default=0, help="divide the graphs' sizes by 2 to this power")
+    parser.add_argument("--light", type=float, help="as FilterBoruvka's")
+    parser.add_argument("--repeat", type=int, default=9)
+    parser.add_argument("--warm-up", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no graph after this time")
+    parser.add_argument("-o", "--output", type=Path, default=RESULTS, help="the device's folder is made there")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure, and write the result file anew after every graph."""
+    options, begin = arguments(), time.monotonic()
+    engine = select_engine("cuda")
+    device = describe_device(engine.xp)
+    bandwidth = copy_bandwidth(engine.xp, 2.0 / (1 << options.shrink))
+    flush = engine.xp.empty(max(1 << 20, int(TIMES_CACHE * 1e6 * device["l2_mb"])) >> options.shrink, "uint8")
+    result: dict[str, Any] = {"device": device, "copy_gb_per_s": round(bandwidth / 1e9, 1), "graphs": {}}
+    result["not_begun"] = options.graphs.split(",")
+    path = options.output / device["folder"] / "gpu.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while result["not_begun"] and time.monotonic() - begin < options.seconds:
+        name = result["not_begun"].pop(0)
+        left = options.seconds - (time.monotonic() - begin)
+        told = measure_graph(engine, name, options, bandwidth, flush, min(60.0, left))
+        result["graphs"][name] = told
+        result["times_faster_than_ecl_mst"] = summary(result["graphs"])
+        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        shown = {dtype: ours["milliseconds"] for dtype, ours in told["weights"].items()}
+        print(name, json.dumps(shown), json.dumps(told.get("ecl_mst", {}).get("milliseconds")), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""All that has to be done on a GPU, in one run of under ten minutes.
+
+    python bench/gpu_session.py FOLDER [--ecl-mst PROGRAM] [--seconds 580]
+
+Device facts, the tests marked ``gpu``, rows against the CPU's, the benchmark, ``compute-sanitizer`` (memcheck and
+racecheck), the cuDF pipeline, and workers of dask-cuda. Every step has a time of its own, after which it is ended; one
+that fails or is ended does not keep the next from running, and one whose library or tool is missing is left out.
+
+FOLDER gets ``logs/STEP.log`` and ``results/DEVICE/*.json``, laid out as ``bench/results``. The last thing printed
+is a table of the steps; the exit code is 1 where any of them failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BENCH = ROOT / "bench"
+LEFT_OUT = 77  # exit code of a script whose library is not installed
+#: -P: the installed dfmst, not the source folder in the working directory. A test that needs a package which the
+#: machine lacks does not keep the others from running.
+PYTEST = ["-P", "-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
+GRACE = 3.0  # seconds between asking a step to end and ending it
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is run, for how long at most, and which tool it needs beside Python."""
+
+    name: str
+    seconds: float
+    command: list[str]
+    tool: str | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a step ended: ``ok``, ``failed``, ``out of time`` or ``left out``; its last line says more."""
+
+    name: str
+    status: str
+    seconds: float
+    last_line: str
+
+
+def steps(options: argparse.Namespace) -> list[Step]:
+    """The steps in order of worth: a session that is cut off has the first of them."""
+    python, results = shlex.split(options.python), str(options.folder / "results")
+    shrink = ["--shrink", str(options.shrink)]
+    tiny = [str(BENCH / "gpu_rows.py"), "--shrink", str(max(12, options.shrink)), "--no-pool", "--each", "1"]
+    tiny += ["-o", str(options.folder / "sanitized")]
+    ecl = ["--ecl-mst", str(options.ecl_mst)] if options.ecl_mst else []
+
+    def script(name: str, *arguments: str) -> list[str]:
+        return [*python, str(BENCH / name), *arguments]
+
+    def sanitized(tool: str, seconds: float) -> Step:
+        guarded = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", "--target-processes", "all"]
+        return Step(tool, seconds, [*guarded, *python, *tiny, "--seconds", f"{0.8 * seconds:.0f}"], "compute-sanitizer")
+
+    return [
+        Step("facts", 20, script("gpu_facts.py", "-o", results)),
+        Step("tests", 110, [*python, *PYTEST, *options.tests]),
+        Step("rows", 110, script("gpu_rows.py", *shrink, "--seconds", "100", "-o", results)),
+        Step("benchmark", 160, script("gpu.py", *shrink, *ecl, "--seconds", "120", "-o", results)),
+        sanitized("memcheck", 65),
+        sanitized("racecheck", 45),
+        Step("cudf", 40, script("cudf_pipeline.py", "--scale", str(22 - options.shrink), "-o", results)),
+        Step("dask-cuda", 30, script("dask_cuda_check.py", "--edges", str(4_000_000 >> options.shrink))),
+    ]
+
+
+def run(step: Step, log: Path, seconds: float) -> Outcome:
+    """Run a step for at most so many seconds, its output to a file."""
+    if step.tool is not None and shutil.which(step.tool) is None:
+        return Outcome(step.name, "left out", 0.0, f"{step.tool} is not installed")
+    begin = time.monotonic()
+    with log.open("w", encoding="utf-8") as file:
+        streams = {"stdin": subprocess.DEVNULL, "stdout": file, "stderr": subprocess.STDOUT}
+        process = subprocess.Popen(step.command, cwd=ROOT, start_new_session=True, **streams)
+        try:
+            code = process.wait(max(0.0, seconds))
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            _end(process)  # and whatever it has started
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    status = {None: "out of time", 0: "ok", LEFT_OUT: "left out"}.get(code, f"failed ({code})")
+    return Outcome(step.name, status, round(time.monotonic() - begin, 1), lines[-1] if lines else "")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the step's whole group: asked first, so that compute-sanitizer and pytest tell what they have found."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, sign)
+        except ProcessLookupError:
+            break
+        try:
+            process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            continue
+    process.wait()
+
+
+def table(outcomes: list[Outcome], width: int = 100) -> str:
+    """The steps, one a line."""
+    return "\n".join(f"{one.name:10} {one.status:12} {one.seconds:7.1f} s  {one.last_line[:width]}" for one in outcomes)
+
+
+def arguments(words: list[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="where logs and results go")
+    parser.add_argument("--ecl-mst", type=Path, metavar="PROGRAM", help="a program of yours, see bench/gpu.py")
+    parser.add_argument("--seconds", type=float, default=580, help="for all steps together")
+    parser.add_argument("--shrink", type=int, default=0, help="divide the graphs' sizes by 2 to this power")
+    parser.add_argument("--tests", nargs="*", default=["tests"], help="what pytest is given")
+    parser.add_argument("--python", default=shlex.quote(sys.executable), help="the command that runs Python")
+    chosen = parser.parse_args(words)
+    chosen.folder = chosen.folder.resolve()
+    chosen.ecl_mst = chosen.ecl_mst and chosen.ecl_mst.resolve()
+    return chosen
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run the steps one after the other."""
+    options, begin = arguments(words), time.monotonic()
+    logs = options.folder / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    outcomes: list[Outcome] = []
+    for step in steps(options):
+        left = options.seconds - (time.monotonic() - begin) - GRACE
+        if left <= 0:
+            outcomes.append(Outcome(step.name, "out of time", 0.0, "not begun"))
+            continue
+        outcomes.append(run(step, logs / f"{step.name}.log", min(step.seconds, left)))
+        print(table(outcomes[-1:]), flush=True)
+        told = [asdict(outcome) for outcome in outcomes]
+        (options.folder / "session.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    print(f"\n{table(outcomes)}\n{time.monotonic() - begin:.0f} s in all; {options.folder}")
+    return int(any(outcome.status not in ("ok", "left out") for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,136 @@
+"""Times on the device: whole runs, and each kernel beside the bytes that it cannot do without."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dfmst.engines import Engine
+from dfmst.kernels import kernels
+
+__all__ = ["TimedEngine", "copy_bandwidth", "device_milliseconds", "spread"]
+
+_SECTOR = 32  # bytes that a GPU reads at least
+
+
+@contextmanager
+def _timed(xp: Any, into: list[float]) -> Iterator[None]:
+    begin, end = xp.cuda.Event(), xp.cuda.Event()
+    begin.record()
+    yield
+    end.record()
+    end.synchronize()
+    into.append(float(xp.cuda.get_elapsed_time(begin, end)))
+
+
+def device_milliseconds(xp: Any, run: Callable[[], object], repeat: int, warm_up: int, flush: Any) -> list[float]:
+    """Times between two events around each of `repeat` runs; `flush` is written before, so that caches hold nothing."""
+    times: list[float] = []
+    for turn in range(warm_up + repeat):
+        flush.fill(turn % 7)
+        with _timed(xp, times):
+            run()
+    return times[warm_up:]
+
+
+def copy_bandwidth(xp: Any, gibibytes: float) -> float:
+    """Bytes a second, read and written, of a copy on the device."""
+    column = xp.zeros(int(gibibytes * 2**27), np.uint64)
+    times: list[float] = []
+    for _ in range(5):
+        with _timed(xp, times):
+            column.copy()
+    return 2 * int(column.nbytes) / (min(times) / 1e3)
+
+
+@dataclass
+class TimedEngine:
+    """An engine that times every launch, by kernel; it waits for each, so that a whole run takes longer than it does.
+
+    Parameters
+    ----------
+    engine
+        What launches.
+    """
+
+    engine: Engine
+    milliseconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    bytes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    _light: float = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else an engine has is the engine's."""
+        return getattr(self.engine, name)
+
+    def launch(self, kernel: str, count: int, *arguments: Any, grain: int = 4096) -> None:
+        """Launch and time a kernel."""
+        with _timed(self.engine.xp, self.milliseconds[kernel]):
+            self.engine.launch(kernel, count, *arguments, grain=grain)
+        named = dict(zip((parameter.name for parameter in kernels()[kernel].parameters), arguments, strict=True))
+        measure = {"take_edges": self._taken, "offer_records": self._offered, "join_records": self._joined}
+        self.bytes[kernel] += measure.get(kernel, _columns)(named)
+
+    def prepare(self, kernel: str, *arguments: Any) -> Callable[[int], None]:
+        """Launch and time a kernel later, with these arguments."""
+        return lambda count: self.launch(kernel, count, *arguments)
+
+    def steps(self, bandwidth: float) -> dict[str, dict[str, float]]:
+        """Milliseconds, launches, gigabytes and share of the copy's bandwidth, by kernel."""
+        told = {}
+        for kernel, times in self.milliseconds.items():
+            total = sum(times)
+            share = self.bytes[kernel] / bandwidth / (total / 1e3) if total else 0.0
+            told[kernel] = {
+                "milliseconds": round(total, 4),
+                "launches": len(times),
+                "gigabytes": round(self.bytes[kernel] / 1e9, 4),
+                "share_of_bandwidth": round(share, 3),
+            }
+        return told
+
+    def _taken(self, named: dict[str, Any]) -> int:
+        """Weights, the sectors of ends on the wanted side, the records, and every vertex's minimum (and parent)."""
+        taken, edges, parent = int(named["length"][0]), named["edges"], named["parent"]
+        side = taken / edges if parent is None else 1 - self._light
+        if parent is None:
+            self._light = side
+        size = 4 * named["stride"]
+        touched = 1 - (1 - side) ** (_SECTOR / size)
+        return int(
+            named["weight"].nbytes
+            + 2 * size * edges * touched
+            + 16 * taken
+            + named["best"].nbytes
+            + sum(column.nbytes for column in (parent, named["giant"]) if column is not None)
+        )
+
+    @staticmethod
+    def _offered(named: dict[str, Any]) -> int:
+        """Records in and out, and the parents and minima of their ends."""
+        before, after, vertices = int(named["length"][0]), int(named["next_length"][0]), len(named["parent"])
+        return 16 * (before + after) + 4 * min(vertices, 2 * before) + 8 * min(vertices, 2 * after)
+
+    @staticmethod
+    def _joined(named: dict[str, Any]) -> int:
+        """Records, and the minima of their ends: those of this round, and those cleared for the next."""
+        length, arrays = int(named["length"][0]), 1 + (named["other"] is not None)
+        return 16 * length + 8 * arrays * min(len(named["parent"]), 2 * length)
+
+
+def _columns(named: dict[str, Any]) -> int:
+    return sum(int(argument.nbytes) for argument in named.values() if hasattr(argument, "nbytes"))
+
+
+def spread(times: list[float]) -> dict[str, float]:
+    """Median, least and greatest."""
+    return {
+        "milliseconds": round(statistics.median(times), 4),
+        "least": round(min(times), 4),
+        "greatest": round(max(times), 4),
+    }

@@ -1,0 +1,250 @@
+"""Streams beside SciPy in memory and beside a bare scan: edges a second, and the most memory a process held.
+
+Every run is a process of its own; its peak is what the operating system says of it (``ru_maxrss``). Graphs are
+Erdős–Rényi, in Parquet files of equal length with three columns (two int64, one float64), as pyarrow writes them by
+default. They are made by ``dfmst.generate``, and removed in the end.
+
+    python bench/stream.py speed            # n = 2 M, m = 96 M in 48 files
+    python bench/stream.py large            # n = 10 M, m = 400 M, and a smaller sibling in memory
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from machine import describe
+
+RESULTS = Path(__file__).parent / "results" / "cpu"
+NAMES = ("source", "target", "weight")
+
+
+def write_graph(folder: Path, vertices: int, rows: int, files: int) -> None:
+    """Write a graph, file after file."""
+    import pyarrow.parquet
+
+    from dfmst.generate import erdos_renyi
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(files):
+        path = folder / f"part-{number:04}.parquet"
+        if not path.exists():
+            table = erdos_renyi(vertices, rows * (number + 1) // files - rows * number // files, seed=number)
+            pyarrow.parquet.write_table(table, path)
+
+
+def run_stream(folder: Path, limit: str) -> float:
+    """Fold the files into a table."""
+    import dfmst.stream
+
+    return float(dfmst.stream.minimum_spanning_forest(folder, memory_limit=limit).num_rows)
+
+
+def run_written(folder: Path, limit: str) -> float:
+    """Fold the files, and write the forest beside them."""
+    import dfmst.stream
+
+    dfmst.stream.minimum_spanning_forest(folder, memory_limit=limit, output=folder.with_name("forest.parquet"))
+    return 0.0
+
+
+def run_command(folder: Path, limit: str) -> float:
+    """The command line, which verifies the forest before it is written."""
+    from dfmst.cli import main
+
+    output = folder.with_name("forest.parquet")
+    arguments = ["forest", str(folder), "-o", str(output), "--memory-limit", limit, "--verify"]
+    main(arguments, standalone_mode=False)
+    return 0.0
+
+
+def run_memory(folder: Path, limit: str) -> float:
+    """The same in memory, and whether the stream's rows are equal."""
+    import pyarrow.parquet
+
+    import dfmst
+
+    forest = dfmst.minimum_spanning_forest(dfmst.read_edges(folder))
+    streamed = pyarrow.parquet.read_table(folder.with_name("forest.parquet"))
+    if not forest.equals(streamed):
+        raise AssertionError("the stream's rows are not those of a run in memory")
+    return math.fsum(forest["weight"].to_numpy())
+
+
+def run_scan(folder: Path, limit: str) -> float:
+    """PyArrow's own scan of the three columns, as fast as it goes."""
+    import pyarrow.dataset
+
+    rows = sum(batch.num_rows for batch in pyarrow.dataset.dataset(folder).scanner(columns=list(NAMES)).to_batches())
+    return float(rows)
+
+
+def run_scan_in_order(folder: Path, limit: str) -> float:
+    """PyArrow's reader, file after file, in batches of 2^19 rows."""
+    import pyarrow.parquet
+
+    rows = 0
+    for path in sorted(folder.iterdir()):
+        with pyarrow.parquet.ParquetFile(path) as file:
+            rows += sum(batch.num_rows for batch in file.iter_batches(1 << 19, columns=list(NAMES)))
+    return float(rows)
+
+
+def run_scipy(folder: Path, limit: str) -> float:
+    """SciPy in memory; parallel rows are added up there, so that its weight is not quite that of the forest."""
+    import numpy as np
+    import pyarrow.parquet
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
+    table = pyarrow.parquet.read_table(folder, columns=list(NAMES))
+    source, target = (table[name].to_numpy().astype(np.int32) for name in NAMES[:2])
+    vertices = int(max(source.max(), target.max())) + 1
+    matrix = coo_array((table["weight"].to_numpy(), (source, target)), shape=(vertices, vertices))
+    return math.fsum(minimum_spanning_tree(matrix.tocsr()).data)
+
+
+RUNS: dict[str, Callable[[Path, str], float]] = {
+    "stream": run_stream,
+    "written": run_written,
+    "command": run_command,
+    "memory": run_memory,
+    "scan": run_scan,
+    "scan_in_order": run_scan_in_order,
+    "scipy": run_scipy,
+}
+
+
+def child(name: str, folder: Path, limit: str) -> None:
+    """Run one of them in this process, and print what it took."""
+    before = time.process_time()
+    begin = time.perf_counter()
+    result = RUNS[name](folder, limit)
+    seconds, busy = time.perf_counter() - begin, time.process_time() - before
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"seconds": seconds, "busy": busy, "peak_mib": peak, "result": result}))
+
+
+def measure(name: str, folder: Path, limit: str = "2GiB") -> dict[str, float]:
+    """Run one of them in a process of its own."""
+    command = [sys.executable, __file__, "child", name, str(folder), limit]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    print(name, limit, json.dumps(figures), flush=True)
+    return figures
+
+
+def best(runs: list[dict[str, float]]) -> dict[str, float]:
+    """The median run by seconds, and the highest peak."""
+    ordered = sorted(runs, key=lambda run: run["seconds"])
+    median = ordered[len(ordered) // 2]
+    return {
+        "seconds": round(median["seconds"], 2),
+        "processor_seconds": round(median["busy"], 2),
+        "peak_mib": round(max(run["peak_mib"] for run in runs)),
+    }
+
+
+def speed(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
+    """Throughput and memory beside SciPy and beside a scan, in one run."""
+    write_graph(folder, chosen.vertices, chosen.rows, chosen.files)
+    measure("scan", folder)  # brings the files into memory's cache
+    runs: dict[str, list[dict[str, float]]] = {"scan": [], "stream": [], "scan_in_order": []}
+    for _ in range(chosen.repeat):
+        for name, times in runs.items():
+            times.append(measure(name, folder, chosen.limit))
+    result = {name: best(times) for name, times in runs.items()}
+    if chosen.scipy:
+        result["scipy"] = best([measure("scipy", folder)])
+    rates = {name: chosen.rows / figures["seconds"] / 1e6 for name, figures in result.items()}
+    for name, rate in rates.items():
+        result[name]["m_rows_per_s"] = round(rate, 1)
+    scan = max(rates["scan"], rates["scan_in_order"])
+    summary: dict[str, Any] = {"memory_limit": chosen.limit, "of_the_faster_scan": round(rates["stream"] / scan, 2)}
+    if chosen.scipy:
+        summary["times_faster_than_scipy"] = round(rates["stream"] / rates["scipy"], 1)
+    return {**graph_of(folder, chosen), **result, **summary}
+
+
+def large(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
+    """More rows than the limit holds: peak, certificate, and a sibling's rows beside a run in memory."""
+    sibling = folder.with_name("sibling")
+    write_graph(sibling, chosen.vertices // 10, chosen.rows // 10, max(1, chosen.files // 10))
+    small = measure("written", sibling, chosen.sibling_limit)
+    memory = measure("memory", sibling)
+    shutil.rmtree(sibling)
+    write_graph(folder, chosen.vertices, chosen.rows, chosen.files)
+    stream = measure("written", folder, chosen.limit)
+    verified = measure("command", folder, chosen.limit)
+    return {
+        **graph_of(folder, chosen),
+        "memory_limit": chosen.limit,
+        "stream": {**best([stream]), "m_rows_per_s": round(chosen.rows / stream["seconds"] / 1e6, 1)},
+        "stream_and_certificate": {**best([verified]), "verified": True},
+        "sibling": {
+            "rows": chosen.rows // 10,
+            "memory_limit": chosen.sibling_limit,
+            "stream": best([small]),
+            "in_memory": best([memory]),
+            "rows_equal": True,
+        },
+    }
+
+
+def graph_of(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
+    """What the graph is."""
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    return {
+        "vertices": chosen.vertices,
+        "rows": chosen.rows,
+        "files": chosen.files,
+        "gb_on_disk": round(size / 1e9, 2),
+        "gb_as_columns": round(24 * chosen.rows / 1e9, 2),
+    }
+
+
+PLANS: dict[str, tuple[Callable[[Path, argparse.Namespace], dict[str, Any]], dict[str, Any]]] = {
+    "speed": (speed, {"vertices": 2_000_000, "rows": 96_000_000, "files": 48, "limit": "560MiB"}),
+    "large": (large, {"vertices": 10_000_000, "rows": 400_000_000, "files": 100, "limit": "2GiB"}),
+}
+
+
+def main() -> None:
+    """Measure, and write the result file."""
+    if sys.argv[1:2] == ["child"]:
+        child(sys.argv[2], Path(sys.argv[3]), sys.argv[4])
+        return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("plan", choices=PLANS)
+    for name in ("vertices", "rows", "files"):
+        parser.add_argument(f"--{name}", type=int)
+    parser.add_argument("--limit")
+    parser.add_argument("--sibling-limit", default="512MiB")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--no-scipy", dest="scipy", action="store_false")
+    parser.add_argument("--folder", type=Path, help="where the files are made and kept (default: temporary)")
+    parser.add_argument("-o", "--output", type=Path, default=RESULTS / "stream.json")
+    chosen = parser.parse_args()
+    run, defaults = PLANS[chosen.plan]
+    for name, value in defaults.items():
+        setattr(chosen, name, value if getattr(chosen, name) is None else getattr(chosen, name))
+    with tempfile.TemporaryDirectory() as temporary:
+        figures = run((chosen.folder or Path(temporary)) / "edges", chosen)
+    written = json.loads(chosen.output.read_text()) if chosen.output.exists() else {}
+    result = {**written, "machine": describe("pyarrow", "scipy"), chosen.plan: figures}
+    chosen.output.parent.mkdir(parents=True, exist_ok=True)
+    chosen.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

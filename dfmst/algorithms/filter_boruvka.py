@@ -1,0 +1,155 @@
+"""Filter-Borůvka: the lightest edges first, then the heavier ones whose ends still differ; each by Borůvka's rounds.
+
+Made for GPUs: every step is flat over edges, and the table is read in place, one direction of every edge.
+
+1. A sampled threshold in the total order (key, row), near the ``light`` · n lightest edges. Ties are split by row,
+   so that equal weights cannot put everything in the light part. Small and sparse tables are one list.
+2. Kernel ``take_edges`` reads the table once, lists the light edges as records of 16 bytes, and offers each to
+   both ends on the way.
+3. Rounds of two launches until the list is empty (see ``worklist.py``): guarded atomic minima of packed
+   (key, row) words, joins by the lightest edge of either end, path halving, representatives written back into the
+   records, two arrays of minima in turns.
+4. Pointer jumping, then 2 and 3 once more for the edges above the threshold whose ends still differ: most are dropped
+   as they are read, by a bit a vertex for the giant component.
+
+Worklists, one direction of each edge, filtering first, and guarded minima are the published ideas of Fallin, Gonzalez,
+Seo and Burtscher (2023); order-preserving keys for every type, path halving and alternating minima those of their
+solver's port to raft (pull request 3118). Both start from a symmetric CSR, which stores every edge twice.
+
+Bytes moved, for m edges with ids of I and weights of W bytes, n vertices, l light edges and s survivors of the filter:
+reading the table m · W + l · 2I (in whole sectors of 32 bytes), then m · W + (m - l) · 2I; writing and reading back
+16 bytes a record and round, where the list is about halved in each: about 64 (l + s); minima and parents 24 n at least
+once; flags m / 4. The rest, two finds and two guarded minima a record and round, stays in a GPU's second-level cache as
+long as 12 n bytes do. ``bench/gpu.py`` measures each step against this bound.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from dfmst.algorithms.base import chosen_rows
+from dfmst.algorithms.light_edges import sampled_threshold
+from dfmst.algorithms.worklist import Side, Worklist
+from dfmst.edges import EdgeTable
+from dfmst.engines import Engine
+from dfmst.engines.columnar import FLAG_GRAIN, flag_words, flatten, gather_keys
+from dfmst.trace import Trace
+from dfmst.typing import Array
+
+__all__ = ["FilterBoruvka"]
+
+_SMALL = 1 << 22  # edges up to which a GPU solves one list in the time that the host takes to begin another
+_SMALLEST = 1 << 15  # the same where the caller has asked for two
+_MOST_LIGHT = 0.5  # share of light edges above which filtering the rest no longer pays
+_SPARE = 1.25  # room for light edges, as a multiple of those wanted: the sampled threshold is off by an eighth
+_SAMPLE = 1024  # 64-bit keys that tell where most of them lie
+_LAST = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class FilterBoruvka:
+    """Filter-Borůvka with a sampled threshold: the default on GPUs.
+
+    Parameters
+    ----------
+    light
+        Edges to solve first, as a multiple of the number of vertices. ``None`` picks it from the density: more
+        light edges filter more of the heavy ones, which pays where there are many. Small and sparse tables are
+        solved in one list.
+
+    Examples
+    --------
+    >>> import dfmst
+    >>> dfmst.arrays.forest_rows([0, 1, 0], [1, 2, 2], [3, 1, 2], algorithm="filter-boruvka")
+    array([1, 2])
+
+    References
+    ----------
+    Fallin, Gonzalez, Seo, Burtscher: A high-performance MST implementation for GPUs. SC 2023.
+    """
+
+    light: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a multiple that would leave the light part empty."""
+        if self.light is not None and not self.light > 0:
+            message = f"light is {self.light!r}; it must be above 0, or None to choose by density"
+            raise ValueError(message)
+
+    def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
+        """Return the forest's rows, ascending ``int64``."""
+        chosen = flag_words(engine, len(table))
+        if not len(table):
+            return chosen_rows(engine, chosen)
+        share = self._light_share(len(table), table.vertices)
+        trace.round(vertices=table.vertices, edges=len(table))
+        with trace.step("sample"):
+            sides = _sides(engine, table, share)
+        capacity = len(table) if share is None else math.ceil(min(1.0, _SPARE * share) * len(table))
+        work = Worklist(engine, table, capacity, chosen)
+        components = self._solve(table.vertices, work, sides[0], trace)
+        if len(sides) == 2 and components > 1:
+            trace.round(vertices=components, edges=len(table))
+            with trace.step("label"):
+                flatten(engine, work.parent)
+                giant = _component_of(engine, work.parent, int(table.source[sides[0].row]))
+            self._solve(components, work, sides[1], trace, flat=True, giant=giant)
+        return chosen_rows(engine, chosen)
+
+    @staticmethod
+    def _solve(components: int, work: Worklist, side: Side, trace: Trace, **known: Any) -> int:
+        """Take the edges of a side and solve them; how many components are left."""
+        with trace.step("take"):
+            taken = work.take(side, **known)
+        with trace.step("rounds"):
+            rounds, joined = work.solve(taken)
+        trace.add(taken=taken, rounds=rounds, chosen=joined, components=components - joined)
+        return components - joined
+
+    def _light_share(self, edges: int, vertices: int) -> float | None:
+        """Share of the edges to solve first; ``None``: all of them.
+
+        Random light edges, c a vertex, leave about 2 exp(-2c) of the heavy ones between two components. The sum of
+        both is least at c = log(4 · density) / 2.
+        """
+        if edges <= (_SMALL if self.light is None else _SMALLEST):
+            return None
+        density = edges / vertices
+        light = self.light if self.light is not None else max(1.0, math.log(4 * density) / 2)
+        share = light / density
+        return None if share > _MOST_LIGHT else share
+
+
+def _component_of(engine: Engine, label: Array, vertex: int) -> Array:
+    """Flags of the vertices in a vertex's component.
+
+    An end of the threshold, an edge drawn at random, most likely lies in the giant component where there is one.
+    """
+    flags = flag_words(engine, len(label))
+    engine.launch("flag_equal", len(flags), label, len(label), int(label[vertex]), flags, grain=FLAG_GRAIN)
+    return flags
+
+
+def _sides(engine: Engine, table: EdgeTable, share: float | None) -> list[Side]:
+    """The sides to solve one after the other: all edges, or those on either side of a sampled threshold."""
+    wide = table.weight.dtype.itemsize == 8
+    low, high = _ends(engine, table) if wide else (0, 0)
+    key, row = (high, _LAST) if share is None else sampled_threshold(engine, table.edges(), table.flip, share)
+    shifts = [_shift(low, key), _shift(key, high)] if wide else [0, 0]
+    if share is None:
+        return [Side(_LAST, _LAST, False, low, shifts[0])]
+    return [Side(key, row, False, low, shifts[0]), Side(key, row, True, key, shifts[1])]
+
+
+def _shift(low: int, high: int) -> int:
+    """The shift that leaves 32 bits of a span of 64-bit keys, less two values for those below and above."""
+    return max(0, (max(0, high - low) + 2).bit_length() - 32)
+
+
+def _ends(engine: Engine, table: EdgeTable) -> tuple[int, int]:
+    """The least and the greatest key of a sample."""
+    drawn = engine.xp.ascontiguousarray(table.weight[:: max(1, len(table) // _SAMPLE)])
+    keys = gather_keys(engine, drawn, None, table.flip)
+    return int(keys.min()), int(keys.max())

@@ -1,0 +1,137 @@
+"""``dfmst update``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dfmst.cli.inputs import check_inputs, load_libraries, read_inputs
+from dfmst.cli.notes import Progress, Stopwatch, note, plain, plural, print_json
+from dfmst.cli.options import (
+    algorithm_option,
+    debug_option,
+    engine_options,
+    format_option,
+    invalid_option,
+    json_option,
+    output_options,
+    to_path,
+)
+from dfmst.cli.outputs import check_output, output_path, write_rows
+from dfmst.errors import InvalidEdgesError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dfmst.provenance import Provenance
+
+__all__ = ["update"]
+
+
+@click.command(short_help="Add new rows to a forest.")
+@click.argument("forest", metavar="FOREST", callback=to_path)
+@click.argument("inputs", nargs=-1, required=True, metavar="NEW...", callback=to_path)
+@output_options
+@format_option
+@algorithm_option
+@engine_options
+@invalid_option
+@json_option
+@debug_option
+def update(
+    forest: Path,
+    inputs: tuple[Path, ...],
+    output: Path | None,
+    to: str | None,
+    format: str | None,
+    json: bool,
+    **options: Any,
+) -> None:
+    """Write the forest of all rows, old and new, from FOREST and the rows of NEW alone.
+
+    FOREST is a Parquet or Arrow file that dfmst has written. It says which columns it was made with, whether it is a
+    minimum or a maximum spanning forest, and which rows it holds; the new rows come after all of them.
+
+    \b
+      dfmst forest monday.parquet -w km -o forest.parquet
+      dfmst update forest.parquet tuesday.parquet -o forest.parquet
+    """  # noqa: D301 - click's mark for lines that stay as they are
+    watch = Stopwatch()
+    path = output_path(output, json)
+    check_inputs((forest, *inputs))
+    with watch.step("import"):
+        check_output(path, to, inputs)  # FOREST itself may be written over: it is read before
+        load_libraries()
+    with Progress() as progress:
+        with watch.step("read"):
+            old = read_inputs((forest,), None, progress, {})
+            made = _record(forest, old)
+            new = _alike(read_inputs(inputs, format, progress, {}), old, inputs[0], forest)
+        progress.show(f"adding {plural(new.num_rows, 'row')} to {plural(old.num_rows, 'row')}")
+        with watch.step("solve"):
+            found = _updated(old, new, made, options)
+        progress.show("writing")
+        with watch.step("write"):
+            if path or not json:
+                write_rows(found, path, to)
+    _tell(_summary(forest, inputs, output, (old, new, found), made, watch), path, json)
+
+
+def _record(path: Path, forest: pa.Table) -> Provenance:
+    from dfmst.provenance import read_provenance
+
+    made = read_provenance(forest.schema, forest.num_rows)
+    if made is None:
+        message = f"{path} does not say how it was made"
+        raise InvalidEdgesError(message, "use a Parquet or Arrow file that dfmst forest has written")
+    return made
+
+
+def _alike(new: pa.Table, old: pa.Table, path: Path, forest: Path) -> pa.Table:
+    from dfmst.formats.drift import check_same_columns
+
+    check_same_columns(forest, old.schema, path, new.schema)
+    return new
+
+
+def _updated(old: pa.Table, new: pa.Table, made: Provenance, options: dict[str, Any]) -> pa.Table:
+    import dfmst
+
+    return dfmst.update(old, new, *made.names, maximum=made.maximum, **options)
+
+
+def _summary(
+    forest: Path,
+    inputs: tuple[Path, ...],
+    output: Path | None,
+    tables: tuple[pa.Table, pa.Table, pa.Table],
+    made: Provenance,
+    watch: Stopwatch,
+) -> dict[str, Any]:
+    from dfmst.totals import total_weight
+
+    old, new, found = tables
+    total = None if made.names[2] is None else total_weight(found[made.names[2]])
+    return {
+        "forest": str(forest),
+        "input": [str(path) for path in inputs],
+        "output": None if output is None else str(output),
+        "order": "maximum" if made.maximum else "minimum",
+        "old_rows": old.num_rows,
+        "new_rows": new.num_rows,
+        "rows": found.num_rows,
+        "all_rows": made.rows + new.num_rows,
+        "total_weight": plain(total),
+        "seconds": watch.seconds(),
+    }
+
+
+def _tell(summary: dict[str, Any], path: Path | None, json: bool) -> None:
+    if json:
+        print_json(summary)
+        return
+    text = f"{summary['order']} spanning forest: {plural(summary['rows'], 'row')} of {summary['all_rows']:,}"
+    text += "" if summary["total_weight"] is None else f", total weight {summary['total_weight']}"
+    note(f"{text}, {summary['seconds']['total']:.2f} s" + ("" if path is None else f" -> {path}"))

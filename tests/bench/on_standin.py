@@ -1,0 +1,59 @@
+"""Run a script or a module with the stand-ins in CuPy's place: ``python on_standin.py SCRIPT|-m MODULE ARGUMENTS``.
+
+Adds what only benchmarks use: events, and the device's properties.
+"""
+
+from __future__ import annotations
+
+import runpy
+import sys
+import time
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent.parent
+
+
+class Event:
+    """A moment on the host's clock: the stand-in has done everything by then."""
+
+    def record(self):
+        self.moment = time.perf_counter()
+
+    def synchronize(self):
+        assert self.moment
+
+
+def elapsed(begin: Event, end: Event) -> float:
+    return 1e3 * (end.moment - begin.moment)
+
+
+PROPERTIES = {
+    "name": b"NVIDIA Standin 1",
+    "multiProcessorCount": 1,
+    "totalGlobalMem": 1 << 34,
+    "l2CacheSize": 1 << 20,
+}
+
+
+def main() -> None:
+    sys.path.insert(0, str(TESTS))
+    from standin import cupy, installed
+
+    cupy.cuda.Event = Event
+    cupy.cuda.get_elapsed_time = elapsed
+    cupy.cuda.runtime.getDeviceProperties = lambda _: PROPERTIES
+    cupy.cuda.runtime.driverGetVersion = cupy.cuda.runtime.runtimeGetVersion = lambda: 13000
+    words = [word for word in sys.argv[1:] if word != "-P"]
+    with installed("cupy"):
+        if words[0] == "-m":
+            sys.argv = words[1:]
+            runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+        else:
+            sys.argv = words
+            sys.path[0] = str(Path(words[0]).parent)
+            sys.path.append(str(TESTS))
+            runpy.run_path(words[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""The whole GPU session, end to end, on the stand-in for CuPy: small graphs, made-up tools, every step."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dfmst.engines import CpuEngine
+
+pytest.importorskip("pandas")
+
+ROOT = Path(__file__).parents[2]
+BENCH = ROOT / "bench"
+ON_STANDIN = f"{shlex.quote(sys.executable)} {shlex.quote(str(ROOT / 'tests' / 'bench' / 'on_standin.py'))}"
+
+SANITIZER = """#!/bin/sh
+while [ "${1#--}" != "$1" ]; do shift 2; done
+exec "$@"
+"""
+DRIVER = """#!/bin/sh
+echo 600.1
+"""
+#: Checks what it reads, and prints as ECL-MST does.
+SOLVER = f"""#!{sys.executable}
+import sys, time
+import numpy as np
+words = np.fromfile(sys.argv[1], np.int32)
+vertices, edges = words[:2]
+begin, target, weight = np.split(words[2:], [vertices + 1, vertices + 1 + edges])
+assert len(weight) == edges and begin[0] == 0 and begin[-1] == edges and (np.diff(begin) >= 0).all()
+source = np.repeat(np.arange(vertices), np.diff(begin))
+there, back = np.lexsort([weight, target, source]), np.lexsort([weight, source, target])
+assert (source[there] == target[back]).all() and (weight[there] == weight[back]).all() and (weight >= 0).all()
+print("Dev+:  0.001500000 s")
+print("all good")
+"""
+
+
+def program(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def tools(tmp_path, monkeypatch):
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    program(folder / "compute-sanitizer", SANITIZER)
+    program(folder / "nvidia-smi", DRIVER)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("DFMST_COMMIT", "abc1234")
+    return folder
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCH))
+    return importlib.import_module
+
+
+@pytest.mark.slow
+def test_the_whole_session(tools, tmp_path):
+    folder, solver = tmp_path / "out", program(tools / "solver", SOLVER)
+    tests = "tests/cuda/test_filter_boruvka.py"
+    command = [sys.executable, str(BENCH / "gpu_session.py"), str(folder), "--python", ON_STANDIN]
+    command += ["--shrink", "12", "--tests", tests, "--ecl-mst", str(solver)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    logs = {path.stem: path.read_text(encoding="utf-8") for path in (folder / "logs").glob("*.log")}
+    assert done.returncode == 0, (done.stdout, done.stderr, logs)
+    told = {one["name"]: one["status"] for one in json.loads((folder / "session.json").read_text(encoding="utf-8"))}
+    assert told.pop("cudf") == told.pop("dask-cuda") == "left out"
+    assert set(told) == {"facts", "tests", "rows", "benchmark", "memcheck", "racecheck"}
+    assert set(told.values()) == {"ok"}
+    assert re.search(r"\d+ passed", logs["tests"])
+    assert not re.search(r"failed|skipped|error", logs["tests"])
+
+    results = {
+        path.stem: json.loads(path.read_text(encoding="utf-8")) for path in (folder / "results").glob("standin/*")
+    }
+    assert set(results) == {"device", "rows", "gpu"}
+    device = results["device"]
+    assert (device["commit"], device["driver"], device["device"]) == ("abc1234", "600.1", "NVIDIA Standin 1")
+    assert results["rows"]["complete"]
+    assert all(told["equal"] for told in results["rows"]["rows"])
+    assert results["gpu"]["not_begun"] == []
+    for graph in results["gpu"]["graphs"].values():
+        assert graph["ecl_mst"] == {"milliseconds": 1.5, "runs": [1.5] * 3, "agrees_with_its_kruskal": True}
+        for ours in graph["weights"].values():
+            assert ours["steps"]["take_edges"]["launches"] == len(ours["rounds"])
+            assert ours["rows"] == sum(record["chosen"] for record in ours["rounds"])
+    ratios = results["gpu"]["times_faster_than_ecl_mst"]
+    assert set(ratios) == {"float32", "float64", "int64", "all"}
+    assert 0 < ratios["all"]["least"] <= ratios["all"]["geometric_mean"]
+
+
+def test_the_benchmark_of_a_filtered_graph(tmp_path):
+    # Large enough for two lists; those of the session above are solved at once.
+    command = [*shlex.split(ON_STANDIN), str(BENCH / "gpu.py"), "--graphs", "rmat22", "--shrink", "9", "--light", "2"]
+    subprocess.run([*command, "-o", str(tmp_path)], check=True, capture_output=True)
+    told = json.loads((tmp_path / "standin" / "gpu.json").read_text(encoding="utf-8"))["graphs"]["rmat22"]
+    for ours in told["weights"].values():
+        light, heavy = ours["rounds"]
+        table = 8 * told["edges"]  # the ends; each list reads a part of them, in whole sectors
+        sectors = table * (1 - (1 - light["taken"] / told["edges"]) ** 8) + table
+        assert ours["steps"]["take_edges"]["launches"] == 2
+        assert 0.5 * sectors < 1e9 * ours["steps"]["take_edges"]["gigabytes"] < 3 * sectors
+        assert light["taken"] + heavy["taken"] < told["edges"]
+
+
+def test_a_step_that_fails_or_hangs_does_not_end_the_session(bench, tmp_path):
+    session = bench("gpu_session")
+    hangs = "import subprocess, sys; print('begun', flush=True); subprocess.run([sys.executable, '-c', 'input()'])"
+    hangs = f"import time; print('begun', flush=True); time.sleep(100); {hangs}"
+    steps = {
+        "fails": session.Step("fails", 9, [sys.executable, "-c", "print('before'); raise SystemExit(3)"]),
+        "hangs": session.Step("hangs", 1, [sys.executable, "-c", hangs]),
+        "absent": session.Step("absent", 9, ["true"], "no-such-tool"),
+        "skipped": session.Step("skipped", 9, [sys.executable, "-c", "print('no library'); raise SystemExit(77)"]),
+    }
+    begin = time.monotonic()
+    found = {name: session.run(step, tmp_path / name, step.seconds) for name, step in steps.items()}
+    assert time.monotonic() - begin < 90
+    assert {name: (one.status, one.last_line) for name, one in found.items()} == {
+        "fails": ("failed (3)", "before"),
+        "hangs": ("out of time", "begun"),
+        "absent": ("left out", "no-such-tool is not installed"),
+        "skipped": ("left out", "no library"),
+    }
+    assert "out of time" in session.table(list(found.values()))
+
+
+def test_no_time_left(bench, tmp_path, capsys):
+    session = bench("gpu_session")
+    assert session.main([str(tmp_path), "--seconds", "1"]) == 1
+    assert capsys.readouterr().out.count("not begun") == 8
+
+
+def test_all_steps_fit_into_ten_minutes(bench, tmp_path):
+    session = bench("gpu_session")
+    steps = session.steps(session.arguments([str(tmp_path), "--ecl-mst", "solver"]))
+    assert sum(step.seconds for step in steps) <= 580
+    assert all(word.exists() for step in steps for word in map(Path, step.command) if word.suffix == ".py")
+
+
+def test_a_large_graph_is_not_waited_for(bench, tmp_path):
+    ecl = bench("ecl")
+    slow = program(tmp_path / "slow", SOLVER.replace('print("all', 'time.sleep(60)\nprint("all'))
+    graph = bench("gpu_graphs").generate(CpuEngine(1), "dense-10k-10m", 12)
+    ecl.write(CpuEngine(1), graph, tmp_path / "graph.egr")
+    begin = time.monotonic()
+    told = ecl.measure(slow, tmp_path / "graph.egr", ecl._CHECKED + 1, 2, 30.0)
+    assert told == {"milliseconds": 1.5, "runs": [1.5, 1.5], "agrees_with_its_kruskal": None}
+    assert time.monotonic() - begin < 30
+
+
+def test_a_program_that_prints_no_time(bench, tmp_path):
+    assert "error" in bench("ecl").measure(program(tmp_path / "mute", "#!/bin/sh\n"), tmp_path, 1, 3, 30.0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
+def test_weights_of_every_width_have_one_order(bench, dtype):
+    graph = bench("gpu_graphs").generate(CpuEngine(1), "rmat22", 12)
+    order = np.argsort(graph.drawn, kind="stable")
+    narrow = graph.weights(dtype)
+    assert narrow.dtype == dtype
+    assert (np.diff(narrow[order]) >= 0).all()
+    assert (narrow >= 0).all()
+
+
+def test_the_pipeline_by_pandas(bench):
+    pandas = importlib.import_module("pandas")
+    importlib.import_module("dfmst.pandas")
+    told = bench("cudf_pipeline").measure(pandas, 8, 2)
+    assert told["edges"] == 2048
+    assert set(told["seconds"]) == {"read_parquet", "mst.minimum", "to_parquet"}
+
+
+def test_the_dask_check_by_pandas(bench):
+    distributed = pytest.importorskip("distributed")
+    pandas = importlib.import_module("pandas")
+    cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0")
+    assert bench("dask_cuda_check").check(cluster, pandas, 2000, 4)

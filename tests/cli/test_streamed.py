@@ -1,0 +1,167 @@
+"""``--memory-limit``, ``--checkpoint`` and ``dfmst update``: the same rows as in memory."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import dfmst as library
+from dfmst.cli.notes import Progress
+from dfmst.cli.streamed import row_progress
+
+
+@pytest.fixture
+def parts(monkeypatch) -> pa.Table:
+    """Files part-*.parquet that a limit of 16 MB does not hold in memory; the table that they make."""
+    monkeypatch.setattr("dfmst.streaming.memory.FIXED", 0)
+    monkeypatch.setattr("dfmst.streaming.memory._BATCH", 10_000)
+    rng = np.random.default_rng(0)
+    ends, weight = rng.integers(0, 5_000, (2, 300_000)), rng.integers(0, 500, 300_000)
+    table = pa.table({"a": ends[0], "b": ends[1], "km": weight, "name": [f"road {row}" for row in range(300_000)]})
+    for number in range(3):
+        part = table.slice(number * 100_000, 100_000)
+        pyarrow.parquet.write_table(part, f"part-{number}.parquet", row_group_size=30_000)
+    return table
+
+
+FILES = ("part-0.parquet", "part-1.parquet", "part-2.parquet", "-s", "a", "-t", "b", "-w", "km")
+LIMIT = ("--memory-limit", "16MB")
+
+
+@pytest.mark.parametrize("order", [[], ["--maximum"], ["--unweighted"]])
+def test_the_rows_and_the_summary_of_a_run_in_memory(dfmst, parts, order):
+    files = [name for name in FILES if "--unweighted" not in order or name not in ("-w", "km")]
+    whole = json.loads(dfmst("forest", *files, *order, "-o", "whole.parquet", "--json", "--verify").stdout)
+    found = json.loads(dfmst("forest", *files, *order, *LIMIT, "-o", "out.parquet", "--json", "--verify").stdout)
+    assert found.pop("streamed") is True
+    assert found.pop("memory_limit") == 16_000_000
+    differing = {name for name in whole if whole[name] != found[name]}
+    assert differing <= {"output", "seconds", "algorithm"}
+    one, other = (pyarrow.parquet.read_table(name) for name in ("whole.parquet", "out.parquet"))
+    assert one.equals(other)
+    assert json.loads(one.schema.metadata[b"dfmst"]) == json.loads(other.schema.metadata[b"dfmst"])
+
+
+def test_a_limit_that_the_rows_fit(dfmst, parts):
+    summary = json.loads(dfmst("forest", *FILES, "--memory-limit", "1GiB", "--json").stdout)
+    assert "streamed" not in summary
+    assert summary["algorithm"] == "filter-kruskal"
+
+
+def test_a_directory_and_a_sentence(dfmst, parts):
+    Path("parts").mkdir()
+    for name in FILES[:3]:
+        Path(name).rename(f"parts/{name}")
+    result = dfmst("forest", "parts", *FILES[3:], *LIMIT, "-o", "out.csv")
+    assert result.stderr.startswith("minimum spanning forest: 4,999 of 300,000 rows, total weight ")
+    expected = library.minimum_spanning_forest(parts, "a", "b", "km")
+    assert library.read_edges("out.csv").to_pydict() == expected.to_pydict()
+
+
+def test_a_checkpoint_is_taken_up_and_removed(dfmst, parts, monkeypatch):
+    class Stop(Exception):
+        pass
+
+    def stop(progress, verb):
+        def tell(done, total):
+            if done > 150_000:
+                raise Stop
+
+        return tell
+
+    monkeypatch.setattr("dfmst.streaming.checkpoint.Checkpoint.due", lambda self: True)
+    with monkeypatch.context() as patch:
+        patch.setattr("dfmst.cli.streamed.row_progress", stop)
+        dfmst("forest", *FILES, *LIMIT, "-o", "out.parquet", "--checkpoint", "saved", code=1)
+    assert os.listdir("saved") == ["fold.arrow"]
+    assert not Path("out.parquet").exists()
+    dfmst("forest", *FILES, *LIMIT, "--maximum", "-o", "out.parquet", "--checkpoint", "saved", code=2)
+    dfmst("forest", *FILES, *LIMIT, "-o", "out.parquet", "--checkpoint", "saved")
+    assert os.listdir("saved") == []
+    expected = library.minimum_spanning_forest(parts, "a", "b", "km")
+    assert pyarrow.parquet.read_table("out.parquet").equals(expected)
+
+
+def test_what_cannot_be_streamed(dfmst, parts):
+    library.formats.write_edges(parts, "edges.csv")
+    result = dfmst("forest", "edges.csv", *FILES[3:], *LIMIT, code=2)
+    assert "edges.csv is no Parquet file" in result.stderr
+    assert "dfmst convert edges.csv" in result.stderr
+    assert "--trace needs the rows in memory" in dfmst("forest", *FILES, *LIMIT, "--trace", "t.csv", code=2).stderr
+    assert "--memory-limit much" in dfmst("forest", *FILES, "--memory-limit", "much", code=2).stderr
+    result = dfmst("forest", *FILES, "--memory-limit", "100kB", code=1)
+    assert "5,000 vertices do not fit a memory limit" in result.stderr
+
+
+def test_verify_within_a_limit(dfmst, parts):
+    dfmst("forest", *FILES, "-o", "out.parquet")
+    Path("parts").mkdir()
+    for name in FILES[:3]:
+        Path(name).rename(f"parts/{name}")
+    columns = FILES[3:]
+    whole = json.loads(dfmst("verify", "parts", "out.parquet", *columns, "--json").stdout)
+    found = json.loads(dfmst("verify", "parts", "out.parquet", *columns, *LIMIT, "--json").stdout)
+    assert {**whole, "seconds": 0} == {**found, "seconds": 0}
+    assert found["ok"]
+
+
+def test_verify_refuses_within_a_limit(dfmst, parts):
+    dfmst("forest", *FILES, "-o", "out.parquet")
+    Path("parts").mkdir()
+    for name in FILES[:3]:
+        Path(name).rename(f"parts/{name}")
+    forest = pyarrow.parquet.read_table("out.parquet")
+    changed = forest.set_column(3, "name", pa.array(["another", *forest["name"].to_pylist()[1:]]))
+    pyarrow.parquet.write_table(changed, "changed.parquet")
+    columns = FILES[3:]
+    result = dfmst("verify", "parts", "changed.parquet", *columns, *LIMIT, code=1)
+    assert "row 0 of the forest is not in the edge table: column 'name' differs from row" in result.stderr
+    pyarrow.parquet.write_table(forest.replace_schema_metadata(None), "plain.parquet")
+    result = dfmst("verify", "parts", "plain.parquet", *columns, *LIMIT, code=2)
+    assert "does not say which rows it holds" in result.stderr
+    result = dfmst("verify", "parts", "out.parquet", *columns, "--maximum", *LIMIT, code=2)
+    assert "is a minimum spanning forest, not a maximum one" in result.stderr
+    Path("parts/part-2.parquet").unlink()
+    result = dfmst("verify", "parts", "out.parquet", *columns, *LIMIT, code=1)
+    assert "which has 200,000 rows" in result.stderr
+
+
+@pytest.mark.parametrize("order", [[], ["--maximum"]])
+def test_update(dfmst, parts, order):
+    columns = FILES[3:]
+    dfmst("forest", FILES[0], *columns, *order, "-o", "out.parquet")
+    dfmst("update", "out.parquet", FILES[1], "-o", "out.parquet")
+    summary = json.loads(dfmst("update", "out.parquet", FILES[2], "-o", "again.parquet", "--json").stdout)
+    dfmst("forest", *FILES, *order, "-o", "whole.parquet")
+    one, other = (pyarrow.parquet.read_table(name) for name in ("whole.parquet", "again.parquet"))
+    assert one.equals(other)
+    assert one.schema.metadata == other.schema.metadata
+    assert (summary["all_rows"], summary["rows"]) == (300_000, one.num_rows)
+
+
+def test_update_says_what_is_wrong(dfmst, parts):
+    result = dfmst("update", "part-0.parquet", "part-1.parquet", "-o", "out.parquet", code=2)
+    assert "part-0.parquet does not say how it was made" in result.stderr
+    dfmst("forest", *FILES, "-o", "forest.parquet")
+    pyarrow.parquet.write_table(parts.drop_columns("name"), "other.parquet")
+    result = dfmst("update", "forest.parquet", "other.parquet", "-o", "out.parquet", code=2)
+    assert "other.parquet has other columns than forest.parquet" in result.stderr
+    assert not Path("out.parquet").exists()
+
+
+def test_progress_of_rows(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with Progress() as progress:
+        tell = row_progress(progress, "folded")
+        tell(10, 100)
+        progress._next = 0.0
+        tell(50, 100)
+    shown = capsys.readouterr().err
+    assert "[##########----------] folded 50 of 100 rows, " in shown
+    assert " s left" in shown

@@ -1,0 +1,77 @@
+"""Arrays on a GPU: CuPy in, CuPy out; and graphs that are generated there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from standin import cupy
+
+import dfmst
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+
+pytestmark = pytest.mark.usefixtures("shared_device")
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(-3, 9), st.integers(-3, 9), st.integers(-5, 5)), max_size=60),
+    st.booleans(),
+    st.sampled_from([np.int32, np.int64]),
+    st.sampled_from([np.int8, np.int64, np.float32, np.float64]),
+)
+def test_arrays(rows, maximum, vertex, weight):
+    u, v, w = np.array(rows, np.int64).reshape(-1, 3).T
+    host = (u.astype(vertex), v.astype(vertex), w.astype(weight))
+    device = [cupy.asarray(column) for column in host]
+    cupy.traffic.reset()
+    found = dfmst.arrays.forest_rows(*device, maximum=maximum)
+    assert isinstance(found, cupy.ndarray)
+    assert found.dtype == np.int64
+    assert max([0, *cupy.traffic.to_host]) <= 16
+    np.testing.assert_array_equal(found.get(), dfmst.arrays.forest_rows(*host, maximum=maximum))
+
+
+def test_arrays_without_weights_and_with_a_bound():
+    u, v = cupy.asarray(np.array([0, 1, 0])), cupy.asarray(np.array([1, 2, 2]))
+    assert dfmst.arrays.forest_rows(u, v, None, n=3).get().tolist() == [0, 1]
+    with pytest.raises(InvalidEdgesError, match=r"the ids are not all in \[0, 2\)"):
+        dfmst.arrays.forest_rows(u, v, None, n=2)
+
+
+def test_arrays_on_both_sides():
+    u = cupy.asarray(np.array([0, 1, 0]))
+    with pytest.raises(UnsupportedFrameError, match="u and v are on a GPU, the others on the host"):
+        dfmst.arrays.forest_rows(u, u, np.array([1, 2, 3]))
+    with pytest.raises(UnsupportedFrameError, match="u is on a GPU, the others on the host"):
+        dfmst.arrays.forest_rows(u, [1, 2, 3], None)
+
+
+@pytest.mark.parametrize(
+    ("u", "w", "message"),
+    [
+        (np.zeros(3), np.zeros(3), "column 'u' holds float64 values"),
+        (np.zeros(3, bool), np.zeros(3), "column 'u' holds bool values"),
+        (np.zeros(3, np.int64), np.full(3, np.nan), "w has 3 missing entries, the first at position 0"),
+        (np.zeros(3, np.int64), np.zeros(3, "m8[s]"), "column 'w' holds timedelta64[s] values"),
+        (np.zeros(3, np.int64), np.zeros(2), "u, v and w have different lengths: 3, 3, 2"),
+        (np.zeros(3, np.int64), np.zeros((3, 1)), "w has 2 dimensions; it must have one"),
+    ],
+)
+def test_unsuitable_arrays(u, w, message):
+    with pytest.raises(InvalidEdgesError) as caught:
+        dfmst.arrays.forest_rows(cupy.asarray(u), cupy.asarray(u), cupy.asarray(w))
+    assert message in str(caught.value)
+
+
+def test_strided_arrays():
+    columns = [cupy.asarray(np.repeat(np.array(column), 2))[::2] for column in ([0, 1, 0], [1, 2, 2], [3.0, 1.0, 2.0])]
+    assert dfmst.arrays.forest_rows(*columns).get().tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("kind", ["rmat", "ssca2", "road_grid", "exact_density"])
+def test_generators_on_the_device(kind):
+    arguments = {"rmat": (6,), "ssca2": (6,), "road_grid": (9, 7), "exact_density": (40, 0.3)}[kind]
+    find = getattr(dfmst.generate, kind)
+    assert find(*arguments, engine="cuda").equals(find(*arguments))

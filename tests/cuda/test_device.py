@@ -1,0 +1,252 @@
+"""The same checks on the stand-in for CuPy and, marked `gpu`, on a real device: nothing here runs first on a GPU.
+
+Only NumPy, PyArrow and pytest are needed beside dfmst, and cuDF where it is there.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import standin
+from algorithms.cases import ALGORITHMS, LARGE, ORDERS, SHAPES, algorithm_id, large, ordered_weights
+from oracle import kruskal_rows
+
+import dfmst
+from dfmst.algorithms import EPMST, Prim
+from dfmst.algorithms.components import component_labels
+from dfmst.edges import EdgeTable
+from dfmst.engines import CpuEngine, CudaEngine
+from dfmst.engines.sorting import sort_order
+from dfmst.errors import CapacityError
+from dfmst.optimality import certify_rows
+from dfmst.trace import Trace
+
+WEIGHTS = ("int32", "uint32", "float32", "int64", "uint64", "float64")
+FEW = 10_000
+KINDS = ["standin", pytest.param("gpu", marks=pytest.mark.gpu)]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def device(request):
+    """CuPy, the engine over it, cuDF (or none), and whether all of it is real."""
+    if request.param == "gpu":
+        try:
+            cudf = import_module("cudf")
+        except ImportError:
+            cudf = None
+        yield SimpleNamespace(cupy=import_module("cupy"), engine=CudaEngine(), cudf=cudf, real=True)
+        return
+    with standin.installed():
+        yield SimpleNamespace(cupy=standin.cupy, engine=CudaEngine(), cudf=standin.cudf, real=False)
+
+
+def expected_rows(source, target, weight, maximum=False):
+    return sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist(), maximum=maximum))
+
+
+def rows_of(engine, algorithm, source, target, weight, vertices, maximum=False):
+    columns = [engine.from_host(np.ascontiguousarray(column)) for column in (source, target, weight)]
+    found = algorithm.run(engine, EdgeTable(*columns, vertices, maximum), Trace())
+    assert isinstance(found, engine.xp.ndarray)
+    return engine.to_host(found).tolist()
+
+
+# ---- rows ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=algorithm_id)
+def test_shapes(device, algorithm):
+    for number, (name, graph) in enumerate(SHAPES.items()):
+        if isinstance(algorithm, (Prim, EPMST)) and graph.vertices > FEW:
+            continue  # Prim's reduction takes a round a vertex
+        weight = ordered_weights(ORDERS[number % len(ORDERS)], len(graph.source), WEIGHTS[number % len(WEIGHTS)])
+        ends = [column.astype(np.uint32) for column in graph[:2]]
+        maximum = number % 3 == 0
+        found = rows_of(device.engine, algorithm, *ends, weight, graph.vertices, maximum)
+        assert found == expected_rows(*ends, weight, maximum), name
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=algorithm_id)
+def test_random_multigraphs(device, algorithm):
+    rng = np.random.default_rng(ALGORITHMS.index(algorithm))
+    for number, dtype in enumerate(WEIGHTS):
+        vertices, edges = int(rng.integers(1, 300)), int(rng.integers(0, 3000))
+        source, target = rng.integers(0, vertices, (2, edges)).astype(np.uint32)
+        weight = rng.integers(0, rng.choice([2, 50, 2**31 - 1]), edges).astype(dtype)
+        found = rows_of(device.engine, algorithm, source, target, weight, vertices, number % 2 == 1)
+        assert found == expected_rows(source, target, weight, number % 2 == 1), dtype
+
+
+@pytest.mark.parametrize("case", LARGE[::6], ids=repr)
+def test_large_multigraphs(device, case):
+    source, target, vertices = large(case)
+    weight = ordered_weights(case.weights, len(source), case.dtype)
+    expected = expected_rows(source, target, weight, case.maximum)
+    for name in ("auto", "boruvka", "filter-kruskal", "pma", "mastiff", "bsp"):
+        columns = [device.cupy.asarray(column) for column in (source, target, weight)]
+        found = dfmst.arrays.forest_rows(*columns, n=vertices, algorithm=name, maximum=case.maximum)
+        assert device.cupy.asnumpy(found).tolist() == expected, name
+
+
+def test_long_paths(device):
+    vertices = 20_001
+    ends = np.arange(vertices - 1, dtype=np.uint32), np.arange(1, vertices, dtype=np.uint32)
+    for order in ("ascending", "descending", "equal", "ruler"):
+        weight = ordered_weights(order, vertices - 1, "float32")
+        columns = [device.cupy.asarray(column) for column in (*ends, weight)]
+        assert len(dfmst.arrays.forest_rows(*columns)) == vertices - 1, order
+
+
+# ---- steps --------------------------------------------------------------------------------------------------------
+
+
+def test_sorts_are_stable(device):
+    rng = np.random.default_rng(0)
+    for high in (2, 1000, 2**32 - 1, 2**64 - 1):
+        key = rng.integers(0, high, 100_000, np.uint64, endpoint=True)
+        order = sort_order(device.engine, device.engine.from_host(key))
+        np.testing.assert_array_equal(device.engine.to_host(order), np.argsort(key, kind="stable"))
+
+
+def test_components_and_certificates(device):
+    rng = np.random.default_rng(1)
+    source, target = rng.integers(0, 9000, (2, 8000)).astype(np.uint32)
+    host = EdgeTable(source, target, rng.random(8000), 9000)
+    columns = [device.engine.from_host(column) for column in (host.source, host.target, host.weight)]
+    table = EdgeTable(*columns, 9000)
+    labels = component_labels(device.engine, table)
+    np.testing.assert_array_equal(device.engine.to_host(labels), component_labels(CpuEngine(1), host))
+    rows = np.array(expected_rows(source, target, host.weight))
+    assert certify_rows(device.engine, table, device.engine.from_host(rows)) is None
+    fewer, twice = (certify_rows(device.engine, table, device.engine.from_host(rows[at])) for at in ([1, 2], [0, 0]))
+    assert fewer.kind in ("not-spanning", "not-lightest")
+    assert twice.kind == "duplicate-row"
+
+
+@pytest.mark.parametrize("kind", ["rmat", "ssca2", "road_grid", "exact_density", "watts_strogatz", "complete_points"])
+def test_generators_draw_the_same(device, kind):
+    arguments = {
+        "rmat": (10,),
+        "ssca2": (9,),
+        "road_grid": (40, 50),
+        "exact_density": (200, 0.3),
+        "watts_strogatz": (300, 6, 0.2),
+        "complete_points": (70,),
+    }[kind]
+    find = getattr(dfmst.generate, kind)
+    assert find(*arguments, engine="cuda").equals(find(*arguments, engine="cpu"))
+
+
+def test_out_of_memory_names_the_bytes(device):
+    rng = np.random.default_rng(2)
+    columns = [device.cupy.asarray(column) for column in rng.integers(0, 1000, (3, 1 << 18))]
+    pool = device.cupy.get_default_memory_pool()
+    if device.real:
+        # RMM's memory would know no such limit, and takes the place of CuPy's own pool only.
+        device.cupy.cuda.set_allocator(lambda size: pool.malloc(size))
+    pool.set_limit(size=pool.used_bytes() + (1 << 16))
+    try:
+        with pytest.raises(CapacityError, match=r"the GPU is out of memory: [\d,]+ more bytes were needed"):
+            dfmst.arrays.forest_rows(*columns)
+    finally:
+        pool.set_limit(size=0)
+    assert len(dfmst.arrays.forest_rows(*columns)) == 999
+
+
+# ---- frames -------------------------------------------------------------------------------------------------------
+
+TABLE = {
+    "u": ["a", "b", "c", "d", "a", "b", "x", "a", "c"],
+    "v": ["b", "c", "d", "a", "c", "d", "y", "b", "c"],
+    "w": [4.0, 2.0, 2.0, 3.0, 2.0, 9.0, 7.0, 4.0, 0.0],
+    "payload": list(range(9)),
+}
+LETTERS = {name: number for number, name in enumerate("abcdxy")}
+IDS = {
+    "text": lambda names: pa.array(names),
+    "categorical": lambda names: pa.array(names).dictionary_encode(),
+    "dense": lambda names: pa.array([LETTERS[name] for name in names]),
+    "int32": lambda names: pa.array([LETTERS[name] for name in names], pa.int32()),
+    "sparse": lambda names: pa.array([LETTERS[name] * 10**12 - 5 for name in names]),
+}
+
+
+def frame_of(device, ids, **columns):
+    if device.cudf is None:
+        pytest.skip("needs cuDF")
+    table = {**TABLE, "u": IDS[ids](TABLE["u"]), "v": IDS[ids](TABLE["v"]), **columns}
+    return device.cudf.DataFrame.from_arrow(pa.table(table))
+
+
+def column(frame, name):
+    return frame[name].to_arrow().to_pylist()
+
+
+@pytest.mark.parametrize("ids", IDS)
+def test_frames(device, ids):
+    frame = frame_of(device, ids)
+    forest = dfmst.minimum_spanning_forest(frame, "u", "v", "w")
+    assert isinstance(forest, device.cudf.DataFrame)
+    assert column(forest, "payload") == [1, 2, 4, 6]
+    assert column(dfmst.maximum_spanning_forest(frame, "u", "v", "w"), "payload") == [0, 1, 5, 6]
+    assert dfmst.verify(frame, forest, "u", "v", "w")
+    found = dfmst.connected_components(frame, "u", "v")
+    names = IDS[ids](list("abcdxy")).to_pylist()
+    assert column(found, "vertex") == names
+    assert column(found, "component") == [names[at] for at in (0, 0, 0, 0, 4, 4)]
+
+
+@pytest.mark.parametrize("column_name", ["u", "w"])
+def test_nulls(device, column_name):
+    values = list(TABLE[column_name])
+    values[4] = None
+    frame = frame_of(device, "text", **{column_name: pa.array(values)})
+    with pytest.raises(dfmst.InvalidEdgesError, match=rf"column '{column_name}' has 1 .* in row 4"):
+        dfmst.minimum_spanning_forest(frame, "u", "v", "w")
+    forest = dfmst.minimum_spanning_forest(frame, "u", "v", "w", invalid="drop")
+    assert column(forest, "payload") == [1, 2, 3, 6]
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        pa.array([4, 2, 2, 3, 2, 9, 7, 4, 0], pa.int8()),
+        pa.array([4, 2, 2, 3, 2, 9, 7, 4, 0], pa.uint64()),
+        pa.array([4, 2, 2, 3, 2, 9, 7, 4, 0], pa.duration("ns")),
+        pa.array([4, 2, 2, 3, 2, 9, 7, 4, 0]).cast(pa.decimal128(30, 2)),
+    ],
+    ids=lambda weights: str(weights.type),
+)
+def test_weights(device, weights):
+    frame = frame_of(device, "dense", w=weights)
+    assert column(dfmst.minimum_spanning_forest(frame, "u", "v", "w"), "payload") == [1, 2, 4, 6]
+
+
+def test_a_host_table_moves_on_request(device):
+    table = pa.table(TABLE)
+    forest = dfmst.minimum_spanning_forest(table, "u", "v", "w", engine="cuda")
+    assert forest.equals(dfmst.minimum_spanning_forest(table, "u", "v", "w"))
+    assert dfmst.verify(table, forest, "u", "v", "w", engine="cuda")
+
+
+# ---- large --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.gpu
+def test_more_rows_than_31_bits_number():
+    import cupy
+
+    rows, vertices = (1 << 31) + 1000, 1 << 10
+    free, _ = cupy.cuda.runtime.memGetInfo()
+    if free < rows * 48:
+        pytest.skip(f"needs {rows * 48:,} bytes on the GPU, {free:,} are free")
+    # Self-loops, but for a path in the very last rows.
+    source, target = (cupy.zeros(rows, np.uint32) for _ in range(2))
+    source[-1000:] = cupy.arange(1000, dtype=np.uint32)
+    target[-1000:] = cupy.arange(1, 1001, dtype=np.uint32)
+    found = dfmst.arrays.forest_rows(source, target, None, n=vertices)
+    np.testing.assert_array_equal(found.get(), np.arange(rows - 1000, rows))

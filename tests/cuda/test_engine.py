@@ -1,0 +1,292 @@
+"""The engine's own code: where it runs, what it launches, what goes wrong, and in which words."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import standin
+from standin import cupy
+
+import dfmst
+from dfmst.engines import CpuEngine, CudaEngine, select_engine
+from dfmst.engines.columnar import compact, flag_words, flatten
+from dfmst.engines.cuda import _function, _module
+from dfmst.engines.sorting import sort_order
+from dfmst.errors import CapacityError, DeviceError, EngineUnavailableError
+
+EDGES = ([0, 1, 0], [1, 2, 2], [3.0, 1.0, 2.0])
+
+
+def arrays():
+    return tuple(cupy.asarray(np.array(column)) for column in EDGES)
+
+
+@pytest.fixture
+def fresh():
+    """Kernels are compiled anew, before and after."""
+    for cached in (_function, _module):
+        cached.cache_clear()
+    yield
+    for cached in (_function, _module):
+        cached.cache_clear()
+
+
+# ---- whether there is one -----------------------------------------------------------------------------------------
+
+
+def test_without_cupy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(EngineUnavailableError, match="engine='cuda' needs CuPy") as caught:
+        select_engine("cuda")
+    assert "pip install 'dfmst[cu13]'" in caught.value.hint
+    assert "dfmst[cu12]" in caught.value.hint
+
+
+def test_without_a_driver(device):
+    cupy.cuda.faults.count = "cudaErrorInsufficientDriver: CUDA driver version is insufficient"
+    with pytest.raises(EngineUnavailableError, match="finds no CUDA device: cudaErrorInsufficientDriver") as caught:
+        select_engine("cuda")
+    assert "cu13" in caught.value.hint
+
+
+def test_without_a_device(device):
+    cupy.cuda.devices[0] = 0
+    with pytest.raises(EngineUnavailableError, match="finds no CUDA device") as caught:
+        select_engine("cuda")
+    assert "engine='cpu'" in caught.value.hint
+
+
+def test_a_frame_on_the_host_and_no_device(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    table = {"source": [0], "target": [1], "weight": [2]}
+    with pytest.raises(EngineUnavailableError, match="needs CuPy"):
+        dfmst.minimum_spanning_forest(pa.table(table), engine="cuda")
+
+
+@pytest.mark.parametrize(("name", "on_device", "found"), [("cuda", False, "cuda"), ("auto", True, "cuda")])
+def test_select(device, name, on_device, found):
+    engine = select_engine(name, on_device=on_device)
+    assert (engine.name, engine.xp) == (found, cupy)
+    assert isinstance(engine, CudaEngine)
+
+
+def test_auto_stays_on_the_host_with_the_data(device):
+    assert select_engine("auto").name == "cpu"
+    assert select_engine("cpu", on_device=True).name == "cpu"
+
+
+def test_rmm_is_the_allocator_where_it_is_loaded(device, monkeypatch):
+    CudaEngine()
+    assert cupy.cuda.allocator == [standin.rmm.allocators.cupy.rmm_cupy_allocator]
+    cupy.cuda.allocator.clear()
+    cupy.cuda.set_allocator("the user's own")
+    CudaEngine()
+    assert cupy.cuda.allocator == ["the user's own"]
+    cupy.cuda.allocator.clear()
+    monkeypatch.delitem(sys.modules, "rmm")
+    CudaEngine()
+    assert cupy.cuda.allocator == []
+
+
+# ---- launches -----------------------------------------------------------------------------------------------------
+
+
+def test_grids_cover_the_count_and_stop_at_the_device(device):
+    engine = CudaEngine()
+    assert engine.threads == 2048
+    for count in (1, 256, 257, 32768, 32769, 100_000):
+        parent = engine.xp.arange(count, dtype=np.uint32)
+        cupy.cuda.launches.clear()
+        engine.launch("flatten", count, parent)
+        ((name, launched, threads),) = cupy.cuda.launches
+        assert (name, launched) == ("flatten", count)
+        assert threads == min(-(-count // 256) * 256, 32768)
+
+
+def test_nothing_is_launched_for_nothing(device):
+    engine = CudaEngine()
+    engine.launch("flatten", 0, engine.xp.empty(0, np.uint32))
+    assert cupy.cuda.launches == []
+
+
+def test_a_kernel_is_compiled_once(device, fresh):
+    engine = CudaEngine()
+    parent = engine.xp.arange(3, dtype=np.uint32)
+    for _ in range(3):
+        engine.launch("flatten", 3, parent)
+    assert (_function.cache_info().misses, _module.cache_info().misses) == (1, 1)
+    engine.launch("halve_paths", 3, parent)
+    assert (_function.cache_info().misses, _module.cache_info().misses) == (2, 1)
+
+
+def test_columns_on_the_host_are_refused(device):
+    with pytest.raises(TypeError, match="kernel flatten: parent is a ndarray on the host, not a CuPy array"):
+        CudaEngine().launch("flatten", 3, np.arange(3, dtype=np.uint32))
+
+
+def test_columns_of_other_types_are_refused(device):
+    engine = CudaEngine()
+    with pytest.raises(TypeError, match="kernel flatten: parent is u64, not u32"):
+        engine.launch("flatten", 3, engine.xp.arange(3, dtype=np.uint64))
+    with pytest.raises(TypeError, match="kernel flatten: parent is not contiguous"):
+        engine.launch("flatten", 3, engine.xp.arange(6, dtype=np.uint32)[::2])
+
+
+def test_numbers_beyond_32_bits_reach_kernels(device):
+    engine = CudaEngine()
+    code = engine.xp.empty(1, np.uint64)
+    ends = engine.xp.full(1, 2**32 - 2, np.uint32), engine.xp.full(1, 2**32 - 1, np.uint32)
+    engine.launch("pair_codes", 1, *ends, 2**32, code)
+    assert int(code[0]) == (2**32 - 2) * 2**32 + 2**32 - 1
+
+
+def test_a_failed_launch_names_the_kernel(device):
+    engine = CudaEngine()
+    parent = engine.xp.arange(3, dtype=np.uint32)
+    cupy.cuda.faults.launch = "CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure"
+    with pytest.raises(DeviceError, match="kernel flatten failed on the GPU: CUDA_ERROR_LAUNCH_FAILED"):
+        engine.launch("flatten", 3, parent)
+
+
+def test_a_failed_compilation_names_the_kernel(device, fresh):
+    engine = CudaEngine()
+    cupy.cuda.faults.compile = "nvrtc: error: invalid value for --gpu-architecture"
+    with pytest.raises(DeviceError, match="kernel flatten failed on the GPU: nvrtc: error"):
+        engine.launch("flatten", 3, engine.xp.arange(3, dtype=np.uint32))
+
+
+@pytest.mark.parametrize(("value", "synchronous"), [("1", True), ("0", False), ("", False), (None, False)])
+def test_the_environment_makes_launches_wait(device, monkeypatch, value, synchronous):
+    monkeypatch.delenv("DFMST_CUDA_SYNC", raising=False)
+    if value is not None:
+        monkeypatch.setenv("DFMST_CUDA_SYNC", value)
+    engine = CudaEngine()
+    assert engine.synchronous is synchronous
+    cupy.cuda.faults.synchronize = "cudaErrorIllegalAddress: an illegal memory access was encountered"
+    parent = engine.xp.arange(3, dtype=np.uint32)
+    if not synchronous:
+        engine.launch("flatten", 3, parent)
+        return
+    with pytest.raises(DeviceError, match="kernel flatten failed on the GPU: cudaErrorIllegalAddress"):
+        engine.launch("flatten", 3, parent)
+
+
+def test_a_fault_that_shows_later_is_named_too(device):
+    engine = CudaEngine()
+    with pytest.raises(DeviceError, match="the GPU failed: cudaErrorIllegalAddress") as caught, engine.guard():
+        raise cupy.cuda.runtime.CUDARuntimeError("cudaErrorIllegalAddress")
+    assert "DFMST_CUDA_SYNC=1" in caught.value.hint
+
+
+def test_guard_lets_other_errors_through(device):
+    engine = CudaEngine()
+    with pytest.raises(CapacityError, match="mine"), engine.guard():
+        raise CapacityError("mine")
+    with pytest.raises(KeyError), engine.guard():
+        raise KeyError("x")
+
+
+# ---- memory -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "boruvka", "filter-kruskal", "pma", "mastiff"])
+def test_out_of_memory(device, algorithm):
+    edges = tuple(cupy.asarray(column) for column in np.random.default_rng(0).integers(0, 500, (3, 20_000)))
+    pool = cupy.get_default_memory_pool()
+    pool.set_limit(pool.used_bytes() + 100_000)
+    with pytest.raises(CapacityError) as caught:
+        dfmst.arrays.forest_rows(*edges, algorithm=algorithm)
+    message = str(caught.value)
+    assert "the GPU is out of memory: " in message
+    needed = int(message.split("of memory: ")[1].split(" more bytes")[0].replace(",", ""))
+    free = int(message.split("at once; now ")[1].split(" of ")[0].replace(",", ""))
+    assert free > 0
+    assert 0 < needed <= 20_000 * 16
+    assert "dfmst.stream" in caught.value.hint
+    assert "Dask" in caught.value.hint
+    pool.set_limit(0)
+    assert len(dfmst.arrays.forest_rows(*edges, algorithm=algorithm)) == 499
+
+
+def test_out_of_memory_in_other_words(device):
+    # RMM's own, with and without the size.
+    engine = CudaEngine()
+    with pytest.raises(CapacityError, match="64 more bytes were needed"), engine.guard():
+        raise MemoryError("std::bad_alloc: out_of_memory: CUDA error (failed to allocate 64 bytes) at: ...")
+    with pytest.raises(CapacityError, match="out of memory: more bytes were needed"), engine.guard():
+        raise MemoryError("std::bad_alloc")
+
+
+# ---- sorts, copies, steps -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bits", [0, 1, 7, 31, 32])
+@pytest.mark.parametrize("length", [0, 1, 1000])
+def test_sort_is_stable_by_the_leading_bits_alone(device, bits, length):
+    rng = np.random.default_rng(bits)
+    payload = rng.permutation(length).astype(np.uint64)
+    records = rng.integers(0, 1 << min(bits, 5), length).astype(np.uint64) << np.uint64(32 + max(0, bits - 5)) | payload
+    engine = CudaEngine()
+    found = engine.sort_records(engine.from_host(records), bits)
+    expected = CpuEngine(1).sort_records(records.copy(), bits)
+    np.testing.assert_array_equal(engine.to_host(found), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+def test_sort_order(device, dtype):
+    rng = np.random.default_rng(3)
+    engine = CudaEngine()
+    for high in (1, 3, 2**20, np.iinfo(dtype).max):
+        key = rng.integers(0, high, 3000, dtype, endpoint=True)
+        order = engine.to_host(sort_order(engine, engine.from_host(key)))
+        np.testing.assert_array_equal(order, np.argsort(key, kind="stable"))
+
+
+def test_sequential_kernels_run_on_the_host(device):
+    engine = CudaEngine()
+    ends = engine.from_host(np.array([0 << 32 | 1, 1 << 32 | 2], np.uint64))
+    parent, size = engine.xp.arange(3, dtype=np.uint32), engine.xp.ones(3, np.uint32)
+    link = engine.xp.full(3, 2**64 - 1, np.uint64)
+    cycle = engine.xp.full(1, 2**64 - 1, np.uint64)
+    cupy.cuda.launches.clear()
+    cupy.traffic.reset()
+    engine.launch_alone("link_trees", ends, 2, parent, size, link, cycle)
+    assert cupy.cuda.launches == []
+    assert cupy.traffic.to_host == [16, 12, 12, 24, 8]
+    assert cupy.traffic.to_device == [12, 12, 24, 8]  # `ends` is only read
+    assert engine.to_host(size).max() == 3
+
+
+def test_copies(device):
+    engine = CudaEngine()
+    column = np.arange(5)
+    moved = engine.from_host(column)
+    assert isinstance(moved, cupy.ndarray)
+    assert engine.from_host(moved) is moved
+    np.testing.assert_array_equal(engine.to_host(moved), column)
+    assert engine.to_host(column) is column
+
+
+def test_steps_over_flags(device):
+    engine = CudaEngine()
+    flags = flag_words(engine, 1000)
+    positions = engine.from_host(np.array([0, 63, 64, 999], np.uint32))
+    engine.launch("set_flags", 4, positions, flags)
+    assert engine.to_host(compact(engine, flags)).tolist() == [0, 63, 64, 999]
+    parent = engine.from_host(np.array([0, 0, 1, 2, 3], np.uint32))
+    flatten(engine, parent)
+    assert not engine.to_host(parent).any()
+
+
+def test_the_stand_in_refuses_what_a_gpu_would(device):
+    column = cupy.arange(3)
+    for silent in (lambda: np.asarray(column), lambda: column + np.arange(3), lambda: np.add(column, 1)):
+        with pytest.raises(TypeError):
+            silent()
+    with pytest.raises(TypeError):
+        iter(column)
+    with pytest.raises(ValueError, match="translation unit"):
+        cupy.RawModule(code="int main() {}", options=())

@@ -1,0 +1,75 @@
+"""Filter-Borůvka on the CUDA engine: its rows on large tables, and what it copies to the host."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+from algorithms.cases import LARGE, large, ordered_weights
+from oracle import kruskal_rows
+from standin import cupy
+
+from dfmst.algorithms import FilterBoruvka
+from dfmst.edges import EdgeTable
+from dfmst.engines import CudaEngine, select_engine
+from dfmst.trace import Trace
+
+# No Hypothesis here: a machine with a GPU may lack it.
+on_both = pytest.mark.parametrize("where", ["standin", pytest.param("gpu", marks=pytest.mark.gpu)])
+
+
+def engine_at(where):
+    return CudaEngine(cupy) if where == "standin" else select_engine("cuda")
+
+
+@cache
+def drawn(case):
+    source, target, vertices = large(case)
+    columns = (source.astype(np.uint32), target.astype(np.uint32), ordered_weights(case.weights, 100_000, case.dtype))
+    expected = sorted(kruskal_rows(*(column.tolist() for column in columns), maximum=case.maximum))
+    return columns, vertices, expected
+
+
+@on_both
+@pytest.mark.parametrize("light", [None, 0.05, math.inf])
+@pytest.mark.parametrize("case", LARGE, ids=repr)
+def test_large_multigraphs(where, light, case):
+    engine = engine_at(where)
+    columns, vertices, expected = drawn(case)
+    table = EdgeTable(*map(engine.from_host, columns), vertices, case.maximum)
+    for _ in range(1 if where == "standin" else 5):
+        rows = FilterBoruvka(light).run(engine, table, Trace())
+        assert isinstance(rows, engine.xp.ndarray)
+        assert engine.to_host(rows).tolist() == expected
+
+
+@on_both
+@pytest.mark.parametrize("order", ["ascending", "descending", "equal", "ruler"])
+def test_long_paths(where, order):
+    engine, length = engine_at(where), 1 << 16
+    first = np.arange(length, dtype=np.uint32)
+    columns = (first, first + np.uint32(1), ordered_weights(order, length, "float32"))
+    rows = FilterBoruvka().run(engine, EdgeTable(*map(engine.from_host, columns), length + 1), Trace())
+    np.testing.assert_array_equal(engine.to_host(rows), np.arange(length))
+
+
+def _copies(order, dtype):
+    engine, trace, length = CudaEngine(cupy), Trace(), 1 << 12
+    first = np.arange(length, dtype=np.uint32)
+    columns = (first, first + np.uint32(1), ordered_weights(order, length, dtype))
+    table = EdgeTable(*map(engine.from_host, columns), length + 1)
+    cupy.reset()
+    FilterBoruvka().run(engine, table, trace)
+    assert cupy.traffic.to_device == []
+    return list(cupy.traffic.to_host), trace.records[0]["rounds"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_the_host_reads_three_counters_every_second_round(dtype):
+    few, many = _copies("ascending", dtype), _copies("ruler", dtype)
+    assert (few[1], many[1]) == (1, 12)
+    # 2 rounds are begun either way, and 12 bytes tell whether any edge is left.
+    assert sorted(many[0]) == sorted(few[0] + [12] * 5)
+    assert max(few[0]) == 12

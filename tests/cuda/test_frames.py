@@ -1,0 +1,353 @@
+"""Frames and arrays on a GPU: the oracle's rows, columns that stay where they are, and copies that are counted."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import kruskal_rows
+from standin import cudf, cupy
+from tables import FRAMES, Table, edge_tables, rows_of
+
+import dfmst
+from dfmst.algorithms import REGISTRY
+from dfmst.errors import CapacityError, ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError
+
+pytestmark = pytest.mark.usefixtures("shared_device")
+
+SMALL = 64  # bytes that are a scalar or two, and no column of the tables below
+
+
+def expected(table: Table, maximum: bool = False) -> list[int]:
+    return sorted(kruskal_rows(table.source, table.target, table.weight, maximum))
+
+
+def on_device(table: Table) -> cudf.DataFrame:
+    frame = cudf.DataFrame.from_arrow(table.arrow(), index=[3 * row + 1 for row in range(len(table.source))])
+    cupy.traffic.reset()
+    return frame
+
+
+def payload(forest: cudf.DataFrame) -> list[int]:
+    return forest["payload"].to_arrow().to_pylist()
+
+
+def weight_of(table: Table) -> str | None:
+    return None if table.weight is None else "w"
+
+
+# ---- rows ---------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=150, deadline=None)
+@given(edge_tables(), st.booleans())
+def test_rows_of_a_device_frame(table, maximum):
+    find = dfmst.maximum_spanning_forest if maximum else dfmst.minimum_spanning_forest
+    forest = find(on_device(table), "u", "v", weight_of(table))
+    assert isinstance(forest, cudf.DataFrame)
+    rows = expected(table, maximum)
+    assert payload(forest) == rows
+    assert forest.columns == on_device(table).columns
+    assert forest.index.to_arrow().to_pylist() == [3 * row + 1 for row in rows]
+
+
+@settings(max_examples=30, deadline=None)
+@given(edge_tables())
+def test_every_algorithm_on_a_device_frame(table):
+    for algorithm in REGISTRY:
+        forest = dfmst.minimum_spanning_forest(on_device(table), "u", "v", weight_of(table), algorithm=algorithm)
+        assert payload(forest) == expected(table), algorithm
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@settings(max_examples=30, deadline=None)
+@given(table=edge_tables())
+def test_a_host_frame_moves_on_request(kind, table):
+    forest = dfmst.minimum_spanning_forest(FRAMES[kind](table.arrow()), "u", "v", weight_of(table), engine="cuda")
+    assert type(forest) is type(dfmst.minimum_spanning_forest(FRAMES[kind](table.arrow()), "u", "v", weight_of(table)))
+    assert rows_of(forest) == expected(table)
+
+
+@settings(max_examples=100, deadline=None)
+@given(edge_tables())
+def test_components(table):
+    host = dfmst.connected_components(table.arrow(), "u", "v")
+    moved = dfmst.connected_components(table.arrow(), "u", "v", engine="cuda")
+    assert moved.equals(host)
+    found = dfmst.connected_components(on_device(table), "u", "v")
+    for name in ("vertex", "component"):
+        assert found[name].to_arrow().to_pylist() == host[name].to_pylist()
+
+
+# ---- copies -------------------------------------------------------------------------------------------------------
+
+
+def large(rows: int, ids, seed: int = 5) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    source, target = rng.integers(0, rows // 4, (2, rows))
+    return pa.table({"u": ids(source), "v": ids(target), "w": rng.random(rows), "payload": np.arange(rows)})
+
+
+IDS = {
+    "dense": lambda vertex: pa.array(vertex),
+    "narrow": lambda vertex: pa.array(vertex.astype(np.int32)),
+    "sparse": lambda vertex: pa.array(vertex * 10**12 + 5),
+    "negative": lambda vertex: pa.array(vertex - 7),
+    "text": lambda vertex: pa.array([f"vertex {number}" for number in vertex]),
+    "categorical": lambda vertex: pa.array([f"vertex {number}" for number in vertex]).dictionary_encode(),
+    "numbered categories": lambda vertex: pa.array(vertex * 3).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize("kind", IDS)
+def test_no_column_of_a_device_frame_is_copied_to_the_host(kind):
+    table = large(5000, IDS[kind])
+    frame = cudf.DataFrame.from_arrow(table)
+    cupy.traffic.reset()
+    forest = dfmst.minimum_spanning_forest(frame, "u", "v", "w")
+    assert cupy.traffic.columns(SMALL) == []
+    assert payload(forest) == rows_of(dfmst.minimum_spanning_forest(table, "u", "v", "w"))
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_components_stay_on_the_device(kind):
+    frame = cudf.DataFrame.from_arrow(large(5000, IDS[kind]))
+    cupy.traffic.reset()
+    dfmst.connected_components(frame, "u", "v")
+    assert cupy.traffic.columns(SMALL) == []
+
+
+def test_dense_ids_and_weights_are_used_where_they_lie():
+    frame = cudf.DataFrame.from_arrow(large(5000, IDS["dense"]))
+    before = {name: frame[name].values._host.copy() for name in ("u", "v", "w")}
+    pool = cupy.get_default_memory_pool()
+    pool.peak = pool.used
+    dfmst.minimum_spanning_forest(frame, "u", "v", "w")
+    for name, column in before.items():
+        np.testing.assert_array_equal(frame[name].values._host, column)
+    # A working copy of 20 bytes a row and the round after it, but no second one of the input's 24.
+    assert pool.peak - pool.used < 5000 * (20 + 20 + 8)
+
+
+def test_a_host_frame_moves_its_three_columns_and_gets_rows_back():
+    table = large(5000, IDS["dense"])
+    cupy.traffic.reset()
+    forest = dfmst.minimum_spanning_forest(table, "u", "v", "w", engine="cuda")
+    assert sorted(cupy.traffic.to_device) == [8 * 5000] * 3
+    assert [size for size in cupy.traffic.to_host if size >= SMALL] == [8 * len(forest)]
+
+
+def test_reads_a_round_are_few():
+    frame = cudf.DataFrame.from_arrow(large(20_000, IDS["dense"]))
+    cupy.traffic.reset()
+    _, trace = dfmst.minimum_spanning_forest(frame, "u", "v", "w", algorithm="boruvka", return_trace=True)
+    rounds = len(trace)
+    assert rounds > 2
+    # One a round; both columns' largest ids, NaN weights, and the forest's length.
+    assert len(cupy.traffic.to_host) <= rounds + 4
+    assert max(cupy.traffic.to_host) <= 16
+
+
+# ---- kinds of columns ---------------------------------------------------------------------------------------------
+
+
+def forest_of(columns, **options):
+    frame = cudf.DataFrame.from_arrow(pa.table(columns))
+    return payload(dfmst.minimum_spanning_forest(frame, "u", "v", "w", **options))
+
+
+TRIANGLE = {"u": [0, 1, 0], "v": [1, 2, 2], "payload": [0, 1, 2]}
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        pa.array([3, 1, 2], pa.int8()),
+        pa.array([3, 1, 2], pa.uint16()),
+        pa.array([3, 1, 2], pa.uint64()),
+        pa.array([3.0, 1.0, 2.0], pa.float32()),
+        pa.array([True, False, False]),
+        pa.array([3, 1, 2], pa.duration("us")),
+        pa.array(["3.10", "1.5", "2"]).cast(pa.decimal128(30, 2)),
+        pa.array([3, 1, 2]).dictionary_encode(),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_weights(weights):
+    assert forest_of({**TRIANGLE, "w": weights}) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("u", "v"),
+    [
+        (pa.array([0, 1, 0], pa.int8()), pa.array([1, 2, 2], pa.int8())),
+        (pa.array([0, 1, 0], pa.int32()), pa.array([1, 2, 2], pa.int64())),
+        (pa.array([0, 1, 0], pa.uint64()), pa.array([1, 2, 2], pa.int64())),
+        (pa.array([0, 1, 0], pa.uint64()), pa.array([1, -2, -2], pa.int64())),
+        (pa.array(["a", "b", "a"]), pa.array(["b", "c", "c"]).dictionary_encode()),
+        (pa.array([False, True, False]), pa.array([True, True, True])),
+    ],
+)
+def test_ids_of_two_types(u, v):
+    columns = {**TRIANGLE, "u": u, "v": v, "w": [3, 1, 2]}
+    host = rows_of(dfmst.minimum_spanning_forest(pa.table(columns), "u", "v", "w"))
+    assert forest_of(columns) == host
+
+
+@pytest.mark.parametrize("invalid", ["raise", "drop"])
+@pytest.mark.parametrize("column", ["u", "v", "w", "name"])
+def test_nulls_are_found_on_the_device(column, invalid):
+    rows = 4000
+    table = large(rows, IDS["text"] if column == "name" else IDS["dense"])
+    name = "v" if column == "name" else column
+    holed = table[name].to_pylist()
+    for row in (7, 100, 3999):
+        holed[row] = None
+    table = table.set_column(table.column_names.index(name), name, pa.array(holed))
+    frame = cudf.DataFrame.from_arrow(table)
+    cupy.traffic.reset()
+    if invalid == "raise":
+        with pytest.raises(InvalidEdgesError, match=rf"column '{name}' has 3 .*the first in row 7"):
+            dfmst.minimum_spanning_forest(frame, "u", "v", "w")
+        assert cupy.traffic.columns(SMALL) == []
+        return
+    forest = dfmst.minimum_spanning_forest(frame, "u", "v", "w", invalid="drop")
+    assert cupy.traffic.columns(SMALL) == []
+    assert payload(forest) == rows_of(dfmst.minimum_spanning_forest(table, "u", "v", "w", invalid="drop"))
+
+
+@pytest.mark.parametrize("kind", [pa.bool_(), pa.int8(), pa.float32(), pa.duration("s"), pa.decimal128(30, 1)], ids=str)
+def test_null_weights(kind):
+    weights = pa.array([0, None, 1]).cast(kind)
+    columns = {**TRIANGLE, "w": weights}
+    assert forest_of(columns, invalid="drop") == [0, 2]
+    with pytest.raises(InvalidEdgesError, match="column 'w' has 1 weight that is NaN or null, in row 1"):
+        forest_of(columns)
+
+
+def test_nan_weights():
+    columns = {**TRIANGLE, "w": [float("nan"), 1.0, 2.0]}
+    with pytest.raises(InvalidEdgesError, match="column 'w' has 1 weight that is NaN or null, in row 0"):
+        forest_of(columns)
+    assert forest_of(columns, invalid="drop") == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"u": [0.0, 1.0, 0.0]}, "column 'u' holds float64 values; vertex ids must be integers"),
+        ({"v": [[1], [2], [2]]}, "column 'v' holds list values; vertex ids must be integers"),
+        ({"v": ["b", "c", "c"]}, "column 'u' holds int64 ids and column 'v' holds object ids"),
+        ({"u": [True, False, True], "v": ["b", "c", "c"]}, "column 'u' holds bool ids and column 'v' holds object ids"),
+        ({"w": ["3", "1", "2"]}, "column 'w' holds object values; weights must be integers"),
+        ({"w": [[3], [1], [2]]}, "column 'w' holds list values; weights must be integers"),
+    ],
+)
+def test_unsuitable_columns(columns, message):
+    with pytest.raises(InvalidEdgesError) as caught:
+        forest_of({**TRIANGLE, "w": [3, 1, 2], **columns})
+    assert message in str(caught.value)
+
+
+def test_missing_column():
+    message = "column 'weight' not found; the frame's columns: 'u', 'v', 'payload'"
+    with pytest.raises(ColumnNotFoundError, match=message):
+        dfmst.minimum_spanning_forest(cudf.DataFrame.from_arrow(pa.table(TRIANGLE)), "u", "v")
+
+
+def test_text_of_more_rows_than_cudf_numbers(monkeypatch):
+    monkeypatch.setattr("dfmst.device_columns._CUDF_ROWS", 5)
+    columns = {**TRIANGLE, "u": ["a", "b", "a"], "v": ["b", "c", "c"], "w": [3, 1, 2]}
+    with pytest.raises(CapacityError, match="3 rows of ids that are no integers; cuDF numbers at most 2"):
+        forest_of(columns)
+    assert forest_of({**TRIANGLE, "w": [3, 1, 2]}) == [1, 2]
+
+
+def test_empty_frame():
+    frame = cudf.DataFrame.from_arrow(pa.table({"u": pa.array([], pa.float64()), "v": [], "w": []}))
+    assert len(dfmst.minimum_spanning_forest(frame, "u", "v", "w")) == 0
+    assert len(dfmst.connected_components(frame.take(cupy.zeros(0, np.int64)), "u", "v")) == 0
+
+
+def test_components_keep_the_ids_type():
+    for ids in (pa.array([9, 3, 3], pa.int16()), pa.array(["y", "x", "x"]).dictionary_encode()):
+        frame = cudf.DataFrame.from_arrow(pa.table({"u": ids, "v": ids[::-1]}))
+        found = dfmst.connected_components(frame, "u", "v")
+        assert found["vertex"].dtype == frame["u"].dtype
+        assert found["component"].dtype == frame["u"].dtype
+    frame = cudf.DataFrame.from_arrow(pa.table({"u": pa.array([1], pa.int32()), "v": pa.array([2], pa.int64())}))
+    assert dfmst.connected_components(frame, "u", "v")["vertex"].dtype == np.int64
+
+
+# ---- faces --------------------------------------------------------------------------------------------------------
+
+
+def test_engine_cpu_does_not_pull_a_frame_off_the_device():
+    frame = cudf.DataFrame.from_arrow(pa.table({**TRIANGLE, "w": [3, 1, 2]}))
+    with pytest.raises(UnsupportedFrameError, match="the frame lies on a GPU, and engine='cpu' works on the host"):
+        dfmst.minimum_spanning_forest(frame, "u", "v", "w", engine="cpu")
+
+
+def test_proxies_of_cudf_pandas_are_unwrapped_and_wrapped_again():
+    frame = cudf.DataFrame.from_arrow(large(5000, IDS["text"]))
+    cupy.traffic.reset()
+    forest = dfmst.minimum_spanning_forest(cudf.pandas.as_proxy_object(frame), "u", "v", "w")
+    assert cupy.traffic.columns(SMALL) == []
+    assert cudf.pandas.is_proxy_object(forest)
+    assert payload(forest.as_gpu_object()) == payload(dfmst.minimum_spanning_forest(frame, "u", "v", "w"))
+
+
+def test_proxies_that_do_not_fit_the_device(monkeypatch):
+    def refuse(proxy):
+        raise TypeError("cannot convert object column")
+
+    frame = cudf.pandas.as_proxy_object(cudf.DataFrame.from_arrow(pa.table({**TRIANGLE, "w": [3, 1, 2]})))
+    monkeypatch.setattr(type(frame), "as_gpu_object", refuse)
+    with pytest.raises(UnsupportedFrameError, match=r"cudf\.pandas cannot hold the frame on the GPU: cannot convert"):
+        dfmst.minimum_spanning_forest(frame, "u", "v", "w")
+
+    def full(proxy):
+        raise MemoryError("std::bad_alloc")
+
+    monkeypatch.setattr(type(frame), "as_gpu_object", full)
+    with pytest.raises(CapacityError, match="the GPU is out of memory"):
+        dfmst.minimum_spanning_forest(frame, "u", "v", "w")
+
+
+def test_accessor():
+    import_module("dfmst.cudf")
+    frame = cudf.DataFrame.from_arrow(pa.table({**TRIANGLE, "w": [3, 1, 2]}))
+    assert payload(frame.mst.minimum("u", "v", "w")) == [1, 2]
+    assert payload(frame.mst.maximum("u", "v", "w")) == [0, 2]
+    assert frame.mst.components("u", "v")["component"].to_arrow().to_pylist() == [0, 0, 0]
+    certificate = frame.mst.verify(frame.mst.minimum("u", "v", "w"), "u", "v", "w")
+    assert certificate
+    assert certificate.total_weight == 3
+
+
+@settings(max_examples=60, deadline=None)
+@given(edge_tables(), st.booleans())
+def test_verify_on_the_device(table, drop):
+    forest = dfmst.minimum_spanning_forest(table.arrow(), "u", "v", weight_of(table))
+    claimed = forest.slice(1) if drop else forest
+    host = dfmst.verify(table.arrow(), claimed, "u", "v", weight_of(table))
+    assert dfmst.verify(table.arrow(), claimed, "u", "v", weight_of(table), engine="cuda") == host
+    moved = cudf.DataFrame.from_arrow(table.arrow()), cudf.DataFrame.from_arrow(claimed)
+    assert dfmst.verify(*moved, "u", "v", weight_of(table)).ok == host.ok == (not drop or not len(forest))
+
+
+def test_trace_is_a_frame_of_the_same_kind():
+    frame = cudf.DataFrame.from_arrow(pa.table({**TRIANGLE, "w": [3, 1, 2]}))
+    _, trace = dfmst.minimum_spanning_forest(frame, "u", "v", "w", return_trace=True)
+    assert isinstance(trace, cudf.DataFrame)
+    assert trace["edges"].to_arrow().to_pylist()[0] == 3
+
+
+def test_pandas_is_still_pandas():
+    frame = pd.DataFrame({**TRIANGLE, "w": [3, 1, 2]})
+    assert isinstance(dfmst.minimum_spanning_forest(frame, "u", "v", "w"), pd.DataFrame)

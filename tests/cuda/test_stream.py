@@ -1,0 +1,60 @@
+"""Streams on the CUDA engine: the same rows, through pinned memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import dfmst
+from dfmst.engines import CudaEngine
+from dfmst.folding import Fold
+from dfmst.streaming.uploads import NumberedRows, uploaded
+
+
+@pytest.mark.parametrize("maximum", [False, True])
+@pytest.mark.parametrize("text", [False, True])
+def test_the_rows_of_a_run_on_the_host(device, tmp_path, monkeypatch, maximum, text):
+    monkeypatch.setattr("dfmst.streaming.memory._BATCH", 3_000)
+    monkeypatch.setattr("dfmst.streaming.memory._MOST", 2)
+    rng = np.random.default_rng(0)
+    ends, weight = rng.integers(0, 2_000, (2, 40_000)), rng.integers(0, 90, 40_000)
+    ids = [column.astype(str) if text else column for column in ends]
+    table = pa.table({"source": ids[0], "target": ids[1], "weight": weight, "name": weight.astype(str)})
+    for number in range(4):
+        pyarrow.parquet.write_table(table.slice(number * 10_000, 10_000), tmp_path / f"part-{number}.parquet")
+    where = {"memory_limit": "1GiB", "engine": "cuda"}
+    if maximum:
+        assert dfmst.stream.maximum_spanning_forest(tmp_path, **where).equals(dfmst.maximum_spanning_forest(table))
+    else:
+        assert dfmst.stream.minimum_spanning_forest(tmp_path, **where).equals(dfmst.minimum_spanning_forest(table))
+
+
+def test_two_batches_are_in_flight(device):
+    engine, begun = CudaEngine(), []
+
+    def batches():
+        for number in range(5):
+            begun.append(number)
+            column = np.full(10 + number, number, np.uint32)
+            yield NumberedRows(column, column + np.uint32(1), column.astype(np.float64), None, 0, 0, 0)
+
+    for number, rows in enumerate(uploaded(engine, batches())):
+        assert len(begun) == min(number + 2, 5)
+        assert isinstance(rows.source, engine.xp.ndarray)
+        assert [engine.to_host(column)[0] for column in rows[:3]] == [number, number + 1, number]
+        assert len(rows.weight) == 10 + number
+
+
+def test_a_fold_on_the_device(device):
+    engine = CudaEngine()
+    fold = Fold(engine, 3, 6, weight_dtype=np.int32)
+    for first in range(0, 9, 3):
+        columns = (
+            np.array([0, 1, 0], np.uint64),
+            np.array([1, 2, 2], np.uint64),
+            np.array([3, 1, 2], np.int32) - first,
+        )
+        fold.add(*(engine.from_host(column) for column in columns), first)
+    assert engine.to_host(fold.forest().locator).tolist() == [7, 8]

@@ -1,0 +1,46 @@
+"""Stand-ins for CuPy, cuDF and RMM: the host's memory plays the GPU's, so that all GPU code runs in CI.
+
+What they hold is out of NumPy's reach, as on a GPU; every copy between host and "device" is counted (``cupy.traffic``);
+memory has a limit that can be set; and a kernel's launch runs the same kernel of the CPU's library, after a check of
+the source text, the compiler options and every argument's type. They know only what dfmst uses, with CuPy's own
+refusals: anything else is an AttributeError.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from standin import cudf, cupy, rmm
+
+__all__ = ["cudf", "cupy", "installed", "rmm"]
+
+_MODULES = {
+    "cupy": cupy,
+    "cudf": cudf,
+    "cudf.pandas": cudf.pandas,
+    "cudf.api": cudf.api,
+    "cudf.api.extensions": cudf.api.extensions,
+    "rmm": rmm,
+    "rmm.allocators.cupy": rmm.allocators.cupy,
+}
+
+
+@contextmanager
+def installed(*names: str) -> Iterator[None]:
+    """Let ``import cupy`` and the like (all of them by default) find the stand-ins within the block."""
+    chosen = {name: _MODULES[name] for name in names or _MODULES}
+    before = {name: sys.modules.get(name) for name in chosen}
+    sys.modules.update(chosen)
+    cupy.reset()
+    try:
+        yield
+    finally:
+        cupy.reset()
+        sys.modules.pop("dfmst.cudf", None)  # it has registered itself with the stand-in
+        for name, module in before.items():
+            if module is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = module

@@ -1,0 +1,21 @@
+"""A cuDF over the stand-in for CuPy: only what dfmst uses. Whatever leaves the "device" is counted."""
+
+from __future__ import annotations
+
+from standin.cudf import api, pandas
+from standin.cudf.columns import Column, Decimal128Dtype, Index, ListDtype, Series, concat
+from standin.cudf.frame import DataFrame, RangeIndex, read_parquet
+
+__all__ = [
+    "Column",
+    "DataFrame",
+    "Decimal128Dtype",
+    "Index",
+    "ListDtype",
+    "RangeIndex",
+    "Series",
+    "api",
+    "concat",
+    "pandas",
+    "read_parquet",
+]

@@ -1,0 +1,188 @@
+"""Columns: values and nulls on the device, and the type that cuDF would give them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from standin.cupy.device import Memory, traffic
+from standin.cupy.ndarray import ndarray, wrapped
+
+__all__ = ["Column", "Decimal128Dtype", "Index", "ListDtype", "Series", "concat"]
+
+OBJECT = np.dtype(object)
+
+
+class _NamedDtype:
+    """A type that NumPy does not have."""
+
+    kind = "O"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Decimal128Dtype(_NamedDtype):
+    """As cuDF's."""
+
+
+class ListDtype(_NamedDtype):
+    """As cuDF's."""
+
+
+@dataclass
+class Column:
+    """Values (Python objects where NumPy has no type), where nulls are, and the type."""
+
+    values: np.ndarray
+    nulls: np.ndarray | None
+    dtype: Any
+
+    @classmethod
+    def from_arrow(cls, array: pa.ChunkedArray | pa.Array) -> Column:
+        """Copy a column from the host."""
+        if isinstance(array, pa.ChunkedArray):
+            array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
+        traffic.to_device.append(array.nbytes)
+        kind = array.type
+        nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+        dtype: Any = OBJECT
+        if pa.types.is_dictionary(kind):
+            categories = array.dictionary.to_pandas()
+            dtype = pd.CategoricalDtype(categories if categories.dtype.kind in "iu" else categories.astype(object))
+            array = array.dictionary_decode()
+        elif pa.types.is_decimal(kind):
+            dtype = Decimal128Dtype("decimal128")
+        elif pa.types.is_nested(kind):
+            dtype = ListDtype("list")
+        elif not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            dtype = np.dtype(kind.to_pandas_dtype())
+            array = array if nulls is None else array.fill_null(pa.scalar(0, pa.int64()).cast(kind))
+            return cls(array.to_numpy(zero_copy_only=False).astype(dtype), nulls, dtype)
+        values = np.empty(len(array), object)
+        values[:] = array.to_pylist()
+        return cls(values, nulls, dtype)
+
+    def take(self, rows: np.ndarray) -> Column:
+        """Gather on the device."""
+        return Column(self.values[rows], None if self.nulls is None else self.nulls[rows], self.dtype)
+
+    def to_arrow(self) -> pa.Array:
+        """Copy to the host."""
+        traffic.to_host.append(self.values.nbytes)
+        array = pa.array(self.values.tolist() if self.values.dtype == OBJECT else self.values, mask=self.nulls)
+        return array.dictionary_encode() if isinstance(self.dtype, pd.CategoricalDtype) else array
+
+
+class _OneColumn:
+    def __init__(self, column: Column) -> None:
+        self._column = column
+
+    dtype = property(lambda self: self._column.dtype)
+
+    def __len__(self) -> int:
+        return len(self._column.values)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise TypeError("Implicit conversion to a host NumPy array via __array__ is not allowed")
+
+    def __arrow_array__(self, type: Any = None) -> Any:
+        raise TypeError("Implicit conversion to a host PyArrow object via __arrow_array__ is not allowed")
+
+    def take(self, indices: ndarray) -> Any:
+        return type(self)(self._column.take(indices._host))
+
+    def to_arrow(self) -> pa.Array:
+        return self._column.to_arrow()
+
+
+class Index(_OneColumn):
+    """Labels of rows, or the values that codes stand for."""
+
+    def __init__(self, column: Column, name: str | None = None) -> None:
+        super().__init__(column)
+        self.names = [name]
+
+
+class Series(_OneColumn):
+    """One column of a frame."""
+
+    def __init__(self, data: Any) -> None:
+        if isinstance(data, ndarray):
+            data = Column(data._host, None, data.dtype)
+        elif isinstance(data, _OneColumn):
+            data = data._column
+        elif isinstance(data, list):
+            data = Column.from_arrow(pa.array(data))
+        super().__init__(data)
+
+    @property
+    def has_nulls(self) -> bool:
+        return self._column.nulls is not None and bool(self._column.nulls.any())
+
+    @property
+    def values(self) -> ndarray:
+        """The column's own memory, where it has no nulls."""
+        if self.has_nulls:
+            raise ValueError("Column must have no nulls.")
+        if self._column.values.dtype == OBJECT:
+            raise NotImplementedError(f"CuPy does not support {self.dtype}")
+        return ndarray(self._column.values, Memory(0))
+
+    def isnull(self) -> Series:
+        nulls = self._column.nulls
+        return Series(wrapped(np.zeros(len(self), bool) if nulls is None else nulls.copy()))
+
+    def fillna(self, value: Any) -> Series:
+        values = self._column.values.copy()
+        if self._column.nulls is not None:
+            values[self._column.nulls] = value
+        return Series(Column(values, None, self.dtype))
+
+    def astype(self, dtype: Any) -> Series:
+        column = self._column
+        if isinstance(dtype, (pd.CategoricalDtype, _NamedDtype)) or np.dtype(dtype) == OBJECT:
+            return Series(Column(column.values, column.nulls, dtype))
+        values = column.values
+        if values.dtype == OBJECT and column.nulls is not None:
+            values = np.where(column.nulls, 0, values)
+        return Series(Column(values.astype(dtype), column.nulls, np.dtype(dtype)))
+
+    def reset_index(self, drop: bool = False) -> Series:
+        if not drop:
+            raise NotImplementedError("the stand-in drops labels")
+        return self
+
+    def factorize(self, sort: bool = False) -> tuple[ndarray, Index]:
+        """Codes (int64, -1 for nulls) and the values in the order of their codes."""
+        values, nulls = self._column.values, self._column.nulls
+        present = np.ones(len(values), bool) if nulls is None else ~nulls
+        found, uniques = pd.factorize(values[present], sort=sort)
+        codes = np.full(len(values), -1, np.int64)
+        codes[present] = found
+        return wrapped(codes), Index(Column(np.asarray(uniques), None, self.dtype))
+
+
+def concat(objs: list[Series], ignore_index: bool = False) -> Series:
+    """Stack series of one type."""
+    if not ignore_index or not all(isinstance(part, Series) for part in objs):
+        raise NotImplementedError("the stand-in stacks series, without their labels")
+    if len({str(part.dtype) for part in objs}) > 1:
+        raise TypeError("the series have different types")
+    if not any(part.has_nulls for part in objs):
+        nulls = None
+    else:
+        nulls = np.concatenate([part.isnull()._column.values for part in objs])
+    return Series(Column(np.concatenate([part._column.values for part in objs]), nulls, objs[0].dtype))

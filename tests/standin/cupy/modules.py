@@ -1,0 +1,90 @@
+"""Compiled modules: a launch runs the same kernel of the CPU's library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dfmst.engines.base import TYPES
+from dfmst.engines.cpu import _function
+from dfmst.kernels import FAMILIES, Kernel, kernels, sources
+from standin.cupy import cuda
+from standin.cupy.ndarray import ndarray
+
+__all__ = ["RawModule"]
+
+REQUIRED = ("--std=c++17", "--fmad=false")
+_GRAIN = 5  # a few indices at a time, so that threads meet on small graphs as well
+_THREADS = 2
+_KEYS = {"i32": "u32", "u32": "u32", "f32": "u32", "i64": "u64", "u64": "u64", "f64": "u64"}
+
+
+class RawModule:
+    """One of the package's translation units, with its options; no other text is known."""
+
+    def __init__(self, *, code: str, options: tuple[str, ...] = ()) -> None:
+        found = [source for source in sources() if source.text == code and {*source.options} <= {*options}]
+        if not isinstance(options, tuple) or not found:
+            raise ValueError("not a translation unit of dfmst with its options")
+        if {*options} != {*REQUIRED, *found[0].options}:
+            raise cuda.compiler.CompileException(f"other options than expected: {options}")
+        self._source = found[0]
+
+    def get_function(self, name: str) -> RawKernel:
+        for kernel in kernels().values():
+            for type_ in FAMILIES[kernel.family][1]:
+                suffix = f"_{type_}" if type_ else ""
+                if kernel.name + suffix == name and kernel.family + suffix == self._source.name:
+                    if cuda.faults.compile:
+                        raise cuda.compiler.CompileException(cuda.faults.compile)
+                    return RawKernel(name, kernel, type_)
+        raise cuda.driver.CUDADriverError("CUDA_ERROR_NOT_FOUND: named symbol not found")
+
+
+class RawKernel:
+    """A kernel for one type."""
+
+    def __init__(self, name: str, kernel: Kernel, type_: str) -> None:
+        self.name = name
+        self._kernel = kernel
+        self._type = type_
+
+    def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...]) -> None:
+        _check_shape(grid, block)
+        count, *arguments = args
+        if type(count) is not np.uint64:
+            raise TypeError(f"{self.name}: the count is a {type(count).__name__}")
+        if len(arguments) != len(self._kernel.parameters):
+            raise TypeError(f"{self.name} takes {len(self._kernel.parameters)} arguments, not {len(arguments)}")
+        values = [self._value(*pair) for pair in zip(self._kernel.parameters, arguments, strict=True)]
+        if cuda.faults.launch:
+            raise cuda.driver.CUDADriverError(cuda.faults.launch)
+        cuda.launches.append((self.name, int(count), grid[0] * block[0]))
+        _function(self.name, self._kernel)(int(count), _THREADS, _GRAIN, *values)
+
+    def _value(self, parameter: Any, argument: Any) -> int | None:
+        expected = self._expected(parameter.type)
+        if not parameter.pointer:
+            if type(argument) is not expected.type:
+                raise TypeError(f"{self.name}: {parameter.name} is a {type(argument).__name__}, not a {expected}")
+            return int(argument)
+        if argument is None:
+            return None
+        if not isinstance(argument, ndarray) or argument.dtype != expected or not argument.flags.c_contiguous:
+            raise TypeError(f"{self.name}: {parameter.name} is not a contiguous array of {expected} on the device")
+        return int(argument._host.__array_interface__["data"][0])
+
+    def _expected(self, type_: str) -> np.dtype[Any]:
+        if type_ == self._kernel.type_parameter:
+            type_ = self._type
+        elif type_ == "K":
+            type_ = _KEYS[self._type]
+        return TYPES[type_]
+
+
+def _check_shape(grid: tuple[int, ...], block: tuple[int, ...]) -> None:
+    attributes = cuda.Device(0).attributes
+    fits = 1 <= grid[0] <= attributes["MaxGridDimX"] and 1 <= block[0] <= attributes["MaxThreadsPerBlock"]
+    if not fits or len(grid) != 1 or len(block) != 1:
+        raise cuda.driver.CUDADriverError("CUDA_ERROR_INVALID_VALUE: invalid argument")

@@ -1,0 +1,66 @@
+"""The certificate of a stream accepts the forest, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from files import edges, tight, write_parts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import kruskal_rows
+
+from dfmst.engines import CpuEngine
+from dfmst.errors import CapacityError
+from dfmst.folding import FoldedRows
+from dfmst.streaming.batches import Job
+from dfmst.streaming.checking import certify_source
+from dfmst.streaming.first_pass import Forest, fold_source
+from dfmst.streaming.frame_source import FrameSource
+from dfmst.streaming.opening import open_source
+
+ENGINE = CpuEngine(threads=2)
+NAMES = ("source", "target", "weight")
+
+
+def claimed(table: pa.Table, rows: list[int]) -> Forest:
+    ends = [table[name].to_numpy()[rows].astype(np.uint32) for name in NAMES[:2]]
+    columns = FoldedRows(*ends, table["weight"].to_numpy()[rows], np.array(rows, np.uint64))
+    return Forest(columns, None, table.num_rows, 0, 0)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(0, 40), st.booleans(), st.data())
+def test_only_the_forest_is_accepted(seed, vertices, rows, maximum, data):
+    table = edges(vertices, rows, seed, ties=4)
+    job = Job(NAMES, 1 << 30, ENGINE, maximum)
+    forest = sorted(kruskal_rows(*(table[name].to_pylist() for name in NAMES), maximum))
+    other = sorted(set(data.draw(st.lists(st.integers(0, max(0, rows - 1)), max_size=vertices)))) if rows else []
+    for chosen in (forest, other):
+        with pytest.MonkeyPatch.context() as patch:
+            tight(patch, 7)
+            violation = certify_source(FrameSource(ENGINE, [table]), job, claimed(table, chosen)).violation
+        assert (violation is None) == (chosen == forest)
+        if violation is not None:
+            assert (violation.row in chosen) == (violation.kind == "cycle")
+            assert violation.kind in ("cycle", "not-spanning", "not-lightest")
+
+
+@pytest.mark.parametrize("name", [None, str])
+def test_files(tmp_path, name):
+    source = open_source(ENGINE, write_parts(tmp_path / "parts", edges(2_000, 30_000, ties=9, name=name), 3, 4_000))
+    told = []
+    job = Job(NAMES, 1 << 30, ENGINE, progress=lambda *done: told.append(done))
+    forest = fold_source(source, job)
+    assert certify_source(source, job, forest) == (None, 2_000)
+    shorter = FoldedRows(*(column[1:] for column in forest.rows))
+    wrong = certify_source(source, job, Forest(shorter, forest.values, 30_000, 0, 2_000)).violation
+    assert wrong.kind == "not-spanning"
+    assert told
+
+
+def test_below_what_the_links_take(tmp_path):
+    source = open_source(ENGINE, write_parts(tmp_path / "parts", edges(2_000, 3_000), 1, 4_000))
+    forest = fold_source(source, Job(NAMES, 1 << 30, ENGINE))
+    with pytest.raises(CapacityError, match="linked forest of 2,000 vertices does not fit"):
+        certify_source(source, Job(NAMES, 256 << 20, ENGINE), forest)

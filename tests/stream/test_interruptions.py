@@ -1,0 +1,209 @@
+"""Whatever ends a run with checkpoints, the next one goes on, and gives the rows of a run that nothing ended."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from files import edges, tight, write_parts
+
+import dfmst
+from dfmst.errors import DfmstError, FormatError, InvalidEdgesError, OutputError
+
+#: Short batches, a small buffer, a checkpoint at every chance, and the command line.
+PROGRAM = """
+import dfmst.streaming.memory as memory, dfmst.streaming.checkpoint as checkpoint
+memory._BATCH, memory._MOST, memory._SMALL, memory.FIXED = 2_000, 2, 1, 0
+checkpoint.Checkpoint.due = lambda self: True
+from dfmst.cli import main
+main(prog_name="dfmst")
+"""
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Path:
+    return write_parts(tmp_path / "parts", edges(20_000, 400_000, ties=1_000), 7, 30_000)
+
+
+def command(parts: Path, output: Path, folder: Path) -> list[str]:
+    options = ["-o", str(output), "--memory-limit", "16MB", "--checkpoint", str(folder)]
+    return [sys.executable, "-P", "-c", PROGRAM, "forest", str(parts), *options]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_killed_at_twenty_random_moments(tmp_path, parts):
+    expected = dfmst.minimum_spanning_forest(dfmst.read_edges(parts))
+    whole = command(parts, tmp_path / "whole.parquet", tmp_path / "other")
+    begin = time.monotonic()
+    assert subprocess.run(whole, capture_output=True, timeout=120).returncode == 0
+    duration = time.monotonic() - begin
+    drawn, killed = random.Random(1), 0
+    for _ in range(20):
+        output = tmp_path / "out" / "forest.parquet"
+        output.parent.mkdir(exist_ok=True)
+        run = command(parts, output, tmp_path / "checkpoint")
+        process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(drawn.uniform(0.3, 1.0) * duration)
+        process.kill()
+        process.communicate(timeout=60)
+        killed += process.returncode == -signal.SIGKILL
+        done = subprocess.run(run, capture_output=True, timeout=120, text=True)
+        assert done.returncode == 0, done.stderr
+        assert pyarrow.parquet.read_table(output).equals(expected)
+        assert os.listdir(output.parent) == ["forest.parquet"]
+        assert os.listdir(tmp_path / "checkpoint") == []
+        output.unlink()
+    assert killed >= 10
+
+
+class Stopped(Exception):
+    """Ends a run from within."""
+
+
+def stop_after(rows: int):
+    def tell(done: int, total: int | None) -> None:
+        if done >= rows:
+            raise Stopped
+
+    return tell
+
+
+@pytest.fixture
+def interrupted(tmp_path, parts, monkeypatch):
+    """A run that ended half way, with a checkpoint."""
+    tight(monkeypatch, 2_000)
+    monkeypatch.setattr("dfmst.streaming.checkpoint.Checkpoint.due", lambda self: True)
+    with pytest.raises(Stopped):
+        run(tmp_path, parts, progress=stop_after(250_000))
+    assert [path.name for path in (tmp_path / "checkpoint").iterdir()] == ["fold.arrow"]
+    return parts
+
+
+def run(tmp_path: Path, parts: Path, solve=dfmst.stream.minimum_spanning_forest, **options):
+    return solve(parts, memory_limit="16MB", checkpoint=tmp_path / "checkpoint", **options)
+
+
+def test_goes_on_where_it_was(tmp_path, interrupted):
+    told = []
+    forest = run(tmp_path, interrupted, progress=lambda done, total: told.append(done))
+    assert forest.equals(dfmst.minimum_spanning_forest(dfmst.read_edges(interrupted)))
+    assert 248_000 < told[0] <= 252_000
+    assert list((tmp_path / "checkpoint").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", [str])
+def test_goes_on_with_a_dictionary(tmp_path, monkeypatch, name):
+    table = edges(2_000, 40_000, ties=10, name=name)
+    parts = write_parts(tmp_path / "parts", table, 3, 3_000)
+    tight(monkeypatch, 2_000)
+    monkeypatch.setattr("dfmst.streaming.checkpoint.Checkpoint.due", lambda self: True)
+    with pytest.raises(Stopped):
+        run(tmp_path, parts, progress=stop_after(25_000))
+    assert run(tmp_path, parts).equals(dfmst.minimum_spanning_forest(table))
+
+
+def test_a_changed_file_is_refused(tmp_path, interrupted):
+    path = sorted(interrupted.iterdir())[5]
+    path.touch()
+    with pytest.raises(DfmstError, match=r"part-005.parquet has changed since"):
+        run(tmp_path, interrupted)
+    assert (tmp_path / "checkpoint" / "fold.arrow").exists()
+
+
+def test_another_order_is_refused(tmp_path, interrupted):
+    with pytest.raises(DfmstError, match="maximum was False, and is True"):
+        run(tmp_path, interrupted, dfmst.stream.maximum_spanning_forest)
+
+
+def test_a_damaged_checkpoint(tmp_path, interrupted):
+    (tmp_path / "checkpoint" / "fold.arrow").write_bytes(b"nothing")
+    with pytest.raises(FormatError, match="not a checkpoint, or a damaged one"):
+        run(tmp_path, interrupted)
+
+
+def test_a_file_that_vanishes(tmp_path, parts, monkeypatch):
+    tight(monkeypatch, 2_000)
+    monkeypatch.setattr("dfmst.streaming.checkpoint.Checkpoint.due", lambda self: True)
+    last = sorted(parts.iterdir())[-1]
+
+    def vanish(done: int, total: int | None) -> None:
+        if done >= 200_000 and last.exists():
+            last.rename(tmp_path / "aside")
+
+    with pytest.raises(FormatError, match=r"part-006.parquet: the file has vanished since the run began"):
+        run(tmp_path, parts, progress=vanish)
+    assert (tmp_path / "checkpoint" / "fold.arrow").exists()
+    (tmp_path / "aside").rename(last)
+    assert run(tmp_path, parts).equals(dfmst.minimum_spanning_forest(dfmst.read_edges(parts)))
+
+
+def test_a_file_that_changes_during_the_run(tmp_path, parts, monkeypatch):
+    tight(monkeypatch, 2_000)
+    last = sorted(parts.iterdir())[-1]
+    with pytest.raises(FormatError, match=r"part-006.parquet: the file has changed since the run began"):
+        dfmst.stream.minimum_spanning_forest(parts, memory_limit="16MB", progress=lambda *_: last.touch())
+
+
+def test_a_corrupt_row_group(tmp_path, parts, monkeypatch):
+    tight(monkeypatch, 2_000)
+    monkeypatch.setattr("dfmst.streaming.checkpoint.Checkpoint.due", lambda self: True)
+    path = sorted(parts.iterdir())[3]
+    pages = pyarrow.parquet.read_metadata(path).row_group(1).column(0)
+    whole = path.read_bytes()
+    begin = pages.dictionary_page_offset or pages.data_page_offset
+    path.write_bytes(whole[:begin] + b"\xff" * 2_000 + whole[begin + 2_000 :])
+    with pytest.raises(FormatError, match=r"part-003.parquet: row group 1 cannot be read"):
+        run(tmp_path, parts)
+    assert (tmp_path / "checkpoint" / "fold.arrow").exists()
+
+
+def test_schema_drift(tmp_path, parts):
+    path = sorted(parts.iterdir())[2]
+    table = pyarrow.parquet.read_table(path)
+    pyarrow.parquet.write_table(table.set_column(2, "weight", table["weight"].cast("float64")), path)
+    with pytest.raises(
+        InvalidEdgesError, match=r"part-002.parquet has other columns than .*: 'weight' is double instead"
+    ):
+        dfmst.stream.minimum_spanning_forest(parts)
+
+
+@pytest.fixture
+def full_disk(tmp_path):
+    """A file system of 64 KiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
+    try:
+        subprocess.run(mount, check=True, capture_output=True, timeout=20)
+    except (OSError, subprocess.SubprocessError) as error:
+        pytest.skip(f"a small tmpfs cannot be mounted here: {error}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True, capture_output=True, timeout=20)
+
+
+def test_a_full_disk_under_the_output(tmp_path, interrupted, full_disk):
+    with pytest.raises(OutputError, match=r"cannot write .*forest.parquet: no space left on device"):
+        run(tmp_path, interrupted, output=full_disk / "forest.parquet")
+    assert list(full_disk.iterdir()) == []
+    assert (tmp_path / "checkpoint" / "fold.arrow").exists()
+    # With room elsewhere, the same checkpoint serves.
+    run(tmp_path, interrupted, output=tmp_path / "forest.parquet")
+    expected = dfmst.minimum_spanning_forest(dfmst.read_edges(interrupted))
+    assert pyarrow.parquet.read_table(tmp_path / "forest.parquet").equals(expected)
+
+
+def test_a_full_disk_under_the_checkpoint(parts, full_disk, monkeypatch):
+    tight(monkeypatch, 2_000)
+    monkeypatch.setattr("dfmst.streaming.checkpoint.Checkpoint.due", lambda self: True)
+    with pytest.raises(OutputError, match=r"cannot write a checkpoint to .*: no space left on device") as caught:
+        dfmst.stream.minimum_spanning_forest(parts, memory_limit="16MB", checkpoint=full_disk)
+    assert "the last checkpoint is kept" in caught.value.hint
+    assert [path.name for path in full_disk.iterdir()] == ["fold.arrow"]
