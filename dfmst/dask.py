@@ -132,7 +132,7 @@ def _forest(edges: Any, reading: Reading, options: Options, return_trace: bool) 
     view = open_frame(edges._meta)
     names = [name for name in reading.names if name is not None]
     for name in names:
-        view.series(name)
+        view.column(name)
     columns = edges[list(dict.fromkeys(names))]
     parts, whole = frame_parts(columns, as_files=True), frame_parts(edges)
     if not len(parts.parts) == len(whole.parts) == edges.npartitions:

@@ -10,11 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from dfmst.cluster.device import take_frame
 from dfmst.cluster.graph import Graph
-from dfmst.cluster.solving import task_engine
 from dfmst.cluster.sources import read_part
 from dfmst.cluster.tables import POSITION_BITS, numbers
-from dfmst.frames import open_frame
 from dfmst.typing import Array
 
 __all__ = ["chosen_positions", "gather", "write"]
@@ -55,7 +54,7 @@ def pick(positions: list[Array], number: int) -> Array:
 def gather(part: Any, positions: list[Array]) -> Any:
     """Return a partition's rows at these positions (a task)."""
     frame, _ = read_part(part)
-    return open_frame(frame).take(task_engine(), _together(positions))
+    return take_frame(frame, _together(positions))
 
 
 def write(part: Any, positions: list[Array], path: str) -> int:

@@ -42,12 +42,14 @@ class Sharding:
         """The shard of each id, ``int64``."""
         if pa.types.is_integer(ids.type):
             hashed = (ids.to_numpy().astype(np.int64) >> self.block_bits).view(np.uint64) * _FACTOR >> np.uint64(32)
-            owner: Array = (hashed % np.uint64(self.shards)).astype(np.int64)
-            return owner
+            return self._place(hashed)
         from pandas.util import hash_array
 
         encoded = ids.dictionary_encode()
         words = encoded.dictionary.cast(pa.large_string()).to_numpy(zero_copy_only=False)
         hashed = hash_array(words.astype(object), categorize=False) if len(words) else np.zeros(0, np.uint64)
+        return self._place(hashed[encoded.indices.to_numpy()])
+
+    def _place(self, hashed: Array) -> Array:
         place: Array = (hashed % np.uint64(self.shards)).astype(np.int64)
-        return place[encoded.indices.to_numpy()]
+        return place

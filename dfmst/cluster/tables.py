@@ -16,9 +16,9 @@ from dfmst.edges import check_capacity
 from dfmst.engines import Engine
 from dfmst.engines.columnar import gather_keys
 from dfmst.errors import InvalidEdgesError
-from dfmst.frames import FrameView, open_frame
+from dfmst.frames import FrameView, open_host_frame
 from dfmst.ids import IdColumns, id_columns
-from dfmst.reading import CheckedColumns, check_columns
+from dfmst.reading import HOST, CheckedColumns, check_columns
 from dfmst.typing import Array, Invalid
 
 __all__ = [
@@ -47,6 +47,7 @@ def edge_table(
     *,
     maximum: bool = False,
     invalid: Invalid = "raise",
+    positions: Array | None = None,
 ) -> pa.Table:
     """Read a partition's columns.
 
@@ -64,13 +65,15 @@ def edge_table(
         Whether heavier edges come first.
     invalid
         As for :func:`dfmst.minimum_spanning_forest`.
+    positions
+        Where the frame's rows stand in the partition, where they are only some of it.
 
     Raises
     ------
     ColumnNotFoundError, InvalidEdgesError, CapacityError
         As for :func:`dfmst.minimum_spanning_forest`; also weights whose order is not that of 64-bit numbers.
     """
-    view = open_frame(frame)
+    view = open_host_frame(frame)
     columns, kind = _read(engine, view, names, invalid)
     weights = columns.weights.values
     if not len(weights):
@@ -78,7 +81,8 @@ def edge_table(
     flip = (1 << 8 * weights.dtype.itemsize) - 1 if maximum else 0
     key = np.asarray(gather_keys(engine, weights, None, flip))
     first = np.uint64(partition << POSITION_BITS)
-    kept = np.arange(len(view), dtype=np.uint64) if columns.kept is None else columns.kept.astype(np.uint64)
+    place = np.arange(len(view)) if positions is None else positions
+    kept = (place if columns.kept is None else place[columns.kept]).astype(np.uint64)
     ends = [_compact(engine, column) for column in (columns.ids.source, columns.ids.target)]
     arrays = {"source": ends[0], "target": ends[1], "key": pa.array(key), "row": pa.array(kept + first)}
     return pa.table(arrays).replace_schema_metadata({_KIND: kind.encode()})
@@ -95,19 +99,24 @@ def _read(engine: Engine, view: FrameView, names: tuple[Any, Any, Any], invalid:
     weight, rows = names[2], len(view)
     check_capacity(rows)
     if weight is None or not rows:
-        return check_columns(engine, view.column, rows, names, invalid), "none"
+        return check_columns(engine, HOST, view.column, rows, names, invalid), "none"
     column: Any = view.column(weight)
     numpy = isinstance(column, np.ndarray)
     if numpy and column.dtype.kind == "O":
         column, numpy = _plain_objects(weight, column), False
     decimal = not numpy and pa.types.is_decimal(column.type)
-    checked = check_columns(engine, lambda name: column if name == weight else view.column(name), rows, names, invalid)
+
+    def read(name: Any) -> Any:
+        return column if name == weight else view.column(name)
+
+    checked = check_columns(engine, HOST, read, rows, names, invalid)
     ranked = checked.weights.values.dtype == np.uint32
     kind = str(column.dtype if numpy else column.type)
     if ranked and (decimal or (numpy and column.dtype.itemsize > 8)):
         message = f"column {weight!r} holds {kind} values that are not 64-bit numbers"
         raise InvalidEdgesError(message, "cast the column to int64, or to float64 if rounding is meant")
-    return checked, kind if decimal else str(checked.weights.values.dtype)
+    # Decimals of one scale compare as the integers that they are without it.
+    return checked, f"decimals of scale {column.type.scale}" if decimal else str(checked.weights.values.dtype)
 
 
 def _plain_objects(name: Any, column: Array) -> pa.Array:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dfmst.cluster.device import device_forest
 from dfmst.cluster.graph import Graph
 from dfmst.cluster.solving import TableFold, merge, task_engine
 from dfmst.cluster.sources import read_part
@@ -49,7 +50,11 @@ class Reading:
         name = ""
         try:
             frame, name = read_part(part)
-            return edge_table(engine, frame, self.names, number, maximum=self.maximum, invalid=self.invalid)
+            options: dict[str, Any] = {"maximum": self.maximum, "invalid": self.invalid}
+            on_device = device_forest(frame, self)
+            if on_device is not None:
+                frame, options["positions"] = on_device
+            return edge_table(engine, frame, self.names, number, **options)
         except DfmstError as error:
             place = f"partition {number}" + (f" ({name})" if name else "")
             raise type(error)(f"{place}: {error.message}", error.hint) from None
