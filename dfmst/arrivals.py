@@ -14,6 +14,8 @@ Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. AL
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dfmst.engines import Engine
@@ -21,12 +23,21 @@ from dfmst.engines.columnar import FLAG_GRAIN, Edges, flag_words
 from dfmst.linking import LinkedTrees, RankedForest, link_forest, rank_forest, sampled_tree
 from dfmst.typing import Array
 
-__all__ = ["ArrivalFilter"]
+__all__ = ["ArrivalFilter", "FilterTables"]
 
 _LEVELS = 254  # of a byte; 0 is for self-loops, 255 for vertices outside the largest tree
 _LARGE = 0.95  # share of the vertices in one tree above which the others are left alone
 _SAMPLE = 1 << 16
 _LAST = int(np.iinfo(np.uint32).max)
+
+
+class FilterTables(NamedTuple):
+    """Level of each vertex, limit of each level, tree of each vertex (``None``: one matters), whether ties pass."""
+
+    level: Array
+    limit: Array
+    tree: Array | None
+    ties: int
 
 
 class ArrivalFilter:
@@ -70,15 +81,16 @@ class ArrivalFilter:
         return cls(engine, ranked, link_forest(engine, ranked.ends, vertices))
 
     @property
-    def tables(self) -> tuple[Array, Array]:
-        """Level of each vertex and limit of each level: all that another process needs (:meth:`of_tables`)."""
-        return self._level, self._limit
+    def tables(self) -> FilterTables:
+        """All that another process needs (:meth:`of_tables`)."""
+        return FilterTables(self._level, self._limit, self._tree, self._ties)
 
     @classmethod
-    def of_tables(cls, engine: Engine, level: Array, limit: Array) -> ArrivalFilter:
+    def of_tables(cls, engine: Engine, tables: FilterTables) -> ArrivalFilter:
         """Make the filter again from its :attr:`tables`."""
         made = cls.__new__(cls)
-        made._engine, made._ties, made._level, made._limit = engine, 0, level, limit
+        made._engine = engine
+        made._level, made._limit, made._tree, made._ties = tables
         return made
 
     @property
