@@ -82,9 +82,10 @@ def update(
     if made is not None:
         made.require("the forest", names, maximum)
     view = _stacked(old, new)
-    given = read_table(runner, view, *names, maximum=maximum, invalid=invalid)
-    rows = resolve(algorithm, runner, given.table).run(runner, given.table, Trace())
-    rows = given.frame_rows(rows)
+    with runner.guard():
+        given = read_table(runner, view, *names, maximum=maximum, invalid=invalid)
+        rows = resolve(algorithm, runner, given.table).run(runner, given.table, Trace())
+        rows = given.frame_rows(rows)
     found = view.take(runner, rows)
     if made is None:
         return found

@@ -369,3 +369,18 @@ def test_trace_is_a_frame_of_the_same_kind():
 def test_pandas_is_still_pandas():
     frame = pd.DataFrame({**TRIANGLE, "w": [3, 1, 2]})
     assert isinstance(dfmst.minimum_spanning_forest(frame, "u", "v", "w"), pd.DataFrame)
+
+
+def test_update_on_the_device():
+    table = large(2000, IDS["sparse"])
+    old, new = table.slice(0, 1500), table.slice(1500)
+    forest = dfmst.minimum_spanning_forest(old, "u", "v", "w")
+    found = dfmst.update(forest, new, "u", "v", "w", engine="cuda")
+    assert rows_of(found) == rows_of(dfmst.minimum_spanning_forest(table, "u", "v", "w"))
+    pool = cupy.get_default_memory_pool()
+    pool.set_limit(pool.used_bytes() + 1000)
+    try:
+        with pytest.raises(CapacityError, match="the GPU is out of memory"):
+            dfmst.update(forest, new, "u", "v", "w", engine="cuda")
+    finally:
+        pool.set_limit(0)
