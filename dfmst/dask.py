@@ -65,7 +65,8 @@ def minimum_spanning_forest(
     split_every
         Forests that one task merges.
     checkpoint
-        A directory where every task's forest is kept, for a later run of the same graph.
+        A directory where every task's forest is kept, for a later run of the same call on as many workers (a shuffle
+        keeps only what it merges at the end).
     vertices
         How many vertices there may be, for planning; no result depends on it.
     memory_limit

@@ -26,8 +26,10 @@ class Numbering:
     --------
     >>> from dfmst.ids import id_columns
     >>> numbering = Numbering()
-    >>> numbering.number(id_columns(("u", np.array([7, 2**40])), ("v", np.array([2**40, 9]))))[1]
-    array([8, 9], dtype=uint32)
+    >>> numbering.number(id_columns(("u", np.array([7, 2**40])), ("v", np.array([2**40, 9]))))
+    (array([0, 1], dtype=uint32), array([1, 2], dtype=uint32))
+    >>> numbering.ids(np.array([1])).to_pylist()
+    [1099511627776]
     """
 
     def __init__(self) -> None:
