@@ -1,4 +1,4 @@
-"""Whether workers of dask-cuda find the CPU's rows: the forest of the forests of cuDF partitions.
+"""Whether workers of dask-cuda find the CPU's rows: ``dfmst.dask`` over cuDF partitions.
 
     python bench/dask_cuda_check.py [--edges 4000000] [--partitions 4]
 
@@ -8,44 +8,31 @@ Exit code 77 where dask-cuda or cuDF is not installed, 1 where the rows differ.
 from __future__ import annotations
 
 import argparse
-import itertools
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-import dfmst
 from dfmst.generate import erdos_renyi
 
 LEFT_OUT = 77
 
 
-def forest_of(parts: list[Any], library: Any) -> Any:
-    """The forest of the rows of some partitions, in their order; runs on a worker."""
-    return dfmst.minimum_spanning_forest(library.concat(parts))
-
-
-def partitioned_rows(client: Any, library: Any, table: pa.Table, partitions: int) -> list[int]:
-    """Row numbers of the forest, found on the client's workers from partitions in order."""
-    bounds = np.linspace(0, table.num_rows, partitions + 1).astype(int)
-    parts = [table.slice(begin, end - begin).to_pandas() for begin, end in itertools.pairwise(bounds)]
-    frames = [library.DataFrame(part) for part in parts]
-    forests = [client.submit(forest_of, [frame], library, pure=False) for frame in frames]
-    merged = client.submit(forest_of, forests, library, pure=False).result()
-    rows = merged["row"]
-    return list((rows.to_pandas() if hasattr(rows, "to_pandas") else rows).tolist())
-
-
 def check(cluster: Any, library: Any, edges: int, partitions: int) -> bool:
-    """Whether the workers' rows are those of the CPU."""
+    """Whether the workers' rows are those of the CPU: partitions folded in order, their forests merged."""
+    import dask.dataframe as dd
+    from distributed import Client
+
+    import dfmst.dask
+
     table = erdos_renyi(max(2, edges // 8), edges)
     table = table.append_column("row", pa.array(np.arange(edges)))
     expected = dfmst.minimum_spanning_forest(table)["row"].to_pylist()
-    from distributed import Client
-
-    with cluster, Client(cluster) as client:
-        return partitioned_rows(client, library, table, partitions) == expected
+    with cluster, Client(cluster):
+        frame = dd.from_pandas(library.DataFrame(table.to_pandas()), npartitions=partitions, sort=False)
+        rows = dfmst.dask.minimum_spanning_forest(frame, strategy="merge").compute()["row"]
+        return list((rows.to_pandas() if hasattr(rows, "to_pandas") else rows).tolist()) == expected
 
 
 def main() -> int:
