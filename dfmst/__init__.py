@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dfmst.certificate import Certificate, verify
     from dfmst.errors import (
         CapacityError,
+        ClusterError,
         ColumnNotFoundError,
         DeviceError,
         DfmstError,
@@ -41,11 +42,13 @@ if TYPE_CHECKING:
         spanning_forest,
     )
     from dfmst.formats import read_edges
+    from dfmst.planning import Plan, plan
     from dfmst.updating import update
 
 #: Public name -> the module it comes from, loaded at first use: `import dfmst` must stay light.
 _HOME = {
     "CapacityError": "errors",
+    "ClusterError": "errors",
     "Certificate": "certificate",
     "ColumnNotFoundError": "errors",
     "DeviceError": "errors",
@@ -56,6 +59,8 @@ _HOME = {
     "OutputError": "errors",
     "UnsupportedFrameError": "errors",
     "connected_components": "forest",
+    "Plan": "planning",
+    "plan": "planning",
     "maximum_spanning_forest": "forest",
     "minimum_spanning_forest": "forest",
     "read_edges": "formats",
@@ -74,6 +79,8 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "update",
     "verify",
     "Certificate",
+    "plan",
+    "Plan",
     "read_edges",
     "algorithms",
     "arrays",
@@ -88,6 +95,7 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "UnsupportedFrameError",
     "EngineUnavailableError",
     "CapacityError",
+    "ClusterError",
     "DeviceError",
     "OutputError",
 ]

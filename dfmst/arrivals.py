@@ -70,6 +70,18 @@ class ArrivalFilter:
         return cls(engine, ranked, link_forest(engine, ranked.ends, vertices))
 
     @property
+    def tables(self) -> tuple[Array, Array]:
+        """Level of each vertex and limit of each level: all that another process needs (:meth:`of_tables`)."""
+        return self._level, self._limit
+
+    @classmethod
+    def of_tables(cls, engine: Engine, level: Array, limit: Array) -> ArrivalFilter:
+        """Make the filter again from its :attr:`tables`."""
+        made = cls.__new__(cls)
+        made._engine, made._ties, made._level, made._limit = engine, 0, level, limit
+        return made
+
+    @property
     def nbytes(self) -> int:
         """Bytes that the filter holds."""
         return int(self._level.nbytes + self._limit.nbytes + (0 if self._tree is None else self._tree.nbytes))

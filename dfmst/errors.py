@@ -9,6 +9,7 @@
     ├── UnsupportedFrameError   (TypeError)
     ├── EngineUnavailableError  (ImportError)
     ├── CapacityError           (MemoryError)
+    ├── ClusterError            (RuntimeError)
     ├── DeviceError             (RuntimeError)
     └── OutputError             (OSError)
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 __all__ = [
     "CapacityError",
+    "ClusterError",
     "ColumnNotFoundError",
     "DeviceError",
     "DfmstError",
@@ -74,6 +76,10 @@ class EngineUnavailableError(DfmstError, ImportError):
 
 class CapacityError(DfmstError, MemoryError):
     """The input is larger than the engine or its row ids can hold."""
+
+
+class ClusterError(DfmstError, RuntimeError):
+    """The cluster failed, not the input: no scheduler, or it or its workers were lost."""
 
 
 class DeviceError(DfmstError, RuntimeError):

@@ -63,7 +63,8 @@ class FrameView:
             return native
         if series.implementation.is_pandas():
             if isinstance(native.dtype, np.dtype):
-                return native.to_numpy()
+                # Frames that were unpickled may lie at odd addresses, which kernels refuse.
+                return np.require(native.to_numpy(), requirements="A")
             return pa.array(native, from_pandas=True)
         if series.dtype in (nw.Int128, nw.UInt128):
             # Arrow has no 128-bit integers; a decimal holds 38 digits of them, and polars refuses longer ones.
@@ -102,7 +103,7 @@ class FrameView:
     def rows(self, engine: Engine, rows: Array) -> FrameView:
         """Return the view of these rows."""
         native = nw.to_native(self.frame)
-        if can_gather(native):
+        if can_gather(native) and _aligned(native):
             return replace(self, frame=nw.from_native(gather_rows(host_engine(engine), native, rows), eager_only=True))
         return replace(self, frame=self.frame[rows])
 
@@ -159,12 +160,18 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
         return FrameView(frame.collect(), lazy=True)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_dask():
         message = f"{argument} is a Dask frame"
-        raise UnsupportedFrameError(message, "call .compute() first; dfmst.dask is a later milestone")
+        raise UnsupportedFrameError(message, "call dfmst.dask.minimum_spanning_forest, or .compute() it first")
     if hasattr(edges, "__arrow_c_stream__"):
         return FrameView(nw.from_native(pa.table(edges), eager_only=True))
     message = f"{argument} is a {type(edges).__name__}, not a frame that dfmst reads"
     hint = "pass a pandas, polars, pyarrow or cuDF table (for NumPy arrays: dfmst.arrays.forest_rows)"
     raise UnsupportedFrameError(message, hint)
+
+
+def _aligned(frame: Frame) -> bool:
+    """Whether every NumPy column of a pandas frame lies where kernels can read it."""
+    numpy = [place for place, kind in enumerate(frame.dtypes) if isinstance(kind, np.dtype)]
+    return all(frame.iloc[:, place].to_numpy().flags.aligned for place in numpy)
 
 
 def open_host_frame(edges: Frame, argument: str = "edges") -> FrameView:

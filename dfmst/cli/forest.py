@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dfmst.cli.clustered import cluster_options, run_on_cluster
 from dfmst.cli.device import read_on_device, rows_on_host, write_from_device
 from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs
 from dfmst.cli.notes import Progress, Stopwatch, note, plain, plural, print_json
@@ -92,9 +93,12 @@ def weight_name(weight: str | None, unweighted: bool, maximum: bool = False) -> 
 @click.option("--trace", metavar="FILE", callback=to_path, help="Write a table with a row each round.")
 @memory_option
 @click.option("--checkpoint", metavar="DIR", callback=to_path, help="Go on from here after an interruption.")
+@cluster_options
 @json_option
 @debug_option
-def forest(weight: str | None, unweighted: bool, **options: Any) -> None:
+def forest(
+    weight: str | None, unweighted: bool, workers: int | None, scheduler: str | None, strategy: str, **options: Any
+) -> None:
     """Write the rows of IN that form its minimum spanning forest.
 
     Every row of IN is an edge. The forest keeps the rows' columns and their order; of equal weights the
@@ -104,6 +108,7 @@ def forest(weight: str | None, unweighted: bool, **options: Any) -> None:
       dfmst forest roads.parquet -w km -o forest.parquet
       dfmst forest part-*.csv -s from -t to -w cost -o forest.csv --verify
       dfmst forest roads.parquet -w km --json
+      dfmst forest roads/ -w km -o forest/ --workers 4
 
     With --memory-limit, Parquet that would not fit is read in batches: twice, in the first pass only the three
     columns, in the second what else the forest's rows hold. With --checkpoint, such a run that was interrupted goes on
@@ -113,7 +118,10 @@ def forest(weight: str | None, unweighted: bool, **options: Any) -> None:
     renamed. A run that is killed may leave that file behind; it can be deleted.
     """  # noqa: D301 - click's mark for lines that stay as they are
     job = ForestJob(weight=weight_name(weight, unweighted, options["maximum"]), **options)
-    run(job)
+    if workers is None and scheduler is None:
+        run(job)
+    else:
+        run_on_cluster(job, workers, scheduler, strategy)
 
 
 def run(job: ForestJob) -> None:

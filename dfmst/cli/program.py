@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import click
 
-from dfmst.errors import CapacityError, DeviceError, DfmstError, EngineUnavailableError
+from dfmst.errors import CapacityError, ClusterError, DeviceError, DfmstError, EngineUnavailableError
 
 __all__ = ["BAD_INPUT", "DEBUG", "FAILURE", "INTERRUPTED", "OK", "Program"]
 
@@ -32,7 +32,7 @@ _SPELLING = (
 )
 
 
-_NOT_THE_INPUT = (CapacityError, DeviceError, EngineUnavailableError)
+_NOT_THE_INPUT = (CapacityError, ClusterError, DeviceError, EngineUnavailableError)
 
 
 class Program(click.Group):

@@ -1,0 +1,162 @@
+"""Forests of Dask frames; importing this registers ``DataFrame.mst`` on them (Dask and dask-cuDF alike).
+
+Examples
+--------
+>>> import pandas as pd
+>>> import dask.dataframe as dd
+>>> import dfmst.dask
+>>> roads = pd.DataFrame({"a": ["x", "y", "x"], "b": ["y", "z", "z"], "km": [3, 1, 2]})
+>>> dd.from_pandas(roads, npartitions=2).mst.minimum("a", "b", "km").compute()
+   a  b  km
+1  y  z   1
+2  x  z   2
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask.dataframe as dd
+from dask.dataframe.extensions import register_dataframe_accessor
+
+from dfmst.cluster.building import Options, forest_graph
+from dfmst.cluster.rows import gather
+from dfmst.cluster.shuffling import no_records
+from dfmst.cluster.sources import frame_parts
+from dfmst.cluster.tasks import Reading
+from dfmst.errors import UnsupportedFrameError
+from dfmst.frames import open_frame
+from dfmst.typing import Invalid
+
+__all__ = ["maximum_spanning_forest", "minimum_spanning_forest"]
+
+
+def minimum_spanning_forest(
+    edges: Any,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    invalid: Invalid = "raise",
+    return_trace: bool = False,
+    **options: Any,
+) -> Any:
+    """Return the rows of a Dask frame that form its minimum spanning forest, without computing them yet.
+
+    Of equal weights the earlier row counts as lighter, partition by partition, so that the rows are those that
+    :func:`dfmst.minimum_spanning_forest` finds in the computed frame. A partition that does not depend on others is
+    read inside the tasks, twice or more: ``persist()`` a frame that is costly to make.
+
+    Parameters
+    ----------
+    edges
+        A Dask (or dask-cuDF) frame. Its partitions must come out the same whenever they are made.
+    source, target, weight, invalid
+        As for :func:`dfmst.minimum_spanning_forest`; weights must be 64-bit numbers, or decimals that fit those.
+    return_trace
+        Also return a Dask frame with one record a round of ``strategy="shuffle"`` (of others: none).
+    **options
+        ``strategy``
+            ``"merge"`` folds contiguous partitions and merges their forests. ``"two-pass"`` reads the partitions
+            twice, first only the lightest rows, and moves less. ``"shuffle"`` is for forests that do not fit one
+            worker. ``"auto"`` chooses by :func:`dfmst.plan`.
+        ``split_every``
+            Forests that one task merges, 2 by default.
+        ``checkpoint``
+            A directory where every task's forest is kept, for a later run of the same graph.
+        ``vertices``
+            How many vertices there may be, for planning; no result depends on it.
+        ``memory_limit``
+            Bytes that a worker may use; by default what the workers say.
+
+    Returns
+    -------
+    forest
+        A Dask frame with the partitions, columns, types and index of `edges`.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        A named column is absent.
+    UnsupportedFrameError
+        `edges` is no Dask frame.
+    InvalidEdgesError, CapacityError
+        When the forest is computed, as for :func:`dfmst.minimum_spanning_forest`, with the partition named.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dask.dataframe as dd
+    >>> import dfmst.dask
+    >>> roads = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+    >>> forest = dfmst.dask.minimum_spanning_forest(dd.from_pandas(roads, npartitions=2))
+    >>> forest.compute().index.tolist()
+    [1, 2]
+    """
+    reading = Reading((source, target, weight), False, invalid)
+    return _forest(edges, reading, Options(**options), return_trace)
+
+
+def maximum_spanning_forest(
+    edges: Any,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    invalid: Invalid = "raise",
+    return_trace: bool = False,
+    **options: Any,
+) -> Any:
+    """Return the rows of a Dask frame that form its maximum spanning forest; see :func:`minimum_spanning_forest`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dask.dataframe as dd
+    >>> import dfmst.dask
+    >>> roads = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+    >>> dfmst.dask.maximum_spanning_forest(dd.from_pandas(roads, npartitions=2)).compute().index.tolist()
+    [0, 2]
+    """
+    reading = Reading((source, target, weight), True, invalid)
+    return _forest(edges, reading, Options(**options), return_trace)
+
+
+def _forest(edges: Any, reading: Reading, options: Options, return_trace: bool) -> Any:
+    if not isinstance(edges, dd.DataFrame):
+        message = f"edges is a {type(edges).__name__}, not a Dask frame"
+        raise UnsupportedFrameError(message, "call dfmst.minimum_spanning_forest for a frame in memory")
+    if reading.invalid not in ("raise", "drop"):
+        message = f"invalid is {reading.invalid!r}; it must be 'raise' or 'drop'"
+        raise ValueError(message)
+    view = open_frame(edges._meta)
+    names = [name for name in reading.names if name is not None]
+    for name in names:
+        view.column(name)
+    columns = edges[list(dict.fromkeys(names))]
+    parts, whole = frame_parts(columns, as_files=True), frame_parts(edges)
+    if not len(parts.parts) == len(whole.parts) == edges.npartitions:
+        parts, whole = frame_parts(columns, simplify=False), frame_parts(edges, simplify=False)
+    built = forest_graph(parts, reading, options, whole)
+    gathered = zip(whole.parts, built.chosen, strict=True)
+    keys = [built.graph.add("gather", number, gather, *pair).key for number, pair in enumerate(gathered)]
+    forest = dd.from_graph(built.graph, edges._meta, edges.divisions, keys, "dfmst-forest")
+    if not return_trace:
+        return forest
+    return forest, dd.from_graph(built.graph, no_records(), (None, None), [built.trace.key], "dfmst-trace")
+
+
+@register_dataframe_accessor("mst")
+class _Accessor:
+    """Spanning forests of a Dask frame, as ``frame.mst``."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+
+    def minimum(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
+        """Rows of the minimum spanning forest; see :func:`dfmst.dask.minimum_spanning_forest`."""
+        return minimum_spanning_forest(self._frame, source, target, weight, **options)
+
+    def maximum(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
+        """Rows of the maximum spanning forest; see :func:`dfmst.dask.maximum_spanning_forest`."""
+        return maximum_spanning_forest(self._frame, source, target, weight, **options)

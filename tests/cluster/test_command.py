@@ -1,0 +1,135 @@
+"""``dfmst forest --workers`` and ``--scheduler``, ``dfmst plan``."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import dask
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from click.testing import CliRunner
+from dask_frames import random_frame
+
+import dfmst
+from dfmst.cli import main
+
+COLUMNS = ("-s", "a", "-t", "b", "-w", "w")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """Five files and, in a directory below, a sixth."""
+    monkeypatch.chdir(tmp_path)
+    table = pa.Table.from_pandas(random_frame(50), preserve_index=False)
+    Path("edges/more").mkdir(parents=True)
+    for number in range(5):
+        pyarrow.parquet.write_table(table.slice(number * 350, 350), f"edges/part-{number}.parquet")
+    pyarrow.parquet.write_table(table.slice(1750), "edges/more/last.parquet")
+    return tmp_path
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments], prog_name="dfmst")
+    assert result.exit_code == code, result.stderr
+    return result
+
+
+def read(folder):
+    files = sorted(Path(folder).rglob("*.parquet"))
+    return pa.concat_tables([pyarrow.parquet.read_table(file) for file in files])
+
+
+def test_directory_in_directory_out(folder, client):
+    address = client.scheduler.address
+    for strategy in ("merge", "two-pass"):
+        result = run("forest", "edges", *COLUMNS, "-o", strategy, "--scheduler", address, "--strategy", strategy)
+        assert "6 files" in result.stderr
+        expected = dfmst.minimum_spanning_forest(read("edges"), "a", "b", "w")
+        assert read(strategy).equals(expected)
+        names = {str(file.relative_to(strategy)) for file in Path(strategy).rglob("*.parquet")}
+        assert names == {"more/last.parquet", *(f"part-{number}.parquet" for number in range(5))}
+    assert sorted(path.name for path in folder.iterdir()) == ["edges", "merge", "two-pass"]
+
+
+def test_workers_of_its_own(folder):
+    program = (sys.executable, "-P", "-c", "if __name__ == '__main__': from dfmst.cli import main; main()")
+    command = [*program, "forest", "edges", *COLUMNS, "-o", "out", "--workers", "2", "--json", "--maximum"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    summary = json.loads(done.stdout)
+    assert (summary["input_rows"], summary["files"], summary["kind"]) == (2000, 6, "maximum spanning forest")
+    assert read("out").equals(dfmst.maximum_spanning_forest(read("edges"), "a", "b", "w"))
+
+
+def test_bad_input_names_the_file_and_leaves_nothing(folder, client):
+    table = pyarrow.parquet.read_table("edges/part-3.parquet")
+    weights = table["w"].to_numpy().copy()
+    weights[7] = np.nan
+    pyarrow.parquet.write_table(table.set_column(2, "w", pa.array(weights)), "edges/part-3.parquet")
+    result = run("forest", "edges", *COLUMNS, "-o", "out", "--scheduler", client.scheduler.address, code=2)
+    assert result.stderr.count("Error: ") == 1
+    assert "part-3.parquet): column 'w' has 1 weight that is NaN or null, in row 7\n" in result.stderr
+    assert [path.name for path in folder.iterdir()] == ["edges"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--workers", 2], 2, "--workers needs a directory to write to"),
+        (["--workers", 2, "-o", "out", "--verify"], 2, "--workers and --verify cannot be combined"),
+        (["--workers", 2, "--scheduler", "tcp://x:1", "-o", "out"], 2, "cannot be combined"),
+        (["--workers", 2, "-o", "edges"], 2, "cannot write edges: it exists"),
+        (["--workers", 2, "-o", "no/out"], 2, "there is no directory no"),
+    ],
+)
+def test_wrong_commands(folder, arguments, code, words):
+    assert words in run("forest", "edges", *COLUMNS, *arguments, code=code).stderr
+
+
+def test_scheduler_that_is_not_there(folder):
+    result = run("forest", "edges", *COLUMNS, "-o", "out", "--scheduler", "tcp://127.0.0.1:1", code=1)
+    assert "Error: there is no scheduler at tcp://127.0.0.1:1" in result.stderr
+    assert not Path("out").exists()
+
+
+@pytest.mark.slow
+def test_scheduler_that_is_lost(folder, monkeypatch):
+    import time
+
+    scheduler = subprocess.Popen(
+        [sys.executable, "-m", "dask", "scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", "where.json"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not Path("where.json").exists() or not Path("where.json").read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        address = json.loads(Path("where.json").read_text())["address"]
+        # No worker ever comes, so that the run waits.
+        killer = threading.Timer(2, scheduler.kill)
+        killer.start()
+        with dask.config.set({"distributed.comm.timeouts.connect": "2s"}):
+            result = run("forest", "edges", *COLUMNS, "-o", "out", "--scheduler", address, code=1)
+        killer.join()
+    finally:
+        scheduler.kill()
+        scheduler.wait(60)
+    assert f"Error: lost the scheduler at {address}" in result.stderr
+    assert sorted(path.name for path in folder.iterdir() if path.name != "where.json") == ["edges"]
+
+
+def test_plan(folder):
+    text = run("plan", "--vertices", 2_000_000, "--edges", 96_000_000, "--partitions", 48, "--memory", "3GiB").stdout
+    assert "strategy     two-pass" in text
+    assert "bytes moved  0.06 GB = (W - 1) · n" in text
+    found = json.loads(run("plan", "edges", "-s", "a", "-t", "b", "--json").stdout)
+    assert (found["edges"], found["partitions"], found["vertices"]) == (2000, 6, 300)
+    assert "give --vertices and --edges" in run("plan", code=2).stderr
+    assert "--memory much" in run("plan", "edges", "-s", "a", "-t", "b", "--memory", "much", code=2).stderr

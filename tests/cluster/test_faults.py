@@ -1,0 +1,180 @@
+"""Workers that die, a scheduler that is lost, bad input: the same rows, or one clear error."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import dask
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from dask_frames import STRATEGIES, random_frame
+from distributed import Client, LocalCluster
+
+import dfmst
+import dfmst.dask
+from dfmst import errors
+from dfmst.cluster.checkpoint import checkpointed
+
+
+class Workers:
+    """Worker processes without anyone who starts them again: the test kills them by process id and starts others."""
+
+    def __init__(self, address: str) -> None:
+        self._command = [sys.executable, "-m", "dask", "worker", address, "--no-nanny", "--no-dashboard"]
+        self._command += ["--nthreads", "1", "--memory-limit", "3GiB"]
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self) -> None:
+        self.processes.append(subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+
+    def kill(self, place: int) -> None:
+        process = self.processes.pop(place)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(60)
+
+
+@pytest.fixture(scope="module")
+def mortal() -> Iterator[tuple[Client, Workers]]:
+    """A client, and two workers to kill."""
+    settings = {"distributed.scheduler.allowed-failures": 20}
+    with (
+        dask.config.set(settings),
+        LocalCluster(n_workers=0, dashboard_address=":0", silence_logs="CRITICAL") as cluster,
+        Client(cluster) as client,
+    ):
+        workers = Workers(cluster.scheduler_address)
+        try:
+            workers.start()
+            workers.start()
+            yield client, workers
+        finally:
+            while workers.processes:
+                workers.kill(0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_worker_killed_at_ten_random_moments(mortal, strategy):
+    client, workers = mortal
+    client.wait_for_workers(2, timeout=60)
+
+    def slowly(frame: pd.DataFrame) -> pd.DataFrame:  # not of this module, which the workers cannot import
+        time.sleep(0.02)
+        return frame
+
+    frame = random_frame(30, vertices=400)
+    expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
+    parts = dd.from_pandas(frame, npartitions=4, sort=False).map_partitions(slowly, meta=frame.iloc[:0])
+    forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **STRATEGIES[strategy])
+    begin = time.monotonic()
+    pd.testing.assert_frame_equal(forest.compute(), expected)
+    duration = time.monotonic() - begin
+    generator = random.Random(strategy)
+    for _ in range(10):
+        client.wait_for_workers(2, timeout=60)
+        killer = threading.Timer(generator.uniform(0.05, 0.95) * duration, workers.kill, [generator.randrange(2)])
+        killer.start()
+        pd.testing.assert_frame_equal(forest.compute(), expected)
+        killer.join()
+        workers.start()
+
+
+def test_bad_input_is_our_error_once_with_the_partition_named(client):
+    frame = random_frame(31)
+    frame.iloc[1234, frame.columns.get_loc("w")] = np.nan
+    forest = dd.from_pandas(frame, npartitions=4, sort=False).mst.minimum("a", "b", "w")
+    with pytest.raises(dfmst.InvalidEdgesError) as caught:
+        forest.compute()
+    assert str(caught.value).startswith("partition 2: column 'w' has 1 weight that is NaN or null, in row 234\nHint: ")
+    assert str(caught.value).count("Hint") == 1
+    assert caught.value.__cause__ is None
+
+
+def test_weights_of_different_types_are_an_error():
+    frame = random_frame(32)
+    parts = [frame[:1000], frame[1000:].astype({"w": np.float32})]
+    forest = dd.from_delayed([dask.delayed(part) for part in parts], meta=frame.iloc[:0], verify_meta=False).mst
+    with pytest.raises(dfmst.InvalidEdgesError, match="different types: float32, float64"):
+        forest.minimum("a", "b", "w").compute(scheduler="synchronous")
+
+
+def test_ids_of_different_types_are_an_error():
+    frame = random_frame(32)
+    parts = [frame[:1000], frame[1000:].astype({"a": str, "b": str})]
+    forest = dd.from_delayed([dask.delayed(part) for part in parts], meta=frame.iloc[:0], verify_meta=False).mst
+    with pytest.raises(dfmst.InvalidEdgesError, match="ids of different types"):
+        forest.minimum("a", "b", "w").compute(scheduler="synchronous")
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"weight": "x"}, dfmst.ColumnNotFoundError, "column 'x' not found"),
+        ({"invalid": "keep"}, ValueError, "must be 'raise' or 'drop'"),
+        ({"strategy": "fast"}, ValueError, "unknown strategy 'fast'"),
+        ({"split_every": 1}, ValueError, "split_every is 1"),
+        ({"checkpoint": "/proc/nowhere"}, dfmst.OutputError, "cannot use /proc/nowhere"),
+    ],
+)
+def test_wrong_options(change, error, words):
+    parts = dd.from_pandas(random_frame(33), npartitions=2)
+    with pytest.raises(error, match=words):
+        dfmst.dask.minimum_spanning_forest(parts, **{"source": "a", "target": "b", "weight": "w", **change})
+
+
+def test_a_frame_in_memory_is_refused():
+    with pytest.raises(dfmst.UnsupportedFrameError, match="is a DataFrame, not a Dask frame"):
+        dfmst.dask.minimum_spanning_forest(random_frame(34), "a", "b", "w")
+
+
+@pytest.mark.parametrize("name", errors.__all__)
+def test_errors_survive_a_pickle(name):
+    error = pickle.loads(pickle.dumps(getattr(errors, name)("what is wrong", "what to do")))
+    assert (type(error).__name__, error.message, error.hint) == (name, "what is wrong", "what to do")
+    assert str(error) == "what is wrong\nHint: what to do"
+
+
+@pytest.mark.parametrize("strategy", ["merge", "two-pass"])
+def test_checkpoints_are_read_again(strategy, tmp_path):
+    frame = random_frame(35)
+    expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
+    reads = []
+
+    def read(number: int) -> pd.DataFrame:
+        reads.append(number)
+        return frame.iloc[number * 500 : number * 500 + 500]
+
+    def forest() -> pd.DataFrame:
+        parts = dd.from_map(read, range(4), meta=frame.iloc[:0])
+        options = {**STRATEGIES[strategy], "checkpoint": tmp_path}
+        made = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **options)
+        return made.compute(scheduler="synchronous")
+
+    pd.testing.assert_frame_equal(forest(), expected)
+    first = len(reads)
+    reads.clear()
+    pd.testing.assert_frame_equal(forest(), expected)
+    assert len(reads) < first
+    files = sorted(path.name for path in tmp_path.iterdir())
+    assert files
+    assert all(name.endswith(".arrow") for name in files)
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        checkpointed(str(tmp_path / "a.arrow"), lambda: __import__("pyarrow").table({"row": [1]}))
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,108 @@
+"""The small pieces: numbering, local contraction, sizes from footers, sharing of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import kruskal_rows
+
+from dfmst.cluster.contraction import contract_owned
+from dfmst.cluster.numbering import Numbering
+from dfmst.cluster.sharding import Sharding
+from dfmst.cluster.solving import task_engine
+from dfmst.cluster.sources import FileRows, Size, file_size, frame_parts
+from dfmst.ids import id_columns
+
+
+def columns(source, target):
+    return id_columns(("u", source), ("v", target))
+
+
+@given(st.lists(st.lists(st.tuples(*[st.sampled_from([0, 5, 9, 70_000, 2**40, -1])] * 2), max_size=5), max_size=5))
+def test_numbers_are_one_to_one(batches):
+    numbering = Numbering()
+    seen: dict[int, int] = {}
+    for batch in batches:
+        ids = np.array(batch, np.int64).reshape(-1, 2)
+        for place, number in enumerate(numbering.number(columns(ids[:, 0].copy(), ids[:, 1].copy()))):
+            for id_, given_number in zip(ids[:, place].tolist(), number.tolist(), strict=True):
+                assert seen.setdefault(id_, given_number) == given_number
+                assert given_number < numbering.count
+    assert len(set(seen.values())) == len(seen)
+    for id_, number in seen.items():
+        assert numbering.ids(np.array([number], np.uint32)).to_pylist() == [id_]
+
+
+@pytest.mark.parametrize("known", [[1, 2], [-3, 2], ["a", "b"]])
+def test_unknown_ends_do_not_look_like_a_self_loop(known):
+    numbering = Numbering()
+    numbering.number(
+        columns(pa.array(known), pa.array(known)) if isinstance(known[0], str) else columns(*[np.array(known)] * 2)
+    )
+    unknown = pa.array(["x", "y"]) if isinstance(known[0], str) else np.array([2**40, 2**41])
+    first, second = numbering.find(columns(unknown, unknown))
+    assert (first >= numbering.count).all()
+    assert (second > first).all()
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30), st.integers(0, 2**10 - 1))
+def test_local_contraction_chooses_edges_of_the_forest_and_stops_at_cut_edges(pairs, mask):
+    owned = np.array([bool(mask >> vertex & 1) for vertex in range(10)])
+    pairs = [(u, v) for u, v in pairs if owned[u] or owned[v]]  # a shard holds no others
+    source, target = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
+    found = contract_owned(source, target, owned)
+    forest = kruskal_rows(source.tolist(), target.tolist(), list(range(len(pairs))))
+    assert set(found.chosen.tolist()) <= set(forest)
+    for vertex in range(10):
+        if not owned[vertex]:
+            assert found.root[vertex] == vertex
+            continue
+        component = found.root == found.root[vertex]
+        leaving = [edge for edge, (u, v) in enumerate(pairs) if component[u] != component[v]]
+        hook = found.hook[found.root[vertex]]
+        assert hook == (leaving[0] if leaving else -1)
+        if leaving:
+            assert not all(owned[end] for end in pairs[hook])
+
+
+@pytest.mark.parametrize("ids", [pa.array([0, 5, 300, -7]), pa.array(["a", "b", "c", "a"])])
+def test_owners_are_the_same_wherever_they_are_asked(ids):
+    sharding = Sharding(3, block_bits=0)
+    owner = sharding.owner(ids)
+    assert ((owner >= 0) & (owner < 3)).all()
+    assert sharding.owner(ids.take(pa.array([3, 2, 1, 0]))).tolist() == owner[::-1].tolist()
+
+
+def test_size_from_footers(tmp_path):
+    for number in range(2):
+        table = pa.table({"u": [0, 3], "v": [1, 7 + number], "w": [1.0, 2.0]})
+        pyarrow.parquet.write_table(table, tmp_path / f"{number}.parquet")
+    parts = [FileRows(str(tmp_path / f"{number}.parquet")) for number in range(2)]
+    assert file_size(parts, ("u", "v")) == Size(4, 8)  # at most two vertices a row
+    assert file_size([*parts, object()], ("u", "v")) is None
+    pyarrow.parquet.write_table(pa.table({"u": ["a"], "v": ["b"]}), tmp_path / "text.parquet")
+    assert file_size([FileRows(str(tmp_path / "text.parquet"))], ("u", "v")) == Size(1, None)
+
+
+def test_partitions_are_read_in_the_task_where_they_are_independent(tmp_path):
+    dd = pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame({"u": [0, 1, 2], "v": [1, 2, 0]})
+    parts = dd.from_pandas(frame, npartitions=3)
+    assert frame_parts(parts).rereadable
+    assert not frame_parts(parts.cumsum()).rereadable
+    frame.to_parquet(tmp_path / "0.parquet")
+    found = frame_parts(dd.read_parquet(tmp_path)[["u"]], as_files=True).parts
+    assert [type(part).__name__ for part in found] == ["FileRows"]
+    assert found[0].read().column_names == ["u"]
+
+
+def test_a_task_in_a_worker_takes_the_workers_threads():
+    distributed = pytest.importorskip("distributed")
+    options = {"processes": False, "n_workers": 1, "threads_per_worker": 3, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        assert client.submit(lambda: task_engine().threads, pure=False).result() == 3

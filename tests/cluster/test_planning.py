@@ -1,0 +1,65 @@
+"""What `plan` says, and that `auto` follows it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import dask.dataframe as dd
+import pandas as pd
+import pytest
+from dask_frames import random_frame
+
+import dfmst
+import dfmst.dask
+from dfmst.planning import BASE, fitting_vertices
+
+RESULT = Path(__file__).resolve().parents[2] / "bench" / "results" / "cpu" / "cluster.json"
+
+
+@pytest.mark.parametrize(
+    ("vertices", "edges", "memory", "strategy"),
+    [
+        (2_000_000, 96_000_000, 3 << 30, "two-pass"),
+        (10**6, 2 * 10**6, 3 << 30, "merge"),
+        (10**9, 10**10, 4 << 30, "shuffle"),
+    ],
+)
+def test_strategy(vertices, edges, memory, strategy):
+    assert dfmst.plan(vertices, edges, workers=2, memory=memory).strategy == strategy
+
+
+def test_what_fits_has_a_plan_that_fits():
+    vertices = fitting_vertices(1 << 30)
+    for strategy in ("merge", "two-pass"):
+        assert dfmst.plan(vertices, 100 * vertices, partitions=10**4, workers=2, memory=1 << 30, strategy=strategy).fits
+        assert not dfmst.plan(2 * vertices, 200 * vertices, workers=2, memory=1 << 30, strategy=strategy).fits
+
+
+@pytest.mark.parametrize("change", [{"vertices": 0}, {"workers": 0}, {"strategy": "fast"}])
+def test_wrong_arguments(change):
+    with pytest.raises(ValueError, match=r"must be at least 1|unknown strategy"):
+        dfmst.plan(**{"vertices": 1, "edges": 1, **change})
+
+
+def names(forest) -> set[str]:
+    return {str(key[0]).rsplit("-", 1)[0] for key in dict(forest.__dask_graph__()) if isinstance(key, tuple)}
+
+
+def test_auto_follows_the_footers_and_the_memory(tmp_path):
+    frame = random_frame(40, vertices=50, rows=2000)
+    frame.reset_index(drop=True).to_parquet(tmp_path / "0.parquet")
+    parts = dd.read_parquet(tmp_path)
+    assert "dfmst-light" in names(parts.mst.minimum("a", "b", "w"))
+    assert "dfmst-fold" in names(parts.mst.minimum("a", "b", "w", vertices=1900))
+    assert "dfmst-shard" in names(parts.mst.minimum("a", "b", "w", memory_limit=BASE + 188))
+    expected = dfmst.minimum_spanning_forest(parts.compute(), "a", "b", "w")
+    pd.testing.assert_frame_equal(parts.mst.minimum("a", "b", "w").compute(scheduler="synchronous"), expected)
+
+
+def test_predictions_are_within_a_factor_of_what_was_measured():
+    runs = [run for run in json.loads(RESULT.read_text(encoding="utf-8"))["runs"].values() if "strategy" in run]
+    assert len({run["graph"] for run in runs}) == 5
+    for run in runs:
+        for measured, planned in (("mb_moved", "mb_moved_planned"), ("peak_mb", "peak_mb_planned")):
+            assert 1 / 1.5 <= run[measured] / run[planned] <= 1.5, (run, measured)

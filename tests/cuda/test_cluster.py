@@ -1,0 +1,70 @@
+"""The tasks of a cluster with partitions on a GPU: solved there, gathered there, only the forest copied."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import kruskal_rows
+from standin import cudf, cupy
+from tables import edge_tables
+
+import dfmst
+
+pytest.importorskip("dask")
+
+from dfmst.cluster.rows import gather, locate
+from dfmst.cluster.tasks import Reading, fold, grouped
+from dfmst.cluster.two_pass import fold_light, fold_residue, sample, threshold
+
+pytestmark = pytest.mark.usefixtures("shared_device")
+
+
+class Partition:
+    """A partition that can be read again."""
+
+    name = "a partition"
+
+    def __init__(self, frame: cudf.DataFrame) -> None:
+        self.frame = frame
+
+    def read(self) -> cudf.DataFrame:
+        return self.frame
+
+
+def partitions(table, count):
+    arrow = table.arrow()
+    bounds = [arrow.num_rows * number // count for number in range(count + 1)]
+    slices = [arrow.slice(begin, end - begin) for begin, end in itertools.pairwise(bounds)]
+    return [Partition(cudf.DataFrame.from_arrow(part)) for part in slices]
+
+
+@settings(max_examples=60, deadline=None)
+@given(edge_tables(), st.integers(1, 4), st.booleans())
+def test_rows_of_device_partitions(table, count, maximum):
+    parts = partitions(table, count)
+    reading = Reading(("u", "v", None if table.weight is None else "w"), maximum)
+    (group,) = grouped(parts, 1)
+    try:
+        forest = fold(group, None, reading)
+    except dfmst.InvalidEdgesError as error:
+        assert "64-bit" in str(error)  # noqa: PT017 - wide decimals alone may be refused
+        return
+    taken = [gather(part, [rows]) for part, rows in zip(parts, locate(forest, count), strict=True)]
+    assert all(isinstance(frame, cudf.DataFrame) for frame in taken)
+    rows = [row for frame in taken for row in frame["payload"].to_arrow().to_pylist()]
+    assert rows == sorted(kruskal_rows(table.source, table.target, table.weight, maximum and table.weight is not None))
+
+
+def test_two_passes_over_device_partitions_and_what_they_copy():
+    frame = cudf.DataFrame({"u": [0, 1, 2, 0] * 500, "v": [1, 2, 0, 2] * 500, "w": list(range(2000))})
+    reading = Reading(("u", "v", "w"))
+    (group,) = grouped([Partition(frame)], 1)
+    bound = threshold([sample(group, None, reading, 1)], 3)
+    cupy.traffic.reset()
+    light = fold_light(group, None, reading, bound, None)
+    assert light["row"].to_pylist() == [0, 1]
+    assert fold_residue(group, None, reading, bound, None, 0).num_rows == 0
+    assert sum(cupy.traffic.to_host) < 8 * 2000

@@ -1,0 +1,48 @@
+"""Frames for the tests of clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+
+import dfmst
+import dfmst.dask
+from dfmst.planning import BASE
+
+__all__ = ["STRATEGIES", "check", "random_frame"]
+
+#: Strategy -> options that make it do all that it can with a small graph.
+STRATEGIES: dict[str, dict[str, Any]] = {
+    "merge": {},
+    "two-pass": {"vertices": 20},
+    "shuffle": {"vertices": 400, "memory_limit": BASE + 10_000},
+}
+
+
+def random_frame(seed: int = 0, vertices: int = 300, rows: int = 2000, ids: str = "dense", ties: bool = False) -> Any:
+    """Random ends and weights, with a payload, under an index that is not the rows' position."""
+    draw = np.random.default_rng(seed)
+    ends = draw.integers(0, vertices, (2, rows))
+    frame = pd.DataFrame({"a": ends[0], "b": ends[1]})
+    if ids == "sparse":
+        frame = frame * 10**12 - 7
+    elif ids == "text":
+        frame = "vertex " + frame.astype(str)
+    frame["w"] = np.zeros(rows) if ties else draw.integers(0, rows // 4, rows) / 8
+    frame["payload"] = np.arange(rows)
+    return frame.set_index(pd.Index(np.arange(rows) * 3 + 1, name="label"))
+
+
+def check(frame: Any, parts: Any, strategy: str, *, maximum: bool = False, **options: Any) -> None:
+    """Compare the rows with those of the frame in memory; `parts` is a Dask frame of it."""
+    name = "maximum_spanning_forest" if maximum else "minimum_spanning_forest"
+    expected = getattr(dfmst, name)(frame, "a", "b", "w")
+    forest = getattr(dfmst.dask, name)(parts, "a", "b", "w", strategy=strategy, **{**STRATEGIES[strategy], **options})
+    assert isinstance(forest, dd.DataFrame)
+    assert forest.npartitions == parts.npartitions
+    assert list(forest.columns) == list(frame.columns)
+    pd.testing.assert_frame_equal(forest._meta, parts._meta)
+    pd.testing.assert_frame_equal(forest.compute(), expected, check_dtype=False)
