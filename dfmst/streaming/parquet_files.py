@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import glob
-import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +16,11 @@ from dfmst.errors import ColumnNotFoundError
 from dfmst.formats.drift import check_same_columns
 from dfmst.formats.parquet import parquet_files
 from dfmst.formats.problems import problem
+from dfmst.streaming.found_files import FoundFile, look_at, opened, row_groups
 from dfmst.streaming.source import Batch
 from dfmst.typing import Array
 
 __all__ = ["ParquetSource", "find_files"]
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    """A file as it was found: its state, and the number of rows before and in each row group."""
-
-    path: Path
-    size: int
-    modified: int
-    footer: str
-    first: int
-    groups: tuple[int, ...]
-
-    @property
-    def rows(self) -> int:
-        return sum(self.groups)
 
 
 def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -81,11 +63,11 @@ class ParquetSource:
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        self.files: list[_File] = []
+        self.files: list[FoundFile] = []
         first = 0
         for path in paths:
-            file = _look(path, first)
-            with _opened(file) as parquet:
+            file = look_at(path, first)
+            with opened(file) as parquet:
                 schema = parquet.schema_arrow
                 if self.files:
                     check_same_columns(self.files[0].path, self.schema, path, schema)
@@ -106,8 +88,8 @@ class ParquetSource:
         total = sum(width * self.rows for width in widths if width)
         if None in widths:
             for file in self.files:
-                with _opened(file) as parquet:
-                    total += sum(2 * group.total_byte_size for group in _groups(parquet.metadata))
+                with opened(file) as parquet:
+                    total += sum(2 * group.total_byte_size for group in row_groups(parquet.metadata))
         return int(total)
 
     @property
@@ -139,7 +121,7 @@ class ParquetSource:
             return None
         bound = 0
         for file in self.files:
-            with _opened(file) as parquet:
+            with opened(file) as parquet:
                 largest = _largest(parquet.metadata, names)
             if largest is None:
                 return None
@@ -174,7 +156,7 @@ class ParquetSource:
                 first += length
 
 
-def _pick(file: _File, group: int, names: Sequence[Any], rows: int, at: Array) -> Iterator[pa.RecordBatch]:
+def _pick(file: FoundFile, group: int, names: Sequence[Any], rows: int, at: Array) -> Iterator[pa.RecordBatch]:
     first = 0
     for batch in _read(file, range(group, group + 1), names, rows):
         low, high = np.searchsorted(at, np.array([first, first + batch.num_rows], np.uint64))
@@ -183,8 +165,8 @@ def _pick(file: _File, group: int, names: Sequence[Any], rows: int, at: Array) -
         first += batch.num_rows
 
 
-def _read(file: _File, groups: Sequence[int], names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
-    with _opened(file) as parquet:
+def _read(file: FoundFile, groups: Sequence[int], names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
+    with opened(file) as parquet:
         batches = parquet.iter_batches(batch_size=rows, row_groups=list(groups), columns=list(names))
         done = sum(file.groups[: groups[0]]) if len(groups) else 0
         while True:
@@ -198,52 +180,10 @@ def _read(file: _File, groups: Sequence[int], names: Sequence[Any], rows: int) -
             yield batch
 
 
-def _damaged(file: _File, row: int, error: Exception) -> Exception:
+def _damaged(file: FoundFile, row: int, error: Exception) -> Exception:
     group = int(np.searchsorted(np.cumsum(file.groups), row, side="right"))
     reason = str(error).partition("\n")[0]
     return problem(file.path, f"row group {group} cannot be read ({reason})", hint="fetch or write the file again")
-
-
-def _look(path: Path, first: int) -> _File:
-    """Note a file's state."""
-    try:
-        state = path.stat()
-        with path.open("rb") as stream:
-            footer = _footer(stream, state.st_size)
-        metadata = pyarrow.parquet.read_metadata(str(path))
-    except FileNotFoundError as error:
-        raise problem(path, "no such file", hint="check the name, and the directory you are in") from error
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        message = f"not a Parquet file, or a damaged one ({reason})"
-        raise problem(
-            path, message, hint="fetch or write the file again; convert other formats with dfmst convert"
-        ) from error
-    groups = tuple(group.num_rows for group in _groups(metadata))
-    return _File(path, state.st_size, state.st_mtime_ns, footer, first, groups)
-
-
-def _footer(stream: Any, size: int) -> str:
-    """Hash of the footer: what it says about every row group."""
-    stream.seek(max(0, size - 8))
-    length = int.from_bytes(stream.read(4), "little")
-    stream.seek(max(0, size - 8 - length))
-    return hashlib.sha256(stream.read(length)).hexdigest()
-
-
-@contextmanager
-def _opened(file: _File) -> Iterator[Any]:
-    """Open a file that is still what it was."""
-    try:
-        state = file.path.stat()
-        if (state.st_size, state.st_mtime_ns) != (file.size, file.modified):
-            raise problem(file.path, "the file has changed since the run began", hint="start the run again")
-        with pyarrow.parquet.ParquetFile(str(file.path), pre_buffer=False) as parquet:
-            yield parquet
-    except FileNotFoundError as error:
-        raise problem(
-            file.path, "the file has vanished since the run began", hint="put it back and run again"
-        ) from error
 
 
 def _width(kind: pa.DataType) -> float | None:
@@ -253,15 +193,11 @@ def _width(kind: pa.DataType) -> float | None:
         return None
 
 
-def _groups(metadata: Any) -> Iterator[Any]:
-    return (metadata.row_group(group) for group in range(metadata.num_row_groups))
-
-
 def _largest(metadata: Any, names: tuple[Any, Any]) -> int | None:
     """Largest id of a file; -1 where it has none, ``None`` where its statistics are missing or an id is negative."""
     places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in names]
     largest = -1
-    for row_group in _groups(metadata):
+    for row_group in row_groups(metadata):
         for place in places:
             statistics = row_group.column(place).statistics
             if not row_group.num_rows or (statistics and statistics.null_count == row_group.num_rows):
