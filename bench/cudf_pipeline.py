@@ -33,7 +33,7 @@ def pipeline(library: Any, edges: Path, forest: Path) -> tuple[dict[str, float],
     times.append(time.perf_counter())
     found = frame.mst.minimum("source", "target", "weight")
     times.append(time.perf_counter())
-    found.to_parquet(forest)
+    found.to_parquet(forest, index=False)
     times.append(time.perf_counter())
     names = ("read_parquet", "mst.minimum", "to_parquet")
     spans = itertools.pairwise(times)

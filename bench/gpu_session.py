@@ -3,11 +3,13 @@
     python bench/gpu_session.py FOLDER [--ecl-mst PROGRAM] [--seconds 580]
 
 Device facts, the tests marked ``gpu``, rows against the CPU's, the benchmark, ``compute-sanitizer`` (memcheck and
-racecheck), the cuDF pipeline, and workers of dask-cuda. Every step has a time of its own, after which it is ended; one
-that fails or is ended does not keep the next from running, and one whose library or tool is missing is left out.
+racecheck), the cuDF pipeline, workers of dask-cuda, and what ``ncu`` counts in Filter-Borůvka's kernels. Every step has
+a time of its own, after which it is ended; one that fails or is ended does not keep the next from running, and one
+whose library or tool is missing is left out.
 
 FOLDER gets ``logs/STEP.log`` and ``results/DEVICE/*.json``, laid out as ``bench/results``. The last thing printed
-is a table of the steps; the exit code is 1 where any of them failed.
+is a table of the steps; the exit code is 1 where any of them failed. ``DFMST_COMMIT`` names the commit where git
+cannot.
 """
 
 from __future__ import annotations
@@ -30,6 +32,13 @@ LEFT_OUT = 77  # exit code of a script whose library is not installed
 #: -P: the installed dfmst, not the source folder in the working directory. A test that needs a package which the
 #: machine lacks does not keep the others from running.
 PYTEST = ["-P", "-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
+#: Bytes from memory and second-level cache, atomics, occupancy and time of each launch.
+PROFILER = ["ncu", "--target-processes", "all", "--launch-count", "60", "--kernel-name"]
+PROFILER += ["regex:^(take_edges|offer_records|join_records)", "--metrics"]
+PROFILER += [
+    "gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum,lts__t_bytes.sum,lts__t_sectors_op_atom.sum,"
+    "lts__t_sectors_op_red.sum,sm__warps_active.avg.pct_of_peak_sustained_active,launch__registers_per_thread"
+]
 GRACE = 3.0  # seconds between asking a step to end and ending it
 
 
@@ -61,6 +70,9 @@ def steps(options: argparse.Namespace) -> list[Step]:
     tiny += ["-o", str(options.folder / "sanitized")]
     ecl = ["--ecl-mst", str(options.ecl_mst)] if options.ecl_mst else []
 
+    profiled = [*python, str(BENCH / "gpu.py"), *shrink, "--graphs", "rmat22", "--repeat", "1", "--warm-up", "0"]
+    profiled += ["-o", str(options.folder / "profiled")]  # its times are the profiler's
+
     def script(name: str, *arguments: str) -> list[str]:
         return [*python, str(BENCH / name), *arguments]
 
@@ -70,13 +82,14 @@ def steps(options: argparse.Namespace) -> list[Step]:
 
     return [
         Step("facts", 20, script("gpu_facts.py", "-o", results)),
-        Step("tests", 110, [*python, *PYTEST, *options.tests]),
-        Step("rows", 110, script("gpu_rows.py", *shrink, "--seconds", "100", "-o", results)),
-        Step("benchmark", 160, script("gpu.py", *shrink, *ecl, "--seconds", "120", "-o", results)),
-        sanitized("memcheck", 65),
+        Step("tests", 100, [*python, *PYTEST, *options.tests]),
+        Step("rows", 100, script("gpu_rows.py", *shrink, "--seconds", "90", "-o", results)),
+        Step("benchmark", 155, script("gpu.py", *shrink, *ecl, "--seconds", "120", "-o", results)),
+        sanitized("memcheck", 60),
         sanitized("racecheck", 45),
         Step("cudf", 40, script("cudf_pipeline.py", "--scale", str(22 - options.shrink), "-o", results)),
         Step("dask-cuda", 30, script("dask_cuda_check.py", "--edges", str(4_000_000 >> options.shrink))),
+        Step("profile", 30, [*PROFILER, *profiled], "ncu"),
     ]
 
 

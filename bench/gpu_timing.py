@@ -73,7 +73,12 @@ class TimedEngine:
         with _timed(self.engine.xp, self.milliseconds[kernel]):
             self.engine.launch(kernel, count, *arguments, grain=grain)
         named = dict(zip((parameter.name for parameter in kernels()[kernel].parameters), arguments, strict=True))
-        measure = {"take_edges": self._taken, "offer_records": self._offered, "join_records": self._joined}
+        measure = {
+            "take_edges": self._taken,
+            "offer_records": self._offered,
+            "join_records": self._joined,
+            "gather_keys": _sampled,
+        }
         self.bytes[kernel] += measure.get(kernel, _columns)(named)
 
     def prepare(self, kernel: str, *arguments: Any) -> Callable[[int], None]:
@@ -121,6 +126,12 @@ class TimedEngine:
         """Records, and the minima of their ends: those of this round, and those cleared for the next."""
         length, arrays = int(named["length"][0]), 1 + (named["other"] is not None)
         return 16 * length + 8 * arrays * min(len(named["parent"]), 2 * length)
+
+
+def _sampled(named: dict[str, Any]) -> int:
+    """A sector an entry, where the entries lie apart."""
+    apart = named["position"] is not None
+    return int(named["key"].nbytes + (_SECTOR * len(named["key"]) if apart else named["weight"].nbytes))
 
 
 def _columns(named: dict[str, Any]) -> int:

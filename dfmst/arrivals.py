@@ -1,10 +1,11 @@
 """Which of a stream's new rows may still enter the forest of the rows before them.
 
 A new row is out of every later forest if the forest's path between its ends has no edge that comes after it: the
-cycle property. The path's heaviest edge is bounded by the moments at which both ends joined the largest tree while
-the forest was linked in ascending order (:mod:`dfmst.linking`). One byte a vertex holds that moment, rounded up to
-one of 254 levels, so that a row costs two look-ups in a table that caches hold. On a random graph nearly every row
-that cannot enter is dropped: of rows in random order only about one in rows / vertices can.
+cycle property. The path's heaviest edge is bounded by the moments at which both ends joined their tree while the
+forest was linked in ascending order (:mod:`dfmst.linking`). One byte a vertex holds that moment, rounded up to one of
+254 levels, so that a row costs two look-ups in a table that caches hold; where no tree holds nearly all vertices, two
+more tell whether both ends are in one. On a random graph nearly every row that cannot enter is dropped: of rows in
+random order only about one in rows / vertices can.
 
 References
 ----------
@@ -13,6 +14,8 @@ Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. AL
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from dfmst.engines import Engine
@@ -20,11 +23,21 @@ from dfmst.engines.columnar import FLAG_GRAIN, Edges, flag_words
 from dfmst.linking import LinkedTrees, RankedForest, link_forest, rank_forest, sampled_tree
 from dfmst.typing import Array
 
-__all__ = ["ArrivalFilter"]
+__all__ = ["ArrivalFilter", "FilterTables"]
 
 _LEVELS = 254  # of a byte; 0 is for self-loops, 255 for vertices outside the largest tree
+_LARGE = 0.95  # share of the vertices in one tree above which the others are left alone
 _SAMPLE = 1 << 16
 _LAST = int(np.iinfo(np.uint32).max)
+
+
+class FilterTables(NamedTuple):
+    """Level of each vertex, limit of each level, tree of each vertex (``None``: one matters), whether ties pass."""
+
+    level: Array
+    limit: Array
+    tree: Array | None
+    ties: int
 
 
 class ArrivalFilter:
@@ -46,6 +59,11 @@ class ArrivalFilter:
         xp = engine.xp
         self._engine, self._ties = engine, int(ties)
         root, ranks = sampled_tree(engine, trees.top, _SAMPLE)
+        sample = trees.top[:: max(1, len(trees.top) // _SAMPLE)]
+        self._tree: Array | None = None
+        if len(ranks) < _LARGE * len(sample):
+            root, ranks = _LAST, xp.sort(sample & np.uint64(_LAST))
+            self._tree = (trees.top >> np.uint64(32)).astype(np.uint32)
         places = np.arange(1, _LEVELS) * len(ranks) // _LEVELS
         last = np.append(engine.to_host(ranks)[places], _LAST).astype(np.uint32)
         self._level: Array = xp.empty(len(trees.top), np.uint8)
@@ -63,26 +81,29 @@ class ArrivalFilter:
         return cls(engine, ranked, link_forest(engine, ranked.ends, vertices))
 
     @property
-    def tables(self) -> tuple[Array, Array]:
-        """Level of each vertex and limit of each level: all that another process needs (:meth:`of_tables`)."""
-        return self._level, self._limit
+    def tables(self) -> FilterTables:
+        """All that another process needs (:meth:`of_tables`)."""
+        return FilterTables(self._level, self._limit, self._tree, self._ties)
 
     @classmethod
-    def of_tables(cls, engine: Engine, level: Array, limit: Array) -> ArrivalFilter:
+    def of_tables(cls, engine: Engine, tables: FilterTables) -> ArrivalFilter:
         """Make the filter again from its :attr:`tables`."""
         made = cls.__new__(cls)
-        made._engine, made._ties, made._level, made._limit = engine, 0, level, limit
+        made._engine = engine
+        made._level, made._limit, made._tree, made._ties = tables
         return made
 
     @property
     def nbytes(self) -> int:
         """Bytes that the filter holds."""
-        return int(self._level.nbytes + self._limit.nbytes)
+        return int(self._level.nbytes + self._limit.nbytes + (0 if self._tree is None else self._tree.nbytes))
 
     def grow(self, vertices: int) -> None:
         """Take in vertices that the forest does not reach."""
-        xp = self._engine.xp
-        self._level = xp.concatenate([self._level, xp.full(vertices - len(self._level), 255, np.uint8)])
+        xp, known = self._engine.xp, len(self._level)
+        self._level = xp.concatenate([self._level, xp.full(vertices - known, 255, np.uint8)])
+        if self._tree is not None:
+            self._tree = xp.concatenate([self._tree, xp.arange(known, vertices, dtype=np.uint32)])
 
     def passing(self, source: Array, target: Array, weight: Array, flip: int) -> Array:
         """Flag the rows that may enter the forest.
@@ -97,7 +118,7 @@ class ArrivalFilter:
             Bits that turn a key around for a maximum forest.
         """
         latest = self._engine.xp.empty(len(source), np.uint8)
-        self._engine.launch("latest_levels", len(source), source, target, self._level, latest)
+        self._engine.launch("latest_levels", len(source), source, target, self._level, self._tree, latest)
         flags = flag_words(self._engine, len(source))
         arguments = (weight, flip, len(source), latest, self._limit, self._ties, flags)
         self._engine.launch("flag_unjoined", len(flags), *arguments, grain=FLAG_GRAIN)

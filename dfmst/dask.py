@@ -14,12 +14,13 @@ Examples
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import dask.dataframe as dd
 from dask.dataframe.extensions import register_dataframe_accessor
 
-from dfmst.cluster.building import Options, forest_graph
+from dfmst.cluster.building import Options, Strategy, forest_graph
 from dfmst.cluster.rows import gather
 from dfmst.cluster.shuffling import no_records
 from dfmst.cluster.sources import frame_parts
@@ -37,9 +38,13 @@ def minimum_spanning_forest(
     target: Any = "target",
     weight: Any = "weight",
     *,
+    strategy: Strategy = "auto",
+    split_every: int = 2,
+    checkpoint: str | os.PathLike[str] | None = None,
+    vertices: int | None = None,
+    memory_limit: int | None = None,
     invalid: Invalid = "raise",
     return_trace: bool = False,
-    **options: Any,
 ) -> Any:
     """Return the rows of a Dask frame that form its minimum spanning forest, without computing them yet.
 
@@ -51,24 +56,25 @@ def minimum_spanning_forest(
     ----------
     edges
         A Dask (or dask-cuDF) frame. Its partitions must come out the same whenever they are made.
-    source, target, weight, invalid
+    source, target, weight
         As for :func:`dfmst.minimum_spanning_forest`; weights must be 64-bit numbers, or decimals that fit those.
+    strategy
+        ``"merge"`` folds contiguous partitions and merges their forests. ``"two-pass"`` reads the partitions twice,
+        first only the lightest rows, and moves less. ``"shuffle"`` is for forests that do not fit one worker.
+        ``"auto"`` chooses by :func:`dfmst.plan`.
+    split_every
+        Forests that one task merges.
+    checkpoint
+        A directory where every task's forest is kept, for a later run of the same call on as many workers (a shuffle
+        keeps only what it merges at the end).
+    vertices
+        How many vertices there may be, for planning; no result depends on it.
+    memory_limit
+        Bytes that a worker may use; ``None``: what the workers say.
+    invalid
+        As for :func:`dfmst.minimum_spanning_forest`.
     return_trace
         Also return a Dask frame with one record a round of ``strategy="shuffle"`` (of others: none).
-    **options
-        ``strategy``
-            ``"merge"`` folds contiguous partitions and merges their forests. ``"two-pass"`` reads the partitions
-            twice, first only the lightest rows, and moves less. ``"shuffle"`` is for forests that do not fit one
-            worker. ``"auto"`` chooses by :func:`dfmst.plan`.
-        ``split_every``
-            Forests that one task merges, 2 by default.
-        ``checkpoint``
-            A directory where every task's forest is kept, for a later run of the same call on as many workers (a
-            shuffle keeps only what it merges at the end).
-        ``vertices``
-            How many vertices there may be, for planning; no result depends on it.
-        ``memory_limit``
-            Bytes that a worker may use; by default what the workers say.
 
     Returns
     -------
@@ -95,7 +101,7 @@ def minimum_spanning_forest(
     [1, 2]
     """
     reading = Reading((source, target, weight), False, invalid)
-    return _forest(edges, reading, Options(**options), return_trace)
+    return _forest(edges, reading, Options(strategy, split_every, checkpoint, vertices, memory_limit), return_trace)
 
 
 def maximum_spanning_forest(
@@ -104,9 +110,13 @@ def maximum_spanning_forest(
     target: Any = "target",
     weight: Any = "weight",
     *,
+    strategy: Strategy = "auto",
+    split_every: int = 2,
+    checkpoint: str | os.PathLike[str] | None = None,
+    vertices: int | None = None,
+    memory_limit: int | None = None,
     invalid: Invalid = "raise",
     return_trace: bool = False,
-    **options: Any,
 ) -> Any:
     """Return the rows of a Dask frame that form its maximum spanning forest; see :func:`minimum_spanning_forest`.
 
@@ -120,7 +130,7 @@ def maximum_spanning_forest(
     [0, 2]
     """
     reading = Reading((source, target, weight), True, invalid)
-    return _forest(edges, reading, Options(**options), return_trace)
+    return _forest(edges, reading, Options(strategy, split_every, checkpoint, vertices, memory_limit), return_trace)
 
 
 def _forest(edges: Any, reading: Reading, options: Options, return_trace: bool) -> Any:

@@ -20,6 +20,7 @@ from dfmst.weights import KERNEL_TYPES, WIDENED, WeightColumn
 
 __all__ = ["device_factorize", "device_ids", "device_weights"]
 
+_TEXT = {"object", "str", "string"}  # cuDF's names of text, of which a frame may hold several
 _CUDF_ROWS = (1 << 31) - 1  # the longest column that cuDF has
 
 
@@ -36,6 +37,8 @@ def device_ids(source: tuple[object, Any], target: tuple[object, Any]) -> IdColu
     arrays = is_array(first), is_array(second)
     if all(arrays):
         first, second = same_width(source[0], target[0], first, second)
+    elif not any(arrays) and {str(first.dtype), str(second.dtype)} <= _TEXT:
+        second = second.astype(first.dtype)
     elif any(arrays) or str(first.dtype) != str(second.dtype):
         raise different_ids((source[0], first.dtype), (target[0], second.dtype))
     return IdColumns(first, second, null_first, null_second)

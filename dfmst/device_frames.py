@@ -81,7 +81,7 @@ class DeviceView:
             if source == target:
                 ids = ids.astype(source)
             elif values is None:
-                ids = ids.astype(np.result_type(source, target))
+                ids = ids.astype(np.result_type(*(getattr(dtype, "numpy_dtype", dtype) for dtype in (source, target))))
             built[name] = ids.reset_index(drop=True)
         return self.build(built)
 

@@ -23,6 +23,7 @@ __all__ = ["Provenance", "read_provenance", "with_provenance"]
 
 _KEY = b"dfmst"
 _FORMAT = 1
+_MOST_TEXT = 24 << 20  # Parquet holds the metadata twice, and readers refuse footers of 100 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +39,13 @@ class Provenance:
     rows
         How many rows it is the forest of.
     locator
-        Which of them its rows are, ascending ``uint64``.
+        Which of them its rows are, ascending ``uint64``; ``None`` where a footer would have no room for that.
     """
 
     names: tuple[Any, Any, Any]
     maximum: bool
     rows: int
-    locator: Array
+    locator: Array | None
 
     def require(self, what: str, names: tuple[Any, Any, Any], maximum: bool) -> None:
         """Raise where a forest was made with other columns or in another order.
@@ -64,15 +65,15 @@ class Provenance:
             raise InvalidEdgesError(message, "keep its order, or make the forest anew from all rows")
 
 
-def with_provenance(schema: pa.Schema, made: Provenance) -> pa.Schema:
-    """Return the schema with the record.
+def with_provenance(schema: pa.Schema, made: Provenance, forest: int) -> pa.Schema:
+    """Return the schema with the record of a forest of so many rows.
 
     Examples
     --------
     >>> import numpy as np
     >>> schema = pa.schema({"a": pa.int64(), "b": pa.int64()})
     >>> made = Provenance(("a", "b", None), False, 10, np.array([2, 7], np.uint64))
-    >>> read_provenance(with_provenance(schema, made), 2).locator
+    >>> read_provenance(with_provenance(schema, made, 2), 2).locator
     array([2, 7], dtype=uint64)
     """
     record = {
@@ -81,7 +82,8 @@ def with_provenance(schema: pa.Schema, made: Provenance) -> pa.Schema:
         "columns": list(made.names),
         "order": "maximum" if made.maximum else "minimum",
         "rows": made.rows,
-        "locators": _packed(made.locator),
+        "forest": forest,
+        "locators": None if made.locator is None else _packed(made.locator),
     }
     metadata = {**(schema.metadata or {}), _KEY: json.dumps(record).encode()}
     return schema.with_metadata(metadata)
@@ -101,8 +103,9 @@ def read_provenance(schema: pa.Schema, rows: int) -> Provenance | None:
     try:
         record = json.loads(text)
         known = record["format"] == _FORMAT
-        locator = _unpacked(record["locators"]) if known else np.zeros(0, np.uint64)
+        locator = _unpacked(record["locators"]) if known and record["locators"] else None
         source, target, weight = record["columns"]
+        recorded = record["forest"] if locator is None else len(locator)
         made = Provenance((source, target, weight), record["order"] == "maximum", record["rows"], locator)
     except (ValueError, KeyError, TypeError, zlib.error) as error:
         message = "the record of how the forest was made is damaged"
@@ -110,8 +113,8 @@ def read_provenance(schema: pa.Schema, rows: int) -> Provenance | None:
     if not known:
         message = f"the forest was written by version {record.get('version')} of dfmst, which this one cannot read"
         raise InvalidEdgesError(message, "install a later version of dfmst")
-    if len(locator) != rows:
-        message = f"the record of how the forest was made tells of {len(locator):,} rows, and there are {rows:,}"
+    if recorded != rows:
+        message = f"the record of how the forest was made tells of {recorded:,} rows, and there are {rows:,}"
         raise InvalidEdgesError(message, "rows were added or removed since: make the forest anew")
     return made
 
@@ -123,14 +126,15 @@ def _version() -> str | None:
         return None
 
 
-def _packed(locator: Array) -> str:
-    """Differences in as few bytes as hold them, compressed."""
+def _packed(locator: Array) -> str | None:
+    """Differences in as few bytes as hold them, compressed; ``None`` where that is too long."""
     gaps = np.diff(locator, prepend=np.uint64(0))
     narrow: Any = np.min_scalar_type(int(gaps.max()) if len(gaps) else 0)
-    return f"{narrow.itemsize}:{base64.b85encode(zlib.compress(gaps.astype(narrow).tobytes(), 1)).decode()}"
+    text = base64.b64encode(zlib.compress(gaps.astype(narrow).tobytes(), 1))
+    return f"{narrow.itemsize}:{text.decode()}" if len(text) <= _MOST_TEXT else None
 
 
 def _unpacked(text: str) -> Array:
     width, _, packed = text.partition(":")
-    gaps = np.frombuffer(zlib.decompress(base64.b85decode(packed)), f"u{width}")
+    gaps = np.frombuffer(zlib.decompress(base64.b64decode(packed, validate=True)), f"u{width}")
     return np.cumsum(gaps, dtype=np.uint64)

@@ -26,7 +26,7 @@ from dfmst.streaming.frame_source import FrameSource
 from dfmst.streaming.memory import parse_memory
 from dfmst.streaming.opening import open_source
 from dfmst.streaming.parquet_files import ParquetSource
-from dfmst.streaming.second_pass import chosen_rows
+from dfmst.streaming.second_pass import chosen_rows, recorded_schema
 from dfmst.typing import Invalid
 
 __all__ = ["maximum_spanning_forest", "minimum_spanning_forest"]
@@ -63,7 +63,7 @@ def minimum_spanning_forest(
         Column names; ``weight=None``: all weights are equal.
     memory_limit
         Bytes, or a text such as ``"2GiB"``: what this process may hold in all while it folds, 256 MiB of it for the
-        interpreter, its libraries and the batches in flight. The least is those and 110 bytes a vertex. Frames of
+        interpreter, its libraries and the batches in flight. The least is those and 114 bytes a vertex. Frames of
         your own, the returned forest, and rows in the second pass beyond a batch come on top.
     output
         Write the forest to this file (Parquet, Arrow, CSV or TSV) as it is gathered, in place of returning it.
@@ -78,7 +78,7 @@ def minimum_spanning_forest(
     -------
     forest
         A ``pyarrow.Table``, or for frames the kind of the frames: the rows in order, all columns. With `output`
-        the file's path.
+        the file's path. Of Parquet files, its schema's metadata says how it was made (:func:`dfmst.update`).
 
     Raises
     ------
@@ -159,7 +159,7 @@ def _stream(sources: Any, job: Job, output: Any, checkpoint: Any) -> Any:
         return _from_frames(opened, job, output)
     saved = None if checkpoint is None else open_checkpoint(checkpoint, opened, job)
     forest = fold_source(opened, job, saved)
-    rows = chosen_rows(opened, forest, job.names, opened.schema)
+    rows = chosen_rows(opened, forest, job.names, recorded_schema(opened, forest, job))
     if output is None:
         found: Any = rows.read_all()
     else:

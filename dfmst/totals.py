@@ -19,6 +19,8 @@ __all__ = ["Total", "total_weight"]
 Total = int | float | Decimal | timedelta
 
 _PART = 1 << 16
+_MOST = 1 << 25  # floats whose significands' halves of 27 bits add up below 2^53
+_EXPONENTS = 1 << 11
 _DIGITS = 400  # a decimal column has at most 76 digits, and a sum few more
 _MICROSECONDS = {"D": 86_400_000_000, "h": 3_600_000_000, "m": 60_000_000, "s": 1_000_000, "ms": 1_000, "us": 1}
 
@@ -58,12 +60,33 @@ def total_weight(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
 
 def _numbers(values: Array) -> Total | None:
     if values.dtype.kind == "f":
+        if values.dtype.itemsize <= 8 and len(values) < _MOST and np.isfinite(values).all():
+            return _finite(values)
         return _floats(lambda: chain.from_iterable(part.tolist() for part in _parts(values)))
     if values.dtype.kind == "b":
         return int(values.sum())
     if values.dtype.kind == "m":
         return _duration(_integers(values[~np.isnat(values)].view(np.int64)), values.dtype)
     return _integers(values)
+
+
+def _finite(values: Array) -> float:
+    """Sum floats by their exponents: the halves of their significands are integers, whose sums stay exact."""
+    high, low = np.zeros(_EXPONENTS), np.zeros(_EXPONENTS)
+    for part in _parts(values):
+        bits = part.astype(np.float64, copy=False).view(np.int64)
+        exponent = bits >> 52 & 0x7FF
+        significand = bits & 0xFFFFFFFFFFFFF | (exponent != 0).astype(np.int64) << 52
+        sign = np.where(bits < 0, -1.0, 1.0)
+        high += np.bincount(exponent, sign * (significand >> 27), _EXPONENTS)
+        low += np.bincount(exponent, sign * (significand & 0x7FFFFFF), _EXPONENTS)
+    found = np.flatnonzero((high != 0) | (low != 0)).tolist()
+    # Subnormal numbers have the exponent of the smallest normal ones.
+    total = sum(((int(high[at]) << 27) + int(low[at])) << max(at, 1) for at in found)
+    try:
+        return total / (1 << 1075)  # rounded once
+    except OverflowError:
+        return math.inf if total > 0 else -math.inf
 
 
 def _integers(values: Array) -> int:

@@ -82,14 +82,15 @@ def update(
     if made is not None:
         made.require("the forest", names, maximum)
     view = _stacked(old, new)
-    given = read_table(runner, view, *names, maximum=maximum, invalid=invalid)
-    rows = resolve(algorithm, runner, given.table).run(runner, given.table, Trace())
-    rows = given.frame_rows(rows)
+    with runner.guard():
+        given = read_table(runner, view, *names, maximum=maximum, invalid=invalid)
+        rows = resolve(algorithm, runner, given.table).run(runner, given.table, Trace())
+        rows = given.frame_rows(rows)
     found = view.take(runner, rows)
     if made is None:
         return found
     later = Provenance(names, maximum, made.rows + len(new), _locators(made, len(old), rows))
-    return found.replace_schema_metadata(with_provenance(found.schema, later).metadata)
+    return found.replace_schema_metadata(with_provenance(found.schema, later, len(rows)).metadata)
 
 
 def _on_host(frame: Frame, argument: str) -> FrameView:
@@ -128,8 +129,10 @@ def _check_columns(old: FrameView, new: FrameView) -> None:
             raise InvalidEdgesError(message, "cast one of them, so that equal values are equal")
 
 
-def _locators(made: Provenance, old: int, rows: Array) -> Array:
+def _locators(made: Provenance, old: int, rows: Array) -> Array | None:
     """Numbers of the rows among all rows that there ever were."""
+    if made.locator is None:
+        return None
     kept = rows[rows < old]
     added = rows[rows >= old] - old + made.rows
     return np.concatenate([made.locator[kept], added.astype(np.uint64)])

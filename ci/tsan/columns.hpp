@@ -61,9 +61,12 @@ template <typename V> void vertices(const Graph& graph) {
 
   std::vector<u8> level(graph.vertices), latest(length);
   for (u32 i = 0; i < graph.vertices; ++i) level[i] = (u8)(1 + i % 255);
-  launch_latest_levels(V(), length, source.data(), target.data(), level.data(), latest.data());
-  for (u64 i = 0; i < length; ++i)
-    CHECK(latest[i] == (source[i] == target[i] ? 0 : std::max(level[source[i]], level[target[i]])));
+  const std::vector<u32> tree(graph.vertices, 0);
+  for (const u32* trees : {(const u32*)nullptr, tree.data()}) {
+    launch_latest_levels(V(), length, source.data(), target.data(), level.data(), trees, latest.data());
+    for (u64 i = 0; i < length; ++i)
+      CHECK(latest[i] == (source[i] == target[i] ? 0 : std::max(level[source[i]], level[target[i]])));
+  }
 
   const std::vector<u64> giant(words(graph.vertices), 0);
   const std::vector<u32> apart = iota(graph.vertices);

@@ -17,10 +17,14 @@ Seo and Burtscher (2023); order-preserving keys for every type, path halving and
 solver's port to raft (pull request 3118). Both start from a symmetric CSR, which stores every edge twice.
 
 Bytes moved, for m edges with ids of I and weights of W bytes, n vertices, l light edges and s survivors of the filter:
-reading the table m · W + l · 2I (in whole sectors of 32 bytes), then m · W + (m - l) · 2I; writing and reading back
-16 bytes a record and round, where the list is about halved in each: about 64 (l + s); minima and parents 24 n at least
-once; flags m / 4. The rest, two finds and two guarded minima a record and round, stays in a GPU's second-level cache as
-long as 12 n bytes do. ``bench/gpu.py`` measures each step against this bound.
+
+* reading the table: m · W + l · 2I (in whole sectors of 32 bytes), then m · W + (m - l) · 2I;
+* records, where a round halves the list: 16 to write one, 32 a round to read it twice, that is about 96 (l + s);
+* parents 4 n, two arrays of minima 16 n, the bits of the giant component n / 8, at least once each;
+* flags of the rows: 3 m / 8 to clear, count and list them.
+
+On R-MAT of scale 22 (34 M edges, ``float32``) that is 2.5 GB. The rest, two finds and two guarded minima a record and
+round, stays in a GPU's second-level cache as long as 12 n bytes do. ``bench/gpu.py`` measures each step against this.
 """
 
 from __future__ import annotations
@@ -134,22 +138,26 @@ def _component_of(engine: Engine, label: Array, vertex: int) -> Array:
 
 def _sides(engine: Engine, table: EdgeTable, share: float | None) -> list[Side]:
     """The sides to solve one after the other: all edges, or those on either side of a sampled threshold."""
-    wide = table.weight.dtype.itemsize == 8
-    low, high = _ends(engine, table) if wide else (0, 0)
-    key, row = (high, _LAST) if share is None else sampled_threshold(engine, table.edges(), table.flip, share)
-    shifts = [_shift(low, key), _shift(key, high)] if wide else [0, 0]
     if share is None:
-        return [Side(_LAST, _LAST, False, low, shifts[0])]
-    return [Side(key, row, False, low, shifts[0]), Side(key, row, True, key, shifts[1])]
+        return [Side(_LAST, _LAST, False, *_spread(table, *_ends(engine, table)))]
+    key, row, lowest, highest = sampled_threshold(engine, table.edges(), table.flip, share)
+    return [
+        Side(key, row, False, *_spread(table, lowest, key)),
+        Side(key, row, True, *_spread(table, key, highest)),
+    ]
 
 
-def _shift(low: int, high: int) -> int:
-    """The shift that leaves 32 bits of a span of 64-bit keys, less two values for those below and above."""
-    return max(0, (max(0, high - low) + 2).bit_length() - 32)
+def _spread(table: EdgeTable, low: int, high: int) -> tuple[int, int]:
+    """Where a span of 64-bit keys begins, and the shift that leaves 32 bits of it, less a value for those outside."""
+    if table.weight.dtype.itemsize == 4:
+        return 0, 0
+    return low, max(0, (high - low + 2).bit_length() - 32)
 
 
 def _ends(engine: Engine, table: EdgeTable) -> tuple[int, int]:
-    """The least and the greatest key of a sample."""
+    """The least and the greatest key of a sample; keys of 32 bits need none."""
+    if table.weight.dtype.itemsize == 4:
+        return 0, 0
     drawn = engine.xp.ascontiguousarray(table.weight[:: max(1, len(table) // _SAMPLE)])
     keys = gather_keys(engine, drawn, None, table.flip)
     return int(keys.min()), int(keys.max())

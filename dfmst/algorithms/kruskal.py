@@ -99,7 +99,9 @@ class Kruskal:
         """Edges of a round that the scan takes itself, and all of them; multiples of 64."""
         helpers = self.helpers
         if helpers is None:
-            helpers = engine.threads - 1 if engine.name == "cpu" else 0
+            if engine.name != "cpu":
+                return edges, edges  # one scan: its columns are copied to the host only once
+            helpers = engine.threads - 1
         # No shorter than the labelling that helpers need: a round then costs no more than it checks.
         stretch = max(_SHORTEST_STRETCH, vertices, edges // _ROUNDS)
         own = -(-stretch // (64 * (helpers + 1))) * 64

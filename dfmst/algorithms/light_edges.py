@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from dfmst.algorithms.kruskal_scan import KruskalScan, SortedEdges
 from dfmst.algorithms.portion_scan import PortionScan
 from dfmst.engines import Engine
@@ -26,7 +28,7 @@ from dfmst.engines.columnar import (
 from dfmst.trace import Trace
 from dfmst.typing import Array
 
-__all__ = ["LightEdges", "sampled_threshold", "scan_light", "select_light", "survivors"]
+__all__ = ["LightEdges", "Threshold", "sampled_threshold", "scan_light", "select_light", "survivors"]
 
 _SAMPLE_HITS = 64  # sampled edges to find below the threshold: its rank is then off by about an eighth
 
@@ -38,15 +40,25 @@ class LightEdges(NamedTuple):
     position: Array
 
 
-def sampled_threshold(engine: Engine, edges: Edges, flip: int, share: float) -> tuple[int, int]:
-    """Key and position of the sampled entry near the wanted rank: mass ties are split by position."""
+class Threshold(NamedTuple):
+    """Key and position of the last light edge, and the ends of the sample's keys."""
+
+    key: int
+    position: int
+    lowest: int
+    highest: int
+
+
+def sampled_threshold(engine: Engine, edges: Edges, flip: int, share: float) -> Threshold:
+    """Return the sampled entry near the wanted rank: mass ties are split by position."""
     size = min(max(math.ceil(_SAMPLE_HITS / share), 1024), max(1, len(edges) // 8))
-    position = spread_positions(engine, len(edges), size)
-    key = gather_keys(engine, edges.key, position, flip)
+    position = spread_positions(np, len(edges), size)
+    # On the host: the sample is a few kilobytes, and a GPU would take longer to begin each of the steps below.
+    key = engine.to_host(gather_keys(engine, edges.key, engine.from_host(position), flip))
     rank = int(size * share)
-    least = int(engine.xp.partition(key, rank)[rank])
-    ties = engine.xp.flatnonzero(key == least)  # ascending positions
-    return least, int(position[ties[rank - int((key < least).sum())]])
+    least = int(np.partition(key, rank)[rank])
+    ties = np.flatnonzero(key == least)  # ascending positions
+    return Threshold(least, int(position[ties[rank - int((key < least).sum())]]), int(key.min()), int(key.max()))
 
 
 def select_light(engine: Engine, edges: Edges, flip: int, share: float, trace: Trace) -> LightEdges:
@@ -55,7 +67,7 @@ def select_light(engine: Engine, edges: Edges, flip: int, share: float, trace: T
         threshold = sampled_threshold(engine, edges, flip, share)
     with trace.step("select"):
         flags = flag_words(engine, len(edges))
-        engine.launch("flag_light", len(flags), edges.key, flip, len(edges), *threshold, flags, grain=FLAG_GRAIN)
+        engine.launch("flag_light", len(flags), edges.key, flip, len(edges), *threshold[:2], flags, grain=FLAG_GRAIN)
         return LightEdges(flags, compact(engine, flags))
 
 

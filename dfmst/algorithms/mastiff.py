@@ -136,7 +136,7 @@ class _Forest:
         with trace.step("degrees"):
             degree = xp.zeros(vertices, np.uint32)
             size = min(len(edges), _DEGREE_SAMPLE)
-            sample = None if size == len(edges) else spread_positions(engine, len(edges), size)
+            sample = None if size == len(edges) else spread_positions(engine.xp, len(edges), size)
             engine.launch("count_ends", size, edges.source, edges.target, sample, degree)
         with trace.step("init"):
             parent = xp.arange(vertices, dtype=np.uint32)
@@ -204,7 +204,7 @@ def _lightest(engine: Engine, edges: Edges, parent: Array | None, forest: _Fores
 
 def _still_of_use(engine: Engine, edges: Edges, forest: _Forest) -> Edges:
     """The edges between components, or all where there are few others."""
-    sample = spread_positions(engine, len(edges), min(len(edges), _SHARE_SAMPLE))
+    sample = spread_positions(engine.xp, len(edges), min(len(edges), _SHARE_SAMPLE))
     a, b = forest.parent[edges.source[sample]], forest.parent[edges.target[sample]]
     if float((a != b).mean()) > _LARGEST_SHARE:
         return edges

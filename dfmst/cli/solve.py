@@ -90,7 +90,7 @@ def _solve(
         forest = view.take(engine, rows)
         if isinstance(forest, pa.Table):
             made = Provenance(names, job.maximum, len(view), rows.astype(np.uint64))
-            forest = forest.replace_schema_metadata(with_provenance(forest.schema, made).metadata)
+            forest = forest.replace_schema_metadata(with_provenance(forest.schema, made, len(rows)).metadata)
         total = None if job.weight is None else total_weight(column_on_host(forest, job.weight))
         vertices = int(occurring(engine, given.table).sum())
     dropped = len(view) - len(given.table)

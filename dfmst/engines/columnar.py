@@ -187,12 +187,12 @@ def occurring(engine: Engine, edges: Any) -> Array:
     return occurs
 
 
-def spread_positions(engine: Engine, length: int, size: int) -> Array:
+def spread_positions(xp: Any, length: int, size: int) -> Array:
     """`size` ascending positions below `length`, one in each of as many equal stretches.
 
-    Where in its stretch a position lies is deterministic, and follows no period that the rows may have.
+    Where in its stretch a position lies is deterministic, and follows no period that the rows may have. `xp` is NumPy
+    for positions on the host, or an engine's array module.
     """
-    xp = engine.xp
     number = xp.arange(size, dtype=np.uint64)
     offset = (number * np.uint64(2654435769) & np.uint64(0xFFFFFFFF)) * np.uint64(length // size) >> np.uint64(32)
     positions: Array = (number * np.uint64(length) // np.uint64(size) + offset).astype(np.uint32)

@@ -22,8 +22,8 @@ def sort_order(engine: Engine, key: Array) -> Array:
     order: Array = engine.xp.empty(len(key), np.uint32)
     if not len(key):
         return order
-    low = int(key.min())
-    spread = (int(key.max()) - low).bit_length()
+    low, high = engine.xp.stack([key.min(), key.max()]).tolist()  # one read from a device
+    spread = (high - low).bit_length()
     shift = spread - _LEADING_BITS if spread > 32 else 0
     records = engine.xp.empty(len(key), np.uint64)
     engine.launch("pack_records", len(key), key, low, shift, records)

@@ -61,10 +61,10 @@ KERNEL(path_maxima, (const u32* source, const u32* target, const u64* top, const
   heaviest[i] = u == v || top[u] >> 32 != top[v] >> 32 ? ~0u : heaviest_link(link, u, v);
 } END
 
-// When each vertex had joined the tree of `tree`: the first of the ascending ranks in `last` at or above the rank of its
-// last link, counted from 1; 255 in every other tree. The last rank is that of the last link.
+// When each vertex had joined its tree, or 255 in a tree other than `tree` (~0: levels in all trees): the first of the
+// ascending ranks in `last` at or above the rank of its last link, counted from 1. The last rank is that of the last link.
 KERNEL(join_levels, (const u64* top, u32 tree, const u32* last, u32 levels, u8* level)) {
-  if ((u32)(top[i] >> 32) != tree) {
+  if (tree != ~0u && (u32)(top[i] >> 32) != tree) {
     level[i] = 255;
     return;
   }

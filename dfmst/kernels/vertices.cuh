@@ -65,10 +65,13 @@ KERNEL(flag_doubtful, (const V* source, const V* target, u64 edges, const u64* g
   flags[i] = (leaving(source + i * 64, target + i * 64, length, giant) | light[i]) & ~excluded[i];
 } END
 
-// The later of the levels (see join_levels) of an edge's ends; a self-loop has level 0.
-KERNEL(latest_levels, (const V* source, const V* target, const u8* level, u8* latest)) {
+// The later of the levels (see join_levels) of an edge's ends; 0 for a self-loop, 255 between two trees (`tree` is null
+// where other levels than 255 are those of one tree).
+KERNEL(latest_levels, (const V* source, const V* target, const u8* level, const u32* tree, u8* latest)) {
   const u8 a = level[source[i]], b = level[target[i]];
-  latest[i] = source[i] == target[i] ? 0 : a < b ? b : a;
+  u8 later = a < b ? b : a;
+  if (tree && later != 255 && tree[source[i]] != tree[target[i]]) later = 255;
+  latest[i] = source[i] == target[i] ? 0 : later;
 } END
 
 // Entries of a column at ascending rows. The rows are known ahead, so that the misses overlap.

@@ -63,11 +63,11 @@ def check_claim(source: ParquetSource, path: Path, job: Job) -> Verdict:
         raise problem(path, "not a Parquet file, or a damaged one", hint=hint) from error
     with file:
         made = read_provenance(file.schema_arrow, file.metadata.num_rows)
-        if made is None:
+        if made is None or made.locator is None:
             message = f"{path} does not say which rows it holds, and to search for them all rows must fit the memory"
             raise InvalidEdgesError(message, "leave the memory limit out, or make the forest with dfmst forest")
         made.require(str(path), job.names, job.maximum)
-        violation = _differing(source, file, made)
+        violation = _differing(source, file, made.locator)
         forest = _read(file, made, job)
     if violation is not None:
         return Verdict(forest, violation, forest.vertices - len(forest.rows))
@@ -75,20 +75,20 @@ def check_claim(source: ParquetSource, path: Path, job: Job) -> Verdict:
     return Verdict(forest, found.violation, found.vertices - len(forest.rows))
 
 
-def _differing(source: ParquetSource, file: Any, made: Provenance) -> Violation | None:
+def _differing(source: ParquetSource, file: Any, locator: Array) -> Violation | None:
     """First row of the file that is not the row that it says it is."""
-    if len(made.locator) and int(made.locator[-1]) >= source.rows:
-        row = int(made.locator[-1])
+    if len(locator) and int(locator[-1]) >= source.rows:
+        row = int(locator[-1])
         return Violation("out-of-range", row, f"row {row:,} is not in the table, which has {source.rows:,} rows")
     names = [name for name in file.schema_arrow.names if name in source.schema.names]
     begin = 0
     theirs = _Pieces(file, names)
-    for ours in source.chosen(made.locator, names, _PIECE):
+    for ours in source.chosen(locator, names, _PIECE):
         claimed = theirs.take(ours.num_rows)
         for what, differs in differences(_view(pa.Table.from_batches([ours])), _view(claimed)):
             if differs.any():
                 at = begin + int(differs.argmax())
-                where = f"row {int(made.locator[at]):,}"
+                where = f"row {int(locator[at]):,}"
                 message = f"row {at:,} of the forest is not in the edge table: {what} differs from {where}"
                 return Violation("not-a-row", at, message)
         begin += ours.num_rows
@@ -137,5 +137,6 @@ def _numbered(file: Any, made: Provenance, job: Job, numbering: Numbering) -> Fo
     occurs = np.zeros(numbering.vertices, bool)
     occurs[columns[0]] = True
     occurs[columns[1]] = True
+    assert made.locator is not None
     rows = FoldedRows(columns[0], columns[1], columns[2], made.locator)
     return Forest(rows, values, made.rows, 0, int(np.count_nonzero(occurs)))

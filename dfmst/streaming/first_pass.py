@@ -60,7 +60,7 @@ def fold_source(source: Source, job: Job, checkpoint: Checkpoint | None = None) 
     memory = Memory(job.memory, 8)
     memory.check(0)
     with job.engine.guard():
-        if checkpoint is None or not checkpoint.dictionary:
+        if source.integers(job.names[:2]) and not (checkpoint and checkpoint.dictionary):
             try:
                 return _Pass(source, job, memory, checkpoint).run()
             except NotDenseError:

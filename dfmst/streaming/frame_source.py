@@ -55,6 +55,10 @@ class FrameSource:
     def require(self, names: Sequence[Any]) -> None:
         """Columns are looked up frame by frame."""
 
+    def integers(self, names: Sequence[Any]) -> bool:
+        """Not known before they are read."""
+        return True
+
     def vertices(self, names: tuple[Any, Any]) -> int | None:
         """Not known before they are read."""
         return None

@@ -5,10 +5,10 @@ The limit is kept by accounting. A stream of n vertices and 64-bit weights with 
 - ``FIXED`` for the interpreter, its libraries, and the batches that are read, waited for and folded;
 - 24 b for the buffer (20 b with 32-bit weights) and 28 b for solving it: the algorithm's own columns, measured on
   graphs made to be bad for it, among them those whose light edges join nothing;
-- 6 n for the vertices' disjoint sets, the filter's levels and the final count;
-- for ids that are not dense, their dictionary: up to a third of what is left.
+- 10 n for the vertices' disjoint sets, the filter's levels and trees, and the final count;
+- for ids that are not dense, ``HASHING`` and their dictionary: up to a third of what is left.
 
-The buffer needs room for twice the vertices, so that the least limit is ``FIXED`` and 110 bytes a vertex.
+The buffer needs room for twice the vertices, so that the least limit is ``FIXED`` and 114 bytes a vertex.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ __all__ = ["FIXED", "Memory", "parse_memory"]
 FIXED = 256 << 20
 #: Batches that are read while others are folded: solving takes longer than reading one.
 AHEAD = 2
+#: More of that where ids are hashed: their texts in the batches and in the reader.
+HASHING = 64 << 20
 _ROW = 4 + 4 + 8
 _SOLVING = 28
-_VERTEX = 6
+_VERTEX = 10
 _LINKED = 100  # a vertex, while a forest is sorted and linked for a certificate, its rows included
 _LEAST, _MOST = 2, 8  # rows in the buffer, as multiples of the vertices
 _SMALL = 1024  # rows that a buffer has room for in any case
@@ -91,8 +93,12 @@ class Memory:
     dictionary: bool = False
 
     @property
+    def _fixed(self) -> int:
+        return FIXED + (HASHING if self.dictionary else 0)
+
+    @property
     def _left(self) -> int:
-        return self.limit - FIXED
+        return self.limit - self._fixed
 
     @property
     def _folding(self) -> int:
@@ -105,8 +111,8 @@ class Memory:
 
     @property
     def batch_rows(self) -> int:
-        """Rows to read at a time."""
-        return _BATCH
+        """Rows to read at a time: fewer where their ids are texts that are hashed."""
+        return max(1, _BATCH // 4) if self.dictionary else _BATCH
 
     @property
     def most_vertices(self) -> int:
@@ -116,7 +122,7 @@ class Memory:
     def needed(self, vertices: int) -> int:
         """Return the least limit for so many vertices."""
         least = vertices * (_LEAST * (_ROW + self.weight + _SOLVING) + _VERTEX)
-        return FIXED + (least * 3 // 2 if self.dictionary else least) + (1 << 20)
+        return self._fixed + (least * 3 // 2 if self.dictionary else least) + (1 << 20)
 
     def capacity(self, vertices: int | None, rows: int | None) -> int:
         """Rows for the buffer: as many as fit, up to eight times the vertices or all the rows there are.
@@ -145,8 +151,8 @@ class Memory:
             With the least limit that would do.
         """
         if self._left <= 0:
-            message = f"a memory limit of {_shown(self.limit)} is below the least, {_shown(FIXED + (1 << 20))}"
-            raise CapacityError(message, f"raise the limit: {_shown(FIXED)} and 110 bytes for each vertex")
+            message = f"a memory limit of {_shown(self.limit)} is below the least, {_shown(self._fixed + (1 << 20))}"
+            raise CapacityError(message, f"raise the limit: {_shown(self._fixed)} and 114 bytes for each vertex")
         if vertices > self.most_vertices:
             message = (
                 f"{vertices:,} vertices do not fit a memory limit of {_shown(self.limit)}: {self.most_vertices:,} do"

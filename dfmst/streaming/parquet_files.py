@@ -129,9 +129,13 @@ class ParquetSource:
                 message = f"{self.files[0].path} has no column {name!r}; its columns: {known}"
                 raise ColumnNotFoundError(message, "name your columns with source=, target= and weight=")
 
+    def integers(self, names: Sequence[Any]) -> bool:
+        """Whether columns hold integers."""
+        return all(pa.types.is_integer(self.schema.field(name).type) for name in names)
+
     def vertices(self, names: tuple[Any, Any]) -> int | None:
         """Exclusive upper bound of two integer columns from the row groups' statistics."""
-        if not all(pa.types.is_integer(self.schema.field(name).type) for name in names):
+        if not self.integers(names):
             return None
         bound = 0
         for file in self.files:

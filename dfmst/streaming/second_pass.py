@@ -54,7 +54,7 @@ def chosen_rows(
 def recorded_schema(source: ParquetSource, forest: Forest, job: Job) -> pa.Schema:
     """Return the files' schema with the record of how the forest was made."""
     made = Provenance(job.names, job.maximum, forest.source_rows, forest.rows.locator)
-    return with_provenance(source.schema, made)
+    return with_provenance(source.schema, made, len(forest.rows))
 
 
 def forest_total(forest: Forest, kind: pa.DataType) -> Total | None:

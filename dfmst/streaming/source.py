@@ -45,6 +45,9 @@ class Source(Protocol):
     def require(self, names: Sequence[Any]) -> None:
         """Raise where a column is missing, as far as that is known before rows are read."""
 
+    def integers(self, names: Sequence[Any]) -> bool:
+        """Whether columns hold integers, as far as that is known before rows are read."""
+
     def vertices(self, names: tuple[Any, Any]) -> int | None:
         """Exclusive upper bound of two integer columns from what files tell about themselves, else ``None``."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from columns import seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from standin import cupy
@@ -16,13 +17,15 @@ pytestmark = pytest.mark.usefixtures("shared_device")
 
 @settings(max_examples=100, deadline=None)
 @given(
-    st.lists(st.tuples(st.integers(-3, 9), st.integers(-3, 9), st.integers(-5, 5)), max_size=60),
+    seeds,
+    st.integers(0, 60),
     st.booleans(),
     st.sampled_from([np.int32, np.int64]),
     st.sampled_from([np.int8, np.int64, np.float32, np.float64]),
 )
-def test_arrays(rows, maximum, vertex, weight):
-    u, v, w = np.array(rows, np.int64).reshape(-1, 3).T
+def test_arrays(seed, rows, maximum, vertex, weight):
+    rng = np.random.default_rng(seed)
+    u, v, w = rng.integers(-3, 9, rows), rng.integers(-3, 9, rows), rng.integers(-5, 5, rows)
     host = (u.astype(vertex), v.astype(vertex), w.astype(weight))
     device = [cupy.asarray(column) for column in host]
     cupy.traffic.reset()

@@ -24,6 +24,7 @@ ROADS = pa.table(
     }
 )
 
+
 @pytest.fixture(autouse=True)
 def _own_directory(device, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -72,4 +72,5 @@ def test_the_host_reads_three_counters_every_second_round(dtype):
     assert (few[1], many[1]) == (1, 12)
     # 2 rounds are begun either way, and 12 bytes tell whether any edge is left.
     assert sorted(many[0]) == sorted(few[0] + [12] * 5)
-    assert max(few[0]) == 12
+    # Beside these: the edges taken, the rows found, and the least and greatest of a sample of wide keys.
+    assert sorted(few[0]) == sorted([4, 8, 12] + [8, 8] * (dtype == "int64"))

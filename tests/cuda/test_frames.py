@@ -254,6 +254,23 @@ def test_unsuitable_columns(columns, message):
     assert message in str(caught.value)
 
 
+def test_text_under_two_names_is_text():
+    names = cudf.Series(["b", "c", "c"]).astype(cudf.StringDtype("str"))
+    frame = cudf.DataFrame({"u": ["a", "b", "a"], "v": names, "w": [3, 1, 2], "payload": [0, 1, 2]})
+    assert [str(frame[name].dtype) for name in ("u", "v")] == ["object", "str"]
+    assert payload(dfmst.minimum_spanning_forest(frame, "u", "v", "w")) == [1, 2]
+
+
+def test_nullable_types_of_pandas():
+    columns = {"u": pa.array([1, 2], pa.int32()), "v": pa.array([2, 3])}
+    frame = cudf.DataFrame.from_arrow(pa.table(columns))
+    for name, dtype in (("u", pd.Int32Dtype()), ("v", pd.Int64Dtype())):
+        frame._columns[name].dtype = dtype
+    found = dfmst.connected_components(frame, "u", "v")
+    assert found["vertex"].to_arrow().to_pylist() == [1, 2, 3]
+    assert found["vertex"].dtype == np.int64
+
+
 def test_missing_column():
     message = "column 'weight' not found; the frame's columns: 'u', 'v', 'payload'"
     with pytest.raises(ColumnNotFoundError, match=message):
@@ -336,9 +353,10 @@ def test_verify_on_the_device(table, drop):
     forest = dfmst.minimum_spanning_forest(table.arrow(), "u", "v", weight_of(table))
     claimed = forest.slice(1) if drop else forest
     host = dfmst.verify(table.arrow(), claimed, "u", "v", weight_of(table))
-    assert dfmst.verify(table.arrow(), claimed, "u", "v", weight_of(table), engine="cuda") == host
-    moved = cudf.DataFrame.from_arrow(table.arrow()), cudf.DataFrame.from_arrow(claimed)
-    assert dfmst.verify(*moved, "u", "v", weight_of(table)).ok == host.ok == (not drop or not len(forest))
+    moved = dfmst.verify(table.arrow(), claimed, "u", "v", weight_of(table), engine="cuda")
+    assert repr(moved) == repr(host)  # a total of infinities of both signs is no number, and equal to none
+    frames = cudf.DataFrame.from_arrow(table.arrow()), cudf.DataFrame.from_arrow(claimed)
+    assert dfmst.verify(*frames, "u", "v", weight_of(table)).ok == host.ok == (not drop or not len(forest))
 
 
 def test_trace_is_a_frame_of_the_same_kind():
@@ -351,3 +369,18 @@ def test_trace_is_a_frame_of_the_same_kind():
 def test_pandas_is_still_pandas():
     frame = pd.DataFrame({**TRIANGLE, "w": [3, 1, 2]})
     assert isinstance(dfmst.minimum_spanning_forest(frame, "u", "v", "w"), pd.DataFrame)
+
+
+def test_update_on_the_device():
+    table = large(2000, IDS["sparse"])
+    old, new = table.slice(0, 1500), table.slice(1500)
+    forest = dfmst.minimum_spanning_forest(old, "u", "v", "w")
+    found = dfmst.update(forest, new, "u", "v", "w", engine="cuda")
+    assert rows_of(found) == rows_of(dfmst.minimum_spanning_forest(table, "u", "v", "w"))
+    pool = cupy.get_default_memory_pool()
+    pool.set_limit(pool.used_bytes() + 1000)
+    try:
+        with pytest.raises(CapacityError, match="the GPU is out of memory"):
+            dfmst.update(forest, new, "u", "v", "w", engine="cuda")
+    finally:
+        pool.set_limit(0)

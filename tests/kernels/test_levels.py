@@ -21,6 +21,8 @@ def test_join_levels(engine, seed, length, levels):
     level = np.full(length, 99, np.uint8)
     engine.launch("join_levels", length, tree << np.uint64(32) | rank, 1, last, levels, level)
     np.testing.assert_array_equal(level, np.where(tree == 1, 1 + np.searchsorted(last, rank), 255))
+    engine.launch("join_levels", length, tree << np.uint64(32) | rank, 2**32 - 1, last, levels, level)
+    np.testing.assert_array_equal(level, 1 + np.searchsorted(last, rank))
 
 
 @each_engine
@@ -32,8 +34,12 @@ def test_latest_levels(engine, dtype, seed, length):
     level = rng.integers(1, 256, 20).astype(np.uint8)
     source, target = rng.integers(0, 20, (2, length)).astype(dtype)
     latest = np.full(length, 99, np.uint8)
-    engine.launch("latest_levels", length, source, target, level, latest)
-    np.testing.assert_array_equal(latest, np.where(source == target, 0, np.maximum(level[source], level[target])))
+    engine.launch("latest_levels", length, source, target, level, None, latest)
+    expected = np.where(source == target, 0, np.maximum(level[source], level[target]))
+    np.testing.assert_array_equal(latest, expected)
+    tree = rng.integers(0, 2, 20).astype(np.uint32)
+    engine.launch("latest_levels", length, source, target, level, tree, latest)
+    np.testing.assert_array_equal(latest, np.where(tree[source] == tree[target], expected, 255))
 
 
 @each_engine

@@ -37,3 +37,4 @@ def tight(monkeypatch, batch: int, fixed: int = 0) -> None:
     monkeypatch.setattr("dfmst.streaming.memory._MOST", 2)
     monkeypatch.setattr("dfmst.streaming.memory._SMALL", 1)
     monkeypatch.setattr("dfmst.streaming.memory.FIXED", fixed)
+    monkeypatch.setattr("dfmst.streaming.memory.HASHING", fixed)

@@ -63,10 +63,12 @@ def test_going_on_after_a_forest(stream):
         assert fold.forest().locator.tolist() == expected
 
 
-def test_rows_that_cannot_enter_are_dropped_on_arrival():
+@pytest.mark.parametrize("trees", [1, 2, 50])
+def test_rows_that_cannot_enter_are_dropped_on_arrival(trees):
     rng = np.random.default_rng(0)
     vertices, rows = 1000, 200_000
     source, target = rng.integers(0, vertices, (2, rows)).astype(np.uint64)
+    target = (target // np.uint64(trees) * np.uint64(trees) + source % np.uint64(trees)) % np.uint64(vertices)
     fold = Fold(ENGINE, vertices, 4 * vertices, weight_dtype=np.float64)
     weight = rng.random(rows)
     solved = 0

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from files import edges
+from files import edges, write_parts
 from tables import FRAMES, rows_of
 
 import dfmst
@@ -44,7 +44,7 @@ def marked(table: pa.Table, names=("source", "target", "weight"), maximum=False)
     """A forest as it is read from a file of dfmst."""
     forest = dfmst.minimum_spanning_forest(table)
     made = Provenance(names, maximum, table.num_rows, forest["payload"].to_numpy().astype(np.uint64))
-    return forest.cast(with_provenance(forest.schema, made))
+    return forest.cast(with_provenance(forest.schema, made, forest.num_rows))
 
 
 def test_the_record_goes_on():
@@ -102,6 +102,25 @@ def test_a_pandas_index_is_kept():
 @pytest.mark.parametrize("locator", [[], [0], [0, 1, 2], [7, 2**40, 2**63]])
 def test_locators_of_any_size(locator):
     made = Provenance(("a", "b", None), True, 2**63 + 1, np.array(locator, np.uint64))
-    read = read_provenance(with_provenance(pa.schema([]), made), len(locator))
+    read = read_provenance(with_provenance(pa.schema([]), made, len(locator)), len(locator))
     assert read.locator.tolist() == locator
     assert (read.names, read.maximum, read.rows) == (("a", "b", None), True, 2**63 + 1)
+
+
+def test_a_record_that_a_footer_has_no_room_for(monkeypatch):
+    monkeypatch.setattr("dfmst.provenance._MOST_TEXT", 10)
+    table = edges(50, 400)
+    forest = dfmst.update(marked(table.slice(0, 300)), table.slice(300))
+    made = read_provenance(forest.schema, forest.num_rows)
+    assert (made.rows, made.locator) == (400, None)
+    assert forest.equals(dfmst.minimum_spanning_forest(table))
+    with pytest.raises(InvalidEdgesError, match="tells of 49 rows, and there are 10"):
+        dfmst.update(forest.slice(0, 10), table)
+
+
+def test_a_stream_is_taken_up(tmp_path):
+    table = edges(50, 400)
+    streamed = dfmst.stream.minimum_spanning_forest(write_parts(tmp_path / "parts", table.slice(0, 300), 3, 50))
+    forest = dfmst.update(streamed, table.slice(300))
+    assert read_provenance(forest.schema, forest.num_rows).locator.tolist() == forest["payload"].to_pylist()
+    assert forest.equals(dfmst.minimum_spanning_forest(table))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from standin.cudf import api, pandas
-from standin.cudf.columns import Column, Decimal128Dtype, Index, ListDtype, Series, concat
+from standin.cudf.columns import Column, Decimal128Dtype, Index, ListDtype, Series, StringDtype, concat
 from standin.cudf.frame import DataFrame, RangeIndex, read_parquet
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "ListDtype",
     "RangeIndex",
     "Series",
+    "StringDtype",
     "api",
     "concat",
     "pandas",

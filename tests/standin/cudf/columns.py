@@ -12,7 +12,7 @@ import pyarrow as pa
 from standin.cupy.device import Memory, traffic
 from standin.cupy.ndarray import ndarray, wrapped
 
-__all__ = ["Column", "Decimal128Dtype", "Index", "ListDtype", "Series", "concat"]
+__all__ = ["Column", "Decimal128Dtype", "Index", "ListDtype", "Series", "StringDtype", "concat"]
 
 OBJECT = np.dtype(object)
 
@@ -40,6 +40,10 @@ class Decimal128Dtype(_NamedDtype):
 
 class ListDtype(_NamedDtype):
     """As cuDF's."""
+
+
+class StringDtype(_NamedDtype):
+    """As pandas', which cuDF takes."""
 
 
 @dataclass
