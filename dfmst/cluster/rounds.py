@@ -99,13 +99,13 @@ def shorten(step: Shard | Step, answers: list[Any], sharding: Sharding, first: b
 
 
 def _without_pairs(step: Step, hooked: Array, pointer: pa.Array) -> tuple[pa.Array, int]:
-    """Of two components that chose the same edge, that of the smaller shard becomes a root; also count the others."""
+    """Of two components that chose the same edge, one becomes a root; also count the others."""
     place = pc.index_in(pointer, value_set=step.ids)
     back = place.is_valid().to_numpy(zero_copy_only=False)
     at = pc.fill_null(place, 0).to_numpy()
     back &= step.owned[at] & (step.root[at] == hooked)
     own, far = step.ids.take(pa.array(hooked)), step.pointer.take(pa.array(hooked))
-    stays = step.shard.number < step.end[hooked]
+    stays = step.stays[hooked]
     joined = pc.if_else(pa.array(back), pc.if_else(pa.array(stays), own, far), pointer)
     return joined, int((back & ~stays).sum())
 

@@ -16,6 +16,8 @@ from dfmst.typing import Array
 
 __all__ = ["Shard", "Step", "begin", "owner_but_giant"]
 
+_COIN = np.uint64(0x9E3779B97F4A7C15)
+
 
 @dataclass(slots=True)
 class Shard:
@@ -80,8 +82,10 @@ class Step:
         Vertex -> its component's vertex.
     pointer
         Root -> the id of a vertex that its component joins; its own id where it joins none.
-    end
-        Root -> the shard that its first pointer leads to; -1: none.
+    hooks
+        Root -> whether it points elsewhere.
+    stays
+        Root -> whether it becomes the root of a pair that chose one edge; the other side of it knows the contrary.
     sent
         Bytes sent to other shards.
     twice
@@ -93,7 +97,8 @@ class Step:
     owned: Array
     root: Array
     pointer: pa.Array
-    end: Array
+    hooks: Array
+    stays: Array
     sent: int = 0
     twice: int = 0
 
@@ -103,7 +108,7 @@ class Step:
 
     def hooked(self) -> Array:
         """Roots of owned components that point elsewhere."""
-        return np.flatnonzero(self.end >= 0)
+        return np.flatnonzero(self.hooks)
 
     def answer(self, asked: pa.Array) -> pa.Array:
         """Where the components of these vertices point; a vertex that the shard does not know stays itself."""
@@ -127,8 +132,11 @@ def begin(shard: Shard, sharding: Sharding) -> Step:
     hooked = np.flatnonzero(found.hook >= 0)
     edge = found.hook[hooked]
     other = np.where(found.root[source[edge]] == hooked, target[edge], source[edge])
-    to, end = np.arange(len(ids)), np.full(len(ids), -1)
+    row = numbers(table, "row")[order]
+    to, stays = np.arange(len(ids)), np.zeros(len(ids), bool)
     to[hooked] = other
-    end[hooked] = np.where(owner[other] >= 0, owner[other], sharding.shards)
-    chosen = np.concatenate([shard.chosen, numbers(table, "row")[order[found.chosen]]])
-    return Step(replace(shard, chosen=chosen), ids, owned, found.root, ids.take(pa.array(to)), end)
+    # A coin that both sides of the edge see alike: were it always the smaller shard, that would own all in the end.
+    stays[hooked] = (shard.number < owner[other]) ^ (row[edge] * _COIN >> np.uint64(63)).astype(bool)
+    chosen = np.concatenate([shard.chosen, row[found.chosen]])
+    pointer = ids.take(pa.array(to))
+    return Step(replace(shard, chosen=chosen), ids, owned, found.root, pointer, found.hook >= 0, stays)
