@@ -186,7 +186,10 @@ def main() -> None:
             found = run_single(run, folder)
         else:
             found = run_case(Case(graph, run), folder, chosen.folder / "forest")
-        results["runs"][name] = found
+        # A call adds a run; the one with the median of CPU-seconds stands for all.
+        repeats = results.setdefault("repeats", {}).setdefault(name, [])
+        repeats.append(found)
+        results["runs"][name] = sorted(repeats, key=lambda run: run["cpu_seconds"])[(len(repeats) - 1) // 2]
         print(json.dumps(found))
     results["machine"] = describe("dask", "distributed", "pyarrow")
     chosen.output.parent.mkdir(parents=True, exist_ok=True)
