@@ -19,6 +19,8 @@ and ends with a hint: what to do about it.
 
 from __future__ import annotations
 
+from typing import Self
+
 __all__ = [
     "CapacityError",
     "ClusterError",
@@ -76,6 +78,10 @@ class EngineUnavailableError(DfmstError, ImportError):
 
 class CapacityError(DfmstError, MemoryError):
     """The input is larger than the engine or its row ids can hold."""
+
+    def __new__(cls, *args: object, **_: object) -> Self:
+        """Make one as tblib does, by which Dask brings errors home: without arguments, which MemoryError refuses."""
+        return Exception.__new__(cls, *args)
 
 
 class ClusterError(DfmstError, RuntimeError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import importlib
 import pickle
 import random
 import signal
@@ -139,6 +140,7 @@ def test_a_frame_in_memory_is_refused():
 
 @pytest.mark.parametrize("name", errors.__all__)
 def test_errors_survive_a_pickle(name):
+    importlib.import_module("tblib.pickling_support").install()  # as distributed does, at some time
     error = pickle.loads(pickle.dumps(getattr(errors, name)("what is wrong", "what to do")))
     assert (type(error).__name__, error.message, error.hint) == (name, "what is wrong", "what to do")
     assert str(error) == "what is wrong\nHint: what to do"
