@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import importlib
+import os
 import pickle
 import random
 import signal
