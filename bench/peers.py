@@ -86,35 +86,41 @@ PEERS: dict[str, Callable[[pd.DataFrame, int], Any]] = {
 }
 
 
-def measure(graph: Graph, peers: list[str], repeat: int) -> dict[str, Any]:
-    """Run all in turn, `repeat` times over; seconds, memory and ratios."""
+def runs_of(graph: Graph, peers: list[str]) -> dict[str, Callable[[], Any]]:
+    """What to run, by name."""
     frame = frame_of(graph)
-    runs: dict[str, Callable[[], Any]] = {
+    return {
         "dfmst": lambda: run_dfmst(frame, graph.vertices),
         "dfmst, 1 thread": lambda: run_dfmst(frame, graph.vertices, threads=1),
         **{name: lambda name=name: PEERS[name](frame, graph.vertices) for name in peers},
     }
-    measured = interleaved(runs, repeat)
+
+
+def measure(graph: Graph, peers: list[str], repeat: int) -> dict[str, Any]:
+    """Run all in turn, `repeat` times over; seconds and ratios."""
+    measured = interleaved(runs_of(graph, peers), repeat)
     totals = {name: math.fsum(run.value) for name, run in measured.items()}
     for name, total in totals.items():
         if not math.isclose(total, totals["dfmst"], rel_tol=1e-9):
             message = f"{name} found weight {total}, dfmst {totals['dfmst']}"
             raise AssertionError(message)
     best = min(peers, key=lambda name: measured[name].seconds)
-    quick = [name for name in runs if measured[name].seconds < 30]  # one run more is too much of the others
     return {
         "vertices": graph.vertices,
         "edges": len(graph.source),
         "total_weight": totals["dfmst"],
         "median_seconds": {name: round(run.seconds, 4) for name, run in measured.items()},
         "runs": {name: run.runs for name, run in measured.items()},
-        "peak_megabytes_beside_the_frame": {
-            name: round(peak / 1e6) for name in quick if (peak := peak_memory(runs[name])) is not None
-        },
         "best_peer": best,
         "times_faster_than_best_peer": round(measured[best].seconds / measured["dfmst"].seconds, 1),
         "times_faster_than_one_thread": round(measured["dfmst, 1 thread"].seconds / measured["dfmst"].seconds, 2),
     }
+
+
+def memory(graph: Graph, peers: list[str]) -> dict[str, int]:
+    """Megabytes that each takes beside the frame, one run each."""
+    peaks = {name: peak_memory(run) for name, run in runs_of(graph, peers).items()}
+    return {name: round(peak / 1e6) for name, peak in peaks.items() if peak is not None}
 
 
 def main() -> None:
@@ -123,6 +129,7 @@ def main() -> None:
     parser.add_argument("--graphs", default=",".join(GRAPHS))
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--memory", action="store_true", help="measure memory instead, beside the times of the file")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS / "peers.json")
     chosen = parser.parse_args()
     peers = chosen.peers.split(",")
@@ -130,8 +137,12 @@ def main() -> None:
     if chosen.output.exists():  # graph by graph: a run over some of them leaves the others' figures
         result["graphs"] = json.loads(chosen.output.read_text(encoding="utf-8"))["graphs"]
     for name in chosen.graphs.split(","):
-        result["graphs"][name] = measure(GRAPHS[name](), peers, chosen.repeat)
-        print(name, json.dumps(result["graphs"][name]["median_seconds"]), flush=True)
+        if chosen.memory:
+            found = {"peak_megabytes_beside_the_frame": memory(GRAPHS[name](), peers)}
+            result["graphs"][name] = {**result["graphs"].get(name, {}), **found}
+        else:
+            found = result["graphs"][name] = measure(GRAPHS[name](), peers, chosen.repeat)
+        print(name, json.dumps(found), flush=True)
         chosen.output.parent.mkdir(parents=True, exist_ok=True)
         chosen.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 

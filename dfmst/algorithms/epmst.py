@@ -74,7 +74,7 @@ class EPMST:
         light = select_light(engine, edges, table.flip, share, trace) if share < 1 else None
         components -= scan_light(engine, edges, table.flip, light, components, parent, chosen, trace)
         if light is not None and components > 1:
-            rest, components = survivors(engine, edges, table.flip, light, parent, trace)
+            rest, components = survivors(engine, edges, table.flip, light.flags, parent, trace)
             if len(rest):
                 trace.round(vertices=components, edges=len(rest))
                 Prim().grow(engine, rest, components, chosen, trace)

@@ -78,13 +78,14 @@ class FilterKruskal:
             components -= scan_light(engine, edges, flip, light, components, parent, chosen, trace)
             if light is None:
                 break
-            (edges, components), flip = survivors(engine, edges, flip, light, parent, trace), 0
+            flags, light = light.flags, None  # the positions are not needed any more, and their memory is
+            (edges, components), flip = survivors(engine, edges, flip, flags, parent, trace), 0
             parent = engine.xp.arange(components, dtype=np.uint32)
         return chosen_rows(engine, chosen)
 
     def _light_share(self, edges: int, components: int) -> float | None:
         """Share of the edges to solve on this level; ``None``: all of them."""
         density = edges / components
-        light = self.light if self.light is not None else max(1.2, 0.5 + 0.43 * math.log(density))
+        light = self.light if self.light is not None else max(1.2, 0.15 + 0.48 * math.log(density))
         share = light / density
         return None if edges <= _SMALL or share > 0.6 else share

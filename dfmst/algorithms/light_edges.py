@@ -105,9 +105,9 @@ def _prepare(
 
 
 def survivors(
-    engine: Engine, edges: Edges, flip: int, light: LightEdges, parent: Array, trace: Trace
+    engine: Engine, edges: Edges, flip: int, light: Array, parent: Array, trace: Trace
 ) -> tuple[Edges, int]:
-    """Edges that are heavier than the threshold and join two components.
+    """Edges that are not flagged as `light` and join two components.
 
     Their ends are the components, numbered densely, so that the next level works on short columns.
     """
@@ -115,8 +115,8 @@ def survivors(
         flatten(engine, parent)
         giant = giant_component(engine, parent)
     with trace.step("filter"):
-        flags = engine.xp.empty_like(light.flags)
-        arguments = (edges.source, edges.target, len(edges), parent, giant, light.flags, flags)
+        flags = engine.xp.empty_like(light)
+        arguments = (edges.source, edges.target, len(edges), parent, giant, light, flags)
         engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
     with trace.step("compact"):
         label, vertices = contract(engine, parent)

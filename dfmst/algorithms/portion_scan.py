@@ -81,7 +81,9 @@ class PortionScan:
         """Buckets that portions begin with, and the end."""
         if not self._bits and self._key is None:
             return [0, len(self._starts) - 1]  # sorted already
-        wanted = max(_PORTION, self._length // _PORTIONS)
+        # One thread has nothing to do meanwhile: longer portions, as far as its cache holds them.
+        least = _PORTION if self._engine.threads > 1 else 4 * _PORTION
+        wanted = max(least, self._length // _PORTIONS)
         marks = self._engine.xp.arange(wanted, self._length, wanted, dtype=np.uint64)
         found = self._engine.xp.searchsorted(self._starts, marks).tolist()
         return sorted({0, len(self._starts) - 1, *found})

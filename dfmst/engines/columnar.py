@@ -160,11 +160,14 @@ def gather_edges(engine: Engine, edges: Edges, positions: Array | None, label: A
     """Take edges by position (``None``: all of them), their ends relabelled and their weights as ordered keys."""
     length = len(edges) if positions is None else len(positions)
     xp = engine.xp
-    source, target, row = (xp.empty(length, np.uint32) for _ in range(3))
+    source, target = (xp.empty(length, np.uint32) for _ in range(2))
     engine.launch("gather_labels", length, edges.source, edges.target, positions, label, source, target)
     key = gather_keys(engine, edges.key, positions, flip)
     if positions is None:
         return Edges(source, target, key, edges.row)
+    if edges.row is None:
+        return Edges(source, target, key, positions)
+    row = xp.empty(length, np.uint32)
     engine.launch("gather_rows", length, positions, edges.row, row)
     return Edges(source, target, key, row)
 
