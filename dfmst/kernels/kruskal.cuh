@@ -142,8 +142,9 @@ DEVICE void sort_bucket(u64* records, u64* ends, u64 length, u32 bits, const u64
 }
 
 // Index 0 scans [begin, end), which is sorted. Index 1 flags the rows of the edges [first, last) that scans before have
-// chosen. Every other index sorts one of the buckets that follow, `starts` being where they start. (Leading their ends on to the representatives of the moment as well was tried: it takes two thirds
-// off a scan that runs alone, and costs more than that in cache lines which two cores then fight for.)
+// chosen. Every other index sorts one of the buckets that follow, `starts` being where they start. (Leading their ends
+// on to the representatives of the moment as well was tried: it takes a third off a scan that runs alone, and costs more
+// than that in cache lines which two cores then fight for.)
 KERNEL(scan_portion, (u64* ends, u64 begin, u64 end, u64 most, u32* parent, u32* chosen, u64* chosen_count,
                       u64 first, u64 last, const u32* position, const u32* row, u64* flags, const u64* starts, u32 bits,
                       const u64* key, u64* records, u64* spare, u64* other)) {
