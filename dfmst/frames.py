@@ -103,7 +103,7 @@ class FrameView:
     def rows(self, engine: Engine, rows: Array) -> FrameView:
         """Return the view of these rows."""
         native = nw.to_native(self.frame)
-        if can_gather(native) and _aligned(native):
+        if can_gather(native):
             return replace(self, frame=nw.from_native(gather_rows(host_engine(engine), native, rows), eager_only=True))
         return replace(self, frame=self.frame[rows])
 
@@ -166,12 +166,6 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
     message = f"{argument} is a {type(edges).__name__}, not a frame that dfmst reads"
     hint = "pass a pandas, polars, pyarrow or cuDF table (for NumPy arrays: dfmst.arrays.forest_rows)"
     raise UnsupportedFrameError(message, hint)
-
-
-def _aligned(frame: Frame) -> bool:
-    """Whether every NumPy column of a pandas frame lies where kernels can read it."""
-    numpy = [place for place, kind in enumerate(frame.dtypes) if isinstance(kind, np.dtype)]
-    return all(frame.iloc[:, place].to_numpy().flags.aligned for place in numpy)
 
 
 def open_host_frame(edges: Frame, argument: str = "edges") -> FrameView:

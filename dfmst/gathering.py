@@ -43,7 +43,9 @@ def _entries(engine: Engine, series: Any, rows: Array) -> Any:
         return series.array.take(rows)
     values: Array = series.to_numpy()
     words = np.dtype(f"u{values.itemsize}") if values.itemsize in (4, 8) else None
-    if words is None or values.dtype.kind not in _KINDS or not values.flags.c_contiguous:
+    # Columns that were unpickled beside others may lie at odd addresses.
+    plain = values.flags.c_contiguous and values.flags.aligned
+    if words is None or values.dtype.kind not in _KINDS or not plain:
         return values.take(rows)
     gathered = np.empty(len(rows), values.dtype)
     engine.launch("gather_entries", len(rows), values.view(words), rows.view(np.uint64), gathered.view(words))

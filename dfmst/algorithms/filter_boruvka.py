@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dfmst.algorithms.base import chosen_rows
-from dfmst.algorithms.light_edges import sampled_threshold
+from dfmst.algorithms.light_edges import check_light, sampled_threshold
 from dfmst.algorithms.worklist import Side, Worklist
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
@@ -78,9 +78,7 @@ class FilterBoruvka:
 
     def __post_init__(self) -> None:
         """Refuse a multiple that would leave the light part empty."""
-        if self.light is not None and not self.light > 0:
-            message = f"light is {self.light!r}; it must be above 0, or None to choose by density"
-            raise ValueError(message)
+        check_light(self.light)
 
     def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
         """Return the forest's rows, ascending ``int64``."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dfmst.algorithms.base import chosen_rows
-from dfmst.algorithms.light_edges import scan_light, select_light, survivors
+from dfmst.algorithms.light_edges import check_light, scan_light, select_light, survivors
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
 from dfmst.engines.columnar import flag_words
@@ -61,9 +61,7 @@ class FilterKruskal:
 
     def __post_init__(self) -> None:
         """Refuse a multiple that would leave levels without progress."""
-        if self.light is not None and not self.light > 0:
-            message = f"light is {self.light!r}; it must be above 0, or None to choose by density"
-            raise ValueError(message)
+        check_light(self.light)
 
     def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
         """Return the forest's rows, ascending ``int64``."""

@@ -28,9 +28,22 @@ from dfmst.engines.columnar import (
 from dfmst.trace import Trace
 from dfmst.typing import Array
 
-__all__ = ["LightEdges", "Threshold", "sampled_threshold", "scan_light", "select_light", "survivors"]
+__all__ = ["LightEdges", "Threshold", "check_light", "sampled_threshold", "scan_light", "select_light", "survivors"]
 
 _SAMPLE_HITS = 64  # sampled edges to find below the threshold: its rank is then off by about an eighth
+
+
+def check_light(light: float | None) -> None:
+    """Refuse a multiple of the components that would take no edge.
+
+    Raises
+    ------
+    ValueError
+        It is not above 0.
+    """
+    if light is not None and not light > 0:
+        message = f"light is {light!r}; it must be above 0, or None to choose by density"
+        raise ValueError(message)
 
 
 class LightEdges(NamedTuple):
