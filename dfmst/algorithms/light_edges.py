@@ -117,9 +117,7 @@ def _prepare(
     return KruskalScan(engine, SortedEdges.sort(engine, edges, position, flip), parent, most, chosen)
 
 
-def survivors(
-    engine: Engine, edges: Edges, flip: int, light: Array, parent: Array, trace: Trace
-) -> tuple[Edges, int]:
+def survivors(engine: Engine, edges: Edges, flip: int, light: Array, parent: Array, trace: Trace) -> tuple[Edges, int]:
     """Edges that are not flagged as `light` and join two components.
 
     Their ends are the components, numbered densely, so that the next level works on short columns.

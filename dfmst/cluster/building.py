@@ -7,7 +7,9 @@ import os
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from dfmst.cluster.checkpoint import prepare
+from dask.tokenize import tokenize
+
+from dfmst.cluster.checkpoint import first_workers, prepare
 from dfmst.cluster.graph import Graph
 from dfmst.cluster.merging import merged
 from dfmst.cluster.resources import resources
@@ -73,14 +75,17 @@ def forest_graph(edges: FrameParts, reading: Reading, options: Options, others: 
     at_hand = resources()
     memory = options.memory_limit or at_hand.memory
     strategy, rounds = _strategy(edges, reading.names[:2], options, memory)
-    groups = grouped(edges.parts, at_hand.workers if edges.rereadable else len(edges.parts))
-    shape = (strategy, options.split_every, options.vertices, len(groups), rounds, memory)
+    fit = fitting_vertices(memory)
+    work = (edges.token, others.token if others else None, reading, strategy, options.split_every, options.vertices)
     checkpoint = None if options.checkpoint is None else prepare(options.checkpoint)
-    tokens = (edges.token, others.token if others else None, reading, shape)
+    workers = at_hand.workers if checkpoint is None else first_workers(checkpoint, tokenize(work), at_hand.workers)
+    groups = grouped(edges.parts, workers if edges.rereadable else len(edges.parts))
+    sharding = Sharding(max(2, workers))
+    # A shuffle alone cuts its rounds to the workers' memory; what others left in a checkpoint is good with any.
+    tokens = (work, len(groups), (fit, rounds, sharding) if strategy == "shuffle" else None)
     graph = Graph(tokens, checkpoint, {**edges.tasks, **(others.tasks if others else {})})
     if strategy == "shuffle":
-        sharding = Sharding(max(2, at_hand.workers))
-        found = shuffled(graph, groups, reading, options.split_every, fitting_vertices(memory), rounds, sharding)
+        found = shuffled(graph, groups, reading, options.split_every, fit, rounds, sharding)
         forests, trace = found.forests, found.trace
     else:
         arguments = (graph, groups, reading, options.split_every)

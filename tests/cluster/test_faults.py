@@ -24,7 +24,8 @@ from distributed import Client, LocalCluster
 import dfmst
 import dfmst.dask
 from dfmst import errors
-from dfmst.cluster.checkpoint import checkpointed
+from dfmst.cluster.checkpoint import checkpointed, first_workers
+from dfmst.cluster.resources import Resources
 
 
 class Workers:
@@ -156,20 +157,56 @@ def test_checkpoints_are_read_again(strategy, tmp_path):
         reads.append(number)
         return frame.iloc[number * 500 : number * 500 + 500]
 
-    def forest() -> pd.DataFrame:
+    def forest(memory: int) -> pd.DataFrame:
         parts = dd.from_map(read, range(4), meta=frame.iloc[:0])
-        options = {**STRATEGIES[strategy], "checkpoint": tmp_path}
+        options = {**STRATEGIES[strategy], "checkpoint": tmp_path, "memory_limit": memory}
         made = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **options)
         return made.compute(scheduler="synchronous")
 
-    pd.testing.assert_frame_equal(forest(), expected)
+    pd.testing.assert_frame_equal(forest(1 << 30), expected)
     first = len(reads)
     reads.clear()
-    pd.testing.assert_frame_equal(forest(), expected)
+    # Other workers may be at hand when a run goes on: how much memory they have is not what was found.
+    pd.testing.assert_frame_equal(forest(1 << 31), expected)
     assert len(reads) < first
     files = sorted(path.name for path in tmp_path.iterdir())
     assert files
-    assert all(name.endswith(".arrow") for name in files)
+    assert not any(name.endswith(".part") for name in files)
+
+
+@pytest.mark.parametrize("strategy", ["merge", "two-pass"])
+def test_checkpoints_are_good_for_any_number_of_workers(strategy, tmp_path, monkeypatch):
+    frame = random_frame(36).reset_index(drop=True)
+    expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
+    (tmp_path / "edges").mkdir()
+    for number in range(8):
+        frame.iloc[number * 250 : number * 250 + 250].to_parquet(tmp_path / "edges" / f"{number}.parquet")
+    written = []
+    for workers in (2, 1, 5):
+        monkeypatch.setattr("dfmst.cluster.building.resources", lambda workers=workers: Resources(workers, 1 << 30))
+        parts = dd.read_parquet(tmp_path / "edges")
+        options = {**STRATEGIES[strategy], "checkpoint": tmp_path / "kept"}
+        forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **options)
+        pd.testing.assert_frame_equal(forest.compute(scheduler="synchronous"), expected)
+        written.append({path.name: path.stat().st_mtime_ns for path in (tmp_path / "kept").iterdir()})
+    assert len(written[0]) > 2
+    assert written[0] == written[1] == written[2]
+
+
+@pytest.mark.parametrize("content", ["", "no number", "0"])
+def test_a_damaged_note_of_the_workers_is_written_anew_or_mended(content, tmp_path):
+    (tmp_path / "workers-token.json").write_text(content)
+    assert first_workers(str(tmp_path), "token", 3) == (1 if content == "0" else 3)
+
+
+def test_a_checkpoint_directory_that_is_full_is_an_error(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(dfmst.OutputError, match="No space left"):
+        first_workers(str(tmp_path), "token", 3)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
