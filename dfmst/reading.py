@@ -168,10 +168,8 @@ def check_columns(
         # An empty column often has an accidental type, float64 say, that no value vouches for.
         columns = [(name, beside.xp.zeros(0, np.int64)) for name in (source, target)]
     ids = read.ids(*columns)
-    weights = constant_weights(rows, beside.xp)
-    if weight is not None:
-        found = column(weight)
-        weights = read.weights(weight, found) if rows else weights
+    found = None if weight is None else column(weight)
+    weights = constant_weights(rows, beside.xp) if found is None or not rows else read.weights(weight, found)
     flagged = [
         (f"column {source!r} has {{}} null id{{}}", ids.null_source),
         (f"column {target!r} has {{}} null id{{}}", ids.null_target),

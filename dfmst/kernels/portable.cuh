@@ -121,11 +121,32 @@ DEVICE u64 word_length(u64 word, u64 length) {
   return rest < 64 ? rest : 64;
 }
 DEVICE u64 flag_at(const u64* flags, u64 at) { return flags[at >> 6] >> (at & 63) & 1; }
+DEVICE u64 last_flags(u64 length) { return ~0ull >> (64 - length); }
 DEVICE void set_flag(u64* flags, u64 at) { atomic_or(&flags[at >> 6], 1ull << (at & 63)); }
+
+// A word of what holds for up to 64 places. What loads from columns in sequence is left to a compiler's vectors: bytes
+// first, which it makes of any comparison; a product gathers eight of them (Warren: Hacker's Delight, 7-4).
+template <typename Holds> DEVICE u64 flags_of(u64 length, Holds holds) {
+  u64 word = 0;
+#ifndef __CUDACC_RTC__
+  if (length == 64) {
+    u8 held[64];
+    for (u32 j = 0; j < 64; ++j) held[j] = (u8)holds(j);
+    for (u32 j = 0; j < 64; j += 8) {
+      u64 eight;
+      std::memcpy(&eight, held + j, 8);
+      word |= (eight * 0x0102040810204080ull >> 56) << j;
+    }
+    return word;
+  }
+#endif
+  for (u64 j = 0; j < length; ++j) word |= (u64)holds(j) << j;
+  return word;
+}
 
 // Flags of up to 64 edges that do not have both ends in the giant component (`giant` is null: all of them).
 template <typename T> DEVICE u64 leaving(const T* source, const T* target, u64 length, const u64* giant) {
-  if (!giant) return ~0ull >> (64 - length);
+  if (!giant) return last_flags(length);
   u64 word = 0;
   for (u64 j = 0; j < length; ++j) word |= ((flag_at(giant, source[j]) & flag_at(giant, target[j])) ^ 1) << j;
   return word;

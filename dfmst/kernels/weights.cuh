@@ -18,16 +18,17 @@ KERNEL(gather_keys, (const W* weight, u64 flip, const u32* position, K* key)) {
 KERNEL(flag_light, (const W* weight, u64 flip, u64 edges, u64 threshold_key, u64 threshold_position, u64* flags)) {
   const u64 length = word_length(i, edges), begin = i * 64;
   const K most = (K)threshold_key;
-  u64 word = 0;
-  if (begin + 63 <= threshold_position) {
-    for (u64 j = 0; j < length; ++j) word |= (u64)(key_of(weight[begin + j], flip) <= most) << j;
-  } else {
-    for (u64 j = 0; j < length; ++j) {
-      const K key = key_of(weight[begin + j], flip);
-      word |= (u64)(key < most || (key == most && begin + j <= threshold_position)) << j;
-    }
-  }
-  flags[i] = word;
+  const W* mine = weight + begin;
+  // Words on one side of the position take one comparison an edge.
+  if (begin + 63 <= threshold_position)
+    flags[i] = flags_of(length, [=](u64 j) { return key_of(mine[j], flip) <= most; });
+  else if (begin > threshold_position)
+    flags[i] = flags_of(length, [=](u64 j) { return key_of(mine[j], flip) < most; });
+  else
+    flags[i] = flags_of(length, [=](u64 j) {
+      const K key = key_of(mine[j], flip);
+      return key < most || (key == most && begin + j <= threshold_position);
+    });
 } END
 
 // Edges whose ends had not joined one tree before the edge comes: their key is below the limit of their level (see
