@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dfmst.algorithms import Algorithm, resolve
-from dfmst.edges import EdgeTable, check_capacity
+from dfmst.algorithms import Algorithm
+from dfmst.edges import Doubts, EdgeTable, check_capacity
 from dfmst.engines import Engine, select_engine
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
-from dfmst.ids import IdColumns, dense_vertices
-from dfmst.reading import DEVICE, HOST
+from dfmst.ids import IdColumns, dense_vertices, trusted_vertices
+from dfmst.reading import DEVICE, HOST, Input
+from dfmst.solving import solve
 from dfmst.trace import Trace
 from dfmst.typing import Array
 from dfmst.weights import WeightColumn, constant_weights, missing_weights
@@ -75,8 +76,7 @@ def forest_rows(
     given = {name: values for name, values in (("u", u), ("v", v), ("w", w)) if values is not None}
     engine = select_engine("auto", threads, on_device=_on_device(given), rows=_rows(u))
     with engine.guard():
-        table = _read(engine, given, n, maximum)
-        return resolve(algorithm, engine, table).run(engine, table, Trace())
+        return solve(engine, lambda trusting: _read(engine, given, n, maximum, trusting), algorithm, Trace())[1]
 
 
 def _rows(values: Any) -> int | None:
@@ -93,7 +93,7 @@ def _on_device(given: dict[str, ArrayLike]) -> bool:
     return all(placed.values())
 
 
-def _read(engine: Engine, given: dict[str, ArrayLike], n: int | None, maximum: bool) -> EdgeTable:
+def _read(engine: Engine, given: dict[str, ArrayLike], n: int | None, maximum: bool, trusting: bool) -> Input:
     columns = [_column(engine, name, values) for name, values in given.items()]
     read = HOST if engine.name == "cpu" else DEVICE
     if len({len(column) for column in columns}) > 1:
@@ -103,9 +103,14 @@ def _read(engine: Engine, given: dict[str, ArrayLike], n: int | None, maximum: b
     check_capacity(rows)
     ids = read.ids(("u", columns[0]), ("v", columns[1]))
     weights = read.weights("w", columns[2]) if len(columns) == 3 else constant_weights(rows, engine.xp)
+    vertices = trusted_vertices(ids, n) if trusting and engine.name == "cpu" and weights.invalid is None else None
+    if vertices is not None:
+        table = EdgeTable(vertices.source, vertices.target, weights.values, vertices.total, maximum, Doubts())
+        return Input(table, vertices, None)
     _check_missing(engine, ids, weights)
     vertices = dense_vertices(engine, ids, bound=n, number=read.number)
-    return EdgeTable(vertices.source, vertices.target, weights.values, vertices.total, maximum)
+    table = EdgeTable(vertices.source, vertices.target, weights.values, vertices.total, maximum)
+    return Input(table, vertices, None)
 
 
 def _column(engine: Engine, name: str, values: ArrayLike) -> Array:

@@ -4,13 +4,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from dfmst.engines.columnar import Edges
 from dfmst.errors import CapacityError
 from dfmst.typing import ROW_LIMIT, Array
 
-__all__ = ["EdgeTable", "check_capacity"]
+__all__ = ["Doubtful", "Doubts", "EdgeTable", "check_capacity"]
 
 _KEY_BITS = {4: (1 << 32) - 1, 8: (1 << 64) - 1}
+
+
+class Doubtful(Exception):
+    """A table whose columns nobody has looked at cannot be vouched for: it is to be read again, with all checks."""
+
+
+class Doubts:
+    """Cells in which the passes that read a table's columns note what nobody has looked for before.
+
+    Attributes
+    ----------
+    missing
+        Set where a weight is NaN, ``uint32`` of shape ``(1,)``.
+    outside
+        Set where an id is not below the table's number of vertices, ``uint32`` of shape ``(1,)``.
+    """
+
+    def __init__(self) -> None:
+        self.missing, self.outside = np.zeros(1, np.uint32), np.zeros(1, np.uint32)
+
+    def settle(self) -> None:
+        """Raise :class:`Doubtful` where something has been noted."""
+        if self.missing[0] or self.outside[0]:
+            raise Doubtful
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +53,9 @@ class EdgeTable:
         Exclusive upper bound of the vertices.
     maximum
         Whether heavier edges come first.
+    doubts
+        Where nobody has looked at the columns (on the host, and all ids are integers): an algorithm that is given one
+        notes in it what it comes by, and raises :class:`Doubtful`. ``None``: ids and weights are as said above.
     """
 
     source: Array
@@ -34,6 +63,7 @@ class EdgeTable:
     weight: Array
     vertices: int
     maximum: bool = False
+    doubts: Doubts | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""

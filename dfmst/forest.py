@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dfmst.algorithms import Algorithm, resolve
+from dfmst.algorithms import Algorithm
 from dfmst.algorithms.components import component_labels
 from dfmst.device_frames import DeviceView
 from dfmst.engines import Engine, select_engine
 from dfmst.frames import FrameView, open_frame
-from dfmst.reading import read_table
+from dfmst.reading import Input, read_table
+from dfmst.solving import solve
 from dfmst.trace import Trace
 from dfmst.typing import Frame, Invalid
 from dfmst.vertices import vertex_frame
@@ -209,7 +210,12 @@ def _forest(
 ) -> Any:
     trace = Trace()
     with engine.guard():
-        given = read_table(engine, view, *names, maximum=maximum, invalid=invalid)
-        rows = resolve(algorithm, engine, given.table).run(engine, given.table, trace)
+
+        def read(trusting: bool) -> Input:
+            # A trace counts the vertices, so that they are counted first.
+            trusting &= not return_trace
+            return read_table(engine, view, *names, maximum=maximum, invalid=invalid, trusting=trusting)
+
+        given, rows = solve(engine, read, algorithm, trace)
         forest = view.take(engine, given.frame_rows(rows))
     return (forest, view.build(trace.columns())) if return_trace else forest

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from dfmst.column_errors import different_ids, float_ids, unsuitable_ids
 from dfmst.engines import Engine
+from dfmst.engines.columnar import spread_positions
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
@@ -26,11 +27,15 @@ __all__ = [
     "factorize",
     "id_columns",
     "same_width",
+    "trusted_vertices",
 ]
 
 #: Ids below this bound are used as they are in any table: so few vertices cost nothing.
 _ALWAYS_DENSE = 4096
 _BLOCK = 1 << 16
+_LONG = 1 << 17  # rows from which a pass over a column is worth saving
+_DENSE = 4  # rows a vertex that let one expect that every row is read anyway
+_SAMPLE = 1024
 
 
 class IdColumns(NamedTuple):
@@ -115,6 +120,29 @@ def dense_vertices(
         if count <= max(2 * len(first), _ALWAYS_DENSE):
             return Vertices(first, second, count, None)
     return (number or factorize)(engine, source, target, in_order=in_order)
+
+
+def trusted_vertices(ids: IdColumns, bound: int | None = None) -> Vertices | None:
+    """Integer ids as vertices, below a bound that a sample of them suggests; ``None`` where that would not pay.
+
+    Nobody has looked at all of them: that is left to the passes of an algorithm (see :class:`dfmst.edges.Doubts`).
+
+    Parameters
+    ----------
+    ids
+        Columns on the host.
+    bound
+        Exclusive upper bound that they are said to keep.
+    """
+    source, target, rows = ids.source, ids.target, len(ids.source)
+    if not isinstance(source, np.ndarray) or rows < _LONG:
+        return None
+    first, second = (_unsigned(column) for column in (source, target))
+    if bound is None:
+        sample = spread_positions(np, rows, _SAMPLE)
+        top = max(int(column[sample].max()) for column in (first, second))
+        bound = top + top // 8 + 2
+    return Vertices(first, second, bound, None) if bound <= min(rows // _DENSE, 1 << 31) else None
 
 
 def _readable(name: object, column: Any) -> tuple[Any, Array | None]:

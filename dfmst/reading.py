@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from dfmst.device_columns import device_factorize, device_ids, device_weights
 from dfmst.device_frames import DeviceView
-from dfmst.edges import EdgeTable, check_capacity
+from dfmst.edges import Doubts, EdgeTable, check_capacity
 from dfmst.engines import Engine, host_engine
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.frames import FrameView
-from dfmst.ids import IdColumns, Vertices, dense_vertices, factorize, id_columns
+from dfmst.ids import IdColumns, Vertices, dense_vertices, factorize, id_columns, trusted_vertices
 from dfmst.typing import Array, Invalid
 from dfmst.weights import WeightColumn, constant_weights, missing_weights, weight_column
 
@@ -84,6 +84,7 @@ def read_table(
     maximum: bool = False,
     invalid: Invalid = "raise",
     in_order: bool = False,
+    trusting: bool = False,
 ) -> Input:
     """Read a frame's columns into an edge table.
 
@@ -102,6 +103,8 @@ def read_table(
         ``"raise"``, or ``"drop"`` to leave out rows with null ids or with null or NaN weights.
     in_order
         Whether vertices are numbered by the order of their ids (components need it).
+    trusting
+        Whether a long table's columns may go unchecked; the table then has ``doubts``, and more vertices than ids.
 
     Raises
     ------
@@ -110,20 +113,27 @@ def read_table(
     """
     check_capacity(len(view))
     beside, read = _reader(engine, view)
-    checked = check_columns(beside, read, view.column, len(view), (source, target, weight), invalid)
-    vertices = dense_vertices(beside, checked.ids, in_order=in_order, number=read.number)
-    table = EdgeTable(vertices.source, vertices.target, checked.weights.values, vertices.total, maximum)
+    names = (source, target, weight)
+    trusting &= beside.name == engine.name == "cpu"
+    checked = check_columns(beside, read, view.column, len(view), names, invalid, trusting=trusting)
+    vertices = checked.trusted or dense_vertices(beside, checked.ids, in_order=in_order, number=read.number)
+    doubts = Doubts() if checked.trusted else None
+    table = EdgeTable(vertices.source, vertices.target, checked.weights.values, vertices.total, maximum, doubts)
     if beside.name == engine.name:
         return Input(table, vertices, checked.kept)
     return Input(move_table(engine, table), vertices, checked.kept, engine)
 
 
 class CheckedColumns(NamedTuple):
-    """Ids and weights without nulls and NaNs, and the rows that were kept (``None``: all)."""
+    """Ids and weights without nulls and NaNs, and the rows that were kept (``None``: all).
+
+    Where the ids were `trusted` to be vertices, nobody has looked at them, nor for NaNs.
+    """
 
     ids: IdColumns
     weights: WeightColumn
     kept: Array | None
+    trusted: Vertices | None = None
 
 
 def check_columns(
@@ -134,6 +144,8 @@ def check_columns(
     names: tuple[Any, Any, Any],
     invalid: Invalid = "raise",
     first_row: int = 0,
+    *,
+    trusting: bool = False,
 ) -> CheckedColumns:
     """Read and check columns by name.
 
@@ -153,6 +165,8 @@ def check_columns(
         ``"raise"`` or ``"drop"``.
     first_row
         What messages call the first row.
+    trusting
+        Whether a long table's columns may go unchecked.
 
     Raises
     ------
@@ -170,6 +184,9 @@ def check_columns(
     ids = read.ids(*columns)
     found = None if weight is None else column(weight)
     weights = constant_weights(rows, beside.xp) if found is None or not rows else read.weights(weight, found)
+    trusted = trusted_vertices(ids) if trusting and not _has_nulls(ids, weights) else None
+    if trusted is not None:
+        return CheckedColumns(ids, weights, None, trusted)
     flagged = [
         (f"column {source!r} has {{}} null id{{}}", ids.null_source),
         (f"column {target!r} has {{}} null id{{}}", ids.null_target),
@@ -179,6 +196,10 @@ def check_columns(
     if kept is not None:
         ids, weights = _filter(beside, ids, weights, kept)
     return CheckedColumns(ids, weights, kept)
+
+
+def _has_nulls(ids: IdColumns, weights: WeightColumn) -> bool:
+    return any(mask is not None for mask in (ids.null_source, ids.null_target, weights.invalid))
 
 
 def _reader(engine: Engine, view: FrameView | DeviceView) -> tuple[Engine, Readers]:

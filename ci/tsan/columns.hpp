@@ -74,6 +74,19 @@ template <typename V> void vertices(const Graph& graph) {
   launch_flag_crossing(V(), crossing.size(), source.data(), target.data(), length, apart.data(), giant.data(), nullptr,
                        crossing.data());
   for (u64 i = 0; i < length; ++i) CHECK(flagged(crossing, i) == (source[i] != target[i]));
+
+  // The first id outside is found by both; of several threads, all may tell.
+  const u64 inside = *std::max_element(target.begin(), target.end());
+  const std::vector<u64> nothing(crossing.size(), 0);
+  std::vector<u64> checked(crossing.size(), NONE);
+  u32 outside[2] = {0, 0};
+  for (u64 vertices : {(u64)graph.vertices, inside}) {
+    launch_find_outside(V(), checked.size(), source.data(), target.data(), length, vertices, &outside[0]);
+    launch_flag_crossing_checked(V(), checked.size(), source.data(), target.data(), length, apart.data(), giant.data(),
+                                 nothing.data(), checked.data(), vertices, &outside[1]);
+    if (vertices == graph.vertices) CHECK(checked == crossing);
+    CHECK(outside[0] == (vertices == inside) && outside[1] == (vertices == inside));
+  }
 }
 
 template <typename W> void weights(const Graph& graph) {
@@ -99,6 +112,10 @@ template <typename W> void weights(const Graph& graph) {
   launch_flag_light(W(), light.size(), weight.data(), 0, length, key[middle], middle, light.data());
   for (u64 i = 0; i < length; ++i)
     CHECK(flagged(light, i) == (key[i] < key[middle] || (key[i] == key[middle] && i <= middle)));
+  u32 missing = 0;
+  std::vector<u64> checked(light.size(), NONE);
+  launch_flag_light_checked(W(), light.size(), weight.data(), 0, length, key[middle], middle, checked.data(), &missing);
+  CHECK(checked == light && !missing);
 
   std::vector<u8> latest(length);
   for (u64 i = 0; i < length; ++i) latest[i] = i % 5 ? 7 : 255;

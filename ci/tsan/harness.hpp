@@ -28,10 +28,12 @@ const u64 NONE = ~0ull;
   }
 
 #define VERTICES(V) \
-  TYPED(largest_id, V) TYPED(list_flags, V) TYPED(pack_ends, V) TYPED(scatter_edges, V) TYPED(gather_entries, V) TYPED(flag_crossing, V) TYPED(gather_labels, V) \
+  TYPED(largest_id, V) TYPED(list_flags, V) TYPED(pack_ends, V) TYPED(scatter_edges, V) TYPED(gather_entries, V) \
+  TYPED(flag_crossing, V) TYPED(find_outside, V) TYPED(flag_crossing_checked, V) TYPED(gather_labels, V) \
   TYPED(unite, V) TYPED(mark_vertices, V) TYPED(flag_doubtful, V) TYPED(mark_pairs, V) TYPED(flag_marked_pairs, V) \
   TYPED(latest_levels, V)
-#define WEIGHTS(W) TYPED(count_nan, W) TYPED(gather_keys, W) TYPED(flag_light, W) TYPED(flag_unjoined, W)
+#define WEIGHTS(W) \
+  TYPED(count_nan, W) TYPED(gather_keys, W) TYPED(flag_light, W) TYPED(flag_light_checked, W) TYPED(flag_unjoined, W)
 #define KEYS(K) TYPED(pack_records, K) TYPED(leading_bits, K) TYPED(pack_low_half, K) TYPED(pack_high_half, K) TYPED(order_runs, K)
 #define PRIM(K) \
   TYPED(grow_trees, K) TYPED(offer_neighbours, K) TYPED(lightest_of_lanes, K) TYPED(join_lightest, K) \

@@ -20,7 +20,7 @@ import numpy as np
 
 from dfmst.algorithms.base import chosen_rows
 from dfmst.algorithms.light_edges import check_light, scan_light, select_light, survivors
-from dfmst.edges import EdgeTable
+from dfmst.edges import Doubtful, EdgeTable
 from dfmst.engines import Engine
 from dfmst.engines.columnar import flag_words
 from dfmst.trace import Trace
@@ -64,21 +64,31 @@ class FilterKruskal:
         check_light(self.light)
 
     def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
-        """Return the forest's rows, ascending ``int64``."""
+        """Return the forest's rows, ascending ``int64``.
+
+        Raises
+        ------
+        Doubtful
+            The table has doubts, and one of its columns is not what it should be, or is not read to its end.
+        """
         chosen = flag_words(engine, len(table))
         parent = engine.xp.arange(table.vertices, dtype=np.uint32)
         components = table.vertices
-        edges, flip = table.edges(), table.flip
+        edges, flip, doubts = table.edges(), table.flip, table.doubts
         while len(edges) and components > 1:
             trace.round(vertices=components, edges=len(edges))
             share = self._light_share(len(edges), components)
-            light = None if share is None else select_light(engine, edges, flip, share, trace)
-            components -= scan_light(engine, edges, flip, light, components, parent, chosen, trace)
-            if light is None:
+            if share is None and doubts is not None:
+                break
+            light = None if share is None else select_light(engine, edges, flip, share, trace, doubts)
+            components -= scan_light(engine, edges, flip, light, components, parent, chosen, trace, doubts)
+            if light is None or (components == 1 and doubts is None):
                 break
             flags, light = light.flags, None  # the positions are not needed any more, and their memory is
-            (edges, components), flip = survivors(engine, edges, flip, flags, parent, trace), 0
-            parent = engine.xp.arange(components, dtype=np.uint32)
+            (edges, components), flip = survivors(engine, edges, flip, flags, parent, trace, doubts), 0
+            parent, doubts = engine.xp.arange(components, dtype=np.uint32), None
+        if doubts is not None:
+            raise Doubtful
         return chosen_rows(engine, chosen)
 
     def _light_share(self, edges: int, components: int) -> float | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from dfmst.algorithms.kruskal_scan import KruskalScan, SortedEdges
 from dfmst.algorithms.portion_scan import PortionScan
+from dfmst.edges import Doubts
 from dfmst.engines import Engine
 from dfmst.engines.columnar import (
     FLAG_GRAIN,
@@ -74,13 +75,26 @@ def sampled_threshold(engine: Engine, edges: Edges, flip: int, share: float) -> 
     return Threshold(least, int(position[ties[rank - int((key < least).sum())]]), int(key.min()), int(key.max()))
 
 
-def select_light(engine: Engine, edges: Edges, flip: int, share: float, trace: Trace) -> LightEdges:
-    """Flag about `share` (below 1) of the edges: the lightest ones."""
+def select_light(
+    engine: Engine, edges: Edges, flip: int, share: float, trace: Trace, doubts: Doubts | None = None
+) -> LightEdges:
+    """Flag about `share` (below 1) of the edges: the lightest ones.
+
+    Raises
+    ------
+    Doubtful
+        There are `doubts`, and a weight is NaN.
+    """
     with trace.step("threshold"):
         threshold = sampled_threshold(engine, edges, flip, share)
     with trace.step("select"):
         flags = flag_words(engine, len(edges))
-        engine.launch("flag_light", len(flags), edges.key, flip, len(edges), *threshold[:2], flags, grain=FLAG_GRAIN)
+        arguments = (edges.key, flip, len(edges), *threshold[:2], flags)
+        if doubts is None:
+            engine.launch("flag_light", len(flags), *arguments, grain=FLAG_GRAIN)
+        else:
+            engine.launch("flag_light_checked", len(flags), *arguments, doubts.missing, grain=FLAG_GRAIN)
+            doubts.settle()
         return LightEdges(flags, compact(engine, flags))
 
 
@@ -93,8 +107,15 @@ def scan_light(
     parent: Array,
     chosen: Array,
     trace: Trace,
+    doubts: Doubts | None = None,
 ) -> int:
-    """Kruskal on the light edges (``None``: on all): sort, scan, mark the rows; how many were chosen."""
+    """Kruskal on the light edges (``None``: on all): sort, scan, mark the rows; how many were chosen.
+
+    Raises
+    ------
+    Doubtful
+        There are `doubts`, and an end of a light edge is no vertex.
+    """
     length = len(edges) if light is None else len(light.position)
     if not length:
         trace.add(light=0, chosen=0, components=components)
@@ -102,6 +123,8 @@ def scan_light(
     position = None if light is None else light.position
     with trace.step("sort"):
         scan = _prepare(engine, edges, position, flip, parent, components - 1, chosen)
+        if doubts is not None and isinstance(scan, PortionScan):
+            scan.check_ends(doubts)
     with trace.step("scan"):
         joined = scan.run()
     trace.add(light=length, chosen=joined, components=components - joined)
@@ -117,10 +140,23 @@ def _prepare(
     return KruskalScan(engine, SortedEdges.sort(engine, edges, position, flip), parent, most, chosen)
 
 
-def survivors(engine: Engine, edges: Edges, flip: int, light: Array, parent: Array, trace: Trace) -> tuple[Edges, int]:
+def survivors(
+    engine: Engine,
+    edges: Edges,
+    flip: int,
+    light: Array,
+    parent: Array,
+    trace: Trace,
+    doubts: Doubts | None = None,
+) -> tuple[Edges, int]:
     """Edges that are not flagged as `light` and join two components.
 
     Their ends are the components, numbered densely, so that the next level works on short columns.
+
+    Raises
+    ------
+    Doubtful
+        There are `doubts`, and an end of an edge is no vertex.
     """
     with trace.step("label"):
         flatten(engine, parent)
@@ -128,7 +164,12 @@ def survivors(engine: Engine, edges: Edges, flip: int, light: Array, parent: Arr
     with trace.step("filter"):
         flags = engine.xp.empty_like(light)
         arguments = (edges.source, edges.target, len(edges), parent, giant, light, flags)
-        engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
+        if doubts is None:
+            engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
+        else:
+            checks = (len(parent), doubts.outside)
+            engine.launch("flag_crossing_checked", len(flags), *arguments, *checks, grain=FLAG_GRAIN)
+            doubts.settle()
     with trace.step("compact"):
         label, vertices = contract(engine, parent)
         return gather_edges(engine, edges, compact(engine, flags), label, flip), vertices

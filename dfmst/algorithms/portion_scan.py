@@ -6,8 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from dfmst.edges import Doubts
 from dfmst.engines import Engine
-from dfmst.engines.columnar import Edges, exclusive_sum, gather_keys
+from dfmst.engines.columnar import FLAG_GRAIN, Edges, exclusive_sum, gather_keys
 from dfmst.typing import Array
 
 __all__ = ["PortionScan"]
@@ -76,6 +77,20 @@ class PortionScan:
         columns = (edges.source, edges.target, self._rows[0], self._records, self._ends)
         engine.launch("scatter_edges", blocks, leading, *bounds, places, blocks, *columns, grain=1)
         self._starts = engine.xp.append(places[::blocks], np.uint64(length))
+
+    def check_ends(self, doubts: Doubts) -> None:
+        """Look at the ends before they are followed into `parent`; their low 32 bits are what the scan would follow.
+
+        Raises
+        ------
+        Doubtful
+            One is no vertex.
+        """
+        halves = self._ends.view(np.uint32)
+        first, second = halves[: self._length], halves[self._length :]
+        arguments = (first, second, self._length, len(self._parent), doubts.outside)
+        self._engine.launch("find_outside", -(-self._length // 64), *arguments, grain=FLAG_GRAIN)
+        doubts.settle()
 
     def _portions(self) -> list[int]:
         """Buckets that portions begin with, and the end."""

@@ -43,19 +43,44 @@ KERNEL(scatter_edges, (const u32* leading, u64 length, u64 block, u32 shift, u32
 
 // Edges between different components, less those flagged in `excluded`. Most edges of a large graph lie inside one
 // giant component, and a table of one bit a vertex tells so without leaving the cache.
+DEVICE u64 NAME(crossing_word)(const V* source, const V* target, u64 length, const u32* label, const u64* giant,
+                               u64 excluded) {
+  u64 kept = 0;
+  for (u64 rest = leaving(source, target, length, giant) & ~excluded; rest; rest &= rest - 1) {
+    const u32 j = lowest_bit(rest);
+    kept |= (u64)(label[source[j]] != label[target[j]]) << j;
+  }
+  return kept;
+}
+
 KERNEL(flag_crossing, (const V* source, const V* target, u64 edges, const u32* label, const u64* giant,
                        const u64* excluded, u64* flags)) {
+  flags[i] = NAME(crossing_word)(source + i * 64, target + i * 64, word_length(i, edges), label, giant,
+                                 excluded ? excluded[i] : 0);
+} END
+
+// Whether an id of up to 64 edges is outside [0, vertices), of which there are at most half of what V holds: an id
+// above makes the difference negative, and one beyond that half is negative itself.
+DEVICE bool NAME(any_outside)(const V* source, const V* target, u64 length, u64 vertices) {
+  const V last = (V)(vertices - 1);
+  V signs = 0;
+  for (u64 j = 0; j < length; ++j) signs |= source[j] | target[j] | (V)(last - source[j]) | (V)(last - target[j]);
+  return signs >> (sizeof(V) * 8 - 1);
+}
+
+KERNEL(find_outside, (const V* source, const V* target, u64 edges, u64 vertices, u32* outside)) {
+  if (NAME(any_outside)(source + i * 64, target + i * 64, word_length(i, edges), vertices)) store(outside, 1u);
+} END
+
+// As flag_crossing, of ids that nobody has looked at yet: `outside` is set where one is not in [0, vertices), and the
+// flags are then worth nothing.
+KERNEL(flag_crossing_checked, (const V* source, const V* target, u64 edges, const u32* label, const u64* giant,
+                               const u64* excluded, u64* flags, u64 vertices, u32* outside)) {
   const u64 length = word_length(i, edges);
-  const V* u = source + i * 64;
-  const V* v = target + i * 64;
-  u64 word = leaving(u, v, length, giant);
-  if (excluded) word &= ~excluded[i];
-  u64 kept = 0;
-  for (u64 rest = word; rest; rest &= rest - 1) {
-    const u32 j = lowest_bit(rest);
-    kept |= (u64)(label[u[j]] != label[v[j]]) << j;
-  }
-  flags[i] = kept;
+  if (NAME(any_outside)(source + i * 64, target + i * 64, length, vertices))
+    store(outside, 1u);
+  else
+    flags[i] = NAME(crossing_word)(source + i * 64, target + i * 64, length, label, giant, excluded[i]);
 } END
 
 // Edges that are light or leave the giant component, less those flagged in `excluded`.

@@ -67,6 +67,41 @@ def test_flag_crossing(engine, dtype, seed, length, vertices, excluding):
 
 @each_engine
 @pytest.mark.parametrize("dtype", VERTICES)
+@given(seed=seeds, length=st.sampled_from(LENGTHS[1:]), vertices=st.sampled_from([1, 2, 100]), beyond=st.booleans())
+@quick
+def test_ids_outside(engine, dtype, seed, length, vertices, beyond):
+    rng = np.random.default_rng(seed)
+    source, target = rng.integers(0, vertices, (2, length), dtype)
+    label = rng.integers(0, 3, vertices, np.uint32)
+    giant, excluded = pack(label == 1), pack(rng.random(length) < 0.3)
+    expected, flags = np.empty((2, -(-length // 64)), np.uint64)
+    engine.launch("flag_crossing", len(flags), source, target, length, label, giant, excluded, expected, grain=1)
+    if beyond:
+        top = int(np.iinfo(dtype).max)
+        wrong = rng.choice(np.array([vertices, vertices + 1, top // 2, top // 2 + 1, top - 1, top], dtype))
+        (source if rng.random() < 0.5 else target)[rng.integers(length)] = wrong
+    found = np.zeros(2, np.uint32)
+    engine.launch("find_outside", len(flags), source, target, length, vertices, found[:1], grain=1)
+    arguments = (source, target, length, label, giant, excluded, flags, vertices, found[1:])
+    engine.launch("flag_crossing_checked", len(flags), *arguments, grain=1)
+    assert found.tolist() == [beyond, beyond]
+    if not beyond:
+        np.testing.assert_array_equal(flags, expected)
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", VERTICES)
+@pytest.mark.parametrize("vertices", [1, 5, 2**31])
+def test_the_last_id_inside_and_the_first_outside(engine, dtype, vertices):
+    found = np.zeros(1, np.uint32)
+    for id_, outside in ((vertices - 1, 0), (vertices, 1)):
+        column = np.full(1, id_, dtype)
+        engine.launch("find_outside", 1, column, column, 1, vertices, found)
+        assert found[0] == outside
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", VERTICES)
 @given(seed=seeds, length=st.sampled_from(LENGTHS), positioned=st.booleans(), labelled=st.booleans())
 @quick
 def test_gather_labels(engine, dtype, seed, length, positioned, labelled):

@@ -141,6 +141,27 @@ def test_flag_light(engine, dtype, seed, length, flip):
     np.testing.assert_array_equal(unpack(flags, length), expected)
 
 
+@each_engine
+@pytest.mark.parametrize("dtype", WEIGHTS)
+@given(seed=seeds, length=st.sampled_from(LENGTHS[1:]), missing=st.booleans())
+@quick
+def test_flag_light_checked(engine, dtype, seed, length, missing):
+    rng = np.random.default_rng(seed)
+    weight = weights(rng, dtype, length)
+    at = int(rng.integers(length))
+    arguments = (weight, 0, length, int(keys_of(SERIAL, weight, 0)[at]), at)
+    expected, flags = np.empty((2, -(-length // 64)), np.uint64)
+    engine.launch("flag_light", len(flags), *arguments, expected, grain=1)
+    missing = missing and np.dtype(dtype).kind == "f"
+    if missing:
+        weight[rng.integers(length)] = rng.choice([np.nan, -np.nan])
+    found = np.zeros(1, np.uint32)
+    engine.launch("flag_light_checked", len(flags), *arguments, flags, found, grain=1)
+    assert found[0] == missing
+    if not missing:
+        np.testing.assert_array_equal(flags, expected)
+
+
 @pytest.mark.parametrize("dtype", KEYS)
 @pytest.mark.parametrize("at", [0, 1, 62, 63, 64, 126, 127, 128])
 def test_flag_light_splits_a_tie_at_any_position(dtype, at):

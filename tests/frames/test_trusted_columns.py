@@ -1,0 +1,168 @@
+"""Long columns are looked at in the passes that solve them: what is wrong is told as if they had been checked first."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dfmst
+from dfmst.arrays import forest_rows
+from dfmst.edges import Doubtful, Doubts, EdgeTable
+from dfmst.engines import select_engine
+from dfmst.trace import Trace
+
+ROWS, VERTICES = 150_000, 2_000
+IDS = ["int32", "uint32", "int64", "uint64"]
+SIDES = ["u", "v"]
+
+
+@pytest.fixture
+def columns():
+    """Dense ids, distinct weights; fresh for each test."""
+    draw = np.random.default_rng(1)
+    ends = draw.integers(0, VERTICES, (2, ROWS))
+    return {"u": ends[0], "v": ends[1], "w": draw.permutation(ROWS).astype(np.float64)}
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Solve with all checks first."""
+
+    def run(solve):
+        with monkeypatch.context() as patched:
+            patched.setattr("dfmst.ids._LONG", 1 << 40)
+            return solve()
+
+    return run
+
+
+def forest(columns, **options):
+    return dfmst.minimum_spanning_forest(pd.DataFrame(columns), "u", "v", "w", **options)
+
+
+def place(columns, heavy):
+    """A row among the lightest or the heaviest."""
+    order = np.argsort(columns["w"])
+    return int(order[-7] if heavy else order[7])
+
+
+@pytest.fixture
+def trusted(monkeypatch):
+    """Counts the runs that began with trust."""
+    runs = []
+    begin = Doubts.__init__
+    monkeypatch.setattr(Doubts, "__init__", lambda self: (runs.append(self), begin(self))[1])
+    return runs
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("ids", IDS)
+@pytest.mark.parametrize("weights", ["int32", "uint32", "float32", "int64", "uint64", "float64"])
+def test_same_rows(columns, eager, trusted, ids, weights, threads):
+    columns = {"u": columns["u"].astype(ids), "v": columns["v"].astype(ids), "w": (columns["w"] // 9).astype(weights)}
+    for solve in (
+        lambda: forest(columns, threads=threads),
+        lambda: dfmst.maximum_spanning_forest(pd.DataFrame(columns), "u", "v", "w", threads=threads),
+    ):
+        found = solve()
+        assert trusted
+        trusted.clear()
+        pd.testing.assert_frame_equal(found, eager(solve))
+        assert not trusted
+
+
+@pytest.mark.parametrize("weight", [0.0, np.inf, -np.inf])
+def test_equal_weights(columns, eager, trusted, weight):
+    columns["w"][:] = weight
+    found = forest(columns)
+    assert trusted
+    pd.testing.assert_frame_equal(found, eager(lambda: forest(columns)))
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+@pytest.mark.parametrize("ids", IDS)
+@pytest.mark.parametrize("side", SIDES)
+def test_an_id_that_no_sample_shows(columns, eager, trusted, side, ids, heavy):
+    columns = {**columns, "u": columns["u"].astype(ids), "v": columns["v"].astype(ids)}
+    row = place(columns, heavy)
+    top = np.iinfo(ids).max
+    for value in (2 * VERTICES, ROWS, 2 * ROWS, 2**31 - 1, min(2**32 + 3, top), top - 1, top):
+        columns[side][row] = value
+        trusted.clear()
+        found = forest(columns)
+        assert trusted
+        pd.testing.assert_frame_equal(found, eager(lambda: forest(columns)))
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("value", [-1, -(2**31), -(2**63)])
+def test_a_negative_id_is_an_id_like_others(columns, eager, side, value, heavy):
+    columns[side][place(columns, heavy)] = value
+    pd.testing.assert_frame_equal(forest(columns), eager(lambda: forest(columns)))
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_nan(columns, eager, trusted, dtype, heavy):
+    row = place(columns, heavy)
+    columns["w"] = columns["w"].astype(dtype)
+    columns["w"][row] = np.nan
+    with pytest.raises(dfmst.InvalidEdgesError, match=rf"column 'w' has 1 weight that is NaN or null, in row {row}\n"):
+        forest(columns)
+    found = forest(columns, invalid="drop")
+    assert len(trusted) == 2
+    pd.testing.assert_frame_equal(found, eager(lambda: forest(columns, invalid="drop")))
+    with pytest.raises(dfmst.InvalidEdgesError, match=rf"w has 1 missing entries, the first at position {row}"):
+        forest_rows(columns["u"], columns["v"], columns["w"], n=VERTICES)
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+@pytest.mark.parametrize("ids", IDS)
+@pytest.mark.parametrize("side", SIDES)
+def test_an_id_at_the_bound(columns, trusted, side, ids, heavy):
+    columns = {**columns, "u": columns["u"].astype(ids), "v": columns["v"].astype(ids)}
+    arrays = columns["u"], columns["v"], columns["w"]
+    np.testing.assert_array_equal(forest_rows(*arrays, n=VERTICES), forest_rows(*arrays, algorithm="kruskal"))
+    assert trusted
+    columns[side][place(columns, heavy)] = VERTICES
+    with pytest.raises(dfmst.InvalidEdgesError, match=rf"the ids are not all in \[0, {VERTICES}\)"):
+        forest_rows(*arrays, n=VERTICES)
+    np.testing.assert_array_equal(forest_rows(*arrays, n=VERTICES + 1), forest_rows(*arrays, algorithm="kruskal"))
+
+
+def test_a_bad_id_behind_a_forest_that_spans_is_found(columns):
+    # The lightest edges join everything, so that no later one is needed for the forest.
+    columns["u"][:VERTICES], columns["v"][:VERTICES] = np.arange(VERTICES), np.roll(np.arange(VERTICES), 1)
+    columns["w"] = np.arange(ROWS, dtype=np.float64)
+    columns["v"][-1] = -5
+    with pytest.raises(dfmst.InvalidEdgesError, match="the ids are not all"):
+        forest_rows(columns["u"], columns["v"], columns["w"], n=VERTICES)
+
+
+def test_a_trace_counts_the_vertices_that_there_are(columns, trusted):
+    _, trace = forest(columns, return_trace=True)
+    assert trace["vertices"][0] == VERTICES
+    assert not trusted
+
+
+@pytest.mark.parametrize("algorithm", ["boruvka", "kruskal", "mastiff", dfmst.algorithms.FilterKruskal(light=90)])
+def test_algorithms_that_take_no_doubts(columns, algorithm):
+    pd.testing.assert_frame_equal(forest(columns, algorithm=algorithm), forest(columns))
+
+
+def test_columns_with_nulls_are_checked_first(columns, trusted):
+    frame = pd.DataFrame(columns).astype({"u": "Int64", "w": "Float64"})
+    frame.loc[5, "u"] = pd.NA
+    found = dfmst.minimum_spanning_forest(frame, "u", "v", "w", invalid="drop")
+    assert not trusted
+    expected = dfmst.minimum_spanning_forest(frame.drop(index=5), "u", "v", "w")
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_doubts_that_no_pass_settles_are_raised():
+    column = np.zeros(3, np.uint32)
+    table = EdgeTable(column, column, column, 1, doubts=Doubts())
+    with pytest.raises(Doubtful):
+        dfmst.algorithms.FilterKruskal().run(select_engine("cpu"), table, Trace())
