@@ -33,7 +33,7 @@ __all__ = [
 #: Ids below this bound are used as they are in any table: so few vertices cost nothing.
 _ALWAYS_DENSE = 4096
 _BLOCK = 1 << 16
-_LONG = 1 << 17  # rows from which a pass over a column is worth saving
+_LONG = 1 << 18  # rows from which a pass over a column is worth saving
 _DENSE = 4  # rows a vertex that let one expect that every row is read anyway
 _SAMPLE = 1024
 

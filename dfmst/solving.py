@@ -42,13 +42,13 @@ def solve(
     InvalidEdgesError, CapacityError
         What `read` raises when it checks.
     """
-    given = read(True)
+    given, on = read(True), engine.in_scratch()
     chosen = resolve(algorithm, engine, given.table)
     if given.table.doubts is not None:
         if isinstance(chosen, FilterKruskal):
             try:
-                return given, chosen.run(engine, given.table, trace)
+                return given, chosen.run(on, given.table, trace)
             except Doubtful:
                 trace.records.clear()
         given = read(False)
-    return given, chosen.run(engine, given.table, trace)
+    return given, chosen.run(on, given.table, trace)

@@ -28,7 +28,8 @@ from dfmst.typing import Array
 
 __all__ = ["FilterKruskal"]
 
-_SMALL = 1 << 16  # edges below which one sort is cheaper than a level
+_SMALL = 1 << 17  # edges below which one sort is cheaper than a level
+_MOST_LIGHT = 0.45  # share of light edges above which one sort of all of them is cheaper
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,4 +97,4 @@ class FilterKruskal:
         density = edges / components
         light = self.light if self.light is not None else max(1.2, 0.15 + 0.48 * math.log(density))
         share = light / density
-        return None if edges <= _SMALL or share > 0.6 else share
+        return None if edges <= _SMALL or share > _MOST_LIGHT else share

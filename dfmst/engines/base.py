@@ -66,6 +66,12 @@ class Engine(Protocol):
     def stretch(self, most: int) -> int:
         """How many entries one index walks through where a kernel works in blocks: at most `most`."""
 
+    def in_scratch(self) -> Engine:
+        """The same engine, for work whose columns end with it: they may lie where those of earlier work lay."""
+
+    def lasting(self) -> Engine:
+        """The same engine, for columns that stay."""
+
     def from_host(self, column: Array) -> Array:
         """Bring a NumPy column into the engine's memory; one that is there already is not copied."""
 

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dfmst.engines.base import bind
+from dfmst.engines.scratch import shared_scratch
 from dfmst.errors import EngineUnavailableError
 from dfmst.kernels import Kernel
 from dfmst.typing import Array
@@ -119,13 +120,13 @@ class CpuEngine:
         """Least-significant-digit radix sort over bits ``[32, 32 + bits)``: stable, and parallel over blocks."""
         passes = -(-bits // _DIGIT_BITS) if len(records) else 0
         blocks = -(-len(records) // _SORT_BLOCK)
-        other = np.empty_like(records) if passes else records
+        other = self.xp.empty_like(records) if passes else records
         for number in range(passes):
             begin, end = bits * number // passes, bits * (number + 1) // passes
             digit = (32 + begin, end - begin)
-            counts = np.empty((1 << digit[1]) * blocks, np.uint64)
+            counts = self.xp.empty((1 << digit[1]) * blocks, np.uint64)
             self.launch("count_digits", blocks, records, len(records), _SORT_BLOCK, *digit, counts, blocks, grain=1)
-            places = np.empty_like(counts)
+            places = self.xp.empty_like(counts)
             np.cumsum(counts[:-1], out=places[1:])
             places[0] = 0
             arguments = (records, len(records), _SORT_BLOCK, *digit, places, blocks, other)
@@ -136,6 +137,14 @@ class CpuEngine:
     def stretch(self, most: int) -> int:
         """`most`: long stretches keep a thread's reads in order and its counts few."""
         return most
+
+    def in_scratch(self) -> CpuEngine:
+        """Columns come out of memory that this process keeps (see :mod:`dfmst.engines.scratch`)."""
+        return replace(self, xp=shared_scratch())
+
+    def lasting(self) -> CpuEngine:
+        """Columns are NumPy's own."""
+        return self if self.xp is np else replace(self, xp=np)
 
     def from_host(self, column: Array) -> Array:
         """The column itself."""

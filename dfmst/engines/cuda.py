@@ -185,6 +185,14 @@ class CudaEngine:
         """One entry an index: there are threads enough, and neighbours read side by side."""
         return 1
 
+    def in_scratch(self) -> CudaEngine:
+        """The engine itself: its allocator keeps the device's memory anyway."""
+        return self
+
+    def lasting(self) -> CudaEngine:
+        """The engine itself."""
+        return self
+
     def from_host(self, column: Array) -> Array:
         """Copy a NumPy column to the device."""
         moved: Array = self.xp.asarray(column)

@@ -12,7 +12,7 @@ from dfmst.edges import Doubtful, Doubts, EdgeTable
 from dfmst.engines import select_engine
 from dfmst.trace import Trace
 
-ROWS, VERTICES = 150_000, 2_000
+ROWS, VERTICES = 300_000, 2_000
 IDS = ["int32", "uint32", "int64", "uint64"]
 SIDES = ["u", "v"]
 
