@@ -127,7 +127,7 @@ static void rows_beyond_31_bits() {
     source[row] = 1;
     target[row] = 3;
     thread((unsigned)(words / 256 + 1), 256, row / 64,
-           [&] { flag_crossing_u32(words, source, target, rows, label, nullptr, nullptr, flags); });
+           [&] { flag_crossing_u32(words, source, target, rows, label, nullptr, flags); });
     require(flags[row / 64] == 1ull << (row % 64), "an edge in a row beyond 2^31");
     u32 position = 0, first = 0, second = 0;
     // One block of one word, whose positions go to the front.

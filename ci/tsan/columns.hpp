@@ -68,25 +68,34 @@ template <typename V> void vertices(const Graph& graph) {
       CHECK(latest[i] == (source[i] == target[i] ? 0 : std::max(level[source[i]], level[target[i]])));
   }
 
-  const std::vector<u64> giant(words(graph.vertices), 0);
   const std::vector<u32> apart = iota(graph.vertices);
   std::vector<u64> crossing(words(length));
-  launch_flag_crossing(V(), crossing.size(), source.data(), target.data(), length, apart.data(), giant.data(), nullptr,
+  launch_flag_crossing(V(), crossing.size(), source.data(), target.data(), length, apart.data(), nullptr,
                        crossing.data());
   for (u64 i = 0; i < length; ++i) CHECK(flagged(crossing, i) == (source[i] != target[i]));
 
-  // The first id outside is found by both; of several threads, all may tell.
+  // A giant of every other vertex. Of several threads, all may tell of the first id outside.
+  std::vector<u64> giant(words(graph.vertices), 0), leaving(words(length)), aside(words(length));
+  for (u64 i = 0; i < graph.vertices; i += 2) giant[i >> 6] |= 1ull << (i & 63);
+  launch_flag_leaving(V(), leaving.size(), source.data(), target.data(), length, giant.data(), nullptr, leaving.data(),
+                      aside.data());
+  for (u64 i = 0; i < length; ++i) {
+    CHECK(flagged(leaving, i) == (source[i] % 2 || target[i] % 2));
+    CHECK(flagged(aside, i) == (source[i] % 2 && target[i] % 2));
+  }
   const u64 inside = *std::max_element(target.begin(), target.end());
-  const std::vector<u64> nothing(crossing.size(), 0);
-  std::vector<u64> checked(crossing.size(), NONE);
+  std::vector<u64> checked(leaving.size(), NONE), checked_aside(leaving.size(), NONE);
   u32 outside[2] = {0, 0};
   for (u64 vertices : {(u64)graph.vertices, inside}) {
     launch_find_outside(V(), checked.size(), source.data(), target.data(), length, vertices, &outside[0]);
-    launch_flag_crossing_checked(V(), checked.size(), source.data(), target.data(), length, apart.data(), giant.data(),
-                                 nothing.data(), checked.data(), vertices, &outside[1]);
-    if (vertices == graph.vertices) CHECK(checked == crossing);
+    launch_flag_leaving_checked(V(), checked.size(), source.data(), target.data(), length, giant.data(), nullptr,
+                                checked.data(), checked_aside.data(), vertices, &outside[1]);
+    if (vertices == graph.vertices) CHECK(checked == leaving && checked_aside == aside);
     CHECK(outside[0] == (vertices == inside) && outside[1] == (vertices == inside));
   }
+  launch_drop_joined(V(), leaving.size(), source.data(), target.data(), apart.data(), aside.data(), leaving.data());
+  for (u64 i = 0; i < length; ++i)
+    CHECK(flagged(leaving, i) == ((source[i] % 2 || target[i] % 2) && source[i] != target[i]));
 }
 
 template <typename W> void weights(const Graph& graph) {

@@ -29,7 +29,8 @@ const u64 NONE = ~0ull;
 
 #define VERTICES(V) \
   TYPED(largest_id, V) TYPED(list_flags, V) TYPED(pack_ends, V) TYPED(scatter_edges, V) TYPED(gather_entries, V) \
-  TYPED(flag_crossing, V) TYPED(find_outside, V) TYPED(flag_crossing_checked, V) TYPED(gather_labels, V) \
+  TYPED(flag_crossing, V) TYPED(flag_leaving, V) TYPED(flag_leaving_checked, V) TYPED(drop_joined, V) \
+  TYPED(find_outside, V) TYPED(gather_labels, V) \
   TYPED(unite, V) TYPED(mark_vertices, V) TYPED(flag_doubtful, V) TYPED(mark_pairs, V) TYPED(flag_marked_pairs, V) \
   TYPED(latest_levels, V)
 #define WEIGHTS(W) \

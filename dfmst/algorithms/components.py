@@ -10,7 +10,8 @@ import numpy as np
 
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine
-from dfmst.engines.columnar import FLAG_GRAIN, compact, flag_words, flatten, giant_component
+from dfmst.engines.columnar import compact, flatten
+from dfmst.engines.crossing import crossing_flags
 from dfmst.typing import Array
 
 __all__ = ["component_labels"]
@@ -25,10 +26,7 @@ def component_labels(engine: Engine, table: EdgeTable) -> Array:
     engine.launch("unite", first, table.source, table.target, None, label)
     flatten(engine, label)
     source, target = table.source[first:], table.target[first:]
-    flags = flag_words(engine, len(source))
-    giant = giant_component(engine, label)
-    engine.launch("flag_crossing", len(flags), source, target, len(source), label, giant, None, flags, grain=FLAG_GRAIN)
-    rest = compact(engine, flags)
+    rest = compact(engine, crossing_flags(engine, source, target, label))
     engine.launch("unite", len(rest), source, target, rest, label)
     flatten(engine, label)
     return label

@@ -23,9 +23,9 @@ from dfmst.engines.columnar import (
     flatten,
     gather_edges,
     gather_keys,
-    giant_component,
     spread_positions,
 )
+from dfmst.engines.crossing import crossing_flags
 from dfmst.trace import Trace
 from dfmst.typing import Array
 
@@ -160,15 +160,10 @@ def survivors(
     """
     with trace.step("label"):
         flatten(engine, parent)
-        giant = giant_component(engine, parent)
     with trace.step("filter"):
-        flags = engine.xp.empty_like(light)
-        arguments = (edges.source, edges.target, len(edges), parent, giant, light, flags)
-        if doubts is None:
-            engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
-        else:
-            checks = (len(parent), doubts.outside)
-            engine.launch("flag_crossing_checked", len(flags), *arguments, *checks, grain=FLAG_GRAIN)
+        outside = None if doubts is None else doubts.outside
+        flags = crossing_flags(engine, edges.source, edges.target, parent, light, outside)
+        if doubts is not None:
             doubts.settle()
     with trace.step("compact"):
         label, vertices = contract(engine, parent)

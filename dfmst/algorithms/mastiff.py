@@ -209,6 +209,6 @@ def _still_of_use(engine: Engine, edges: Edges, forest: _Forest) -> Edges:
     if float((a != b).mean()) > _LARGEST_SHARE:
         return edges
     flags = flag_words(engine, len(edges))
-    arguments = (edges.source, edges.target, len(edges), forest.parent, None, None, flags)
+    arguments = (edges.source, edges.target, len(edges), forest.parent, None, flags)
     engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
     return gather_edges(engine, edges, compact(engine, flags), None)

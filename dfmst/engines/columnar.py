@@ -30,7 +30,6 @@ __all__ = [
     "flatten",
     "gather_edges",
     "gather_keys",
-    "giant_component",
     "key_edges",
     "occurring",
     "spread_positions",
@@ -122,7 +121,7 @@ def contract_edges(
         How many components they lie between.
     """
     flags = flag_words(engine, len(edges))
-    arguments = (edges.source, edges.target, len(edges), parent, None, None, flags)
+    arguments = (edges.source, edges.target, len(edges), parent, None, flags)
     engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
     if drop_isolated:
         positions = compact(engine, flags)
@@ -142,18 +141,6 @@ def gather_keys(engine: Engine, key: Array, positions: Array | None, flip: int =
     gathered: Array = engine.xp.empty(length, np.uint32 if key.dtype.itemsize == 4 else np.uint64)
     engine.launch("gather_keys", length, key, flip, positions, gathered)
     return gathered
-
-
-def giant_component(engine: Engine, label: Array) -> Array:
-    """Flags of the vertices in the component that most of a sample lies in.
-
-    Which component that is only matters for speed: kernel ``flag_crossing`` is exact for any choice.
-    """
-    giant = flag_words(engine, len(label))
-    if len(label):
-        found, counts = engine.xp.unique(label[:: max(1, len(label) // 1024)], return_counts=True)
-        engine.launch("flag_equal", len(giant), label, len(label), int(found[counts.argmax()]), giant, grain=FLAG_GRAIN)
-    return giant
 
 
 def gather_edges(engine: Engine, edges: Edges, positions: Array | None, label: Array | None, flip: int = 0) -> Edges:

@@ -12,41 +12,52 @@ DEVICE u32 list_kept(u64 excluded, u32 length, u8* kept) {
   return count;
 }
 
-// The scan itself over [begin, end). The edges of a word are looked up level by level, so that cache misses overlap and
-// no branch waits for one; only the edges whose ends then differ take the branchy find and join.
+// Joins the components of up to 32 edges. They are looked up level by level, four levels up, so that cache misses
+// overlap and no branch waits for one; only the edges whose ends then differ take the branchy find and join.
+DEVICE u64 scan_batch(const u64* ends, const u8* kept, u32 length, u64 base, u64 found, u64 most, u32* parent,
+                      u32* chosen) {
+  u32 first[32], second[32], place[32], apart = 0;
+  for (u32 k = 0; k < length; ++k) {
+    first[k] = load(&parent[(u32)(ends[kept[k]] >> 32)]);
+    second[k] = load(&parent[(u32)ends[kept[k]]]);
+  }
+  for (u32 level = 2; level < 4; ++level)
+    for (u32 k = 0; k < length; ++k) {
+      first[k] = load(&parent[first[k]]);
+      second[k] = load(&parent[second[k]]);
+    }
+  for (u32 k = 0; k < length; ++k) {
+    const u64 both = ends[kept[k]];
+    const u32 a = load(&parent[first[k]]), b = load(&parent[second[k]]);
+    store(&parent[(u32)(both >> 32)], a);
+    store(&parent[(u32)both], b);
+    first[apart] = a;
+    second[apart] = b;
+    place[apart] = kept[k];
+    apart += a != b;
+  }
+  for (u32 k = 0; k < apart && found < most; ++k) {
+    const u32 a = root(parent, first[k]), b = root(parent, second[k]);
+    if (a == b) continue;
+    store(&parent[a < b ? b : a], a < b ? a : b);
+    chosen[found++] = (u32)base + place[k];
+  }
+  return found;
+}
+
+// The scan itself over [begin, end).
 DEVICE void scan_range(const u64* ends, u64 begin, u64 end, u64 most, const u64* excluded, u32* parent, u32* chosen,
                        u64* chosen_count) {
   u8 kept[64];
-  u32 first[64], second[64];
   u64 found = *chosen_count;
   for (u64 base = begin; base < end && found < most; base += 64) {
-    const u64* now = ends + base;
     for (u64 j = base + 64; j < base + 128 && j < end; ++j) {
       PREFETCH(&parent[(u32)(ends[j] >> 32)]);
       PREFETCH(&parent[(u32)ends[j]]);
     }
     const u32 length = list_kept(excluded ? excluded[base / 64] : 0, (u32)(end - base < 64 ? end - base : 64), kept);
-    for (u32 k = 0; k < length; ++k) {
-      first[k] = load(&parent[(u32)(now[kept[k]] >> 32)]);
-      second[k] = load(&parent[(u32)now[kept[k]]]);
-    }
-    u32 apart = 0;
-    for (u32 k = 0; k < length; ++k) {
-      const u64 both = now[kept[k]];
-      const u32 a = load(&parent[first[k]]), b = load(&parent[second[k]]);
-      store(&parent[(u32)(both >> 32)], a);
-      store(&parent[(u32)both], b);
-      first[apart] = a;
-      second[apart] = b;
-      kept[apart] = kept[k];
-      apart += a != b;
-    }
-    for (u32 k = 0; k < apart && found < most; ++k) {
-      const u32 a = root(parent, first[k]), b = root(parent, second[k]);
-      if (a == b) continue;
-      store(&parent[a < b ? b : a], a < b ? a : b);
-      chosen[found++] = (u32)(base + kept[k]);
-    }
+    for (u32 k = 0; k < length; k += 32)
+      found = scan_batch(ends + base, kept + k, length - k < 32 ? length - k : 32, base, found, most, parent, chosen);
   }
   *chosen_count = found;
 }

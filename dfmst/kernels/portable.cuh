@@ -144,14 +144,6 @@ template <typename Holds> DEVICE u64 flags_of(u64 length, Holds holds) {
   return word;
 }
 
-// Flags of up to 64 edges that do not have both ends in the giant component (`giant` is null: all of them).
-template <typename T> DEVICE u64 leaving(const T* source, const T* target, u64 length, const u64* giant) {
-  if (!giant) return last_flags(length);
-  u64 word = 0;
-  for (u64 j = 0; j < length; ++j) word |= ((flag_at(giant, source[j]) & flag_at(giant, target[j])) ^ 1) << j;
-  return word;
-}
-
 // Two words that one access moves. A column of them comes from an allocator, which aligns it to 16 bytes at least.
 struct alignas(16) Pair { u64 first, second; };
 

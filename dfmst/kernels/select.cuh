@@ -65,7 +65,10 @@ KERNEL(unpack_records, (const u64* records, u32* order)) { order[i] = (u32)recor
 
 // Pointer jumping in two launches. The first shortens every path; where two walks meet, a late store may leave a
 // vertex below its root. The second writes only its own vertex and walks the short rest, so that it is exact.
-KERNEL(halve_paths, (u32* parent)) { root(parent, (u32)i); } END
+KERNEL(halve_paths, (u32* parent)) {
+  if (i + 16 < count) PREFETCH(&parent[load(&parent[i + 16])]);
+  root(parent, (u32)i);
+} END
 
 KERNEL(flatten, (u32* parent)) {
   u32 top = load(&parent[i]);

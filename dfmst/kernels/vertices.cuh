@@ -41,22 +41,43 @@ KERNEL(scatter_edges, (const u32* leading, u64 length, u64 block, u32 shift, u32
   }
 } END
 
-// Edges between different components, less those flagged in `excluded`. Most edges of a large graph lie inside one
-// giant component, and a table of one bit a vertex tells so without leaving the cache.
-DEVICE u64 NAME(crossing_word)(const V* source, const V* target, u64 length, const u32* label, const u64* giant,
-                               u64 excluded) {
-  u64 kept = 0;
-  for (u64 rest = leaving(source, target, length, giant) & ~excluded; rest; rest &= rest - 1) {
-    const u32 j = lowest_bit(rest);
-    kept |= (u64)(label[source[j]] != label[target[j]]) << j;
+// Edges between different components, less those flagged in `excluded`.
+KERNEL(flag_crossing, (const V* source, const V* target, u64 edges, const u32* label, const u64* excluded,
+                       u64* flags)) {
+  const u64 length = word_length(i, edges);
+  u64 word = 0;
+  for (u64 j = 0; j < length; ++j) word |= (u64)(label[source[i * 64 + j]] != label[target[i * 64 + j]]) << j;
+  flags[i] = excluded ? word & ~excluded[i] : word;
+} END
+
+// Edges that do not have both ends in the giant component, less those flagged in `excluded`; `aside` are those of them
+// with no end in it. No branch depends on an edge, so that the reads of many words overlap.
+DEVICE void NAME(leaving_word)(const V* source, const V* target, u64 length, const u64* giant, u64 excluded,
+                               u64* flags, u64* aside) {
+  u64 both = 0, either = 0;
+  for (u64 j = 0; j < length; ++j) {
+    const u64 a = flag_at(giant, source[j]), b = flag_at(giant, target[j]);
+    both |= (a & b) << j;
+    either |= (a | b) << j;
   }
-  return kept;
+  *flags = ~both & ~excluded & last_flags(length);
+  *aside = ~either & ~excluded & last_flags(length);
 }
 
-KERNEL(flag_crossing, (const V* source, const V* target, u64 edges, const u32* label, const u64* giant,
-                       const u64* excluded, u64* flags)) {
-  flags[i] = NAME(crossing_word)(source + i * 64, target + i * 64, word_length(i, edges), label, giant,
-                                 excluded ? excluded[i] : 0);
+KERNEL(flag_leaving, (const V* source, const V* target, u64 edges, const u64* giant, const u64* excluded, u64* flags,
+                      u64* aside)) {
+  NAME(leaving_word)(source + i * 64, target + i * 64, word_length(i, edges), giant, excluded ? excluded[i] : 0,
+                     &flags[i], &aside[i]);
+} END
+
+// Of the edges set `aside`, those inside one component lose their flags.
+KERNEL(drop_joined, (const V* source, const V* target, const u32* label, const u64* aside, u64* flags)) {
+  u64 joined = 0;
+  for (u64 rest = aside[i]; rest; rest &= rest - 1) {
+    const u64 j = i * 64 + lowest_bit(rest);
+    joined |= (u64)(label[source[j]] == label[target[j]]) << (j & 63);
+  }
+  if (joined) flags[i] &= ~joined;
 } END
 
 // Whether an id of up to 64 edges is outside [0, vertices), of which there are at most half of what V holds: an id
@@ -72,22 +93,24 @@ KERNEL(find_outside, (const V* source, const V* target, u64 edges, u64 vertices,
   if (NAME(any_outside)(source + i * 64, target + i * 64, word_length(i, edges), vertices)) store(outside, 1u);
 } END
 
-// As flag_crossing, of ids that nobody has looked at yet: `outside` is set where one is not in [0, vertices), and the
-// flags are then worth nothing.
-KERNEL(flag_crossing_checked, (const V* source, const V* target, u64 edges, const u32* label, const u64* giant,
-                               const u64* excluded, u64* flags, u64 vertices, u32* outside)) {
+// As flag_leaving, of ids that nobody has looked at yet: `outside` is set where one is not in [0, vertices).
+KERNEL(flag_leaving_checked, (const V* source, const V* target, u64 edges, const u64* giant, const u64* excluded,
+                              u64* flags, u64* aside, u64 vertices, u32* outside)) {
   const u64 length = word_length(i, edges);
   if (NAME(any_outside)(source + i * 64, target + i * 64, length, vertices))
     store(outside, 1u);
   else
-    flags[i] = NAME(crossing_word)(source + i * 64, target + i * 64, length, label, giant, excluded[i]);
+    NAME(leaving_word)(source + i * 64, target + i * 64, length, giant, excluded ? excluded[i] : 0, &flags[i],
+                       &aside[i]);
 } END
 
 // Edges that are light or leave the giant component, less those flagged in `excluded`.
 KERNEL(flag_doubtful, (const V* source, const V* target, u64 edges, const u64* giant, const u64* light,
                        const u64* excluded, u64* flags)) {
   const u64 length = word_length(i, edges);
-  flags[i] = (leaving(source + i * 64, target + i * 64, length, giant) | light[i]) & ~excluded[i];
+  u64 leaving, aside;
+  NAME(leaving_word)(source + i * 64, target + i * 64, length, giant, excluded[i], &leaving, &aside);
+  flags[i] = leaving | (light[i] & ~excluded[i]);
 } END
 
 // The later of the levels (see join_levels) of an edge's ends; 0 for a self-loop, 255 between two trees (`tree` is null
@@ -110,6 +133,10 @@ KERNEL(gather_labels, (const V* source, const V* target, const u32* position, co
   if (position && i + 32 < count) {
     PREFETCH(&source[position[i + 32]]);
     PREFETCH(&target[position[i + 32]]);
+  }
+  if (position && label && i + 16 < count) {
+    PREFETCH(&label[source[position[i + 16]]]);
+    PREFETCH(&label[target[position[i + 16]]]);
   }
   const u64 at = position ? position[i] : i;
   const V u = source[at], v = target[at];

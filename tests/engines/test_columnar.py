@@ -32,7 +32,6 @@ from dfmst.engines.columnar import (
     flag_words,
     flatten,
     gather_edges,
-    giant_component,
 )
 from dfmst.engines.sorting import sort_order
 
@@ -179,14 +178,6 @@ def test_contract_edges(engine, vertex, seed, vertices, length, flipped, drop_is
     np.testing.assert_array_equal(numbered[edges.source], ends[0])
     np.testing.assert_array_equal(numbered[edges.target], ends[1])
     np.testing.assert_array_equal(edges.key, ~weight[crossing] if flipped else weight[crossing])
-
-
-@each_engine
-@pytest.mark.parametrize("vertices", LENGTHS)
-def test_giant_component(engine, vertices):
-    label = np.zeros(vertices, np.uint32)
-    label[::3] = np.arange(vertices)[::3]  # two thirds of the vertices under 0
-    np.testing.assert_array_equal(unpack(giant_component(engine, label), vertices), label == 0)
 
 
 @each_engine

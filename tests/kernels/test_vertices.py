@@ -55,14 +55,43 @@ def test_flag_crossing(engine, dtype, seed, length, vertices, excluding):
     rng = np.random.default_rng(seed)
     source, target = rng.integers(0, vertices, (2, length), dtype)
     label = rng.integers(0, rng.integers(1, vertices + 1), vertices, np.uint32)
-    # The giant is any one component, or nowhere.
-    giant = pack(label == rng.integers(vertices + 1))
     excluded = rng.random(length) < 0.3
     flags = np.full(-(-length // 64), 99, np.uint64)
-    arguments = (source, target, length, label, giant, pack(excluded) if excluding else None, flags)
+    arguments = (source, target, length, label, pack(excluded) if excluding else None, flags)
     engine.launch("flag_crossing", len(flags), *arguments, grain=1)
     expected = (label[source] != label[target]) & ~(excluded & excluding)
     np.testing.assert_array_equal(unpack(flags, length), expected)
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", VERTICES)
+@given(seed=seeds, length=st.sampled_from(LENGTHS), vertices=st.sampled_from([1, 2, 100]), excluding=st.booleans())
+@quick
+def test_flag_leaving(engine, dtype, seed, length, vertices, excluding):
+    rng = np.random.default_rng(seed)
+    source, target = rng.integers(0, vertices, (2, length), dtype)
+    inside = rng.random(vertices) < rng.choice([0, 0.5, 0.9, 1])
+    excluded = rng.random(length) < 0.3
+    flags, aside = np.full((2, -(-length // 64)), 99, np.uint64)
+    arguments = (source, target, length, pack(inside), pack(excluded) if excluding else None, flags, aside)
+    engine.launch("flag_leaving", len(flags), *arguments, grain=1)
+    kept = ~(excluded & excluding)
+    np.testing.assert_array_equal(unpack(flags, length), ~(inside[source] & inside[target]) & kept)
+    np.testing.assert_array_equal(unpack(aside, length), ~(inside[source] | inside[target]) & kept)
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", VERTICES)
+@given(seed=seeds, length=st.sampled_from(LENGTHS))
+@quick
+def test_drop_joined(engine, dtype, seed, length):
+    rng = np.random.default_rng(seed)
+    source, target = rng.integers(0, 100, (2, length), dtype)
+    label = rng.integers(0, 3, 100, np.uint32)
+    before, aside = rng.random((2, length)) < 0.5
+    flags = pack(before)
+    engine.launch("drop_joined", len(flags), source, target, label, pack(aside), flags, grain=1)
+    np.testing.assert_array_equal(unpack(flags, length), before & ~(aside & (label[source] == label[target])))
 
 
 @each_engine
@@ -72,18 +101,18 @@ def test_flag_crossing(engine, dtype, seed, length, vertices, excluding):
 def test_ids_outside(engine, dtype, seed, length, vertices, beyond):
     rng = np.random.default_rng(seed)
     source, target = rng.integers(0, vertices, (2, length), dtype)
-    label = rng.integers(0, 3, vertices, np.uint32)
-    giant, excluded = pack(label == 1), pack(rng.random(length) < 0.3)
-    expected, flags = np.empty((2, -(-length // 64)), np.uint64)
-    engine.launch("flag_crossing", len(flags), source, target, length, label, giant, excluded, expected, grain=1)
+    giant = pack(rng.random(vertices) < 0.7)
+    excluded = pack(rng.random(length) < 0.3) if rng.random() < 0.5 else None
+    expected, flags = np.empty((2, 2, -(-length // 64)), np.uint64)
+    engine.launch("flag_leaving", len(flags[0]), source, target, length, giant, excluded, *expected, grain=1)
     if beyond:
         top = int(np.iinfo(dtype).max)
         wrong = rng.choice(np.array([vertices, vertices + 1, top // 2, top // 2 + 1, top - 1, top], dtype))
         (source if rng.random() < 0.5 else target)[rng.integers(length)] = wrong
     found = np.zeros(2, np.uint32)
-    engine.launch("find_outside", len(flags), source, target, length, vertices, found[:1], grain=1)
-    arguments = (source, target, length, label, giant, excluded, flags, vertices, found[1:])
-    engine.launch("flag_crossing_checked", len(flags), *arguments, grain=1)
+    engine.launch("find_outside", len(flags[0]), source, target, length, vertices, found[:1], grain=1)
+    arguments = (source, target, length, giant, excluded, *flags, vertices, found[1:])
+    engine.launch("flag_leaving_checked", len(flags[0]), *arguments, grain=1)
     assert found.tolist() == [beyond, beyond]
     if not beyond:
         np.testing.assert_array_equal(flags, expected)

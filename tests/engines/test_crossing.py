@@ -1,0 +1,53 @@
+"""Edges between components: by labels alone, or by one bit a vertex for the giant component."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from columns import LENGTHS, VERTICES, each_engine, pack, quick, seeds, unpack
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfmst.engines.crossing import crossing_flags, giant_component
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", VERTICES)
+@pytest.mark.parametrize("share", [0, 0.3, 0.6, 0.95, 1])
+@given(seed=seeds, length=st.sampled_from(LENGTHS), excluding=st.booleans(), looking=st.booleans())
+@quick
+def test_flags(engine, dtype, share, seed, length, excluding, looking):
+    rng = np.random.default_rng(seed)
+    source, target = rng.integers(0, 50, (2, length), dtype)
+    label = np.where(rng.random(50) < share, 7, rng.integers(0, 4, 50)).astype(np.uint32)
+    excluded = rng.random(length) < 0.3
+    outside = np.zeros(1, np.uint32) if looking else None
+    flags = crossing_flags(engine, source, target, label, pack(excluded) if excluding else None, outside)
+    expected = (label[source] != label[target]) & ~(excluded & excluding)
+    np.testing.assert_array_equal(unpack(flags, length), expected)
+    assert not looking or not outside[0]
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", VERTICES)
+@pytest.mark.parametrize("giant", [False, True])
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("beyond", [50, 2**31, 2**32 - 1])
+def test_an_end_outside(engine, dtype, giant, side, beyond):
+    ends = np.random.default_rng(0).integers(0, 50, (2, 5000), dtype)
+    ends[side][4321] = beyond
+    label = np.zeros(50, np.uint32) if giant else np.arange(50, dtype=np.uint32)
+    outside = np.zeros(1, np.uint32)
+    crossing_flags(engine, *ends, label, None, outside)
+    assert outside[0]
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", VERTICES)
+def test_the_giant_component_is_that_of_most_edges(engine, dtype):
+    label = np.array([0, 1, 1, 3, 4, 5, 6, 7], np.uint32)
+    often = np.array([1, 2, 2, 9, 1], dtype)  # 9 is no vertex
+    giant = giant_component(engine, often, label)
+    np.testing.assert_array_equal(unpack(giant, 8), label == 1)
+    assert giant_component(engine, np.arange(8, dtype=dtype), label) is None
+    assert giant_component(engine, often[:0], label) is None
