@@ -16,7 +16,8 @@ __all__ = ["PortionScan"]
 _LEADING_BITS = 30  # of a wider range of keys; those that agree in them are told apart in their bucket
 _DIGIT_BITS = 10  # 1,024 counters stay in the first-level cache
 _BUCKET = 512  # edges below which a bucket of its own does not pay
-_BLOCK = 1 << 16  # edges a thread takes at a time in the first pass
+_BLOCK = 1 << 16  # edges a thread takes at a time in the first pass, at most
+_LEAST_BLOCK = 1 << 12  # and at least, where there are several threads
 _PORTION = 1 << 13  # edges to scan in one go, at least: fewer do not pay for a launch
 _PORTIONS = 32  # at most about so many
 
@@ -68,9 +69,11 @@ class PortionScan:
     def _partition(self, leading: Array, edges: Edges, digit: int) -> None:
         """Bring the edges into buckets, stable."""
         engine, length = self._engine, self._length
-        blocks = -(-length // _BLOCK)
+        # Some blocks for every thread, as far as its counters pay.
+        block = min(_BLOCK, max(_LEAST_BLOCK, -(-length // (2 * engine.threads)))) if engine.threads > 1 else _BLOCK
+        blocks = -(-length // block)
         counts = engine.xp.empty(blocks << digit, np.uint64)
-        bounds = (length, _BLOCK, self._bits, digit)
+        bounds = (length, block, self._bits, digit)
         engine.launch("count_leading", blocks, leading, *bounds, counts, blocks, grain=1)
         places, _ = exclusive_sum(engine, counts)
         self._records, self._ends = (engine.xp.empty(length, np.uint64) for _ in range(2))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -138,11 +138,11 @@ class CpuEngine:
         """`most`: long stretches keep a thread's reads in order and its counts few."""
         return most
 
-    def in_scratch(self) -> CpuEngine:
+    def in_scratch(self) -> Self:
         """Columns come out of memory that this process keeps (see :mod:`dfmst.engines.scratch`)."""
         return replace(self, xp=shared_scratch())
 
-    def lasting(self) -> CpuEngine:
+    def lasting(self) -> Self:
         """Columns are NumPy's own."""
         return self if self.xp is np else replace(self, xp=np)
 

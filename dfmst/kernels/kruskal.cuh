@@ -84,11 +84,24 @@ KERNEL(scan_edges, (const u64* ends, u64 begin, u64 end, u64 length, u64 most, c
 // Buckets of edges follow each other in the order of their keys' leading digit. A record is an edge's key (its leading
 // 32 bits) and its place; `ends` lies in the same order.
 
-// Least-significant-digit radix sort by bits [32, 32 + bits), in the cache; where the sorted records lie.
-DEVICE u64* sort_digits(u64* records, u64* other, u64 length, u32 bits) {
-  u32 at[1024];
-  const u32 digit_bits = length < 4096 ? 8 : 10;  // few records do not pay for many counters
-  const u32 passes = (bits + digit_bits - 1) / digit_bits;
+DEVICE void insert_sorted(u64* records, u64* ends, u64 length) {
+  for (u64 j = 1; j < length; ++j) {
+    const u64 record = records[j], both = ends[j];
+    u64 at = j;
+    for (; at && records[at - 1] > record; --at) {
+      records[at] = records[at - 1];
+      ends[at] = ends[at - 1];
+    }
+    records[at] = record;
+    ends[at] = both;
+  }
+}
+
+// Least-significant-digit radix sort by bits [32, 32 + bits), in the cache. The edges move along, and an even number of
+// passes brings all back to where they came from.
+DEVICE void sort_digits(u64* records, u64* ends, u64 length, u32 bits, u64* spare, u64* other) {
+  u32 at[2048];
+  const u32 passes = bits <= 14 || (bits <= 22 && length >= 1024) ? 2 : 4;  // few edges do not pay for many counters
   for (u32 pass = 0; pass < passes; ++pass) {
     const u32 begin = bits * pass / passes, mask = (1u << (bits * (pass + 1) / passes - begin)) - 1;
     for (u32 digit = 0; digit <= mask; ++digit) at[digit] = 0;
@@ -99,57 +112,61 @@ DEVICE u64* sort_digits(u64* records, u64* other, u64 length, u32 bits) {
       at[digit] = sum;
       sum += own;
     }
-    for (u64 j = 0; j < length; ++j) other[at[(u32)(records[j] >> (32 + begin)) & mask]++] = records[j];
-    u64* const sorted = other;
-    other = records;
-    records = sorted;
+    for (u64 j = 0; j < length; ++j) {
+      const u32 to = at[(u32)(records[j] >> (32 + begin)) & mask]++;
+      spare[to] = records[j];
+      other[to] = ends[j];
+    }
+    u64* const moved[2] = {spare, other};
+    spare = records;
+    other = ends;
+    records = moved[0];
+    ends = moved[1];
   }
-  return records;
 }
 
 // The order of 64-bit keys whose leading bits agree. Heap sort: a run may be long.
-DEVICE bool heavier(const u64* key, const u64* records, u64 a, u64 b) {
-  const u64 first = key[(u32)records[(u32)a]], second = key[(u32)records[(u32)b]];
+DEVICE bool heavier(const u64* key, u64 a, u64 b) {
+  const u64 first = key[(u32)a], second = key[(u32)b];
   return first > second || (first == second && a > b);
 }
-DEVICE void sift_down(u64* run, u64 at, u64 length, const u64* key, const u64* records) {
+DEVICE void swap_edges(u64* records, u64* ends, u64 a, u64 b) {
+  const u64 record = records[a], both = ends[a];
+  records[a] = records[b];
+  ends[a] = ends[b];
+  records[b] = record;
+  ends[b] = both;
+}
+DEVICE void sift_down(u64* records, u64* ends, u64 at, u64 length, const u64* key) {
   for (u64 child = 2 * at + 1; child < length; child = 2 * at + 1) {
-    if (child + 1 < length && heavier(key, records, run[child + 1], run[child])) ++child;
-    if (!heavier(key, records, run[child], run[at])) return;
-    const u64 down = run[at];
-    run[at] = run[child];
-    run[child] = down;
+    if (child + 1 < length && heavier(key, records[child + 1], records[child])) ++child;
+    if (!heavier(key, records[child], records[at])) return;
+    swap_edges(records, ends, at, child);
     at = child;
   }
 }
-DEVICE void sort_runs(u64* sorted, u64 length, const u64* key, const u64* records) {
+DEVICE void sort_runs(u64* records, u64* ends, u64 length, const u64* key) {
   for (u64 begin = 0, end = 1; begin < length; begin = end++) {
     bool ascending = true;
-    for (; end < length && sorted[end] >> 32 == sorted[begin] >> 32; ++end)
-      ascending &= heavier(key, records, sorted[end], sorted[end - 1]);
+    for (; end < length && records[end] >> 32 == records[begin] >> 32; ++end)
+      ascending &= heavier(key, records[end], records[end - 1]);
     if (ascending) continue;
-    u64* const run = sorted + begin;
-    for (u64 at = (end - begin) / 2; at-- > 0;) sift_down(run, at, end - begin, key, records);
+    u64 *const run = records + begin, *const along = ends + begin;
+    for (u64 at = (end - begin) / 2; at-- > 0;) sift_down(run, along, at, end - begin, key);
     for (u64 last = end - begin; --last > 0;) {
-      const u64 heaviest = run[0];
-      run[0] = run[last];
-      run[last] = heaviest;
-      sift_down(run, 0, last, key, records);
+      swap_edges(run, along, 0, last);
+      sift_down(run, along, 0, last, key);
     }
   }
 }
 
 // Sorts a bucket, whose keys differ in the low `bits` of their leading ones (and below: `key`, where that is so).
 DEVICE void sort_bucket(u64* records, u64* ends, u64 length, u32 bits, const u64* key, u64* spare, u64* other) {
-  const u64 mask = (1ull << bits) - 1;
-  for (u64 j = 0; j < length; ++j) spare[j] = (records[j] >> 32 & mask) << 32 | j;
-  u64* const sorted = sort_digits(spare, other, length, bits);
-  u64* const gathered = sorted == spare ? other : spare;
-  if (key) sort_runs(sorted, length, key, records);
-  for (u64 j = 0; j < length; ++j) gathered[j] = ends[(u32)sorted[j]];
-  for (u64 j = 0; j < length; ++j) ends[j] = gathered[j];
-  for (u64 j = 0; j < length; ++j) gathered[j] = records[(u32)sorted[j]];
-  for (u64 j = 0; j < length; ++j) records[j] = gathered[j];
+  if (length <= 24)
+    insert_sorted(records, ends, length);
+  else
+    sort_digits(records, ends, length, bits, spare, other);
+  if (key) sort_runs(records, ends, length, key);
 }
 
 // Index 0 scans [begin, end), which is sorted. Index 1 flags the rows of the edges [first, last) that scans before have

@@ -141,7 +141,7 @@ def ordered_weights(order: str, length: int, dtype: str) -> np.ndarray:
 
 
 class Large(NamedTuple):
-    """A graph of 100,000 edges, enough for several levels of Filter-Kruskal."""
+    """A graph of 160,000 edges, enough for several levels of Filter-Kruskal."""
 
     vertices: int
     weights: str
@@ -169,7 +169,7 @@ LARGE = [
 
 def large(case: Large) -> Graph:
     """Draw a random multigraph; with a hub, every second edge ends in it."""
-    source, target = np.random.default_rng(case.vertices).integers(0, case.vertices, (2, 100_000))
+    source, target = np.random.default_rng(case.vertices).integers(0, case.vertices, (2, 160_000))
     if case.hub:
         source[::2] = 1
     return Graph(source, target, case.vertices)
