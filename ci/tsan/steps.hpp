@@ -16,6 +16,11 @@ void flags(const Graph& graph) {
   launch_list_flags(u32(), blocks, set.data(), set.size(), block, offsets.data(), positions.data());
   CHECK(std::is_sorted(positions.begin(), positions.end()));
   std::vector<u32> rows(positions.size());
+  const std::vector<u8> bytes(graph.source.begin(), graph.source.end());
+  const std::vector<u64> last_first{graph.size() - 1, 0};
+  std::vector<u8> gathered_bytes(2);
+  launch_gather_bytes(2, bytes.data(), last_first.data(), gathered_bytes.data());
+  CHECK(gathered_bytes[0] == bytes.back() && gathered_bytes[1] == bytes[0]);
   launch_gather_rows(rows.size(), positions.data(), graph.source.data(), rows.data());
   for (u64 i = 0; i < rows.size(); ++i) CHECK(rows[i] == graph.source[positions[i]]);
   std::vector<u64> equal(words(length));

@@ -68,10 +68,10 @@ def giant_component(engine: Engine, source: Array, label: Array) -> Array | None
     """
     if not len(source):
         return None
-    sample = source[spread_positions(engine.xp, len(source), min(len(source), _SAMPLE))]
-    found, counts = engine.xp.unique(label[engine.xp.minimum(sample, len(label) - 1)], return_counts=True)
-    most, name = (int(value) for value in (counts.max(), found[counts.argmax()]))
-    if most < _GIANT * len(sample):
+    begin = source[spread_positions(engine.xp, len(source), min(len(source), _SAMPLE))]
+    found, counts = engine.xp.unique(label[engine.xp.minimum(begin, len(label) - 1)], return_counts=True)
+    most, name = engine.xp.stack([counts.max(), found[counts.argmax()]]).tolist()  # one read from a device
+    if most < _GIANT * len(begin):
         return None
     giant = flag_words(engine, len(label))
     engine.launch("flag_equal", len(giant), label, len(label), name, giant, grain=FLAG_GRAIN)

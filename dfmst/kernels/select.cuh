@@ -107,6 +107,12 @@ KERNEL(hook_unvisited, (const u64* offset, const u32* edge, const u32* other, co
   set_flag(flags, row ? row[edge[first]] : edge[first]);
 } END
 
+// Entries of one byte at ascending rows.
+KERNEL(gather_bytes, (const u8* column, const u64* row, u8* gathered)) {
+  if (i + 32 < count) PREFETCH(&column[row[i + 32]]);
+  gathered[i] = column[row[i]];
+} END
+
 KERNEL(gather_rows, (const u32* position, const u32* row, u32* gathered)) {
   gathered[i] = row ? row[position[i]] : position[i];
 } END

@@ -188,6 +188,18 @@ def test_ranks(engine, seed, length):
 
 
 @each_engine
+@given(seed=seeds, length=st.sampled_from(LENGTHS[1:]))
+@quick
+def test_gather_bytes(engine, seed, length):
+    rng = np.random.default_rng(seed)
+    column = rng.integers(0, 256, length, np.uint8)
+    rows = np.flatnonzero(rng.random(length) < 0.5).astype(np.uint64)
+    gathered = np.empty(len(rows), np.uint8)
+    engine.launch("gather_bytes", len(rows), column, rows, gathered, grain=64)
+    np.testing.assert_array_equal(gathered, column[rows])
+
+
+@each_engine
 @pytest.mark.parametrize("dtype", VERTICES)
 @given(seed=seeds, length=st.sampled_from(LENGTHS))
 @quick

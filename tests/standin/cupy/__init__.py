@@ -40,6 +40,7 @@ __all__ = [
     "int64",
     "isnan",
     "lexsort",
+    "minimum",
     "ndarray",
     "nonzero",
     "ones",
@@ -149,6 +150,10 @@ def cumsum(a: ndarray, dtype: Any = None) -> ndarray:
 def unique(ar: ndarray, return_inverse: bool = False, return_counts: bool = False) -> Any:
     found = np.unique(bare(ar, arrays_only=True), return_inverse=return_inverse, return_counts=return_counts)
     return tuple(wrapped(part) for part in found) if isinstance(found, tuple) else wrapped(found)
+
+
+def minimum(x1: ndarray, x2: int) -> ndarray:
+    return wrapped(np.minimum(bare(x1, arrays_only=True), x2))
 
 
 def sort(a: ndarray) -> ndarray:
