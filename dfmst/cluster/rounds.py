@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 
 from dfmst.cluster.shard import Shard, Step, begin, owner_but_giant
 from dfmst.cluster.sharding import Sharding
-from dfmst.cluster.tables import concat, concat_ids, numbers, take
+from dfmst.cluster.tables import concat, numbers, take
+from dfmst.dictionary import concat_ids
 from dfmst.typing import Array
 
 __all__ = [

@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 
 from dfmst.cluster.contraction import contract_owned
 from dfmst.cluster.sharding import Sharding
-from dfmst.cluster.tables import concat_ids, numbers, take
+from dfmst.cluster.tables import numbers, take
+from dfmst.dictionary import concat_ids
 from dfmst.typing import Array
 
 __all__ = ["Shard", "Step", "begin", "owner_but_giant"]

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from dfmst.dictionary import concat_ids
 from dfmst.edges import check_capacity
 from dfmst.engines import Engine
 from dfmst.engines.columnar import gather_keys
@@ -25,7 +25,6 @@ __all__ = [
     "POSITION_BITS",
     "check_kinds",
     "concat",
-    "concat_ids",
     "edge_table",
     "empty_table",
     "id_pair",
@@ -196,34 +195,6 @@ def check_kinds(tables: list[pa.Table]) -> None:
     if len(kinds) > 1:
         message = f"the partitions' weights have different types: {', '.join(kinds)}"
         raise InvalidEdgesError(message, "cast the weight column to one type in all partitions")
-
-
-def concat_ids(columns: list[pa.Array | pa.ChunkedArray]) -> pa.Array:
-    """One column after the other, in a common type.
-
-    Raises
-    ------
-    InvalidEdgesError
-        Ids that cannot be compared.
-    """
-    types = {column.type for column in columns}
-    if len(types) > 1:
-        common = _common(types, columns)
-        columns = [column.cast(common) for column in columns]
-    chunks = [chunk for column in columns for chunk in (column.chunks if hasattr(column, "chunks") else [column])]
-    return pa.concat_arrays(chunks) if chunks else pa.array([], columns[0].type)
-
-
-def _common(types: set[pa.DataType], columns: list[pa.Array | pa.ChunkedArray]) -> pa.DataType:
-    if not all(pa.types.is_integer(kind) for kind in types):
-        message = f"ids of different types in two partitions: {', '.join(sorted(map(str, types)))}"
-        raise InvalidEdgesError(message, "cast the id columns to one type in all partitions")
-    if pa.uint64() not in types:
-        return pa.int64()
-    if any((pc.min(column).as_py() or 0) < 0 for column in columns):
-        message = "the partitions' ids lie below 0 and beyond 63 bits: they have no common integer type"
-        raise InvalidEdgesError(message, "cast the id columns to one integer type")
-    return pa.uint64()
 
 
 def in_row_order(table: pa.Table) -> pa.Table:

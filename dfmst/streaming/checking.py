@@ -149,9 +149,7 @@ def _numbering(job: Job, forest: Forest) -> Numbering:
         rows = forest.rows
         bound = 1 + int(max(rows.source.max(), rows.target.max())) if len(rows) else 0
         return DenseIds(1 << 64, bound)
-    numbering = DictionaryIds(Memory(job.memory, dictionary=True))
-    numbering.values = forest.values
-    return numbering
+    return DictionaryIds(Memory(job.memory, dictionary=True), forest.values)
 
 
 def _row(row: Any) -> str:

@@ -153,7 +153,7 @@ class _Pass:
         if saved is None:
             return
         if isinstance(self.numbering, DictionaryIds):
-            self.numbering.values = saved.values
+            self.numbering = DictionaryIds(self.memory, saved.values)
         elif isinstance(self.numbering, DenseIds):
             self.numbering.vertices = max(self.numbering.vertices, _bound(saved.rows))
         self.done, self.dropped, self.loops = saved.done, saved.dropped, saved.loops

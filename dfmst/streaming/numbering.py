@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
+from dfmst.dictionary import IdDictionary
 from dfmst.errors import CapacityError
 from dfmst.ids import IdColumns
 from dfmst.streaming.memory import Memory
@@ -81,16 +82,23 @@ class DictionaryIds:
     ----------
     memory
         Says how large the dictionary may be.
+    values
+        Ids that earlier batches had.
     """
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Memory, values: pa.Array | None = None) -> None:
         self._memory = memory
-        self.values: pa.Array | None = None
+        self._dictionary = IdDictionary(values)
+
+    @property
+    def values(self) -> pa.Array | None:
+        """The ids so far, each at the place of its number."""
+        return self._dictionary.values
 
     @property
     def vertices(self) -> int:
         """How many different ids there have been."""
-        return 0 if self.values is None else len(self.values)
+        return len(self._dictionary)
 
     def number(self, ids: IdColumns) -> Ends:
         """Look the ids up, and add those that are new.
@@ -100,24 +108,13 @@ class DictionaryIds:
         CapacityError
             The dictionary outgrows its share of the memory.
         """
-        both = [_plain(column) for column in (ids.source, ids.target)]
-        kind = both[0].type if self.values is None else self.values.type
-        batch = pa.chunked_array([column.cast(kind) for column in both], kind).dictionary_encode().combine_chunks()
-        batch = batch.chunk(0) if isinstance(batch, pa.ChunkedArray) else batch
-        if not len(batch):
-            return Ends(np.zeros(0, np.uint32), np.zeros(0, np.uint32))
-        # Only the batch's different ids meet the dictionary, whose entries keep their numbers.
-        known = pa.array([], kind) if self.values is None else self.values
-        merged = pa.chunked_array([known, batch.dictionary], kind).dictionary_encode()
-        self.values = merged.chunk(merged.num_chunks - 1).dictionary
-        codes = np.concatenate([chunk.indices.to_numpy() for chunk in merged.chunks])[len(known) :].astype(np.uint32)
+        plain = ids._replace(source=_plain(ids.source), target=_plain(ids.target))
+        ends = Ends(*self._dictionary.number(plain))
         self._check()
-        vertices = codes[batch.indices.to_numpy()]
-        return Ends(vertices[: len(both[0])], vertices[len(both[0]) :])
+        return ends
 
     def _check(self) -> None:
-        assert self.values is not None
-        needed = _HASHED * int(self.values.nbytes)
+        needed = _HASHED * (0 if self.values is None else int(self.values.nbytes))
         if needed > self._memory.dictionary_bytes:
             sizes = f"{needed >> 20:,} MiB of {self._memory.dictionary_bytes >> 20:,}"
             message = f"the ids are not dense, and the dictionary of the first {self.vertices:,} takes {sizes}"
@@ -128,7 +125,7 @@ class DictionaryIds:
 
 def _plain(column: Any) -> Any:
     if isinstance(column, np.ndarray):
-        return pa.array(column)
+        return column
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     kind = column.type
