@@ -93,7 +93,7 @@ def step_bytes(record: dict[str, Any], survivors: int, id_bytes: int, key_bytes:
 def by_step(graph: Graph, columns: tuple[Any, Any, Any], bandwidth: float, repeat: int) -> dict[str, Any]:
     """Milliseconds of every step of ``auto`` on 2 threads, all levels, beside bytes / bandwidth."""
     table = EdgeTable(*columns, graph.vertices + 1)
-    engine = CpuEngine(2)
+    engine = CpuEngine(2).in_scratch()  # as the public functions do
     traces = []
     for _ in range(repeat + 1):
         trace = Trace()
