@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dfmst.engines.scratch import release_scratch
+
 __all__ = ["Measured", "interleaved", "milliseconds", "peak_memory"]
 
 SLOW = 5.0  # seconds; what takes longer runs three times
@@ -65,6 +67,7 @@ def peak_memory(run: Callable[[], Any]) -> int | None:
     clear = Path("/proc/self/clear_refs")
     if not clear.exists():
         return None
+    release_scratch()
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # what earlier runs have freed would hide what this one takes
     clear.write_text("5", encoding="utf-8")  # the high-water mark starts afresh

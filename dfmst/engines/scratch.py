@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike
 
 from dfmst.typing import Array
 
-__all__ = ["SLAB", "Scratch", "ScratchModule", "shared_scratch"]
+__all__ = ["SLAB", "Scratch", "ScratchModule", "release_scratch", "shared_scratch"]
 
 SLAB = 64 << 20  # bytes that a process keeps at most; only those that were ever written take memory
 _LEAST = 1 << 14  # bytes below which an ordinary allocation costs less
@@ -160,11 +160,12 @@ def shared_scratch() -> ScratchModule:
     return _module
 
 
-def _begin_anew() -> None:
-    """A forked process has the columns of its parent's threads, which nobody there will return."""
+def release_scratch() -> None:
+    """Give the slab back, as soon as no column lies in it any more; the next call reserves another."""
     global _module
     _module = ScratchModule(Scratch())
 
 
+# A forked process has the columns of its parent's threads, which nobody there will return.
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(after_in_child=release_scratch)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import dfmst
 from dfmst.engines import select_engine
-from dfmst.engines.scratch import SLAB, Scratch, ScratchModule, shared_scratch
+from dfmst.engines.scratch import SLAB, Scratch, ScratchModule, release_scratch, shared_scratch
 
 
 def address(column):
@@ -129,6 +129,15 @@ def test_an_engine_in_scratch_and_back():
     assert working.lasting().xp is np
     assert engine.lasting() == engine
     assert SLAB <= 64 << 20
+
+
+def test_memory_is_given_back():
+    held = shared_scratch().full(1 << 20, 1, np.uint8)
+    release_scratch()
+    assert shared_scratch()._column.__self__.used() == 0
+    other = shared_scratch().full(1 << 20, 2, np.uint8)
+    assert (held == 1).all()
+    assert (other == 2).all()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
