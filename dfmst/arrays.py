@@ -11,7 +11,8 @@ from dfmst.algorithms import Algorithm
 from dfmst.edges import Doubts, EdgeTable, check_capacity
 from dfmst.engines import Engine, select_engine
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
-from dfmst.ids import IdColumns, dense_vertices, trusted_vertices
+from dfmst.ids import IdColumns
+from dfmst.numbering import dense_vertices, trusted_vertices
 from dfmst.reading import DEVICE, HOST, Input
 from dfmst.solving import solve
 from dfmst.trace import Trace

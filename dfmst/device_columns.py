@@ -1,7 +1,8 @@
 """Columns on a GPU as ids, vertices and weights: CuPy arrays and cuDF columns, none of them copied to the host.
 
-The counterpart of :mod:`dfmst.ids` and :mod:`dfmst.weights`, with the same promises: no id passes through a float and
-no weight is rounded. Nulls are found on the device; a column without any is used where it lies.
+The counterpart of :mod:`dfmst.ids`, :mod:`dfmst.numbering` and :mod:`dfmst.weights`, with the same promises: no id
+passes through a float and no weight is rounded. Nulls are found on the device; a column without any is used where it
+lies.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import numpy as np
 from dfmst.column_errors import different_ids, float_ids, unsuitable_ids, unsupported_weights
 from dfmst.engines import Engine
 from dfmst.errors import CapacityError
-from dfmst.ids import IdColumns, Vertices, same_width
+from dfmst.ids import IdColumns, same_width
+from dfmst.numbering import Vertices
 from dfmst.typing import Array
 from dfmst.weights import KERNEL_TYPES, WIDENED, WeightColumn
 

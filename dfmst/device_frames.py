@@ -70,7 +70,7 @@ class DeviceView:
         names
             The id columns.
         values
-            What vertices stand for (see :class:`dfmst.ids.Vertices`).
+            What vertices stand for (see :class:`dfmst.numbering.Vertices`).
         columns
             Name -> vertices.
         """

@@ -17,7 +17,8 @@ from dfmst.edges import Doubts, EdgeTable, check_capacity
 from dfmst.engines import Engine, host_engine
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.frames import FrameView
-from dfmst.ids import IdColumns, Vertices, dense_vertices, factorize, id_columns, trusted_vertices
+from dfmst.ids import IdColumns, id_columns
+from dfmst.numbering import Vertices, dense_vertices, factorize, trusted_vertices
 from dfmst.typing import Array, Invalid
 from dfmst.weights import WeightColumn, constant_weights, missing_weights, weight_column
 

@@ -15,7 +15,7 @@ from dfmst.cluster.tables import check_kinds, concat, empty_table, id_pair, in_r
 from dfmst.edges import EdgeTable
 from dfmst.engines import Engine, select_engine
 from dfmst.folding import Fold
-from dfmst.ids import dense_vertices
+from dfmst.numbering import dense_vertices
 from dfmst.planning import BUFFER
 from dfmst.trace import Trace
 

@@ -31,7 +31,7 @@ def eager(monkeypatch):
 
     def run(solve):
         with monkeypatch.context() as patched:
-            patched.setattr("dfmst.ids._LONG", 1 << 40)
+            patched.setattr("dfmst.numbering._LONG", 1 << 40)
             return solve()
 
     return run
