@@ -215,7 +215,7 @@ class Fold:
         if self._filled == self._forest:
             return
         table = self._table()
-        rows = resolve(self._algorithm, self._engine, table).run(self._engine.in_scratch(), table, Trace())
+        rows = resolve(self._algorithm, self._engine, table).run(self._engine, table, Trace())
         # Rows only move towards the beginning, so that a piece never lands on rows that wait to be moved.
         for begin in range(0, len(rows), _MOVED):
             piece = rows[begin : begin + _MOVED]
