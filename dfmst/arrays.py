@@ -104,13 +104,12 @@ def _read(engine: Engine, given: dict[str, ArrayLike], n: int | None, maximum: b
     check_capacity(rows)
     ids = read.ids(("u", columns[0]), ("v", columns[1]))
     weights = read.weights("w", columns[2]) if len(columns) == 3 else constant_weights(rows, engine.xp)
-    vertices = trusted_vertices(ids, n) if trusting and engine.name == "cpu" and weights.invalid is None else None
-    if vertices is not None:
-        table = EdgeTable(vertices.source, vertices.target, weights.values, vertices.total, maximum, Doubts())
-        return Input(table, vertices, None)
-    _check_missing(engine, ids, weights)
-    vertices = dense_vertices(engine, ids, bound=n, number=read.number)
-    table = EdgeTable(vertices.source, vertices.target, weights.values, vertices.total, maximum)
+    trusted = trusted_vertices(ids, n) if trusting and engine.name == "cpu" and weights.invalid is None else None
+    if trusted is None:
+        _check_missing(engine, ids, weights)
+    vertices = trusted or dense_vertices(engine, ids, bound=n, number=read.number)
+    doubts = Doubts() if trusted else None
+    table = EdgeTable(vertices.source, vertices.target, weights.values, vertices.total, maximum, doubts)
     return Input(table, vertices, None)
 
 

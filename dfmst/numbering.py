@@ -93,12 +93,13 @@ def trusted_vertices(ids: IdColumns, bound: int | None = None) -> Vertices | Non
     Parameters
     ----------
     ids
-        Columns on the host.
+        Columns on the host. Rows with a null have to be found first.
     bound
         Exclusive upper bound that they are said to keep.
     """
     source, target, rows = ids.source, ids.target, len(ids.source)
-    if not isinstance(source, np.ndarray) or rows < _LONG:
+    nulls = ids.null_source is not None or ids.null_target is not None
+    if nulls or not isinstance(source, np.ndarray) or rows < _LONG:
         return None
     first, second = (_unsigned(column) for column in (source, target))
     if bound is None:

@@ -185,7 +185,7 @@ def check_columns(
     ids = read.ids(*columns)
     found = None if weight is None else column(weight)
     weights = constant_weights(rows, beside.xp) if found is None or not rows else read.weights(weight, found)
-    trusted = trusted_vertices(ids) if trusting and not _has_nulls(ids, weights) else None
+    trusted = trusted_vertices(ids) if trusting and weights.invalid is None else None
     if trusted is not None:
         return CheckedColumns(ids, weights, None, trusted)
     flagged = [
@@ -197,10 +197,6 @@ def check_columns(
     if kept is not None:
         ids, weights = _filter(beside, ids, weights, kept)
     return CheckedColumns(ids, weights, kept)
-
-
-def _has_nulls(ids: IdColumns, weights: WeightColumn) -> bool:
-    return any(mask is not None for mask in (ids.null_source, ids.null_target, weights.invalid))
 
 
 def _reader(engine: Engine, view: FrameView | DeviceView) -> tuple[Engine, Readers]:

@@ -1,8 +1,8 @@
 """Memory that the calls of a process share: columns of one call lie where those of the last one lay.
 
 A fresh column costs more than the first pass over it: the system hands out its pages one by one, each cleared, and
-takes them back when the column goes (a tenth to a third of a call's time). So columns that end with the call come out
-of one slab, first fit, lowest address first. What does not fit is allocated as usual.
+takes them back when the column goes (a tenth to nearly half of a call's time). So columns that end with the call come
+out of one slab, first fit, lowest address first. What does not fit is allocated as usual.
 """
 
 from __future__ import annotations

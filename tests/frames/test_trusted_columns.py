@@ -161,6 +161,15 @@ def test_columns_with_nulls_are_checked_first(columns, trusted):
     pd.testing.assert_frame_equal(found, expected)
 
 
+@pytest.mark.parametrize("side", SIDES)
+def test_arrays_with_missing_ids_are_checked_first(columns, trusted, side):
+    columns[side] = columns[side].astype(object)
+    columns[side][place(columns, heavy=True)] = None
+    with pytest.raises(dfmst.InvalidEdgesError, match=f"{side} has 1 missing entries"):
+        forest_rows(columns["u"], columns["v"], columns["w"])
+    assert not trusted
+
+
 def test_doubts_that_no_pass_settles_are_raised():
     column = np.zeros(3, np.uint32)
     table = EdgeTable(column, column, column, 1, doubts=Doubts())
