@@ -91,9 +91,9 @@ def run_case(case: Case, folder: Path, output: Path) -> dict[str, Any]:
     """Find the forest on a fresh cluster."""
     from distributed import Client, LocalCluster
 
-    from dfmst.cluster.building import Options
-    from dfmst.cluster.directory import forest_of_files
-    from dfmst.cluster.tasks import Reading
+    from dfmst._cluster.build import Options
+    from dfmst._cluster.directory import forest_of_files
+    from dfmst._cluster.tasks import Reading
 
     graph = GRAPHS[case.graph]
     # A shuffle of a graph that would fit: what a worker may use is said to be a tenth of what the forest needs.

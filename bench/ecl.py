@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from gpu_graphs import DeviceGraph
 
-from dfmst.engines import Engine
+from dfmst._engines import Engine
 
 __all__ = ["measure", "write"]
 

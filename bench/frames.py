@@ -22,11 +22,11 @@ from machine import describe
 from peers import frame_of
 
 import dfmst
+from dfmst._columns.read import read_table
+from dfmst._engines import select_engine
+from dfmst._frames.host import open_frame
 from dfmst.algorithms import resolve
-from dfmst.engines import select_engine
-from dfmst.frames import open_frame
-from dfmst.reading import read_table
-from dfmst.trace import Trace
+from dfmst.algorithms.trace import Trace
 
 REPEAT = 7
 RESULT = Path(__file__).parent / "results" / "cpu" / "frames.json"

@@ -25,9 +25,9 @@ from gpu_graphs import GRAPHS, DeviceGraph, generate
 from gpu_timing import TimedEngine, copy_bandwidth, device_milliseconds, spread
 from machine import describe_device
 
+from dfmst._engines import Engine, select_engine
 from dfmst.algorithms import FilterBoruvka
-from dfmst.engines import Engine, select_engine
-from dfmst.trace import Trace
+from dfmst.algorithms.trace import Trace
 
 RESULTS = Path(__file__).parent / "results"
 DTYPES = ("float32", "float64", "int64")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from machine import describe_device
 
-from dfmst.engines import select_engine
+from dfmst._engines import select_engine
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst.edges import EdgeTable
-from dfmst.engines import Engine
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import Engine
 from dfmst.generate import erdos_renyi, rmat, road_grid
 from dfmst.typing import Array
 

@@ -22,10 +22,10 @@ import numpy as np
 from gpu_graphs import DeviceGraph, generate
 from machine import describe_device
 
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CpuEngine, Engine, select_engine
 from dfmst.algorithms import REGISTRY, Algorithm, FilterKruskal
-from dfmst.edges import EdgeTable
-from dfmst.engines import CpuEngine, Engine, select_engine
-from dfmst.trace import Trace
+from dfmst.algorithms.trace import Trace
 
 RESULTS = Path(__file__).parent / "results"
 SMALL, SMALLER = 5, 8  # how often a graph is halved for the two small versions

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from dfmst.engines import Engine
-from dfmst.kernels import kernels
+from dfmst._engines import Engine
+from dfmst._kernels import kernels
 
 __all__ = ["TimedEngine", "copy_bandwidth", "device_milliseconds", "spread"]
 

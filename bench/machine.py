@@ -30,7 +30,7 @@ def commit() -> str | None:
 
 def read_bandwidth(threads: int, megabytes: int = 400) -> float:
     """Bytes a second at which a kernel reads a column that no cache holds: the best of five passes."""
-    from dfmst.engines import CpuEngine
+    from dfmst._engines import CpuEngine
 
     column = np.ones(megabytes * 1_000_000 // 8, np.uint64)
     block = 1 << 16

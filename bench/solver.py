@@ -20,11 +20,11 @@ from graphs import GRAPHS, Graph
 from machine import describe
 from timing import interleaved
 
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CpuEngine
 from dfmst.algorithms import resolve
+from dfmst.algorithms.trace import Trace
 from dfmst.arrays import forest_rows
-from dfmst.edges import EdgeTable
-from dfmst.engines import CpuEngine
-from dfmst.trace import Trace
 
 RESULT = Path(__file__).parent / "results" / "cpu" / "solver.json"
 LINE = 64  # bytes that memory hands over at least

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dfmst.engines.scratch import release_scratch
+from dfmst._engines.scratch import release_scratch
 
 __all__ = ["Measured", "interleaved", "milliseconds", "peak_memory"]
 

@@ -47,16 +47,16 @@ static unsigned __activemask() { return 1u << (threadIdx.x & 31); }
 static unsigned __ballot_sync(unsigned here, bool set) { return set ? here : 0; }
 template <typename T> T __shfl_sync(unsigned, T value, int) { return value; }
 
-#include "../dfmst/kernels/portable.cuh"
+#include "../dfmst/_kernels/portable.cuh"
 
 #define SUFFIX
-#include "../dfmst/kernels/generate.cuh"
-#include "../dfmst/kernels/select.cuh"
-#include "../dfmst/kernels/statuses.cuh"
+#include "../dfmst/_kernels/generate.cuh"
+#include "../dfmst/_kernels/select.cuh"
+#include "../dfmst/_kernels/statuses.cuh"
 #undef SUFFIX
 #define V u32
 #define SUFFIX _u32
-#include "../dfmst/kernels/vertices.cuh"
+#include "../dfmst/_kernels/vertices.cuh"
 #undef SUFFIX
 #undef V
 

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-KERNELS = ROOT / "dfmst" / "kernels" / "cpu" / "native.cpp"
+KERNELS = ROOT / "dfmst" / "_kernels" / "cpu" / "native.cpp"
 DRIVER = ROOT / "ci" / "tsan_driver.cpp"
 TESTS = ("tests/kernels", "tests/engines")
 #: They start compilers or read texts; they launch no kernel.

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ("sh", "cat", "chmod", "cp", "env", "ln", "ls", "mkdir", "mv", "rm", "uname")
 USE = """
 import numpy as np
-from dfmst.engines.cpu import CpuEngine, library_path
+from dfmst._engines.cpu import CpuEngine, library_path
 ids = np.arange(1000, dtype=np.uint32)
 largest = np.zeros(10, np.uint64)
 CpuEngine(threads=2).launch("largest_id", 10, ids, 1000, 100, largest, grain=1)

@@ -22,7 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dfmst import algorithms, arrays, errors, formats, generate, stream
-    from dfmst.certificate import Certificate, verify
+    from dfmst._cluster.plan import Plan, plan
+    from dfmst._folding.update import update
+    from dfmst._verification.certificate import Certificate, verify
+    from dfmst.components import connected_components
     from dfmst.errors import (
         CapacityError,
         ClusterError,
@@ -35,21 +38,14 @@ if TYPE_CHECKING:
         OutputError,
         UnsupportedFrameError,
     )
-    from dfmst.forest import (
-        connected_components,
-        maximum_spanning_forest,
-        minimum_spanning_forest,
-        spanning_forest,
-    )
+    from dfmst.forest import maximum_spanning_forest, minimum_spanning_forest, spanning_forest
     from dfmst.formats import read_edges
-    from dfmst.planning import Plan, plan
-    from dfmst.updating import update
 
 #: Public name -> the module it comes from, loaded at first use: `import dfmst` must stay light.
 _HOME = {
     "CapacityError": "errors",
     "ClusterError": "errors",
-    "Certificate": "certificate",
+    "Certificate": "_verification.certificate",
     "ColumnNotFoundError": "errors",
     "DeviceError": "errors",
     "DfmstError": "errors",
@@ -58,15 +54,15 @@ _HOME = {
     "InvalidEdgesError": "errors",
     "OutputError": "errors",
     "UnsupportedFrameError": "errors",
-    "connected_components": "forest",
-    "Plan": "planning",
-    "plan": "planning",
+    "connected_components": "components",
+    "Plan": "_cluster.plan",
+    "plan": "_cluster.plan",
     "maximum_spanning_forest": "forest",
     "minimum_spanning_forest": "forest",
     "read_edges": "formats",
     "spanning_forest": "forest",
-    "update": "updating",
-    "verify": "certificate",
+    "update": "_folding.update",
+    "verify": "_verification.certificate",
 }
 _MODULES = ("algorithms", "arrays", "errors", "formats", "generate", "stream")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dfmst.certificate import Certificate, verify
-from dfmst.forest import connected_components, maximum_spanning_forest, minimum_spanning_forest
+from dfmst._verification.certificate import Certificate, verify
+from dfmst.components import connected_components
+from dfmst.forest import maximum_spanning_forest, minimum_spanning_forest
 from dfmst.typing import Frame
 
 __all__ = ["ForestAccessor"]

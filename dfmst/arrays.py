@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dfmst._columns.edge_table import DeferredChecks, EdgeTable, check_capacity
+from dfmst._columns.ids import IdColumns
+from dfmst._columns.read import DEVICE, HOST, Input
+from dfmst._columns.vertices import dense_vertices, sampled_vertices
+from dfmst._columns.weights import WeightColumn, constant_weights, missing_weights
+from dfmst._engines import Engine, select_engine
 from dfmst.algorithms import Algorithm
-from dfmst.edges import Doubts, EdgeTable, check_capacity
-from dfmst.engines import Engine, select_engine
+from dfmst.algorithms.solve import solve
+from dfmst.algorithms.trace import Trace
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
-from dfmst.ids import IdColumns
-from dfmst.numbering import dense_vertices, trusted_vertices
-from dfmst.reading import DEVICE, HOST, Input
-from dfmst.solving import solve
-from dfmst.trace import Trace
 from dfmst.typing import Array
-from dfmst.weights import WeightColumn, constant_weights, missing_weights
 
 __all__ = ["forest_rows"]
 
@@ -104,11 +104,11 @@ def _read(engine: Engine, given: dict[str, ArrayLike], n: int | None, maximum: b
     check_capacity(rows)
     ids = read.ids(("u", columns[0]), ("v", columns[1]))
     weights = read.weights("w", columns[2]) if len(columns) == 3 else constant_weights(rows, engine.xp)
-    trusted = trusted_vertices(ids, n) if trusting and engine.name == "cpu" and weights.invalid is None else None
+    trusted = sampled_vertices(ids, n) if trusting and engine.name == "cpu" and weights.invalid is None else None
     if trusted is None:
         _check_missing(engine, ids, weights)
     vertices = trusted or dense_vertices(engine, ids, bound=n, number=read.number)
-    doubts = Doubts() if trusted else None
+    doubts = DeferredChecks() if trusted else None
     table = EdgeTable(vertices.source, vertices.target, weights.values, vertices.total, maximum, doubts)
     return Input(table, vertices, None)
 

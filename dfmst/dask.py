@@ -20,13 +20,13 @@ from typing import Any
 import dask.dataframe as dd
 from dask.dataframe.extensions import register_dataframe_accessor
 
-from dfmst.cluster.building import Options, Strategy, forest_graph
-from dfmst.cluster.rows import gather
-from dfmst.cluster.shuffling import no_records
-from dfmst.cluster.sources import frame_parts
-from dfmst.cluster.tasks import Reading
+from dfmst._cluster.build import Options, Strategy, forest_graph
+from dfmst._cluster.partitions import frame_parts
+from dfmst._cluster.rows import gather
+from dfmst._cluster.strategies.shuffle.shuffling import no_records
+from dfmst._cluster.tasks import Reading
+from dfmst._frames.host import open_frame
 from dfmst.errors import UnsupportedFrameError
-from dfmst.frames import open_frame
 from dfmst.typing import Invalid
 
 __all__ = ["maximum_spanning_forest", "minimum_spanning_forest"]

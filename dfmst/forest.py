@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from dfmst._columns.read import Input, read_table
+from dfmst._engines import Engine, select_engine
+from dfmst._frames.device import DeviceView
+from dfmst._frames.host import FrameView, open_frame
 from dfmst.algorithms import Algorithm
-from dfmst.algorithms.components import component_labels
-from dfmst.device_frames import DeviceView
-from dfmst.engines import Engine, select_engine
-from dfmst.frames import FrameView, open_frame
-from dfmst.reading import Input, read_table
-from dfmst.solving import solve
-from dfmst.trace import Trace
+from dfmst.algorithms.solve import solve
+from dfmst.algorithms.trace import Trace
 from dfmst.typing import Frame, Invalid
-from dfmst.vertices import vertex_frame
 
-__all__ = ["connected_components", "maximum_spanning_forest", "minimum_spanning_forest", "spanning_forest"]
+__all__ = ["maximum_spanning_forest", "minimum_spanning_forest", "spanning_forest"]
 
 
 def minimum_spanning_forest(
@@ -150,52 +148,6 @@ def spanning_forest(
     runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
     names = (source, target, None)
     return _forest(runner, view, names, algorithm, maximum=False, invalid=invalid, return_trace=return_trace)
-
-
-def connected_components(
-    edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    *,
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-) -> Any:
-    """Return the connected component of every vertex of an edge table.
-
-    Parameters
-    ----------
-    edges, source, target, engine, invalid, threads
-        As for :func:`minimum_spanning_forest`.
-
-    Returns
-    -------
-    components
-        The same kind of frame, one row a vertex in ascending order: ``vertex``, and ``component``, the
-        smallest vertex of its component; both have the type of the id columns.
-
-    Raises
-    ------
-    ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, EngineUnavailableError, CapacityError
-        As for :func:`minimum_spanning_forest`.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> import dfmst
-    >>> dfmst.connected_components(pd.DataFrame({"source": [1, 4], "target": [2, 5]}))
-       vertex  component
-    0       1          1
-    1       2          1
-    2       4          4
-    3       5          4
-    """
-    view = open_frame(edges)
-    runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
-    with runner.guard():
-        given = read_table(runner, view, source, target, invalid=invalid, in_order=True)
-        labels = component_labels(runner, given.table)
-        return vertex_frame(runner, view, (source, target), given, component=labels)
 
 
 def _forest(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from dfmst.engines import CpuEngine
+from dfmst._engines import CpuEngine
 
 __all__ = [
     "COUNTS",

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import networkx as nx
 import numpy as np
 
-from dfmst.edges import EdgeTable
-from dfmst.optimality import Violation
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._verification.optimality import Violation
 
 
 class Graph(Protocol):

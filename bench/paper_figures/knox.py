@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from dfmst._columns.edge_table import EdgeTable
 from dfmst.algorithms import Algorithm, Boruvka, Kruskal, Prim
-from dfmst.edges import EdgeTable
 from dfmst.generate import exact_density
 from paper_figures.figure import Figure, Measure, Row
 from paper_figures.setting import Setting, edges_of, seconds_in, total

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from dfmst._columns.edge_table import EdgeTable
 from dfmst.algorithms import Algorithm, Boruvka, Mastiff
-from dfmst.edges import EdgeTable
 from dfmst.generate import rmat, road_grid
 from paper_figures.figure import Figure, Measure, Row
 from paper_figures.setting import Records, Setting, edges_of, renumbered, seconds_in, total

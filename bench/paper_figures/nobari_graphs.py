@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dfmst.edges import EdgeTable
+from dfmst._columns.edge_table import EdgeTable
 from dfmst.generate import erdos_renyi, rmat, road_grid, ssca2, watts_strogatz
 from paper_figures.setting import Setting, edges_of
 

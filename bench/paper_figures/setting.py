@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CpuEngine
 from dfmst.algorithms import Algorithm
-from dfmst.edges import EdgeTable
-from dfmst.engines import CpuEngine
+from dfmst.algorithms.trace import Trace
 from dfmst.generate import hash24
-from dfmst.trace import Trace
 
 __all__ = ["Records", "Setting", "edges_of", "renumbered", "seconds_in", "total"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dfmst._columns.edge_table import EdgeTable
 from dfmst.algorithms import BSP, EPMST
-from dfmst.edges import EdgeTable
 from dfmst.generate import exact_density
 from paper_figures.figure import Figure, Measure, Row
 from paper_figures.setting import Setting, edges_of

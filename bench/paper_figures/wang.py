@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from dfmst._columns.edge_table import EdgeTable
 from dfmst.algorithms import Prim
-from dfmst.edges import EdgeTable
 from dfmst.generate import erdos_renyi
 from paper_figures.figure import Figure, Measure, Row
 from paper_figures.setting import Setting, edges_of, seconds_in

@@ -6,6 +6,8 @@ A name selects a default object: ``"boruvka"`` is ``Boruvka()``, ``"filter-krusk
 
 from __future__ import annotations
 
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import Engine
 from dfmst.algorithms.bader_cong import BaderCong
 from dfmst.algorithms.base import Algorithm
 from dfmst.algorithms.boruvka import Boruvka
@@ -17,8 +19,6 @@ from dfmst.algorithms.kruskal import Kruskal
 from dfmst.algorithms.mastiff import Mastiff
 from dfmst.algorithms.pma import PMA
 from dfmst.algorithms.prim import Prim
-from dfmst.edges import EdgeTable
-from dfmst.engines import Engine
 
 __all__ = [
     "BSP",

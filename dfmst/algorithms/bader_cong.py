@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dfmst.algorithms.partial_prim import UNVISITED, Graph, Growth, Rounds, grow, grow_and_unify
-from dfmst.edges import EdgeTable
-from dfmst.engines import Engine
-from dfmst.trace import Trace
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import Engine
+from dfmst.algorithms._steps.partial_prim import UNVISITED, Graph, Growth, Rounds, grow, grow_and_unify
+from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
 
 __all__ = ["BaderCong"]

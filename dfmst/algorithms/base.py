@@ -6,10 +6,10 @@ from typing import Protocol
 
 import numpy as np
 
-from dfmst.edges import EdgeTable
-from dfmst.engines import Engine
-from dfmst.engines.columnar import compact
-from dfmst.trace import Trace
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import Engine
+from dfmst._primitives.flags import compact
+from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
 
 __all__ = ["Algorithm", "chosen_rows"]

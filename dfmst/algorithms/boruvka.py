@@ -19,20 +19,13 @@ from typing import Literal
 
 import numpy as np
 
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import Engine
+from dfmst._primitives.contract import contract_edges, count_roots, drop_parallel, flatten
+from dfmst._primitives.edges import Edges, gather_edges
+from dfmst._primitives.flags import compact, flag_words
 from dfmst.algorithms.base import chosen_rows
-from dfmst.edges import EdgeTable
-from dfmst.engines import Engine
-from dfmst.engines.columnar import (
-    Edges,
-    compact,
-    contract_edges,
-    count_roots,
-    drop_parallel,
-    flag_words,
-    flatten,
-    gather_edges,
-)
-from dfmst.trace import Trace
+from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
 
 __all__ = ["Boruvka"]

@@ -12,15 +12,15 @@ chose it.
 ===============================  ===============================================================================
 Algorithms 1 to 4                here
 ===============================  ===============================================================================
-1: 3-9, CreateBipartiteGraph     :func:`dfmst.engines.columnar.key_edges`; nothing is copied that has the right form
+1: 3-9, CreateBipartiteGraph     :func:`dfmst._primitives.contract.key_edges`; nothing is copied that has the right form
 1: 15-20, FindLightestEdges      kernel ``propose_to_ends``
 1: 21-30, ObtainStrut,           kernel ``hook``, which flags the rows of degree 1 or 2 and lets a zero-difference
 UpdateSolutionSet                vertex's smaller end stay a root
 1: 31-37, numdiff                roots less vertices without an edge
 1: 38                            a single zero-difference vertex, or (a forest) no edge left
-1: 41-53, Compaction             :func:`dfmst.engines.columnar.flatten`, :func:`~dfmst.engines.columnar.contract_edges`
+1: 41-53, Compaction             ``flatten`` and ``contract_edges`` of :mod:`dfmst._primitives.contract`
 figure 6 (b)                     ``drop_parallel``
-1: 13, local finish              :func:`dfmst.algorithms.light_edges.scan_light`, Kruskal's scan
+1: 13, local finish              :func:`dfmst.algorithms._steps.light_edges.scan_light`, Kruskal's scan
 ===============================  ===============================================================================
 
 A spanning forest is the case of equal weights: ties go to the smaller row, which is the paper's smaller u_j.
@@ -32,22 +32,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import Engine
+from dfmst._primitives.contract import contract_edges, count_roots, drop_parallel, flatten
+from dfmst._primitives.edges import Edges, gather_edges, key_edges
+from dfmst._primitives.flags import compact, flag_words
+from dfmst.algorithms._steps.light_edges import scan_light
 from dfmst.algorithms.base import chosen_rows
-from dfmst.algorithms.light_edges import scan_light
-from dfmst.edges import EdgeTable
-from dfmst.engines import Engine
-from dfmst.engines.columnar import (
-    Edges,
-    compact,
-    contract_edges,
-    count_roots,
-    drop_parallel,
-    flag_words,
-    flatten,
-    gather_edges,
-    key_edges,
-)
-from dfmst.trace import Trace
+from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
 
 __all__ = ["BSP", "strut_components"]

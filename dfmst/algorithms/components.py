@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dfmst.edges import EdgeTable
-from dfmst.engines import Engine
-from dfmst.engines.columnar import compact, flatten
-from dfmst.engines.crossing import crossing_flags
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import Engine
+from dfmst._primitives.contract import flatten
+from dfmst._primitives.crossing import crossing_flags
+from dfmst._primitives.flags import compact
 from dfmst.typing import Array
 
 __all__ = ["component_labels"]

@@ -33,13 +33,15 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import Engine
+from dfmst._primitives.contract import flatten
+from dfmst._primitives.edges import gather_keys
+from dfmst._primitives.flags import FLAG_GRAIN, flag_words
+from dfmst.algorithms._steps.light_edges import check_light, sampled_threshold
+from dfmst.algorithms._steps.worklist import Side, Worklist
 from dfmst.algorithms.base import chosen_rows
-from dfmst.algorithms.light_edges import check_light, sampled_threshold
-from dfmst.algorithms.worklist import Side, Worklist
-from dfmst.edges import EdgeTable
-from dfmst.engines import Engine
-from dfmst.engines.columnar import FLAG_GRAIN, flag_words, flatten, gather_keys
-from dfmst.trace import Trace
+from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
 
 __all__ = ["FilterBoruvka"]

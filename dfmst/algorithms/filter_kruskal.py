@@ -19,12 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dfmst._columns.edge_table import ChecksFailed, EdgeTable
+from dfmst._engines import Engine
+from dfmst._primitives.flags import flag_words
+from dfmst.algorithms._steps.light_edges import check_light, scan_light, select_light, survivors
 from dfmst.algorithms.base import chosen_rows
-from dfmst.algorithms.light_edges import check_light, scan_light, select_light, survivors
-from dfmst.edges import Doubtful, EdgeTable
-from dfmst.engines import Engine
-from dfmst.engines.columnar import flag_words
-from dfmst.trace import Trace
+from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
 
 __all__ = ["FilterKruskal"]
@@ -70,7 +70,7 @@ class FilterKruskal:
 
         Raises
         ------
-        Doubtful
+        ChecksFailed
             The table has doubts, and one of its columns is not what it should be, or is not read to its end.
         """
         chosen = flag_words(engine, len(table))
@@ -90,7 +90,7 @@ class FilterKruskal:
             (edges, components), flip = survivors(engine, edges, flip, flags, parent, trace, doubts), 0
             parent, doubts = engine.xp.arange(components, dtype=np.uint32), None
         if doubts is not None:
-            raise Doubtful
+            raise ChecksFailed
         return chosen_rows(engine, chosen)
 
     def _light_share(self, edges: int, components: int) -> float | None:

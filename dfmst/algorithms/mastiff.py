@@ -30,20 +30,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import Engine
+from dfmst._primitives.edges import Edges, gather_edges, key_edges, spread_positions
+from dfmst._primitives.flags import FLAG_GRAIN, compact, flag_words
 from dfmst.algorithms.base import chosen_rows
 from dfmst.algorithms.components import component_labels
-from dfmst.edges import EdgeTable
-from dfmst.engines import Engine
-from dfmst.engines.columnar import (
-    FLAG_GRAIN,
-    Edges,
-    compact,
-    flag_words,
-    gather_edges,
-    key_edges,
-    spread_positions,
-)
-from dfmst.trace import Trace
+from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
 
 __all__ = ["Mastiff"]

@@ -30,10 +30,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from dfmst.algorithms.partial_prim import Graph, Growth, Rounds, grow, grow_and_unify
-from dfmst.edges import EdgeTable
-from dfmst.engines import Engine
-from dfmst.trace import Trace
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import Engine
+from dfmst.algorithms._steps.partial_prim import Graph, Growth, Rounds, grow, grow_and_unify
+from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
 
 __all__ = ["PMA"]

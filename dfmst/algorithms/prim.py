@@ -15,7 +15,7 @@ Either form begins a new tree where no edge leads out of the last one, so that f
 ===================================  ===============================================================================
 Wang, Huang and Guo (2011)           here
 ===================================  ===============================================================================
-section III.C, figure 4 (A, B)       :class:`dfmst.engines.adjacency.Adjacency`
+section III.C, figure 4 (A, B)       :class:`dfmst._primitives.adjacency.Adjacency`
 section IV, kernel 1 (T1, T2)        kernel ``lightest_of_lanes``; step ``reduce`` of the trace
 section IV, kernel 2; adding (C)     kernel ``join_lightest``; step ``join``
 table II, R1 and R3; R2              columns ``lightest`` (edge and weight); ``vertex``
@@ -33,12 +33,13 @@ from typing import Literal
 
 import numpy as np
 
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import Engine
+from dfmst._primitives.adjacency import Adjacency, adjacency
+from dfmst._primitives.edges import Edges, gather_keys, key_edges
+from dfmst._primitives.flags import exclusive_sum, flag_words
 from dfmst.algorithms.base import chosen_rows
-from dfmst.edges import EdgeTable
-from dfmst.engines import Engine
-from dfmst.engines.adjacency import Adjacency, adjacency
-from dfmst.engines.columnar import Edges, exclusive_sum, flag_words, gather_keys, key_edges
-from dfmst.trace import Trace
+from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
 
 __all__ = ["Prim"]

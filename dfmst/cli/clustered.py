@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dfmst.cli.console import Progress, Stopwatch, note, plural, print_json
 from dfmst.cli.inputs import check_inputs, columns_by_option
-from dfmst.cli.notes import Progress, Stopwatch, note, plural, print_json
 
 if TYPE_CHECKING:
     from dfmst.cli.forest import ForestJob
@@ -34,10 +34,10 @@ def run_on_cluster(job: ForestJob, workers: int | None, scheduler: str | None, s
     check_inputs(job.inputs)
     watch = Stopwatch()
     with watch.step("import"):
-        from dfmst.cluster.building import Options
-        from dfmst.cluster.directory import check_directory, forest_of_files
-        from dfmst.cluster.session import cluster_client
-        from dfmst.cluster.tasks import Reading
+        from dfmst._cluster.build import Options
+        from dfmst._cluster.client import cluster_client
+        from dfmst._cluster.directory import check_directory, forest_of_files
+        from dfmst._cluster.tasks import Reading
     assert job.output is not None
     check_directory(job.output)
     reading = Reading((job.source, job.target, job.weight), job.maximum, job.invalid)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dfmst.cli.console import Progress, Stopwatch, note, plural, print_json
 from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs
-from dfmst.cli.notes import Progress, Stopwatch, note, plural, print_json
 from dfmst.cli.options import (
     debug_option,
     engine_options,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dfmst.cli.console import Progress, Stopwatch, note, plural, print_json
 from dfmst.cli.inputs import open_inputs
-from dfmst.cli.notes import Progress, Stopwatch, note, plural, print_json
 from dfmst.cli.options import debug_option, format_option, inputs_argument, json_option, output_options
 from dfmst.cli.outputs import check_output, output_path, write_rows
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dfmst.cli.console import Progress, Stopwatch
 from dfmst.cli.inputs import load_libraries
-from dfmst.cli.notes import Progress, Stopwatch
 from dfmst.cli.options import debug_option
 from dfmst.errors import DfmstError
 

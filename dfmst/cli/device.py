@@ -7,8 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dfmst.cli.console import Progress, plural
 from dfmst.cli.inputs import check_schemas
-from dfmst.cli.notes import Progress, plural
 from dfmst.errors import DfmstError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def read_on_device(
     DfmstError
         cuDF cannot read a file.
     """
-    from dfmst.engines import select_engine
+    from dfmst._engines import select_engine
     from dfmst.formats.detect import detect_format
     from dfmst.formats.source import Source
 
@@ -71,7 +71,7 @@ def _plain(cudf: Any, frame: Any) -> Any:
 
 def write_from_device(rows: Any, path: Path) -> None:
     """Write a cuDF frame to a Parquet file, which appears whole or not at all."""
-    from dfmst.engines import select_engine
+    from dfmst._engines import select_engine
     from dfmst.formats.atomic import atomic_path
 
     with select_engine("cuda").guard(), atomic_path(path) as part:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfmst.cli.clustered import cluster_options, run_on_cluster
+from dfmst.cli.console import Progress, Stopwatch, note, plain, plural, print_json
 from dfmst.cli.device import read_on_device, rows_on_host, write_from_device
 from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs
-from dfmst.cli.notes import Progress, Stopwatch, note, plain, plural, print_json
 from dfmst.cli.options import (
     algorithm_option,
     debug_option,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dfmst.cli.notes import Progress, plural
+from dfmst.cli.console import Progress, plural
 from dfmst.errors import ColumnNotFoundError, DfmstError, InvalidEdgesError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def open_inputs(
     import pyarrow as pa
 
     from dfmst.formats import open_edges
-    from dfmst.formats.drift import check_same_columns
+    from dfmst.formats.schema import check_same_columns
 
     check_inputs(paths)
     first = open_edges(paths[0], format_)
@@ -127,7 +127,7 @@ def check_schemas(paths: Sequence[Path], format_: str | None, columns: Mapping[s
         Two columns share a name, or a file has other columns than the first.
     """
     from dfmst.formats import open_edges
-    from dfmst.formats.drift import check_same_columns
+    from dfmst.formats.schema import check_same_columns
 
     check_inputs(paths)
     schemas = [open_edges(path, format_).schema for path in paths]

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from dfmst.cli.console import note, print_json
 from dfmst.cli.inputs import check_inputs
-from dfmst.cli.notes import note, print_json
 from dfmst.cli.options import debug_option, json_option, to_path, vertex_options
 
 __all__ = ["plan"]
@@ -41,8 +41,8 @@ def plan(**options: Any) -> None:
       dfmst plan --vertices 1_700_000_000 --edges 62_000_000_000 --partitions 8000 --workers 8 --memory 256GiB
       dfmst plan edges/ --workers 4 --memory 8GiB
     """  # noqa: D301 - click's mark for lines that stay as they are
-    from dfmst.planning import plan as predict
-    from dfmst.streaming.memory import parse_memory
+    from dfmst._cluster.plan import plan as predict
+    from dfmst.stream.memory import parse_memory
 
     vertices, edges, partitions = _size(options)
     try:
@@ -75,7 +75,7 @@ def _size(options: dict[str, Any]) -> tuple[int, int, int]:
             raise click.UsageError("Name Parquet files, or give --vertices and --edges.")
         return given
     check_inputs(inputs)
-    from dfmst.cluster.sources import FileRows, file_size
+    from dfmst._cluster.partitions import FileRows, file_size
     from dfmst.formats.parquet import parquet_files
 
     files = [file for path in inputs for file in (parquet_files(path) if path.is_dir() else [path])]

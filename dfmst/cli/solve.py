@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._columns.read import read_table
+from dfmst._columns.total import Total, total_weight
+from dfmst._engines import Engine, select_engine
+from dfmst._frames.device import DeviceView
+from dfmst._frames.host import FrameView, open_frame
+from dfmst._primitives.edges import used_vertices
+from dfmst._verification.optimality import certify_rows
 from dfmst.algorithms import REGISTRY, Algorithm, resolve
+from dfmst.algorithms.trace import Trace
+from dfmst.cli.console import Progress, Stopwatch, plural
 from dfmst.cli.device import column_on_host
-from dfmst.cli.notes import Progress, Stopwatch, plural
-from dfmst.device_frames import DeviceView
-from dfmst.edges import EdgeTable
-from dfmst.engines import Engine, select_engine
-from dfmst.engines.columnar import occurring
-from dfmst.frames import FrameView, open_frame
-from dfmst.optimality import certify_rows
-from dfmst.provenance import Provenance, with_provenance
-from dfmst.reading import read_table
-from dfmst.totals import Total, total_weight
-from dfmst.trace import Trace
+from dfmst.formats.provenance import Provenance, with_provenance
 
 if TYPE_CHECKING:
     from dfmst.cli.forest import ForestJob
@@ -92,7 +92,7 @@ def _solve(
             made = Provenance(names, job.maximum, len(view), rows.astype(np.uint64))
             forest = forest.replace_schema_metadata(with_provenance(forest.schema, made, len(rows)).metadata)
         total = None if job.weight is None else total_weight(column_on_host(forest, job.weight))
-        vertices = int(occurring(engine, given.table).sum())
+        vertices = int(used_vertices(engine, given.table).sum())
     dropped = len(view) - len(given.table)
     return Solution(forest, pa.table(trace.columns()), total, vertices, dropped, _name(algorithm), engine)
 

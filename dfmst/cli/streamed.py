@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.notes import Progress, Stopwatch, plain, plural
+from dfmst.cli.console import Progress, Stopwatch, plain, plural
 from dfmst.cli.outputs import write_rows
 from dfmst.errors import DfmstError
 
 if TYPE_CHECKING:
-    from dfmst.certificate import Certificate
+    from dfmst._verification.certificate import Certificate
     from dfmst.cli.forest import ForestJob
-    from dfmst.streaming.batches import Job
-    from dfmst.streaming.first_pass import Forest
-    from dfmst.streaming.parquet_files import ParquetSource
+    from dfmst.stream.batches import Job
+    from dfmst.stream.fold import Forest
+    from dfmst.stream.parquet import ParquetSource
 
 __all__ = ["open_streamed", "row_progress", "stream_forest", "streamed_certificate"]
 
@@ -47,8 +47,8 @@ def open_streamed(
     from dfmst.cli.inputs import check_inputs
     from dfmst.formats.detect import detect_format
     from dfmst.formats.source import Source
-    from dfmst.streaming.memory import FIXED
-    from dfmst.streaming.parquet_files import ParquetSource, find_files
+    from dfmst.stream.memory import FIXED
+    from dfmst.stream.parquet import ParquetSource, find_files
 
     check_inputs(inputs)
     limit = memory_bytes(memory_limit)
@@ -63,7 +63,7 @@ def open_streamed(
 
 def memory_bytes(text: str | None) -> int:
     """Read ``--memory-limit``."""
-    from dfmst.streaming.memory import parse_memory
+    from dfmst.stream.memory import parse_memory
 
     try:
         return parse_memory(text or "2GiB")
@@ -93,11 +93,11 @@ def stream_forest(
     job: ForestJob, source: ParquetSource, target: Path | None, watch: Stopwatch, progress: Progress
 ) -> dict[str, Any]:
     """Fold, verify, gather and write; return what there is to tell."""
-    from dfmst.engines import select_engine
+    from dfmst._engines import select_engine
     from dfmst.stream import open_checkpoint
-    from dfmst.streaming.batches import Job
-    from dfmst.streaming.first_pass import fold_source
-    from dfmst.streaming.second_pass import chosen_rows, recorded_schema
+    from dfmst.stream.batches import Job
+    from dfmst.stream.fold import fold_source
+    from dfmst.stream.gather import chosen_rows, recorded_schema
 
     if job.trace:
         raise click.UsageError("--trace needs the rows in memory; leave --memory-limit and --checkpoint out.")
@@ -138,17 +138,17 @@ def streamed_certificate(
     progress: Progress,
 ) -> Certificate:
     """Verify a forest's file against a stream."""
-    from dfmst.certificate import Certificate
-    from dfmst.engines import select_engine
-    from dfmst.streaming.batches import Job
-    from dfmst.streaming.claims import check_claim
-    from dfmst.streaming.second_pass import forest_total
+    from dfmst._engines import select_engine
+    from dfmst._verification.certificate import Certificate
+    from dfmst.stream.batches import Job
+    from dfmst.stream.gather import forest_total
+    from dfmst.stream.match import match_file
 
     source.require([name for name in names if name is not None])
     engine = select_engine(options["engine"], options["threads"])
     limit, told = memory_bytes(memory_limit), row_progress(progress, "verified")
     asked = Job(names, limit, engine, options["maximum"], invalid=options["invalid"], progress=told)
-    verdict = check_claim(source, forest, asked)
+    verdict = match_file(source, forest, asked)
     rows, found = len(verdict.forest.rows), verdict.violation
     total = None if names[2] is None else forest_total(verdict.forest, source.schema.field(names[2]).type)
     return Certificate(found is None, rows, total, max(0, verdict.components), found)
@@ -157,7 +157,7 @@ def streamed_certificate(
 def _certify(source: ParquetSource, asked: Job, forest: Forest, progress: Progress) -> None:
     from dataclasses import replace
 
-    from dfmst.streaming.checking import certify_source
+    from dfmst.stream.certify import certify_source
 
     told = row_progress(progress, "verified")
     violation = certify_source(source, replace(asked, progress=told), forest).violation
@@ -167,7 +167,7 @@ def _certify(source: ParquetSource, asked: Job, forest: Forest, progress: Progre
 
 
 def _summary(job: ForestJob, source: ParquetSource, forest: Forest, asked: Job, watch: Stopwatch) -> dict[str, Any]:
-    from dfmst.streaming.second_pass import forest_total
+    from dfmst.stream.gather import forest_total
 
     rows = len(forest.rows)
     total = None if job.weight is None else forest_total(forest, source.schema.field(job.weight).type)

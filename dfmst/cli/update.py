@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dfmst.cli.console import Progress, Stopwatch, note, plain, plural, print_json
 from dfmst.cli.inputs import check_inputs, load_libraries, read_inputs
-from dfmst.cli.notes import Progress, Stopwatch, note, plain, plural, print_json
 from dfmst.cli.options import (
     algorithm_option,
     debug_option,
@@ -25,7 +25,7 @@ from dfmst.errors import InvalidEdgesError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dfmst.provenance import Provenance
+    from dfmst.formats.provenance import Provenance
 
 __all__ = ["update"]
 
@@ -80,7 +80,7 @@ def update(
 
 
 def _record(path: Path, forest: pa.Table) -> Provenance:
-    from dfmst.provenance import read_provenance
+    from dfmst.formats.provenance import read_provenance
 
     made = read_provenance(forest.schema, forest.num_rows)
     if made is None:
@@ -90,7 +90,7 @@ def _record(path: Path, forest: pa.Table) -> Provenance:
 
 
 def _alike(new: pa.Table, old: pa.Table, path: Path, forest: Path) -> pa.Table:
-    from dfmst.formats.drift import check_same_columns
+    from dfmst.formats.schema import check_same_columns
 
     check_same_columns(forest, old.schema, path, new.schema)
     return new
@@ -110,7 +110,7 @@ def _summary(
     made: Provenance,
     watch: Stopwatch,
 ) -> dict[str, Any]:
-    from dfmst.totals import total_weight
+    from dfmst._columns.total import total_weight
 
     old, new, found = tables
     total = None if made.names[2] is None else total_weight(found[made.names[2]])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from dfmst.formats.edge_list import END_POINTS, stream_rows
-from dfmst.formats.layout import NUMBER, WHOLE, Field, Layout
 from dfmst.formats.source import Source
+from dfmst.formats.text.layout import NUMBER, WHOLE, Field, Layout
 
 __all__ = ["open_cedge"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dfmst.formats.layout import ANY, NAME, NUMBER, Field
 from dfmst.formats.problems import problem
-from dfmst.formats.words import is_number
+from dfmst.formats.text.layout import ANY, NAME, NUMBER, Field
+from dfmst.formats.text.number_patterns import is_number
 
 __all__ = ["has_header", "name_columns"]
 

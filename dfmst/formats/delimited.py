@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from dfmst.formats.csv_names import has_header, name_columns
 from dfmst.formats.edge_list import stream_rows
-from dfmst.formats.layout import Layout
 from dfmst.formats.problems import problem
 from dfmst.formats.source import HEAD_BYTES, Source
-from dfmst.formats.text import TextReader, cut_outside_quotes
+from dfmst.formats.text.blocks import TextReader, cut_outside_quotes
+from dfmst.formats.text.layout import Layout
 
 __all__ = ["find_separator", "open_csv", "open_tsv"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from dfmst.formats.delimited import find_separator
 from dfmst.formats.problems import problem
 from dfmst.formats.source import Source
-from dfmst.formats.text import BYTE_ORDER_MARK
+from dfmst.formats.text.blocks import BYTE_ORDER_MARK
 
 __all__ = ["detect_format", "format_of_suffix"]
 

@@ -7,12 +7,12 @@ from functools import partial
 
 import pyarrow as pa
 
-from dfmst.formats.layout import NUMBER, WHOLE, Field, Layout
-from dfmst.formats.parse import parse
-from dfmst.formats.promise import Promise
-from dfmst.formats.settle import settle
 from dfmst.formats.source import Source
-from dfmst.formats.text import Block, TextReader, cut_at_newline, cut_outside_quotes
+from dfmst.formats.text.blocks import Block, TextReader, cut_at_newline, cut_outside_quotes
+from dfmst.formats.text.header_counts import Promise
+from dfmst.formats.text.infer_types import settle
+from dfmst.formats.text.layout import NUMBER, WHOLE, Field, Layout
+from dfmst.formats.text.parse import parse
 
 __all__ = ["END_POINTS", "more_columns", "stream_rows"]
 

@@ -10,7 +10,7 @@ from dfmst.formats.gml_tokens import Entry, GmlText
 from dfmst.formats.problems import problem
 from dfmst.formats.records import EdgeRecords
 from dfmst.formats.source import Source
-from dfmst.formats.text import TextReader
+from dfmst.formats.text.blocks import TextReader
 
 __all__ = ["open_gml"]
 

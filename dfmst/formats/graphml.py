@@ -13,7 +13,7 @@ from dfmst.formats.graphml_values import Key, number_ids
 from dfmst.formats.problems import problem
 from dfmst.formats.records import EdgeRecords
 from dfmst.formats.source import Source
-from dfmst.formats.text import TextReader
+from dfmst.formats.text.blocks import TextReader
 
 __all__ = ["open_graphml"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from dfmst.formats.words import is_number, is_whole
+from dfmst.formats.text.number_patterns import is_number, is_whole
 
 __all__ = ["Key", "number_ids"]
 

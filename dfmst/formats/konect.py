@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from dfmst.formats.edge_list import END_POINTS, more_columns, stream_rows
-from dfmst.formats.layout import NUMBER, Field, Layout
 from dfmst.formats.problems import problem
-from dfmst.formats.promise import Promise
 from dfmst.formats.source import HEAD_BYTES, Source
-from dfmst.formats.text import Line, TextReader
+from dfmst.formats.text.blocks import Line, TextReader
+from dfmst.formats.text.header_counts import Promise
+from dfmst.formats.text.layout import NUMBER, Field, Layout
 
 __all__ = ["open_konect"]
 

@@ -6,11 +6,11 @@ import pyarrow as pa
 
 from dfmst.errors import FormatError
 from dfmst.formats.edge_list import END_POINTS, stream_rows
-from dfmst.formats.layout import REAL, WHOLE, Field, Layout
 from dfmst.formats.problems import problem
-from dfmst.formats.promise import Promise
 from dfmst.formats.source import HEAD_BYTES, Source
-from dfmst.formats.text import Line, TextReader
+from dfmst.formats.text.blocks import Line, TextReader
+from dfmst.formats.text.header_counts import Promise
+from dfmst.formats.text.layout import REAL, WHOLE, Field, Layout
 
 __all__ = ["open_matrix_market"]
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from dfmst.formats.metis_block import MetisBlock, read_block
 from dfmst.formats.problems import problem
 from dfmst.formats.source import HEAD_BYTES, Source
-from dfmst.formats.text import Line, TextReader
+from dfmst.formats.text.blocks import Line, TextReader
 
 __all__ = ["open_metis"]
 

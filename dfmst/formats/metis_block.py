@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.csv
 
 from dfmst.formats.problems import problem
-from dfmst.formats.text import Block, Line
-from dfmst.formats.words import is_whole
+from dfmst.formats.text.blocks import Block, Line
+from dfmst.formats.text.number_patterns import is_whole
 
 __all__ = ["MetisBlock", "read_block"]
 

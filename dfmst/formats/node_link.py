@@ -10,7 +10,7 @@ import pyarrow as pa
 from dfmst.formats.problems import problem
 from dfmst.formats.records import EdgeRecords
 from dfmst.formats.source import Source
-from dfmst.formats.text import TextReader
+from dfmst.formats.text.blocks import TextReader
 
 __all__ = ["open_node_link"]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import pyarrow as pa
 
 from dfmst.formats.edge_list import END_POINTS, more_columns, stream_rows
-from dfmst.formats.layout import NUMBER, Field, Layout
 from dfmst.formats.problems import problem
 from dfmst.formats.source import HEAD_BYTES, Source
-from dfmst.formats.text import Line, TextReader
-from dfmst.formats.words import is_number, is_whole
+from dfmst.formats.text.blocks import Line, TextReader
+from dfmst.formats.text.layout import NUMBER, Field, Layout
+from dfmst.formats.text.number_patterns import is_number, is_whole
 
 __all__ = ["open_snap"]
 

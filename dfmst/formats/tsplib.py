@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from dfmst.formats.problems import problem
 from dfmst.formats.source import HEAD_BYTES, Source
-from dfmst.formats.text import Line, TextReader
-from dfmst.formats.words import is_number, is_whole
+from dfmst.formats.text.blocks import Line, TextReader
+from dfmst.formats.text.number_patterns import is_number, is_whole
 
 __all__ = ["open_tsplib"]
 

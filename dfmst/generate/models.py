@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from dfmst.engines import Engine, select_engine
-from dfmst.engines.columnar import FLAG_GRAIN, compact, flag_words
+from dfmst._engines import Engine, select_engine
+from dfmst._primitives.flags import FLAG_GRAIN, compact, flag_words
 from dfmst.generate.tables import Weight, chance, edge_columns, edge_table, half_bits, require, stream
 from dfmst.typing import Array
 

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from dfmst.engines import Engine, select_engine
-from dfmst.engines.columnar import FLAG_GRAIN, compact, exclusive_sum, flag_words
+from dfmst._engines import Engine, select_engine
+from dfmst._primitives.flags import FLAG_GRAIN, compact, exclusive_sum, flag_words
 from dfmst.generate.tables import Weight, chance, edge_columns, edge_table, require, stream
 from dfmst.typing import Array
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from dfmst.engines import Engine, select_engine
+from dfmst._engines import Engine, select_engine
 from dfmst.errors import CapacityError
 from dfmst.typing import ROW_LIMIT, Array
 

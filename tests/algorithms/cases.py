@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dfmst._engines import CpuEngine
 from dfmst.algorithms import (
     BSP,
     EPMST,
@@ -19,7 +20,6 @@ from dfmst.algorithms import (
     Mastiff,
     Prim,
 )
-from dfmst.engines import CpuEngine
 
 __all__ = ["ALGORITHMS", "ENGINES", "LARGE", "ORDERS", "SHAPES", "Graph", "algorithm_id", "large", "ordered_weights"]
 

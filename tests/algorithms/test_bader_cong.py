@@ -7,10 +7,10 @@ import pytest
 from algorithms.cases import ENGINES
 from algorithms.paper_graphs import GRAPHS
 
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CpuEngine
 from dfmst.algorithms import BaderCong, Boruvka
-from dfmst.edges import EdgeTable
-from dfmst.engines import CpuEngine
-from dfmst.trace import Trace
+from dfmst.algorithms.trace import Trace
 
 each_graph = pytest.mark.parametrize("name", GRAPHS)
 each_engine = pytest.mark.parametrize("engine", ENGINES, ids="threads={0.threads}".format)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from algorithms.cases import ENGINES
 
+from dfmst._columns.edge_table import EdgeTable
 from dfmst.algorithms import Boruvka
-from dfmst.edges import EdgeTable
+from dfmst.algorithms.trace import Trace
 from dfmst.generate import exact_density
-from dfmst.trace import Trace
 
 LEVELS = ("none", "loops", "parallel")
 

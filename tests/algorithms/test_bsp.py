@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from oracle import kruskal_rows
 from shared_data import read_shared
 
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CpuEngine
 from dfmst.algorithms import BSP
 from dfmst.algorithms.bsp import strut_components
-from dfmst.edges import EdgeTable
-from dfmst.engines import CpuEngine
-from dfmst.trace import Trace
+from dfmst.algorithms.trace import Trace
 
 ALL = 64  # rounds: more than log2 of any number of vertices
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from algorithms.cases import ENGINES
 
+from dfmst._columns.edge_table import EdgeTable
 from dfmst.algorithms import EPMST, Boruvka
-from dfmst.edges import EdgeTable
+from dfmst.algorithms.trace import Trace
 from dfmst.generate import erdos_renyi, road_grid
-from dfmst.trace import Trace
 
 
 def edge_table(table, vertices):

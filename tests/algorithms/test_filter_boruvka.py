@@ -12,12 +12,13 @@ from columns import VERTICES, WEIGHTS, quick, seeds, unpack, weights
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CpuEngine
+from dfmst._primitives.contract import flatten
+from dfmst._primitives.flags import flag_words
 from dfmst.algorithms import FilterBoruvka, FilterKruskal, resolve
-from dfmst.algorithms.worklist import Side, Worklist
-from dfmst.edges import EdgeTable
-from dfmst.engines import CpuEngine
-from dfmst.engines.columnar import flag_words, flatten
-from dfmst.trace import Trace
+from dfmst.algorithms._steps.worklist import Side, Worklist
+from dfmst.algorithms.trace import Trace
 
 LAST = 2**64 - 1
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from algorithms.cases import ENGINES
 
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CpuEngine
 from dfmst.algorithms import Boruvka, Kruskal
-from dfmst.edges import EdgeTable
-from dfmst.engines import CpuEngine
+from dfmst.algorithms.trace import Trace
 from dfmst.generate import erdos_renyi
-from dfmst.trace import Trace
 
 
 def edge_table(vertices, edges, weight="float32", isolated=0):

@@ -7,11 +7,11 @@ import sys
 import numpy as np
 import pytest
 
+from dfmst._columns.edge_table import EdgeTable, check_capacity
+from dfmst._engines import CpuEngine
 from dfmst.algorithms import FilterBoruvka, FilterKruskal
-from dfmst.edges import EdgeTable, check_capacity
-from dfmst.engines import CpuEngine
+from dfmst.algorithms.trace import Trace
 from dfmst.errors import CapacityError
-from dfmst.trace import Trace
 from dfmst.typing import ROW_LIMIT
 
 ROWS, PATH = (1 << 31) + 1000, 500

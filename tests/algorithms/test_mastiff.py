@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from oracle import kruskal_rows
 from shared_data import read_shared
 
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CpuEngine
 from dfmst.algorithms import Boruvka, Mastiff
-from dfmst.edges import EdgeTable
-from dfmst.engines import CpuEngine
-from dfmst.trace import Trace
+from dfmst.algorithms.trace import Trace
 
 TIMES = ("seconds_", "touched", "edges")  # what the two forms of the rounds may differ in
 

@@ -11,10 +11,10 @@ from algorithms.cases import ENGINES
 from algorithms.paper_graphs import GRAPHS, erdos_renyi
 from oracle import kruskal_rows
 
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CpuEngine
 from dfmst.algorithms import PMA, BaderCong, Boruvka
-from dfmst.edges import EdgeTable
-from dfmst.engines import CpuEngine
-from dfmst.trace import Trace
+from dfmst.algorithms.trace import Trace
 
 each_graph = pytest.mark.parametrize("name", GRAPHS)
 each_engine = pytest.mark.parametrize("engine", ENGINES, ids="threads={0.threads}".format)

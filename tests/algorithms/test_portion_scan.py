@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import kruskal_rows
 
-from dfmst.algorithms.portion_scan import PortionScan
-from dfmst.engines.columnar import Edges, count_set, flag_words
+from dfmst._primitives.edges import Edges
+from dfmst._primitives.flags import count_set, flag_words
+from dfmst.algorithms._steps.portion_scan import PortionScan
 
 VERTICES = 60
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import kruskal_rows
 
+from dfmst._columns.edge_table import EdgeTable
 from dfmst.algorithms import Prim
-from dfmst.edges import EdgeTable
-from dfmst.trace import Trace
+from dfmst.algorithms.trace import Trace
 
 FORMS = [
     Prim("reduction"),

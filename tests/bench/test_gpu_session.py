@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dfmst.engines import CpuEngine
+from dfmst._engines import CpuEngine
 
 pytest.importorskip("pandas")
 

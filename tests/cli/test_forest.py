@@ -161,7 +161,7 @@ def test_index_of_pandas_stays(dfmst, index):
 
 
 def test_verify_fails_loudly(dfmst, roads, monkeypatch):
-    from dfmst.optimality import Violation
+    from dfmst._verification.optimality import Violation
 
     violation = Violation("not-spanning", 3, "row 3 joins two trees")
     monkeypatch.setattr("dfmst.cli.solve.certify_rows", lambda *_: violation)

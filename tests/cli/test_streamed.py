@@ -12,15 +12,15 @@ import pyarrow.parquet
 import pytest
 
 import dfmst as library
-from dfmst.cli.notes import Progress
+from dfmst.cli.console import Progress
 from dfmst.cli.streamed import row_progress
 
 
 @pytest.fixture
 def parts(monkeypatch) -> pa.Table:
     """Files part-*.parquet that a limit of 16 MB does not hold in memory; the table that they make."""
-    monkeypatch.setattr("dfmst.streaming.memory.FIXED", 0)
-    monkeypatch.setattr("dfmst.streaming.memory._BATCH", 10_000)
+    monkeypatch.setattr("dfmst.stream.memory.FIXED", 0)
+    monkeypatch.setattr("dfmst.stream.memory._BATCH", 10_000)
     rng = np.random.default_rng(0)
     ends, weight = rng.integers(0, 5_000, (2, 300_000)), rng.integers(0, 500, 300_000)
     table = pa.table({"a": ends[0], "b": ends[1], "km": weight, "name": [f"road {row}" for row in range(300_000)]})
@@ -75,7 +75,7 @@ def test_a_checkpoint_is_taken_up_and_removed(dfmst, parts, monkeypatch):
 
         return tell
 
-    monkeypatch.setattr("dfmst.streaming.checkpoint.Checkpoint.due", lambda self: True)
+    monkeypatch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self: True)
     with monkeypatch.context() as patch:
         patch.setattr("dfmst.cli.streamed.row_progress", stop)
         dfmst("forest", *FILES, *LIMIT, "-o", "out.parquet", "--checkpoint", "saved", code=1)

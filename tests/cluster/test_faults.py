@@ -24,8 +24,8 @@ from distributed import Client, LocalCluster
 import dfmst
 import dfmst.dask
 from dfmst import errors
-from dfmst.cluster.checkpoint import checkpointed, first_workers
-from dfmst.cluster.resources import Resources
+from dfmst._cluster.checkpoint import checkpointed, first_workers
+from dfmst._cluster.resources import Resources
 
 
 class Workers:
@@ -183,7 +183,7 @@ def test_checkpoints_are_good_for_any_number_of_workers(strategy, tmp_path, monk
         frame.iloc[number * 250 : number * 250 + 250].to_parquet(tmp_path / "edges" / f"{number}.parquet")
     written = []
     for workers in (2, 1, 5):
-        monkeypatch.setattr("dfmst.cluster.building.resources", lambda workers=workers: Resources(workers, 1 << 30))
+        monkeypatch.setattr("dfmst._cluster.build.resources", lambda workers=workers: Resources(workers, 1 << 30))
         parts = dd.read_parquet(tmp_path / "edges")
         options = {**STRATEGIES[strategy], "checkpoint": tmp_path / "kept"}
         forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **options)

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import kruskal_rows
 
-from dfmst.cluster.contraction import contract_owned
-from dfmst.cluster.numbering import Numbering
-from dfmst.cluster.sharding import Sharding
-from dfmst.cluster.solving import task_engine
-from dfmst.cluster.sources import FileRows, Size, file_size, frame_parts
-from dfmst.ids import id_columns
+from dfmst._cluster.numbering import Numbering
+from dfmst._cluster.partitions import FileRows, Size, file_size, frame_parts
+from dfmst._cluster.solving import task_engine
+from dfmst._cluster.strategies.shuffle.contraction import contract_owned
+from dfmst._cluster.strategies.shuffle.sharding import Sharding
+from dfmst._columns.ids import id_columns
 
 
 def columns(source, target):

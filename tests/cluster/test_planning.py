@@ -12,7 +12,7 @@ from dask_frames import random_frame
 
 import dfmst
 import dfmst.dask
-from dfmst.planning import BASE, fitting_vertices
+from dfmst._cluster.plan import BASE, fitting_vertices
 
 RESULT = Path(__file__).resolve().parents[2] / "bench" / "results" / "cpu" / "cluster.json"
 

@@ -15,9 +15,9 @@ import dfmst
 
 pytest.importorskip("dask")
 
-from dfmst.cluster.rows import gather, locate
-from dfmst.cluster.tasks import Reading, fold, grouped
-from dfmst.cluster.two_pass import fold_light, fold_residue, sample, threshold
+from dfmst._cluster.rows import gather, locate
+from dfmst._cluster.strategies.two_pass import fold_light, fold_residue, sample, threshold
+from dfmst._cluster.tasks import Reading, fold, grouped
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 

@@ -16,14 +16,14 @@ from algorithms.cases import ALGORITHMS, LARGE, ORDERS, SHAPES, algorithm_id, la
 from oracle import kruskal_rows
 
 import dfmst
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CpuEngine, CudaEngine
+from dfmst._primitives.sort import sort_order
+from dfmst._verification.optimality import certify_rows
 from dfmst.algorithms import EPMST, Prim
 from dfmst.algorithms.components import component_labels
-from dfmst.edges import EdgeTable
-from dfmst.engines import CpuEngine, CudaEngine
-from dfmst.engines.sorting import sort_order
+from dfmst.algorithms.trace import Trace
 from dfmst.errors import CapacityError
-from dfmst.optimality import certify_rows
-from dfmst.trace import Trace
 
 WEIGHTS = ("int32", "uint32", "float32", "int64", "uint64", "float64")
 FEW = 10_000

@@ -11,10 +11,11 @@ import standin
 from standin import cupy
 
 import dfmst
-from dfmst.engines import CpuEngine, CudaEngine, select_engine
-from dfmst.engines.columnar import compact, flag_words, flatten
-from dfmst.engines.cuda import _function, _module
-from dfmst.engines.sorting import sort_order
+from dfmst._engines import CpuEngine, CudaEngine, select_engine
+from dfmst._engines.cuda import _function, _module
+from dfmst._primitives.contract import flatten
+from dfmst._primitives.flags import compact, flag_words
+from dfmst._primitives.sort import sort_order
 from dfmst.errors import CapacityError, DeviceError, EngineUnavailableError
 
 EDGES = ([0, 1, 0], [1, 2, 2], [3.0, 1.0, 2.0])

@@ -11,10 +11,10 @@ from algorithms.cases import LARGE, large, ordered_weights
 from oracle import kruskal_rows
 from standin import cupy
 
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CudaEngine, select_engine
 from dfmst.algorithms import FilterBoruvka
-from dfmst.edges import EdgeTable
-from dfmst.engines import CudaEngine, select_engine
-from dfmst.trace import Trace
+from dfmst.algorithms.trace import Trace
 
 # No Hypothesis here: a machine with a GPU may lack it.
 on_both = pytest.mark.parametrize("where", ["standin", pytest.param("gpu", marks=pytest.mark.gpu)])

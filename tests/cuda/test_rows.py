@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from oracle import kruskal_rows
 from standin import cupy
 
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CudaEngine
 from dfmst.algorithms import EPMST, Prim
-from dfmst.edges import EdgeTable
-from dfmst.engines import CudaEngine
-from dfmst.trace import Trace
+from dfmst.algorithms.trace import Trace
 
 ENGINE = CudaEngine(cupy)
 

@@ -8,16 +8,16 @@ import pyarrow.parquet
 import pytest
 
 import dfmst
-from dfmst.engines import CudaEngine
-from dfmst.folding import Fold
-from dfmst.streaming.uploads import NumberedRows, uploaded
+from dfmst._engines import CudaEngine
+from dfmst._folding.fold import Fold
+from dfmst.stream.upload import NumberedRows, uploaded
 
 
 @pytest.mark.parametrize("maximum", [False, True])
 @pytest.mark.parametrize("text", [False, True])
 def test_the_rows_of_a_run_on_the_host(device, tmp_path, monkeypatch, maximum, text):
-    monkeypatch.setattr("dfmst.streaming.memory._BATCH", 3_000)
-    monkeypatch.setattr("dfmst.streaming.memory._MOST", 2)
+    monkeypatch.setattr("dfmst.stream.memory._BATCH", 3_000)
+    monkeypatch.setattr("dfmst.stream.memory._MOST", 2)
     rng = np.random.default_rng(0)
     ends, weight = rng.integers(0, 2_000, (2, 40_000)), rng.integers(0, 90, 40_000)
     ids = [column.astype(str) if text else column for column in ends]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dfmst.engines import CpuEngine
-from dfmst.engines.adjacency import adjacency
-from dfmst.engines.columnar import Edges
+from dfmst._engines import CpuEngine
+from dfmst._primitives.adjacency import adjacency
+from dfmst._primitives.edges import Edges
 
 
 def _edges(rng, vertices, edges, key_dtype):

@@ -8,7 +8,8 @@ from columns import VERTICES, each_engine, quick, seeds
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfmst.engines.columnar import Edges, contract_edges, count_roots
+from dfmst._primitives.contract import contract_edges, count_roots
+from dfmst._primitives.edges import Edges
 
 
 @each_engine

@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 from columns import parents, roots_of
 
-from dfmst.engines import CpuEngine, select_engine
-from dfmst.engines.columnar import flatten
-from dfmst.engines.cpu import default_threads
-from dfmst.engines.sorting import sort_order
+from dfmst._engines import CpuEngine, select_engine
+from dfmst._engines.cpu import default_threads
+from dfmst._primitives.contract import flatten
+from dfmst._primitives.sort import sort_order
 from dfmst.errors import DfmstError, EngineUnavailableError
 
 #: What a child process runs first: a kernel on four threads, and whether it was right.
 PRELUDE = """
 import os, sys
 import numpy as np
-from dfmst.engines import CpuEngine
-from dfmst.engines.sorting import sort_order
+from dfmst._engines import CpuEngine
+from dfmst._primitives.sort import sort_order
 
 def works(seed):
     key = np.random.default_rng(seed).integers(0, 2**64 - 1, 200_000, np.uint64)

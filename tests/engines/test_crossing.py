@@ -8,7 +8,7 @@ from columns import LENGTHS, VERTICES, each_engine, pack, quick, seeds, unpack
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfmst.engines.crossing import crossing_flags, giant_component
+from dfmst._primitives.crossing import crossing_flags, giant_component
 
 
 @each_engine

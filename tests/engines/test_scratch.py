@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dfmst
-from dfmst.engines import select_engine
-from dfmst.engines.scratch import SLAB, Scratch, ScratchModule, release_scratch, shared_scratch
+from dfmst._engines import select_engine
+from dfmst._engines.scratch import SLAB, Scratch, ScratchModule, release_scratch, shared_scratch
 
 
 def address(column):

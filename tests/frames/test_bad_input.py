@@ -13,7 +13,8 @@ import pytest
 from tables import rows_of
 
 import dfmst
-from dfmst import edges, reading
+from dfmst._columns import edge_table as edges
+from dfmst._columns import read as reading
 
 GOOD: dict[str, Any] = {"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3.0, 1.0, 2.0]}
 

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 import dfmst
+from dfmst._columns.edge_table import ChecksFailed, DeferredChecks, EdgeTable
+from dfmst._engines import select_engine
+from dfmst.algorithms.trace import Trace
 from dfmst.arrays import forest_rows
-from dfmst.edges import Doubtful, Doubts, EdgeTable
-from dfmst.engines import select_engine
-from dfmst.trace import Trace
 
 ROWS, VERTICES = 300_000, 2_000
 IDS = ["int32", "uint32", "int64", "uint64"]
@@ -31,7 +31,7 @@ def eager(monkeypatch):
 
     def run(solve):
         with monkeypatch.context() as patched:
-            patched.setattr("dfmst.numbering._LONG", 1 << 40)
+            patched.setattr("dfmst._columns.vertices._LONG", 1 << 40)
             return solve()
 
     return run
@@ -51,8 +51,8 @@ def place(columns, heavy):
 def trusted(monkeypatch):
     """Counts the runs that began with trust."""
     runs = []
-    begin = Doubts.__init__
-    monkeypatch.setattr(Doubts, "__init__", lambda self: (runs.append(self), begin(self))[1])
+    begin = DeferredChecks.__init__
+    monkeypatch.setattr(DeferredChecks, "__init__", lambda self: (runs.append(self), begin(self))[1])
     return runs
 
 
@@ -172,6 +172,6 @@ def test_arrays_with_missing_ids_are_checked_first(columns, trusted, side):
 
 def test_doubts_that_no_pass_settles_are_raised():
     column = np.zeros(3, np.uint32)
-    table = EdgeTable(column, column, column, 1, doubts=Doubts())
-    with pytest.raises(Doubtful):
+    table = EdgeTable(column, column, column, 1, doubts=DeferredChecks())
+    with pytest.raises(ChecksFailed):
         dfmst.algorithms.FilterKruskal().run(select_engine("cpu"), table, Trace())

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from columns import each_engine
 
-from dfmst.engines import CpuEngine
+from dfmst._engines import CpuEngine
 from dfmst.errors import CapacityError
 from dfmst.generate import erdos_renyi, hash24, rmat
 from dfmst.generate.tables import half_bits, stream

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dfmst.engines import CpuEngine
-from dfmst.engines.base import bind
+from dfmst._engines import CpuEngine
+from dfmst._engines.base import bind
 
 U32, U64 = np.zeros(4, np.uint32), np.zeros(4, np.uint64)
 

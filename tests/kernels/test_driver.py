@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dfmst.kernels import FAMILIES, kernels
+from dfmst._kernels import FAMILIES, kernels
 
 CI = Path(__file__).parents[2] / "ci"
 PARTS = [CI / "tsan_driver.cpp", *sorted((CI / "tsan").glob("*.hpp"))]

@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import kruskal_rows
 
-from dfmst.engines import CpuEngine
+from dfmst._engines import CpuEngine
 
 SHAPES = ["up", "down", "tree", "trees", "shuffled", "star"]
 NONE = np.uint64(2**64 - 1)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dfmst.engines.cuda import OPTIONS
-from dfmst.kernels import Source, sources
+from dfmst._engines.cuda import OPTIONS
+from dfmst._kernels import Source, sources
 
 # NVRTC 13 no longer knows Volta (sm_70); NVRTC 12 is the last that does.
 WHEELS = {12: "nvidia-cuda-nvrtc-cu12", 13: "nvidia-cuda-nvrtc"}

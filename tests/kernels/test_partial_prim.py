@@ -8,9 +8,9 @@ from columns import KEYS, LENGTHS, VERTICES, each_engine, pack, quick, seeds, un
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfmst.engines import CpuEngine
-from dfmst.engines.adjacency import adjacency
-from dfmst.engines.columnar import Edges
+from dfmst._engines import CpuEngine
+from dfmst._primitives.adjacency import adjacency
+from dfmst._primitives.edges import Edges
 
 NONE = np.iinfo(np.uint32).max
 

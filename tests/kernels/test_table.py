@@ -6,8 +6,8 @@ import ctypes
 
 import pytest
 
-from dfmst.engines.cpu import library_path
-from dfmst.kernels import FAMILIES, Kernel, Parameter, kernels, sources
+from dfmst._engines.cpu import library_path
+from dfmst._kernels import FAMILIES, Kernel, Parameter, kernels, sources
 
 VARIANTS = [
     f"{kernel.name}_{type_}".rstrip("_") for kernel in kernels().values() for type_ in FAMILIES[kernel.family][1]

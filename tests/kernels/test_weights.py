@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dfmst.engines import CpuEngine
+from dfmst._engines import CpuEngine
 
 SERIAL = CpuEngine(1)
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import dfmst
-from dfmst.kernels import FAMILIES
+from dfmst._kernels import FAMILIES
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -28,7 +28,7 @@ def test_the_tests_import_the_installed_package():
         assert not Path(dfmst.__file__).is_relative_to(ROOT / "dfmst")
 
 
-@pytest.mark.parametrize("file", ["py.typed", "kernels/portable.cuh", *(f"kernels/{name}.cuh" for name in FAMILIES)])
+@pytest.mark.parametrize("file", ["py.typed", "_kernels/portable.cuh", *(f"_kernels/{name}.cuh" for name in FAMILIES)])
 def test_package_data_is_installed(file):
     assert files("dfmst").joinpath(file).is_file()
 

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import kruskal_rows
 
-from dfmst.engines import CpuEngine
+from dfmst._engines import CpuEngine
+from dfmst._folding.fold import FoldedRows
 from dfmst.errors import CapacityError
-from dfmst.folding import FoldedRows
-from dfmst.streaming.batches import Job
-from dfmst.streaming.checking import certify_source
-from dfmst.streaming.first_pass import Forest, fold_source
-from dfmst.streaming.frame_source import FrameSource
-from dfmst.streaming.opening import open_source
+from dfmst.stream.batches import Job
+from dfmst.stream.certify import certify_source
+from dfmst.stream.fold import Forest, fold_source
+from dfmst.stream.frame_source import FrameSource
+from dfmst.stream.sources import open_source
 
 ENGINE = CpuEngine(threads=2)
 NAMES = ("source", "target", "weight")

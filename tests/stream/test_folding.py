@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import kruskal_rows
 
+from dfmst._engines import CpuEngine
+from dfmst._folding.fold import Fold
 from dfmst.algorithms import Boruvka
-from dfmst.engines import CpuEngine
 from dfmst.errors import CapacityError
-from dfmst.folding import Fold
 
 ENGINE = CpuEngine(threads=2)
 

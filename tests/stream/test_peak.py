@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from dfmst.streaming.memory import Memory
+from dfmst.stream.memory import Memory
 
 PROGRAM = """
 import sys

@@ -19,7 +19,7 @@ from tables import FRAMES, edge_tables, rows_of
 
 import dfmst
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
-from dfmst.streaming.memory import Memory, parse_memory
+from dfmst.stream.memory import Memory, parse_memory
 
 NAMES = ("u", "v", "w")
 
@@ -57,7 +57,7 @@ def test_memory_limits(tmp_path, monkeypatch, times, ties):
     table = edges(40_000, 600_000, ties=ties)
     parts = write_parts(tmp_path / "parts", table, 3, 50_000)
     tight(monkeypatch, 10_000)
-    monkeypatch.setattr("dfmst.streaming.memory._MOST", 8)
+    monkeypatch.setattr("dfmst.stream.memory._MOST", 8)
     limit = Memory(0).needed(40_000)
     expected = dfmst.minimum_spanning_forest(table)
     assert dfmst.stream.minimum_spanning_forest(parts, memory_limit=int(limit * times)).equals(expected)

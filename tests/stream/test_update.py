@@ -14,7 +14,7 @@ from tables import FRAMES, rows_of
 
 import dfmst
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
-from dfmst.provenance import Provenance, read_provenance, with_provenance
+from dfmst.formats.provenance import Provenance, read_provenance, with_provenance
 
 
 def test_two_hundred_random_splits():
@@ -108,7 +108,7 @@ def test_locators_of_any_size(locator):
 
 
 def test_a_record_that_a_footer_has_no_room_for(monkeypatch):
-    monkeypatch.setattr("dfmst.provenance._MOST_TEXT", 10)
+    monkeypatch.setattr("dfmst.formats.provenance._MOST_TEXT", 10)
     table = edges(50, 400)
     forest = dfmst.update(marked(table.slice(0, 300)), table.slice(300))
     made = read_provenance(forest.schema, forest.num_rows)

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from oracle import kruskal_rows
 from truth import assert_true, is_violated, place, table_of, tree_of
 
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CpuEngine
+from dfmst._verification.optimality import Violation, certify_rows
 from dfmst.algorithms import FilterKruskal
-from dfmst.edges import EdgeTable
-from dfmst.engines import CpuEngine
-from dfmst.optimality import Violation, certify_rows
-from dfmst.trace import Trace
+from dfmst.algorithms.trace import Trace
 
 ENGINE = CpuEngine(threads=2)
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfmst.totals import total_weight
+from dfmst._columns.total import total_weight
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1)))

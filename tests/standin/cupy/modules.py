@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from dfmst.engines.base import TYPES
-from dfmst.engines.cpu import _function
-from dfmst.kernels import FAMILIES, Kernel, kernels, sources
+from dfmst._engines.base import TYPES
+from dfmst._engines.cpu import _function
+from dfmst._kernels import FAMILIES, Kernel, kernels, sources
 from standin.cupy import cuda
 from standin.cupy.ndarray import ndarray
 

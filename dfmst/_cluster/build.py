@@ -1,0 +1,114 @@
+"""From partitions and options to a task graph."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from dask.tokenize import tokenize
+
+from dfmst._cluster.checkpoint import first_workers, prepare
+from dfmst._cluster.graph import Graph
+from dfmst._cluster.partitions import FrameParts, file_size
+from dfmst._cluster.plan import choose_strategy, fitting_vertices
+from dfmst._cluster.resources import resources
+from dfmst._cluster.rows import chosen_positions
+from dfmst._cluster.strategies.merge import merged
+from dfmst._cluster.strategies.shuffle.sharding import Sharding
+from dfmst._cluster.strategies.shuffle.shuffling import no_records, shuffled
+from dfmst._cluster.strategies.two_pass import two_passes
+from dfmst._cluster.tasks import Reading, grouped
+
+__all__ = ["Built", "Options", "Strategy", "forest_graph"]
+
+#: How a forest is found on a cluster.
+Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
+_ROUNDS = 8  # of a shuffle of unknown size
+_STRATEGIES = ("auto", "two-pass", "merge", "shuffle")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to find a forest on a cluster; see :func:`dfmst.dask.minimum_spanning_forest`."""
+
+    strategy: Strategy = "auto"
+    split_every: int = 2
+    checkpoint: str | os.PathLike[str] | None = None
+    vertices: int | None = None
+    memory_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no graph can be built from."""
+        if self.strategy not in _STRATEGIES:
+            message = f"unknown strategy {self.strategy!r}; known: {', '.join(map(repr, _STRATEGIES))}"
+            raise ValueError(message)
+        for name, least in (("split_every", 2), ("vertices", 1), ("memory_limit", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                message = f"{name} is {value!r}; it must be at least {least}"
+                raise ValueError(message)
+
+
+class Built(NamedTuple):
+    """A graph, for each partition references to its rows of the forest, and the reference to the trace."""
+
+    graph: Graph
+    chosen: list[list[Any]]
+    trace: Any
+    strategy: str
+
+
+def forest_graph(edges: FrameParts, reading: Reading, options: Options, others: FrameParts | None = None) -> Built:
+    """Build the graph that finds a forest.
+
+    Parameters
+    ----------
+    edges
+        The partitions with the columns that the forest needs.
+    reading, options
+        What the columns mean, and how to go about it.
+    others
+        The same partitions with all columns, whose tasks go into the graph too.
+    """
+    at_hand = resources()
+    memory = options.memory_limit or at_hand.memory
+    strategy, rounds = _strategy(edges, reading.names[:2], options, memory)
+    fit = fitting_vertices(memory)
+    work = (edges.token, others.token if others else None, reading, strategy, options.split_every, options.vertices)
+    checkpoint = None if options.checkpoint is None else prepare(options.checkpoint)
+    workers = at_hand.workers if checkpoint is None else first_workers(checkpoint, tokenize(work), at_hand.workers)
+    groups = grouped(edges.parts, workers if edges.rereadable else len(edges.parts))
+    sharding = Sharding(max(2, workers))
+    # A shuffle alone cuts its rounds to the workers' memory; what others left in a checkpoint is good with any.
+    tokens = (work, len(groups), (fit, rounds, sharding) if strategy == "shuffle" else None)
+    graph = Graph(tokens, checkpoint, {**edges.tasks, **(others.tasks if others else {})})
+    if strategy == "shuffle":
+        found = shuffled(graph, groups, reading, options.split_every, fit, rounds, sharding)
+        forests, trace = found.forests, found.trace
+    else:
+        arguments = (graph, groups, reading, options.split_every)
+        forest = two_passes(*arguments, options.vertices) if strategy == "two-pass" else merged(*arguments)
+        forests, trace = [forest], graph.add("trace", 0, no_records)
+    return Built(graph, chosen_positions(graph, len(edges.parts), forests), trace, strategy)
+
+
+def _strategy(edges: FrameParts, ends: tuple[Any, Any], options: Options, memory: int) -> tuple[str, int]:
+    """The strategy to take, and the most rounds of a shuffle."""
+    # Footers are read only where something depends on them.
+    size = file_size(edges.parts, ends) if _needs_size(options) else None
+    vertices = options.vertices or (size.vertices or 2 * size.rows if size else None)
+    fit = fitting_vertices(memory)
+    rounds = _ROUNDS if vertices is None else max(1, math.ceil(math.log2(max(2.0, vertices / fit))))
+    if options.strategy != "auto":
+        return options.strategy, rounds
+    if size is None:
+        return "shuffle" if (options.vertices or 0) > fit else "merge", rounds
+    # Without a bound, twice the rows: enough to see that a forest fits, never that a second read pays.
+    return choose_strategy(vertices or 1, size.rows, memory, edges.rereadable), rounds
+
+
+def _needs_size(options: Options) -> bool:
+    """Whether the strategy, or its rounds, depend on the size of the table."""
+    return options.strategy == "auto" or (options.strategy == "shuffle" and options.vertices is None)

@@ -1,0 +1,114 @@
+"""Parquet files in, a directory of Parquet files out, partition by partition on a cluster."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.parquet
+
+from dfmst._cluster.build import Options, forest_graph
+from dfmst._cluster.partitions import FileRows, FrameParts, file_size
+from dfmst._cluster.rows import write
+from dfmst._cluster.tasks import Reading
+from dfmst.errors import ColumnNotFoundError, OutputError
+from dfmst.formats.parquet import parquet_files
+from dfmst.formats.schema import check_same_columns
+
+__all__ = ["Written", "check_directory", "forest_of_files"]
+
+
+class Written(NamedTuple):
+    """What a run read and wrote."""
+
+    input_rows: int
+    rows: int
+    files: int
+    strategy: str
+
+
+def check_directory(output: Path) -> None:
+    """Raise where a directory could not appear at a path.
+
+    Raises
+    ------
+    OutputError
+        Something is there already, or the parent is no directory.
+    """
+    if not output.parent.is_dir():
+        message = f"cannot write {output}: there is no directory {output.parent}"
+        raise OutputError(message, "make the directory first, or name another")
+    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
+        message = f"cannot write {output}: it exists"
+        raise OutputError(message, "remove it first, or name another directory")
+
+
+def forest_of_files(client: Any, inputs: Sequence[Path], output: Path, reading: Reading, options: Options) -> Written:
+    """Write the forest of Parquet files, one file for each of them, into a directory that appears whole or not at all.
+
+    Parameters
+    ----------
+    client
+        A :class:`distributed.Client`; its workers see the same file system.
+    inputs
+        Parquet files, or directories of them, in the order of the rows.
+    output
+        The directory to make; its files are named as those of the input.
+
+    Raises
+    ------
+    DfmstError
+        As for :func:`dfmst.dask.minimum_spanning_forest`; columns that differ between files; a path that exists.
+    """
+    check_directory(output)
+    files = _files(inputs)
+    _check_columns([path for path, _ in files], reading)
+    columns = [name for name in dict.fromkeys(reading.names) if name is not None]
+    parts: list[Any] = [FileRows(str(path.resolve()), columns) for path, _ in files]
+    stamps = [
+        (part.path, path.stat().st_size, path.stat().st_mtime_ns) for part, (path, _) in zip(parts, files, strict=True)
+    ]
+    built = forest_graph(FrameParts(parts, {}, repr(stamps), rereadable=True), reading, options)
+    folder = output.resolve().with_name(f".{output.name}.{secrets.token_hex(6)}.part")
+    try:
+        folder.mkdir()
+        written = [
+            built.graph.add("write", (folder.name, number), write, FileRows(part.path), chosen, str(folder / name))
+            for number, (part, chosen, (_, name)) in enumerate(zip(parts, built.chosen, files, strict=True))
+        ]
+        rows = client.get(dict(built.graph), [reference.key for reference in written])
+        folder.rename(output.resolve())
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    size = file_size(parts, reading.names[:2])
+    return Written(size.rows if size else 0, sum(rows), len(files), built.strategy)
+
+
+def _files(inputs: Sequence[Path]) -> list[tuple[Path, str]]:
+    """Each file and its name in the output."""
+    found = []
+    for path in inputs:
+        if path.is_dir():
+            found += [(file, str(file.relative_to(path))) for file in parquet_files(path)]
+        else:
+            found.append((path, path.name))
+    names = [name for _, name in found]
+    if len(set(names)) < len(names):
+        # Several inputs may hold files of one name.
+        found = [(path, f"part-{number:05}.parquet") for number, (path, _) in enumerate(found)]
+    return found
+
+
+def _check_columns(paths: list[Path], reading: Reading) -> None:
+    schemas = [pyarrow.parquet.read_schema(path) for path in paths]
+    for path, schema in zip(paths, schemas, strict=True):
+        check_same_columns(paths[0], schemas[0].remove_metadata(), path, schema.remove_metadata())
+    for name in reading.names:
+        if name is not None and name not in schemas[0].names:
+            known = ", ".join(map(repr, schemas[0].names))
+            message = f"{paths[0]} has no column {name!r}; its columns: {known}"
+            raise ColumnNotFoundError(message, "name the columns with -s, -t and -w")

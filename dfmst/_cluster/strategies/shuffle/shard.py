@@ -1,0 +1,143 @@
+"""One shard of a shuffled graph: its edges between rounds, and what it knows during one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dfmst._cluster.strategies.shuffle.contraction import contract_owned
+from dfmst._cluster.strategies.shuffle.sharding import Sharding
+from dfmst._cluster.tables import numbers, take
+from dfmst._columns.encode import concat_ids
+from dfmst.typing import Array
+
+__all__ = ["Shard", "Step", "begin", "owner_but_giant"]
+
+_COIN = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(slots=True)
+class Shard:
+    """Edges at the vertices of one shard, and the rows it has chosen.
+
+    Attributes
+    ----------
+    number
+        Which shard it is.
+    edges
+        All edges at owned vertices; their ends are named by ids, ``row`` is the locator.
+    chosen
+        Locators of rows of the forest, ``uint64``.
+    giant
+        One id, or none: the largest component, which nobody owns and which chooses no edge.
+    """
+
+    number: int
+    edges: pa.Table
+    chosen: Array
+    giant: pa.Array
+
+    def __sizeof__(self) -> int:
+        """Bytes, for Dask to know when to spill."""
+        return int(self.edges.nbytes + self.chosen.nbytes)
+
+    def owners(self, sharding: Sharding) -> tuple[Array, Array]:
+        """Owner of both ends of each edge; -1 for the giant component."""
+        first, second = (
+            owner_but_giant(sharding, self.edges.column(name), self.giant) for name in ("source", "target")
+        )
+        return first, second
+
+    def own_edges(self, sharding: Sharding) -> pa.Table:
+        """The edges that this shard answers for: each edge of the graph is in one shard's."""
+        first, second = self.owners(sharding)
+        return take(self.edges, np.flatnonzero(np.where(first >= 0, first, second) == self.number))
+
+
+def owner_but_giant(sharding: Sharding, ids: Any, giant: pa.Array) -> Array:
+    """The shard of each id; -1 for the giant component."""
+    whole = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
+    owner = sharding.owner(whole)
+    if len(giant) and len(whole):
+        owner[pc.equal(whole, giant[0]).to_numpy(zero_copy_only=False)] = -1
+    return owner
+
+
+@dataclass(slots=True)
+class Step:
+    """A shard within a round: its vertices, their components, and where these point.
+
+    Attributes
+    ----------
+    shard
+        The shard at the round's beginning, with what was chosen since.
+    ids
+        Vertices at its edges.
+    owned
+        Which of them it owns.
+    root
+        Vertex -> its component's vertex.
+    pointer
+        Root -> the id of a vertex that its component joins; its own id where it joins none.
+    hooks
+        Root -> whether it points elsewhere.
+    stays
+        Root -> whether it becomes the root of a pair that chose one edge; the other side of it knows the contrary.
+    sent
+        Bytes sent to other shards.
+    twice
+        Edges that another shard has chosen too, and counts.
+    """
+
+    shard: Shard
+    ids: pa.Array
+    owned: Array
+    root: Array
+    pointer: pa.Array
+    hooks: Array
+    stays: Array
+    sent: int = 0
+    twice: int = 0
+
+    def __sizeof__(self) -> int:
+        """Bytes, for Dask to know when to spill."""
+        return self.shard.__sizeof__() + int(self.ids.nbytes + self.root.nbytes + self.pointer.nbytes)
+
+    def hooked(self) -> Array:
+        """Roots of owned components that point elsewhere."""
+        return np.flatnonzero(self.hooks)
+
+    def answer(self, asked: pa.Array) -> pa.Array:
+        """Where the components of these vertices point; a vertex that the shard does not know stays itself."""
+        if not len(self.ids) or not len(asked):
+            return asked
+        place = pc.index_in(asked, value_set=self.ids)
+        at = self.root[pc.fill_null(place, 0).to_numpy()]
+        return pc.if_else(place.is_valid(), self.pointer.take(pa.array(at)), asked)
+
+
+def begin(shard: Shard, sharding: Sharding) -> Step:
+    """Contract what the shard can contract alone, and point every component along its lightest edge."""
+    table = shard.edges
+    order = np.lexsort([numbers(table, "row"), numbers(table, "key")])
+    both = concat_ids([table.column("source"), table.column("target")]).dictionary_encode()
+    ids, code = both.dictionary, both.indices.to_numpy()
+    source, target = code[: len(order)][order], code[len(order) :][order]
+    owner = owner_but_giant(sharding, ids, shard.giant)
+    owned = owner == shard.number
+    found = contract_owned(source, target, owned)
+    hooked = np.flatnonzero(found.hook >= 0)
+    edge = found.hook[hooked]
+    other = np.where(found.root[source[edge]] == hooked, target[edge], source[edge])
+    row = numbers(table, "row")[order]
+    to, stays = np.arange(len(ids)), np.zeros(len(ids), bool)
+    to[hooked] = other
+    # A coin that both sides of the edge see alike: were it always the smaller shard, that would own all in the end.
+    stays[hooked] = (shard.number < owner[other]) ^ (row[edge] * _COIN >> np.uint64(63)).astype(bool)
+    chosen = np.concatenate([shard.chosen, row[found.chosen]])
+    pointer = ids.take(pa.array(to))
+    return Step(replace(shard, chosen=chosen), ids, owned, found.root, pointer, found.hook >= 0, stays)

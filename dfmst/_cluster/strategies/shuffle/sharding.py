@@ -1,0 +1,55 @@
+"""Which shard owns a vertex: a hash of its id, the same in every process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._cluster.tables import numbers
+from dfmst.typing import Array
+
+__all__ = ["Sharding", "wide_ids"]
+
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+
+def wide_ids(table: pa.Table) -> pa.Table:
+    """The table with integer ids of 64 bits, which are then of one type in all tasks (huge ones wrap around)."""
+    for place, name in enumerate(("source", "target")):
+        if pa.types.is_integer(table.schema.field(name).type):
+            table = table.set_column(place, name, pa.array(numbers(table, name).astype(np.int64)))
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class Sharding:
+    """Spreads vertices over shards.
+
+    Attributes
+    ----------
+    shards
+        How many there are.
+    block_bits
+        Integers that agree but for so many last bits go together, as neighbours often have ids close by.
+    """
+
+    shards: int
+    block_bits: int = 8
+
+    def owner(self, ids: pa.Array) -> Array:
+        """The shard of each id, ``int64``."""
+        if pa.types.is_integer(ids.type):
+            hashed = (ids.to_numpy().astype(np.int64) >> self.block_bits).view(np.uint64) * _FACTOR >> np.uint64(32)
+            return self._place(hashed)
+        from pandas.util import hash_array
+
+        encoded = ids.dictionary_encode()
+        words = encoded.dictionary.cast(pa.large_string()).to_numpy(zero_copy_only=False)
+        hashed = hash_array(words.astype(object), categorize=False) if len(words) else np.zeros(0, np.uint64)
+        return self._place(hashed[encoded.indices.to_numpy()])
+
+    def _place(self, hashed: Array) -> Array:
+        place: Array = (hashed % np.uint64(self.shards)).astype(np.int64)
+        return place

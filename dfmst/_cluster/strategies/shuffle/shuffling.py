@@ -1,0 +1,199 @@
+"""``strategy="shuffle"``: rounds of Borůvka on partitioned tables, for forests that do not fit one worker.
+
+The number of rounds is set when the graph is built; a round in which all that is left fits one worker passes it on,
+and the rest is merged. Every component but the largest joins another one, so that each round at least halves them.
+
+Sanders and Schimek: Engineering massively parallel MST algorithms. IPDPS 2023 (local contraction, then filtering).
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from dfmst._cluster.graph import Graph
+from dfmst._cluster.solving import solve, task_engine
+from dfmst._cluster.strategies.shuffle import rounds
+from dfmst._cluster.strategies.shuffle.rounds import Survey, split
+from dfmst._cluster.strategies.shuffle.shard import Shard
+from dfmst._cluster.strategies.shuffle.sharding import Sharding, wide_ids
+from dfmst._cluster.tables import concat
+from dfmst._cluster.tasks import Group, Reading, filled, given, merge_tree
+from dfmst.algorithms.trace import Trace
+
+__all__ = ["RECORD", "Shuffled", "no_records", "shuffled"]
+
+#: Columns of the trace.
+RECORD = ["round", "vertices", "edges", "chosen", "components", "bytes", "largest_partition"]
+_JUMPS = 4  # pointers as long as 2**(jumps - 1) are resolved within their round
+
+
+class Shuffled(NamedTuple):
+    """References to tables that hold the forest's locators between them, and to the trace."""
+
+    forests: list[Any]
+    trace: Any
+
+
+def shuffled(
+    graph: Graph, groups: list[Group], reading: Reading, split_every: int, fit: int, count: int, sharding: Sharding
+) -> Shuffled:
+    """Return the forest of all groups.
+
+    Parameters
+    ----------
+    graph, groups, reading, split_every
+        As for the other strategies.
+    fit
+        Vertices whose forest one worker holds: what is left then is merged.
+    count
+        Most rounds to take.
+    sharding
+        How vertices are spread.
+    """
+    network = _Network(graph, sharding, fit)
+    given_out = [
+        graph.add("distribute", number, distribute, *given(group), reading, sharding, fit)
+        for number, group in enumerate(groups)
+    ]
+    shards = [
+        graph.add("shard", number, first_shard, number, pieces)
+        for number, pieces in enumerate(network.exchange("send", 0, given_out, sharding.shards))
+    ]
+    surveys, sent = [network.survey(0, shards)], []
+    for number in range(1, count + 1):
+        shards, most, parted = network.round(number, shards, surveys[-1])
+        surveys.append(network.survey(number, shards))
+        sent.append([most, parted])
+    rest = [graph.add("rest", number, remaining, shard, sharding) for number, shard in enumerate(shards)]
+    chosen = [graph.add("chosen", number, chosen_rows, shard) for number, shard in enumerate(shards)]
+    flat = [reference for pair in sent for reference in pair[1]]
+    trace = graph.add("trace", 0, records, surveys, [pair[0] for pair in sent], flat, fit)
+    return Shuffled([merge_tree(graph, rest, split_every), *chosen], trace)
+
+
+class _Network:
+    """The rounds' tasks, and what travels between them."""
+
+    def __init__(self, graph: Graph, sharding: Sharding, fit: int) -> None:
+        self._graph, self._sharding, self._fit = graph, sharding, fit
+
+    def exchange(self, name: str, step: Any, sources: list[Any], count: int, skip: int = 0) -> list[list[Any]]:
+        """What each of `count` receivers gets from the lists that the sources made, `skip` entries left out."""
+        return [
+            [
+                self._graph.add(f"{name}-part", (step, sender, place), part, source, place + skip)
+                for sender, source in enumerate(sources)
+            ]
+            for place in range(count)
+        ]
+
+    def each(self, name: str, step: Any, task: Any, *columns: list[Any], **options: Any) -> list[Any]:
+        """One task a shard, on the shard's entry of each column."""
+        function = partial(task, **options) if options else task
+        return [
+            self._graph.add(name, (step, number), function, *arguments)
+            for number, arguments in enumerate(zip(*columns, strict=True))
+        ]
+
+    def survey(self, number: int, shards: list[Any]) -> Any:
+        """What is left over all shards."""
+        measures = self.each("measure", number, rounds.measure, shards, sharding=self._sharding)
+        return self._graph.add("survey", number, rounds.survey, measures)
+
+    def asked(self, step: Any, steps: list[Any], names: bool) -> tuple[list[Any], list[list[Any]]]:
+        """Ask, and give the shards and the answers that each receives."""
+        shards, sharding = len(steps), self._sharding
+        asking = self.each("ask", step, rounds.ask, steps, sharding=sharding, names=names)
+        steps = self._states("ask", step, asking)
+        questions = self.exchange("ask", step, asking, shards, skip=1)
+        answering = self.each("answer", step, rounds.answer, steps, questions)
+        return steps, self.exchange("answer", step, answering, shards)
+
+    def _states(self, name: str, step: Any, lists: list[Any]) -> list[Any]:
+        return [
+            self._graph.add(f"{name}-state", (step, number), part, source, 0) for number, source in enumerate(lists)
+        ]
+
+    def round(self, number: int, shards: list[Any], found: Any) -> tuple[list[Any], Any, list[Any]]:
+        """One round: the shards after it, the report of all, and the bytes of edges that each shard sent."""
+        count, sharding, fit = len(shards), self._sharding, self._fit
+        steps = self.each("contract", number, rounds.open_round, shards, [found] * count, fit=fit, sharding=sharding)
+        for jump in range(_JUMPS):
+            steps, answers = self.asked((number, jump), steps, names=False)
+            options = {"sharding": sharding, "first": jump == 0}
+            steps = self.each("shorten", (number, jump), rounds.shorten, steps, answers, **options)
+        steps, answers = self.asked((number, "names"), steps, names=True)
+        named = self.each("relabel", number, rounds.relabel, steps, answers, sharding=sharding)
+        reports = [self._graph.add("report", (number, shard), part, source, 1) for shard, source in enumerate(named)]
+        most = self._graph.add("largest", number, rounds.largest, reports)
+        options = {"fit": fit, "sharding": sharding}
+        sending = self.each("send", number, rounds.send, named, [most] * count, [found] * count, **options)
+        states = self._states("send", number, sending)
+        sent = [self._graph.add("sent", (number, shard), part, source, 1) for shard, source in enumerate(sending)]
+        pieces = self.exchange("send", number, sending, count, skip=2)
+        return self.each("collect", number, rounds.collect, states, pieces), most, sent
+
+
+def part(values: list[Any], place: int) -> Any:
+    """Return what one receiver needs (a task)."""
+    return values[place]
+
+
+def distribute(group: Group, frame: Any, reading: Reading, sharding: Sharding, fit: int) -> list[pa.Table]:
+    """Read a group of partitions, drop what cycles within a batch beat, and return each shard's edges (a task)."""
+    engine = task_engine()
+    pieces: list[list[pa.Table]] = [[] for _ in range(sharding.shards)]
+    batch: list[pa.Table] = []
+
+    def flush() -> None:
+        forest = wide_ids(solve(engine, concat(batch)))
+        batch.clear()
+        for place, piece in enumerate(split(forest, sharding, pa.array([]))[0]):
+            pieces[place].append(piece)
+
+    for table in filled(group, frame).tables(engine, reading):
+        batch.append(table)
+        if sum(waiting.num_rows for waiting in batch) >= fit:
+            flush()
+    flush()
+    return [concat(tables) for tables in pieces]
+
+
+def first_shard(number: int, pieces: list[pa.Table]) -> Shard:
+    """Put a shard together (a task)."""
+    return Shard(number, concat(pieces), np.zeros(0, np.uint64), pa.array([], pa.null()))
+
+
+def remaining(shard: Shard, sharding: Sharding) -> pa.Table:
+    """Return the forest of the edges that a shard answers for (a task)."""
+    return solve(task_engine(), shard.own_edges(sharding))
+
+
+def chosen_rows(shard: Shard) -> pa.Table:
+    """Return the locators that a shard has chosen (a task)."""
+    return pa.table({"row": shard.chosen})
+
+
+def records(surveys: list[Survey], reports: list[Any], sent: list[int], fit: int) -> pd.DataFrame:
+    """Return a frame with one record a round (a task); rounds after all fitted one worker have none."""
+    shards = len(sent) // len(reports)
+    trace = Trace()
+    for number, (before, after) in enumerate(itertools.pairwise(surveys)):
+        if before.vertices <= fit:
+            break
+        chosen = after.chosen - before.chosen - reports[number].twice
+        trace.round(vertices=before.vertices, edges=before.edges, chosen=chosen)
+        moved = reports[number].sent + sum(sent[number * shards : (number + 1) * shards])
+        trace.add(components=after.vertices, bytes=moved, largest_partition=before.largest_partition)
+    return pd.DataFrame(trace.columns(), columns=RECORD, dtype="int64")
+
+
+def no_records() -> pd.DataFrame:
+    """Return the trace of a strategy without rounds (a task)."""
+    return pd.DataFrame(columns=RECORD, dtype="int64")

@@ -1,0 +1,1 @@
+"""From a frame's columns to an edge table: ids, weights, vertices."""

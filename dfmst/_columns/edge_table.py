@@ -1,0 +1,92 @@
+"""The edge table: two columns of dense vertices and one of weights, in the total order (weight, row)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfmst._primitives.edges import Edges
+from dfmst.errors import CapacityError
+from dfmst.typing import ROW_LIMIT, Array
+
+__all__ = ["ChecksFailed", "DeferredChecks", "EdgeTable", "check_capacity"]
+
+_KEY_BITS = {4: (1 << 32) - 1, 8: (1 << 64) - 1}
+
+
+class ChecksFailed(Exception):
+    """A table whose columns nobody has looked at cannot be vouched for: it is to be read again, with all checks."""
+
+
+class DeferredChecks:
+    """Cells in which the passes that read a table's columns note what nobody has looked for before.
+
+    Attributes
+    ----------
+    missing
+        Set where a weight is NaN, ``uint32`` of shape ``(1,)``.
+    outside
+        Set where an id is not below the table's number of vertices, ``uint32`` of shape ``(1,)``.
+    """
+
+    def __init__(self) -> None:
+        self.missing, self.outside = np.zeros(1, np.uint32), np.zeros(1, np.uint32)
+
+    def settle(self) -> None:
+        """Raise :class:`ChecksFailed` where something has been noted."""
+        if self.missing[0] or self.outside[0]:
+            raise ChecksFailed
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeTable:
+    """What an algorithm receives.
+
+    Attributes
+    ----------
+    source, target
+        Vertices, ``uint32`` or ``uint64``, each below `vertices`; shape ``(rows,)``.
+    weight
+        ``int32``, ``uint32``, ``float32``, ``int64``, ``uint64`` or ``float64`` without NaN, shape ``(rows,)``.
+    vertices
+        Exclusive upper bound of the vertices.
+    maximum
+        Whether heavier edges come first.
+    doubts
+        Where nobody has looked at the columns (on the host, and all ids are integers): an algorithm that is given one
+        notes in it what it comes by, and raises :class:`ChecksFailed`. ``None``: ids and weights are as said above.
+    """
+
+    source: Array
+    target: Array
+    weight: Array
+    vertices: int
+    maximum: bool = False
+    doubts: DeferredChecks | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.source)
+
+    @property
+    def flip(self) -> int:
+        """Bits that turn a key around for a maximum forest."""
+        return _KEY_BITS[self.weight.dtype.itemsize] if self.maximum else 0
+
+    def edges(self) -> Edges:
+        """The table as an algorithm's first worklist, nothing copied."""
+        return Edges(self.source, self.target, self.weight, None)
+
+
+def check_capacity(rows: int, limit: int = ROW_LIMIT) -> None:
+    """Raise where a table has more rows than row positions can number.
+
+    Raises
+    ------
+    CapacityError
+        `rows` is above `limit`.
+    """
+    if rows > limit:
+        message = f"the table has {rows:,} rows; row positions hold at most {limit:,}"
+        raise CapacityError(message, "fold the table in parts with dfmst.stream, or spread it over a Dask cluster")

@@ -1,0 +1,132 @@
+"""Id columns of any kind: checked, aligned, and never through a float."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dfmst._columns.column_errors import different_ids, float_ids, unsuitable_ids
+from dfmst.errors import InvalidEdgesError
+from dfmst.typing import Array
+
+__all__ = [
+    "IdColumns",
+    "id_columns",
+    "same_width",
+]
+
+
+class IdColumns(NamedTuple):
+    """The id columns, both integer arrays of one width or both Arrow (on a GPU: cuDF), and the rows with a null."""
+
+    source: Any
+    target: Any
+    null_source: Array | None
+    null_target: Array | None
+
+
+def id_columns(source: tuple[object, Any], target: tuple[object, Any]) -> IdColumns:
+    """Check and align the two (name, column) pairs.
+
+    Raises
+    ------
+    InvalidEdgesError
+        Floats or other types that cannot name a vertex, or two columns of different kinds.
+    """
+    first, null_first = _readable(*source)
+    second, null_second = _readable(*target)
+    if isinstance(first, np.ndarray) != isinstance(second, np.ndarray):
+        first, second = (pa.array(c) if isinstance(c, np.ndarray) else c for c in (first, second))
+    if isinstance(first, np.ndarray):
+        first, second = same_width(source[0], target[0], first, second)
+    else:
+        first, second = _same_type(source[0], target[0], first, second)
+    return IdColumns(first, second, null_first, null_second)
+
+
+def _readable(name: object, column: Any) -> tuple[Any, Array | None]:
+    """Integers without nulls as NumPy, anything else that can name a vertex as Arrow; and where nulls are."""
+    if isinstance(column, np.ndarray):
+        if column.dtype.kind in "iu":
+            native = column.astype(column.dtype.newbyteorder("="), copy=False)
+            return np.ascontiguousarray(native), None
+        if column.dtype.kind == "f":
+            raise float_ids(name, str(column.dtype))
+        column = _arrow_objects(name, column)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_floating(kind):
+        raise float_ids(name, str(kind))
+    if pa.types.is_nested(kind):
+        raise unsuitable_ids(name, str(kind))
+    nulls = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+    if pa.types.is_integer(kind) and kind == column.type:
+        if nulls is not None:
+            column = pc.fill_null(column, 0)
+        return column.to_numpy(), nulls
+    return column, nulls
+
+
+def _arrow_objects(name: object, values: Array) -> pa.Array:
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        kinds = sorted({type(value).__name__ for value in values if value is not None and value == value})
+    if kinds == ["int"]:
+        # Integers beyond 64 bits: a decimal holds 76 digits of them exactly.
+        exact = [None if value is None or value != value else Decimal(value) for value in values]
+        try:
+            return pa.array(exact, pa.decimal256(76, 0))
+        except pa.ArrowException as error:
+            message = f"column {name!r} holds integers of more than 76 digits"
+            raise InvalidEdgesError(message, "cast the column to strings") from error
+    message = f"column {name!r} mixes ids of types {', '.join(kinds)}"
+    raise InvalidEdgesError(message, "cast the column to one type: integers or strings")
+
+
+def same_width(source: object, target: object, first: Array, second: Array) -> tuple[Array, Array]:
+    """Bring integer columns to one type of 32 or 64 bits.
+
+    Raises
+    ------
+    InvalidEdgesError
+        No type holds both.
+    """
+    if first.dtype == second.dtype and first.dtype.itemsize >= 4:
+        return first, second
+    common: Any = np.result_type(first.dtype, second.dtype)
+    if common.kind == "f":  # uint64 beside a signed type has no common integer type
+        unsigned, signed = (first, second) if first.dtype.kind == "u" else (second, first)
+        if len(unsigned) and int(unsigned.max()) > np.iinfo(np.int64).max and int(signed.min()) < 0:
+            message = f"columns {source!r} ({first.dtype}) and {target!r} ({second.dtype}) have no common integer type"
+            raise InvalidEdgesError(message, "cast both columns to one integer type")
+        common = np.dtype(np.uint64 if len(signed) and int(signed.min()) >= 0 else np.int64)
+    if common.itemsize < 4:
+        common = np.dtype(f"{common.kind}4")
+    return first.astype(common, copy=False), second.astype(common, copy=False)
+
+
+def _same_type(source: object, target: object, first: pa.Array, second: pa.Array) -> tuple[Any, Any]:
+    if first.type == second.type and not pa.types.is_dictionary(first.type):
+        return first, second
+    if pa.types.is_dictionary(first.type) and pa.types.is_dictionary(second.type):
+        return first, second
+    first, second = (c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in (first, second))
+    for kind in (first.type, second.type):
+        if pa.types.is_null(kind) or first.type == second.type:
+            continue
+        other = second.type if kind == first.type else first.type
+        if _is_text(kind) != _is_text(other) and not pa.types.is_null(other):
+            raise different_ids((source, first.type), (target, second.type))
+    if _is_text(first.type) or _is_text(second.type):
+        return first.cast(pa.large_string()), second.cast(pa.large_string())
+    return first, second.cast(first.type)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

@@ -1,0 +1,146 @@
+"""Ids as dense vertices.
+
+Integers that are dense already are used as they are, without a copy; everything else goes through Arrow's
+dictionary encoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dfmst._columns.ids import IdColumns
+from dfmst._engines import Engine
+from dfmst._primitives.edges import spread_positions
+from dfmst.errors import InvalidEdgesError
+from dfmst.typing import Array
+
+__all__ = ["Vertices", "dense_vertices", "factorize", "sampled_vertices"]
+
+#: Ids below this bound are used as they are in any table: so few vertices cost nothing.
+_ALWAYS_DENSE = 4096
+_BLOCK = 1 << 16
+_LONG = 1 << 18  # rows from which a pass over a column is worth saving
+_DENSE = 4  # rows a vertex that let one expect that every row is read anyway
+_SAMPLE = 1024
+
+
+class Vertices(NamedTuple):
+    """Dense vertices of both ends, and what they stand for.
+
+    ``source`` and ``target`` are ``uint32`` or ``uint64`` of shape ``(rows,)`` and lie below ``total``.
+    ``values`` holds the ids that vertices stand for (Arrow; on a GPU CuPy or cuDF; shape ``(total,)``), or ``None``
+    where the vertices are the ids themselves.
+    """
+
+    source: Array
+    target: Array
+    total: int
+    values: Any
+
+
+def dense_vertices(
+    engine: Engine,
+    ids: IdColumns,
+    *,
+    in_order: bool = False,
+    bound: int | None = None,
+    number: Callable[..., Vertices] | None = None,
+) -> Vertices:
+    """Number the vertices densely.
+
+    Parameters
+    ----------
+    engine
+        Where range checks run.
+    ids
+        Columns without nulls.
+    in_order
+        Number factorized vertices by their ids' order instead of first appearance.
+    bound
+        Exclusive upper bound that integer ids are known to keep; they are then used as they are.
+    number
+        Numbers ids that are not dense integers; ``None``: :func:`factorize`.
+
+    Raises
+    ------
+    InvalidEdgesError
+        An id is outside ``[0, bound)``.
+    """
+    source, target = ids.source, ids.target
+    if isinstance(source, engine.xp.ndarray):
+        first, second = (_unsigned(column) for column in (source, target))
+        count = max(_largest(engine, first), _largest(engine, second)) + 1
+        if bound is not None:
+            if count > bound:
+                message = f"the ids are not all in [0, {bound})"
+                raise InvalidEdgesError(message, "pass a larger n, or n=None to have the ids numbered")
+            return Vertices(first, second, bound, None)
+        if count <= max(2 * len(first), _ALWAYS_DENSE):
+            return Vertices(first, second, count, None)
+    return (number or factorize)(engine, source, target, in_order=in_order)
+
+
+def sampled_vertices(ids: IdColumns, bound: int | None = None) -> Vertices | None:
+    """Integer ids as vertices, below a bound that a sample of them suggests; ``None`` where that would not pay.
+
+    They are not checked here: the passes of an algorithm do it (:class:`dfmst._columns.edge_table.DeferredChecks`).
+
+    Parameters
+    ----------
+    ids
+        Columns on the host. Rows with a null have to be found first.
+    bound
+        Exclusive upper bound that they are said to keep.
+    """
+    source, target, rows = ids.source, ids.target, len(ids.source)
+    nulls = ids.null_source is not None or ids.null_target is not None
+    if nulls or not isinstance(source, np.ndarray) or rows < _LONG:
+        return None
+    first, second = (_unsigned(column) for column in (source, target))
+    if bound is None:
+        sample = spread_positions(np, rows, _SAMPLE)
+        top = max(int(column[sample].max()) for column in (first, second))
+        bound = top + top // 8 + 2
+    return Vertices(first, second, bound, None) if bound <= min(rows // _DENSE, 1 << 31) else None
+
+
+def _unsigned(column: Array) -> Array:
+    """Read a signed column as unsigned, in place: negative ids turn huge and are found by the range check."""
+    return column.view(np.dtype(f"u{column.dtype.itemsize}"))
+
+
+def _largest(engine: Engine, ids: Array) -> int:
+    """Largest entry of an unsigned column; -1 if empty."""
+    if not len(ids):
+        return -1
+    if engine.name != "cpu":
+        return int(ids.max())
+    blocks = -(-len(ids) // _BLOCK)
+    largest = engine.xp.empty(blocks, np.uint64)
+    engine.launch("largest_id", blocks, ids, len(ids), _BLOCK, largest, grain=1)
+    return int(largest.max())
+
+
+def factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Vertices:
+    """Number ids of any kind by Arrow's dictionary encoding: as they appear, or (`in_order`) in their own order."""
+    if isinstance(source, np.ndarray):
+        source, target = pa.array(source), pa.array(target)
+    if pa.types.is_dictionary(source.type):
+        source, target = source.dictionary_decode(), target.dictionary_decode()
+    if pa.types.is_string_view(source.type):
+        source, target = source.cast(pa.large_string()), target.cast(pa.large_string())
+    encoded = pa.chunked_array([source, target]).dictionary_encode()
+    values = encoded.chunk(encoded.num_chunks - 1).dictionary
+    codes = [chunk.indices.to_numpy().view(np.uint32) for chunk in encoded.chunks]
+    first, second = codes if len(codes) == 2 else (codes[0][: len(source)], codes[0][len(source) :])
+    if in_order:
+        order = pc.sort_indices(values)
+        rank = np.empty(len(values), np.uint32)
+        rank[order.to_numpy()] = np.arange(len(values), dtype=np.uint32)
+        first, second, values = rank[first], rank[second], values.take(order)
+    return Vertices(first, second, len(values), values)

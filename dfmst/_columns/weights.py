@@ -1,0 +1,173 @@
+"""Weight columns of any dtype as one of the six types that kernels read, exactly.
+
+Nothing is rounded: narrow types widen, decimals and durations become their integers, and what has no 64-bit
+form (wide decimals, long doubles) becomes the rank of its value.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dfmst._columns.column_errors import unsupported_weights
+from dfmst._engines import Engine
+from dfmst.typing import Array
+
+__all__ = [
+    "KERNEL_TYPES",
+    "WIDENED",
+    "WeightColumn",
+    "constant_weights",
+    "missing_weights",
+    "weight_column",
+]
+
+_BLOCK = 1 << 16
+
+#: Narrow types -> the kernel type that holds their values.
+WIDENED = {
+    "bool": np.uint32,
+    "int8": np.int32,
+    "int16": np.int32,
+    "uint8": np.uint32,
+    "uint16": np.uint32,
+    "float16": np.float32,
+}
+#: Weights that kernels read as they are.
+KERNEL_TYPES = {"int32", "uint32", "float32", "int64", "uint64", "float64"}
+
+
+class WeightColumn(NamedTuple):
+    """Weights ready for a kernel, and the rows that have none.
+
+    ``values`` has one of the six kernel dtypes, shape ``(rows,)``. ``invalid`` flags nulls (``bool``, same
+    shape) or is ``None``; NaNs are still among the values.
+    """
+
+    values: Array
+    invalid: Array | None
+
+
+def constant_weights(rows: int, xp: Any = np) -> WeightColumn:
+    """Equal weights: rows then differ by position alone. On the host, zeros that nobody writes take no memory."""
+    return WeightColumn(xp.zeros(rows, np.uint32), None)
+
+
+def weight_column(name: object, column: Array | pa.Array | pa.ChunkedArray) -> WeightColumn:
+    """Read a weight column.
+
+    Parameters
+    ----------
+    name
+        The column's name, for messages.
+    column
+        NumPy array or Arrow array: integers, floats, booleans, decimals or durations.
+
+    Raises
+    ------
+    InvalidEdgesError
+        The column holds something else.
+    """
+    if isinstance(column, np.ndarray):
+        return _from_numpy(name, column)
+    return _from_arrow(name, column)
+
+
+def missing_weights(engine: Engine, weights: WeightColumn) -> Array | None:
+    """Rows whose weight is null or NaN; on the host the mask is made only where there are any."""
+    values = weights.values
+    if values.dtype.kind != "f" or not len(values):
+        return weights.invalid
+    if engine.name == "cpu":
+        blocks = -(-len(values) // _BLOCK)
+        counts = engine.xp.empty(blocks, np.uint64)
+        engine.launch("count_nan", blocks, values, len(values), _BLOCK, counts, grain=1)
+        if not int(counts.sum()):
+            return weights.invalid
+    missing: Array = engine.xp.isnan(values)
+    return missing if weights.invalid is None else missing | weights.invalid
+
+
+def _from_numpy(name: object, values: Array) -> WeightColumn:
+    invalid = None
+    if values.dtype.kind == "m":
+        invalid = np.isnat(values)
+        values = values.view(np.int64)
+        return WeightColumn(np.ascontiguousarray(values), invalid if invalid.any() else None)
+    if values.dtype.kind == "O":
+        return _from_arrow(name, _arrow_from_objects(name, values))
+    if values.dtype.kind == "f" and values.dtype.itemsize > 8:
+        missing = np.isnan(values)
+        return WeightColumn(_ranks(values), missing if missing.any() else None)
+    native = values.astype(values.dtype.newbyteorder("="), copy=False)
+    widened = native.astype(WIDENED.get(native.dtype.name, native.dtype), copy=False)
+    if widened.dtype.name not in KERNEL_TYPES:
+        raise unsupported_weights(name, str(values.dtype))
+    return WeightColumn(np.ascontiguousarray(widened), None)
+
+
+def _arrow_from_objects(name: object, values: Array) -> pa.Array:
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, OverflowError):
+        pass
+    kinds = sorted({type(value).__name__ for value in values if value is not None and value == value})
+    if kinds != ["int"]:
+        raise unsupported_weights(name, ", ".join(kinds))
+    # Integers beyond 64 bits: their ranks order them exactly.
+    missing = np.array([value is None or value != value for value in values], dtype=bool)
+    rank = {value: place for place, value in enumerate(sorted(set(values[~missing])))}
+    return pa.array([rank.get(value) for value in values], pa.uint32(), mask=missing)
+
+
+def _from_arrow(name: object, column: pa.Array | pa.ChunkedArray) -> WeightColumn:
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _from_arrow(name, column.dictionary_decode())
+    invalid = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+    if pa.types.is_null(kind):
+        return WeightColumn(np.zeros(len(column), np.uint32), invalid)
+    if pa.types.is_decimal(kind):
+        return WeightColumn(_decimal_integers(column), invalid)
+    if pa.types.is_duration(kind):
+        column = column.view(pa.int64())
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        raise unsupported_weights(name, str(kind))
+    if invalid is not None:
+        column = pc.fill_null(column, False if pa.types.is_boolean(kind) else 0)
+    values = column.to_numpy(zero_copy_only=not pa.types.is_boolean(kind))
+    return WeightColumn(_from_numpy(name, values).values, invalid)
+
+
+def _decimal_integers(column: pa.Array) -> Array:
+    """Unscaled decimals as ``int64`` where they fit, else as ranks. Nulls get any value."""
+    kind = column.type
+    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+        column = column.cast(pa.decimal128(kind.precision, kind.scale))
+    words = column.type.byte_width // 8
+    data = column.buffers()[1]
+    if data is None:
+        return np.zeros(0, np.int64)
+    table = np.frombuffer(data, np.int64)[column.offset * words : (column.offset + len(column)) * words]
+    table = table.reshape(-1, words)
+    low = np.ascontiguousarray(table[:, 0])
+    valid = slice(None) if not column.null_count else column.is_valid().to_numpy(zero_copy_only=False)
+    if all(np.array_equal(table[valid, word], low[valid] >> 63) for word in range(1, words)):
+        return low
+    # Two's complement: the highest word is signed, those below are not.
+    parts = [table[:, word].view(np.uint64) for word in range(words - 1)] + [table[:, words - 1]]
+    order = np.lexsort(parts)
+    changes = np.zeros(len(order), bool)
+    changes[1:] = (table[order[1:]] != table[order[:-1]]).any(axis=1)
+    ranks = np.empty(len(order), np.uint32)
+    ranks[order] = np.cumsum(changes, dtype=np.uint32)
+    return ranks
+
+
+def _ranks(values: Array) -> Array:
+    return np.unique(values, return_inverse=True)[1].astype(np.uint32)

@@ -1,0 +1,53 @@
+"""Engines: where columns live and kernels run."""
+
+from __future__ import annotations
+
+from dfmst._engines.base import Engine
+from dfmst._engines.cpu import CpuEngine
+from dfmst._engines.cuda import CudaEngine
+
+__all__ = ["CpuEngine", "CudaEngine", "Engine", "host_engine", "select_engine"]
+
+
+_SERIAL_ROWS = 100_000  # below them, a second thread costs more than it does
+
+
+def select_engine(
+    name: str = "auto", threads: int | None = None, *, on_device: bool = False, rows: int | None = None
+) -> Engine:
+    """Return the engine of that name.
+
+    Parameters
+    ----------
+    name
+        ``"auto"``, ``"cpu"`` or ``"cuda"``.
+    threads
+        Threads a kernel may use on the CPU; ``None`` takes every processor of this process, and one for few rows.
+    on_device
+        Whether the data lies on a GPU, which ``"auto"`` follows.
+    rows
+        Rows of the table, where they are known.
+
+    Raises
+    ------
+    ValueError
+        Another name, or fewer than one thread.
+    EngineUnavailableError
+        The engine cannot run here.
+    """
+    if threads is not None and threads < 1:
+        message = f"threads is {threads}; it must be at least 1, or None for every processor"
+        raise ValueError(message)
+    if name == "cuda" or (name == "auto" and on_device):
+        return CudaEngine()
+    if name in ("auto", "cpu"):
+        if threads is None and rows is not None and rows < _SERIAL_ROWS:
+            threads = 1
+        return CpuEngine() if threads is None else CpuEngine(threads)
+    message = f"unknown engine {name!r}; known engines: 'auto', 'cpu', 'cuda'"
+    raise ValueError(message)
+
+
+def host_engine(engine: Engine) -> Engine:
+    """The engine itself where its columns lie on the host, else a CPU engine beside it."""
+    return engine if engine.name == "cpu" else CpuEngine()

@@ -1,0 +1,159 @@
+"""The CPU engine: kernels compiled at install time, called through ctypes (which releases the GIL)."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from dfmst._engines.base import bind
+from dfmst._engines.scratch import shared_scratch
+from dfmst._kernels import Kernel
+from dfmst.errors import EngineUnavailableError
+from dfmst.typing import Array
+
+__all__ = ["CpuEngine", "default_threads"]
+
+_SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
+_SCALARS = {"u32": ctypes.c_uint32, "u64": ctypes.c_uint64}
+_DIGIT_BITS = 10  # 1,024 counters stay in the first-level cache; 11-bit digits measured twice as slow
+_SORT_BLOCK = 1 << 16
+
+
+@cache
+def library_path() -> Path:
+    """The compiled kernels that suit this processor, or those that ``DFMST_KERNELS`` points to (sanitizer builds)."""
+    override = os.environ.get("DFMST_KERNELS")
+    if override:
+        return Path(override)
+    home = Path(str(files("dfmst._kernels")))
+    plain, newer = home / f"_kernels{_SUFFIX}", home / f"_kernels_v3{_SUFFIX}"
+    return newer if newer.exists() and _load(plain).supports_x86_64_v3() else plain
+
+
+def _load(path: Path) -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        message = f"the compiled kernels cannot be loaded from {path}: {error}"
+        hint = "install dfmst (pip install .) instead of importing it from its source folder"
+        raise EngineUnavailableError(message, hint) from error
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    return _load(library_path())
+
+
+_functions: dict[str, Any] = {}  # by variant: hashing a kernel's description costs as much as a small launch
+
+
+def _function(variant: str, kernel: Kernel) -> Any:
+    if variant in _functions:
+        return _functions[variant]
+    function = getattr(_library(), variant)
+    types = [ctypes.c_void_p if p.pointer else _SCALARS[p.type] for p in kernel.parameters]
+    function.argtypes = [ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint64, *types]
+    function.restype = None
+    _functions[variant] = function
+    return function
+
+
+def default_threads() -> int:
+    """Threads to use by default: ``DFMST_NUM_THREADS``, else the processors this process may run on.
+
+    Raises
+    ------
+    ValueError
+        ``DFMST_NUM_THREADS`` is not a number.
+    """
+    configured = os.environ.get("DFMST_NUM_THREADS")
+    if configured:
+        try:
+            return max(1, int(configured))
+        except ValueError:
+            message = f"DFMST_NUM_THREADS is {configured!r}; it must be a whole number"
+            raise ValueError(message) from None
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True)
+class CpuEngine:
+    """Runs kernels on the host's threads.
+
+    Parameters
+    ----------
+    threads
+        Threads a kernel may use; the result never depends on it.
+    """
+
+    threads: int = field(default_factory=default_threads)
+    name: str = "cpu"
+    xp: Any = np
+
+    def launch(self, kernel: str, count: int, *arguments: Array | int | None, grain: int = 4096) -> None:
+        """Run a kernel for every index below `count` (see :class:`dfmst._engines.base.Engine`)."""
+        variant, signature = bind(kernel, arguments)
+        values = [a if a is None or isinstance(a, int) else a.__array_interface__["data"][0] for a in arguments]
+        _function(variant, signature)(count, self.threads, grain, *values)
+
+    def prepare(self, kernel: str, *arguments: Array | int | None) -> Callable[[int], None]:
+        """Launch with these arguments later: a check costs little beside a kernel on the host."""
+        return lambda count: self.launch(kernel, count, *arguments)
+
+    def launch_alone(self, kernel: str, *arguments: Array | int | None) -> None:
+        """Run a sequential kernel (see :class:`dfmst._engines.base.Engine`)."""
+        self.launch(kernel, 1, *arguments)
+
+    def sort_records(self, records: Array, bits: int) -> Array:
+        """Least-significant-digit radix sort over bits ``[32, 32 + bits)``: stable, and parallel over blocks."""
+        passes = -(-bits // _DIGIT_BITS) if len(records) else 0
+        blocks = -(-len(records) // _SORT_BLOCK)
+        other = self.xp.empty_like(records) if passes else records
+        for number in range(passes):
+            begin, end = bits * number // passes, bits * (number + 1) // passes
+            digit = (32 + begin, end - begin)
+            counts = self.xp.empty((1 << digit[1]) * blocks, np.uint64)
+            self.launch("count_digits", blocks, records, len(records), _SORT_BLOCK, *digit, counts, blocks, grain=1)
+            places = self.xp.empty_like(counts)
+            np.cumsum(counts[:-1], out=places[1:])
+            places[0] = 0
+            arguments = (records, len(records), _SORT_BLOCK, *digit, places, blocks, other)
+            self.launch("scatter_digits", blocks, *arguments, grain=1)
+            records, other = other, records
+        return records
+
+    def stretch(self, most: int) -> int:
+        """`most`: long stretches keep a thread's reads in order and its counts few."""
+        return most
+
+    def in_scratch(self) -> Self:
+        """Columns come out of memory that this process keeps (see :mod:`dfmst._engines.scratch`)."""
+        return replace(self, xp=shared_scratch())
+
+    def lasting(self) -> Self:
+        """Columns are NumPy's own."""
+        return self if self.xp is np else replace(self, xp=np)
+
+    def from_host(self, column: Array) -> Array:
+        """The column itself."""
+        return column
+
+    def to_host(self, column: Array) -> Array:
+        """The column itself."""
+        return column
+
+    def guard(self) -> AbstractContextManager[None]:
+        """Nothing: there is no device."""
+        return nullcontext()

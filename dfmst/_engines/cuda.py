@@ -1,0 +1,240 @@
+"""The CUDA engine: the CPU's kernel texts, compiled by CuPy at run time, over columns in device memory.
+
+Everything runs on CuPy's current stream, which is cuDF's as well, so that launches, array calls and cuDF's own work
+follow each other without a wait. CuPy keeps compiled kernels on disk: only the first run ever compiles them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from dfmst._engines.base import TYPES, bind
+from dfmst._engines.cpu import CpuEngine
+from dfmst._kernels import Kernel, sources
+from dfmst.errors import CapacityError, DeviceError, DfmstError, EngineUnavailableError
+from dfmst.typing import Array
+
+__all__ = ["OPTIONS", "CudaEngine", "load_cupy"]
+
+#: Compiler options of every kernel. Fused products and sums would make other floats than the CPU's.
+OPTIONS = ("--std=c++17", "--fmad=false")
+
+_BLOCK = 256  # threads a block
+_WAVES = 16  # blocks a multiprocessor is given, as a multiple of those it can hold: late blocks even out the load
+_INSTALL = (
+    "install dfmst with the extra for your driver (pip install 'dfmst[cu13]', or 'dfmst[cu12]'), or use engine='cpu'"
+)
+_BYTES = re.compile(r"allocat\w* ([\d,]+) bytes")
+
+
+def load_cupy() -> Any:
+    """Return CuPy with a device that it can use, and with RMM's memory where the process has loaded RMM.
+
+    An allocator that the user has chosen stays.
+
+    Raises
+    ------
+    EngineUnavailableError
+        CuPy is not installed, or there is no device.
+    """
+    try:
+        xp = import_module("cupy")
+    except ImportError as error:
+        raise EngineUnavailableError(f"engine='cuda' needs CuPy: {error}", _INSTALL) from error
+    try:
+        devices = xp.cuda.runtime.getDeviceCount()
+    except Exception as error:  # no driver, an old one, a device that is gone: CuPy has an error class for each
+        raise EngineUnavailableError(f"engine='cuda' finds no CUDA device: {error}", _INSTALL) from error
+    if not devices:
+        raise EngineUnavailableError("engine='cuda' finds no CUDA device", "use engine='cpu', or another machine")
+    if "rmm" in sys.modules and xp.cuda.get_allocator() == xp.get_default_memory_pool().malloc:
+        # cuDF does this itself. RMM alone does not, and two pools would not give each other memory back.
+        xp.cuda.set_allocator(import_module("rmm.allocators.cupy").rmm_cupy_allocator)
+    return xp
+
+
+@cache
+def _texts() -> dict[str, tuple[str, tuple[str, ...]]]:
+    return {source.name: (source.text, source.options) for source in sources()}
+
+
+@cache
+def _module(xp: Any, name: str) -> Any:
+    text, options = _texts()[name]
+    return xp.RawModule(code=text, options=(*OPTIONS, *options))
+
+
+@cache
+def _function(xp: Any, variant: str, kernel: Kernel) -> Any:
+    return _module(xp, kernel.family + variant.removeprefix(kernel.name)).get_function(variant)
+
+
+@cache
+def _threads(xp: Any, device: int) -> int:
+    attributes = xp.cuda.Device(device).attributes
+    return int(attributes["MultiProcessorCount"] * attributes["MaxThreadsPerMultiProcessor"])
+
+
+def _is_column(argument: Any) -> TypeGuard[Array]:
+    return argument is not None and not isinstance(argument, int)
+
+
+def _faults(xp: Any) -> tuple[type[Exception], ...]:
+    """What CuPy raises where the device, the driver or the compiler fails."""
+    cuda = xp.cuda
+    compilation = cuda.compiler.CompileException, cuda.nvrtc.NVRTCError
+    return cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError, *compilation
+
+
+@dataclass(frozen=True, slots=True)
+class CudaEngine:
+    """Runs kernels on the current CUDA device.
+
+    Parameters
+    ----------
+    xp
+        CuPy.
+    synchronous
+        Whether to wait for every kernel, so that a fault is reported with the name of the kernel that caused it.
+        The default is the environment's ``DFMST_CUDA_SYNC``.
+    """
+
+    xp: Any = field(default_factory=load_cupy)
+    synchronous: bool = field(default_factory=lambda: os.environ.get("DFMST_CUDA_SYNC", "0") not in ("", "0"))
+    name: str = "cuda"
+
+    @property
+    def threads(self) -> int:
+        """How many threads the device holds at once."""
+        return _threads(self.xp, self.xp.cuda.runtime.getDevice())
+
+    def launch(self, kernel: str, count: int, *arguments: Array | int | None, grain: int = 4096) -> None:
+        """Run a kernel for every index below `count` (see :class:`dfmst._engines.base.Engine`).
+
+        `grain` does not matter here: neighbouring threads take neighbouring indices.
+        """
+        self.prepare(kernel, *arguments)(count)
+
+    def prepare(self, kernel: str, *arguments: Array | int | None) -> Callable[[int], None]:
+        """Check a launch's arguments once, for many launches: the check takes longer than a small kernel."""
+        variant, signature = bind(kernel, arguments)
+        values: list[Any] = []
+        for parameter, argument in zip(signature.parameters, arguments, strict=True):
+            if parameter.pointer:
+                self._check_place(kernel, parameter.name, argument)
+                values.append(argument)
+            else:
+                # CuPy passes a Python integer as 64 bits, whatever the kernel takes.
+                values.append(TYPES[parameter.type].type(argument))
+        most_blocks = max(1, self.threads // _BLOCK) * _WAVES
+        with self._naming(kernel):
+            function = _function(self.xp, variant, signature)
+
+        def launch(count: int) -> None:
+            if not count:
+                return
+            with self._naming(kernel):
+                function((min(-(-count // _BLOCK), most_blocks),), (_BLOCK,), (np.uint64(count), *values))
+                if self.synchronous:
+                    self.xp.cuda.get_current_stream().synchronize()
+
+        return launch
+
+    @contextmanager
+    def _naming(self, kernel: str) -> Iterator[None]:
+        """Say which kernel a fault comes from."""
+        try:
+            yield
+        except _faults(self.xp) as error:
+            message = f"kernel {kernel} failed on the GPU: {error}"
+            raise DeviceError(message, "use engine='cpu', and please report this with the message above") from error
+
+    def launch_alone(self, kernel: str, *arguments: Array | int | None) -> None:
+        """Run a sequential kernel on the host: its columns are copied there, and those it writes are copied back.
+
+        One thread of a GPU waits for its memory hundreds of times longer than one of a CPU, so that both copies cost
+        less than the steps they save.
+        """
+        _, signature = bind(kernel, arguments)
+        copies = [self.to_host(argument) if _is_column(argument) else argument for argument in arguments]
+        CpuEngine(1).launch_alone(kernel, *copies)
+        for parameter, argument, copy in zip(signature.parameters, arguments, copies, strict=True):
+            if parameter.written and _is_column(argument):
+                argument.set(copy)  # type: ignore[attr-defined]
+
+    def sort_records(self, records: Array, bits: int) -> Array:
+        """Sort stably by bits ``[32, 32 + bits)``: CuPy's argsort, a radix sort of the 32 bits and the places."""
+        if not bits or not len(records):
+            return records
+        # On a little-endian machine, as all with a GPU are, the second word of a record is its leading half.
+        leading = self.xp.ascontiguousarray(records.view(np.uint32)[1::2])
+        ordered: Array = records[self.xp.argsort(leading)]
+        return ordered
+
+    def stretch(self, most: int) -> int:
+        """One entry an index: there are threads enough, and neighbours read side by side."""
+        return 1
+
+    def in_scratch(self) -> CudaEngine:
+        """The engine itself: its allocator keeps the device's memory anyway."""
+        return self
+
+    def lasting(self) -> CudaEngine:
+        """The engine itself."""
+        return self
+
+    def from_host(self, column: Array) -> Array:
+        """Copy a NumPy column to the device."""
+        moved: Array = self.xp.asarray(column)
+        return moved
+
+    def to_host(self, column: Array) -> Array:
+        """Copy a column to the host, as NumPy."""
+        moved: Array = self.xp.asnumpy(column)
+        return moved
+
+    @contextmanager
+    def guard(self) -> Iterator[None]:
+        """Turn what goes wrong on the device within the block into dfmst's errors.
+
+        Raises
+        ------
+        CapacityError
+            The device is out of memory.
+        DeviceError
+            The device failed.
+        """
+        try:
+            yield
+        except DfmstError:
+            raise
+        except MemoryError as error:
+            raise self._out_of_memory(error) from error
+        except _faults(self.xp) as error:
+            hint = "set DFMST_CUDA_SYNC=1 to learn which kernel it was, and please report it; engine='cpu' does without"
+            raise DeviceError(f"the GPU failed: {error}", hint) from error
+
+    def _out_of_memory(self, error: MemoryError) -> CapacityError:
+        free, total = self.xp.cuda.runtime.memGetInfo()
+        free += self.xp.get_default_memory_pool().free_bytes()
+        found = _BYTES.search(str(error))
+        needed = f"{int(found[1].replace(',', '')):,} more bytes" if found else "more bytes"
+        # Temporary columns are given back by now, so that more may be free than was missing.
+        message = f"the GPU is out of memory: {needed} were needed at once; now {free:,} of {total:,} bytes are free"
+        hint = "fold the table in parts with dfmst.stream, spread it over a Dask cluster, or use engine='cpu'"
+        return CapacityError(message, hint)
+
+    def _check_place(self, kernel: str, parameter: str, argument: Any) -> None:
+        if argument is not None and not isinstance(argument, self.xp.ndarray):
+            message = f"kernel {kernel}: {parameter} is a {type(argument).__name__} on the host, not a CuPy array"
+            raise TypeError(message)

@@ -1,0 +1,1 @@
+"""The forest of rows that arrive in parts."""

@@ -1,0 +1,244 @@
+"""The fold: the forest of any number of rows, in a buffer of fixed size.
+
+The forest of A and B is the forest of (the forest of A) and B. Rows arrive in ascending order and fill a buffer; a
+full one is solved, and the forest stays at its beginning, in row order, so that position still decides between equal
+weights. Once there is a forest, rows that it beats (:mod:`dfmst._primitives.cycle_filter`) are dropped before they
+enter.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dfmst._columns.edge_table import EdgeTable, check_capacity
+from dfmst._engines import Engine
+from dfmst._primitives.cycle_filter import CycleFilter
+from dfmst._primitives.edges import Edges, gather_keys
+from dfmst._primitives.flags import compact
+from dfmst.algorithms import Algorithm, resolve
+from dfmst.algorithms.trace import Trace
+from dfmst.errors import CapacityError
+from dfmst.typing import Array
+
+__all__ = ["Fold", "FoldedRows"]
+
+_PIECE = 1 << 20  # rows filtered at a time: their levels and flags take little memory
+_MOVED = 1 << 20  # rows moved at a time
+_VERTEX_LIMIT = 1 << 32
+
+
+class FoldedRows(NamedTuple):
+    """Rows of the fold by ascending locator: ``uint32`` ends, weights as they came, and ``uint64`` locators."""
+
+    source: Array
+    target: Array
+    weight: Array
+    locator: Array
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.source)
+
+
+class _Batch(NamedTuple):
+    """New rows; without locators they are `first` and those that follow it."""
+
+    source: Array
+    target: Array
+    weight: Array
+    locator: Array | None
+    first: int
+
+    def part(self, begin: int, end: int) -> _Batch:
+        span = slice(begin, end)
+        locator = None if self.locator is None else self.locator[span]
+        return _Batch(self.source[span], self.target[span], self.weight[span], locator, self.first + begin)
+
+
+class Fold:
+    """Folds rows into their minimum spanning forest.
+
+    Parameters
+    ----------
+    engine
+        Where the columns live and the forest is found.
+    vertices
+        Exclusive upper bound of the vertices; it grows when larger ones arrive.
+    capacity
+        Rows that the buffer holds: the forest and those that wait. At least twice the vertices, or the forest may
+        leave no room; four to eight times as many make solving rare.
+    weight_dtype
+        One of the six types that kernels read.
+    maximum
+        Whether heavier rows come first.
+    algorithm
+        A name or an object of :mod:`dfmst.algorithms`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dfmst._engines import CpuEngine
+    >>> fold = Fold(CpuEngine(), vertices=3, capacity=6, weight_dtype=np.int32)
+    >>> fold.add(np.array([0, 1], np.uint32), np.array([1, 2], np.uint32), np.array([3, 1], np.int32), 0)
+    >>> fold.add(np.array([0], np.uint32), np.array([2], np.uint32), np.array([2], np.int32), 2)
+    >>> fold.forest().locator
+    array([1, 2], dtype=uint64)
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        vertices: int,
+        capacity: int,
+        *,
+        weight_dtype: np.dtype | type,
+        maximum: bool = False,
+        algorithm: str | Algorithm = "auto",
+    ) -> None:
+        check_capacity(capacity)
+        xp = engine.xp
+        self._engine, self._algorithm, self._maximum = engine, algorithm, maximum
+        self._vertices = 0
+        self._columns = FoldedRows(
+            *(xp.empty(capacity, dtype) for dtype in (np.uint32, np.uint32, weight_dtype, np.uint64))
+        )
+        self._forest = 0  # rows at the beginning that are a forest already
+        self._filled = 0
+        self._filter: CycleFilter | None = None
+        self.grow(vertices)
+
+    def __len__(self) -> int:
+        """Return the number of rows in the buffer."""
+        return self._filled
+
+    @property
+    def vertices(self) -> int:
+        """Exclusive upper bound of the vertices."""
+        return self._vertices
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the fold holds between two solves."""
+        return sum(column.nbytes for column in self._columns) + (self._filter.nbytes if self._filter else 0)
+
+    def grow(self, vertices: int) -> None:
+        """Raise the bound of the vertices.
+
+        Raises
+        ------
+        CapacityError
+            It is beyond what 32 bits number.
+        """
+        if vertices > _VERTEX_LIMIT:
+            message = f"vertices up to {vertices - 1:,} were given; the fold numbers at most {_VERTEX_LIMIT:,}"
+            raise CapacityError(message, "number the vertices densely first")
+        if vertices > self._vertices:
+            self._vertices = vertices
+            if self._filter:
+                self._filter.grow(vertices)
+
+    def add(self, source: Array, target: Array, weight: Array, locator: Array | int) -> None:
+        """Add rows that come after all rows before them.
+
+        Parameters
+        ----------
+        source, target
+            Vertices, ``uint32`` or ``uint64``, shape ``(rows,)``.
+        weight
+            Weights of the fold's type without NaN, same shape.
+        locator
+            Where each row is found again, ascending ``uint64``; or that of the first, the others following it.
+
+        Raises
+        ------
+        CapacityError
+            The forest fills the buffer.
+        """
+        if len(source):
+            self.grow(1 + int(max(source.max(), target.max())))
+        given, first = (None, locator) if isinstance(locator, int) else (locator, 0)
+        batch = _Batch(source, target, weight, given, first)
+        for begin in range(0, len(source), _PIECE):
+            self._take(batch.part(begin, min(begin + _PIECE, len(source))))
+
+    def forest(self) -> FoldedRows:
+        """Return the forest of all rows so far: views into the buffer, good until the next row is added."""
+        self._solve()
+        return self._rows(0, self._forest)
+
+    def _rows(self, begin: int, end: int) -> FoldedRows:
+        return FoldedRows(*(column[begin:end] for column in self._columns))
+
+    def _take(self, batch: _Batch) -> None:
+        count, positions = self._passing(batch)
+        if count > self._free and self._filled > self._forest:
+            self._solve()
+            self._refilter()
+            count, positions = self._passing(batch)
+        if count <= self._free:
+            self._append(batch, count, positions)
+            return
+        if not self._free:
+            message = f"the forest fills the buffer of {self._filled:,} rows, and more rows come"
+            raise CapacityError(message, f"fold into a larger buffer: twice the vertices ({self._vertices:,}) or more")
+        length = len(batch.source)
+        self._take(batch.part(0, length // 2))
+        self._take(batch.part(length // 2, length))
+
+    @property
+    def _free(self) -> int:
+        return len(self._columns) - self._filled
+
+    def _passing(self, batch: _Batch) -> tuple[int, Array | None]:
+        """How many rows may enter the forest, and their positions (``None``: all)."""
+        if self._filter is None:
+            return len(batch.source), None
+        flags = self._filter.passing(batch.source, batch.target, batch.weight, self._flip)
+        positions = compact(self._engine, flags)
+        return len(positions), positions
+
+    def _append(self, batch: _Batch, count: int, positions: Array | None) -> None:
+        place = self._rows(self._filled, self._filled + count)
+        arguments = (batch.source, batch.target, positions, None, place.source, place.target)
+        self._engine.launch("gather_labels", count, *arguments)
+        taken = slice(None) if positions is None else positions
+        place.weight[:] = batch.weight[taken]
+        if batch.locator is not None:
+            place.locator[:] = batch.locator[taken]
+        else:
+            place.locator[:] = self._engine.xp.arange(count, dtype=np.uint64) if positions is None else positions
+            place.locator[:] += np.uint64(batch.first)
+        self._filled += count
+
+    def _solve(self) -> None:
+        """Leave only the forest, in row order, at the buffer's beginning."""
+        if self._filled == self._forest:
+            return
+        table = self._table()
+        rows = resolve(self._algorithm, self._engine, table).run(self._engine, table, Trace())
+        # Rows only move towards the beginning, so that a piece never lands on rows that wait to be moved.
+        for begin in range(0, len(rows), _MOVED):
+            piece = rows[begin : begin + _MOVED]
+            for column in self._columns:
+                column[begin : begin + len(piece)] = column[piece]
+        self._forest = self._filled = len(rows)
+
+    def _refilter(self) -> None:
+        """Make the filter of the new forest."""
+        forest = self._rows(0, self._forest)
+        rows = self._engine.xp.arange(self._forest, dtype=np.uint32)
+        key = gather_keys(self._engine, forest.weight, None, self._flip)
+        self._filter = None  # its memory first
+        if self._forest:
+            edges = Edges(forest.source, forest.target, key, rows)
+            self._filter = CycleFilter.of_forest(self._engine, edges, self._vertices)
+
+    def _table(self) -> EdgeTable:
+        rows = self._rows(0, self._filled)
+        return EdgeTable(rows.source, rows.target, rows.weight, self._vertices, self._maximum)
+
+    @property
+    def _flip(self) -> int:
+        return EdgeTable(*self._rows(0, 0)[:3], 0, self._maximum).flip

@@ -1,0 +1,138 @@
+"""Forests kept up to date: the forest of old and new rows from the old forest and the new rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+
+from dfmst._columns.read import read_table
+from dfmst._engines import select_engine
+from dfmst._frames.host import FrameView, open_frame
+from dfmst.algorithms import Algorithm, resolve
+from dfmst.algorithms.trace import Trace
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst.formats.provenance import Provenance, read_provenance, with_provenance
+from dfmst.typing import Array, Frame, Invalid
+
+__all__ = ["update"]
+
+
+def update(
+    forest: Frame,
+    new_edges: Frame,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    maximum: bool = False,
+    algorithm: str | Algorithm = "auto",
+    engine: str = "auto",
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+) -> Any:
+    """Return the forest of all rows, old and new, from the forest of the old ones.
+
+    The rows are those of :func:`dfmst.minimum_spanning_forest` on the old rows followed by the new ones: a row that
+    was left out once is left out for good.
+
+    Parameters
+    ----------
+    forest
+        The forest of the old rows, in row order: what dfmst returned.
+    new_edges
+        Rows that come after all old ones: a frame of the same kind with the same columns.
+    source, target, weight, algorithm, engine, invalid, threads
+        As for :func:`dfmst.minimum_spanning_forest`, and as the forest was made.
+    maximum
+        Whether it is the maximum spanning forest.
+
+    Returns
+    -------
+    forest
+        The same kind of frame. A ``pyarrow.Table`` that was read from a file of dfmst keeps its record up to date.
+
+    Raises
+    ------
+    InvalidEdgesError
+        The forest says that it was made with other columns or in another order (files of dfmst do); columns that
+        differ; and as for :func:`dfmst.minimum_spanning_forest`.
+    UnsupportedFrameError
+        Frames of two kinds.
+    ColumnNotFoundError, EngineUnavailableError, CapacityError
+        As for :func:`dfmst.minimum_spanning_forest`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dfmst
+    >>> monday = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+    >>> tuesday = pd.DataFrame({"source": [0], "target": [1], "weight": [1]}, index=[3])
+    >>> dfmst.update(dfmst.minimum_spanning_forest(monday), tuesday)
+       source  target  weight
+    1       1       2       1
+    3       0       1       1
+    """
+    runner = select_engine(engine, threads)
+    old, new = _on_host(forest, "forest"), _on_host(new_edges, "new_edges")
+    names = (source, target, weight)
+    made = _record(old)
+    if made is not None:
+        made.require("the forest", names, maximum)
+    view = _stacked(old, new)
+    with runner.guard():
+        given = read_table(runner, view, *names, maximum=maximum, invalid=invalid)
+        rows = resolve(algorithm, runner, given.table).run(runner, given.table, Trace())
+        rows = given.frame_rows(rows)
+    found = view.take(runner, rows)
+    if made is None:
+        return found
+    later = Provenance(names, maximum, made.rows + len(new), _locators(made, len(old), rows))
+    return found.replace_schema_metadata(with_provenance(found.schema, later, len(rows)).metadata)
+
+
+def _on_host(frame: Frame, argument: str) -> FrameView:
+    view = open_frame(frame, argument)
+    if not isinstance(view, FrameView):
+        message = f"{argument} lies on a GPU, and update works on the host"
+        raise UnsupportedFrameError(message, "concatenate both frames there, and find the forest of the result")
+    return view
+
+
+def _record(forest: FrameView) -> Provenance | None:
+    native = nw.to_native(forest.frame)
+    return read_provenance(native.schema, native.num_rows) if isinstance(native, pa.Table) else None
+
+
+def _stacked(old: FrameView, new: FrameView) -> FrameView:
+    """Old rows, then new ones."""
+    if old.frame.implementation is not new.frame.implementation:
+        kinds = " and ".join(view.frame.implementation.name.lower() for view in (old, new))
+        message = f"forest and new_edges are frames of two kinds: {kinds}"
+        raise UnsupportedFrameError(message, "convert one of them first")
+    _check_columns(old, new)
+    return FrameView(nw.concat([old.frame, new.frame.select(old.frame.columns)], how="vertical"), lazy=old.lazy)
+
+
+def _check_columns(old: FrameView, new: FrameView) -> None:
+    for which, view, other in (("new_edges", new, old), ("forest", old, new)):
+        missing = [name for name in other.frame.columns if name not in view.frame.columns]
+        if missing:
+            message = f"{which} has no column {missing[0]!r}, which the other frame has"
+            raise InvalidEdgesError(message, "give both the same columns")
+    for name in old.frame.columns:
+        kinds = [view.frame.schema[name] for view in (old, new)]
+        if kinds[0] != kinds[1]:
+            message = f"column {name!r} is {kinds[0]} in forest and {kinds[1]} in new_edges"
+            raise InvalidEdgesError(message, "cast one of them, so that equal values are equal")
+
+
+def _locators(made: Provenance, old: int, rows: Array) -> Array | None:
+    """Numbers of the rows among all rows that there ever were."""
+    if made.locator is None:
+        return None
+    kept = rows[rows < old]
+    added = rows[rows >= old] - old + made.rows
+    return np.concatenate([made.locator[kept], added.astype(np.uint64)])

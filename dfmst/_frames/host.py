@@ -1,0 +1,206 @@
+"""Frames of any kind: columns out, rows in. No other module knows about the host's dataframe libraries.
+
+Narwhals recognises a frame, hands out its columns and gathers its rows; a frame's library is never imported
+here, since whoever holds a frame has imported it. Frames on a GPU are next door, in :mod:`dfmst._frames.device`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+
+from dfmst._engines import Engine, host_engine
+from dfmst._frames.device import DeviceView, missing_column, open_device_frame
+from dfmst._frames.take import can_gather, gather_rows
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst.typing import Array, Frame
+
+__all__ = ["FrameView", "open_frame", "open_host_frame"]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameView:
+    """A frame in memory, through Narwhals.
+
+    Attributes
+    ----------
+    frame
+        The Narwhals dataframe.
+    lazy
+        Whether the user's frame was a polars ``LazyFrame``, which results turn back into.
+    labelled
+        Whether a pandas index, where there is one, tells the rows apart.
+    """
+
+    frame: nw.DataFrame[Any]
+    lazy: bool = False
+    labelled: bool = True
+
+    #: Whether the columns lie on a GPU.
+    on_device = False
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.frame)
+
+    def column(self, name: Any) -> Array | pa.Array | pa.ChunkedArray:
+        """Return a column: NumPy where it is a NumPy column of pandas, else Arrow; not copied where the library allows.
+
+        Raises
+        ------
+        ColumnNotFoundError
+            The frame has no such column.
+        """
+        series = self.series(name)
+        native = nw.to_native(series)
+        if isinstance(native, (pa.Array, pa.ChunkedArray)):
+            return native
+        if series.implementation.is_pandas():
+            if isinstance(native.dtype, np.dtype):
+                # Frames that were unpickled may lie at odd addresses, which kernels refuse.
+                return np.require(native.to_numpy(), requirements="A")
+            return pa.array(native, from_pandas=True)
+        if series.dtype in (nw.Int128, nw.UInt128):
+            # Arrow has no 128-bit integers; a decimal holds 38 digits of them, and polars refuses longer ones.
+            return native.cast(sys.modules["polars"].Decimal(38, 0)).to_arrow()
+        return series.to_arrow()
+
+    def series(self, name: Any) -> nw.Series[Any]:
+        """Return a column as a Narwhals series.
+
+        Raises
+        ------
+        ColumnNotFoundError
+            The frame has no such column.
+        """
+        if name not in self.frame.columns:
+            raise missing_column(name, self.frame.columns)
+        return self.frame.get_column(name)
+
+    def index(self) -> Array | None:
+        """Index labels of a pandas frame (tuples where it has levels); ``None`` where there are none."""
+        if not self.labelled or not self.frame.implementation.is_pandas():
+            return None
+        labels: Array = nw.to_native(self.frame).index.to_numpy()
+        return labels
+
+    def without_default_index(self) -> FrameView:
+        """Return the view without labels if they are pandas' default: 0, 1, 2 and so on say nothing of a row."""
+        labels: Any = getattr(nw.to_native(self.frame), "index", None)
+        default = type(labels).__name__ == "RangeIndex" and (labels.start, labels.step, labels.name) == (0, 1, None)
+        return replace(self, labelled=not default)
+
+    def take(self, engine: Engine, rows: Array) -> Frame:
+        """Return the user's kind of frame with these rows: every column, and the index of a pandas frame."""
+        return self._finish(self.rows(engine, rows).frame)
+
+    def rows(self, engine: Engine, rows: Array) -> FrameView:
+        """Return the view of these rows."""
+        native = nw.to_native(self.frame)
+        if can_gather(native):
+            return replace(self, frame=nw.from_native(gather_rows(host_engine(engine), native, rows), eager_only=True))
+        return replace(self, frame=self.frame[rows])
+
+    def build(self, columns: Mapping[str, Any]) -> Frame:
+        """Return a new frame of the user's kind."""
+        return self._finish(nw.from_dict(dict(columns), backend=self.frame.implementation))
+
+    def build_from(self, names: tuple[Any, Any], columns: Mapping[str, Array]) -> Frame:
+        """Return a new frame of the user's kind with entries of two columns stacked, by position, in their own type.
+
+        Parameters
+        ----------
+        names
+            Two columns of this frame; the second's entries follow the first's.
+        columns
+            Name -> positions in the stacked column.
+        """
+        parts = [self.series(name).alias("stacked") for name in names]
+        if _type(parts[0]) != _type(parts[1]):
+            parts = [part.cast(_common(*parts)) for part in parts]
+        stacked = nw.concat([part.to_frame() for part in parts], how="vertical")
+        taken = [nw.maybe_reset_index(stacked[at]).rename({"stacked": name}) for name, at in columns.items()]
+        return self._finish(nw.concat(taken, how="horizontal"))
+
+    def _finish(self, frame: nw.DataFrame[Any]) -> Frame:
+        return nw.to_native(frame.lazy() if self.lazy else frame)
+
+
+def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
+    """Recognise a frame.
+
+    Parameters
+    ----------
+    edges
+        pandas, polars (eager or lazy), pyarrow or cuDF, or anything with ``__arrow_c_stream__``.
+    argument
+        Name of the parameter, for messages.
+
+    Raises
+    ------
+    UnsupportedFrameError
+        Something else.
+    InvalidEdgesError
+        Two columns share a name.
+    """
+    _check_names(edges, argument)
+    device = open_device_frame(edges)
+    if device is not None:
+        return device
+    frame = nw.from_native(edges, pass_through=True)
+    if isinstance(frame, nw.DataFrame) and _in_memory(frame):
+        return FrameView(frame)
+    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
+        return FrameView(frame.collect(), lazy=True)
+    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_dask():
+        message = f"{argument} is a Dask frame"
+        raise UnsupportedFrameError(message, "call dfmst.dask.minimum_spanning_forest, or .compute() it first")
+    if hasattr(edges, "__arrow_c_stream__"):
+        return FrameView(nw.from_native(pa.table(edges), eager_only=True))
+    message = f"{argument} is a {type(edges).__name__}, not a frame that dfmst reads"
+    hint = "pass a pandas, polars, pyarrow or cuDF table (for NumPy arrays: dfmst.arrays.forest_rows)"
+    raise UnsupportedFrameError(message, hint)
+
+
+def open_host_frame(edges: Frame, argument: str = "edges") -> FrameView:
+    """Recognise a frame, and copy one that lies on a GPU to the host."""
+    view = open_frame(edges, argument)
+    if isinstance(view, DeviceView):
+        return FrameView(nw.from_native(view.to_arrow(), eager_only=True))
+    return view
+
+
+def _type(series: nw.Series[Any]) -> str:
+    """The library's own name of the column's type, finer than Narwhals': string and large_string differ."""
+    native = nw.to_native(series)
+    return str(native.type if hasattr(native, "type") else native.dtype)
+
+
+def _common(first: nw.Series[Any], second: nw.Series[Any]) -> Any:
+    """A type for entries of both columns: 64-bit integers, else text."""
+    if not (first.dtype.is_integer() and second.dtype.is_integer()):
+        return first.dtype if first.dtype == second.dtype else nw.String
+    return nw.UInt64 if nw.UInt64 in (first.dtype, second.dtype) else nw.Int64
+
+
+def _in_memory(frame: nw.DataFrame[Any]) -> bool:
+    kind = frame.implementation
+    return bool(kind.is_pandas() or kind.is_polars() or kind.is_pyarrow())
+
+
+def _check_names(edges: Frame, argument: str) -> None:
+    if hasattr(edges, "collect_schema"):  # a polars LazyFrame, which cannot hold a name twice
+        return
+    # The .columns of a pyarrow table are its data.
+    names: Any = getattr(edges, "column_names", None)
+    names = list(getattr(edges, "columns", ()) if names is None else names)
+    for name in names:
+        if names.count(name) > 1:
+            message = f"{argument} has {names.count(name)} columns named {name!r}"
+            raise InvalidEdgesError(message, "rename them, so that each name stands for one column")

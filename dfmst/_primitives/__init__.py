@@ -1,0 +1,1 @@
+"""Columnar steps that algorithms, folds and certificates are made of, over any engine."""

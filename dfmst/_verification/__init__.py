@@ -1,0 +1,1 @@
+"""Certificates: whether rows are the minimum spanning forest, found without solving anything."""

@@ -1,0 +1,167 @@
+"""Certificates: whether a frame is the minimum spanning forest of an edge table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._columns.read import Input, move_table, read_table
+from dfmst._columns.total import Total, total_weight
+from dfmst._engines import Engine, host_engine, select_engine
+from dfmst._frames.host import FrameView, open_host_frame
+from dfmst._primitives.edges import used_vertices
+from dfmst._verification.match import Claim, match_rows
+from dfmst._verification.optimality import Violation, certify_rows
+from dfmst.algorithms.components import component_labels
+from dfmst.typing import Array, Frame, Invalid
+
+__all__ = ["Certificate", "Violation", "verify"]
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What :func:`verify` found; true where the forest is right.
+
+    Attributes
+    ----------
+    ok
+        Whether the rows are the minimum (or maximum) spanning forest.
+    rows
+        Rows of the forest.
+    total_weight
+        Sum of their weights: exact for integers and decimals; ``None`` without a weight column.
+    components
+        Connected components of the edge table, that is trees of its forest; self-loops alone make one too.
+    first_violation
+        What is wrong; ``None`` where nothing is.
+    """
+
+    ok: bool
+    rows: int
+    total_weight: Total | None
+    components: int
+    first_violation: Violation | None
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        if self.first_violation:
+            return f"not the forest: {self.first_violation.message}"
+        weight = "" if self.total_weight is None else f", total weight {self.total_weight}"
+        rows, trees = (_counted(self.rows, "row"), _counted(self.components, "component"))
+        return f"verified: {rows}, {trees}{weight}"
+
+
+def verify(
+    edges: Frame,
+    forest: Frame,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    maximum: bool = False,
+    engine: str = "auto",
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+) -> Certificate:
+    """Check whether a frame holds the rows of an edge table's minimum spanning forest, without solving it.
+
+    The forest's rows are matched to rows of the table by all columns that both have (and by a pandas index,
+    unless the forest's is the default one); their order does not matter. Then every row outside is compared
+    with the heaviest row on the forest's path between its ends. Of equal weights the earlier row counts as
+    lighter, as everywhere in dfmst.
+
+    Parameters
+    ----------
+    edges
+        The edge table: any frame that :func:`dfmst.minimum_spanning_forest` reads.
+    forest
+        The frame to check, of the same or another kind.
+    source, target, weight
+        Column names in both frames; ``weight=None``: all weights are equal.
+    maximum
+        Check for the maximum spanning forest.
+    engine, invalid, threads
+        As for :func:`dfmst.minimum_spanning_forest`, but that a cuDF frame is copied to the host, where rows are
+        compared: ``"cuda"`` only searches for lighter rows on the GPU.
+
+    Returns
+    -------
+    certificate
+        True where the forest is right; otherwise it says which row is wrong and why.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, EngineUnavailableError, CapacityError
+        As for :func:`dfmst.minimum_spanning_forest`; a wrong forest is no error.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dfmst
+    >>> roads = pd.DataFrame({"source": ["a", "b", "a"], "target": ["b", "c", "c"], "weight": [3, 1, 2]})
+    >>> print(dfmst.verify(roads, dfmst.minimum_spanning_forest(roads)))
+    verified: 2 rows, 1 component, total weight 3
+    >>> print(dfmst.verify(roads, roads.iloc[:2]))  # doctest: +NORMALIZE_WHITESPACE
+    not the forest: row 2 (a, c, weight 2) is lighter than row 0 (a, b, weight 3),
+    the heaviest row on its forest path
+
+    References
+    ----------
+    Tarjan: Applications of path compression on balanced trees. Journal of the ACM 26 (1979).
+    King: A simpler minimum spanning tree verification algorithm. Algorithmica 18 (1997).
+    """
+    runner = select_engine(engine, threads)
+    host = host_engine(runner)
+    view, claimed = open_host_frame(edges), open_host_frame(forest, "forest").without_default_index()
+    names = (source, target, weight)
+    given = read_table(host, view, *names, maximum=maximum, invalid=invalid)
+    claim = Claim(host, view, given, claimed, names, _describer(view, given, names))
+    rows = match_rows(claim)
+    with runner.guard():
+        violation = _violation(runner, claim, rows)
+    total = None if weight is None else total_weight(claimed.column(weight))
+    trees = _components(host, given.table, None if violation else len(claimed))
+    return Certificate(violation is None, len(claimed), total, trees, violation)
+
+
+def _violation(engine: Engine, claim: Claim, rows: Array | Violation) -> Violation | None:
+    if isinstance(rows, Violation):
+        found: Violation | None = rows
+    else:
+        table = move_table(engine, claim.given.table)
+        found = certify_rows(engine, table, engine.from_host(rows), claim.describe)
+    if found is None or found.kind == "not-a-row":
+        return found
+    return replace(found, row=int(claim.given.frame_rows(np.array([found.row]))[0]))
+
+
+def _describer(view: FrameView, given: Input, names: tuple[Any, Any, Any]) -> Callable[[int], str]:
+    """Name a row of the table by its row in the frame, its ids and its weight there."""
+
+    def describe(row: int) -> str:
+        at = int(given.frame_rows(np.array([row]))[0])
+        ids = ", ".join(str(view.series(name)[at]) for name in names[:2])
+        weight = "" if names[2] is None else f", weight {view.series(names[2])[at]}"
+        return f"row {at} ({ids}{weight})"
+
+    return describe
+
+
+def _components(engine: Engine, table: EdgeTable, forest: int | None) -> int:
+    """Count components among the vertices that occur; the size of a certified forest tells without a search."""
+    present = int(used_vertices(engine, table).sum(dtype=np.int64))
+    if forest is not None:
+        return present - forest
+    label = component_labels(engine, table)
+    roots = int((label == engine.xp.arange(table.vertices, dtype=np.uint32)).sum())
+    return roots - (table.vertices - present)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,162 @@
+"""Solving the lightest edges first: a sampled threshold, Kruskal below it, and what survives above it.
+
+Shared by Filter-Kruskal (level after level) and EPMST (once, then Prim).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dfmst._columns.edge_table import DeferredChecks
+from dfmst._engines import Engine
+from dfmst._primitives.contract import contract, flatten
+from dfmst._primitives.crossing import crossing_flags
+from dfmst._primitives.edges import Edges, gather_edges, gather_keys, spread_positions
+from dfmst._primitives.flags import FLAG_GRAIN, compact, flag_words
+from dfmst.algorithms._steps.kruskal_scan import KruskalScan, SortedEdges
+from dfmst.algorithms._steps.portion_scan import PortionScan
+from dfmst.algorithms.trace import Trace
+from dfmst.typing import Array
+
+__all__ = ["LightEdges", "Threshold", "check_light", "sampled_threshold", "scan_light", "select_light", "survivors"]
+
+_SAMPLE_HITS = 64  # sampled edges to find below the threshold: its rank is then off by about an eighth
+
+
+def check_light(light: float | None) -> None:
+    """Refuse a multiple of the components that would take no edge.
+
+    Raises
+    ------
+    ValueError
+        It is not above 0.
+    """
+    if light is not None and not light > 0:
+        message = f"light is {light!r}; it must be above 0, or None to choose by density"
+        raise ValueError(message)
+
+
+class LightEdges(NamedTuple):
+    """Edges at or below a threshold: their flags and positions."""
+
+    flags: Array
+    position: Array
+
+
+class Threshold(NamedTuple):
+    """Key and position of the last light edge, and the ends of the sample's keys."""
+
+    key: int
+    position: int
+    lowest: int
+    highest: int
+
+
+def sampled_threshold(engine: Engine, edges: Edges, flip: int, share: float) -> Threshold:
+    """Return the sampled entry near the wanted rank: mass ties are split by position."""
+    size = min(max(math.ceil(_SAMPLE_HITS / share), 1024), max(1, len(edges) // 8))
+    position = spread_positions(np, len(edges), size)
+    # On the host: the sample is a few kilobytes, and a GPU would take longer to begin each of the steps below.
+    key = engine.to_host(gather_keys(engine, edges.key, engine.from_host(position), flip))
+    rank = int(size * share)
+    least = int(np.partition(key, rank)[rank])
+    ties = np.flatnonzero(key == least)  # ascending positions
+    return Threshold(least, int(position[ties[rank - int((key < least).sum())]]), int(key.min()), int(key.max()))
+
+
+def select_light(
+    engine: Engine, edges: Edges, flip: int, share: float, trace: Trace, doubts: DeferredChecks | None = None
+) -> LightEdges:
+    """Flag about `share` (below 1) of the edges: the lightest ones.
+
+    Raises
+    ------
+    ChecksFailed
+        There are `doubts`, and a weight is NaN.
+    """
+    with trace.step("threshold"):
+        threshold = sampled_threshold(engine, edges, flip, share)
+    with trace.step("select"):
+        flags = flag_words(engine, len(edges))
+        arguments = (edges.key, flip, len(edges), *threshold[:2], flags)
+        if doubts is None:
+            engine.launch("flag_light", len(flags), *arguments, grain=FLAG_GRAIN)
+        else:
+            engine.launch("flag_light_checked", len(flags), *arguments, doubts.missing, grain=FLAG_GRAIN)
+            doubts.settle()
+        return LightEdges(flags, compact(engine, flags))
+
+
+def scan_light(
+    engine: Engine,
+    edges: Edges,
+    flip: int,
+    light: LightEdges | None,
+    components: int,
+    parent: Array,
+    chosen: Array,
+    trace: Trace,
+    doubts: DeferredChecks | None = None,
+) -> int:
+    """Kruskal on the light edges (``None``: on all): sort, scan, mark the rows; how many were chosen.
+
+    Raises
+    ------
+    ChecksFailed
+        There are `doubts`, and an end of a light edge is no vertex.
+    """
+    length = len(edges) if light is None else len(light.position)
+    if not length:
+        trace.add(light=0, chosen=0, components=components)
+        return 0
+    position = None if light is None else light.position
+    with trace.step("sort"):
+        scan = _prepare(engine, edges, position, flip, parent, components - 1, chosen)
+        if doubts is not None and isinstance(scan, PortionScan):
+            scan.check_ends(doubts)
+    with trace.step("scan"):
+        joined = scan.run()
+    trace.add(light=length, chosen=joined, components=components - joined)
+    return joined
+
+
+def _prepare(
+    engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, chosen: Array
+) -> PortionScan | KruskalScan:
+    """Sort while scanning, on the CPU; elsewhere sort on the device first, since the scan is run on the host."""
+    if engine.name == "cpu":
+        return PortionScan(engine, edges, position, flip, parent, most, chosen)
+    return KruskalScan(engine, SortedEdges.sort(engine, edges, position, flip), parent, most, chosen)
+
+
+def survivors(
+    engine: Engine,
+    edges: Edges,
+    flip: int,
+    light: Array,
+    parent: Array,
+    trace: Trace,
+    doubts: DeferredChecks | None = None,
+) -> tuple[Edges, int]:
+    """Edges that are not flagged as `light` and join two components.
+
+    Their ends are the components, numbered densely, so that the next level works on short columns.
+
+    Raises
+    ------
+    ChecksFailed
+        There are `doubts`, and an end of an edge is no vertex.
+    """
+    with trace.step("label"):
+        flatten(engine, parent)
+    with trace.step("filter"):
+        outside = None if doubts is None else doubts.outside
+        flags = crossing_flags(engine, edges.source, edges.target, parent, light, outside)
+        if doubts is not None:
+            doubts.settle()
+    with trace.step("compact"):
+        label, vertices = contract(engine, parent)
+        return gather_edges(engine, edges, compact(engine, flags), label, flip), vertices

@@ -1,0 +1,129 @@
+"""Kruskal's scan over edges that are sorted while it runs: a most-significant-digit radix sort, portion by portion."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from dfmst._columns.edge_table import DeferredChecks
+from dfmst._engines import Engine
+from dfmst._primitives.edges import Edges, gather_keys
+from dfmst._primitives.flags import FLAG_GRAIN, exclusive_sum
+from dfmst.typing import Array
+
+__all__ = ["PortionScan"]
+
+_LEADING_BITS = 30  # of a wider range of keys; those that agree in them are told apart in their bucket
+_DIGIT_BITS = 10  # 1,024 counters stay in the first-level cache
+_BUCKET = 512  # edges below which a bucket of its own does not pay
+_BLOCK = 1 << 16  # edges a thread takes at a time in the first pass, at most
+_LEAST_BLOCK = 1 << 12  # and at least, where there are several threads
+_PORTION = 1 << 13  # edges to scan in one go, at least: fewer do not pay for a launch
+_PORTIONS = 32  # at most about so many
+
+
+class PortionScan:
+    """Edges in buckets by their keys' leading digit, and the scan that joins the components in `parent`.
+
+    One pass brings every edge, ends and all, into the bucket of its digit. Then each launch scans a portion, some
+    buckets, while the other threads sort those of the next in their caches and flag the rows of what is chosen.
+
+    Parameters
+    ----------
+    engine
+        Where the columns live.
+    edges, position
+        What to scan: all edges, or those at `position`.
+    flip
+        Bits that turn a key around.
+    parent
+        Disjoint sets over the vertices; changed in place.
+    most
+        Edges to choose at most: one fewer than the components.
+    flags
+        Where the rows of the chosen edges are flagged.
+    """
+
+    def __init__(
+        self, engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, flags: Array
+    ) -> None:
+        self._engine = engine
+        self._rows = (position, edges.row)
+        self._parent = parent
+        self._most = most
+        self._flags = flags
+        key = gather_keys(engine, edges.key, position, flip)
+        self._length = len(key)
+        low = int(key.min())
+        spread = (int(key.max()) - low).bit_length()
+        shift = spread - _LEADING_BITS if spread > 32 else 0
+        self._key = key if shift else None
+        leading = key if key.dtype == np.uint32 else engine.xp.empty(self._length, np.uint32)
+        engine.launch("leading_bits", self._length, key, low, shift, leading)
+        digit = min(_DIGIT_BITS, spread - shift, (self._length // _BUCKET).bit_length())
+        self._bits = spread - shift - digit
+        self._partition(leading, edges, digit)
+        self._chosen = engine.xp.empty(min(most, self._length), np.uint32)
+        self._count = engine.xp.zeros(1, np.uint64)
+
+    def _partition(self, leading: Array, edges: Edges, digit: int) -> None:
+        """Bring the edges into buckets, stable."""
+        engine, length = self._engine, self._length
+        # Some blocks for every thread, as far as its counters pay.
+        block = min(_BLOCK, max(_LEAST_BLOCK, -(-length // (2 * engine.threads)))) if engine.threads > 1 else _BLOCK
+        blocks = -(-length // block)
+        counts = engine.xp.empty(blocks << digit, np.uint64)
+        bounds = (length, block, self._bits, digit)
+        engine.launch("count_leading", blocks, leading, *bounds, counts, blocks, grain=1)
+        places, _ = exclusive_sum(engine, counts)
+        self._records, self._ends = (engine.xp.empty(length, np.uint64) for _ in range(2))
+        columns = (edges.source, edges.target, self._rows[0], self._records, self._ends)
+        engine.launch("scatter_edges", blocks, leading, *bounds, places, blocks, *columns, grain=1)
+        self._starts = engine.xp.append(places[::blocks], np.uint64(length))
+
+    def check_ends(self, doubts: DeferredChecks) -> None:
+        """Look at the ends before they are followed into `parent`; their low 32 bits are what the scan would follow.
+
+        Raises
+        ------
+        ChecksFailed
+            One is no vertex.
+        """
+        halves = self._ends.view(np.uint32)
+        first, second = halves[: self._length], halves[self._length :]
+        arguments = (first, second, self._length, len(self._parent), doubts.outside)
+        self._engine.launch("find_outside", -(-self._length // 64), *arguments, grain=FLAG_GRAIN)
+        doubts.settle()
+
+    def _portions(self) -> list[int]:
+        """Buckets that portions begin with, and the end."""
+        if not self._bits and self._key is None:
+            return [0, len(self._starts) - 1]  # sorted already
+        # One thread has nothing to do meanwhile: longer portions, as far as its cache holds them.
+        least = _PORTION if self._engine.threads > 1 else 4 * _PORTION
+        wanted = max(least, self._length // _PORTIONS)
+        marks = self._engine.xp.arange(wanted, self._length, wanted, dtype=np.uint64)
+        found = self._engine.xp.searchsorted(self._starts, marks).tolist()
+        return sorted({0, len(self._starts) - 1, *found})
+
+    def run(self) -> int:
+        """Scan in ascending order until `most` edges are chosen or none is left; how many were chosen."""
+        engine, buckets = self._engine, self._portions()
+        bounds = [int(self._starts[bucket]) for bucket in buckets]
+        longest = max(after - begin for begin, after in pairwise(bounds))
+        spare, other = (engine.xp.empty(longest, np.uint64) for _ in range(2))
+        begin = end = marked = found = 0
+        # Two launches more than portions: the first only sorts, the last only marks.
+        for at in range(len(buckets) + 1):
+            first, last = (buckets[min(place, len(buckets) - 1)] for place in (at, at + 1))
+            scan = (self._ends, begin, end, self._most, self._parent, self._chosen, self._count)
+            mark = (marked, found, *self._rows, self._flags)
+            sort = (self._starts[first:], self._bits, self._key, self._records, spare, other)
+            done = found == self._most
+            engine.launch("scan_portion", 2 if done else 2 + last - first, *scan, *mark, *sort, grain=1)
+            begin, end = end, bounds[min(at + 1, len(bounds) - 1)]
+            marked, found = found, int(self._count[0])
+            if done:
+                break
+        return found

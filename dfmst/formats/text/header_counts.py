@@ -1,0 +1,80 @@
+"""What a header promises about the rows, and the check that the rows keep it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dfmst.formats.problems import problem
+from dfmst.formats.text.blocks import Block
+from dfmst.formats.text.layout import Layout
+from dfmst.formats.text.row_parser import line_of_row
+
+__all__ = ["Promise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """Numbers from the header of a file; None where it promises nothing.
+
+    Parameters
+    ----------
+    rows
+        How many rows follow.
+    lowest, highest
+        The smallest and the largest vertex.
+    line
+        The line that promises it.
+    """
+
+    rows: int | None = None
+    lowest: int | None = None
+    highest: int | None = None
+    line: int = 1
+
+    def check_block(self, block: Block, batch: pa.RecordBatch, seen: int, layout: Layout, path: Path) -> None:
+        """Raise FormatError where a block holds a row too many or a vertex out of range."""
+        if self.rows is not None and seen + batch.num_rows > self.rows:
+            line = line_of_row(block, layout, path, self.rows - seen)
+            raise problem(
+                path,
+                f"more rows than the {self.rows} that line {self.line} promises",
+                line=line.number,
+                text=line.text,
+                hint="correct the count or remove the extra rows",
+            )
+        row = self._first_out_of_range(batch)
+        if row is not None:
+            line = line_of_row(block, layout, path, row)
+            raise problem(
+                path,
+                f"a vertex outside the range {self.lowest} to {self.highest} of line {self.line}",
+                line=line.number,
+                text=line.text,
+                hint="correct the vertex or the count of vertices",
+            )
+
+    def check_end(self, seen: int, last_line: int, path: Path) -> None:
+        """Raise FormatError where the file ends before the promised rows."""
+        if self.rows is not None and seen < self.rows:
+            raise problem(
+                path,
+                f"the file ends after {seen} rows; line {self.line} promises {self.rows}",
+                line=last_line,
+                hint="the file is cut: fetch it again",
+            )
+
+    def _first_out_of_range(self, batch: pa.RecordBatch) -> int | None:
+        if self.lowest is None or self.highest is None or not batch.num_rows:
+            return None
+        found = []
+        for name in ("source", "target"):
+            column = batch.column(name)
+            limits = pc.min_max(column).as_py()
+            if limits["min"] < self.lowest or limits["max"] > self.highest:
+                outside = pc.or_(pc.less(column, self.lowest), pc.greater(column, self.highest))
+                found.append(pc.index(outside, True).as_py())
+        return min(found, default=None)

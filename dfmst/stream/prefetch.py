@@ -1,0 +1,65 @@
+"""Reading ahead: a thread makes the next items while one is worked on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from queue import SimpleQueue
+from threading import Semaphore, Thread
+from typing import Generic, NamedTuple, TypeVar
+
+__all__ = ["prefetch"]
+
+T = TypeVar("T")
+
+
+class _Next(NamedTuple, Generic[T]):
+    item: T | None
+    error: BaseException | None = None
+    end: bool = False
+
+
+class _Reader(Generic[T]):
+    """The thread and its places: an item is begun when there is one for it."""
+
+    def __init__(self, items: Iterator[T], places: int) -> None:
+        self.items = items
+        self.queue: SimpleQueue[_Next[T]] = SimpleQueue()
+        self.places = Semaphore(places - 1)
+        self.stopped = False
+        self.thread = Thread(target=self.run, name="dfmst-reader", daemon=True)
+
+    def run(self) -> None:
+        try:
+            for item in self.items:
+                self.queue.put(_Next(item))
+                self.places.acquire()
+                if self.stopped:
+                    return
+            self.queue.put(_Next(None, end=True))
+        except BaseException as error:  # whatever it is, it is raised where the items are used
+            self.queue.put(_Next(None, error))
+
+
+def prefetch(items: Iterator[T], places: int) -> Iterator[T]:
+    """Yield the items; up to `places` more are made meanwhile, in a thread of their own.
+
+    Examples
+    --------
+    >>> list(prefetch(iter("abc"), 1))
+    ['a', 'b', 'c']
+    """
+    reader = _Reader(items, places)
+    reader.thread.start()
+    try:
+        while True:
+            found = reader.queue.get()
+            if found.error is not None:
+                raise found.error
+            if found.end:
+                return
+            reader.places.release()
+            yield found.item  # type: ignore[misc]
+    finally:
+        reader.stopped = True
+        reader.places.release()
+        reader.thread.join()

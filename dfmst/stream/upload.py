@@ -1,0 +1,96 @@
+"""Batches on their way into the engine's memory: two in flight where that is a GPU's.
+
+One batch is copied from pinned memory, which the device reads on its own, while the one before it is folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dfmst._engines import Engine
+from dfmst.typing import Array
+
+__all__ = ["NumberedRows", "uploaded"]
+
+_ALIGNMENT = 256
+
+
+class NumberedRows(NamedTuple):
+    """Vertices and weights of a batch.
+
+    Attributes
+    ----------
+    locator
+        ``None``: the rows are number `first` and those that follow.
+    done, dropped
+        Rows of the source up to the batch's end, and those of the batch that were left out.
+    """
+
+    source: Array
+    target: Array
+    weight: Array
+    locator: Array | None
+    first: int
+    done: int
+    dropped: int
+
+
+def uploaded(engine: Engine, batches: Iterator[NumberedRows]) -> Iterator[NumberedRows]:
+    """Yield the batches with their columns in the engine's memory; on the CPU they are there already."""
+    if engine.name == "cpu":
+        yield from batches
+        return
+    stream = engine.xp.cuda.Stream(non_blocking=True)
+    lanes = [_Lane(engine.xp, stream), _Lane(engine.xp, stream)]
+    previous: _Lane | None = None
+    for number, rows in enumerate(batches):
+        lane = lanes[number % 2]
+        lane.send(rows)
+        if previous is not None:
+            yield previous.arrived()
+        previous = lane
+    if previous is not None:
+        yield previous.arrived()
+
+
+class _Lane:
+    """A piece of pinned memory, and the batch that is copied out of it."""
+
+    def __init__(self, xp: Any, stream: Any) -> None:
+        self._xp, self._stream = xp, stream
+        self._pinned: Any = None
+        self._size = 0
+        self._event: Any = None
+        self._rows: NumberedRows | None = None
+
+    def send(self, rows: NumberedRows) -> None:
+        """Begin to copy a batch; the lane's last one must have arrived."""
+        if self._event is not None:
+            self._event.synchronize()
+        columns = [column for column in rows[:4] if isinstance(column, np.ndarray)]
+        self._reserve(sum(-(-column.nbytes // _ALIGNMENT) * _ALIGNMENT for column in columns))
+        # Memory that the pool hands out may still be read by work on the current stream.
+        self._stream.wait_event(self._xp.cuda.get_current_stream().record())
+        moved, place = [], 0
+        for column in columns:
+            staged = np.frombuffer(self._pinned, column.dtype, len(column), place)
+            staged[:] = column
+            moved.append(self._xp.empty(len(column), column.dtype))
+            moved[-1].set(staged, stream=self._stream)
+            place += -(-column.nbytes // _ALIGNMENT) * _ALIGNMENT
+        self._event = self._stream.record()
+        self._rows = rows._replace(**dict(zip(NumberedRows._fields, moved, strict=False)))
+
+    def arrived(self) -> NumberedRows:
+        """Return the batch; whatever is launched from now on waits for its copy."""
+        rows, self._rows = self._rows, None
+        assert rows is not None
+        self._xp.cuda.get_current_stream().wait_event(self._event)
+        return rows
+
+    def _reserve(self, size: int) -> None:
+        if size > self._size:
+            self._size, self._pinned = size, self._xp.cuda.alloc_pinned_memory(size)
