@@ -96,7 +96,7 @@ def _on_device(given: dict[str, ArrayLike]) -> bool:
 
 def _read(engine: Engine, given: dict[str, ArrayLike], n: int | None, maximum: bool, trusting: bool) -> Input:
     columns = [_column(engine, name, values) for name, values in given.items()]
-    read = HOST if engine.name == "cpu" else DEVICE
+    read = HOST if engine.on_host else DEVICE
     if len({len(column) for column in columns}) > 1:
         lengths = ", ".join(str(len(column)) for column in columns)
         raise InvalidEdgesError(f"u, v and w have different lengths: {lengths}", "pass one entry an edge in each")
@@ -104,7 +104,7 @@ def _read(engine: Engine, given: dict[str, ArrayLike], n: int | None, maximum: b
     check_capacity(rows)
     ids = read.ids(("u", columns[0]), ("v", columns[1]))
     weights = read.weights("w", columns[2]) if len(columns) == 3 else constant_weights(rows, engine.xp)
-    trusted = sampled_vertices(ids, n) if trusting and engine.name == "cpu" and weights.invalid is None else None
+    trusted = sampled_vertices(ids, n) if trusting and engine.on_host and weights.invalid is None else None
     if trusted is None:
         _check_missing(engine, ids, weights)
     vertices = trusted or dense_vertices(engine, ids, bound=n, number=read.number)

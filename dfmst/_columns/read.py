@@ -115,12 +115,12 @@ def read_table(
     check_capacity(len(view))
     beside, read = _reader(engine, view)
     names = (source, target, weight)
-    trusting &= beside.name == engine.name == "cpu"
+    trusting &= engine.on_host and not view.on_device
     checked = check_columns(beside, read, view.column, len(view), names, invalid, trusting=trusting)
     vertices = checked.trusted or dense_vertices(beside, checked.ids, in_order=in_order, number=read.number)
     doubts = DeferredChecks() if checked.trusted else None
     table = EdgeTable(vertices.source, vertices.target, checked.weights.values, vertices.total, maximum, doubts)
-    if beside.name == engine.name:
+    if beside.on_host == engine.on_host:
         return Input(table, vertices, checked.kept)
     return Input(move_table(engine, table), vertices, checked.kept, engine)
 
@@ -203,7 +203,7 @@ def _reader(engine: Engine, view: FrameView | DeviceView) -> tuple[Engine, Reade
     """Where a frame's columns are read, and how."""
     if not view.on_device:
         return host_engine(engine), HOST
-    if engine.name == "cpu":
+    if engine.on_host:
         hint = "leave engine='auto', or copy the frame yourself: edges.to_pandas() or edges.to_arrow()"
         raise UnsupportedFrameError("the frame lies on a GPU, and engine='cpu' works on the host", hint)
     return engine, DEVICE

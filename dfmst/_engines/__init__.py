@@ -50,4 +50,4 @@ def select_engine(
 
 def host_engine(engine: Engine) -> Engine:
     """The engine itself where its columns lie on the host, else a CPU engine beside it."""
-    return engine if engine.name == "cpu" else CpuEngine()
+    return engine if engine.on_host else CpuEngine()

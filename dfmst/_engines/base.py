@@ -35,6 +35,10 @@ class Engine(Protocol):
         """``"cpu"`` or ``"cuda"``."""
 
     @property
+    def on_host(self) -> bool:
+        """Whether columns lie in the host's memory."""
+
+    @property
     def xp(self) -> Any:
         """The array module: NumPy or CuPy."""
 

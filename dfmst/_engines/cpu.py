@@ -100,6 +100,7 @@ class CpuEngine:
 
     threads: int = field(default_factory=default_threads)
     name: str = "cpu"
+    on_host: bool = True
     xp: Any = np
 
     def launch(self, kernel: str, count: int, *arguments: Array | int | None, grain: int = 4096) -> None:

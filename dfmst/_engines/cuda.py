@@ -112,6 +112,7 @@ class CudaEngine:
     xp: Any = field(default_factory=load_cupy)
     synchronous: bool = field(default_factory=lambda: os.environ.get("DFMST_CUDA_SYNC", "0") not in ("", "0"))
     name: str = "cuda"
+    on_host: bool = False
 
     @property
     def threads(self) -> int:

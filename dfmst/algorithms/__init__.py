@@ -76,4 +76,4 @@ def resolve(algorithm: str | Algorithm, engine: Engine, table: EdgeTable) -> Alg
 
 def _choose(engine: Engine, table: EdgeTable) -> Algorithm:
     """Kruskal's scan is sequential: fast on a CPU, and no work for a GPU."""
-    return FilterKruskal() if engine.name == "cpu" else FilterBoruvka()
+    return FilterKruskal() if engine.on_host else FilterBoruvka()

@@ -100,7 +100,7 @@ class Kruskal:
         """Edges of a round that the scan takes itself, and all of them; multiples of 64."""
         helpers = self.helpers
         if helpers is None:
-            if engine.name != "cpu":
+            if not engine.on_host:
                 return edges, edges  # one scan: its columns are copied to the host only once
             helpers = engine.threads - 1
         # No shorter than the labelling that helpers need: a round then costs no more than it checks.

@@ -107,7 +107,7 @@ class Prim:
         """Flag the rows of the forest of `edges` (see ``key_edges``), within the trace's current round."""
         with trace.step("adjacency"):
             lists = adjacency(engine, edges, vertices)
-        form = self.form or ("queues" if engine.name == "cpu" else "reduction")
+        form = self.form or ("queues" if engine.on_host else "reduction")
         grown = self._by_queues if form == "queues" else self._by_reduction
         found, joined, trees = grown(engine, edges, lists, trace)
         engine.launch("flag_chosen", joined, found, None, None, edges.row, chosen)
@@ -117,7 +117,7 @@ class Prim:
         xp, vertices = engine.xp, len(lists.offset) - 1
         with trace.step("gather"):
             key = gather_keys(engine, edges.key, lists.edge)
-        most = engine.threads if engine.name == "cpu" else 1
+        most = engine.threads if engine.on_host else 1
         starts, hubs = _queue_starts(engine, lists, len(edges), self.queues or most, self.hub)
         queues = len(starts) - 1
         heap = (xp.empty(2 * int(starts[-1]), np.uint64), starts, xp.zeros(queues, np.uint64))

@@ -11,7 +11,7 @@ from dfmst.cli.console import Progress, Stopwatch, note, plural, print_json
 from dfmst.cli.inputs import check_inputs, columns_by_option
 
 if TYPE_CHECKING:
-    from dfmst.cli.forest import ForestJob
+    from dfmst.cli.job import ForestJob
 
 __all__ = ["cluster_options", "run_on_cluster"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from dfmst.cli.clustered import cluster_options, run_on_cluster
 from dfmst.cli.console import Progress, Stopwatch, note, plain, plural, print_json
 from dfmst.cli.device import read_on_device, rows_on_host, write_from_device
 from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs
+from dfmst.cli.job import ForestJob, weight_name
 from dfmst.cli.options import (
     algorithm_option,
     debug_option,
@@ -31,53 +31,7 @@ from dfmst.cli.outputs import check_output, output_path, write_rows
 if TYPE_CHECKING:
     from dfmst.cli.solve import Solution
 
-__all__ = ["ForestJob", "forest", "weight_name"]
-
-
-@dataclass(frozen=True, slots=True)
-class ForestJob:
-    """What the command line asks for."""
-
-    inputs: tuple[Path, ...]
-    output: Path | None
-    to: str | None
-    format: str | None
-    source: str
-    target: str
-    weight: str | None
-    maximum: bool
-    algorithm: str
-    engine: str
-    threads: int | None
-    invalid: Any
-    verify: bool
-    trace: Path | None
-    json: bool
-    memory_limit: str | None = None
-    checkpoint: Path | None = None
-
-    @property
-    def kind(self) -> str:
-        """What the forest is called."""
-        if self.weight is None:
-            return "spanning forest"
-        return "maximum spanning forest" if self.maximum else "minimum spanning forest"
-
-
-def weight_name(weight: str | None, unweighted: bool, maximum: bool = False) -> str | None:
-    """Return the weight column's name, or ``None`` where all weights are equal.
-
-    Raises
-    ------
-    click.UsageError
-        The options contradict each other.
-    """
-    if not unweighted:
-        return "weight" if weight is None else weight
-    for option, given in (("--weight", weight is not None), ("--maximum", maximum)):
-        if given:
-            raise click.UsageError(f"--unweighted and {option} cannot be combined.")
-    return None
+__all__ = ["forest"]
 
 
 @click.command(short_help="Write the minimum spanning forest of edge tables.")

@@ -23,7 +23,7 @@ from dfmst.cli.device import column_on_host
 from dfmst.formats.provenance import Provenance, with_provenance
 
 if TYPE_CHECKING:
-    from dfmst.cli.forest import ForestJob
+    from dfmst.cli.job import ForestJob
 
 __all__ = ["Solution", "solve"]
 

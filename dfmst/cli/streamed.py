@@ -15,7 +15,7 @@ from dfmst.errors import DfmstError
 
 if TYPE_CHECKING:
     from dfmst._verification.certificate import Certificate
-    from dfmst.cli.forest import ForestJob
+    from dfmst.cli.job import ForestJob
     from dfmst.stream.batches import Job
     from dfmst.stream.fold import Forest
     from dfmst.stream.parquet import ParquetSource

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfmst.cli.console import Progress, Stopwatch, note, plain, plural, print_json
-from dfmst.cli.forest import weight_name
 from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs
+from dfmst.cli.job import weight_name
 from dfmst.cli.options import (
     debug_option,
     engine_options,

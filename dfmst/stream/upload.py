@@ -40,7 +40,7 @@ class NumberedRows(NamedTuple):
 
 def uploaded(engine: Engine, batches: Iterator[NumberedRows]) -> Iterator[NumberedRows]:
     """Yield the batches with their columns in the engine's memory; on the CPU they are there already."""
-    if engine.name == "cpu":
+    if engine.on_host:
         yield from batches
         return
     stream = engine.xp.cuda.Stream(non_blocking=True)

@@ -174,5 +174,5 @@ def test_auto_follows_the_engine():
         __slots__ = ()
 
     table = large_table(LARGE[0])[0]
-    assert resolve("auto", OnDevice(1, "cuda"), table) == FilterBoruvka()
+    assert resolve("auto", OnDevice(1, "cuda", on_host=False), table) == FilterBoruvka()
     assert resolve("auto", CpuEngine(1), table) == FilterKruskal()

@@ -127,7 +127,7 @@ def _prepare(
     engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, chosen: Array
 ) -> PortionScan | KruskalScan:
     """Sort while scanning, on the CPU; elsewhere sort on the device first, since the scan is run on the host."""
-    if engine.name == "cpu":
+    if engine.on_host:
         return PortionScan(engine, edges, position, flip, parent, most, chosen)
     return KruskalScan(engine, SortedEdges.sort(engine, edges, position, flip), parent, most, chosen)
 

@@ -1,0 +1,57 @@
+"""What ``dfmst forest`` was called with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+__all__ = ["ForestJob", "weight_name"]
+
+
+@dataclass(frozen=True, slots=True)
+class ForestJob:
+    """What the command line asks for."""
+
+    inputs: tuple[Path, ...]
+    output: Path | None
+    to: str | None
+    format: str | None
+    source: str
+    target: str
+    weight: str | None
+    maximum: bool
+    algorithm: str
+    engine: str
+    threads: int | None
+    invalid: Any
+    verify: bool
+    trace: Path | None
+    json: bool
+    memory_limit: str | None = None
+    checkpoint: Path | None = None
+
+    @property
+    def kind(self) -> str:
+        """What the forest is called."""
+        if self.weight is None:
+            return "spanning forest"
+        return "maximum spanning forest" if self.maximum else "minimum spanning forest"
+
+
+def weight_name(weight: str | None, unweighted: bool, maximum: bool = False) -> str | None:
+    """Return the weight column's name, or ``None`` where all weights are equal.
+
+    Raises
+    ------
+    click.UsageError
+        The options contradict each other.
+    """
+    if not unweighted:
+        return "weight" if weight is None else weight
+    for option, given in (("--weight", weight is not None), ("--maximum", maximum)):
+        if given:
+            raise click.UsageError(f"--unweighted and {option} cannot be combined.")
+    return None
