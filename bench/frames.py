@@ -50,7 +50,7 @@ def steps(frame: Any) -> dict[str, float]:
     engine = select_engine()
     times = [time.perf_counter()]
     view = open_frame(frame)
-    given = read_table(engine, view, "source", "target", "weight", trusting=True)
+    given = read_table(engine, view, "source", "target", "weight", defer_checks=True)
     times.append(time.perf_counter())
     rows = resolve("auto", engine, given.table).run(engine.in_scratch(), given.table, Trace())  # as `solve` does
     times.append(time.perf_counter())

@@ -77,7 +77,7 @@ def forest_rows(
     given = {name: values for name, values in (("u", u), ("v", v), ("w", w)) if values is not None}
     engine = select_engine("auto", threads, on_device=_on_device(given), rows=_rows(u))
     with engine.guard():
-        return solve(engine, lambda trusting: _read(engine, given, n, maximum, trusting), algorithm, Trace())[1]
+        return solve(engine, lambda defer_checks: _read(engine, given, n, maximum, defer_checks), algorithm, Trace())[1]
 
 
 def _rows(values: Any) -> int | None:
@@ -94,7 +94,7 @@ def _on_device(given: dict[str, ArrayLike]) -> bool:
     return all(placed.values())
 
 
-def _read(engine: Engine, given: dict[str, ArrayLike], n: int | None, maximum: bool, trusting: bool) -> Input:
+def _read(engine: Engine, given: dict[str, ArrayLike], n: int | None, maximum: bool, defer_checks: bool) -> Input:
     columns = [_column(engine, name, values) for name, values in given.items()]
     read = HOST if engine.on_host else DEVICE
     if len({len(column) for column in columns}) > 1:
@@ -104,12 +104,12 @@ def _read(engine: Engine, given: dict[str, ArrayLike], n: int | None, maximum: b
     check_capacity(rows)
     ids = read.ids(("u", columns[0]), ("v", columns[1]))
     weights = read.weights("w", columns[2]) if len(columns) == 3 else constant_weights(rows, engine.xp)
-    trusted = sampled_vertices(ids, n) if trusting and engine.on_host and weights.invalid is None else None
+    trusted = sampled_vertices(ids, n) if defer_checks and engine.on_host and weights.invalid is None else None
     if trusted is None:
         _check_missing(engine, ids, weights)
     vertices = trusted or dense_vertices(engine, ids, bound=n, number=read.number)
-    doubts = DeferredChecks() if trusted else None
-    table = EdgeTable(vertices.source, vertices.target, weights.values, vertices.total, maximum, doubts)
+    deferred = DeferredChecks() if trusted else None
+    table = EdgeTable(vertices.source, vertices.target, weights.values, vertices.total, maximum, deferred)
     return Input(table, vertices, None)
 
 

@@ -163,10 +163,10 @@ def _forest(
     trace = Trace()
     with engine.guard():
 
-        def read(trusting: bool) -> Input:
+        def read(defer_checks: bool) -> Input:
             # A trace counts the vertices, so that they are counted first.
-            trusting &= not return_trace
-            return read_table(engine, view, *names, maximum=maximum, invalid=invalid, trusting=trusting)
+            defer_checks &= not return_trace
+            return read_table(engine, view, *names, maximum=maximum, invalid=invalid, defer_checks=defer_checks)
 
         given, rows = solve(engine, read, algorithm, trace)
         forest = view.take(engine, given.frame_rows(rows))

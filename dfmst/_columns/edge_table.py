@@ -16,11 +16,11 @@ _KEY_BITS = {4: (1 << 32) - 1, 8: (1 << 64) - 1}
 
 
 class ChecksFailed(Exception):
-    """A table whose columns nobody has looked at cannot be vouched for: it is to be read again, with all checks."""
+    """Unchecked columns proved invalid; read the table again with all checks."""
 
 
 class DeferredChecks:
-    """Cells in which the passes that read a table's columns note what nobody has looked for before.
+    """Checks that the first pass over a column makes on its way: cells in which it notes what is invalid.
 
     Attributes
     ----------
@@ -33,8 +33,8 @@ class DeferredChecks:
     def __init__(self) -> None:
         self.missing, self.outside = np.zeros(1, np.uint32), np.zeros(1, np.uint32)
 
-    def settle(self) -> None:
-        """Raise :class:`ChecksFailed` where something has been noted."""
+    def raise_if_failed(self) -> None:
+        """Raise :class:`ChecksFailed` where a pass has noted something invalid."""
         if self.missing[0] or self.outside[0]:
             raise ChecksFailed
 
@@ -53,9 +53,9 @@ class EdgeTable:
         Exclusive upper bound of the vertices.
     maximum
         Whether heavier edges come first.
-    doubts
-        Where nobody has looked at the columns (on the host, and all ids are integers): an algorithm that is given one
-        notes in it what it comes by, and raises :class:`ChecksFailed`. ``None``: ids and weights are as said above.
+    deferred
+        Checks of the columns that are left to the algorithm (on the host, all ids integers): it notes in them what is
+        invalid, and raises :class:`ChecksFailed`. ``None``: the columns are checked.
     """
 
     source: Array
@@ -63,7 +63,7 @@ class EdgeTable:
     weight: Array
     vertices: int
     maximum: bool = False
-    doubts: DeferredChecks | None = None
+    deferred: DeferredChecks | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""

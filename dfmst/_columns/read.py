@@ -85,7 +85,7 @@ def read_table(
     maximum: bool = False,
     invalid: Invalid = "raise",
     in_order: bool = False,
-    trusting: bool = False,
+    defer_checks: bool = False,
 ) -> Input:
     """Read a frame's columns into an edge table.
 
@@ -104,8 +104,9 @@ def read_table(
         ``"raise"``, or ``"drop"`` to leave out rows with null ids or with null or NaN weights.
     in_order
         Whether vertices are numbered by the order of their ids (components need it).
-    trusting
-        Whether a long table's columns may go unchecked; the table then has ``doubts``, and more vertices than ids.
+    defer_checks
+        Whether the checks of a long table's columns may be left to the algorithm (``deferred``); the table then has
+        more vertices than ids.
 
     Raises
     ------
@@ -115,11 +116,11 @@ def read_table(
     check_capacity(len(view))
     beside, read = _reader(engine, view)
     names = (source, target, weight)
-    trusting &= engine.on_host and not view.on_device
-    checked = check_columns(beside, read, view.column, len(view), names, invalid, trusting=trusting)
+    defer_checks &= engine.on_host and not view.on_device
+    checked = check_columns(beside, read, view.column, len(view), names, invalid, defer_checks=defer_checks)
     vertices = checked.trusted or dense_vertices(beside, checked.ids, in_order=in_order, number=read.number)
-    doubts = DeferredChecks() if checked.trusted else None
-    table = EdgeTable(vertices.source, vertices.target, checked.weights.values, vertices.total, maximum, doubts)
+    deferred = DeferredChecks() if checked.trusted else None
+    table = EdgeTable(vertices.source, vertices.target, checked.weights.values, vertices.total, maximum, deferred)
     if beside.on_host == engine.on_host:
         return Input(table, vertices, checked.kept)
     return Input(move_table(engine, table), vertices, checked.kept, engine)
@@ -146,7 +147,7 @@ def check_columns(
     invalid: Invalid = "raise",
     first_row: int = 0,
     *,
-    trusting: bool = False,
+    defer_checks: bool = False,
 ) -> CheckedColumns:
     """Read and check columns by name.
 
@@ -166,7 +167,7 @@ def check_columns(
         ``"raise"`` or ``"drop"``.
     first_row
         What messages call the first row.
-    trusting
+    defer_checks
         Whether a long table's columns may go unchecked.
 
     Raises
@@ -185,7 +186,7 @@ def check_columns(
     ids = read.ids(*columns)
     found = None if weight is None else column(weight)
     weights = constant_weights(rows, beside.xp) if found is None or not rows else read.weights(weight, found)
-    trusted = sampled_vertices(ids) if trusting and weights.invalid is None else None
+    trusted = sampled_vertices(ids) if defer_checks and weights.invalid is None else None
     if trusted is not None:
         return CheckedColumns(ids, weights, None, trusted)
     flagged = [

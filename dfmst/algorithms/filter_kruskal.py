@@ -71,25 +71,25 @@ class FilterKruskal:
         Raises
         ------
         ChecksFailed
-            The table has doubts, and one of its columns is not what it should be, or is not read to its end.
+            Checks are deferred, and a column is invalid or was not read to its end.
         """
         chosen = flag_words(engine, len(table))
         parent = engine.xp.arange(table.vertices, dtype=np.uint32)
         components = table.vertices
-        edges, flip, doubts = table.edges(), table.flip, table.doubts
+        edges, flip, deferred = table.edges(), table.flip, table.deferred
         while len(edges) and components > 1:
             trace.round(vertices=components, edges=len(edges))
             share = self._light_share(len(edges), components)
-            if share is None and doubts is not None:
+            if share is None and deferred is not None:
                 break
-            light = None if share is None else select_light(engine, edges, flip, share, trace, doubts)
-            components -= scan_light(engine, edges, flip, light, components, parent, chosen, trace, doubts)
-            if light is None or (components == 1 and doubts is None):
+            light = None if share is None else select_light(engine, edges, flip, share, trace, deferred)
+            components -= scan_light(engine, edges, flip, light, components, parent, chosen, trace, deferred)
+            if light is None or (components == 1 and deferred is None):
                 break
             flags, light = light.flags, None  # the positions are not needed any more, and their memory is
-            (edges, components), flip = survivors(engine, edges, flip, flags, parent, trace, doubts), 0
-            parent, doubts = engine.xp.arange(components, dtype=np.uint32), None
-        if doubts is not None:
+            (edges, components), flip = survivors(engine, edges, flip, flags, parent, trace, deferred), 0
+            parent, deferred = engine.xp.arange(components, dtype=np.uint32), None
+        if deferred is not None:
             raise ChecksFailed
         return chosen_rows(engine, chosen)
 

@@ -26,7 +26,7 @@ def solve(
     Parameters
     ----------
     read
-        Reads the table; given ``True`` it may leave the checks of its columns to the algorithm (``doubts``).
+        Reads the table; given ``True`` it may leave the checks of its columns to the algorithm (``deferred``).
     trace
         Receives the records of the run that counts.
 
@@ -44,7 +44,7 @@ def solve(
     """
     given, on = read(True), engine.in_scratch()
     chosen = resolve(algorithm, engine, given.table)
-    if given.table.doubts is not None:
+    if given.table.deferred is not None:
         if isinstance(chosen, FilterKruskal):
             try:
                 return given, chosen.run(on, given.table, trace)

@@ -148,7 +148,7 @@ def test_a_trace_counts_the_vertices_that_there_are(columns, trusted):
 
 
 @pytest.mark.parametrize("algorithm", ["boruvka", "kruskal", "mastiff", dfmst.algorithms.FilterKruskal(light=90)])
-def test_algorithms_that_take_no_doubts(columns, algorithm):
+def test_algorithms_without_deferred_checks(columns, algorithm):
     pd.testing.assert_frame_equal(forest(columns, algorithm=algorithm), forest(columns))
 
 
@@ -170,8 +170,8 @@ def test_arrays_with_missing_ids_are_checked_first(columns, trusted, side):
     assert not trusted
 
 
-def test_doubts_that_no_pass_settles_are_raised():
+def test_checks_that_no_pass_makes_are_raised():
     column = np.zeros(3, np.uint32)
-    table = EdgeTable(column, column, column, 1, doubts=DeferredChecks())
+    table = EdgeTable(column, column, column, 1, deferred=DeferredChecks())
     with pytest.raises(ChecksFailed):
         dfmst.algorithms.FilterKruskal().run(select_engine("cpu"), table, Trace())

@@ -68,25 +68,25 @@ def sampled_threshold(engine: Engine, edges: Edges, flip: int, share: float) -> 
 
 
 def select_light(
-    engine: Engine, edges: Edges, flip: int, share: float, trace: Trace, doubts: DeferredChecks | None = None
+    engine: Engine, edges: Edges, flip: int, share: float, trace: Trace, deferred: DeferredChecks | None = None
 ) -> LightEdges:
     """Flag about `share` (below 1) of the edges: the lightest ones.
 
     Raises
     ------
     ChecksFailed
-        There are `doubts`, and a weight is NaN.
+        Checks are `deferred`, and a weight is NaN.
     """
     with trace.step("threshold"):
         threshold = sampled_threshold(engine, edges, flip, share)
     with trace.step("select"):
         flags = flag_words(engine, len(edges))
         arguments = (edges.key, flip, len(edges), *threshold[:2], flags)
-        if doubts is None:
+        if deferred is None:
             engine.launch("flag_light", len(flags), *arguments, grain=FLAG_GRAIN)
         else:
-            engine.launch("flag_light_checked", len(flags), *arguments, doubts.missing, grain=FLAG_GRAIN)
-            doubts.settle()
+            engine.launch("flag_light_checked", len(flags), *arguments, deferred.missing, grain=FLAG_GRAIN)
+            deferred.raise_if_failed()
         return LightEdges(flags, compact(engine, flags))
 
 
@@ -99,14 +99,14 @@ def scan_light(
     parent: Array,
     chosen: Array,
     trace: Trace,
-    doubts: DeferredChecks | None = None,
+    deferred: DeferredChecks | None = None,
 ) -> int:
     """Kruskal on the light edges (``None``: on all): sort, scan, mark the rows; how many were chosen.
 
     Raises
     ------
     ChecksFailed
-        There are `doubts`, and an end of a light edge is no vertex.
+        Checks are `deferred`, and an end of a light edge is no vertex.
     """
     length = len(edges) if light is None else len(light.position)
     if not length:
@@ -115,8 +115,8 @@ def scan_light(
     position = None if light is None else light.position
     with trace.step("sort"):
         scan = _prepare(engine, edges, position, flip, parent, components - 1, chosen)
-        if doubts is not None and isinstance(scan, PortionScan):
-            scan.check_ends(doubts)
+        if deferred is not None and isinstance(scan, PortionScan):
+            scan.check_ends(deferred)
     with trace.step("scan"):
         joined = scan.run()
     trace.add(light=length, chosen=joined, components=components - joined)
@@ -139,7 +139,7 @@ def survivors(
     light: Array,
     parent: Array,
     trace: Trace,
-    doubts: DeferredChecks | None = None,
+    deferred: DeferredChecks | None = None,
 ) -> tuple[Edges, int]:
     """Edges that are not flagged as `light` and join two components.
 
@@ -148,15 +148,15 @@ def survivors(
     Raises
     ------
     ChecksFailed
-        There are `doubts`, and an end of an edge is no vertex.
+        Checks are `deferred`, and an end of an edge is no vertex.
     """
     with trace.step("label"):
         flatten(engine, parent)
     with trace.step("filter"):
-        outside = None if doubts is None else doubts.outside
+        outside = None if deferred is None else deferred.outside
         flags = crossing_flags(engine, edges.source, edges.target, parent, light, outside)
-        if doubts is not None:
-            doubts.settle()
+        if deferred is not None:
+            deferred.raise_if_failed()
     with trace.step("compact"):
         label, vertices = contract(engine, parent)
         return gather_edges(engine, edges, compact(engine, flags), label, flip), vertices

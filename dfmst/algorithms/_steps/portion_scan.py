@@ -82,7 +82,7 @@ class PortionScan:
         engine.launch("scatter_edges", blocks, leading, *bounds, places, blocks, *columns, grain=1)
         self._starts = engine.xp.append(places[::blocks], np.uint64(length))
 
-    def check_ends(self, doubts: DeferredChecks) -> None:
+    def check_ends(self, deferred: DeferredChecks) -> None:
         """Look at the ends before they are followed into `parent`; their low 32 bits are what the scan would follow.
 
         Raises
@@ -92,9 +92,9 @@ class PortionScan:
         """
         halves = self._ends.view(np.uint32)
         first, second = halves[: self._length], halves[self._length :]
-        arguments = (first, second, self._length, len(self._parent), doubts.outside)
+        arguments = (first, second, self._length, len(self._parent), deferred.outside)
         self._engine.launch("find_outside", -(-self._length // 64), *arguments, grain=FLAG_GRAIN)
-        doubts.settle()
+        deferred.raise_if_failed()
 
     def _portions(self) -> list[int]:
         """Buckets that portions begin with, and the end."""
