@@ -1,4 +1,4 @@
-"""Fixtures and markers that every test may use; helpers live beside this file (`from oracle import ...`)."""
+"""Fixtures and markers that every test may use; functions that tests share are in `tests.support`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.shared_data import SHARED
+
 # `python -c` in a subprocess would find the source folder dfmst/ in the working directory before the installed package.
 os.environ["PYTHONSAFEPATH"] = "1"
 
-SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
+# In these, as in a test, pytest shows both sides of an assertion that fails.
+pytest.register_assert_rewrite("tests.support.dask_frames", "tests.support.truth")
 
 
 @pytest.fixture(scope="session")

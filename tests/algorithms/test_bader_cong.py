@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from algorithms.cases import ENGINES
-from algorithms.paper_graphs import GRAPHS
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import BaderCong, Boruvka
 from dfmst.algorithms.trace import Trace
+from tests.support.cases import ENGINES
+from tests.support.paper_graphs import GRAPHS
 
 each_graph = pytest.mark.parametrize("name", GRAPHS)
 each_engine = pytest.mark.parametrize("engine", ENGINES, ids="threads={0.threads}".format)

@@ -6,12 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from algorithms.cases import ENGINES
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst.algorithms import Boruvka
 from dfmst.algorithms.trace import Trace
 from dfmst.generate import exact_density
+from tests.support.cases import ENGINES
 
 LEVELS = ("none", "loops", "parallel")
 

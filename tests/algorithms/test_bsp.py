@@ -6,17 +6,17 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from columns import component_labels, quick, seeds
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import kruskal_rows
-from shared_data import read_shared
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import BSP
 from dfmst.algorithms.bsp import strut_components
 from dfmst.algorithms.trace import Trace
+from tests.support.columns import component_labels, quick, seeds
+from tests.support.oracle import kruskal_rows
+from tests.support.shared_data import read_shared
 
 ALL = 64  # rounds: more than log2 of any number of vertices
 

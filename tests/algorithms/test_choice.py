@@ -6,11 +6,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-from algorithms.cases import ALGORITHMS
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import REGISTRY, Boruvka, FilterKruskal, resolve
+from tests.support.cases import ALGORITHMS
 
 TABLE = EdgeTable(np.zeros(1, np.uint32), np.ones(1, np.uint32), np.ones(1), 2)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from algorithms.cases import ENGINES
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst.algorithms import EPMST, Boruvka
 from dfmst.algorithms.trace import Trace
 from dfmst.generate import erdos_renyi, road_grid
+from tests.support.cases import ENGINES
 
 
 def edge_table(table, vertices):

@@ -6,9 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from algorithms.cases import ENGINES, LARGE, ordered_weights
-from algorithms.test_rows import expected_rows, large_table, table_of
-from columns import VERTICES, WEIGHTS, quick, seeds, unpack, weights
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +16,8 @@ from dfmst._primitives.flags import flag_words
 from dfmst.algorithms import FilterBoruvka, FilterKruskal, resolve
 from dfmst.algorithms._steps.worklist import Side, Worklist
 from dfmst.algorithms.trace import Trace
+from tests.support.cases import ENGINES, LARGE, expected_rows, large_table, ordered_weights, table_of
+from tests.support.columns import VERTICES, WEIGHTS, quick, seeds, unpack, weights
 
 LAST = 2**64 - 1
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from algorithms.cases import ENGINES
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import Boruvka, Kruskal
 from dfmst.algorithms.trace import Trace
 from dfmst.generate import erdos_renyi
+from tests.support.cases import ENGINES
 
 
 def edge_table(vertices, edges, weight="float32", isolated=0):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from columns import quick, seeds
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import kruskal_rows
-from shared_data import read_shared
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import Boruvka, Mastiff
 from dfmst.algorithms.trace import Trace
+from tests.support.columns import quick, seeds
+from tests.support.oracle import kruskal_rows
+from tests.support.shared_data import read_shared
 
 TIMES = ("seconds_", "touched", "edges")  # what the two forms of the rounds may differ in
 

@@ -7,14 +7,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from algorithms.cases import ENGINES
-from algorithms.paper_graphs import GRAPHS, erdos_renyi
-from oracle import kruskal_rows
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import PMA, BaderCong, Boruvka
 from dfmst.algorithms.trace import Trace
+from tests.support.cases import ENGINES
+from tests.support.oracle import kruskal_rows
+from tests.support.paper_graphs import GRAPHS, erdos_renyi
 
 each_graph = pytest.mark.parametrize("name", GRAPHS)
 each_engine = pytest.mark.parametrize("engine", ENGINES, ids="threads={0.threads}".format)

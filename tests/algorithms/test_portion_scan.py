@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from algorithms.cases import ENGINES
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import kruskal_rows
 
 from dfmst._primitives.edges import Edges
 from dfmst._primitives.flags import count_set, flag_words
 from dfmst.algorithms._steps.portion_scan import PortionScan
+from tests.support.cases import ENGINES
+from tests.support.oracle import kruskal_rows
 
 VERTICES = 60
 

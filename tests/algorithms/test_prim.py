@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from algorithms.cases import ENGINES, ORDERS, SHAPES, ordered_weights
-from columns import KEYS, VERTICES, WEIGHTS, each_engine, quick, seeds, weights
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import kruskal_rows
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst.algorithms import Prim
 from dfmst.algorithms.trace import Trace
+from tests.support.cases import ENGINES, ORDERS, SHAPES, ordered_weights
+from tests.support.columns import KEYS, VERTICES, WEIGHTS, each_engine, quick, seeds, weights
+from tests.support.oracle import kruskal_rows
 
 FORMS = [
     Prim("reduction"),

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import pytest
-from algorithms.cases import ALGORITHMS, ENGINES, LARGE, ORDERS, SHAPES, algorithm_id, large, ordered_weights
-from columns import VERTICES, WEIGHTS, quick, seeds, weights
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import kruskal_rows
 
-from dfmst._columns.edge_table import EdgeTable
 from dfmst.algorithms import FilterKruskal
 from dfmst.algorithms.trace import Trace
+from tests.support.cases import (
+    ALGORITHMS,
+    ENGINES,
+    LARGE,
+    ORDERS,
+    SHAPES,
+    algorithm_id,
+    expected_rows,
+    large_table,
+    ordered_weights,
+    table_of,
+)
+from tests.support.columns import VERTICES, WEIGHTS, quick, seeds, weights
 
 each_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=algorithm_id)
-
-
-def table_of(source, target, weight, vertices, vertex="uint32", maximum=False):
-    """An edge table whose columns nobody may write to: they are the user's."""
-    columns = [np.ascontiguousarray(source, vertex), np.ascontiguousarray(target, vertex), weight.copy()]
-    for column in columns:
-        column.flags.writeable = False
-    return EdgeTable(*columns, vertices, maximum)
-
-
-def expected_rows(table):
-    columns = (table.source.tolist(), table.target.tolist(), table.weight.tolist())
-    return sorted(kruskal_rows(*columns, maximum=table.maximum))
 
 
 def check(algorithm, table, expected, engines=ENGINES):
@@ -66,14 +60,6 @@ def test_shapes(algorithm, shape, order):
     weight = ordered_weights(order, len(graph.source), WEIGHTS[number % len(WEIGHTS)])
     table = table_of(*graph[:2], weight, graph.vertices, VERTICES[number % 2], maximum=number % 3 == 0)
     check(algorithm, table, expected_rows(table))
-
-
-@cache
-def large_table(case):
-    source, target, vertices = large(case)
-    weight = ordered_weights(case.weights, len(source), case.dtype)
-    table = table_of(source, target, weight, vertices, maximum=case.maximum)
-    return table, expected_rows(table)
 
 
 @each_algorithm

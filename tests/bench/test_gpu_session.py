@@ -21,7 +21,7 @@ pytest.importorskip("pandas")
 
 ROOT = Path(__file__).parents[2]
 BENCH = ROOT / "bench"
-ON_STANDIN = f"{shlex.quote(sys.executable)} {shlex.quote(str(ROOT / 'tests' / 'bench' / 'on_standin.py'))}"
+ON_STANDIN = f"{shlex.quote(sys.executable)} {shlex.quote(str(ROOT / 'tests' / 'support' / 'on_standin.py'))}"
 
 #: compute-sanitizer or ncu: every option has a value, then comes the command.
 SANITIZER = """#!/bin/sh

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
-from dask_frames import random_frame
 
 import dfmst
 from dfmst.cli import main
+from tests.support.dask_frames import random_frame
 
 COLUMNS = ("-s", "a", "-t", "b", "-w", "w")
 

@@ -18,7 +18,6 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from dask_frames import STRATEGIES, random_frame
 from distributed import Client, LocalCluster
 
 import dfmst
@@ -26,6 +25,7 @@ import dfmst.dask
 from dfmst import errors
 from dfmst._cluster.checkpoint import checkpointed, first_workers
 from dfmst._cluster.resources import Resources
+from tests.support.dask_frames import STRATEGIES, random_frame
 
 
 class Workers:

@@ -9,7 +9,6 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import kruskal_rows
 
 from dfmst._cluster.numbering import Numbering
 from dfmst._cluster.partitions import FileRows, Size, file_size, frame_parts
@@ -17,6 +16,7 @@ from dfmst._cluster.solving import task_engine
 from dfmst._cluster.strategies.shuffle.contraction import contract_owned
 from dfmst._cluster.strategies.shuffle.sharding import Sharding
 from dfmst._columns.ids import id_columns
+from tests.support.oracle import kruskal_rows
 
 
 def columns(source, target):

@@ -8,11 +8,11 @@ from pathlib import Path
 import dask.dataframe as dd
 import pandas as pd
 import pytest
-from dask_frames import random_frame
 
 import dfmst
 import dfmst.dask
 from dfmst._cluster.plan import BASE, fitting_vertices
+from tests.support.dask_frames import random_frame
 
 RESULT = Path(__file__).resolve().parents[2] / "bench" / "results" / "cpu" / "cluster.json"
 

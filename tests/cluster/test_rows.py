@@ -9,10 +9,10 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from dask_frames import STRATEGIES, check, random_frame
 
 import dfmst
 import dfmst.dask
+from tests.support.dask_frames import STRATEGIES, check, random_frame
 
 pytestmark = pytest.mark.usefixtures("client")
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)

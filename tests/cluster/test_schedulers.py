@@ -8,13 +8,13 @@ import dask
 import dask.dataframe as dd
 import pandas as pd
 import pytest
-from dask_frames import STRATEGIES, check, random_frame
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import kruskal_rows
-from tables import edge_tables, rows_of
 
 import dfmst.dask
+from tests.support.dask_frames import STRATEGIES, check, random_frame
+from tests.support.oracle import kruskal_rows
+from tests.support.tables import edge_tables, rows_of
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

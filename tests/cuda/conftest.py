@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-import standin
+
+from tests.support import standin
 
 
 @pytest.fixture

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from columns import seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from standin import cupy
 
 import dfmst
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from tests.support.columns import seeds
+from tests.support.standin import cupy
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 

@@ -7,11 +7,11 @@ import itertools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import kruskal_rows
-from standin import cudf, cupy
-from tables import edge_tables
 
 import dfmst
+from tests.support.oracle import kruskal_rows
+from tests.support.standin import cudf, cupy
+from tests.support.tables import edge_tables
 
 pytest.importorskip("dask")
 

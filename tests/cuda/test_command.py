@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from standin import cudf, cupy
 
 from dfmst.cli import main
+from tests.support.standin import cudf, cupy
 
 ROADS = pa.table(
     {

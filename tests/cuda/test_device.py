@@ -11,9 +11,6 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
-import standin
-from algorithms.cases import ALGORITHMS, LARGE, ORDERS, SHAPES, algorithm_id, large, ordered_weights
-from oracle import kruskal_rows
 
 import dfmst
 from dfmst._columns.edge_table import EdgeTable
@@ -24,6 +21,9 @@ from dfmst.algorithms import EPMST, Prim
 from dfmst.algorithms.components import component_labels
 from dfmst.algorithms.trace import Trace
 from dfmst.errors import CapacityError
+from tests.support import standin
+from tests.support.cases import ALGORITHMS, LARGE, ORDERS, SHAPES, algorithm_id, large, ordered_weights
+from tests.support.oracle import kruskal_rows
 
 WEIGHTS = ("int32", "uint32", "float32", "int64", "uint64", "float64")
 FEW = 10_000

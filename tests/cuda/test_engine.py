@@ -7,8 +7,6 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-import standin
-from standin import cupy
 
 import dfmst
 from dfmst._engines import CpuEngine, CudaEngine, select_engine
@@ -17,6 +15,8 @@ from dfmst._primitives.contract import flatten
 from dfmst._primitives.flags import compact, flag_words
 from dfmst._primitives.sort import sort_order
 from dfmst.errors import CapacityError, DeviceError, EngineUnavailableError
+from tests.support import standin
+from tests.support.standin import cupy
 
 EDGES = ([0, 1, 0], [1, 2, 2], [3.0, 1.0, 2.0])
 

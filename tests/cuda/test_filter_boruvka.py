@@ -7,14 +7,14 @@ from functools import cache
 
 import numpy as np
 import pytest
-from algorithms.cases import LARGE, large, ordered_weights
-from oracle import kruskal_rows
-from standin import cupy
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import CudaEngine, select_engine
 from dfmst.algorithms import FilterBoruvka
 from dfmst.algorithms.trace import Trace
+from tests.support.cases import LARGE, large, ordered_weights
+from tests.support.oracle import kruskal_rows
+from tests.support.standin import cupy
 
 # No Hypothesis here: a machine with a GPU may lack it.
 on_both = pytest.mark.parametrize("where", ["standin", pytest.param("gpu", marks=pytest.mark.gpu)])

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import kruskal_rows
-from standin import cudf, cupy
-from tables import FRAMES, Table, edge_tables, rows_of
 
 import dfmst
 from dfmst.algorithms import REGISTRY
 from dfmst.errors import CapacityError, ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError
+from tests.support.oracle import kruskal_rows
+from tests.support.standin import cudf, cupy
+from tests.support.tables import FRAMES, Table, edge_tables, rows_of
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 

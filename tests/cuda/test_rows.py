@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from algorithms.cases import ALGORITHMS, ORDERS, SHAPES, algorithm_id, ordered_weights
-from columns import VERTICES, WEIGHTS, seeds, weights
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import kruskal_rows
-from standin import cupy
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import CudaEngine
 from dfmst.algorithms import EPMST, Prim
 from dfmst.algorithms.trace import Trace
+from tests.support.cases import ALGORITHMS, ORDERS, SHAPES, algorithm_id, ordered_weights
+from tests.support.columns import VERTICES, WEIGHTS, seeds, weights
+from tests.support.oracle import kruskal_rows
+from tests.support.standin import cupy
 
 ENGINE = CudaEngine(cupy)
 

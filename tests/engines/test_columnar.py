@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from columns import (
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfmst._primitives.contract import contract, contract_edges, count_roots, drop_parallel, flatten
+from dfmst._primitives.edges import Edges, gather_edges
+from dfmst._primitives.flags import compact, exclusive_sum, flag_words
+from dfmst._primitives.sort import sort_order
+from tests.support.columns import (
     KEYS,
     LENGTHS,
     VERTICES,
@@ -18,13 +25,6 @@ from columns import (
     unpack,
     weights,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
-from dfmst._primitives.contract import contract, contract_edges, count_roots, drop_parallel, flatten
-from dfmst._primitives.edges import Edges, gather_edges
-from dfmst._primitives.flags import compact, exclusive_sum, flag_words
-from dfmst._primitives.sort import sort_order
 
 BLOCK = 1024 * 64  # rows that `compact` counts at a time
 SORT_BLOCK = 1 << 16  # records that a block of the radix sort counts

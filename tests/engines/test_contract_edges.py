@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from columns import VERTICES, each_engine, quick, seeds
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._primitives.contract import contract_edges, count_roots
 from dfmst._primitives.edges import Edges
+from tests.support.columns import VERTICES, each_engine, quick, seeds
 
 
 @each_engine

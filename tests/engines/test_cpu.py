@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from columns import parents, roots_of
 
 from dfmst._engines import CpuEngine, select_engine
 from dfmst._engines.cpu import default_threads
 from dfmst._primitives.contract import flatten
 from dfmst._primitives.sort import sort_order
 from dfmst.errors import DfmstError, EngineUnavailableError
+from tests.support.columns import parents, roots_of
 
 #: What a child process runs first: a kernel on four threads, and whether it was right.
 PRELUDE = """

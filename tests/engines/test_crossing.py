@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from columns import LENGTHS, VERTICES, each_engine, pack, quick, seeds, unpack
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._primitives.crossing import crossing_flags, giant_component
+from tests.support.columns import LENGTHS, VERTICES, each_engine, pack, quick, seeds, unpack
 
 
 @each_engine

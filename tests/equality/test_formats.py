@@ -7,10 +7,10 @@ import math
 from typing import Any
 
 import pytest
-from shared_data import SHARED
 
 import dfmst
 from dfmst.algorithms import REGISTRY
+from tests.support.shared_data import SHARED
 
 #: Cut off in the middle: the reader refuses it (tests/formats).
 _TRUNCATED = "USA-road-d.NY.truncated.gr"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from oracle import kruskal_rows
-from tables import FRAMES, Table, column_of, edge_tables, rows_of
 
 import dfmst
 from dfmst.algorithms import REGISTRY, Boruvka
+from tests.support.oracle import kruskal_rows
+from tests.support.tables import FRAMES, Table, column_of, edge_tables, rows_of
 
 ALGORITHMS = ["auto", *REGISTRY, Boruvka("none"), Boruvka("parallel")]
 

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from oracle import kruskal_rows
-from shared_data import SHARED, hash24
 
 import dfmst
 from dfmst.algorithms import REGISTRY, Boruvka
+from tests.support.oracle import kruskal_rows
+from tests.support.shared_data import SHARED, hash24
 
 ALGORITHMS: list[Any] = ["auto", *REGISTRY, Boruvka("none"), Boruvka("parallel")]
 _MANIFEST = SHARED / "data" / "manifest.json"

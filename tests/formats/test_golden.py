@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from oracle import kruskal_rows
 
 from dfmst.errors import FormatError
 from dfmst.formats import open_edges, read_edges
+from tests.support.oracle import kruskal_rows
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 TRUNCATED = "USA-road-d.NY.truncated.gr"

@@ -10,11 +10,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tables import rows_of
 
 import dfmst
 from dfmst._columns import edge_table as edges
 from dfmst._columns import read as reading
+from tests.support.tables import rows_of
 
 GOOD: dict[str, Any] = {"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3.0, 1.0, 2.0]}
 

@@ -12,11 +12,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tables import FRAMES, column_of, rows_of
 
 import dfmst
 import dfmst.pandas
 import dfmst.polars
+from tests.support.tables import FRAMES, column_of, rows_of
 
 
 @pytest.fixture

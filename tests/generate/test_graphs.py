@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from columns import component_labels
 
 from dfmst import generate
+from tests.support.columns import component_labels
 
 #: Generator -> (parameters of a small graph, its first rows of source, target and weight).
 PINNED = {

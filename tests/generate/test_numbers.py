@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from columns import each_engine
 
 from dfmst._engines import CpuEngine
 from dfmst.errors import CapacityError
 from dfmst.generate import erdos_renyi, hash24, rmat
 from dfmst.generate.tables import half_bits, stream
+from tests.support.columns import each_engine
 
 MASK = 2**64 - 1
 

@@ -8,9 +8,10 @@ import math
 import networkx as nx
 import numpy as np
 import pytest
-from columns import COUNTS, KEYS, VERTICES, each_engine, pack, quick, seeds, unpack
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.support.columns import COUNTS, KEYS, VERTICES, each_engine, pack, quick, seeds, unpack
 
 NONE = 2**64 - 1
 NO_ROW = 2**32 - 1

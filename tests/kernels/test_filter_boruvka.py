@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from columns import COUNTS, WEIGHTS, each_engine, pack, quick, roots_of, seeds, unpack, weights
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.support.columns import COUNTS, WEIGHTS, each_engine, pack, quick, roots_of, seeds, unpack, weights
 
 NONE = np.uint64(2**64 - 1)
 EXACT = (0, 0)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from columns import LENGTHS, VERTICES, each_engine, pack, parents, quick, seeds, unpack
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.support.columns import LENGTHS, VERTICES, each_engine, pack, parents, quick, seeds, unpack
 
 BLOCKS = [1, 2, 3, 1024]
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from columns import (
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfmst._engines import CpuEngine
+from tests.support.columns import (
     COUNTS,
     KEYS,
     LENGTHS,
@@ -18,11 +22,7 @@ from columns import (
     seeds,
     unpack,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-from oracle import kruskal_rows
-
-from dfmst._engines import CpuEngine
+from tests.support.oracle import kruskal_rows
 
 SHAPES = ["up", "down", "tree", "trees", "shuffled", "star"]
 NONE = np.uint64(2**64 - 1)

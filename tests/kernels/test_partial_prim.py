@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from columns import KEYS, LENGTHS, VERTICES, each_engine, pack, quick, seeds, unpack
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._engines import CpuEngine
 from dfmst._primitives.adjacency import adjacency
 from dfmst._primitives.edges import Edges
+from tests.support.columns import KEYS, LENGTHS, VERTICES, each_engine, pack, quick, seeds, unpack
 
 NONE = np.iinfo(np.uint32).max
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from columns import KEYS, LENGTHS, each_engine, quick, seeds
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.support.columns import KEYS, LENGTHS, each_engine, quick, seeds
 
 THIRTY_TWO = np.uint64(32)
 LOW_HALF = np.uint64(2**32 - 1)

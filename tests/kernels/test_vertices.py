@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from columns import LENGTHS, VERTICES, each_engine, pack, quick, seeds, unpack
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.support.columns import LENGTHS, VERTICES, each_engine, pack, quick, seeds, unpack
 
 TOP = 2**32 - 1  # the largest vertex that a column of dense vertices can hold
 

@@ -8,12 +8,12 @@ import sys
 
 import numpy as np
 import pytest
-from columns import KEYS, LENGTHS, WEIGHTS, each_engine, pack, quick, seeds, unpack, weights
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dfmst._engines import CpuEngine
+from tests.support.columns import KEYS, LENGTHS, WEIGHTS, each_engine, pack, quick, seeds, unpack, weights
 
 SERIAL = CpuEngine(1)
 

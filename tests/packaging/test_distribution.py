@@ -55,6 +55,7 @@ def test_conda_and_pip_install_the_same():
         assert names <= {entry.split()[0] for entry in entries}
 
 
-def test_no_folder_of_helpers_passes_for_an_optional_package():
-    tests = ROOT / "tests"
-    assert not OPTIONAL & {path.stem for path in tests.iterdir() if path.is_dir() or path.suffix == ".py"}
+def test_no_folder_of_helpers_passes_for_an_optional_package(pytestconfig):
+    folders = pytestconfig.getini("pythonpath")
+    assert {folder.name for folder in folders} == {"build_support", "ci"}
+    assert not OPTIONAL & {path.stem for folder in folders for path in folder.iterdir()}

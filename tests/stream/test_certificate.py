@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from files import edges, tight, write_parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import kruskal_rows
 
 from dfmst._engines import CpuEngine
 from dfmst._folding.fold import FoldedRows
@@ -18,6 +16,8 @@ from dfmst.stream.certify import certify_source
 from dfmst.stream.fold import Forest, fold_source
 from dfmst.stream.frame_source import FrameSource
 from dfmst.stream.sources import open_source
+from tests.support.oracle import kruskal_rows
+from tests.support.stream_files import edges, tight, write_parts
 
 ENGINE = CpuEngine(threads=2)
 NAMES = ("source", "target", "weight")

@@ -6,16 +6,16 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from columns import WEIGHTS
-from columns import weights as draw_weights
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import kruskal_rows
 
 from dfmst._engines import CpuEngine
 from dfmst._folding.fold import Fold
 from dfmst.algorithms import Boruvka
 from dfmst.errors import CapacityError
+from tests.support.columns import WEIGHTS
+from tests.support.columns import weights as draw_weights
+from tests.support.oracle import kruskal_rows
 
 ENGINE = CpuEngine(threads=2)
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
-from files import edges, tight, write_parts
 
 import dfmst
 from dfmst.errors import DfmstError, FormatError, InvalidEdgesError, OutputError
+from tests.support.stream_files import edges, tight, write_parts
 
 #: Short batches, a small buffer, a checkpoint at every chance, and the command line.
 PROGRAM = """

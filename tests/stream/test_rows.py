@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
-from files import edges, tight, write_parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import kruskal_rows
-from tables import FRAMES, edge_tables, rows_of
 
 import dfmst
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
 from dfmst.stream.memory import Memory, parse_memory
+from tests.support.oracle import kruskal_rows
+from tests.support.stream_files import edges, tight, write_parts
+from tests.support.tables import FRAMES, edge_tables, rows_of
 
 NAMES = ("u", "v", "w")
 

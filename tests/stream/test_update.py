@@ -9,12 +9,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from files import edges, write_parts
-from tables import FRAMES, rows_of
 
 import dfmst
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.formats.provenance import Provenance, read_provenance, with_provenance
+from tests.support.stream_files import edges, write_parts
+from tests.support.tables import FRAMES, rows_of
 
 
 def test_two_hundred_random_splits():

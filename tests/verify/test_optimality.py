@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import kruskal_rows
-from truth import assert_true, is_violated, place, table_of, tree_of
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst._verification.optimality import Violation, certify_rows
 from dfmst.algorithms import FilterKruskal
 from dfmst.algorithms.trace import Trace
+from tests.support.oracle import kruskal_rows
+from tests.support.truth import assert_true, is_violated, place, table_of, tree_of
 
 ENGINE = CpuEngine(threads=2)
 

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import kruskal_rows
-from tables import FRAMES, Table, edge_tables
-from truth import assert_true
 
 import dfmst
+from tests.support.oracle import kruskal_rows
+from tests.support.tables import FRAMES, Table, edge_tables
+from tests.support.truth import assert_true
 
 
 @dataclass

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from standin.cupy.device import Memory, traffic
+from tests.support.standin.cupy.device import Memory, traffic
 
 __all__ = ["bare", "ndarray", "received", "wrapped"]
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from standin import cudf, cupy, rmm
+from tests.support.standin import cudf, cupy, rmm
 
 __all__ = ["cudf", "cupy", "installed", "rmm"]
 

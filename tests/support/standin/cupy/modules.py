@@ -9,8 +9,8 @@ import numpy as np
 from dfmst._engines.base import TYPES
 from dfmst._engines.cpu import _function
 from dfmst._kernels import FAMILIES, Kernel, kernels, sources
-from standin.cupy import cuda
-from standin.cupy.ndarray import ndarray
+from tests.support.standin.cupy import cuda
+from tests.support.standin.cupy.ndarray import ndarray
 
 __all__ = ["RawModule"]
 

@@ -10,7 +10,7 @@ import pytest
 
 __all__ = ["SHARED", "SharedGraph", "hash24", "read_shared"]
 
-SHARED = Path(__file__).parents[2] / "shared"
+SHARED = Path(__file__).resolve().parents[3] / "shared"
 
 
 class SharedGraph(NamedTuple):

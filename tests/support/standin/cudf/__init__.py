@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from standin.cudf import api, pandas
-from standin.cudf.columns import Column, Decimal128Dtype, Index, ListDtype, Series, StringDtype, concat
-from standin.cudf.frame import DataFrame, RangeIndex, read_parquet
+from tests.support.standin.cudf import api, pandas
+from tests.support.standin.cudf.columns import Column, Decimal128Dtype, Index, ListDtype, Series, StringDtype, concat
+from tests.support.standin.cudf.frame import DataFrame, RangeIndex, read_parquet
 
 __all__ = [
     "Column",

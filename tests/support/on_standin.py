@@ -5,6 +5,7 @@ Adds what only benchmarks use: events, the device's properties, versions.
 
 from __future__ import annotations
 
+import importlib.util
 import runpy
 import sys
 import time
@@ -38,9 +39,18 @@ PROPERTIES = {
 }
 
 
+def import_tests() -> None:
+    """Import the package `tests` by its place, as pytest does: its folder's parent also holds the source of dfmst."""
+    spec = importlib.util.spec_from_file_location("tests", TESTS / "__init__.py")
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules["tests"] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+
 def main() -> None:
-    sys.path.insert(0, str(TESTS))
-    from standin import cudf, cupy, installed
+    import_tests()
+    from tests.support.standin import cudf, cupy, installed
 
     cupy.cuda.Event = Event
     cupy.cuda.get_elapsed_time = elapsed
@@ -56,7 +66,6 @@ def main() -> None:
         else:
             sys.argv = words
             sys.path[0] = str(Path(words[0]).parent)
-            sys.path.append(str(TESTS))
             runpy.run_path(words[0], run_name="__main__")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from standin.cupy.device import MEMORY, OutOfMemoryError, free, get_default_memory_pool
+from tests.support.standin.cupy.device import MEMORY, OutOfMemoryError, free, get_default_memory_pool
 
 __all__ = [
     "Device",

@@ -10,7 +10,7 @@ __all__ = ["extensions"]
 
 def register_dataframe_accessor(name: str) -> Any:
     """As cuDF's: the accessor is made anew at every access."""
-    from standin.cudf.frame import DataFrame
+    from tests.support.standin.cudf.frame import DataFrame
 
     def register(accessor: type) -> type:
         setattr(DataFrame, name, property(accessor))

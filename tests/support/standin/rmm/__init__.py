@@ -1,5 +1,5 @@
 """RMM: only its allocator for CuPy."""
 
-from standin.rmm import allocators
+from tests.support.standin.rmm import allocators
 
 __all__ = ["allocators"]

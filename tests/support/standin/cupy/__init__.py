@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy import bool_, float32, float64, int8, int32, int64, uint8, uint32, uint64
 
-from standin.cupy import cuda
-from standin.cupy.device import get_default_memory_pool, reset, traffic
-from standin.cupy.modules import RawModule
-from standin.cupy.ndarray import bare, ndarray, received, wrapped
+from tests.support.standin.cupy import cuda
+from tests.support.standin.cupy.device import get_default_memory_pool, reset, traffic
+from tests.support.standin.cupy.modules import RawModule
+from tests.support.standin.cupy.ndarray import bare, ndarray, received, wrapped
 
 __all__ = [
     "RawModule",

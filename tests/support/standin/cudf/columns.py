@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from standin.cupy.device import Memory, traffic
-from standin.cupy.ndarray import ndarray, wrapped
+from tests.support.standin.cupy.device import Memory, traffic
+from tests.support.standin.cupy.ndarray import ndarray, wrapped
 
 __all__ = ["Column", "Decimal128Dtype", "Index", "ListDtype", "Series", "StringDtype", "concat"]
 

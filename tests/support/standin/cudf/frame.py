@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from standin.cudf.columns import Column, Index, Series
-from standin.cupy.ndarray import ndarray
+from tests.support.standin.cudf.columns import Column, Index, Series
+from tests.support.standin.cupy.ndarray import ndarray
 
 __all__ = ["DataFrame", "RangeIndex", "read_parquet"]
 

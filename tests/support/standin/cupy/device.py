@@ -87,7 +87,7 @@ def get_default_memory_pool() -> Pool:
 
 def reset() -> None:
     """Put the device back: all memory, one device, no faults, nothing counted."""
-    from standin.cupy import cuda
+    from tests.support.standin.cupy import cuda
 
     _pool.set_limit(0)
     _pool.peak = _pool.used

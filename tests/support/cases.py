@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
+from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import (
     BSP,
@@ -20,8 +22,22 @@ from dfmst.algorithms import (
     Mastiff,
     Prim,
 )
+from tests.support.oracle import kruskal_rows
 
-__all__ = ["ALGORITHMS", "ENGINES", "LARGE", "ORDERS", "SHAPES", "Graph", "algorithm_id", "large", "ordered_weights"]
+__all__ = [
+    "ALGORITHMS",
+    "ENGINES",
+    "LARGE",
+    "ORDERS",
+    "SHAPES",
+    "Graph",
+    "algorithm_id",
+    "expected_rows",
+    "large",
+    "large_table",
+    "ordered_weights",
+    "table_of",
+]
 
 ALGORITHMS: list[Algorithm] = [
     Boruvka("none"),
@@ -173,3 +189,24 @@ def large(case: Large) -> Graph:
     if case.hub:
         source[::2] = 1
     return Graph(source, target, case.vertices)
+
+
+def table_of(source, target, weight, vertices, vertex="uint32", maximum=False):
+    """An edge table whose columns nobody may write to: they are the user's."""
+    columns = [np.ascontiguousarray(source, vertex), np.ascontiguousarray(target, vertex), weight.copy()]
+    for column in columns:
+        column.flags.writeable = False
+    return EdgeTable(*columns, vertices, maximum)
+
+
+def expected_rows(table):
+    columns = (table.source.tolist(), table.target.tolist(), table.weight.tolist())
+    return sorted(kruskal_rows(*columns, maximum=table.maximum))
+
+
+@cache
+def large_table(case):
+    source, target, vertices = large(case)
+    weight = ordered_weights(case.weights, len(source), case.dtype)
+    table = table_of(source, target, weight, vertices, maximum=case.maximum)
+    return table, expected_rows(table)

@@ -1,8 +1,0 @@
-"""Helpers of these tests beside them: `from files import ...`."""
-
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
-sys.path.append(str(Path(__file__).parent))
