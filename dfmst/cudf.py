@@ -1,15 +1,95 @@
 """``import dfmst.cudf`` registers ``DataFrame.mst`` for cuDF: forests of frames on a GPU, without leaving it.
 
-Use it as ``cudf.read_parquet("roads.parquet").mst.minimum("a", "b", "km")``. Its methods are those of the accessors of
-pandas and polars, see :class:`dfmst.accessor.ForestAccessor`.
+Use it as ``dfmst.cudf.read_parquet("roads.parquet").mst.minimum("a", "b", "km")``. The methods are those of the
+accessors of pandas and polars, see :class:`dfmst.accessor.ForestAccessor`. :func:`read_parquet` and
+:func:`write_parquet` are cuDF's, with dfmst's checks and errors.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import cudf
 from cudf.api.extensions import register_dataframe_accessor
 
+from dfmst._engines import select_engine
 from dfmst.accessor import ForestAccessor
+from dfmst.errors import DfmstError
+from dfmst.formats import atomic_path, check_same_columns, open_edges
 
-__all__: list[str] = []
+__all__ = ["read_parquet", "write_parquet"]
 
 register_dataframe_accessor("mst")(ForestAccessor)
+
+
+def read_parquet(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Any:
+    """Read Parquet files of equal columns into one cuDF frame.
+
+    Parameters
+    ----------
+    path
+        The file, or a list of files, which are read one after the other.
+
+    Returns
+    -------
+    cudf.DataFrame
+        All columns. Where a file holds an index, that is a column too, under the name it has in the file.
+
+    Raises
+    ------
+    InvalidEdgesError
+        A file is no Parquet, or has other columns than the first.
+    FileNotFoundError
+        There is no such file.
+    EngineUnavailableError
+        There is no GPU.
+    CapacityError
+        The GPU is out of memory.
+    DfmstError
+        cuDF cannot read a file.
+    """
+    paths = [Path(path)] if isinstance(path, (str, os.PathLike)) else list(map(Path, path))
+    schemas = [open_edges(name, "parquet").schema for name in paths]
+    for name, schema in zip(paths, schemas, strict=True):
+        check_same_columns(paths[0], schemas[0], name, schema)
+    try:
+        with select_engine("cuda").guard():
+            return _with_index_as_columns(cudf.read_parquet([str(name) for name in paths]))
+    except DfmstError:
+        raise
+    except Exception as error:  # cuDF has no error class of its own
+        names = ", ".join(map(str, paths))
+        raise DfmstError(f"cuDF cannot read {names}: {error}", "read on the host with engine='cpu'") from error
+
+
+def _with_index_as_columns(frame: Any) -> Any:
+    if isinstance(frame.index, cudf.RangeIndex):
+        return frame
+    frame.index.names = [
+        f"__index_level_{level}__" if name is None else name for level, name in enumerate(frame.index.names)
+    ]
+    return frame.reset_index()
+
+
+def write_parquet(frame: Any, path: str | os.PathLike[str]) -> None:
+    """Write a cuDF frame to a Parquet file, which appears whole or not at all; the index is left out.
+
+    Parameters
+    ----------
+    frame
+        A :class:`cudf.DataFrame`.
+    path
+        The file.
+
+    Raises
+    ------
+    OutputError
+        The directory is missing or cannot be written.
+    CapacityError
+        The GPU is out of memory.
+    """
+    with select_engine("cuda").guard(), atomic_path(path) as part:
+        frame.to_parquet(str(part), index=False)

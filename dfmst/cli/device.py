@@ -1,15 +1,13 @@
-"""Parquet files that never touch the host: read, and written, by cuDF."""
+"""Tables on the GPU: Parquet files in and out by cuDF, and what a command needs of them on the host."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dfmst.cli.console import Progress, plural
-from dfmst.cli.inputs import check_schemas
-from dfmst.errors import DfmstError
+from dfmst.cli.inputs import check_columns, check_inputs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,53 +27,31 @@ def read_on_device(
 
     Raises
     ------
-    ColumnNotFoundError, InvalidEdgesError
-        As :func:`dfmst.cli.inputs.check_schemas`.
-    CapacityError
-        The GPU is out of memory.
+    ColumnNotFoundError
+        One of the columns is not there.
     DfmstError
-        cuDF cannot read a file.
+        As :func:`dfmst.cudf.read_parquet`.
     """
-    from dfmst._engines import select_engine
-    from dfmst.formats.detect import detect_format
-    from dfmst.formats.source import Source
+    from dfmst.formats import detect_format, open_edges
 
+    check_inputs(paths)
     for path in paths:
-        if path.is_dir() or (format_ or (detect_format(Source(path)) if path.exists() else None)) != "parquet":
+        if path.is_dir() or (format_ or detect_format(path)) != "parquet":
             return None
     try:
-        cudf = import_module("cudf")
+        from dfmst.cudf import read_parquet
     except ImportError:
         return None
-    check_schemas(paths, format_, columns)
+    check_columns(paths[0], open_edges(paths, format_).schema, columns)
     progress.show(f"reading {plural(len(paths), 'file')} onto the GPU")
-    try:
-        with select_engine("cuda").guard():
-            return _plain(cudf, cudf.read_parquet([str(path) for path in paths]))
-    except DfmstError:
-        raise
-    except Exception as error:  # cuDF has no error class of its own
-        names = ", ".join(map(str, paths))
-        raise DfmstError(f"cuDF cannot read {names}: {error}", "read on the host with --engine cpu") from error
-
-
-def _plain(cudf: Any, frame: Any) -> Any:
-    """Turn an index that the file holds back into columns, under the names they have there."""
-    if isinstance(frame.index, cudf.RangeIndex):
-        return frame
-    frame.index.names = [
-        f"__index_level_{level}__" if name is None else name for level, name in enumerate(frame.index.names)
-    ]
-    return frame.reset_index()
+    return read_parquet(paths)
 
 
 def write_from_device(rows: Any, path: Path) -> None:
-    """Write a cuDF frame to a Parquet file, which appears whole or not at all."""
-    from dfmst._engines import select_engine
-    from dfmst.formats.atomic import atomic_path
+    """Write a cuDF frame to a Parquet file."""
+    from dfmst.cudf import write_parquet
 
-    with select_engine("cuda").guard(), atomic_path(path) as part:
-        rows.to_parquet(str(part), index=False)
+    write_parquet(rows, path)
 
 
 def column_on_host(rows: Any, name: str) -> pa.Array | pa.ChunkedArray:

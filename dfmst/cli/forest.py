@@ -122,7 +122,7 @@ def _read(job: ForestJob, progress: Progress, columns: dict[str, str | None]) ->
 
 
 def _write(job: ForestJob, rows: Any, target: Path | None) -> None:
-    from dfmst.formats.detect import format_of_suffix
+    from dfmst.formats import format_of_suffix
 
     if target and not hasattr(rows, "num_rows") and (job.to or format_of_suffix(target)) == "parquet":
         write_from_device(rows, target)

@@ -1,9 +1,9 @@
-"""Several files as one table."""
+"""What the commands read: files that are there, with the columns that the options name."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from dfmst.errors import ColumnNotFoundError, DfmstError, InvalidEdgesError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["check_inputs", "check_schemas", "columns_by_option", "load_libraries", "open_inputs", "read_inputs"]
+__all__ = ["check_columns", "check_inputs", "columns_by_option", "load_libraries", "open_inputs", "read_inputs"]
 
 
 def load_libraries() -> None:
@@ -78,7 +78,7 @@ def open_inputs(
     format_
         Their format; ``None``: from the name and the first bytes of each.
     progress
-        Told about the rows read.
+        Shows the number of rows read.
     columns
         Columns that must be there, by the option that names them.
 
@@ -89,84 +89,33 @@ def open_inputs(
     InvalidEdgesError
         Two columns share a name, or (while it is read) a file has other columns than the first.
     """
-    import pyarrow as pa
-
     from dfmst.formats import open_edges
-    from dfmst.formats.schema import check_same_columns
+
+    def show(path: Path, rows: int) -> None:
+        progress.update(f"reading {path}: {plural(rows, 'row')}")
 
     check_inputs(paths)
-    first = open_edges(paths[0], format_)
-    _check_names(paths[0], first.schema)
-    _check_columns(paths[0], first.schema, columns or {})
-    # Nulls may come with any of the later files.
-    fields = [field.with_nullable(True) for field in first.schema] if len(paths) > 1 else list(first.schema)
-    schema = pa.schema(fields, _metadata(paths[0]))
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        rows = 0
-        for index, path in enumerate(paths):
-            reader = first if index == 0 else open_edges(path, format_)
-            check_same_columns(paths[0], schema, path, reader.schema)
-            with reader:
-                for batch in reader:
-                    rows += batch.num_rows
-                    progress.update(f"reading {path}: {plural(rows, 'row')}")
-                    yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-
-    return pa.RecordBatchReader.from_batches(schema, batches())
+    reader = open_edges(paths, format_, progress=show)
+    check_columns(paths[0], reader.schema, columns or {})
+    return reader
 
 
-def check_schemas(paths: Sequence[Path], format_: str | None, columns: Mapping[str, str | None]) -> None:
-    """Raise where a file lacks a column or has others than the first, before any of their rows is read.
+def check_columns(path: Path, schema: pa.Schema, columns: Mapping[str, str | None]) -> None:
+    """Raise where a file's columns are not those that the options name.
 
     Raises
     ------
     ColumnNotFoundError
         One of the columns is not there.
     InvalidEdgesError
-        Two columns share a name, or a file has other columns than the first.
+        Two columns share a name.
     """
-    from dfmst.formats import open_edges
-    from dfmst.formats.schema import check_same_columns
-
-    check_inputs(paths)
-    schemas = [open_edges(path, format_).schema for path in paths]
-    _check_names(paths[0], schemas[0])
-    _check_columns(paths[0], schemas[0], columns)
-    for path, schema in zip(paths, schemas, strict=True):
-        check_same_columns(paths[0], schemas[0], path, schema)
-
-
-def _metadata(path: Path) -> dict[bytes, bytes] | None:
-    """Return what a Parquet or Arrow file says about itself, such as attributions, units and pandas' index."""
-    import pyarrow as pa
-    import pyarrow.ipc
-    import pyarrow.parquet
-
-    if path.is_dir():
-        return None
-    with path.open("rb") as file:
-        start = file.read(6)
-        file.seek(0)
-        if start.startswith(b"PAR1"):
-            schema = pyarrow.parquet.read_schema(file)
-        elif start == b"ARROW1":
-            schema = pa.ipc.open_file(file).schema
-        else:
-            return None
-    return schema.metadata  # type: ignore[no-any-return]
-
-
-def _check_names(path: Path, schema: pa.Schema) -> None:
     for name, count in Counter(schema.names).items():
         if count > 1:
             message = f"{path} has {count} columns named {name!r}"
             raise InvalidEdgesError(message, "rename them, so that each name stands for one column")
-
-
-def _check_columns(path: Path, schema: pa.Schema, columns: Mapping[str, str | None]) -> None:
-    for option, name in columns.items():
-        if name is not None and name not in schema.names:
-            message = f"{path} has no column {name!r}; its columns: {', '.join(map(repr, schema.names))}"
+    for option, wanted in columns.items():
+        if wanted is not None and wanted not in schema.names:
+            message = f"{path} has no column {wanted!r}; its columns: {', '.join(map(repr, schema.names))}"
             alternative = ", or give --unweighted" if option == "-w" else ""
             raise ColumnNotFoundError(message, f"name the column with {option}{alternative}")

@@ -67,8 +67,7 @@ def check_output(path: Path | None, format_: str | None, inputs: Sequence[Path])
 
 
 def _check_format(path: Path | None, format_: str | None) -> None:
-    from dfmst.formats import WRITABLE_FORMATS
-    from dfmst.formats.detect import format_of_suffix
+    from dfmst.formats import WRITABLE_FORMATS, format_of_suffix
 
     known = ", ".join(WRITABLE_FORMATS)
     if format_ is not None and format_ not in WRITABLE_FORMATS:

@@ -20,7 +20,7 @@ from dfmst.algorithms import REGISTRY, Algorithm, resolve
 from dfmst.algorithms.trace import Trace
 from dfmst.cli.console import Progress, Stopwatch, plural
 from dfmst.cli.device import column_on_host
-from dfmst.formats.provenance import Provenance, with_provenance
+from dfmst.formats import Provenance, with_provenance
 
 if TYPE_CHECKING:
     from dfmst.cli.job import ForestJob

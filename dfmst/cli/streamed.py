@@ -45,15 +45,14 @@ def open_streamed(
     if memory_limit is None and checkpoint is None:
         return None
     from dfmst.cli.inputs import check_inputs
-    from dfmst.formats.detect import detect_format
-    from dfmst.formats.source import Source
+    from dfmst.formats import detect_format
     from dfmst.stream.memory import FIXED
     from dfmst.stream.parquet import ParquetSource, find_files
 
     check_inputs(inputs)
     limit = memory_bytes(memory_limit)
     for path in inputs:
-        if not path.is_dir() and detect_format(Source(path)) != "parquet":
+        if not path.is_dir() and detect_format(path) != "parquet":
             message = f"{path} is no Parquet file, and only Parquet is read within a memory limit"
             raise DfmstError(message, f"convert it first: dfmst convert {path} -o edges.parquet")
     source = ParquetSource(find_files(inputs))

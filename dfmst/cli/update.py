@@ -25,7 +25,7 @@ from dfmst.errors import InvalidEdgesError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dfmst.formats.provenance import Provenance
+    from dfmst.formats import Provenance
 
 __all__ = ["update"]
 
@@ -80,7 +80,7 @@ def update(
 
 
 def _record(path: Path, forest: pa.Table) -> Provenance:
-    from dfmst.formats.provenance import read_provenance
+    from dfmst.formats import read_provenance
 
     made = read_provenance(forest.schema, forest.num_rows)
     if made is None:
@@ -90,7 +90,7 @@ def _record(path: Path, forest: pa.Table) -> Provenance:
 
 
 def _alike(new: pa.Table, old: pa.Table, path: Path, forest: Path) -> pa.Table:
-    from dfmst.formats.schema import check_same_columns
+    from dfmst.formats import check_same_columns
 
     check_same_columns(forest, old.schema, path, new.schema)
     return new

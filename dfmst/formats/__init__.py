@@ -1,11 +1,27 @@
 """Graph files in and out: many formats to one table of edges, and tables to files.
 
-``read_edges`` and ``open_edges`` find the format and the compression out by themselves; every error
-names the file and the line. ``FORMATS`` lists the names that ``format=`` takes.
+``read_edges`` and ``open_edges`` find the format and the compression out by themselves, and take several files as one
+table; every error names the file and the line. ``FORMATS`` lists the names that ``format=`` takes.
 """
 
 from dfmst.formats.atomic import atomic_path
+from dfmst.formats.detect import detect_format, format_of_suffix
+from dfmst.formats.provenance import Provenance, read_provenance, with_provenance
 from dfmst.formats.read import FORMATS, open_edges, read_edges
+from dfmst.formats.schema import check_same_columns
 from dfmst.formats.write import WRITABLE_FORMATS, write_edges
 
-__all__ = ["FORMATS", "WRITABLE_FORMATS", "atomic_path", "open_edges", "read_edges", "write_edges"]
+__all__ = [
+    "FORMATS",
+    "WRITABLE_FORMATS",
+    "Provenance",
+    "atomic_path",
+    "check_same_columns",
+    "detect_format",
+    "format_of_suffix",
+    "open_edges",
+    "read_edges",
+    "read_provenance",
+    "with_provenance",
+    "write_edges",
+]

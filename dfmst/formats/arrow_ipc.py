@@ -30,7 +30,7 @@ def open_arrow(source: Source) -> pa.RecordBatchReader:
     Returns
     -------
     pyarrow.RecordBatchReader
-        All columns under their own names.
+        All columns under their own names, and the file's metadata.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def open_arrow(source: Source) -> pa.RecordBatchReader:
             schema = _open(stream, is_file).schema
         except (pa.ArrowException, OSError, EOFError) as error:
             raise _broken(source, error) from error
-    return pa.RecordBatchReader.from_batches(schema.remove_metadata(), _batches(source, is_file))
+    return pa.RecordBatchReader.from_batches(schema, _batches(source, is_file))
 
 
 def _open(stream: Any, is_file: bool) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from dfmst.formats.problems import problem
 from dfmst.formats.source import Source
 from dfmst.formats.text.blocks import BYTE_ORDER_MARK
 
-__all__ = ["detect_format", "format_of_suffix"]
+__all__ = ["detect_format", "format_of_source", "format_of_suffix"]
 
 COMPRESSED = (".gz", ".xz", ".zst", ".zstd", ".bz2")
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow", b"\xff\xff\xff\xff": "arrow"}
@@ -49,14 +50,32 @@ SIGNS = (
 LIKELY = {".gr": "dimacs", ".col": "dimacs", ".graph": "metis"}
 
 
-def detect_format(source: Source) -> str:
-    """Return the name of the format of a file.
+def detect_format(path: str | os.PathLike[str]) -> str:
+    r"""Return the name of a file's format, one of ``FORMATS``.
+
+    Its first bytes tell, then its name, then its first lines; a directory holds Parquet files.
 
     Raises
     ------
     FormatError
-        Where the file is empty, an archive or binary junk.
+        The file is empty or an archive.
+    FileNotFoundError
+        There is no such file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "roads.txt"
+    ...     count = path.write_text("p sp 3 2\na 1 2 40\na 2 3 7\n")
+    ...     detect_format(path)
+    'dimacs'
     """
+    return format_of_source(Source(Path(path)))
+
+
+def format_of_source(source: Source) -> str:
+    """Return the name of the format of a file, as :func:`detect_format`."""
     if source.path.is_dir():
         return "parquet"
     head = source.head()
@@ -69,15 +88,15 @@ def detect_format(source: Source) -> str:
     return binary or format_of_suffix(source.path) or _format_of_text(head, source.path)
 
 
-def format_of_suffix(path: Path) -> str | None:
-    """Return the format that a file's name tells, or None where the name fits several.
+def format_of_suffix(path: str | os.PathLike[str]) -> str | None:
+    """Return the format that a file's name tells, or ``None`` where the name fits several; the file is not opened.
 
     Examples
     --------
-    >>> format_of_suffix(Path("roads.mtx.gz")), format_of_suffix(Path("roads.txt"))
+    >>> format_of_suffix("roads.mtx.gz"), format_of_suffix("roads.txt")
     ('matrix-market', None)
     """
-    return SUFFIXES.get(_suffix(path))
+    return SUFFIXES.get(_suffix(Path(path)))
 
 
 def _suffix(path: Path) -> str:

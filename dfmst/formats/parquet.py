@@ -28,8 +28,8 @@ def open_parquet(source: Source) -> pa.RecordBatchReader:
     Returns
     -------
     pyarrow.RecordBatchReader
-        All columns under their own names. Files whose types differ are cast to a common one where
-        no value changes.
+        All columns under their own names. A file's metadata is kept. Files of a directory whose types differ are
+        cast to a common one where no value changes.
 
     Raises
     ------
@@ -40,6 +40,8 @@ def open_parquet(source: Source) -> pa.RecordBatchReader:
     schema = _schema(files[0])
     for file in files[1:]:
         schema = _common(schema, file)
+    if source.path.is_dir():
+        schema = schema.remove_metadata()  # what one of the files says need not hold for all
     return pa.RecordBatchReader.from_batches(schema, _batches(files, schema))
 
 
@@ -75,7 +77,7 @@ def _is_hidden(path: Path) -> bool:
 def _schema(file: Source) -> pa.Schema:
     with file.seekable() as stream:
         try:
-            return pyarrow.parquet.read_schema(stream).remove_metadata()
+            return pyarrow.parquet.read_schema(stream)
         except (pa.ArrowException, OSError) as error:
             raise _broken(file, error) from error
 

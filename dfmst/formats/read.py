@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import pyarrow as pa
 
-from dfmst.errors import FormatError
+from dfmst.errors import FormatError, InvalidEdgesError
 from dfmst.formats.arrow_ipc import open_arrow
 from dfmst.formats.cedge import open_cedge
 from dfmst.formats.delimited import open_csv, open_tsv
-from dfmst.formats.detect import detect_format
+from dfmst.formats.detect import format_of_source
 from dfmst.formats.dimacs import open_dimacs
 from dfmst.formats.ewg import open_ewg
 from dfmst.formats.gml import open_gml
@@ -24,6 +25,7 @@ from dfmst.formats.metis import open_metis
 from dfmst.formats.node_link import open_node_link
 from dfmst.formats.parquet import open_parquet
 from dfmst.formats.problems import problem
+from dfmst.formats.schema import check_same_columns
 from dfmst.formats.snap import open_snap
 from dfmst.formats.source import BLOCK_BYTES, Source
 from dfmst.formats.tsplib import open_tsplib
@@ -49,11 +51,19 @@ OPENERS: dict[str, Callable[[Source], pa.RecordBatchReader]] = {
 }
 FORMATS = tuple(OPENERS)
 
+FileName: TypeAlias = str | os.PathLike[str]
+#: Told the file that is being read and the rows so far, those of earlier files among them.
+ReadProgress: TypeAlias = Callable[[Path, int], None]
+
 
 def open_edges(
-    path: str | os.PathLike[str], format: str | None = None, *, block_bytes: int = BLOCK_BYTES
+    path: FileName | Sequence[FileName],
+    format: str | None = None,
+    *,
+    block_bytes: int = BLOCK_BYTES,
+    progress: ReadProgress | None = None,
 ) -> pa.RecordBatchReader:
-    r"""Open a graph file as a stream of batches; the whole file is never in memory.
+    r"""Open graph files as a stream of batches; a whole file is never in memory.
 
     GML, GraphML and JSON are the exceptions: their edges are known only when the file has been read.
 
@@ -61,27 +71,31 @@ def open_edges(
     ----------
     path
         The file, plain or compressed with gzip, xz, zstd or bzip2 (told by its bytes, not by its
-        name), or a directory of Parquet files.
+        name), or a directory of Parquet files; or a list of them, which are read as one table, one after the
+        other. Each is opened when the one before has been read.
     format
-        One of ``FORMATS``; by default it is found out.
+        One of ``FORMATS``; by default it is found out, for each file.
     block_bytes
         How much uncompressed text makes a batch.
+    progress
+        Called after every batch with the file and the number of rows read so far, of all files.
 
     Returns
     -------
     pyarrow.RecordBatchReader
         ``source`` and ``target`` (int64, or string where vertices have names), ``weight`` (int64 or
         float64) where the file has weights, and what else the format keeps. CSV with a header,
-        Parquet and Arrow keep their own names and types. Vertices are as in the file: a format that
-        counts from 1 gives ids from 1. Rows are in the order of the file.
+        Parquet and Arrow keep their own names, types and metadata (of several files: that of the first). Vertices
+        are as in the file: a format that counts from 1 gives ids from 1. Rows are in the order of the files.
 
     Raises
     ------
     FormatError
-        Where the file breaks its format, here or while the batches are read; the message names the
-        file and the line.
+        A file breaks its format, here or while the batches are read; the message names the file and the line.
+    InvalidEdgesError
+        While the batches are read: a file has other columns than the first.
     FileNotFoundError
-        Where there is no such file.
+        There is no such file.
 
     Examples
     --------
@@ -89,33 +103,40 @@ def open_edges(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "roads.gr"
     ...     count = path.write_text("p sp 3 2\na 1 2 40\na 2 3 7\n")
-    ...     [batch.num_rows for batch in open_edges(path)]
-    [2]
+    ...     [batch.num_rows for batch in open_edges([path, path])]
+    [2, 2]
     """
-    source = Source(Path(path), block_bytes)
-    if not source.path.exists():
-        raise FileNotFoundError(errno.ENOENT, "there is no such graph file", str(path))
-    if not (source.path.is_file() or source.path.is_dir()):
-        raise problem(source.path, "neither a file nor a directory", hint="write the stream to a file first")
-    if format is not None and format not in OPENERS:
-        raise FormatError(f"the format {format!r} is unknown", f"these are known: {', '.join(FORMATS)}")
-    # Detection also refuses what no format can be: empty files and archives.
-    found = detect_format(source)
-    name = format or found
-    if source.path.is_dir() and name != "parquet":
-        raise problem(source.path, f"a directory, where {name} is one file", hint="name the file")
-    return OPENERS[name](source)
+    if isinstance(path, (str, os.PathLike)):
+        sources = [Source(Path(path), block_bytes)]
+    else:
+        sources = [Source(Path(name), block_bytes) for name in path]
+    if not sources:
+        raise InvalidEdgesError("there is no file to read", "name at least one")
+    for source in sources:
+        _check_file(source)
+    first = _open(sources[0], format)
+    if len(sources) == 1 and progress is None:
+        return first
+    # Nulls may come with any of the later files.
+    fields = [field.with_nullable(True) for field in first.schema] if len(sources) > 1 else list(first.schema)
+    schema = pa.schema(fields, first.schema.metadata)
+    return pa.RecordBatchReader.from_batches(schema, _batches(first, schema, sources, format, progress))
 
 
-def read_edges(path: str | os.PathLike[str], format: str | None = None) -> pa.Table:
-    r"""Read a graph file into a table; ``open_edges`` reads it batch by batch.
+def read_edges(
+    path: FileName | Sequence[FileName], format: str | None = None, *, progress: ReadProgress | None = None
+) -> pa.Table:
+    r"""Read graph files into a table; ``open_edges`` reads them batch by batch.
 
     Parameters
     ----------
     path
-        The file, plain or compressed, or a directory of Parquet files.
+        The file, plain or compressed, or a directory of Parquet files; or a list of them, which are read as one
+        table.
     format
-        One of ``FORMATS``; by default it is found out.
+        One of ``FORMATS``; by default it is found out, for each file.
+    progress
+        Called after every batch with the file and the number of rows read so far, of all files.
 
     Returns
     -------
@@ -125,9 +146,11 @@ def read_edges(path: str | os.PathLike[str], format: str | None = None) -> pa.Ta
     Raises
     ------
     FormatError
-        Where the file breaks its format; the message names the file and the line.
+        A file breaks its format; the message names the file and the line.
+    InvalidEdgesError
+        A file has other columns than the first.
     FileNotFoundError
-        Where there is no such file.
+        There is no such file.
 
     Examples
     --------
@@ -138,4 +161,40 @@ def read_edges(path: str | os.PathLike[str], format: str | None = None) -> pa.Ta
     ...     read_edges(path).to_pydict()
     {'source': [1, 2], 'target': [2, 3], 'weight': [40, 7]}
     """
-    return open_edges(path, format).read_all()
+    return open_edges(path, format, progress=progress).read_all()
+
+
+def _check_file(source: Source) -> None:
+    if not source.path.exists():
+        raise FileNotFoundError(errno.ENOENT, "there is no such graph file", str(source.path))
+    if not (source.path.is_file() or source.path.is_dir()):
+        raise problem(source.path, "neither a file nor a directory", hint="write the stream to a file first")
+
+
+def _open(source: Source, format: str | None) -> pa.RecordBatchReader:
+    if format is not None and format not in OPENERS:
+        raise FormatError(f"the format {format!r} is unknown", f"these are known: {', '.join(FORMATS)}")
+    # Detection also refuses what no format can be: empty files and archives.
+    detected = format_of_source(source)
+    name = format or detected
+    if source.path.is_dir() and name != "parquet":
+        raise problem(source.path, f"a directory, where {name} is one file", hint="name the file")
+    return OPENERS[name](source)
+
+
+def _batches(
+    first: pa.RecordBatchReader,
+    schema: pa.Schema,
+    sources: Sequence[Source],
+    format: str | None,
+    progress: ReadProgress | None,
+) -> Iterator[pa.RecordBatch]:
+    rows = 0
+    for index, source in enumerate(sources):
+        with first if index == 0 else _open(source, format) as reader:
+            check_same_columns(sources[0].path, schema, source.path, reader.schema)
+            for batch in reader:
+                rows += batch.num_rows
+                if progress is not None:
+                    progress(source.path, rows)
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)

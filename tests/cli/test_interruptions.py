@@ -29,7 +29,7 @@ pathlib.Path.replace = wait
 AT_THE_READER = """
 import pathlib, time
 import dfmst.formats
-def wait(*arguments):
+def wait(*arguments, **options):
     pathlib.Path('ready').touch()
     while True:
         time.sleep(0.05)  # one long sleep could begin just after the signal came

@@ -98,6 +98,7 @@ def test_other_inputs_are_read_on_the_host_and_moved(read):
 
 def test_without_cudf_the_host_reads_and_columns_move(monkeypatch):
     monkeypatch.setitem(sys.modules, "cudf", None)
+    monkeypatch.delitem(sys.modules, "dfmst.cudf", raising=False)
     cupy.traffic.reset()
     forest("roads.parquet", "-o", "forest.parquet", "--engine", "cuda")
     assert len(cupy.traffic.columns(9 * 4)) >= 3

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dfmst.formats import FORMATS
-from dfmst.formats.detect import detect_format
-from dfmst.formats.source import Source
+from dfmst.formats import FORMATS, detect_format
 
 CASES = [
     ("a.gr", "p sp 2 1\na 1 2 3\n", "dimacs"),
@@ -46,7 +44,7 @@ CASES = [
 @pytest.mark.parametrize(("name", "text", "expected"), CASES)
 def test_format(tmp_path: Path, name: str, text: str, expected: str) -> None:
     (tmp_path / name).write_text(text)
-    assert detect_format(Source(tmp_path / name)) == expected
+    assert detect_format(tmp_path / name) == expected
     assert expected in FORMATS
 
 
