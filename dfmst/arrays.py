@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dfmst._columns.edge_table import DeferredChecks, EdgeTable, check_capacity
+from dfmst._columns.check import DEVICE, HOST, CheckedColumns
+from dfmst._columns.edge_table import check_capacity
 from dfmst._columns.ids import IdColumns
-from dfmst._columns.read import DEVICE, HOST, Input
-from dfmst._columns.vertices import dense_vertices, sampled_vertices
+from dfmst._columns.read import Input, number_ids
+from dfmst._columns.vertices import sampled_vertices
 from dfmst._columns.weights import WeightColumn, constant_weights, missing_weights
 from dfmst._engines import Engine, select_engine
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve
-from dfmst.algorithms.trace import Trace
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.typing import Array
 
@@ -74,19 +74,19 @@ def forest_rows(
     >>> dfmst.arrays.forest_rows(u, v, np.array([3.0, 1.0, 2.0]))
     array([1, 2])
     """
-    given = {name: values for name, values in (("u", u), ("v", v), ("w", w)) if values is not None}
-    engine = select_engine("auto", threads, on_device=_on_device(given), rows=_rows(u))
+    columns = {name: values for name, values in (("u", u), ("v", v), ("w", w)) if values is not None}
+    engine = select_engine("auto", threads, on_device=_on_device(columns), rows=_rows(u))
     with engine.guard():
-        return solve(engine, lambda defer_checks: _read(engine, given, n, maximum, defer_checks), algorithm, Trace())[1]
+        return solve(engine, lambda defer_checks: _read(engine, columns, n, maximum, defer_checks), algorithm).rows
 
 
 def _rows(values: Any) -> int | None:
     return len(values) if hasattr(values, "__len__") else None
 
 
-def _on_device(given: dict[str, ArrayLike]) -> bool:
+def _on_device(arrays: dict[str, ArrayLike]) -> bool:
     """Whether the arrays lie on a GPU."""
-    placed = {name: hasattr(values, "__cuda_array_interface__") for name, values in given.items()}
+    placed = {name: hasattr(values, "__cuda_array_interface__") for name, values in arrays.items()}
     if any(placed.values()) and not all(placed.values()):
         names = " and ".join(name for name, device in placed.items() if device)
         message = f"{names} {'is' if sum(placed.values()) == 1 else 'are'} on a GPU, the others on the host"
@@ -94,8 +94,8 @@ def _on_device(given: dict[str, ArrayLike]) -> bool:
     return all(placed.values())
 
 
-def _read(engine: Engine, given: dict[str, ArrayLike], n: int | None, maximum: bool, defer_checks: bool) -> Input:
-    columns = [_column(engine, name, values) for name, values in given.items()]
+def _read(engine: Engine, arrays: dict[str, ArrayLike], n: int | None, maximum: bool, defer_checks: bool) -> Input:
+    columns = [_column(engine, name, values) for name, values in arrays.items()]
     read = HOST if engine.on_host else DEVICE
     if len({len(column) for column in columns}) > 1:
         lengths = ", ".join(str(len(column)) for column in columns)
@@ -104,13 +104,10 @@ def _read(engine: Engine, given: dict[str, ArrayLike], n: int | None, maximum: b
     check_capacity(rows)
     ids = read.ids(("u", columns[0]), ("v", columns[1]))
     weights = read.weights("w", columns[2]) if len(columns) == 3 else constant_weights(rows, engine.xp)
-    trusted = sampled_vertices(ids, n) if defer_checks and engine.on_host and weights.invalid is None else None
-    if trusted is None:
+    unchecked = sampled_vertices(ids, n) if defer_checks and engine.on_host and weights.invalid is None else None
+    if unchecked is None:
         _check_missing(engine, ids, weights)
-    vertices = trusted or dense_vertices(engine, ids, bound=n, number=read.number)
-    deferred = DeferredChecks() if trusted else None
-    table = EdgeTable(vertices.source, vertices.target, weights.values, vertices.total, maximum, deferred)
-    return Input(table, vertices, None)
+    return number_ids(engine, read, CheckedColumns(ids, weights, None, unchecked), maximum, bound=n)
 
 
 def _column(engine: Engine, name: str, values: ArrayLike) -> Array:

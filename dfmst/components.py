@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from dfmst._columns.read import Input, read_table
-from dfmst._engines import Engine, select_engine
+from dfmst._columns.read import EdgeColumns, Input, read_table
+from dfmst._engines import Engine
 from dfmst._frames.device import DeviceView
-from dfmst._frames.host import FrameView, open_frame
+from dfmst._frames.host import FrameView
 from dfmst._primitives.edges import used_vertices
 from dfmst.algorithms.components import component_labels
+from dfmst.algorithms.solution import open_edges
 from dfmst.typing import Array, Frame, Invalid
 
 __all__ = ["connected_components"]
@@ -55,16 +56,15 @@ def connected_components(
     2       4          4
     3       5          4
     """
-    view = open_frame(edges)
-    runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
+    view, runner = open_edges(edges, engine, threads)
     with runner.guard():
-        given = read_table(runner, view, source, target, invalid=invalid, in_order=True)
-        labels = component_labels(runner, given.table)
-        return _vertex_frame(runner, view, (source, target), given, component=labels)
+        input = read_table(runner, view, EdgeColumns(source, target, None, invalid=invalid), in_order=True)
+        labels = component_labels(runner, input.table)
+        return _vertex_frame(runner, view, (source, target), input, component=labels)
 
 
 def _vertex_frame(
-    engine: Engine, view: FrameView | DeviceView, names: tuple[Any, Any], given: Input, **labels: Array
+    engine: Engine, view: FrameView | DeviceView, names: tuple[Any, Any], input: Input, **labels: Array
 ) -> Frame:
     """Build a frame of the vertices that occur in the table, ascending.
 
@@ -76,28 +76,28 @@ def _vertex_frame(
         The frame that the table was read from.
     names
         Its id columns.
-    given
+    input
         The table, vertices numbered in the order of their ids.
     labels
         Columns to add: for each vertex of the table another vertex, shape ``(vertices,)``.
     """
-    vertices = engine.xp.flatnonzero(used_vertices(engine, given.table))
-    found = {"vertex": vertices, **{name: label[vertices] for name, label in labels.items()}}
-    columns = {name: given.beside_frame(column) for name, column in found.items()}
+    vertices = engine.xp.flatnonzero(used_vertices(engine, input.table))
+    labelled = {"vertex": vertices, **{name: label[vertices] for name, label in labels.items()}}
+    columns = {name: input.beside_frame(column) for name, column in labelled.items()}
     if isinstance(view, DeviceView):
-        return view.build_vertices(names, given.vertices.values, columns)
+        return view.build_vertices(names, input.vertices.values, columns)
     source, target = (view.column(name) for name in names)
     plain = isinstance(source, np.ndarray) and isinstance(target, np.ndarray) and source.dtype == target.dtype
-    if plain and given.vertices.values is None and source.dtype.kind in "iu":
+    if plain and input.vertices.values is None and source.dtype.kind in "iu":
         return view.build({name: column.astype(source.dtype) for name, column in columns.items()})
-    positions = _first_positions(given, len(view))
+    positions = _first_positions(input, len(view))
     return view.build_from(names, {name: positions[column] for name, column in columns.items()})
 
 
-def _first_positions(given: Input, rows: int) -> Array:
+def _first_positions(input: Input, rows: int) -> Array:
     """Where each vertex occurs first in the source column followed by the target column."""
-    vertices = given.vertices
-    row = np.arange(len(vertices.source), dtype=np.int64) if given.kept is None else given.kept
+    vertices = input.vertices
+    row = np.arange(len(vertices.source), dtype=np.int64) if input.kept is None else input.kept
     first = np.zeros(vertices.total, np.int64)
     # Later assignments win, so the columns are written from the back.
     first[vertices.target[::-1]] = row[::-1] + rows

@@ -1,21 +1,51 @@
-"""The public functions on frames: a frame in, rows of the same frame out."""
+"""Spanning forests of frames: a frame in, rows of the same frame out."""
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, Literal, TypeVar, overload
 
-from dfmst._columns.read import Input, read_table
-from dfmst._engines import Engine, select_engine
-from dfmst._frames.device import DeviceView
-from dfmst._frames.host import FrameView, open_frame
+from dfmst._columns.read import EdgeColumns
+from dfmst._columns.total import total_weight
+from dfmst._verification.certificate import certify
 from dfmst.algorithms import Algorithm
-from dfmst.algorithms.solve import solve
-from dfmst.algorithms.trace import Trace
-from dfmst.typing import Frame, Invalid
+from dfmst.algorithms.solution import Solution, solve_edges
+from dfmst.algorithms.solve import Step
+from dfmst.typing import Frame, Invalid, Options, Unpack
 
-__all__ = ["maximum_spanning_forest", "minimum_spanning_forest", "spanning_forest"]
+__all__ = [
+    "Solution",
+    "certify",
+    "maximum_spanning_forest",
+    "minimum_spanning_forest",
+    "solve",
+    "spanning_forest",
+    "total_weight",
+]
+
+FrameT = TypeVar("FrameT")
 
 
+@overload
+def minimum_spanning_forest(
+    edges: FrameT,
+    source: Any = ...,
+    target: Any = ...,
+    weight: Any = ...,
+    *,
+    return_trace: Literal[False] = False,
+    **options: Unpack[Options],
+) -> FrameT: ...
+@overload
+def minimum_spanning_forest(
+    edges: FrameT,
+    source: Any = ...,
+    target: Any = ...,
+    weight: Any = ...,
+    *,
+    return_trace: Literal[True],
+    **options: Unpack[Options],
+) -> tuple[FrameT, Any]: ...
 def minimum_spanning_forest(
     edges: Frame,
     source: Any = "source",
@@ -85,12 +115,31 @@ def minimum_spanning_forest(
     1      b      c       1
     2      a      c       2
     """
-    view = open_frame(edges)
-    runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
-    names = (source, target, weight)
-    return _forest(runner, view, names, algorithm, maximum=False, invalid=invalid, return_trace=return_trace)
+    columns = EdgeColumns(source, target, weight, False, invalid)
+    solution = solve_edges(edges, columns, algorithm, engine, threads, return_trace=return_trace)
+    return (solution.frame, solution.trace) if return_trace else solution.frame
 
 
+@overload
+def maximum_spanning_forest(
+    edges: FrameT,
+    source: Any = ...,
+    target: Any = ...,
+    weight: Any = ...,
+    *,
+    return_trace: Literal[False] = False,
+    **options: Unpack[Options],
+) -> FrameT: ...
+@overload
+def maximum_spanning_forest(
+    edges: FrameT,
+    source: Any = ...,
+    target: Any = ...,
+    weight: Any = ...,
+    *,
+    return_trace: Literal[True],
+    **options: Unpack[Options],
+) -> tuple[FrameT, Any]: ...
 def maximum_spanning_forest(
     edges: Frame,
     source: Any = "source",
@@ -116,12 +165,29 @@ def maximum_spanning_forest(
     >>> dfmst.maximum_spanning_forest(roads).index.tolist()
     [0, 2]
     """
-    view = open_frame(edges)
-    runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
-    names = (source, target, weight)
-    return _forest(runner, view, names, algorithm, maximum=True, invalid=invalid, return_trace=return_trace)
+    columns = EdgeColumns(source, target, weight, True, invalid)
+    solution = solve_edges(edges, columns, algorithm, engine, threads, return_trace=return_trace)
+    return (solution.frame, solution.trace) if return_trace else solution.frame
 
 
+@overload
+def spanning_forest(
+    edges: FrameT,
+    source: Any = ...,
+    target: Any = ...,
+    *,
+    return_trace: Literal[False] = False,
+    **options: Unpack[Options],
+) -> FrameT: ...
+@overload
+def spanning_forest(
+    edges: FrameT,
+    source: Any = ...,
+    target: Any = ...,
+    *,
+    return_trace: Literal[True],
+    **options: Unpack[Options],
+) -> tuple[FrameT, Any]: ...
 def spanning_forest(
     edges: Frame,
     source: Any = "source",
@@ -144,30 +210,59 @@ def spanning_forest(
     >>> dfmst.spanning_forest(pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2]})).index.tolist()
     [0, 1]
     """
-    view = open_frame(edges)
-    runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
-    names = (source, target, None)
-    return _forest(runner, view, names, algorithm, maximum=False, invalid=invalid, return_trace=return_trace)
+    columns = EdgeColumns(source, target, None, False, invalid)
+    solution = solve_edges(edges, columns, algorithm, engine, threads, return_trace=return_trace)
+    return (solution.frame, solution.trace) if return_trace else solution.frame
 
 
-def _forest(
-    engine: Engine,
-    view: FrameView | DeviceView,
-    names: tuple[Any, Any, Any],
-    algorithm: str | Algorithm,
+def solve(
+    edges: Frame,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
     *,
-    maximum: bool,
-    invalid: Invalid,
-    return_trace: bool,
-) -> Any:
-    trace = Trace()
-    with engine.guard():
+    maximum: bool = False,
+    algorithm: str | Algorithm = "auto",
+    engine: str = "auto",
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+    return_trace: bool = False,
+    step: Step = nullcontext,
+) -> Solution:
+    """Find a forest, and keep what there is to tell about it beside the rows.
 
-        def read(defer_checks: bool) -> Input:
-            # A trace counts the vertices, so that they are counted first.
-            defer_checks &= not return_trace
-            return read_table(engine, view, *names, maximum=maximum, invalid=invalid, defer_checks=defer_checks)
+    Parameters
+    ----------
+    edges, source, target, weight, algorithm, engine, invalid, threads
+        As for :func:`minimum_spanning_forest`.
+    maximum
+        Whether heavier edges come first.
+    return_trace
+        Whether the solution has a trace.
+    step
+        Called with ``"prepare"`` and with ``"solve"``, it gives a context manager that is entered around that step:
+        to time it, for example.
 
-        given, rows = solve(engine, read, algorithm, trace)
-        forest = view.take(engine, given.frame_rows(rows))
-    return (forest, view.build(trace.columns())) if return_trace else forest
+    Returns
+    -------
+    Solution
+        The forest's rows and their positions, counts, total weight, algorithm and engine. :func:`certify` proves it.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, EngineUnavailableError, CapacityError
+        As for :func:`minimum_spanning_forest`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dfmst
+    >>> roads = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+    >>> solution = dfmst.forest.solve(roads)
+    >>> solution.positions, solution.total_weight, solution.components
+    (array([1, 2]), 3, 1)
+    >>> print(dfmst.forest.certify(solution))
+    verified: 2 rows, 1 component, total weight 3
+    """
+    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    return solve_edges(edges, columns, algorithm, engine, threads, return_trace=return_trace, step=step)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Frame", "Invalid"]
+__all__ = ["Array", "Frame", "Invalid", "Options", "Unpack"]
 
 #: A column in the engine's memory: NumPy's on the CPU engine, CuPy's on the CUDA engine (which NumPy's types describe).
 Array: TypeAlias = NDArray[Any]
@@ -20,3 +20,12 @@ Invalid: TypeAlias = Literal["raise", "drop"]
 
 #: Largest number of rows: positions are 32-bit words, and the last one means "none".
 ROW_LIMIT: int = int(np.iinfo(np.uint32).max) - 1
+
+
+class Options(TypedDict, total=False):
+    """How a forest is found; see :func:`dfmst.minimum_spanning_forest`."""
+
+    algorithm: Any
+    engine: str
+    invalid: Invalid
+    threads: int | None

@@ -8,12 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._cluster.solving import task_engine
-from dfmst._columns.read import read_table
+from dfmst._columns.read import EdgeColumns
 from dfmst._engines import select_engine
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import open_frame
-from dfmst.algorithms import resolve
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.solve import solve_frame
 from dfmst.typing import Array
 
 if TYPE_CHECKING:
@@ -33,8 +32,8 @@ def device_forest(frame: Any, reading: Reading) -> tuple[pa.Table, Array] | None
         return None
     engine = select_engine(on_device=True)
     with engine.guard():
-        given = read_table(engine, view, *reading.names, maximum=reading.maximum, invalid=reading.invalid)
-        rows = given.frame_rows(resolve("auto", engine, given.table).run(engine, given.table, Trace()))
+        solved = solve_frame(engine, view, EdgeColumns(*reading.names, reading.maximum, reading.invalid))
+        rows = solved.input.frame_rows(solved.rows)
         chosen = view.take(engine, rows)
         positions: Any = rows
         return DeviceView(chosen).to_arrow(), np.asarray(positions.get() if hasattr(positions, "get") else positions)

@@ -16,8 +16,7 @@ from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.vertices import dense_vertices
 from dfmst._engines import Engine, select_engine
 from dfmst._folding.fold import Fold
-from dfmst.algorithms import resolve
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.solve import solve_table
 
 __all__ = ["TableFold", "merge", "solve", "task_engine"]
 
@@ -44,7 +43,7 @@ def solve(engine: Engine, table: pa.Table) -> pa.Table:
     table = in_row_order(table)
     vertices = dense_vertices(engine, id_pair(table))
     edges = EdgeTable(vertices.source, vertices.target, numbers(table, "key"), vertices.total)
-    return take(table, resolve("auto", engine, edges).run(engine, edges, Trace()))
+    return take(table, solve_table(engine, edges))
 
 
 def merge(tables: list[pa.Table]) -> pa.Table:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dfmst._columns.check import HOST, CheckedColumns, check_columns
 from dfmst._columns.edge_table import check_capacity
 from dfmst._columns.encode import concat_ids
 from dfmst._columns.ids import IdColumns, id_columns
-from dfmst._columns.read import HOST, CheckedColumns, check_columns
 from dfmst._engines import Engine
 from dfmst._frames.host import FrameView, open_host_frame
 from dfmst._primitives.edges import gather_keys

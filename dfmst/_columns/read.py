@@ -2,45 +2,50 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import reduce
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
-from dfmst._columns.device import device_factorize, device_ids, device_weights
+from dfmst._columns.check import DEVICE, HOST, CheckedColumns, Readers, check_columns
 from dfmst._columns.edge_table import DeferredChecks, EdgeTable, check_capacity
-from dfmst._columns.ids import IdColumns, id_columns
-from dfmst._columns.vertices import Vertices, dense_vertices, factorize, sampled_vertices
-from dfmst._columns.weights import WeightColumn, constant_weights, missing_weights, weight_column
+from dfmst._columns.vertices import Vertices, dense_vertices
 from dfmst._engines import Engine, host_engine
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView
-from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst.errors import UnsupportedFrameError
 from dfmst.typing import Array, Invalid
 
-__all__ = ["DEVICE", "HOST", "CheckedColumns", "Input", "Readers", "check_columns", "move_table", "read_table"]
+__all__ = ["EdgeColumns", "Input", "move_table", "number_ids", "read_table"]
 
 
-class Readers(NamedTuple):
-    """How columns are read: ids, ids that are not dense integers, and weights."""
+@dataclass(frozen=True, slots=True)
+class EdgeColumns:
+    """Which columns of a frame are its edges, and how they are read.
 
-    ids: Callable[..., IdColumns]
-    number: Callable[..., Vertices]
-    weights: Callable[..., WeightColumn]
+    Attributes
+    ----------
+    source, target, weight
+        Column names; `weight` may be ``None``: all weights are equal.
+    maximum
+        Whether heavier edges come first.
+    invalid
+        ``"raise"``, or ``"drop"`` to leave out rows with null ids or with null or NaN weights.
+    """
 
+    source: Any = "source"
+    target: Any = "target"
+    weight: Any = "weight"
+    maximum: bool = False
+    invalid: Invalid = "raise"
 
-#: Readers of columns on the host, and of columns on a GPU.
-HOST = Readers(id_columns, factorize, weight_column)
-DEVICE = Readers(device_ids, device_factorize, device_weights)
+    @property
+    def names(self) -> tuple[Any, Any, Any]:
+        """Source, target and weight."""
+        return self.source, self.target, self.weight
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A frame's edge table and the way back.
+    """An edge table and the way back to the rows it was read from.
 
     Attributes
     ----------
@@ -56,7 +61,7 @@ class Input:
 
     table: EdgeTable
     vertices: Vertices
-    kept: Array | None
+    kept: Array | None = None
     moved_by: Engine | None = None
 
     def frame_rows(self, rows: Array) -> Array:
@@ -78,12 +83,8 @@ def move_table(engine: Engine, table: EdgeTable) -> EdgeTable:
 def read_table(
     engine: Engine,
     view: FrameView | DeviceView,
-    source: Any,
-    target: Any,
-    weight: Any = None,
+    columns: EdgeColumns,
     *,
-    maximum: bool = False,
-    invalid: Invalid = "raise",
     in_order: bool = False,
     defer_checks: bool = False,
 ) -> Input:
@@ -96,17 +97,12 @@ def read_table(
         engine elsewhere: both ids and the weight, nothing else.
     view
         The frame.
-    source, target, weight
-        Column names; `weight` may be ``None``: all weights are equal.
-    maximum
-        Whether heavier edges come first.
-    invalid
-        ``"raise"``, or ``"drop"`` to leave out rows with null ids or with null or NaN weights.
+    columns
+        Which columns, and how.
     in_order
         Whether vertices are numbered by the order of their ids (components need it).
     defer_checks
-        Whether the checks of a long table's columns may be left to the algorithm (``deferred``); the table then has
-        more vertices than ids.
+        Whether the algorithm may check a long table's columns; the table then has more vertices than ids.
 
     Raises
     ------
@@ -115,89 +111,48 @@ def read_table(
     """
     check_capacity(len(view))
     beside, read = _reader(engine, view)
-    names = (source, target, weight)
-    defer_checks &= engine.on_host and not view.on_device
-    checked = check_columns(beside, read, view.column, len(view), names, invalid, defer_checks=defer_checks)
-    vertices = checked.trusted or dense_vertices(beside, checked.ids, in_order=in_order, number=read.number)
-    deferred = DeferredChecks() if checked.trusted else None
-    table = EdgeTable(vertices.source, vertices.target, checked.weights.values, vertices.total, maximum, deferred)
+    defer_checks &= beside.on_host and engine.on_host
+    checked = check_columns(
+        beside, read, view.column, len(view), columns.names, columns.invalid, defer_checks=defer_checks
+    )
+    input = number_ids(beside, read, checked, columns.maximum, in_order=in_order)
     if beside.on_host == engine.on_host:
-        return Input(table, vertices, checked.kept)
-    return Input(move_table(engine, table), vertices, checked.kept, engine)
+        return input
+    return replace(input, table=move_table(engine, input.table), moved_by=engine)
 
 
-class CheckedColumns(NamedTuple):
-    """Ids and weights without nulls and NaNs, and the rows that were kept (``None``: all).
-
-    Where the ids were `trusted` to be vertices, nobody has looked at them, nor for NaNs.
-    """
-
-    ids: IdColumns
-    weights: WeightColumn
-    kept: Array | None
-    trusted: Vertices | None = None
-
-
-def check_columns(
-    beside: Engine,
+def number_ids(
+    engine: Engine,
     read: Readers,
-    column: Callable[[Any], Any],
-    rows: int,
-    names: tuple[Any, Any, Any],
-    invalid: Invalid = "raise",
-    first_row: int = 0,
+    checked: CheckedColumns,
+    maximum: bool,
     *,
-    defer_checks: bool = False,
-) -> CheckedColumns:
-    """Read and check columns by name.
+    in_order: bool = False,
+    bound: int | None = None,
+) -> Input:
+    """Make an edge table of checked columns: ids become dense vertices.
 
     Parameters
     ----------
-    beside
-        Where the columns lie, and the checks run.
+    engine
+        Where the columns lie.
     read
-        How columns are read there.
-    column
-        Returns a column by its name.
-    rows
-        How many rows there are.
-    names
-        Source, target and weight; the last may be ``None``.
-    invalid
-        ``"raise"`` or ``"drop"``.
-    first_row
-        What messages call the first row.
-    defer_checks
-        Whether a long table's columns may go unchecked.
-
-    Raises
-    ------
-    ColumnNotFoundError, InvalidEdgesError
-        See :func:`dfmst.minimum_spanning_forest`.
+        How ids that are not dense integers are numbered there.
+    checked
+        The columns.
+    maximum
+        Whether heavier edges come first.
+    in_order
+        Whether vertices are numbered by the order of their ids.
+    bound
+        Exclusive upper bound that integer ids keep; they are then used as they are.
     """
-    if invalid not in ("raise", "drop"):
-        message = f"invalid is {invalid!r}; it must be 'raise' or 'drop'"
-        raise ValueError(message)
-    source, target, weight = names
-    columns = [(name, column(name)) for name in (source, target)]
-    if not rows:
-        # An empty column often has an accidental type, float64 say, that no value vouches for.
-        columns = [(name, beside.xp.zeros(0, np.int64)) for name in (source, target)]
-    ids = read.ids(*columns)
-    found = None if weight is None else column(weight)
-    weights = constant_weights(rows, beside.xp) if found is None or not rows else read.weights(weight, found)
-    trusted = sampled_vertices(ids) if defer_checks and weights.invalid is None else None
-    if trusted is not None:
-        return CheckedColumns(ids, weights, None, trusted)
-    flagged = [
-        (f"column {source!r} has {{}} null id{{}}", ids.null_source),
-        (f"column {target!r} has {{}} null id{{}}", ids.null_target),
-        (f"column {weight!r} has {{}} weight{{}} that {{}} NaN or null", missing_weights(beside, weights)),
-    ]
-    kept = _kept(beside, flagged, invalid, first_row)
-    if kept is not None:
-        ids, weights = _filter(beside, ids, weights, kept)
-    return CheckedColumns(ids, weights, kept)
+    vertices = checked.unchecked or dense_vertices(
+        engine, checked.ids, in_order=in_order, bound=bound, number=read.number
+    )
+    deferred = DeferredChecks() if checked.unchecked else None
+    table = EdgeTable(vertices.source, vertices.target, checked.weights.values, vertices.total, maximum, deferred)
+    return Input(table, vertices, checked.kept)
 
 
 def _reader(engine: Engine, view: FrameView | DeviceView) -> tuple[Engine, Readers]:
@@ -208,26 +163,3 @@ def _reader(engine: Engine, view: FrameView | DeviceView) -> tuple[Engine, Reade
         hint = "leave engine='auto', or copy the frame yourself: edges.to_pandas() or edges.to_arrow()"
         raise UnsupportedFrameError("the frame lies on a GPU, and engine='cpu' works on the host", hint)
     return engine, DEVICE
-
-
-def _kept(engine: Engine, flagged: list[tuple[str, Array | None]], invalid: Invalid, first_row: int) -> Array | None:
-    masks = [(text, mask) for text, mask in flagged if mask is not None and mask.any()]
-    if not masks:
-        return None
-    if invalid == "raise":
-        text, mask = masks[0]
-        count = int(mask.sum())
-        counted = text.format(f"{count:,}", *(("", "is") if count == 1 else ("s", "are")))
-        message = f"{counted}, {'in row' if count == 1 else 'the first in row'} {first_row + int(mask.argmax())}"
-        raise InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'")
-    rows: Array = engine.xp.flatnonzero(~reduce(operator.or_, [mask for _, mask in masks]))
-    return rows
-
-
-def _filter(engine: Engine, ids: IdColumns, weights: WeightColumn, kept: Array) -> tuple[IdColumns, WeightColumn]:
-    def take(column: Any) -> Any:
-        if isinstance(column, engine.xp.ndarray):
-            return column[kept]
-        return column.take(pa.array(kept) if isinstance(column, pa.Array) else kept)
-
-    return IdColumns(take(ids.source), take(ids.target), None, None), WeightColumn(take(weights.values), None)

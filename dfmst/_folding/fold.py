@@ -17,8 +17,8 @@ from dfmst._engines import Engine
 from dfmst._primitives.cycle_filter import CycleFilter
 from dfmst._primitives.edges import Edges, gather_keys
 from dfmst._primitives.flags import compact
-from dfmst.algorithms import Algorithm, resolve
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms import Algorithm
+from dfmst.algorithms.solve import solve_table
 from dfmst.errors import CapacityError
 from dfmst.typing import Array
 
@@ -217,7 +217,7 @@ class Fold:
         if self._filled == self._forest:
             return
         table = self._table()
-        rows = resolve(self._algorithm, self._engine, table).run(self._engine, table, Trace())
+        rows = solve_table(self._engine, table, self._algorithm)
         # Rows only move towards the beginning, so that a piece never lands on rows that wait to be moved.
         for begin in range(0, len(rows), _MOVED):
             piece = rows[begin : begin + _MOVED]

@@ -8,11 +8,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
-from dfmst._columns.read import read_table
+from dfmst._columns.read import EdgeColumns
 from dfmst._engines import select_engine
 from dfmst._frames.host import FrameView, open_frame
-from dfmst.algorithms import Algorithm, resolve
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms import Algorithm
+from dfmst.algorithms.solve import solve_frame
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.formats.provenance import Provenance, read_provenance, with_provenance
 from dfmst.typing import Array, Frame, Invalid
@@ -78,19 +78,18 @@ def update(
     runner = select_engine(engine, threads)
     old, new = _on_host(forest, "forest"), _on_host(new_edges, "new_edges")
     names = (source, target, weight)
-    made = _record(old)
-    if made is not None:
-        made.require("the forest", names, maximum)
+    record = _record(old)
+    if record is not None:
+        record.require("the forest", names, maximum)
     view = _stacked(old, new)
     with runner.guard():
-        given = read_table(runner, view, *names, maximum=maximum, invalid=invalid)
-        rows = resolve(algorithm, runner, given.table).run(runner, given.table, Trace())
-        rows = given.frame_rows(rows)
-    found = view.take(runner, rows)
-    if made is None:
-        return found
-    later = Provenance(names, maximum, made.rows + len(new), _locators(made, len(old), rows))
-    return found.replace_schema_metadata(with_provenance(found.schema, later, len(rows)).metadata)
+        solved = solve_frame(runner, view, EdgeColumns(*names, maximum, invalid), algorithm)
+        rows = solved.input.frame_rows(solved.rows)
+        updated = view.take(runner, rows)
+    if record is None:
+        return updated
+    later = Provenance(names, maximum, record.rows + len(new), _locators(record, len(old), rows))
+    return updated.replace_schema_metadata(with_provenance(updated.schema, later, len(rows)).metadata)
 
 
 def _on_host(frame: Frame, argument: str) -> FrameView:
@@ -129,10 +128,10 @@ def _check_columns(old: FrameView, new: FrameView) -> None:
             raise InvalidEdgesError(message, "cast one of them, so that equal values are equal")
 
 
-def _locators(made: Provenance, old: int, rows: Array) -> Array | None:
+def _locators(record: Provenance, old: int, rows: Array) -> Array | None:
     """Numbers of the rows among all rows that there ever were."""
-    if made.locator is None:
+    if record.locator is None:
         return None
     kept = rows[rows < old]
-    added = rows[rows >= old] - old + made.rows
-    return np.concatenate([made.locator[kept], added.astype(np.uint64)])
+    added = rows[rows >= old] - old + record.rows
+    return np.concatenate([record.locator[kept], added.astype(np.uint64)])

@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 
 from dfmst._columns.edge_table import EdgeTable
-from dfmst._columns.read import Input, move_table, read_table
+from dfmst._columns.read import EdgeColumns, Input, move_table, read_table
 from dfmst._columns.total import Total, total_weight
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._frames.host import FrameView, open_host_frame
 from dfmst._primitives.edges import used_vertices
-from dfmst._verification.match import Claim, match_rows
+from dfmst._verification.match import ForestMatch, match_rows
 from dfmst._verification.optimality import Violation, certify_rows
 from dfmst.algorithms.components import component_labels
+from dfmst.algorithms.solution import Solution
 from dfmst.typing import Array, Frame, Invalid
 
-__all__ = ["Certificate", "Violation", "verify"]
+__all__ = ["Certificate", "Violation", "certify", "verify"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,33 +120,51 @@ def verify(
     runner = select_engine(engine, threads)
     host = host_engine(runner)
     view, claimed = open_host_frame(edges), open_host_frame(forest, "forest").without_default_index()
-    names = (source, target, weight)
-    given = read_table(host, view, *names, maximum=maximum, invalid=invalid)
-    claim = Claim(host, view, given, claimed, names, _describer(view, given, names))
-    rows = match_rows(claim)
+    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    input = read_table(host, view, columns)
+    match = ForestMatch(host, view, input, claimed, columns.names, _describer(view, input, columns.names))
+    rows = match_rows(match)
     with runner.guard():
-        violation = _violation(runner, claim, rows)
+        violation = _violation(runner, match, rows)
     total = None if weight is None else total_weight(claimed.column(weight))
-    trees = _components(host, given.table, None if violation else len(claimed))
+    trees = _components(host, input.table, None if violation else len(claimed))
     return Certificate(violation is None, len(claimed), total, trees, violation)
 
 
-def _violation(engine: Engine, claim: Claim, rows: Array | Violation) -> Violation | None:
+def certify(solution: Solution) -> Certificate:
+    """Prove that a solution's rows are the forest; :func:`verify` does so for rows of any origin.
+
+    Parameters
+    ----------
+    solution
+        What :func:`dfmst.forest.solve` returned.
+
+    Returns
+    -------
+    certificate
+        True where the forest is right, which it is unless dfmst is at fault.
+    """
+    with solution.runner.guard():
+        violation = certify_rows(solution.runner, solution.solved.input.table, solution.solved.rows)
+    return Certificate(violation is None, solution.rows, solution.total_weight, solution.components, violation)
+
+
+def _violation(engine: Engine, match: ForestMatch, rows: Array | Violation) -> Violation | None:
     if isinstance(rows, Violation):
-        found: Violation | None = rows
+        violation: Violation | None = rows
     else:
-        table = move_table(engine, claim.given.table)
-        found = certify_rows(engine, table, engine.from_host(rows), claim.describe)
-    if found is None or found.kind == "not-a-row":
-        return found
-    return replace(found, row=int(claim.given.frame_rows(np.array([found.row]))[0]))
+        table = move_table(engine, match.input.table)
+        violation = certify_rows(engine, table, engine.from_host(rows), match.describe)
+    if violation is None or violation.kind == "not-a-row":
+        return violation
+    return replace(violation, row=int(match.input.frame_rows(np.array([violation.row]))[0]))
 
 
-def _describer(view: FrameView, given: Input, names: tuple[Any, Any, Any]) -> Callable[[int], str]:
+def _describer(view: FrameView, input: Input, names: tuple[Any, Any, Any]) -> Callable[[int], str]:
     """Name a row of the table by its row in the frame, its ids and its weight there."""
 
     def describe(row: int) -> str:
-        at = int(given.frame_rows(np.array([row]))[0])
+        at = int(input.frame_rows(np.array([row]))[0])
         ids = ", ".join(str(view.series(name)[at]) for name in names[:2])
         weight = "" if names[2] is None else f", weight {view.series(names[2])[at]}"
         return f"row {at} ({ids}{weight})"

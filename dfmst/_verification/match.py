@@ -34,7 +34,7 @@ from dfmst._verification.optimality import Violation
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
-__all__ = ["Claim", "match_rows"]
+__all__ = ["ForestMatch", "match_rows"]
 
 _BITS_A_PAIR = 16  # one row in sixteen passes for no reason, and a million pairs take 2 MiB
 _NO_ROW = int(np.iinfo(np.uint32).max)
@@ -42,7 +42,7 @@ _SECOND = _NO_ROW - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ForestMatch:
     """A frame of edges, its edge table, and the frame said to be its forest.
 
     ``engine`` works on the host, ``names`` are the columns of ids and weights, ``describe`` names a row of the table in
@@ -51,14 +51,14 @@ class Claim:
 
     engine: Engine
     edges: FrameView
-    given: Input
+    input: Input
     forest: FrameView
     names: tuple[Any, Any, Any]
     describe: Callable[[int], str]
 
     def rows(self, rows: Array) -> FrameView:
         """Take rows of the table from the edge frame."""
-        return self.edges.rows(self.engine, self.given.frame_rows(rows))
+        return self.edges.rows(self.engine, self.input.frame_rows(rows))
 
 
 class _Ends(NamedTuple):
@@ -68,12 +68,12 @@ class _Ends(NamedTuple):
     target: Array
 
 
-def match_rows(claim: Claim) -> Array | Violation:
+def match_rows(match: ForestMatch) -> Array | Violation:
     """Match every row of the forest frame, in any order, to the row of the table that it must be.
 
     Parameters
     ----------
-    claim
+    match
         The frames.
 
     Returns
@@ -87,41 +87,41 @@ def match_rows(claim: Claim) -> Array | Violation:
     InvalidEdgesError
         The two frames' ids or weights have no common type.
     """
-    if not len(claim.forest):
+    if not len(match.forest):
         return np.zeros(0, np.int64)
-    if not len(claim.given.table):
+    if not len(match.input.table):
         return _not_a_row(0)
-    source, target = (_vertices(claim.given, name, claim.forest.column(name)) for name in claim.names[:2])
+    source, target = (_vertices(match.input, name, match.forest.column(name)) for name in match.names[:2])
     unknown = (source < 0) | (target < 0)
     if unknown.any():
         return _not_a_row(int(unknown.argmax()))
     ends = _Ends(source.astype(np.uint32), target.astype(np.uint32))
     if (source == target).any():
-        return _loop(claim, ends, int((source == target).argmax()))
-    candidates = _candidates(claim.engine, claim.given, ends)
-    matched = _join(claim, ends, candidates)
+        return _loop(match, ends, int((source == target).argmax()))
+    candidates = _candidates(match.engine, match.input, ends)
+    matched = _join(match, ends, candidates)
     if (matched == _NO_ROW).any():
         return _not_a_row(int((matched == _NO_ROW).argmax()))
     if (matched == _SECOND).any():
-        return _parallel(claim, ends, int((matched == _SECOND).argmax()))
+        return _parallel(match, ends, int((matched == _SECOND).argmax()))
     rows = candidates[matched].astype(np.int64)
-    return _disagreement(claim, ends, rows) or rows
+    return _disagreement(match, ends, rows) or rows
 
 
-def _vertices(given: Input, name: Any, column: Any) -> Array:
+def _vertices(input: Input, name: Any, column: Any) -> Array:
     """Translate the forest's ids to the table's vertices, ``int64``; -1 where there is none."""
-    known = given.vertices.values
+    known = input.vertices.values
     ids = id_columns((name, np.zeros(0, np.int64) if known is None else known), (name, column))
     if known is None:
         vertices = ids.target.astype(np.int64)
-        return np.where((vertices >= 0) & (vertices < given.vertices.total), vertices, -1)
+        return np.where((vertices >= 0) & (vertices < input.vertices.total), vertices, -1)
     found = pc.index_in(pa.array(ids.target), value_set=pa.array(ids.source))
     return np.asarray(pc.fill_null(found, -1), np.int64)
 
 
-def _candidates(engine: Engine, given: Input, ends: _Ends) -> Array:
+def _candidates(engine: Engine, input: Input, ends: _Ends) -> Array:
     """Rows of the table whose ends are those of some forest row, and a few more."""
-    table, length = given.table, len(ends.source)
+    table, length = input.table, len(ends.source)
     size = max(6, (_BITS_A_PAIR * length - 1).bit_length())
     bits = flag_words(engine, 1 << size)
     engine.launch("mark_pairs", length, *ends, 64 - size, bits)
@@ -131,28 +131,28 @@ def _candidates(engine: Engine, given: Input, ends: _Ends) -> Array:
     return compact(engine, flags)
 
 
-def _join(claim: Claim, ends: _Ends, candidates: Array) -> Array:
+def _join(match: ForestMatch, ends: _Ends, candidates: Array) -> Array:
     """Place among the candidates of the earliest row with each forest row's ends and weight."""
-    engine, xp, table = claim.engine, claim.engine.xp, claim.given.table
+    engine, xp, table = match.engine, match.engine.xp, match.input.table
     forest, length = len(ends.source), len(ends.source) + len(candidates)
     source, target = (xp.concatenate([end, xp.empty(len(candidates), np.uint32)]) for end in ends)
     columns = (table.source, table.target, candidates, None, source[forest:], target[forest:])
     engine.launch("gather_labels", len(candidates), *columns)
     code = xp.empty(length, np.uint64)
     engine.launch("pair_codes", length, source, target, table.vertices, code)
-    key = gather_keys(engine, _weights(claim, candidates), None)
+    key = gather_keys(engine, _weights(match, candidates), None)
     matched: Array = xp.full(forest, _NO_ROW, np.uint32)
     engine.launch("match_edges", length, code, sort_order(engine, code), length, forest, key, matched)
     return matched
 
 
-def _weights(claim: Claim, candidates: Array) -> Array:
+def _weights(match: ForestMatch, candidates: Array) -> Array:
     """Weights of the forest and then of the candidates, read together: ranks of wide decimals must be comparable."""
-    name = claim.names[2]
+    name = match.names[2]
     if name is None:
-        return constant_weights(len(claim.forest) + len(candidates)).values
-    theirs, ours = claim.forest.column(name), claim.edges.column(name)
-    rows = claim.given.frame_rows(candidates)
+        return constant_weights(len(match.forest) + len(candidates)).values
+    theirs, ours = match.forest.column(name), match.edges.column(name)
+    rows = match.input.frame_rows(candidates)
     ours = ours[rows] if isinstance(ours, np.ndarray) else ours.take(pa.array(rows))
     if isinstance(theirs, np.ndarray) and isinstance(ours, np.ndarray) and theirs.dtype == ours.dtype:
         return weight_column(name, np.concatenate([theirs, ours])).values
@@ -176,25 +176,25 @@ def _not_a_row(position: int) -> Violation:
     return Violation("not-a-row", position, message)
 
 
-def _loop(claim: Claim, ends: _Ends, position: int) -> Violation:
-    rows = _equal_rows(claim, ends, position)
+def _loop(match: ForestMatch, ends: _Ends, position: int) -> Violation:
+    rows = _equal_rows(match, ends, position)
     if not len(rows):
         return _not_a_row(position)
-    return Violation("cycle", int(rows[0]), f"{claim.describe(int(rows[0]))} is a self-loop")
+    return Violation("cycle", int(rows[0]), f"{match.describe(int(rows[0]))} is a self-loop")
 
 
-def _parallel(claim: Claim, ends: _Ends, second: int) -> Violation:
+def _parallel(match: ForestMatch, ends: _Ends, second: int) -> Violation:
     """Say what is wrong where two rows of the forest join the same vertices."""
     first = int(_same_ends(ends.source, ends.target, ends, second).argmax())
-    rows, others = (_equal_rows(claim, ends, position) for position in (first, second))
+    rows, others = (_equal_rows(match, ends, position) for position in (first, second))
     if not len(rows) or not len(others):
         return _not_a_row(second if len(rows) else first)
     row = int(rows[0])
     others = others[others != row]
     if not len(others):
-        return Violation("duplicate-row", row, f"{claim.describe(row)} is in the forest more than once")
-    kept, extra = sorted((row, int(others[0])), key=lambda at: _place(claim.given.table, at))
-    return Violation("cycle", extra, f"{claim.describe(extra)} closes a cycle with {claim.describe(kept)}")
+        return Violation("duplicate-row", row, f"{match.describe(row)} is in the forest more than once")
+    kept, extra = sorted((row, int(others[0])), key=lambda at: _place(match.input.table, at))
+    return Violation("cycle", extra, f"{match.describe(extra)} closes a cycle with {match.describe(kept)}")
 
 
 def _place(table: EdgeTable, row: int) -> tuple[float, int]:
@@ -203,30 +203,30 @@ def _place(table: EdgeTable, row: int) -> tuple[float, int]:
     return -weight if table.maximum else weight, row
 
 
-def _disagreement(claim: Claim, ends: _Ends, rows: Array) -> Violation | None:
+def _disagreement(match: ForestMatch, ends: _Ends, rows: Array) -> Violation | None:
     """First forest row that differs from its match in another column."""
-    compared = differences(claim.rows(rows), claim.forest)
+    compared = differences(match.rows(rows), match.forest)
     found = [(int(differs.argmax()), what) for what, differs in compared if differs.any()]
     if not found:
         return None
     position, what = min(found)
     row = int(rows[position])
-    equal = _equal_rows(claim, ends, position)
+    equal = _equal_rows(match, ends, position)
     if not len(equal):
-        message = f"row {position} of the forest is not in the edge table: {what} differs from {claim.describe(row)}"
+        message = f"row {position} of the forest is not in the edge table: {what} differs from {match.describe(row)}"
         return Violation("not-a-row", position, message)
-    later = claim.describe(int(equal[0]))
-    message = f"{claim.describe(row)} is earlier than and has the same ends and weight as {later}, which took its place"
+    later = match.describe(int(equal[0]))
+    message = f"{match.describe(row)} is earlier than and has the same ends and weight as {later}, which took its place"
     return Violation("not-lightest", row, message)
 
 
-def _equal_rows(claim: Claim, ends: _Ends, position: int) -> Array:
+def _equal_rows(match: ForestMatch, ends: _Ends, position: int) -> Array:
     """Rows of the table that agree with a forest row in every column."""
-    table = claim.given.table
+    table = match.input.table
     rows = np.flatnonzero(_same_ends(table.source, table.target, ends, position))
-    theirs = replace(claim.forest, frame=claim.forest.frame[np.full(len(rows), position)])
+    theirs = replace(match.forest, frame=match.forest.frame[np.full(len(rows), position)])
     differs = np.zeros(len(rows), bool)
-    for _, mask in differences(claim.rows(rows), theirs):
+    for _, mask in differences(match.rows(rows), theirs):
         differs |= mask
     return rows[~differs]
 

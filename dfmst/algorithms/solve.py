@@ -1,54 +1,101 @@
-"""From columns to chosen rows: a table is checked in the passes that solve it, where that saves passes."""
+"""The one pipeline: read a table, choose an algorithm, run it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import NamedTuple, TypeAlias
 
-from dfmst._columns.edge_table import ChecksFailed
-from dfmst._columns.read import Input
+from dfmst._columns.edge_table import ChecksFailed, EdgeTable
+from dfmst._columns.read import EdgeColumns, Input, read_table
 from dfmst._engines import Engine
+from dfmst._frames.device import DeviceView
+from dfmst._frames.host import FrameView
 from dfmst.algorithms import Algorithm, FilterKruskal, resolve
 from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
 
-__all__ = ["solve"]
+__all__ = ["Solved", "Step", "solve", "solve_frame", "solve_table"]
+
+#: Gives a context manager for each step of the pipeline by its name, to time it for example.
+Step: TypeAlias = Callable[[str], AbstractContextManager[object]]
+
+
+class Solved(NamedTuple):
+    """A table and its forest.
+
+    ``rows`` are the table's rows in the forest, ascending ``int64``; ``algorithm`` is the object that found them.
+    """
+
+    input: Input
+    rows: Array
+    algorithm: Algorithm
+
+
+def solve_table(engine: Engine, table: EdgeTable, algorithm: str | Algorithm = "auto") -> Array:
+    """Return a table's rows in the forest, ascending ``int64``; all columns made on the way are the engine's own."""
+    return resolve(algorithm, engine, table).run(engine, table, Trace())
 
 
 def solve(
-    engine: Engine, read: Callable[[bool], Input], algorithm: str | Algorithm, trace: Trace
-) -> tuple[Input, Array]:
+    engine: Engine,
+    read: Callable[[bool], Input],
+    algorithm: str | Algorithm = "auto",
+    trace: Trace | None = None,
+    step: Step = nullcontext,
+) -> Solved:
     """Read a table and find its forest.
 
-    Every column of a large table is read from memory as often as it is looked at: a check of all ids and weights before
-    the first step would cost as much as the step. So the table is trusted first. What is wrong with it shows in the
-    passes of the algorithm that read it anyway, and then it is read again with all checks, which say what it is.
+    Every column of a large table is read from memory as often as it is looked at: to check all ids and weights before
+    the first step would cost as much as that step. So the checks are deferred to the passes of the algorithm. Where
+    they fail, the table is read again and checked first, for an error that says what is wrong.
 
     Parameters
     ----------
+    engine
+        Where the table lies; columns that end with the call come out of its scratch.
     read
-        Reads the table; given ``True`` it may leave the checks of its columns to the algorithm (``deferred``).
+        Reads the table; given ``True`` it may defer checks to the algorithm.
+    algorithm
+        A name or an object of :mod:`dfmst.algorithms`.
     trace
         Receives the records of the run that counts.
-
-    Returns
-    -------
-    given
-        The table.
-    rows
-        The table's rows in the forest, ascending ``int64``.
+    step
+        Is entered around ``"prepare"`` and ``"solve"``.
 
     Raises
     ------
     InvalidEdgesError, CapacityError
         What `read` raises when it checks.
     """
-    given, on = read(True), engine.in_scratch()
-    chosen = resolve(algorithm, engine, given.table)
-    if given.table.deferred is not None:
-        if isinstance(chosen, FilterKruskal):
-            try:
-                return given, chosen.run(on, given.table, trace)
-            except ChecksFailed:
-                trace.records.clear()
-        given = read(False)
-    return given, chosen.run(on, given.table, trace)
+    trace = Trace() if trace is None else trace
+    scratch = engine.in_scratch()
+    with step("prepare"):
+        input = read(True)
+        chosen = resolve(algorithm, engine, input.table)
+        if input.table.deferred is not None and not isinstance(chosen, FilterKruskal):
+            input = read(False)
+    with step("solve"):
+        try:
+            return Solved(input, chosen.run(scratch, input.table, trace), chosen)
+        except ChecksFailed:
+            trace.records.clear()
+        input = read(False)
+        return Solved(input, chosen.run(scratch, input.table, trace), chosen)
+
+
+def solve_frame(
+    engine: Engine,
+    view: FrameView | DeviceView,
+    columns: EdgeColumns,
+    algorithm: str | Algorithm = "auto",
+    trace: Trace | None = None,
+    step: Step = nullcontext,
+) -> Solved:
+    """Find the forest of a frame; with a `trace`, vertices are counted first, so that it begins with their number."""
+    exact = trace is not None
+
+    def read(defer_checks: bool) -> Input:
+        return read_table(engine, view, columns, defer_checks=defer_checks and not exact)
+
+    return solve(engine, read, algorithm, trace, step)

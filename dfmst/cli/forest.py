@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +31,17 @@ from dfmst.cli.options import (
 from dfmst.cli.outputs import check_output, output_path, write_rows
 
 if TYPE_CHECKING:
-    from dfmst.cli.solve import Solution
+    from dfmst.forest import Solution
 
 __all__ = ["forest"]
+
+#: What each step of a run does to the rows.
+_STEPS = {
+    "prepare": "preparing",
+    "solve": "finding the forest of",
+    "verify": "verifying the forest of",
+    "gather": "gathering",
+}
 
 
 @click.command(short_help="Write the minimum spanning forest of edge tables.")
@@ -89,7 +99,6 @@ def run(job: ForestJob) -> None:
         check_output(target, job.to, job.inputs)
         check_output(job.trace, None, job.inputs)
         load_libraries()
-        from dfmst.cli.solve import solve
         from dfmst.cli.streamed import open_streamed, stream_forest
     streamed = open_streamed(job.inputs, job.memory_limit, job.checkpoint)
     with Progress() as progress:
@@ -98,14 +107,14 @@ def run(job: ForestJob) -> None:
             return
         with watch.step("read"):
             table = _read(job, progress, columns)
-        solution = solve(table, job, watch, progress)
+        solution = _solve(job, table, watch, progress)
         progress.show("writing")
         with watch.step("write"):
             if target or not job.json:
-                _write(job, solution.forest, target)
+                _write(job, solution, target)
             if job.trace:
-                write_rows(solution.trace, job.trace, None)
-    _tell(job, target, _summary(job, len(table), solution, watch))
+                write_rows(rows_on_host(solution.trace), job.trace, None)
+    _tell(job, target, _summary(job, solution, watch))
 
 
 def _tell(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> None:
@@ -121,30 +130,65 @@ def _read(job: ForestJob, progress: Progress, columns: dict[str, str | None]) ->
     return read_inputs(job.inputs, job.format, progress, columns) if table is None else table
 
 
-def _write(job: ForestJob, rows: Any, target: Path | None) -> None:
+def _solve(job: ForestJob, table: Any, watch: Stopwatch, progress: Progress) -> Solution:
+    """Find the forest, certify it where that is asked for, and gather its rows."""
+    from dfmst.forest import certify, solve
+
+    @contextmanager
+    def step(name: str) -> Iterator[None]:
+        progress.show(f"{_STEPS[name]} {plural(len(table), 'row')}")
+        with watch.step(name):
+            yield
+
+    options: dict[str, Any] = {"algorithm": job.algorithm, "engine": job.engine, "invalid": job.invalid}
+    solution = solve(
+        table,
+        job.source,
+        job.target,
+        job.weight,
+        maximum=job.maximum,
+        threads=job.threads,
+        return_trace=job.trace is not None,
+        step=step,
+        **options,
+    )
+    if job.verify:
+        with step("verify"):
+            certificate = certify(solution)
+        if not certificate:
+            message = f"the forest is wrong, which is a fault of dfmst: {certificate}"
+            raise RuntimeError(message)
+    with step("gather"):
+        # What the solution holds it computes when it is asked.
+        _ = solution.frame, solution.total_weight, solution.vertices
+    return solution
+
+
+def _write(job: ForestJob, solution: Solution, target: Path | None) -> None:
     from dfmst.formats import format_of_suffix
 
+    rows = solution.frame
     if target and not hasattr(rows, "num_rows") and (job.to or format_of_suffix(target)) == "parquet":
         write_from_device(rows, target)
     else:
-        write_rows(rows_on_host(rows), target, job.to)
+        write_rows(solution.to_arrow(), target, job.to)
 
 
-def _summary(job: ForestJob, input_rows: int, solution: Solution, watch: Stopwatch) -> dict[str, Any]:
+def _summary(job: ForestJob, solution: Solution, watch: Stopwatch) -> dict[str, Any]:
     return {
         "kind": job.kind,
         "input": [str(path) for path in job.inputs],
         "output": None if job.output is None else str(job.output),
-        "input_rows": input_rows,
+        "input_rows": solution.source_rows,
         "dropped_rows": solution.dropped,
-        "rows": len(solution.forest),
+        "rows": solution.rows,
         "vertices": solution.vertices,
-        "components": solution.vertices - len(solution.forest),
-        "total_weight": plain(solution.total),
+        "components": solution.components,
+        "total_weight": plain(solution.total_weight),
         "verified": True if job.verify else None,
         "algorithm": solution.algorithm,
-        "engine": solution.engine.name,
-        "threads": solution.engine.threads,
+        "engine": solution.engine,
+        "threads": solution.threads,
         "seconds": watch.seconds(),
     }
 

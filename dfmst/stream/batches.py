@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from dfmst._columns.read import HOST, CheckedColumns, check_columns
+from dfmst._columns.check import HOST, CheckedColumns, check_columns
 from dfmst._engines import Engine, host_engine
 from dfmst._frames.host import FrameView
 from dfmst.algorithms import Algorithm

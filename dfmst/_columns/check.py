@@ -1,0 +1,131 @@
+"""Columns of ids and weights, read by name and checked for nulls and NaNs."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._columns.device import device_factorize, device_ids, device_weights
+from dfmst._columns.ids import IdColumns, id_columns
+from dfmst._columns.vertices import Vertices, factorize, sampled_vertices
+from dfmst._columns.weights import WeightColumn, constant_weights, missing_weights, weight_column
+from dfmst._engines import Engine
+from dfmst.errors import InvalidEdgesError
+from dfmst.typing import Array, Invalid
+
+__all__ = ["DEVICE", "HOST", "CheckedColumns", "Readers", "check_columns"]
+
+
+class Readers(NamedTuple):
+    """How columns are read: ids, ids that are not dense integers, and weights."""
+
+    ids: Callable[..., IdColumns]
+    number: Callable[..., Vertices]
+    weights: Callable[..., WeightColumn]
+
+
+#: Readers of columns on the host, and of columns on a GPU.
+HOST = Readers(id_columns, factorize, weight_column)
+DEVICE = Readers(device_ids, device_factorize, device_weights)
+
+
+class CheckedColumns(NamedTuple):
+    """Ids and weights without nulls and NaNs, and the rows that were kept (``None``: all).
+
+    ``unchecked`` holds the ids as vertices where checks are deferred: ids may be out of range, weights NaN.
+    """
+
+    ids: IdColumns
+    weights: WeightColumn
+    kept: Array | None
+    unchecked: Vertices | None = None
+
+
+def check_columns(
+    beside: Engine,
+    read: Readers,
+    column: Callable[[Any], Any],
+    rows: int,
+    names: tuple[Any, Any, Any],
+    invalid: Invalid = "raise",
+    first_row: int = 0,
+    *,
+    defer_checks: bool = False,
+) -> CheckedColumns:
+    """Read and check columns by name.
+
+    Parameters
+    ----------
+    beside
+        Where the columns lie, and the checks run.
+    read
+        How columns are read there.
+    column
+        Returns a column by its name.
+    rows
+        How many rows there are.
+    names
+        Source, target and weight; the last may be ``None``.
+    invalid
+        ``"raise"`` or ``"drop"``.
+    first_row
+        What messages call the first row.
+    defer_checks
+        Whether a long table's columns may go unchecked.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError
+        See :func:`dfmst.minimum_spanning_forest`.
+    """
+    if invalid not in ("raise", "drop"):
+        message = f"invalid is {invalid!r}; it must be 'raise' or 'drop'"
+        raise ValueError(message)
+    source, target, weight = names
+    columns = [(name, column(name)) for name in (source, target)]
+    if not rows:
+        # An empty column often has an accidental type, float64 say, that no value vouches for.
+        columns = [(name, beside.xp.zeros(0, np.int64)) for name in (source, target)]
+    ids = read.ids(*columns)
+    named = None if weight is None else column(weight)
+    weights = constant_weights(rows, beside.xp) if named is None or not rows else read.weights(weight, named)
+    unchecked = sampled_vertices(ids) if defer_checks and weights.invalid is None else None
+    if unchecked is not None:
+        return CheckedColumns(ids, weights, None, unchecked)
+    flagged = [
+        (f"column {source!r} has {{}} null id{{}}", ids.null_source),
+        (f"column {target!r} has {{}} null id{{}}", ids.null_target),
+        (f"column {weight!r} has {{}} weight{{}} that {{}} NaN or null", missing_weights(beside, weights)),
+    ]
+    kept = _kept(beside, flagged, invalid, first_row)
+    if kept is not None:
+        ids, weights = _filter(beside, ids, weights, kept)
+    return CheckedColumns(ids, weights, kept)
+
+
+def _kept(engine: Engine, flagged: list[tuple[str, Array | None]], invalid: Invalid, first_row: int) -> Array | None:
+    masks = [(text, mask) for text, mask in flagged if mask is not None and mask.any()]
+    if not masks:
+        return None
+    if invalid == "raise":
+        text, mask = masks[0]
+        count = int(mask.sum())
+        counted = text.format(f"{count:,}", *(("", "is") if count == 1 else ("s", "are")))
+        message = f"{counted}, {'in row' if count == 1 else 'the first in row'} {first_row + int(mask.argmax())}"
+        raise InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'")
+    rows: Array = engine.xp.flatnonzero(~reduce(operator.or_, [mask for _, mask in masks]))
+    return rows
+
+
+def _filter(engine: Engine, ids: IdColumns, weights: WeightColumn, kept: Array) -> tuple[IdColumns, WeightColumn]:
+    def take(column: Any) -> Any:
+        if isinstance(column, engine.xp.ndarray):
+            return column[kept]
+        return column.take(pa.array(kept) if isinstance(column, pa.Array) else kept)
+
+    return IdColumns(take(ids.source), take(ids.target), None, None), WeightColumn(take(weights.values), None)
