@@ -154,9 +154,9 @@ def _solve(job: ForestJob, table: Any, watch: Stopwatch, progress: Progress) -> 
     )
     if job.verify:
         with step("verify"):
-            certificate = certify(solution)
-        if not certificate:
-            message = f"the forest is wrong, which is a fault of dfmst: {certificate}"
+            violation = certify(solution).first_violation
+        if violation is not None:
+            message = f"the forest is wrong, which is a fault of dfmst: {violation.message}"
             raise RuntimeError(message)
     with step("gather"):
         # What the solution holds it computes when it is asked.

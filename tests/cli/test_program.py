@@ -15,10 +15,10 @@ def broken(monkeypatch):
     """Let solving fail with an error of choice."""
 
     def install(error):
-        def fail(*_):
+        def fail(*_, **__):
             raise error
 
-        monkeypatch.setattr("dfmst.cli.solve.solve", fail)
+        monkeypatch.setattr("dfmst.forest.solve", fail)
 
     return install
 
