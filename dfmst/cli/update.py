@@ -110,7 +110,7 @@ def _summary(
     made: Provenance,
     watch: Stopwatch,
 ) -> dict[str, Any]:
-    from dfmst._columns.total import total_weight
+    from dfmst.forest import total_weight
 
     old, new, found = tables
     total = None if made.names[2] is None else total_weight(found[made.names[2]])
