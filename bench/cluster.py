@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import pyarrow.parquet
 from machine import describe
 
-import dfmst
+import dfmst.dask
 from dfmst import generate
 
 RESULT = Path(__file__).parent / "results" / "cpu" / "cluster.json"
@@ -91,19 +91,15 @@ def run_case(case: Case, folder: Path, output: Path) -> dict[str, Any]:
     """Find the forest on a fresh cluster."""
     from distributed import Client, LocalCluster
 
-    from dfmst._cluster.build import Options
-    from dfmst._cluster.directory import forest_of_files
-    from dfmst._cluster.tasks import Reading
-
     graph = GRAPHS[case.graph]
     # A shuffle of a graph that would fit: what a worker may use is said to be a tenth of what the forest needs.
     limit = 4 * graph.vertices // 10 * 36 + (250 << 20) if case.strategy == "shuffle" else None
-    options = Options(strategy=case.strategy, vertices=graph.vertices, memory_limit=limit)  # type: ignore[arg-type]
+    options: Any = {"strategy": case.strategy, "vertices": graph.vertices, "memory_limit": limit}
     workers = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": MEMORY, "dashboard_address": ":0"}
     with LocalCluster(**workers) as cluster, Client(cluster) as client:
         before = client.run(usage)
         begin = time.perf_counter()
-        written = forest_of_files(client, [folder], output, Reading(("source", "target", "weight")), options)
+        written = dfmst.dask.forest_of_files(folder, output, client=client, **options)
         seconds = time.perf_counter() - begin
         after = client.run(usage)
         moved = sum(client.run(sent).values())

@@ -15,21 +15,29 @@ Examples
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-import dask.dataframe as dd
-from dask.dataframe.extensions import register_dataframe_accessor
+from dfmst.errors import EngineUnavailableError, UnsupportedFrameError
+
+try:
+    import dask.dataframe as dd
+    from dask.dataframe.extensions import register_dataframe_accessor
+except ImportError as error:
+    raise EngineUnavailableError("a cluster needs Dask", "pip install 'dfmst[dask]'") from error
 
 from dfmst._cluster.build import Options, Strategy, forest_graph
+from dfmst._cluster.client import cluster_client
+from dfmst._cluster.directory import WrittenForest, check_directory, write_forest
 from dfmst._cluster.partitions import frame_parts
 from dfmst._cluster.rows import gather
 from dfmst._cluster.strategies.shuffle.shuffling import no_records
 from dfmst._cluster.tasks import Reading
 from dfmst._frames.host import open_frame
-from dfmst.errors import UnsupportedFrameError
 from dfmst.typing import Invalid
 
-__all__ = ["maximum_spanning_forest", "minimum_spanning_forest"]
+__all__ = ["WrittenForest", "forest_of_files", "maximum_spanning_forest", "minimum_spanning_forest"]
 
 
 def minimum_spanning_forest(
@@ -133,13 +141,102 @@ def maximum_spanning_forest(
     return _forest(edges, reading, Options(strategy, split_every, checkpoint, vertices, memory_limit), return_trace)
 
 
+def forest_of_files(
+    inputs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    source: str = "source",
+    target: str = "target",
+    weight: str | None = "weight",
+    *,
+    maximum: bool = False,
+    invalid: Invalid = "raise",
+    strategy: Strategy = "auto",
+    split_every: int = 2,
+    checkpoint: str | os.PathLike[str] | None = None,
+    vertices: int | None = None,
+    memory_limit: int | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    client: Any = None,
+    progress: Callable[[str], None] | None = None,
+) -> WrittenForest:
+    """Write the spanning forest of Parquet files as a directory of Parquet files, on a cluster.
+
+    The rows are those that :func:`dfmst.minimum_spanning_forest` finds in the files read as one table. The directory
+    appears whole or not at all.
+
+    Parameters
+    ----------
+    inputs
+        Parquet files, or directories of them, in the order of the rows; every worker must see them.
+    output
+        The directory to make, with a file for each of the input's, named alike.
+    source, target, weight
+        Column names; ``weight=None``: all weights are equal.
+    maximum
+        Whether heavier rows come first.
+    invalid, strategy, split_every, checkpoint, vertices, memory_limit
+        As for :func:`minimum_spanning_forest`.
+    workers
+        Worker processes to start on this machine for this run.
+    scheduler
+        Address of the scheduler of a cluster to use instead (``"tcp://host:8786"``).
+    client
+        A ``distributed.Client`` to use instead. Without `workers`, `scheduler` and `client`: the current client, or
+        processes on this machine where there is none.
+    progress
+        Called with the name of each step as it begins.
+
+    Returns
+    -------
+    WrittenForest
+        ``input_rows``, ``rows`` of the forest, ``files`` and the ``strategy`` that was taken.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError, FormatError, CapacityError
+        As for :func:`dfmst.minimum_spanning_forest`, with the file named; files that differ in their columns.
+    OutputError
+        `output` exists, or its parent does not.
+    ClusterError
+        There is no scheduler at that address, or it or its workers are lost.
+    EngineUnavailableError
+        Dask's scheduler is not installed.
+
+    Examples
+    --------
+    >>> import dfmst.dask
+    >>> record = dfmst.dask.forest_of_files("edges/", "forest/", workers=4)  # doctest: +SKIP
+    >>> record  # doctest: +SKIP
+    WrittenForest(input_rows=96000000, rows=1999999, files=48, strategy='two-pass')
+    """
+    if sum(choice is not None for choice in (workers, scheduler, client)) > 1:
+        message = "workers, scheduler and client cannot be combined"
+        raise ValueError(message)
+    _check_invalid(invalid)
+    paths = [Path(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
+    reading = Reading((source, target, weight), maximum, invalid)
+    options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
+    tell = progress or (lambda step: None)
+    check_directory(Path(output))
+    if client is None:
+        tell("starting workers" if scheduler is None else f"connecting to {scheduler}")
+    with cluster_client(workers, scheduler, client) as current:
+        tell("finding the forest")
+        return write_forest(current, paths, Path(output), reading, options)
+
+
+def _check_invalid(invalid: str) -> None:
+    if invalid not in ("raise", "drop"):
+        message = f"invalid is {invalid!r}; it must be 'raise' or 'drop'"
+        raise ValueError(message)
+
+
 def _forest(edges: Any, reading: Reading, options: Options, return_trace: bool) -> Any:
     if not isinstance(edges, dd.DataFrame):
         message = f"edges is a {type(edges).__name__}, not a Dask frame"
         raise UnsupportedFrameError(message, "call dfmst.minimum_spanning_forest for a frame in memory")
-    if reading.invalid not in ("raise", "drop"):
-        message = f"invalid is {reading.invalid!r}; it must be 'raise' or 'drop'"
-        raise ValueError(message)
+    _check_invalid(reading.invalid)
     view = open_frame(edges._meta)
     names = [name for name in reading.names if name is not None]
     for name in names:

@@ -10,10 +10,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from dask.tokenize import tokenize
 
 from dfmst._cluster.checkpoint import first_workers, prepare
+from dfmst._cluster.client import resources
 from dfmst._cluster.graph import Graph
-from dfmst._cluster.partitions import FrameParts, file_size
+from dfmst._cluster.partitions import FrameParts, size_of_parts
 from dfmst._cluster.plan import choose_strategy, fitting_vertices
-from dfmst._cluster.resources import resources
 from dfmst._cluster.rows import chosen_positions
 from dfmst._cluster.strategies.merge import merged
 from dfmst._cluster.strategies.shuffle.sharding import Sharding
@@ -97,7 +97,7 @@ def forest_graph(edges: FrameParts, reading: Reading, options: Options, others: 
 def _strategy(edges: FrameParts, ends: tuple[Any, Any], options: Options, memory: int) -> tuple[str, int]:
     """The strategy to take, and the most rounds of a shuffle."""
     # Footers are read only where something depends on them.
-    size = file_size(edges.parts, ends) if _needs_size(options) else None
+    size = size_of_parts(edges.parts, ends) if _needs_size(options) else None
     vertices = options.vertices or (size.vertices or 2 * size.rows if size else None)
     fit = fitting_vertices(memory)
     rounds = _ROUNDS if vertices is None else max(1, math.ceil(math.log2(max(2.0, vertices / fit))))

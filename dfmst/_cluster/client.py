@@ -1,23 +1,27 @@
-"""A client for one run: of a cluster that is there, or of one on this machine."""
+"""The client of a run (the caller's, of a cluster that is there, or of one on this machine), and what it can use."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
+import sys
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from dfmst.errors import ClusterError, EngineUnavailableError
 
-__all__ = ["cluster_client"]
+__all__ = ["Resources", "cluster_client", "resources"]
+
+_UNKNOWN_MEMORY = 4 << 30
 
 
 @contextmanager
-def cluster_client(workers: int | None = None, scheduler: str | None = None) -> Iterator[Any]:
-    """Give a client.
+def cluster_client(workers: int | None = None, scheduler: str | None = None, client: Any = None) -> Iterator[Any]:
+    """Give a client, which is the current one meanwhile.
 
     Parameters
     ----------
@@ -25,29 +29,35 @@ def cluster_client(workers: int | None = None, scheduler: str | None = None) -> 
         Processes to start on this machine, which share its processors and memory.
     scheduler
         Address of a scheduler to connect to instead.
+    client
+        A client to use instead, which stays open. Without any of the three it is the process's current client; where
+        there is none, processes are started, as many as Dask finds fit.
 
     Raises
     ------
     ClusterError
         There is no scheduler at that address, or it or its workers are lost during the run.
     EngineUnavailableError
-        Dask is not installed.
+        Dask's scheduler is not installed.
     """
     try:
         from distributed import Client, KilledWorker, LocalCluster
         from distributed.comm import CommClosedError
     except ImportError as error:
         raise EngineUnavailableError("a cluster needs Dask", "pip install 'dfmst[dask]'") from error
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters becomes an error of ours
+    if client is None and workers is None and scheduler is None:
+        client = _current_client()
     with ExitStack() as stack:
         try:
-            if scheduler is not None:
-                client = _connected(Client, scheduler)
-            else:
-                threads = max(1, (os.cpu_count() or 1) // (workers or 1))
-                options = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
-                client = Client(stack.enter_context(LocalCluster(workers, threads_per_worker=threads, **options)))
-            yield stack.enter_context(client)
+            if client is None:
+                stack.enter_context(_quiet())
+                if scheduler is None:
+                    client = Client(stack.enter_context(LocalCluster(**_local_options(workers))))
+                else:
+                    client = _connected(Client, scheduler)
+                stack.enter_context(client)
+            with client.as_current():
+                yield client
         except KilledWorker as error:
             message = "the workers ended several times during one task"
             hint = "they may lack memory: use larger workers, or more and smaller files"
@@ -57,6 +67,25 @@ def cluster_client(workers: int | None = None, scheduler: str | None = None) -> 
             raise ClusterError(message, "start it again; what was checkpointed is kept") from error
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Leave out Dask's own log: what matters becomes an error of ours."""
+    logger = logging.getLogger("distributed")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _local_options(workers: int | None) -> dict[str, Any]:
+    options: dict[str, Any] = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+    if workers is None:
+        return options
+    return {**options, "n_workers": workers, "threads_per_worker": max(1, (os.cpu_count() or 1) // workers)}
+
+
 def _connected(client: Any, address: str) -> Any:
     try:
         return client(address, timeout=10)
@@ -64,3 +93,50 @@ def _connected(client: Any, address: str) -> Any:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         message = f"there is no scheduler at {address} ({reason})"
         raise ClusterError(message, "check the address; it looks like tcp://host:8786") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Workers, and what the smallest of them has.
+
+    Attributes
+    ----------
+    workers
+        Processes.
+    memory
+        Bytes each may use.
+    """
+
+    workers: int
+    memory: int
+
+
+def resources() -> Resources:
+    """Ask the current client; without one, the machine that this process runs on."""
+    client = _current_client()
+    if client is not None:
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+        if workers:
+            limits = [worker["memory_limit"] or _machine_memory() for worker in workers]
+            return Resources(len(limits), min(limits))
+    threads = os.cpu_count() or 1
+    return Resources(threads, _machine_memory() // threads)
+
+
+def _current_client() -> Any:
+    """The client of this process; ``None`` where there is none."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import default_client
+
+    try:
+        return default_client()
+    except ValueError:
+        return None
+
+
+def _machine_memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return _UNKNOWN_MEMORY

@@ -8,21 +8,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow.parquet
-
 from dfmst._cluster.build import Options, forest_graph
-from dfmst._cluster.partitions import FileRows, FrameParts, file_size
+from dfmst._cluster.partitions import FileRows, FrameParts, size_of_parts
 from dfmst._cluster.rows import write
 from dfmst._cluster.tasks import Reading
 from dfmst.errors import ColumnNotFoundError, OutputError
+from dfmst.formats.footers import parquet_footer
 from dfmst.formats.parquet import parquet_files
 from dfmst.formats.schema import check_same_columns
 
-__all__ = ["Written", "check_directory", "forest_of_files"]
+__all__ = ["WrittenForest", "check_directory", "write_forest"]
 
 
-class Written(NamedTuple):
-    """What a run read and wrote."""
+class WrittenForest(NamedTuple):
+    """What a run read and wrote: rows of the input, rows of the forest, files, and the strategy that it took."""
 
     input_rows: int
     rows: int
@@ -46,8 +45,10 @@ def check_directory(output: Path) -> None:
         raise OutputError(message, "remove it first, or name another directory")
 
 
-def forest_of_files(client: Any, inputs: Sequence[Path], output: Path, reading: Reading, options: Options) -> Written:
-    """Write the forest of Parquet files, one file for each of them, into a directory that appears whole or not at all.
+def write_forest(
+    client: Any, inputs: Sequence[Path], output: Path, reading: Reading, options: Options
+) -> WrittenForest:
+    """Write the forest of Parquet files into a directory that appears whole or not at all.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def forest_of_files(client: Any, inputs: Sequence[Path], output: Path, reading: 
     inputs
         Parquet files, or directories of them, in the order of the rows.
     output
-        The directory to make; its files are named as those of the input.
+        The directory to make, with a file for each of the input's, named alike.
 
     Raises
     ------
@@ -84,8 +85,8 @@ def forest_of_files(client: Any, inputs: Sequence[Path], output: Path, reading: 
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    size = file_size(parts, reading.names[:2])
-    return Written(size.rows if size else 0, sum(rows), len(files), built.strategy)
+    size = size_of_parts(parts, reading.names[:2])
+    return WrittenForest(size.rows if size else 0, sum(rows), len(files), built.strategy)
 
 
 def _files(inputs: Sequence[Path]) -> list[tuple[Path, str]]:
@@ -104,11 +105,11 @@ def _files(inputs: Sequence[Path]) -> list[tuple[Path, str]]:
 
 
 def _check_columns(paths: list[Path], reading: Reading) -> None:
-    schemas = [pyarrow.parquet.read_schema(path) for path in paths]
+    schemas = [parquet_footer(path).schema.to_arrow_schema() for path in paths]
     for path, schema in zip(paths, schemas, strict=True):
         check_same_columns(paths[0], schemas[0].remove_metadata(), path, schema.remove_metadata())
     for name in reading.names:
         if name is not None and name not in schemas[0].names:
             known = ", ".join(map(repr, schemas[0].names))
             message = f"{paths[0]} has no column {name!r}; its columns: {known}"
-            raise ColumnNotFoundError(message, "name the columns with -s, -t and -w")
+            raise ColumnNotFoundError(message, "name the columns with source=, target= and weight=")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst.errors import FormatError
+from dfmst.formats.footers import TableSize, parquet_size
 
-__all__ = ["FileRows", "FrameParts", "Part", "SubGraph", "file_size", "frame_parts", "read_part"]
+__all__ = ["FileRows", "FrameParts", "Part", "SubGraph", "frame_parts", "read_part", "size_of_parts"]
 
 
 class Part(Protocol):
@@ -180,14 +181,7 @@ def _files(expression: Any) -> list[Any] | None:
     return [FileRows(str(path), columns, None if groups in (None, [None]) else groups) for path, groups, _ in pieces]
 
 
-class Size(NamedTuple):
-    """Rows of a table, and a bound of its vertices where the files tell one."""
-
-    rows: int
-    vertices: int | None
-
-
-def file_size(parts: list[Any], ends: tuple[Any, Any]) -> Size | None:
+def size_of_parts(parts: list[Any], ends: tuple[Any, Any]) -> TableSize | None:
     """Read the size of a table in its files' footers; ``None`` where the parts are no files.
 
     Parameters
@@ -199,27 +193,7 @@ def file_size(parts: list[Any], ends: tuple[Any, Any]) -> Size | None:
     """
     if not all(isinstance(part, FileRows) for part in parts):
         return None
-    rows, largest = 0, -1
-    bounded = True
-    for part in parts:
-        footer = pyarrow.parquet.read_metadata(part.path)
-        groups = range(footer.num_row_groups) if part.groups is None else part.groups
-        for group in map(footer.row_group, groups):
-            rows += group.num_rows
-            columns = [group.column(place) for place in range(group.num_columns)]
-            for column in columns:
-                if column.path_in_schema in ends and group.num_rows:
-                    low, high = _range(column.statistics)
-                    bounded &= low is not None and low >= 0
-                    largest = max(largest, high or 0)
-    return Size(rows, min(largest + 1, 2 * rows) if bounded and rows else None)
-
-
-def _range(statistics: Any) -> tuple[int | None, int | None]:
-    """Smallest and largest entry of a column of integers."""
-    if statistics is None or not statistics.has_min_max or not isinstance(statistics.min, int):
-        return None, None
-    return statistics.min, statistics.max
+    return parquet_size([(part.path, part.groups) for part in parts], ends)
 
 
 def read_part(part: Any) -> tuple[Any, str]:

@@ -7,7 +7,13 @@ constants were measured (bench/results/cpu/cluster.json).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dfmst.errors import InvalidEdgesError
 
 __all__ = ["BASE", "Plan", "choose_strategy", "fitting_vertices", "plan"]
 
@@ -31,6 +37,8 @@ class Plan:
 
     Attributes
     ----------
+    vertices, edges, partitions, workers, memory
+        What it is for.
     strategy
         The strategy it is for.
     reads
@@ -47,6 +55,11 @@ class Plan:
         Quantity -> how it was computed.
     """
 
+    vertices: int
+    edges: int
+    partitions: int
+    workers: int
+    memory: int
     strategy: str
     reads: int
     rounds: int
@@ -56,13 +69,45 @@ class Plan:
     formulas: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What is to be done, and what there is to do it with."""
+
+    vertices: int
+    edges: int
+    partitions: int
+    workers: int
+    memory: int
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if value < 1:
+                message = f"{name} is {value}; it must be at least 1"
+                raise ValueError(message)
+
+    @property
+    def rows(self) -> int:
+        """Rows of a partition."""
+        return math.ceil(self.edges / self.partitions)
+
+    def plan(
+        self, strategy: str, moved: float, peak: int, formulas: dict[str, str], *, reads: int = 1, rounds: int = 0
+    ) -> Plan:
+        """The plan with these figures."""
+        size = (self.vertices, self.edges, self.partitions, self.workers, self.memory)
+        return Plan(*size, strategy, reads, rounds, int(moved), peak, peak <= self.memory, formulas)
+
+
 def plan(
-    vertices: int,
-    edges: int,
+    vertices: int | None = None,
+    edges: int | None = None,
     *,
-    partitions: int = 1,
+    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    source: Any = "source",
+    target: Any = "target",
+    partitions: int | None = None,
     workers: int = 1,
-    memory: int = 4 << 30,
+    memory: int | str = 4 << 30,
     strategy: str = "auto",
 ) -> Plan:
     """Predict what a forest on a cluster takes.
@@ -70,13 +115,17 @@ def plan(
     Parameters
     ----------
     vertices, edges
-        Of the graph.
+        Of the graph; of `files` by default what their footers say.
+    files
+        Parquet files, or directories of them, that hold the graph.
+    source, target
+        The id columns of `files`.
     partitions
-        That its rows come in, all of one size.
+        That the rows come in, all of one size; by default as many as there are `files`, or 1.
     workers
         Processes, one task at a time each.
     memory
-        Bytes that each may use.
+        Bytes that each may use, or a text such as ``"8GiB"``.
     strategy
         ``"auto"``, or one of the strategies of ``dfmst.dask.minimum_spanning_forest``.
 
@@ -88,25 +137,49 @@ def plan(
     Raises
     ------
     ValueError
-        A count below 1, or an unknown strategy.
+        A count below 1, an unknown strategy, or a `memory` that is no number of bytes.
+    InvalidEdgesError
+        `vertices` is missing, and the footers of `files` do not bound it.
+    ColumnNotFoundError, FormatError
+        A file lacks an id column, or is no Parquet.
 
     Examples
     --------
     >>> import dfmst
-    >>> found = dfmst.plan(2_000_000, 96_000_000, partitions=48, workers=2, memory=3 << 30)
-    >>> found.strategy, found.reads, found.formulas["bytes_moved"]
+    >>> prediction = dfmst.plan(2_000_000, 96_000_000, partitions=48, workers=2, memory="3GiB")
+    >>> prediction.strategy, prediction.reads, prediction.formulas["bytes_moved"]
     ('two-pass', 2, '(W - 1) · n · (24 + 1 + 24 · 0.05) + (W - 1) / W · n · 4')
     """
-    counts = {"vertices": vertices, "edges": edges, "partitions": partitions, "workers": workers, "memory": memory}
-    for name, value in counts.items():
-        if value < 1:
-            message = f"{name} is {value}; it must be at least 1"
-            raise ValueError(message)
-    chosen = choose_strategy(vertices, edges, memory) if strategy == "auto" else strategy
+    from dfmst.stream.memory import parse_memory
+
+    paths = [files] if isinstance(files, (str, os.PathLike)) else list(files)
+    if paths:
+        vertices, edges, count = _size_of_files(paths, (source, target), vertices, edges)
+        partitions = count if partitions is None else partitions
+    if vertices is None and paths:
+        raise InvalidEdgesError("the files do not tell how many vertices there are", "give vertices=")
+    if vertices is None or edges is None:
+        message = "plan() needs vertices and edges, or files"
+        raise TypeError(message)
+    work = _Work(vertices, edges, 1 if partitions is None else partitions, workers, parse_memory(memory))
+    chosen = choose_strategy(vertices, edges, work.memory) if strategy == "auto" else strategy
     if chosen not in _PLANS:
         message = f"unknown strategy {strategy!r}; known: 'auto', {', '.join(map(repr, _PLANS))}"
         raise ValueError(message)
-    return _PLANS[chosen](vertices, edges, math.ceil(edges / partitions), workers, memory)
+    return _PLANS[chosen](work)
+
+
+def _size_of_files(
+    paths: Sequence[str | os.PathLike[str]], ends: tuple[Any, Any], vertices: int | None, edges: int | None
+) -> tuple[int | None, int | None, int]:
+    """Vertices and rows, where they are not known already, and the number of files."""
+    from dfmst.formats.footers import parquet_size
+    from dfmst.formats.parquet import parquet_files
+
+    files = [file for path in map(Path, paths) for file in (parquet_files(path) if path.is_dir() else [path])]
+    size = parquet_size([(file, None) for file in files], ends)
+    edges = max(size.rows, 1) if edges is None else edges
+    return size.vertices if vertices is None else vertices, edges, len(files)
 
 
 def choose_strategy(vertices: int, edges: int, memory: int, rereadable: bool = True) -> str:
@@ -131,25 +204,26 @@ def _peak(vertices: int, rows: int, buffered: float, workers: int) -> int:
     return int(BASE + max(PART * rows + (EDGE + SOLVE) * buffered, merging))
 
 
-def _merge(vertices: int, edges: int, rows: int, workers: int, memory: int) -> Plan:
-    forest = min(vertices, edges / workers)
-    moved = (workers - 1) * forest * EDGE + _gathering(vertices, workers)
-    peak = _peak(int(forest), rows, min(BUFFER * vertices, edges / workers), workers)
+def _merge(work: _Work) -> Plan:
+    forest = min(work.vertices, work.edges / work.workers)
+    moved = (work.workers - 1) * forest * EDGE + _gathering(work.vertices, work.workers)
+    peak = _peak(int(forest), work.rows, min(BUFFER * work.vertices, work.edges / work.workers), work.workers)
     formulas = {
         "bytes_moved": f"(W - 1) · min(n, m / W) · {EDGE} + (W - 1) / W · n · 4",
         "peak_memory": _peak_formula(f"min({BUFFER} · n, m / W)"),
     }
-    return Plan("merge", 1, 0, int(moved), peak, peak <= memory, formulas)
+    return work.plan("merge", moved, peak, formulas)
 
 
-def _two_pass(vertices: int, edges: int, rows: int, workers: int, memory: int) -> Plan:
+def _two_pass(work: _Work) -> Plan:
+    vertices, workers = work.vertices, work.workers
     moved = (workers - 1) * vertices * (EDGE + 1 + EDGE * RESIDUE) + _gathering(vertices, workers)
-    peak = _peak(vertices, rows, min(BUFFER, LIGHT / workers) * vertices, workers)
+    peak = _peak(vertices, work.rows, min(BUFFER, LIGHT / workers) * vertices, workers)
     formulas = {
         "bytes_moved": f"(W - 1) · n · ({EDGE} + 1 + {EDGE} · {RESIDUE}) + (W - 1) / W · n · 4",
         "peak_memory": _peak_formula(f"min({BUFFER}, {LIGHT:g} / W) · n"),
     }
-    return Plan("two-pass", 2, 0, int(moved), peak, peak <= memory, formulas)
+    return work.plan("two-pass", moved, peak, formulas, reads=2)
 
 
 def _peak_formula(buffered: str) -> str:
@@ -157,12 +231,12 @@ def _peak_formula(buffered: str) -> str:
     return f"{BASE // 1_000_000} MB + max({fold}, {2 * MERGE} · n where W > 1)"
 
 
-def _shuffle(vertices: int, edges: int, rows: int, workers: int, memory: int) -> Plan:
-    fit = fitting_vertices(memory)
-    shards = max(2, workers)
-    rounds = max(0, math.ceil(math.log(max(vertices / fit, 1.0), ROUND)))
+def _shuffle(work: _Work) -> Plan:
+    fit = fitting_vertices(work.memory)
+    shards = max(2, work.workers)
+    rounds = max(0, math.ceil(math.log(max(work.vertices / fit, 1.0), ROUND)))
     # A batch of `fit` rows leaves its own forest, at most its vertices; parallel edges go with every round.
-    kept = min(edges, math.ceil(edges / max(fit, 1)) * vertices)
+    kept = min(work.edges, math.ceil(work.edges / max(fit, 1)) * work.vertices)
     left = [min(kept, kept * (1 - 1 / shards) ** step) for step in range(rounds + 1)]
     moved = 2 * WIDE * (shards - 1) / shards * sum(left)
     peak = BASE + 2 * kept / shards * WIDE * 4
@@ -171,7 +245,7 @@ def _shuffle(vertices: int, edges: int, rows: int, workers: int, memory: int) ->
         "bytes_moved": f"sum over rounds of 2 · {WIDE} · (S - 1) / S · edges left, S = max(2, W)",
         "peak_memory": f"{BASE // 1_000_000} MB + 4 · {WIDE} · 2 · min(m, m / fit · n) / S",
     }
-    return Plan("shuffle", 1, rounds, int(moved), int(peak), peak <= memory, formulas)
+    return work.plan("shuffle", moved, int(peak), formulas, rounds=rounds)
 
 
 _PLANS = {"merge": _merge, "two-pass": _two_pass, "shuffle": _shuffle}

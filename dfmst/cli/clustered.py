@@ -12,6 +12,7 @@ from dfmst.cli.inputs import check_inputs, columns_by_option
 
 if TYPE_CHECKING:
     from dfmst.cli.job import ForestJob
+    from dfmst.dask import WrittenForest
 
 __all__ = ["cluster_options", "run_on_cluster"]
 
@@ -34,25 +35,33 @@ def run_on_cluster(job: ForestJob, workers: int | None, scheduler: str | None, s
     check_inputs(job.inputs)
     watch = Stopwatch()
     with watch.step("import"):
-        from dfmst._cluster.build import Options
-        from dfmst._cluster.client import cluster_client
-        from dfmst._cluster.directory import check_directory, forest_of_files
-        from dfmst._cluster.tasks import Reading
+        import dfmst.dask
     assert job.output is not None
-    check_directory(job.output)
-    reading = Reading((job.source, job.target, job.weight), job.maximum, job.invalid)
-    options = Options(strategy=strategy, checkpoint=getattr(job, "checkpoint", None))  # type: ignore[arg-type]
-    with Progress() as progress:
-        progress.show("starting workers" if scheduler is None else f"connecting to {scheduler}")
-        with watch.step("solve"), cluster_client(workers, scheduler) as client:
-            progress.show("finding the forest")
-            written = forest_of_files(client, job.inputs, job.output, reading, options)
+    with Progress() as progress, watch.step("solve"):
+        written = dfmst.dask.forest_of_files(
+            job.inputs,
+            job.output,
+            job.source,
+            job.target,
+            job.weight,
+            maximum=job.maximum,
+            invalid=job.invalid,
+            strategy=strategy,  # type: ignore[arg-type]
+            checkpoint=job.checkpoint,
+            workers=workers,
+            scheduler=scheduler,
+            progress=progress.show,
+        )
+    _tell(job, written, watch.seconds())
+
+
+def _tell(job: ForestJob, written: WrittenForest, seconds: dict[str, float]) -> None:
     if job.json:
         summary = {"kind": job.kind, "input": [str(path) for path in job.inputs], "output": str(job.output)}
-        print_json({**summary, **written._asdict(), "seconds": watch.seconds()})
+        print_json({**summary, **written._asdict(), "seconds": seconds})
         return
     parts = f"{job.kind}: {written.rows:,} of {plural(written.input_rows, 'row')}, {plural(written.files, 'file')}"
-    note(f"{parts}, {watch.seconds()['total']:.2f} s -> {job.output}")
+    note(f"{parts}, {seconds['total']:.2f} s -> {job.output}")
 
 
 def _check(job: ForestJob, workers: int | None, scheduler: str | None) -> None:
@@ -69,8 +78,8 @@ def _check(job: ForestJob, workers: int | None, scheduler: str | None) -> None:
         "--algorithm": job.algorithm != "auto",
         "--engine": job.engine != "auto",
         "--threads": job.threads,
-        "--memory-limit": getattr(job, "memory_limit", None),
+        "--memory-limit": job.memory_limit,
     }
-    for name, given in clashes.items():
-        if given:
+    for name, value in clashes.items():
+        if value:
             raise click.UsageError(f"{option} and {name} cannot be combined.")

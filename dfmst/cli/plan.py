@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dfmst.cli.console import note, print_json
 from dfmst.cli.inputs import check_inputs
 from dfmst.cli.options import debug_option, json_option, to_path, vertex_options
+from dfmst.errors import FormatError, InvalidEdgesError
+
+if TYPE_CHECKING:
+    from dfmst import Plan
 
 __all__ = ["plan"]
 
@@ -41,45 +45,40 @@ def plan(**options: Any) -> None:
       dfmst plan --vertices 1_700_000_000 --edges 62_000_000_000 --partitions 8000 --workers 8 --memory 256GiB
       dfmst plan edges/ --workers 4 --memory 8GiB
     """  # noqa: D301 - click's mark for lines that stay as they are
-    from dfmst._cluster.plan import plan as predict
-    from dfmst.stream.memory import parse_memory
-
-    vertices, edges, partitions = _size(options)
-    try:
-        memory = parse_memory(options["memory"])
-    except ValueError:
-        raise click.UsageError(f"--memory {options['memory']}: write it as 8GiB, 700MB or a number of bytes.") from None
-    workers, strategy = options["workers"], options["strategy"]
-    found = predict(vertices, edges, partitions=partitions, workers=workers, memory=memory, strategy=strategy)
-    if options["json"]:
-        size = {"vertices": vertices, "edges": edges, "partitions": partitions, "workers": workers}
-        print_json({**size, **asdict(found)})
+    as_json = options.pop("json")
+    prediction = _predict(**options)
+    if as_json:
+        figures = asdict(prediction)
+        del figures["memory"]
+        print_json(figures)
         return
-    click.echo(f"n = {vertices:,} vertices, m = {edges:,} edges, P = {partitions:,} partitions")
-    click.echo(f"W = {workers:,} workers, M = {memory / 1e9:,.1f} GB each")
-    click.echo(f"strategy     {found.strategy}")
-    click.echo(f"reads        {found.reads}, and one to write the rows")
-    if found.strategy == "shuffle":
-        click.echo(f"rounds       {found.rounds} = {found.formulas['rounds']}")
-    click.echo(f"bytes moved  {found.bytes_moved / 1e9:,.2f} GB = {found.formulas['bytes_moved']}")
-    click.echo(f"peak memory  {found.peak_memory / 1e9:,.2f} GB a worker = {found.formulas['peak_memory']}")
-    if not found.fits:
-        note("it does not fit: take more or larger workers")
+    _show(prediction)
 
 
-def _size(options: dict[str, Any]) -> tuple[int, int, int]:
-    inputs: tuple[Path, ...] = options["inputs"]
-    given = options["vertices"], options["edges"], options["partitions"] or 1
-    if not inputs:
-        if None in given:
-            raise click.UsageError("Name Parquet files, or give --vertices and --edges.")
-        return given
+def _predict(inputs: tuple[Path, ...], memory: str, **options: Any) -> Plan:
+    import dfmst
+
+    if not inputs and None in (options["vertices"], options["edges"]):
+        raise click.UsageError("Name Parquet files, or give --vertices and --edges.")
     check_inputs(inputs)
-    from dfmst._cluster.partitions import FileRows, file_size
-    from dfmst.formats.parquet import parquet_files
+    try:
+        return dfmst.plan(files=inputs, memory=memory, **options)
+    except FormatError:
+        raise
+    except InvalidEdgesError:
+        raise click.UsageError("the files do not tell how many vertices there are; give --vertices.") from None
+    except ValueError:  # click has checked all else
+        raise click.UsageError(f"--memory {memory}: write it as 8GiB, 700MB or a number of bytes.") from None
 
-    files = [file for path in inputs for file in (parquet_files(path) if path.is_dir() else [path])]
-    size = file_size([FileRows(str(file)) for file in files], (options["source"], options["target"]))
-    if size is None or (size.vertices is None and given[0] is None):
-        raise click.UsageError("the files do not tell how many vertices there are; give --vertices.")
-    return given[0] or size.vertices or 1, given[1] or max(size.rows, 1), options["partitions"] or len(files)
+
+def _show(plan: Plan) -> None:
+    click.echo(f"n = {plan.vertices:,} vertices, m = {plan.edges:,} edges, P = {plan.partitions:,} partitions")
+    click.echo(f"W = {plan.workers:,} workers, M = {plan.memory / 1e9:,.1f} GB each")
+    click.echo(f"strategy     {plan.strategy}")
+    click.echo(f"reads        {plan.reads}, and one to write the rows")
+    if plan.strategy == "shuffle":
+        click.echo(f"rounds       {plan.rounds} = {plan.formulas['rounds']}")
+    click.echo(f"bytes moved  {plan.bytes_moved / 1e9:,.2f} GB = {plan.formulas['bytes_moved']}")
+    click.echo(f"peak memory  {plan.peak_memory / 1e9:,.2f} GB a worker = {plan.formulas['peak_memory']}")
+    if not plan.fits:
+        note("it does not fit: take more or larger workers")

@@ -28,6 +28,8 @@ DEBUG = "dfmst.debug"
 #: Hints name parameters of the Python functions; this is what they are called here.
 _SPELLING = (
     (r"pass weight=None", "use --unweighted"),
+    (r"source=, target= and weight=", "-s, -t and -w"),
+    (r"source= and target=", "-s and -t"),
     (r"\b(invalid|format|engine|algorithm)='([\w-]+)'", r"--\1 \2"),
 )
 

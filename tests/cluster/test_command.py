@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 import dfmst
+import dfmst.dask
 from dfmst.cli import main
 from tests.support.dask_frames import random_frame
 
@@ -77,6 +78,47 @@ def test_bad_input_names_the_file_and_leaves_nothing(folder, client):
     assert [path.name for path in folder.iterdir()] == ["edges"]
 
 
+def test_a_directory_from_python(folder, client):
+    for name, chosen in (("joined", {"scheduler": client.scheduler.address}), ("used", {"client": client}), ("", {})):
+        output = Path(f"out{name}")
+        record = dfmst.dask.forest_of_files("edges", output, "a", "b", "w", strategy="merge", **chosen)
+        expected = dfmst.minimum_spanning_forest(read("edges"), "a", "b", "w")
+        assert read(output).equals(expected)
+        assert record == (2000, len(expected), 6, "merge")
+    assert client.status == "running"
+    steps = []
+    options = {"maximum": True, "scheduler": client.scheduler.address, "progress": steps.append}
+    dfmst.dask.forest_of_files([*sorted(Path("edges").glob("*.parquet"))], "heavy", "a", "b", "w", **options)
+    files = pa.concat_tables([pyarrow.parquet.read_table(f"edges/part-{number}.parquet") for number in range(5)])
+    assert read("heavy").equals(dfmst.maximum_spanning_forest(files, "a", "b", "w"))
+    assert steps == [f"connecting to {client.scheduler.address}", "finding the forest"]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"weight": "x"}, dfmst.ColumnNotFoundError, "has no column 'x'; its columns"),
+        ({"inputs": "text.parquet"}, dfmst.FormatError, "text.parquet: not a Parquet file"),
+        ({"workers": 2}, ValueError, "cannot be combined"),
+        ({"invalid": "keep"}, ValueError, "must be 'raise' or 'drop'"),
+        ({"output": "edges"}, dfmst.OutputError, "cannot write edges: it exists"),
+    ],
+)
+def test_wrong_arguments_from_python(folder, client, change, error, words):
+    Path("text.parquet").write_text("a,b,w")
+    arguments = {"inputs": "edges", "output": "out", "source": "a", "target": "b", "weight": "w", "client": client}
+    with pytest.raises(error, match=words):
+        dfmst.dask.forest_of_files(**{**arguments, **change})
+    assert not Path("out").exists()
+
+
+def test_without_dask_the_error_says_what_to_install(folder):
+    program = "import sys; sys.modules['dask'] = None; from dfmst.cli import main; main()"
+    command = [sys.executable, "-P", "-c", program, "forest", "edges", *COLUMNS, "-o", "out", "--workers", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (1, "Error: a cluster needs Dask\nHint: pip install 'dfmst[dask]'\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -133,3 +175,12 @@ def test_plan(folder):
     assert (found["edges"], found["partitions"], found["vertices"]) == (2000, 6, 300)
     assert "give --vertices and --edges" in run("plan", code=2).stderr
     assert "--memory much" in run("plan", "edges", "-s", "a", "-t", "b", "--memory", "much", code=2).stderr
+    Path("other").mkdir()
+    pyarrow.parquet.write_table(pa.table({"a": ["x"], "b": ["y"]}), "other/text.parquet")
+    assert "do not tell how many vertices" in run("plan", "other", "-s", "a", "-t", "b", code=2).stderr
+    unknown = run("plan", "edges", "-s", "a", "-t", "c", code=2).stderr
+    assert (
+        "has no column 'c'; its columns: 'a', 'b', 'w', 'payload'\nHint: name the id columns with -s and -t" in unknown
+    )
+    Path("other/text.parquet").write_text("a,b")
+    assert "text.parquet: not a Parquet file" in run("plan", "other", code=2).stderr

@@ -24,7 +24,7 @@ import dfmst
 import dfmst.dask
 from dfmst import errors
 from dfmst._cluster.checkpoint import checkpointed, first_workers
-from dfmst._cluster.resources import Resources
+from dfmst._cluster.client import Resources
 from tests.support.dask_frames import STRATEGIES, random_frame
 
 

@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._cluster.numbering import Numbering
-from dfmst._cluster.partitions import FileRows, Size, file_size, frame_parts
+from dfmst._cluster.partitions import FileRows, frame_parts, size_of_parts
 from dfmst._cluster.solving import task_engine
 from dfmst._cluster.strategies.shuffle.contraction import contract_owned
 from dfmst._cluster.strategies.shuffle.sharding import Sharding
 from dfmst._columns.ids import id_columns
+from dfmst.formats.footers import TableSize
 from tests.support.oracle import kruskal_rows
 
 
@@ -83,10 +84,10 @@ def test_size_from_footers(tmp_path):
         table = pa.table({"u": [0, 3], "v": [1, 7 + number], "w": [1.0, 2.0]})
         pyarrow.parquet.write_table(table, tmp_path / f"{number}.parquet")
     parts = [FileRows(str(tmp_path / f"{number}.parquet")) for number in range(2)]
-    assert file_size(parts, ("u", "v")) == Size(4, 8)  # at most two vertices a row
-    assert file_size([*parts, object()], ("u", "v")) is None
+    assert size_of_parts(parts, ("u", "v")) == TableSize(4, 8)  # at most two vertices a row
+    assert size_of_parts([*parts, object()], ("u", "v")) is None
     pyarrow.parquet.write_table(pa.table({"u": ["a"], "v": ["b"]}), tmp_path / "text.parquet")
-    assert file_size([FileRows(str(tmp_path / "text.parquet"))], ("u", "v")) == Size(1, None)
+    assert size_of_parts([FileRows(str(tmp_path / "text.parquet"))], ("u", "v")) == TableSize(1, None)
 
 
 def test_partitions_are_read_in_the_task_where_they_are_independent(tmp_path):

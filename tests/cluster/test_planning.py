@@ -42,6 +42,22 @@ def test_wrong_arguments(change):
         dfmst.plan(**{"vertices": 1, "edges": 1, **change})
 
 
+def test_files_say_their_size(tmp_path):
+    frame = random_frame(41, vertices=50, rows=2000)
+    for number in range(2):
+        frame.iloc[number * 1000 : number * 1000 + 1000].to_parquet(tmp_path / f"{number}.parquet")
+    prediction = dfmst.plan(files=tmp_path, source="a", target="b", workers=2, memory="3GiB")
+    assert prediction == dfmst.plan(50, 2000, partitions=2, workers=2, memory=3 << 30)
+    files = [str(tmp_path / "0.parquet")]
+    assert dfmst.plan(70, files=files, source="a", target="b") == dfmst.plan(70, 1000, partitions=1)
+    with pytest.raises(dfmst.ColumnNotFoundError, match="has no column 'source'"):
+        dfmst.plan(files=files)
+    with pytest.raises(TypeError, match="needs vertices and edges, or files"):
+        dfmst.plan(70)
+    with pytest.raises(ValueError, match="'much'"):
+        dfmst.plan(1, 1, memory="much")
+
+
 def names(forest) -> set[str]:
     return {str(key[0]).rsplit("-", 1)[0] for key in dict(forest.__dask_graph__()) if isinstance(key, tuple)}
 
