@@ -32,7 +32,7 @@ def forest_rows(
     maximum: bool = False,
     threads: int | None = None,
 ) -> Array:
-    """Return the rows of the minimum spanning forest of edges given as arrays, on the host or on a GPU.
+    """Return the rows of the minimum spanning forest of arrays of edges, on the host or on a GPU.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ def forest_rows(
         Weights of any dtype that :func:`dfmst.minimum_spanning_forest` takes, shape ``(rows,)``; ``None``:
         all equal.
     n
-        Exclusive upper bound of the vertices, which are then used as they are; ``None``: found out, and ids
-        that are negative or far apart are numbered densely first.
+        Exclusive upper bound of the vertices, which are then used as they are; ``None``: read from the ids,
+        and those that are negative or far apart are numbered densely first.
     algorithm
         A name or an object of :mod:`dfmst.algorithms`.
     maximum

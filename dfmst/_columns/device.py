@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from dfmst._columns.column_errors import different_ids, float_ids, unsuitable_ids, unsupported_weights
-from dfmst._columns.ids import IdColumns, same_width
+from dfmst._columns.ids import IdColumns, different_ids, float_ids, same_width, unsuitable_ids
 from dfmst._columns.vertices import Vertices
-from dfmst._columns.weights import KERNEL_TYPES, WIDENED, WeightColumn
+from dfmst._columns.weights import KERNEL_TYPES, WIDENED, WeightColumn, unsupported_weights
 from dfmst._engines import Engine
 from dfmst.errors import CapacityError
 from dfmst.typing import Array

@@ -9,15 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dfmst._columns.column_errors import different_ids, float_ids, unsuitable_ids
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
-__all__ = [
-    "IdColumns",
-    "id_columns",
-    "same_width",
-]
+__all__ = ["IdColumns", "different_ids", "float_ids", "id_columns", "same_width", "unsuitable_ids"]
 
 
 class IdColumns(NamedTuple):
@@ -27,6 +22,24 @@ class IdColumns(NamedTuple):
     target: Any
     null_source: Array | None
     null_target: Array | None
+
+
+def float_ids(name: object, kind: str) -> InvalidEdgesError:
+    """The error for ids that are floats."""
+    message = f"column {name!r} holds {kind} values; vertex ids must be integers, strings or categoricals"
+    return InvalidEdgesError(message, "cast the column to int64 (pandas turns integer ids with gaps into floats)")
+
+
+def unsuitable_ids(name: object, kind: str) -> InvalidEdgesError:
+    """The error for ids of a type that cannot name a vertex."""
+    message = f"column {name!r} holds {kind} values; vertex ids must be integers, strings or categoricals"
+    return InvalidEdgesError(message, "make one id of the fields, for example by joining them into a string")
+
+
+def different_ids(source: tuple[object, Any], target: tuple[object, Any]) -> InvalidEdgesError:
+    """The error for two (name, type) pairs of ids that cannot be compared."""
+    message = f"column {source[0]!r} holds {source[1]} ids and column {target[0]!r} holds {target[1]} ids"
+    return InvalidEdgesError(message, "cast both columns to one type, so that equal ids are equal")
 
 
 def id_columns(source: tuple[object, Any], target: tuple[object, Any]) -> IdColumns:

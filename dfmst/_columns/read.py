@@ -1,4 +1,4 @@
-"""From a frame to an edge table: columns named, checked and made dense."""
+"""From a frame to an edge table: its columns are read, checked and numbered densely."""
 
 from __future__ import annotations
 

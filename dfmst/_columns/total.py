@@ -80,9 +80,9 @@ def _finite(values: Array) -> float:
         sign = np.where(bits < 0, -1.0, 1.0)
         high += np.bincount(exponent, sign * (significand >> 27), _EXPONENTS)
         low += np.bincount(exponent, sign * (significand & 0x7FFFFFF), _EXPONENTS)
-    found = np.flatnonzero((high != 0) | (low != 0)).tolist()
+    exponents = np.flatnonzero((high != 0) | (low != 0)).tolist()
     # Subnormal numbers have the exponent of the smallest normal ones.
-    total = sum(((int(high[at]) << 27) + int(low[at])) << max(at, 1) for at in found)
+    total = sum(((int(high[at]) << 27) + int(low[at])) << max(at, 1) for at in exponents)
     try:
         return total / (1 << 1075)  # rounded once
     except OverflowError:

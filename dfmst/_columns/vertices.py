@@ -93,7 +93,7 @@ def sampled_vertices(ids: IdColumns, bound: int | None = None) -> Vertices | Non
     Parameters
     ----------
     ids
-        Columns on the host. Rows with a null have to be found first.
+        Columns on the host. ``None`` is returned where a row has a null.
     bound
         Exclusive upper bound that they are said to keep.
     """
@@ -110,7 +110,7 @@ def sampled_vertices(ids: IdColumns, bound: int | None = None) -> Vertices | Non
 
 
 def _unsigned(column: Array) -> Array:
-    """Read a signed column as unsigned, in place: negative ids turn huge and are found by the range check."""
+    """Read a signed column as unsigned, in place: a negative id turns huge, and fails the range check."""
     return column.view(np.dtype(f"u{column.dtype.itemsize}"))
 
 

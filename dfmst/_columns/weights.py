@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dfmst._columns.column_errors import unsupported_weights
 from dfmst._engines import Engine
+from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "WeightColumn",
     "constant_weights",
     "missing_weights",
+    "unsupported_weights",
     "weight_column",
 ]
 
@@ -49,6 +50,15 @@ class WeightColumn(NamedTuple):
 
     values: Array
     invalid: Array | None
+
+
+def unsupported_weights(name: object, kind: str) -> InvalidEdgesError:
+    """The error for weights of a type that has no order."""
+    hint = "cast the column to a number, or pass weight=None to give all edges the same weight"
+    if "complex" in kind:
+        hint = "choose a real number to order by, for example the absolute value"
+    message = f"column {name!r} holds {kind} values; weights must be integers, floats, decimals, booleans or durations"
+    return InvalidEdgesError(message, hint)
 
 
 def constant_weights(rows: int, xp: Any = np) -> WeightColumn:

@@ -33,12 +33,12 @@ def gather_rows(engine: Engine, frame: Frame, rows: Array) -> Frame:
     rows
         ``int64`` positions; ascending ones are the fastest.
     """
-    found = [frame.iloc[:, place] for place in range(frame.shape[1])]
-    moved = {place: values for place, series in enumerate(found) if (values := _words(series)) is not None}
+    series_at = [frame.iloc[:, place] for place in range(frame.shape[1])]
+    moved = {place: values for place, series in enumerate(series_at) if (values := _words(series)) is not None}
     gathered = _gather(engine, moved, rows)
     columns = {
         place: gathered[place].view(series.dtype) if place in gathered else _taken(series, rows)
-        for place, series in enumerate(found)
+        for place, series in enumerate(series_at)
     }
     taken = type(frame)(columns, index=frame.index.take(rows), copy=False)
     taken.columns = frame.columns

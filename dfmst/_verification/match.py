@@ -115,8 +115,8 @@ def _vertices(input: Input, name: Any, column: Any) -> Array:
     if known is None:
         vertices = ids.target.astype(np.int64)
         return np.where((vertices >= 0) & (vertices < input.vertices.total), vertices, -1)
-    found = pc.index_in(pa.array(ids.target), value_set=pa.array(ids.source))
-    return np.asarray(pc.fill_null(found, -1), np.int64)
+    place = pc.index_in(pa.array(ids.target), value_set=pa.array(ids.source))
+    return np.asarray(pc.fill_null(place, -1), np.int64)
 
 
 def _candidates(engine: Engine, input: Input, ends: _Ends) -> Array:
@@ -206,10 +206,10 @@ def _place(table: EdgeTable, row: int) -> tuple[float, int]:
 def _disagreement(match: ForestMatch, ends: _Ends, rows: Array) -> Violation | None:
     """First forest row that differs from its match in another column."""
     compared = differences(match.rows(rows), match.forest)
-    found = [(int(differs.argmax()), what) for what, differs in compared if differs.any()]
-    if not found:
+    first_rows = [(int(differs.argmax()), what) for what, differs in compared if differs.any()]
+    if not first_rows:
         return None
-    position, what = min(found)
+    position, what = min(first_rows)
     row = int(rows[position])
     equal = _equal_rows(match, ends, position)
     if not len(equal):

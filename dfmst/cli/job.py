@@ -51,7 +51,7 @@ def weight_name(weight: str | None, unweighted: bool, maximum: bool = False) -> 
     """
     if not unweighted:
         return "weight" if weight is None else weight
-    for option, given in (("--weight", weight is not None), ("--maximum", maximum)):
-        if given:
+    for option, present in (("--weight", weight is not None), ("--maximum", maximum)):
+        if present:
             raise click.UsageError(f"--unweighted and {option} cannot be combined.")
     return None
