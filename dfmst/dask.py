@@ -29,12 +29,13 @@ except ImportError as error:
 
 from dfmst._cluster.build import Options, Strategy, forest_graph
 from dfmst._cluster.client import cluster_client
-from dfmst._cluster.directory import WrittenForest, check_directory, write_forest
+from dfmst._cluster.directory import WrittenForest, write_forest
 from dfmst._cluster.partitions import frame_parts
 from dfmst._cluster.rows import gather
 from dfmst._cluster.strategies.shuffle.shuffling import no_records
 from dfmst._cluster.tasks import Reading
 from dfmst._frames.host import open_frame
+from dfmst.formats.atomic import check_directory
 from dfmst.typing import Invalid
 
 __all__ = ["WrittenForest", "forest_of_files", "maximum_spanning_forest", "minimum_spanning_forest"]

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from dask.tokenize import tokenize
 
-from dfmst._cluster.checkpoint import first_workers, prepare
+from dfmst._cluster.checkpoint import first_workers, prepare_directory
 from dfmst._cluster.client import resources
 from dfmst._cluster.graph import Graph
 from dfmst._cluster.partitions import FrameParts, size_of_parts
@@ -77,7 +77,7 @@ def forest_graph(edges: FrameParts, reading: Reading, options: Options, others: 
     strategy, rounds = _strategy(edges, reading.names[:2], options, memory)
     fit = fitting_vertices(memory)
     work = (edges.token, others.token if others else None, reading, strategy, options.split_every, options.vertices)
-    checkpoint = None if options.checkpoint is None else prepare(options.checkpoint)
+    checkpoint = None if options.checkpoint is None else prepare_directory(options.checkpoint)
     workers = at_hand.workers if checkpoint is None else first_workers(checkpoint, tokenize(work), at_hand.workers)
     groups = grouped(edges.parts, workers if edges.rereadable else len(edges.parts))
     sharding = Sharding(max(2, workers))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,12 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dfmst.errors import OutputError
+from dfmst.formats.atomic import atomic_path
 
-__all__ = ["checkpointed", "first_workers", "prepare"]
+__all__ = ["checkpointed", "first_workers", "prepare_directory"]
 
 
-def prepare(directory: str | os.PathLike[str]) -> str:
+def prepare_directory(directory: str | os.PathLike[str]) -> str:
     """Make the directory and return its absolute path.
 
     Raises
@@ -37,7 +37,7 @@ def first_workers(directory: str, token: str, workers: int) -> int:
     """Return how many workers the first run had, which this one is if the directory knows of none.
 
     Partitions are dealt out to workers. A run that goes on with more of them, or while some are still to come, would
-    deal them otherwise and find nothing of what is done.
+    deal them otherwise and find none of the results that are there.
 
     Parameters
     ----------
@@ -59,7 +59,8 @@ def first_workers(directory: str, token: str, workers: int) -> int:
     except (FileNotFoundError, ValueError):
         known = workers
         try:
-            _write(str(path), lambda part: Path(part).write_text(json.dumps(workers)))
+            with atomic_path(path) as part:
+                part.write_text(json.dumps(workers))
         except OSError as error:
             raise _unusable(directory, error) from error
     return max(1, known)
@@ -75,26 +76,12 @@ def checkpointed(path: str, task: Callable[..., pa.Table], *arguments: Any) -> p
             return reader.read_all()
     except FileNotFoundError:
         table = task(*arguments)
-
-    def write(part: str) -> None:
-        with pa.OSFile(part, "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
-
-    _write(path, write)
+    with atomic_path(path) as part, pa.OSFile(str(part), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
     return table
 
 
 def _unusable(directory: str | os.PathLike[str], error: OSError) -> OutputError:
-    message = f"cannot use {directory} for checkpoints: {error.strerror or error}"
+    cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+    message = f"cannot use {directory} for checkpoints: {cause.strerror or cause}"
     return OutputError(message, "name a directory that every worker can write to")
-
-
-def _write(path: str, write: Callable[[str], object]) -> None:
-    """Let a file appear complete or not at all."""
-    part = f"{path}.{secrets.token_hex(6)}.part"
-    try:
-        write(part)
-        os.replace(part, path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,12 +10,13 @@ from dfmst._cluster.build import Options, forest_graph
 from dfmst._cluster.partitions import FileRows, FrameParts, size_of_parts
 from dfmst._cluster.rows import write
 from dfmst._cluster.tasks import Reading
-from dfmst.errors import ColumnNotFoundError, OutputError
+from dfmst.errors import ColumnNotFoundError
+from dfmst.formats.atomic import atomic_directory
 from dfmst.formats.footers import parquet_footer
 from dfmst.formats.parquet import parquet_files
 from dfmst.formats.schema import check_same_columns
 
-__all__ = ["WrittenForest", "check_directory", "write_forest"]
+__all__ = ["WrittenForest", "write_forest"]
 
 
 class WrittenForest(NamedTuple):
@@ -27,22 +26,6 @@ class WrittenForest(NamedTuple):
     rows: int
     files: int
     strategy: str
-
-
-def check_directory(output: Path) -> None:
-    """Raise where a directory could not appear at a path.
-
-    Raises
-    ------
-    OutputError
-        Something is there already, or the parent is no directory.
-    """
-    if not output.parent.is_dir():
-        message = f"cannot write {output}: there is no directory {output.parent}"
-        raise OutputError(message, "make the directory first, or name another")
-    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
-        message = f"cannot write {output}: it exists"
-        raise OutputError(message, "remove it first, or name another directory")
 
 
 def write_forest(
@@ -64,7 +47,6 @@ def write_forest(
     DfmstError
         As for :func:`dfmst.dask.minimum_spanning_forest`; columns that differ between files; a path that exists.
     """
-    check_directory(output)
     files = _files(inputs)
     _check_columns([path for path, _ in files], reading)
     columns = [name for name in dict.fromkeys(reading.names) if name is not None]
@@ -73,18 +55,12 @@ def write_forest(
         (part.path, path.stat().st_size, path.stat().st_mtime_ns) for part, (path, _) in zip(parts, files, strict=True)
     ]
     built = forest_graph(FrameParts(parts, {}, repr(stamps), rereadable=True), reading, options)
-    folder = output.resolve().with_name(f".{output.name}.{secrets.token_hex(6)}.part")
-    try:
-        folder.mkdir()
+    with atomic_directory(output) as folder:
         written = [
             built.graph.add("write", (folder.name, number), write, FileRows(part.path), chosen, str(folder / name))
             for number, (part, chosen, (_, name)) in enumerate(zip(parts, built.chosen, files, strict=True))
         ]
         rows = client.get(dict(built.graph), [reference.key for reference in written])
-        folder.rename(output.resolve())
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
     size = size_of_parts(parts, reading.names[:2])
     return WrittenForest(size.rows if size else 0, sum(rows), len(files), built.strategy)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._columns.check import HOST, CheckedColumns, check_columns
-from dfmst._columns.edge_table import check_capacity
+from dfmst._columns.edge_table import check_capacity, flip_bits
 from dfmst._columns.encode import concat_ids
 from dfmst._columns.ids import IdColumns, id_columns
 from dfmst._engines import Engine
@@ -77,8 +77,7 @@ def edge_table(
     weights = columns.weights.values
     if not len(weights):
         return empty_table()
-    flip = (1 << 8 * weights.dtype.itemsize) - 1 if maximum else 0
-    key = np.asarray(gather_keys(engine, weights, None, flip))
+    key = np.asarray(gather_keys(engine, weights, None, flip_bits(weights.dtype, maximum)))
     first = np.uint64(partition << POSITION_BITS)
     place = np.arange(len(view)) if positions is None else positions
     kept = (place if columns.kept is None else place[columns.kept]).astype(np.uint64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +11,7 @@ from dfmst._primitives.edges import Edges
 from dfmst.errors import CapacityError
 from dfmst.typing import ROW_LIMIT, Array
 
-__all__ = ["ChecksFailed", "DeferredChecks", "EdgeTable", "check_capacity"]
-
-_KEY_BITS = {4: (1 << 32) - 1, 8: (1 << 64) - 1}
+__all__ = ["ChecksFailed", "DeferredChecks", "EdgeTable", "check_capacity", "flip_bits"]
 
 
 class ChecksFailed(Exception):
@@ -72,11 +71,16 @@ class EdgeTable:
     @property
     def flip(self) -> int:
         """Bits that turn a key around for a maximum forest."""
-        return _KEY_BITS[self.weight.dtype.itemsize] if self.maximum else 0
+        return flip_bits(self.weight.dtype, self.maximum)
 
     def edges(self) -> Edges:
         """The table as an algorithm's first worklist, nothing copied."""
         return Edges(self.source, self.target, self.weight, None)
+
+
+def flip_bits(weight: Any, maximum: bool) -> int:
+    """Bits that turn the keys of weights of this dtype around for a maximum forest; 0 for a minimum forest."""
+    return (1 << 8 * np.dtype(weight).itemsize) - 1 if maximum else 0
 
 
 def check_capacity(rows: int, limit: int = ROW_LIMIT) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfmst._columns.edge_table import EdgeTable, check_capacity
+from dfmst._columns.edge_table import EdgeTable, check_capacity, flip_bits
 from dfmst._engines import Engine
 from dfmst._primitives.cycle_filter import CycleFilter
 from dfmst._primitives.edges import Edges, gather_keys
@@ -241,4 +241,4 @@ class Fold:
 
     @property
     def _flip(self) -> int:
-        return EdgeTable(*self._rows(0, 0)[:3], 0, self._maximum).flip
+        return flip_bits(self._columns.weight.dtype, self._maximum)

@@ -1,16 +1,17 @@
-"""Output files that are either complete or absent."""
+"""Output files and directories that are either complete or absent."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from dfmst.errors import OutputError
 
-__all__ = ["atomic_path"]
+__all__ = ["atomic_directory", "atomic_path", "check_directory"]
 
 
 @contextmanager
@@ -52,10 +53,14 @@ def atomic_path(target: str | os.PathLike[str], token: str | None = None) -> Ite
         # Renaming over a device such as /dev/null would replace the device.
         yield final
         return
-    part = final.with_name(f".{final.name}.{token or secrets.token_hex(6)}.part")
+    part = _part(final, token)
     if token:
         part.unlink(missing_ok=True)
-    _create(part, target)
+    try:
+        # Not tempfile: its files are readable by their owner alone, and so would be the output.
+        part.touch(exist_ok=False)
+    except OSError as error:
+        raise _unwritable(target, part.parent, error) from error
     try:
         yield part
         part.replace(final)
@@ -64,14 +69,62 @@ def atomic_path(target: str | os.PathLike[str], token: str | None = None) -> Ite
         raise
 
 
-def _create(part: Path, target: str | os.PathLike[str]) -> None:
+@contextmanager
+def atomic_directory(target: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a temporary directory beside the target, and rename it to the target at the end.
+
+    Parameters
+    ----------
+    target
+        Where the directory shall be; an empty one may be there.
+
+    Yields
+    ------
+    pathlib.Path
+        The directory to fill.
+
+    Raises
+    ------
+    OutputError
+        As :func:`check_directory`, or the parent cannot be written.
+    """
+    check_directory(target)
+    final = Path(target).resolve()
+    part = _part(final)
     try:
-        # Not tempfile: its files are readable by their owner alone, and so would be the output.
-        part.touch(exist_ok=False)
+        part.mkdir()
     except OSError as error:
-        if not part.parent.is_dir():
-            raise OutputError(
-                f"cannot write {target}: there is no directory {part.parent}", "create it first"
-            ) from error
-        reason = error.strerror or str(error)
-        raise OutputError(f"cannot write {target}: {reason}", "write to a directory of your own") from error
+        raise _unwritable(target, part.parent, error) from error
+    try:
+        yield part
+        part.rename(final)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+
+
+def check_directory(target: str | os.PathLike[str]) -> None:
+    """Raise where a directory could not appear at a path.
+
+    Raises
+    ------
+    OutputError
+        Something is there already, or the parent is no directory.
+    """
+    path = Path(target)
+    if not path.parent.is_dir():
+        message = f"cannot write {path}: there is no directory {path.parent}"
+        raise OutputError(message, "make the directory first, or name another")
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise OutputError(f"cannot write {path}: it exists", "remove it first, or name another directory")
+
+
+def _part(final: Path, token: str | None = None) -> Path:
+    return final.with_name(f".{final.name}.{token or secrets.token_hex(6)}.part")
+
+
+def _unwritable(target: str | os.PathLike[str], parent: Path, error: OSError) -> OutputError:
+    if not parent.is_dir():
+        return OutputError(f"cannot write {target}: there is no directory {parent}", "create it first")
+    reason = error.strerror or str(error)
+    return OutputError(f"cannot write {target}: {reason}", "write to a directory of your own")

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from dfmst.errors import FormatError, OutputError
 from dfmst.formats import WRITABLE_FORMATS, atomic_path, open_edges, read_edges, write_edges
+from dfmst.formats.atomic import atomic_directory
 
 TABLE = pa.table({"source": [1, 2**53 + 1], "target": [2, 3], "weight": [0.1, -1e300]})
 names = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=5)
@@ -116,6 +117,29 @@ def test_nothing_is_left_after_an_error(tmp_path: Path, error: type[BaseExceptio
     with pytest.raises(error):
         write()
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, None])
+def test_a_directory_appears_whole_or_not_at_all(tmp_path: Path, error: type[BaseException] | None) -> None:
+    def fill() -> None:
+        with atomic_directory(tmp_path / "out") as folder:
+            assert folder.parent == tmp_path
+            (folder / "a.csv").write_text("half")
+            assert not (tmp_path / "out").exists()
+            if error:
+                raise error
+
+    if error:
+        with pytest.raises(error):
+            fill()
+        assert not list(tmp_path.iterdir())
+        return
+    fill()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    with pytest.raises(OutputError, match="out: it exists"):
+        fill()
+    with pytest.raises(OutputError, match="there is no directory"), atomic_directory(tmp_path / "none" / "out"):
+        pass
 
 
 def test_a_missing_directory(tmp_path: Path) -> None:
