@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +11,12 @@ import pytest
 
 from tests.support.shared_data import SHARED
 
-# `python -c` in a subprocess would find the source folder dfmst/ in the working directory before the installed package.
+ROOT = str(Path(__file__).resolve().parents[1])
+# The package under test is the installed one. The source folder dfmst/, which has no compiled kernels, would come
+# before it in `python -m pytest`, which puts the working directory first on the path, and in any `python -c` or
+# `python -m` that a test starts. Whoever wants the source folder names it in PYTHONPATH.
+if ROOT in sys.path and ROOT not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
+    sys.path.remove(ROOT)
 os.environ["PYTHONSAFEPATH"] = "1"
 
 # In these, as in a test, pytest shows both sides of an assertion that fails.

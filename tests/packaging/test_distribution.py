@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from importlib import metadata
 from importlib.resources import files
@@ -26,6 +29,15 @@ def test_the_tests_import_the_installed_package():
     origin = json.loads(metadata.distribution("dfmst").read_text("direct_url.json") or "{}")
     if not origin.get("dir_info", {}).get("editable"):
         assert not Path(dfmst.__file__).is_relative_to(ROOT / "dfmst")
+
+
+def test_python_m_pytest_imports_the_installed_package_too():
+    tests = ["tests/packaging/test_distribution.py::test_the_tests_import_the_installed_package", "tests/engines"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, "-k", "installed or adjacency"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
 
 
 @pytest.mark.parametrize("file", ["py.typed", "_kernels/portable.cuh", *(f"_kernels/{name}.cuh" for name in FAMILIES)])
