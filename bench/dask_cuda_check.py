@@ -32,7 +32,7 @@ def check(cluster: Any, library: Any, edges: int, partitions: int) -> bool:
     with cluster, Client(cluster):
         frame = dd.from_pandas(library.DataFrame(table.to_pandas()), npartitions=partitions, sort=False)
         rows = dfmst.dask.minimum_spanning_forest(frame, strategy="merge").compute()["row"]
-        return list((rows.to_pandas() if hasattr(rows, "to_pandas") else rows).tolist()) == expected
+        return bool((rows.to_pandas() if hasattr(rows, "to_pandas") else rows).tolist() == expected)
 
 
 def main() -> int:

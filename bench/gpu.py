@@ -35,7 +35,9 @@ ECL_RUNS = 3
 TIMES_CACHE = 4  # size of what is written between runs, as a multiple of the second-level cache
 
 
-def measure(engine: Engine, graph: DeviceGraph, dtype: str, options: argparse.Namespace, bandwidth: float, flush: Any):
+def measure(
+    engine: Engine, graph: DeviceGraph, dtype: str, options: argparse.Namespace, bandwidth: float, flush: Any
+) -> dict[str, Any]:
     """Times of whole runs, and of the launches of one."""
     table, algorithm = graph.table(dtype), FilterBoruvka(options.light)
     times = device_milliseconds(
@@ -67,7 +69,9 @@ def beside_ecl(engine: Engine, graph: DeviceGraph, options: argparse.Namespace, 
         return ecl.measure(options.ecl_mst, path, len(graph), ECL_RUNS, seconds)
 
 
-def measure_graph(engine: Engine, name: str, options: argparse.Namespace, bandwidth: float, flush: Any, seconds: float):
+def measure_graph(
+    engine: Engine, name: str, options: argparse.Namespace, bandwidth: float, flush: Any, seconds: float
+) -> dict[str, Any]:
     """One graph: every weight type, and ECL-MST."""
     graph = generate(engine, name, options.shrink)
     told: dict[str, Any] = {"vertices": graph.vertices, "edges": len(graph), "weights": {}}

@@ -83,4 +83,5 @@ def generate(engine: Engine, name: str, shrink: int = 0) -> DeviceGraph:
     columns: list[Any] = [column.to_numpy() for column in table.columns]
     apart = columns[0] != columns[1]
     source, target = (np.ascontiguousarray(ends[apart], np.uint32) for ends in columns[:2])
-    return DeviceGraph(*map(engine.from_host, (source, target, columns[2][apart])), vertices)
+    ours = [engine.from_host(column) for column in (source, target, columns[2][apart])]
+    return DeviceGraph(ours[0], ours[1], ours[2], vertices)

@@ -62,8 +62,8 @@ GRAPHS: dict[str, Callable[[Engine, int], DeviceGraph]] = {
 
 def host_rows(engine: Engine, table: EdgeTable) -> Any:
     """Rows that the CPU finds."""
-    columns = (engine.to_host(column) for column in (table.source, table.target, table.weight))
-    return FilterKruskal().run(CpuEngine(), EdgeTable(*columns, table.vertices), Trace())
+    source, target, weight = (engine.to_host(column) for column in (table.source, table.target, table.weight))
+    return FilterKruskal().run(CpuEngine(), EdgeTable(source, target, weight, table.vertices), Trace())
 
 
 def equal(engine: Engine, algorithm: Algorithm, table: EdgeTable, expected: Any) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def equal(engine: Engine, algorithm: Algorithm, table: EdgeTable, expected: Any)
 def promise(smaller: float, small: float) -> float:
     """Seconds at full size, from those at two small ones: at least in proportion to the edges."""
     growth = math.log(max(small / max(smaller, 1e-6), 1e-6)) / math.log(1 << SMALLER - SMALL)
-    return small * float(1 << SMALL) ** min(max(1.0, growth), 2.0)
+    return float(small * (1 << SMALL) ** min(max(1.0, growth), 2.0))
 
 
 def others(

@@ -25,6 +25,7 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCH = ROOT / "bench"
@@ -99,8 +100,8 @@ def run(step: Step, log: Path, seconds: float) -> Outcome:
         return Outcome(step.name, "left out", 0.0, f"{step.tool} is not installed")
     begin = time.monotonic()
     with log.open("w", encoding="utf-8") as file:
-        streams = {"stdin": subprocess.DEVNULL, "stdout": file, "stderr": subprocess.STDOUT}
-        process = subprocess.Popen(step.command, cwd=ROOT, start_new_session=True, **streams)
+        streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": file, "stderr": subprocess.STDOUT}
+        process: subprocess.Popen[bytes] = subprocess.Popen(step.command, cwd=ROOT, start_new_session=True, **streams)
         try:
             code = process.wait(max(0.0, seconds))
         except subprocess.TimeoutExpired:

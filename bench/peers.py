@@ -13,6 +13,7 @@ import argparse
 import json
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ def runs_of(graph: Graph, peers: list[str]) -> dict[str, Callable[[], Any]]:
     return {
         "dfmst": lambda: run_dfmst(frame, graph.vertices),
         "dfmst, 1 thread": lambda: run_dfmst(frame, graph.vertices, threads=1),
-        **{name: lambda name=name: PEERS[name](frame, graph.vertices) for name in peers},
+        **{name: partial(PEERS[name], frame, graph.vertices) for name in peers},
     }
 
 

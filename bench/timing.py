@@ -6,7 +6,7 @@ import ctypes
 import gc
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ class Measured(NamedTuple):
     value: Any
 
 
-def interleaved(runs: dict[str, Callable[[], Any]], repeat: int = 7) -> dict[str, Measured]:
+def interleaved(runs: Mapping[str, Callable[..., Any]], repeat: int = 7) -> dict[str, Measured]:
     """Run all in turn, `repeat` times over after one turn to warm up; a slow one three times in all.
 
     What takes less than a second runs once more, untimed, right before: between two of its turns others may run for

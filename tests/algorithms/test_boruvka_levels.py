@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from dfmst.algorithms.trace import Trace
 from dfmst.generate import exact_density
 from tests.support.cases import ENGINES
 
-LEVELS = ("none", "loops", "parallel")
+LEVELS: tuple[Any, ...] = ("none", "loops", "parallel")
 
 
 def edge_table(vertices, edges):

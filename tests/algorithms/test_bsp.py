@@ -142,8 +142,8 @@ def test_rounds_on_a_road_network():
     pairs = low.astype(np.uint64) * np.uint64(graph.vertices) + high
     order = np.lexsort((graph.weight, pairs))
     simple = np.sort(order[np.append(True, np.diff(pairs[order]) > 0)])
-    columns = (np.ascontiguousarray(c[simple]) for c in graph[:3])
-    rows, records = traced(BSP(rounds=ALL), EdgeTable(*columns, graph.vertices))
+    source, target, weight = (np.ascontiguousarray(c[simple]) for c in graph[:3])
+    rows, records = traced(BSP(rounds=ALL), EdgeTable(source, target, weight, graph.vertices))
     assert int(graph.weight[simple][rows].sum()) == 261159288
     assert abs(len(records) - 9) <= 1
 
@@ -153,8 +153,8 @@ def upper_triangle(density, weights, seed=0, vertices=2_000):
     rng = np.random.default_rng(seed)
     source, target = np.triu_indices(vertices, 1)
     taken = np.sort(rng.permutation(len(source))[: int(density * len(source))])
-    ends = (column[taken].astype(np.uint32) for column in (source, target))
-    return EdgeTable(*ends, rng.integers(1, weights, len(taken), np.int32, endpoint=True), vertices)
+    weight = rng.integers(1, weights, len(taken), np.int32, endpoint=True)
+    return EdgeTable(source[taken].astype(np.uint32), target[taken].astype(np.uint32), weight, vertices)
 
 
 # Table 7's graphs of 15,000 vertices, the only ones of every density.

@@ -59,7 +59,7 @@ def test_neither_name_nor_object(algorithm):
 
 def test_boruvka_refuses_other_levels():
     with pytest.raises(ValueError, match="contract is 'all'; it must be 'none', 'loops' or 'parallel'"):
-        Boruvka("all")
+        Boruvka("all")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("light", [0, -1, float("nan")])

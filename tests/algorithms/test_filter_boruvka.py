@@ -44,6 +44,7 @@ class WatchedEngine(CpuEngine):
     """Lists its launches."""
 
     __slots__ = ("launches",)
+    launches: list[str]
 
     def __init__(self):
         super().__init__(1, xp=Watched())

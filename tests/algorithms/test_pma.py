@@ -137,6 +137,6 @@ def test_loops_and_isolated_vertices_leave_first():
 
 def test_wrong_parameters():
     with pytest.raises(ValueError, match="lightest is 'max'; it must be 'min', 'sort' or 'hybrid'"):
-        PMA("max")
+        PMA("max")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="max_subtree is 1; it must be at least 2, or None"):
         PMA(max_subtree=1)

@@ -44,7 +44,7 @@ def draw(seed, dtype, spread, length):
 def test_order_and_choice(engine, dtype, spread, seed, length, listed):
     source, target, key = draw(seed, dtype, spread, length)
     position = np.flatnonzero(np.random.default_rng(seed).random(length) < 0.7).astype(np.uint32) if listed else None
-    if listed and not len(position):
+    if position is not None and not len(position):
         return
     at = np.arange(length) if position is None else position
     parent = np.arange(VERTICES, dtype=np.uint32)

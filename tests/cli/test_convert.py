@@ -71,7 +71,7 @@ def test_metadata_stays_and_later_files_may_hold_nulls(dfmst, parquet):
 def test_rows_pass_in_batches(dfmst, parquet, monkeypatch):
     """The table as a whole is never asked for."""
     parquet("in.parquet", {"source": range(600_000), "target": range(600_000)})
-    sizes = []
+    sizes: list[int] = []
 
     def watch(rows, path, format_):
         sizes.extend(batch.num_rows for batch in rows)

@@ -27,6 +27,12 @@ def table(**columns):
     )
 
 
+def table_and_directory():
+    """Write edges beside an empty directory."""
+    table()
+    Path("sub").mkdir()
+
+
 def text(name: str, content: bytes | str = b"") -> None:
     Path(name).write_bytes(content.encode() if isinstance(content, str) else content)
 
@@ -195,7 +201,7 @@ OUTPUTS = {
     ),
     "in.parquet": (table, "in.parquet is also an input (in.parquet)", "write to another file"),
     "./sub/../in.parquet": (
-        lambda: (table(), Path("sub").mkdir()),
+        table_and_directory,
         "sub/../in.parquet is also an input (in.parquet)",
         "write to another file",
     ),

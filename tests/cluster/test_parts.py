@@ -35,8 +35,8 @@ def test_numbers_are_one_to_one(batches):
                 assert seen.setdefault(id_, given_number) == given_number
                 assert given_number < numbering.count
     assert len(set(seen.values())) == len(seen)
-    for id_, number in seen.items():
-        assert numbering.ids(np.array([number], np.uint32)).to_pylist() == [id_]
+    for id_, given_number in seen.items():
+        assert numbering.ids(np.array([given_number], np.uint32)).to_pylist() == [id_]
 
 
 @pytest.mark.parametrize("known", [[1, 2], [-3, 2], ["a", "b"]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -29,7 +31,7 @@ def test_arrays(seed, rows, maximum, vertex, weight):
     host = (u.astype(vertex), v.astype(vertex), w.astype(weight))
     device = [cupy.asarray(column) for column in host]
     cupy.traffic.reset()
-    found = dfmst.arrays.forest_rows(*device, maximum=maximum)
+    found: Any = dfmst.arrays.forest_rows(*device, maximum=maximum)
     assert isinstance(found, cupy.ndarray)
     assert found.dtype == np.int64
     assert max([0, *cupy.traffic.to_host]) <= 16
@@ -38,7 +40,8 @@ def test_arrays(seed, rows, maximum, vertex, weight):
 
 def test_arrays_without_weights_and_with_a_bound():
     u, v = cupy.asarray(np.array([0, 1, 0])), cupy.asarray(np.array([1, 2, 2]))
-    assert dfmst.arrays.forest_rows(u, v, None, n=3).get().tolist() == [0, 1]
+    rows: Any = dfmst.arrays.forest_rows(u, v, None, n=3)
+    assert rows.get().tolist() == [0, 1]
     with pytest.raises(InvalidEdgesError, match=r"the ids are not all in \[0, 2\)"):
         dfmst.arrays.forest_rows(u, v, None, n=2)
 
@@ -70,7 +73,8 @@ def test_unsuitable_arrays(u, w, message):
 
 def test_strided_arrays():
     columns = [cupy.asarray(np.repeat(np.array(column), 2))[::2] for column in ([0, 1, 0], [1, 2, 2], [3.0, 1.0, 2.0])]
-    assert dfmst.arrays.forest_rows(*columns).get().tolist() == [1, 2]
+    rows: Any = dfmst.arrays.forest_rows(*columns)
+    assert rows.get().tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("kind", ["rmat", "ssca2", "road_grid", "exact_density"])

@@ -62,9 +62,10 @@ def test_two_passes_over_device_partitions_and_what_they_copy():
     frame = cudf.DataFrame({"u": [0, 1, 2, 0] * 500, "v": [1, 2, 0, 2] * 500, "w": list(range(2000))})
     reading = Reading(("u", "v", "w"))
     (group,) = grouped([Partition(frame)], 1)
-    bound = threshold([sample(group, None, reading, 1)], 3)
+    drawn = sample(group, None, reading, 1)
+    bound = threshold([drawn], 3)
     cupy.traffic.reset()
-    light = fold_light(group, None, reading, bound, None)
+    light = fold_light(group, None, reading, bound, drawn)
     assert light["row"].to_pylist() == [0, 1]
     assert fold_residue(group, None, reading, bound, None, 0).num_rows == 0
     assert sum(cupy.traffic.to_host) < 8 * 2000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -40,9 +41,14 @@ def forest(*arguments, code=0):
 @pytest.fixture
 def read(monkeypatch):
     """Files that cuDF was asked to read."""
-    files = []
-    find = cudf.read_parquet
-    monkeypatch.setattr(cudf, "read_parquet", lambda paths: files.extend(paths) or find(paths))
+    files: list[Any] = []
+    read_parquet = cudf.read_parquet
+
+    def recorded(paths):
+        files.extend(paths)
+        return read_parquet(paths)
+
+    monkeypatch.setattr(cudf, "read_parquet", recorded)
     return files
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -159,7 +160,7 @@ def test_out_of_memory_names_the_bytes(device):
 
 # ---- frames -------------------------------------------------------------------------------------------------------
 
-TABLE = {
+TABLE: dict[str, Any] = {
     "u": ["a", "b", "c", "d", "a", "b", "x", "a", "c"],
     "v": ["b", "c", "d", "a", "c", "d", "y", "b", "c"],
     "w": [4.0, 2.0, 2.0, 3.0, 2.0, 9.0, 7.0, 4.0, 0.0],
@@ -248,5 +249,5 @@ def test_more_rows_than_31_bits_number():
     source, target = (cupy.zeros(rows, np.uint32) for _ in range(2))
     source[-1000:] = cupy.arange(1000, dtype=np.uint32)
     target[-1000:] = cupy.arange(1, 1001, dtype=np.uint32)
-    found = dfmst.arrays.forest_rows(source, target, None, n=vertices)
+    found: Any = dfmst.arrays.forest_rows(source, target, None, n=vertices)
     np.testing.assert_array_equal(found.get(), np.arange(rows - 1000, rows))

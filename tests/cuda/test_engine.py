@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -264,10 +265,11 @@ def test_sequential_kernels_run_on_the_host(device):
 def test_copies(device):
     engine = CudaEngine()
     column = np.arange(5)
-    moved = engine.from_host(column)
-    assert isinstance(moved, cupy.ndarray)
-    assert engine.from_host(moved) is moved
+    moved: Any = engine.from_host(column)
+    again: Any = engine.from_host(moved)
+    assert again is moved
     np.testing.assert_array_equal(engine.to_host(moved), column)
+    assert isinstance(moved, cupy.ndarray)
     assert engine.to_host(column) is column
 
 

@@ -32,7 +32,8 @@ def drawn(case):
         target.astype(np.uint32),
         ordered_weights(case.weights, len(source), case.dtype),
     )
-    expected = sorted(kruskal_rows(*(column.tolist() for column in columns), maximum=case.maximum))
+    source, target, weight = (column.tolist() for column in columns)
+    expected = sorted(kruskal_rows(source, target, weight, case.maximum))
     return columns, vertices, expected
 
 
@@ -63,7 +64,8 @@ def _copies(order, dtype):
     engine, trace, length = CudaEngine(cupy), Trace(), 1 << 12
     first = np.arange(length, dtype=np.uint32)
     columns = (first, first + np.uint32(1), ordered_weights(order, length, dtype))
-    table = EdgeTable(*map(engine.from_host, columns), length + 1)
+    source, target, weight = map(engine.from_host, columns)
+    table = EdgeTable(source, target, weight, length + 1)
     cupy.reset()
     FilterBoruvka().run(engine, table, trace)
     assert cupy.traffic.to_device == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -338,7 +339,7 @@ def test_proxies_that_do_not_fit_the_device(monkeypatch):
 
 def test_accessor():
     import_module("dfmst.cudf")
-    frame = cudf.DataFrame.from_arrow(pa.table({**TRIANGLE, "w": [3, 1, 2]}))
+    frame: Any = cudf.DataFrame.from_arrow(pa.table({**TRIANGLE, "w": [3, 1, 2]}))
     assert payload(frame.mst.minimum("u", "v", "w")) == [1, 2]
     assert payload(frame.mst.maximum("u", "v", "w")) == [0, 2]
     assert frame.mst.components("u", "v")["component"].to_arrow().to_pylist() == [0, 0, 0]

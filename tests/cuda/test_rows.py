@@ -26,8 +26,10 @@ each_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=algorithm_
 def table_of(engine, source, target, weight, vertices, vertex="uint32", maximum=False):
     """An edge table on the device, and its forest's rows by the oracle."""
     columns = (np.ascontiguousarray(source, vertex), np.ascontiguousarray(target, vertex), weight)
-    expected = sorted(kruskal_rows(*(column.tolist() for column in columns), maximum=maximum))
-    return EdgeTable(*(engine.from_host(column) for column in columns), vertices, maximum), expected
+    host = [column.tolist() for column in columns]
+    expected = sorted(kruskal_rows(host[0], host[1], host[2], maximum))
+    source, target, weight = (engine.from_host(column) for column in columns)
+    return EdgeTable(source, target, weight, vertices, maximum), expected
 
 
 def check(engine, algorithm, table, expected):

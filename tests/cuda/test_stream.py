@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -24,7 +26,7 @@ def test_the_rows_of_a_run_on_the_host(device, tmp_path, monkeypatch, maximum, t
     table = pa.table({"source": ids[0], "target": ids[1], "weight": weight, "name": weight.astype(str)})
     for number in range(4):
         pyarrow.parquet.write_table(table.slice(number * 10_000, 10_000), tmp_path / f"part-{number}.parquet")
-    where = {"memory_limit": "1GiB", "engine": "cuda"}
+    where: Any = {"memory_limit": "1GiB", "engine": "cuda"}
     if maximum:
         assert dfmst.stream.maximum_spanning_forest(tmp_path, **where).equals(dfmst.maximum_spanning_forest(table))
     else:

@@ -21,7 +21,7 @@ def _edges(rng, vertices, edges, key_dtype):
 @pytest.mark.parametrize(("vertices", "edges"), [(1, 0), (5, 0), (1, 3), (2, 5), (40, 25), (30, 400), (20_000, 30_000)])
 def test_lists(vertices, edges, key_dtype, by_weight, threads):
     columns = _edges(np.random.default_rng(vertices), vertices, edges, key_dtype)
-    lists = [[] for _ in range(vertices)]
+    lists: list[list[tuple[int, int]]] = [[] for _ in range(vertices)]
     order = np.argsort(columns.key, kind="stable") if by_weight else np.arange(edges)
     for edge in order.tolist():
         a, b = int(columns.source[edge]), int(columns.target[edge])
@@ -29,7 +29,8 @@ def test_lists(vertices, edges, key_dtype, by_weight, threads):
             lists[a].append((edge, b))
             lists[b].append((edge, a))
     found = adjacency(CpuEngine(threads), columns, vertices, by_weight)
-    assert (found.offset.dtype, found.edge.dtype, found.other.dtype) == (np.uint64, np.uint32, np.uint32)
+    assert found.offset.dtype == np.uint64
+    assert found.edge.dtype == found.other.dtype == np.uint32
     assert found.offset.tolist() == np.cumsum([0, *map(len, lists)]).tolist()
     assert found.edge.tolist() == [edge for entries in lists for edge, _ in entries]
     assert found.other.tolist() == [other for entries in lists for _, other in entries]

@@ -187,7 +187,7 @@ def test_gather_edges(engine, vertex, dtype, seed, length, some, labelled, rows)
     flip = 2 ** (8 * weight.dtype.itemsize) - 1
     found, flipped = (gather_edges(engine, edges, positions, label, mask) for mask in (0, flip))
 
-    at = positions if some else np.arange(length)
+    at = np.arange(length) if positions is None else positions
     assert len(found) == len(at)
     assert found.source.dtype == found.target.dtype == np.uint32
     np.testing.assert_array_equal(found.source, label[source[at]] if labelled else source[at])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,12 @@ from hypothesis import strategies as st
 import dfmst
 from dfmst._engines import select_engine
 from dfmst._engines.scratch import SLAB, Scratch, ScratchModule, release_scratch, shared_scratch
+
+
+def used():
+    """Bytes of the shared memory that columns take."""
+    column: Any = shared_scratch()._column
+    return column.__self__.used()
 
 
 def address(column):
@@ -57,7 +64,7 @@ def test_what_does_not_fit_is_allocated_as_usual():
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(2_000, 40_000)), max_size=60))
 def test_columns_never_overlap_and_all_memory_comes_back(steps):
     scratch = Scratch(1 << 20)
-    live = {}
+    live: dict[int, tuple[np.ndarray, int]] = {}
     for number, (slot, length) in enumerate(steps):
         if slot in live:
             column, mark = live.pop(slot)
@@ -112,13 +119,14 @@ def test_columns_with_content(length, dtype):
 
 def test_rows_do_not_lie_in_it():
     draw = np.random.default_rng(0)
-    ends, weight = draw.integers(0, 50_000, (2, 200_000)), draw.random(200_000)
-    before = shared_scratch()._column.__self__.used()
-    rows = [dfmst.arrays.forest_rows(*ends, weight, n=50_000, algorithm=name) for name in ("auto", "boruvka")]
-    forest = dfmst.minimum_spanning_forest(pd.DataFrame({"source": ends[0], "target": ends[1], "weight": weight}))
+    source, target = draw.integers(0, 50_000, (2, 200_000))
+    weight = draw.random(200_000)
+    before = used()
+    rows = [dfmst.arrays.forest_rows(source, target, weight, n=50_000, algorithm=name) for name in ("auto", "boruvka")]
+    forest = dfmst.minimum_spanning_forest(pd.DataFrame({"source": source, "target": target, "weight": weight}))
     np.testing.assert_array_equal(rows[0], rows[1])
     np.testing.assert_array_equal(rows[0], forest.index)
-    assert shared_scratch()._column.__self__.used() == before
+    assert used() == before
 
 
 def test_an_engine_in_scratch_and_back():
@@ -134,7 +142,7 @@ def test_an_engine_in_scratch_and_back():
 def test_memory_is_given_back():
     held = shared_scratch().full(1 << 20, 1, np.uint8)
     release_scratch()
-    assert shared_scratch()._column.__self__.used() == 0
+    assert used() == 0
     other = shared_scratch().full(1 << 20, 2, np.uint8)
     assert (held == 1).all()
     assert (other == 2).all()
@@ -147,7 +155,7 @@ def test_a_forked_process_begins_anew():
     child = os.fork()
     if child == 0:
         mine = shared_scratch().full(1 << 20, 2, np.uint8)
-        fresh = shared_scratch()._column.__self__.used() == 1 << 20
+        fresh = used() == 1 << 20
         os._exit(0 if fresh and (mine == 2).all() and (held == 1).all() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert (held == 1).all()

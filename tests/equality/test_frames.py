@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 
 import dfmst
-from dfmst.algorithms import REGISTRY, Boruvka
+from dfmst.algorithms import REGISTRY, Algorithm, Boruvka
 from tests.support.oracle import kruskal_rows
 from tests.support.tables import FRAMES, Table, column_of, edge_tables, rows_of
 
-ALGORITHMS = ["auto", *REGISTRY, Boruvka("none"), Boruvka("parallel")]
+ALGORITHMS: list[str | Algorithm] = ["auto", *REGISTRY, Boruvka("none"), Boruvka("parallel")]
 
 
 def expected(table: Table, maximum: bool = False) -> list[int]:
@@ -62,7 +64,7 @@ def test_spanning_forest_is_the_forest_of_equal_weights(table: Table) -> None:
 def test_components_are_the_smallest_vertices(kind: str, table: Table) -> None:
     parent = {vertex: vertex for vertex in [*table.source, *table.target]}
 
-    def root(vertex: object) -> object:
+    def root(vertex: Any) -> Any:
         while parent[vertex] != vertex:
             vertex = parent[vertex]
         return vertex

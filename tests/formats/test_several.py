@@ -17,7 +17,7 @@ def test_rows_of_one_file_after_the_other(tmp_path: Path) -> None:
     (tmp_path / "a.gr").write_text("a 1 2 4\na 2 3 5\n")
     (tmp_path / "b.csv").write_text("source,target,weight\n9,8,7\n")
     rows: list[tuple[str, int]] = []
-    paths = [tmp_path / "a.gr", str(tmp_path / "b.csv")]
+    paths: list[str | Path] = [tmp_path / "a.gr", str(tmp_path / "b.csv")]
     table = read_edges(paths, progress=lambda path, count: rows.append((path.name, count)))
     assert table.to_pydict() == {"source": [1, 2, 9], "target": [2, 3, 8], "weight": [4, 5, 7]}
     assert rows == [("a.gr", 2), ("b.csv", 3)]

@@ -36,7 +36,7 @@ def test_the_same_kind_of_frame_comes_out(kind: str, triangle: pa.Table) -> None
 def test_pandas_keeps_index_columns_and_dtypes_and_the_input_is_untouched() -> None:
     frame = pd.DataFrame(
         {
-            "when": pd.to_datetime(["2024-01-01", None, "2024-01-03"]),
+            "when": pd.to_datetime(["2024-01-01", "NaT", "2024-01-03"]),
             "u": pd.Categorical(["x", "y", "x"], categories=["z", "y", "x"]),
             "v": pd.Categorical(["y", "z", "z"], categories=["z", "y", "x"]),
             "w": pd.array([3, 1, 2], dtype="Int16"),
@@ -64,7 +64,7 @@ def test_strided_and_chunked_columns() -> None:
     table = pa.table({"u": [0, 1, 0], "v": [1, 2, 2], "w": [3, 1, 2], "payload": [0, 1, 2]})
     chunked = pa.concat_tables([table.slice(0, 1), table.slice(1, 0), table.slice(1)])
     assert rows_of(dfmst.minimum_spanning_forest(chunked, "u", "v", "w")) == [1, 2]
-    stacked = pl.concat([pl.from_arrow(table.slice(0, 2)), pl.from_arrow(table.slice(2))], rechunk=False)
+    stacked = pl.concat([pl.DataFrame(table.slice(0, 2)), pl.DataFrame(table.slice(2))], rechunk=False)
     assert rows_of(dfmst.minimum_spanning_forest(stacked, "u", "v", "w")) == [1, 2]
 
 
@@ -214,9 +214,9 @@ def test_every_pandas_dtype_survives_with_labels_attributes_and_flags() -> None:
             "half": np.array([1, 2, 3], "float16"),
             "complex": [1j, 2j, 3j],
             "flag": [True, False, True],
-            "when": pd.to_datetime(["2024-01-01", None, "2024-01-03"]),
+            "when": pd.to_datetime(["2024-01-01", "NaT", "2024-01-03"]),
             "second": np.array(["2024-01-01", "NaT", "2024-01-03"], "M8[s]"),
-            "zoned": pd.to_datetime(["2024-01-01", None, "2024-01-03"]).tz_localize("Europe/Berlin"),
+            "zoned": pd.to_datetime(["2024-01-01", "NaT", "2024-01-03"]).tz_localize("Europe/Berlin"),
             "span": pd.to_timedelta([1, 2, 3], unit="h"),
             "text": ["a", None, "c"],
             "thing": pd.Series([[1], {"x": 2}, None], dtype=object),

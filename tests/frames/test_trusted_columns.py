@@ -50,9 +50,14 @@ def place(columns, heavy):
 @pytest.fixture
 def trusted(monkeypatch):
     """Counts the runs that began with trust."""
-    runs = []
+    runs: list[DeferredChecks] = []
     begin = DeferredChecks.__init__
-    monkeypatch.setattr(DeferredChecks, "__init__", lambda self: (runs.append(self), begin(self))[1])
+
+    def counted(self):
+        runs.append(self)
+        begin(self)
+
+    monkeypatch.setattr(DeferredChecks, "__init__", counted)
     return runs
 
 

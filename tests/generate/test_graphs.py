@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,7 +12,7 @@ from dfmst import generate
 from tests.support.columns import component_labels
 
 #: Generator -> (parameters of a small graph, its first rows of source, target and weight).
-PINNED = {
+PINNED: dict[str, tuple[Any, ...]] = {
     "rmat": (
         {"scale": 8, "edge_factor": 4},
         [162, 11, 188, 143],

@@ -117,7 +117,7 @@ def test_other_weights():
     assert table["weight"].to_pylist() == hash24(table["source"].to_numpy(), table["target"].to_numpy()).tolist()
     assert erdos_renyi(100, 500, weight=None).column_names == ["source", "target"]
     with pytest.raises(ValueError, match="weight is 'float16'; it must be 'float64'"):
-        erdos_renyi(100, 500, weight="float16")
+        erdos_renyi(100, 500, weight="float16")  # type: ignore[arg-type]
 
 
 def test_too_large():

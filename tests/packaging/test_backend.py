@@ -7,6 +7,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -103,12 +104,12 @@ def test_zig_is_told_to_build_for_any_processor(bare, monkeypatch, tmp_path):
 def test_target(system, machine, target, monkeypatch):
     monkeypatch.setattr(platform, "system", lambda: system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
-    monkeypatch.setattr(backend.sysconfig, "get_config_var", lambda _: None)
+    monkeypatch.setattr(sysconfig, "get_config_var", lambda _: None)
     assert backend.target() == target
 
 
 def test_musl_is_not_glibc(monkeypatch):
     monkeypatch.setattr(platform, "system", lambda: "Linux")
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    monkeypatch.setattr(backend.sysconfig, "get_config_var", lambda _: "x86_64-unknown-linux-musl")
+    monkeypatch.setattr(sysconfig, "get_config_var", lambda _: "x86_64-unknown-linux-musl")
     assert backend.target() == ["-target", "x86_64-linux-musl"]

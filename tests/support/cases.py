@@ -108,7 +108,8 @@ def _graph(pairs, vertices: int) -> Graph:
 def _grid(side: int) -> Graph:
     at = np.arange(side * side).reshape(side, side)
     across, down = (at[:, :-1], at[:, 1:]), (at[:-1], at[1:])
-    return Graph(*(np.concatenate([a.ravel(), d.ravel()]) for a, d in zip(across, down, strict=True)), side * side)
+    source, target = (np.concatenate([a.ravel(), d.ravel()]) for a, d in zip(across, down, strict=True))
+    return Graph(source, target, side * side)
 
 
 SHAPES: dict[str, Graph] = {

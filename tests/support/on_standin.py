@@ -10,6 +10,7 @@ import runpy
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 TESTS = Path(__file__).resolve().parent.parent
 
@@ -48,18 +49,23 @@ def import_tests() -> None:
     spec.loader.exec_module(module)
 
 
+def add_to(cuda: Any, cudf: Any) -> None:
+    """Add what only benchmarks use."""
+    cuda.Event, cuda.get_elapsed_time = Event, elapsed
+    cuda.runtime.getDeviceProperties = lambda _: PROPERTIES
+    cuda.runtime.driverGetVersion = cuda.runtime.runtimeGetVersion = lambda: 13000
+    cudf.__version__ = "0"
+    read_list = cudf.read_parquet
+    cudf.read_parquet = lambda path: read_list([path])  # cuDF takes both
+
+
 def main() -> None:
     import_tests()
-    from tests.support.standin import cudf, cupy, installed
+    from tests.support import standin
 
-    cupy.cuda.Event = Event
-    cupy.cuda.get_elapsed_time = elapsed
-    cupy.cuda.runtime.getDeviceProperties = lambda _: PROPERTIES
-    cupy.cuda.runtime.driverGetVersion = cupy.cuda.runtime.runtimeGetVersion = lambda: 13000
-    cudf.__version__ = "0"
-    cudf.read_parquet = lambda path, of_list=cudf.read_parquet: of_list([path])  # cuDF takes both
+    add_to(standin.cupy.cuda, standin.cudf)
     words = [word for word in sys.argv[1:] if word != "-P"]
-    with installed():
+    with standin.installed():
         if words[0] == "-m":
             sys.argv = words[1:]
             runpy.run_module(words[1], run_name="__main__", alter_sys=True)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+import numpy as np
+
 __all__ = ["kruskal_rows"]
 
+Column = Sequence[Any] | np.ndarray
 
-def kruskal_rows(
-    source: Sequence[Hashable],
-    target: Sequence[Hashable],
-    weight: Sequence[Any] | None,
-    maximum: bool = False,
-) -> list[int]:
+
+def kruskal_rows(source: Column, target: Column, weight: Column | None, maximum: bool = False) -> list[int]:
     """Return the forest's rows in the order of (weight, row).
 
     Parameters

@@ -13,8 +13,8 @@ def weighted(source, target, vertices: int) -> EdgeTable:
     """The edges in a shuffled order, with distinct weights."""
     rng = np.random.default_rng(len(source))
     order = rng.permutation(len(source))
-    columns = (np.ascontiguousarray(column[order], np.uint32) for column in (source, target))
-    return EdgeTable(*columns, rng.permutation(len(source)).astype(np.float32), vertices)
+    ends = [np.ascontiguousarray(column[order], np.uint32) for column in (source, target)]
+    return EdgeTable(ends[0], ends[1], rng.permutation(len(source)).astype(np.float32), vertices)
 
 
 def erdos_renyi(vertices: int, degree: int) -> EdgeTable:

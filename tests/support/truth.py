@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import networkx as nx
@@ -15,10 +16,14 @@ from dfmst._verification.optimality import Violation
 class Graph(Protocol):
     """An edge table or anything like it: ids of any kind, weights or None."""
 
-    source: Any
-    target: Any
-    weight: Any
-    maximum: bool
+    @property
+    def source(self) -> Any: ...
+    @property
+    def target(self) -> Any: ...
+    @property
+    def weight(self) -> Any: ...
+    @property
+    def maximum(self) -> bool: ...
 
 
 def place(table: Graph, row: int) -> tuple[Any, int]:
@@ -76,7 +81,7 @@ def assert_true(table: Graph, rows: list[int], violation: Violation) -> None:
 
 
 def table_of(
-    source: list[int], target: list[int], weight: list[float], vertices: int, maximum: bool = False
+    source: list[int], target: list[int], weight: Sequence[float], vertices: int, maximum: bool = False
 ) -> EdgeTable:
-    ids = [np.array(column, np.uint32) for column in (source, target)]
-    return EdgeTable(*ids, np.asarray(weight, None if weight else np.float64), vertices, maximum)
+    ends = [np.array(column, np.uint32) for column in (source, target)]
+    return EdgeTable(ends[0], ends[1], np.asarray(weight, None if weight else np.float64), vertices, maximum)

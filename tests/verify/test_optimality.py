@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -34,12 +35,12 @@ def tables(draw: st.DrawFn) -> EdgeTable:
     vertices = draw(st.integers(1, 12))
     size = draw(st.integers(0, 30))
     ends = st.lists(st.integers(0, vertices - 1), min_size=size, max_size=size)
-    kind = draw(st.sampled_from([np.int32, np.uint64, np.float32, np.float64]))
+    kind: Any = draw(st.sampled_from([np.int32, np.uint64, np.float32, np.float64]))
     values = st.sampled_from([0.0, -0.0, 1.5, -2.0, np.inf, -np.inf]) if kind(0.5) else st.integers(0, 4)
     weight = np.array(draw(st.lists(values, min_size=size, max_size=size)), kind)
     wide = draw(st.sampled_from([np.uint32, np.uint64]))
-    ids = [np.array(draw(ends), wide) for _ in range(2)]
-    return EdgeTable(*ids, weight, vertices, draw(st.booleans()))
+    source, target = (np.array(draw(ends), wide) for _ in range(2))
+    return EdgeTable(source, target, weight, vertices, draw(st.booleans()))
 
 
 @settings(max_examples=200, deadline=None)

@@ -136,9 +136,10 @@ def test_order_further_columns_and_kind_of_frame_do_not_matter():
 
 
 def test_payload_of_any_kind():
-    payload = [np.array([1, 2]), {"a": 1}, None, [1], "x"]
-    edges = ROADS.assign(object=payload, missing=[None, np.nan, np.nan, 1.0, 2.0], when=pd.Timestamp("2020-01-01"))
-    forest = edges.iloc[[1, 2]].copy()
+    payload: Any = [np.array([1, 2]), {"a": 1}, None, [1], "x"]
+    missing: Any = [None, np.nan, np.nan, 1.0, 2.0]
+    edges = ROADS.assign(object=payload, missing=missing, when=pd.Timestamp("2020-01-01"))
+    forest: Any = edges.iloc[[1, 2]].copy()
     assert dfmst.verify(edges, forest, "u", "v", "w")
     assert dfmst.verify(pl.from_pandas(edges.drop(columns="object")), forest, "u", "v", "w")
     forest.at[20, "object"] = {"a": 2}

@@ -11,12 +11,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from tests.support.standin import cudf, cupy, rmm
 
 __all__ = ["cudf", "cupy", "installed", "rmm"]
 
-_MODULES = {
+_MODULES: dict[str, Any] = {
     "cupy": cupy,
     "cudf": cudf,
     "cudf.pandas": cudf.pandas,

@@ -50,7 +50,7 @@ class DataFrame:
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.to_arrow(preserve_index=False).__arrow_c_stream__(requested_schema)
 
-    def take(self, indices: ndarray) -> DataFrame:
+    def take(self, indices: Any) -> DataFrame:
         if not isinstance(indices, ndarray) or indices.dtype.kind not in "iu":
             raise TypeError("Gather map must have integer dtype")
         rows = indices._host

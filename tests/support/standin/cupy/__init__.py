@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy import bool_, float32, float64, int8, int32, int64, uint8, uint32, uint64
@@ -148,8 +148,9 @@ def cumsum(a: ndarray, dtype: Any = None) -> ndarray:
 
 
 def unique(ar: ndarray, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    found = np.unique(bare(ar, arrays_only=True), return_inverse=return_inverse, return_counts=return_counts)
-    return tuple(wrapped(part) for part in found) if isinstance(found, tuple) else wrapped(found)
+    options: Any = {"return_inverse": return_inverse, "return_counts": return_counts}
+    columns = np.unique(bare(ar, arrays_only=True), **options)
+    return tuple(wrapped(column) for column in columns) if isinstance(columns, tuple) else wrapped(columns)
 
 
 def minimum(x1: ndarray, x2: int) -> ndarray:
@@ -174,7 +175,7 @@ def lexsort(keys: ndarray) -> ndarray:
     return wrapped(np.lexsort(bare(keys)))
 
 
-def searchsorted(a: ndarray, v: ndarray, side: str = "left") -> ndarray:
+def searchsorted(a: ndarray, v: ndarray, side: Literal["left", "right"] = "left") -> ndarray:
     return wrapped(np.searchsorted(bare(a, arrays_only=True), bare(v, arrays_only=True), side))
 
 

@@ -23,7 +23,7 @@ _KEYS = {"i32": "u32", "u32": "u32", "f32": "u32", "i64": "u64", "u64": "u64", "
 class RawModule:
     """One of the package's translation units, with its options; no other text is known."""
 
-    def __init__(self, *, code: str, options: tuple[str, ...] = ()) -> None:
+    def __init__(self, *, code: str, options: Any = ()) -> None:
         found = [source for source in sources() if source.text == code and {*source.options} <= {*options}]
         if not isinstance(options, tuple) or not found:
             raise ValueError("not a translation unit of dfmst with its options")

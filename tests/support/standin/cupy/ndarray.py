@@ -70,7 +70,7 @@ class ndarray:
         traffic.to_host.append(self.nbytes)
         return self._host.copy()
 
-    def set(self, arr: np.ndarray, stream: Any = None) -> None:
+    def set(self, arr: Any, stream: Any = None) -> None:
         if not isinstance(arr, np.ndarray) or arr.dtype != self.dtype or arr.shape != self.shape:
             raise TypeError("set() takes a NumPy array of the same shape and type")
         traffic.to_device.append(self.nbytes)
