@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import dask
 import numpy as np
@@ -86,8 +87,8 @@ def test_a_directory_from_python(folder, client):
         assert read(output).equals(expected)
         assert record == (2000, len(expected), 6, "merge")
     assert client.status == "running"
-    steps = []
-    options = {"maximum": True, "scheduler": client.scheduler.address, "progress": steps.append}
+    steps: list[str] = []
+    options: Any = {"maximum": True, "scheduler": client.scheduler.address, "progress": steps.append}
     dfmst.dask.forest_of_files([*sorted(Path("edges").glob("*.parquet"))], "heavy", "a", "b", "w", **options)
     files = pa.concat_tables([pyarrow.parquet.read_table(f"edges/part-{number}.parquet") for number in range(5)])
     assert read("heavy").equals(dfmst.maximum_spanning_forest(files, "a", "b", "w"))

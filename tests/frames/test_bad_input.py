@@ -156,13 +156,13 @@ def test_options() -> None:
     with pytest.raises(ValueError, match="unknown algorithm 'dijkstra'; known: 'auto', 'boruvka'"):
         dfmst.minimum_spanning_forest(frame, algorithm="dijkstra")
     with pytest.raises(TypeError, match="algorithm is a int"):
-        dfmst.minimum_spanning_forest(frame, algorithm=3)  # type: ignore[arg-type]
+        dfmst.minimum_spanning_forest(frame, algorithm=3)
     with pytest.raises(ValueError, match="unknown engine 'tpu'"):
         dfmst.minimum_spanning_forest(frame, engine="tpu")
     with pytest.raises(ValueError, match="threads is 0; it must be at least 1"):
         dfmst.minimum_spanning_forest(frame, threads=0)
     with pytest.raises(ValueError, match="invalid is 'ignore'; it must be 'raise' or 'drop'"):
-        dfmst.minimum_spanning_forest(frame, invalid="ignore")  # type: ignore[arg-type]
+        dfmst.minimum_spanning_forest(frame, invalid="ignore")  # type: ignore[call-overload]
     with pytest.raises(dfmst.EngineUnavailableError):
         dfmst.minimum_spanning_forest(frame, engine="cuda")
 
