@@ -73,7 +73,7 @@ class UnsupportedFrameError(DfmstError, TypeError):
 
 
 class EngineUnavailableError(DfmstError, ImportError):
-    """The engine asked for cannot run here."""
+    """The engine asked for cannot run here, or a library that the work needs is not installed."""
 
 
 class CapacityError(DfmstError, MemoryError):

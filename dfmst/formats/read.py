@@ -17,12 +17,10 @@ from dfmst.formats.delimited import open_csv, open_tsv
 from dfmst.formats.detect import format_of_source
 from dfmst.formats.dimacs import open_dimacs
 from dfmst.formats.ewg import open_ewg
-from dfmst.formats.gml import open_gml
-from dfmst.formats.graphml import open_graphml
 from dfmst.formats.konect import open_konect
 from dfmst.formats.matrix_market import open_matrix_market
 from dfmst.formats.metis import open_metis
-from dfmst.formats.node_link import open_node_link
+from dfmst.formats.networkx_files import open_gml, open_graphml, open_node_link
 from dfmst.formats.parquet import open_parquet
 from dfmst.formats.problems import problem
 from dfmst.formats.schema import check_same_columns
@@ -65,7 +63,8 @@ def open_edges(
 ) -> pa.RecordBatchReader:
     r"""Open graph files as a stream of batches; a whole file is never in memory.
 
-    GML, GraphML and JSON are the exceptions: their edges are known only when the file has been read.
+    GML, GraphML and node-link JSON are the exceptions: NetworkX reads them (``pip install 'dfmst[networkx]'``), and
+    their edges are known only when the file has been read.
 
     Parameters
     ----------
@@ -96,6 +95,8 @@ def open_edges(
         While the batches are read: a file has other columns than the first.
     FileNotFoundError
         There is no such file.
+    EngineUnavailableError
+        The file is GML, GraphML or JSON, and NetworkX is not installed.
 
     Examples
     --------
@@ -128,6 +129,8 @@ def read_edges(
 ) -> pa.Table:
     r"""Read graph files into a table; ``open_edges`` reads them batch by batch.
 
+    GML, GraphML and node-link JSON are read by NetworkX: ``pip install 'dfmst[networkx]'``.
+
     Parameters
     ----------
     path
@@ -151,6 +154,8 @@ def read_edges(
         A file has other columns than the first.
     FileNotFoundError
         There is no such file.
+    EngineUnavailableError
+        The file is GML, GraphML or JSON, and NetworkX is not installed.
 
     Examples
     --------

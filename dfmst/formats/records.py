@@ -3,90 +3,92 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Container, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from dfmst.formats.problems import problem
 
-__all__ = ["EdgeRecords"]
+__all__ = ["EdgeRecord", "records_table"]
 
-ROWS_IN_A_BATCH = 1 << 18
 # Names under which such files keep what we call the weight, the likeliest first.
 WEIGHT_NAMES = ("weight", "value", "dist", "distance", "length", "len", "cost")
 
 
-@dataclass(slots=True)
-class EdgeRecords:
-    """Collects edges one by one.
+class EdgeRecord(NamedTuple):
+    """An edge: its two ends and its attributes by name."""
+
+    source: Any
+    target: Any
+    attributes: dict[str, Any]
+
+
+def records_table(path: Path, records: Sequence[EdgeRecord], nodes: Container[Any]) -> pa.Table:
+    """Return edges as ``source``, ``target``, ``weight`` where there is one, and the other attributes.
 
     Parameters
     ----------
     path
         The file, for messages.
+    records
+        The edges, in the order of the file. An attribute that an edge lacks is null.
+    nodes
+        The ids of the nodes that the file declares.
+
+    Raises
+    ------
+    FormatError
+        An edge leads to no node; ids are of mixed types; a whole number is beyond 64 bits.
     """
+    for row, record in enumerate(records):
+        for end in record[:2]:
+            if end is None or end not in nodes:
+                what = "has no source or no target" if end is None else f"leads to {end!r}, which is no node"
+                raise problem(path, f"edge {row} (from 0) {what}", hint="every end of an edge is the id of a node")
+    ids = _ids(path, [record.source for record in records] + [record.target for record in records])
+    columns = {"source": ids[: len(records)], "target": ids[len(records) :]}
+    names = dict.fromkeys(name for record in records for name in record.attributes)
+    attributes = {name: [record.attributes.get(name) for record in records] for name in names}
+    weight = next((name for name in WEIGHT_NAMES if _is_numeric(attributes.get(name, []))), None)
+    if weight is not None:
+        columns["weight"] = _column(path, "weight", attributes.pop(weight))
+    for name, values in attributes.items():
+        free = name if name not in columns else f"{name}_attribute"
+        columns[free] = _column(path, free, values)
+    return pa.table(columns)
 
-    path: Path
-    sources: list[Any] = field(default_factory=list)
-    targets: list[Any] = field(default_factory=list)
-    attributes: dict[str, list[Any]] = field(default_factory=dict)
 
-    def add(self, source: Any, target: Any, attributes: dict[str, Any]) -> None:
-        """Append one edge; an attribute that an edge lacks becomes null."""
-        rows = len(self.sources)
-        self.sources.append(source)
-        self.targets.append(target)
-        for name in attributes:
-            if name not in self.attributes:
-                self.attributes[name] = [None] * rows
-        for name, values in self.attributes.items():
-            values.append(attributes.get(name))
+def _is_numeric(values: list[Any]) -> bool:
+    kinds = {type(value) for value in values if value is not None}
+    return bool(kinds) and kinds <= {int, float}
 
-    def reader(self) -> pa.RecordBatchReader:
-        """Return the edges as ``source``, ``target``, ``weight`` where there is one, and the other attributes."""
-        ids = self._ids(self.sources + self.targets)
-        columns = {"source": ids[: len(self.sources)], "target": ids[len(self.sources) :]}
-        attributes = dict(self.attributes)
-        weight = next((name for name in WEIGHT_NAMES if self._is_numeric(name)), None)
-        if weight is not None:
-            columns["weight"] = self._column("weight", attributes.pop(weight))
-        for name, values in attributes.items():
-            free = name if name not in columns else f"{name}_attribute"
-            columns[free] = self._column(free, values)
-        return pa.table(columns).to_reader(max_chunksize=ROWS_IN_A_BATCH)
 
-    def _is_numeric(self, name: str) -> bool:
-        values = [value for value in self.attributes.get(name, []) if value is not None]
-        return bool(values) and all(type(value) in (int, float) for value in values)
+def _ids(path: Path, ids: list[Any]) -> pa.Array:
+    kinds = {type(identifier) for identifier in ids}
+    if len(kinds) > 1 or not kinds <= {int, str}:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        message = f"vertex ids must be all whole numbers or all texts; here they are {names}"
+        raise problem(path, message, hint="write all ids as texts")
+    return _array(path, "vertex ids hold", ids, pa.string() if kinds == {str} else pa.int64())
 
-    def _ids(self, ids: list[Any]) -> pa.Array:
-        kinds = {type(identifier) for identifier in ids}
-        if len(kinds) > 1 or not kinds <= {int, str}:
-            names = ", ".join(sorted(kind.__name__ for kind in kinds))
-            raise problem(
-                self.path,
-                f"vertex ids must be all whole numbers or all texts; here they are {names}",
-                hint="write all ids as texts",
-            )
-        return self._array("vertex ids", ids, pa.string() if kinds == {str} else pa.int64())
 
-    def _column(self, name: str, values: list[Any]) -> pa.Array:
-        kinds = {type(value) for value in values if value is not None}
-        if kinds <= {int}:
-            return self._array(name, values, pa.int64())
-        if kinds <= {int, float}:
-            return self._array(name, values, pa.float64())
-        if kinds == {bool}:
-            return pa.array(values, pa.bool_())
-        texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
-        return pa.array(texts, pa.string())
+def _column(path: Path, name: str, values: list[Any]) -> pa.Array:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int}:
+        return _array(path, f"{name!r} holds", values, pa.int64())
+    if kinds <= {int, float}:
+        return _array(path, f"{name!r} holds", values, pa.float64())
+    if kinds == {bool}:
+        return pa.array(values, pa.bool_())
+    texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    return pa.array(texts, pa.string())
 
-    def _array(self, name: str, values: list[Any], kind: pa.DataType) -> pa.Array:
-        try:
-            return pa.array(values, kind)
-        except (OverflowError, pa.ArrowInvalid) as error:
-            raise problem(
-                self.path, f"{name} hold a number beyond 64 bits", hint="write the ids as texts, the weights as floats"
-            ) from error
+
+def _array(path: Path, what: str, values: list[Any], kind: pa.DataType) -> pa.Array:
+    try:
+        return pa.array(values, kind)
+    except (OverflowError, pa.ArrowInvalid) as error:
+        hint = "write the ids as texts, the weights as floats"
+        raise problem(path, f"{what} a number beyond 64 bits", hint=hint) from error
