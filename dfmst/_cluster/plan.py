@@ -1,7 +1,7 @@
 """What a forest on a cluster will take: memory, bytes moved, rounds; and which strategy fits.
 
 The formulas are short on purpose: they stand beside their results, and ``strategy="auto"`` decides by them. Their
-constants were measured (bench/results/cpu/cluster.json).
+constants were measured (bench/results/cpu/cluster.json; those of a fold: :mod:`dfmst._folding.memory`).
 """
 
 from __future__ import annotations
@@ -13,21 +13,22 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dfmst._folding.memory import ROW, SOLVE, VERTEX, parse_memory
 from dfmst.errors import InvalidEdgesError
 
 __all__ = ["BASE", "Plan", "choose_strategy", "fitting_vertices", "plan"]
 
 BASE = 210_000_000  # bytes of a worker that has loaded Python, Dask, Arrow and pandas
-EDGE = 24  # bytes of an edge that travels or waits: two 32-bit ids, a 64-bit key, a 64-bit locator
+EDGE = ROW + 8  # bytes of an edge that travels or waits: two 32-bit ids, a 64-bit locator, a 64-bit key
 WIDE = 32  # the same with 64-bit ids, as a shuffle sends them
 PART = 52  # bytes a row of the partition that is being read
 BUFFER = 4  # rows that a fold's buffer holds, a vertex
-SOLVE = 22  # bytes a row that solving a buffer takes beside it
-MERGE = 3 * EDGE + SOLVE  # bytes a row of the forests that one task merges
+FOLD = EDGE + SOLVE  # bytes a row of a fold's buffer, solving it included
+MERGE = 2 * (3 * EDGE + SOLVE) + VERTEX  # bytes a vertex of two forests that one task merges
 LIGHT = 4.0  # rows that a first pass folds, a vertex
 RESIDUE = 0.05  # rows that pass the filter and survive, a vertex
 DENSE = 8  # rows a vertex from which a second read pays
-_FOREST = max(BUFFER * (EDGE + SOLVE), 2 * MERGE)  # bytes a vertex of the forest that a worker holds
+_FOREST = max(BUFFER * FOLD + VERTEX, MERGE)  # bytes a vertex of the forest that a worker holds
 ROUND = 3.0  # components that one round of a shuffle makes one of; at least 2
 
 
@@ -150,8 +151,6 @@ def plan(
     >>> prediction.strategy, prediction.reads, prediction.formulas["bytes_moved"]
     ('two-pass', 2, '(W - 1) · n · (24 + 1 + 24 · 0.05) + (W - 1) / W · n · 4')
     """
-    from dfmst.stream.memory import parse_memory
-
     paths = [files] if isinstance(files, (str, os.PathLike)) else list(files)
     if paths:
         vertices, edges, count = _size_of_files(paths, (source, target), vertices, edges)
@@ -200,8 +199,8 @@ def _gathering(vertices: int, workers: int) -> float:
 
 
 def _peak(vertices: int, rows: int, buffered: float, workers: int) -> int:
-    merging = 2 * MERGE * vertices if workers > 1 else 0
-    return int(BASE + max(PART * rows + (EDGE + SOLVE) * buffered, merging))
+    merging = MERGE * vertices if workers > 1 else 0
+    return int(BASE + max(PART * rows + FOLD * buffered + VERTEX * vertices, merging))
 
 
 def _merge(work: _Work) -> Plan:
@@ -227,8 +226,8 @@ def _two_pass(work: _Work) -> Plan:
 
 
 def _peak_formula(buffered: str) -> str:
-    fold = f"{PART} · m / P + {EDGE + SOLVE} · {buffered}"
-    return f"{BASE // 1_000_000} MB + max({fold}, {2 * MERGE} · n where W > 1)"
+    fold = f"{PART} · m / P + {FOLD} · {buffered} + {VERTEX} · n"
+    return f"{BASE // 1_000_000} MB + max({fold}, {MERGE} · n where W > 1)"
 
 
 def _shuffle(work: _Work) -> Plan:

@@ -62,7 +62,7 @@ def open_streamed(
 
 def memory_bytes(text: str | None) -> int:
     """Read ``--memory-limit``."""
-    from dfmst.stream.memory import parse_memory
+    from dfmst._folding.memory import parse_memory
 
     try:
         return parse_memory(text or "2GiB")

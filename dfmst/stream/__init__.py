@@ -16,6 +16,7 @@ import narwhals.stable.v2 as nw
 import pyarrow as pa
 
 from dfmst._engines import select_engine
+from dfmst._folding.memory import parse_memory
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats import write_edges
@@ -24,7 +25,6 @@ from dfmst.stream.checkpoint import Checkpoint
 from dfmst.stream.fold import Forest, fold_source
 from dfmst.stream.frame_source import FrameSource
 from dfmst.stream.gather import chosen_rows, recorded_schema
-from dfmst.stream.memory import parse_memory
 from dfmst.stream.parquet import ParquetSource
 from dfmst.stream.sources import open_source
 from dfmst.typing import Invalid
@@ -63,7 +63,7 @@ def minimum_spanning_forest(
         Column names; ``weight=None``: all weights are equal.
     memory_limit
         Bytes, or a text such as ``"2GiB"``: what this process may hold in all while it folds, 256 MiB of it for the
-        interpreter, its libraries and the batches in flight. The least is those and 114 bytes a vertex. Frames of
+        interpreter, its libraries and the batches in flight. The least is those and 130 bytes a vertex. Frames of
         your own, the returned forest, and rows in the second pass beyond a batch come on top.
     output
         Write the forest to this file (Parquet, Arrow, CSV or TSV) as it is gathered, in place of returning it.

@@ -1,26 +1,24 @@
 """What a stream may hold: the limit, and how it is divided.
 
-The limit is kept by accounting. A stream of n vertices and 64-bit weights with a buffer of b rows takes at most
+The limit is kept by accounting. A stream of n vertices and a buffer of b rows takes at most
 
 - ``FIXED`` for the interpreter, its libraries, and the batches that are read, waited for and folded;
-- 24 b for the buffer (20 b with 32-bit weights) and 28 b for solving it: the algorithm's own columns, measured on
-  graphs made to be bad for it, among them those whose light edges join nothing;
-- 10 n for the vertices' disjoint sets, the filter's levels and trees, and the final count;
+- what the fold holds (:mod:`dfmst._folding.memory`): with 64-bit weights 40 b and 50 n;
 - for ids that are not dense, ``HASHING`` and their dictionary: up to a third of what is left.
 
-The buffer needs room for twice the vertices, so that the least limit is ``FIXED`` and 114 bytes a vertex.
+The buffer needs room for twice the vertices, so that the least limit is ``FIXED`` and 130 bytes a vertex.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 
+from dfmst._folding.memory import ROW, SOLVE, VERTEX
 from dfmst.errors import CapacityError
 
-__all__ = ["FIXED", "Memory", "parse_memory"]
+__all__ = ["FIXED", "Memory"]
 
 #: Interpreter and libraries (about 115 MiB), the Parquet reader's own buffers, and the batches.
 FIXED = 256 << 20
@@ -28,46 +26,10 @@ FIXED = 256 << 20
 AHEAD = 2
 #: More of that where ids are hashed: their texts in the batches and in the reader.
 HASHING = 64 << 20
-_ROW = 4 + 4 + 8
-_SOLVING = 28
-_VERTEX = 10
 _LINKED = 100  # a vertex, while a forest is sorted and linked for a certificate, its rows included
 _LEAST, _MOST = 2, 8  # rows in the buffer, as multiples of the vertices
 _SMALL = 1024  # rows that a buffer has room for in any case
 _BATCH = 1 << 19  # 12 MiB
-_UNITS = {
-    "": 1,
-    "k": 10**3,
-    "m": 10**6,
-    "g": 10**9,
-    "t": 10**12,
-    "ki": 1 << 10,
-    "mi": 1 << 20,
-    "gi": 1 << 30,
-    "ti": 1 << 40,
-}
-
-
-def parse_memory(limit: int | str) -> int:
-    """Read a number of bytes: ``2147483648``, ``"2GiB"``, ``"1.5 GB"``.
-
-    Raises
-    ------
-    ValueError
-        It is something else.
-
-    Examples
-    --------
-    >>> parse_memory("2GiB"), parse_memory("700 MB")
-    (2147483648, 700000000)
-    """
-    if isinstance(limit, int):
-        return limit
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", limit.lower())
-    if found is None or found[2] not in _UNITS:
-        message = f"memory_limit is {limit!r}; write it as '2GiB', '700MB' or a number of bytes"
-        raise ValueError(message)
-    return int(float(found[1]) * _UNITS[found[2]])
 
 
 def _shown(size: int) -> str:
@@ -101,6 +63,16 @@ class Memory:
         return self.limit - self._fixed
 
     @property
+    def _row(self) -> int:
+        """Bytes a row of the buffer and of solving it."""
+        return ROW + self.weight + SOLVE
+
+    @property
+    def _least(self) -> int:
+        """Bytes a vertex of the smallest buffer."""
+        return _LEAST * self._row + VERTEX
+
+    @property
     def _folding(self) -> int:
         return self._left - self.dictionary_bytes
 
@@ -117,11 +89,11 @@ class Memory:
     @property
     def most_vertices(self) -> int:
         """Vertices that fit."""
-        return max(0, self._folding // (_LEAST * (_ROW + self.weight + _SOLVING) + _VERTEX))
+        return max(0, self._folding // self._least)
 
     def needed(self, vertices: int) -> int:
         """Return the least limit for so many vertices."""
-        least = vertices * (_LEAST * (_ROW + self.weight + _SOLVING) + _VERTEX)
+        least = vertices * self._least
         return self._fixed + (least * 3 // 2 if self.dictionary else least) + (1 << 20)
 
     def capacity(self, vertices: int | None, rows: int | None) -> int:
@@ -135,8 +107,8 @@ class Memory:
         if vertices is not None and rows is not None:
             # A table of few rows has at most two vertices a row that matter, and a forest below its size.
             self.check(min(vertices, rows))
-        fixed = _VERTEX * (vertices if vertices is not None else self.most_vertices)
-        fits = max(1, (self._folding - fixed) // (_ROW + self.weight + _SOLVING))
+        fixed = VERTEX * (vertices if vertices is not None else self.most_vertices)
+        fits = max(1, (self._folding - fixed) // self._row)
         wanted = [fits, np.iinfo(np.uint32).max - 1]
         wanted += [] if vertices is None else [max(_MOST * vertices, _SMALL)]
         wanted += [] if rows is None else [max(rows, 1)]
@@ -152,7 +124,8 @@ class Memory:
         """
         if self._left <= 0:
             message = f"a memory limit of {_shown(self.limit)} is below the least, {_shown(self._fixed + (1 << 20))}"
-            raise CapacityError(message, f"raise the limit: {_shown(self._fixed)} and 114 bytes for each vertex")
+            hint = f"raise the limit: {_shown(self._fixed)} and {self._least} bytes for each vertex"
+            raise CapacityError(message, hint)
         if vertices > self.most_vertices:
             message = (
                 f"{vertices:,} vertices do not fit a memory limit of {_shown(self.limit)}: {self.most_vertices:,} do"

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dfmst
+from dfmst._folding.memory import parse_memory
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
-from dfmst.stream.memory import Memory, parse_memory
+from dfmst.stream.memory import Memory
 from tests.support.oracle import kruskal_rows
 from tests.support.stream_files import edges, tight, write_parts
 from tests.support.tables import FRAMES, edge_tables, rows_of

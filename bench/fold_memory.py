@@ -1,0 +1,108 @@
+"""What solving a fold's buffer takes beside it, in bytes a row: the figures behind ``dfmst/_folding/memory.py``.
+
+Each run is a process of its own whose buffer is full, and its peak is what the operating system says (``VmHWM``).
+
+    python bench/fold_memory.py [--rows 6000000] [-o RESULT.json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from machine import describe
+from timing import peak_memory
+
+RESULT = Path(__file__).parent / "results" / "cpu" / "fold_memory.json"
+GRAPHS = ("random", "grid", "star", "path", "half joins nothing", "most joins nothing")
+WEIGHTS = ("float64", "int32")
+DENSITIES = (1.5, 2, 3, 4, 6, 8)  # rows a vertex
+_FEW = 1000  # vertices among which the light rows of the last two graphs run
+
+
+def draw(graph: str, vertices: int, rows: int, kind: str, equal: bool) -> tuple[np.ndarray, ...]:
+    """Ends and weights of so many rows; parallel rows where the graph has fewer edges."""
+    rng = np.random.default_rng(0)
+    at = np.arange(rows)
+    weight = np.zeros(rows, np.int64) if equal else rng.integers(0, 1 << 30, rows)
+    if graph == "star":
+        source, target = np.zeros_like(at), 1 + at % (vertices - 1)
+    elif graph == "path":
+        source, target = at % (vertices - 1), 1 + at % (vertices - 1)
+    elif graph == "grid":
+        side = int(vertices**0.5)
+        corner = rng.integers(0, side * (side - 1), rows)
+        source, target = corner, corner + np.where(at % 2 == 0, 1, side)
+    else:
+        source, target = rng.integers(0, vertices, (2, rows))
+    if graph.endswith("nothing"):
+        light = rows // 2 if graph.startswith("half") else rows * 9 // 10
+        source[:light] %= _FEW
+        target[:light] %= _FEW
+        weight[:light] //= _FEW
+    return source, target, weight.astype(kind), at
+
+
+def child(graph: str, kind: str, density: float, rows: int, equal: bool) -> float:
+    """Fill a buffer, solve it in this process, and return the bytes a row that this took."""
+    from dfmst._engines import CpuEngine
+    from dfmst._folding.fold import Fold
+
+    vertices = int(rows / density)
+    columns = draw(graph, vertices, rows, kind, equal)
+    fold = Fold(CpuEngine(threads=2), vertices, rows, weight_dtype=columns[2].dtype)
+    for place, column in zip(fold._columns, columns, strict=True):
+        place[:] = column
+    fold._filled = rows
+    del columns, column
+
+    def solve() -> None:
+        fold._solve()
+        fold._refilter()
+
+    peak = peak_memory(solve)
+    if peak is None:
+        raise OSError("only Linux tells a process's peak")
+    return peak / rows
+
+
+def measure(graph: str, kind: str, density: float, rows: int, equal: bool) -> float:
+    """Run one graph in a process of its own."""
+    command = [sys.executable, __file__, "--child", graph, kind, str(density), str(rows), str(int(equal))]
+    # Columns that are freed go back to the system at once, so that a peak is that of the columns held together.
+    environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": str(1 << 17)}
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    print(graph, kind, density, "equal" if equal else "random", done.stdout.strip(), flush=True)
+    return round(float(done.stdout), 1)
+
+
+def main() -> None:
+    """Measure every graph, and write the result file."""
+    if sys.argv[1:2] == ["--child"]:
+        run = sys.argv[2:]
+        print(child(run[0], run[1], float(run[2]), int(run[3]), run[4] == "1"))
+        return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=6_000_000)
+    parser.add_argument("-o", "--output", type=Path, default=RESULT)
+    options = parser.parse_args()
+    figures: dict[str, Any] = {}
+    for kind in WEIGHTS:
+        for graph in GRAPHS:
+            for equal in (False, True):
+                name = f"{graph}, {'equal ' if equal else ''}{kind}"
+                by_density = {str(d): measure(graph, kind, d, options.rows, equal) for d in DENSITIES}
+                figures[name] = by_density
+    result = {"rows": options.rows, "machine": describe("numpy"), "bytes_a_row_by_rows_a_vertex": figures}
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
