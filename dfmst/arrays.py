@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.typing import Array
 
 __all__ = ["forest_rows"]
+
+_CUDA_DEVICES = (2, 13)  # kDLCUDA and kDLCUDAManaged of DLPack
 
 
 def forest_rows(
@@ -74,6 +77,10 @@ def forest_rows(
     >>> dfmst.arrays.forest_rows(u, v, np.array([3.0, 1.0, 2.0]))
     array([1, 2])
     """
+    for name, values in (("u", u), ("v", v)):
+        if values is None:
+            raise InvalidEdgesError(f"{name} is None", "pass the vertex at that end of each edge; only w may be None")
+    n = None if n is None else operator.index(n)
     columns = {name: values for name, values in (("u", u), ("v", v), ("w", w)) if values is not None}
     engine = select_engine("auto", threads, on_device=_on_device(columns), rows=_rows(u))
     with engine.guard():
@@ -86,12 +93,18 @@ def _rows(values: Any) -> int | None:
 
 def _on_device(arrays: dict[str, ArrayLike]) -> bool:
     """Whether the arrays lie on a GPU."""
-    placed = {name: hasattr(values, "__cuda_array_interface__") for name, values in arrays.items()}
+    placed = {name: _lies_on_device(values) for name, values in arrays.items()}
     if any(placed.values()) and not all(placed.values()):
         names = " and ".join(name for name, device in placed.items() if device)
         message = f"{names} {'is' if sum(placed.values()) == 1 else 'are'} on a GPU, the others on the host"
         raise UnsupportedFrameError(message, "copy the arrays to one side: cupy.asarray(...), or cupy.asnumpy(...)")
     return all(placed.values())
+
+
+def _lies_on_device(values: Any) -> bool:
+    if _is_dlpack(values):
+        return int(values.__dlpack_device__()[0]) in _CUDA_DEVICES
+    return hasattr(values, "__cuda_array_interface__")
 
 
 def _read(engine: Engine, arrays: dict[str, ArrayLike], n: int | None, maximum: bool, defer_checks: bool) -> Input:
@@ -111,7 +124,9 @@ def _read(engine: Engine, arrays: dict[str, ArrayLike], n: int | None, maximum: 
 
 
 def _column(engine: Engine, name: str, values: ArrayLike) -> Array:
-    column: Array = engine.xp.asarray(values)
+    if isinstance(values, np.ma.MaskedArray):
+        _refuse_missing(name, np.ma.getmaskarray(values))
+    column: Array = _from_dlpack(engine, values) if _is_dlpack(values) else engine.xp.asarray(values)
     if column.ndim != 1:
         message = f"{name} has {column.ndim} dimensions; it must have one"
         raise InvalidEdgesError(message, "pass one entry an edge")
@@ -123,6 +138,22 @@ def _column(engine: Engine, name: str, values: ArrayLike) -> Array:
 
 def _check_missing(engine: Engine, ids: IdColumns, weights: WeightColumn) -> None:
     for name, mask in (("u", ids.null_source), ("v", ids.null_target), ("w", missing_weights(engine, weights))):
-        if mask is not None and mask.any():
-            message = f"{name} has {int(mask.sum()):,} missing entries, the first at position {int(mask.argmax())}"
-            raise InvalidEdgesError(message, "remove those edges first")
+        if mask is not None:
+            _refuse_missing(name, mask)
+
+
+def _refuse_missing(name: str, mask: Array) -> None:
+    if mask.any():
+        message = f"{name} has {int(mask.sum()):,} missing entries, the first at position {int(mask.argmax())}"
+        raise InvalidEdgesError(message, "remove those edges first")
+
+
+def _is_dlpack(values: Any) -> bool:
+    """Whether DLPack is the only way to read an array."""
+    known = ("__array__", "__array_interface__", "__cuda_array_interface__")
+    return hasattr(values, "__dlpack__") and not any(hasattr(values, name) for name in known)
+
+
+def _from_dlpack(engine: Engine, values: Any) -> Array:
+    array: Array = engine.xp.from_dlpack(values)
+    return array

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from dfmst._columns.read import EdgeColumns, Input, read_table
 from dfmst._engines import Engine
@@ -90,6 +91,10 @@ def _vertex_frame(
     plain = isinstance(source, np.ndarray) and isinstance(target, np.ndarray) and source.dtype == target.dtype
     if plain and input.vertices.values is None and source.dtype.kind in "iu":
         return view.build({name: column.astype(source.dtype) for name, column in columns.items()})
+    if not view.stackable(names):
+        values = input.vertices.values
+        ids = {name: pa.array(column) for name, column in columns.items()}
+        return view.build_arrow(ids if values is None else {name: values.take(at) for name, at in ids.items()})
     positions = _first_positions(input, len(view))
     return view.build_from(names, {name: positions[column] for name, column in columns.items()})
 

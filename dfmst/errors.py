@@ -19,6 +19,8 @@ and ends with a hint: what to do about it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Self
 
 __all__ = [
@@ -32,6 +34,8 @@ __all__ = [
     "InvalidEdgesError",
     "OutputError",
     "UnsupportedFrameError",
+    "did_you_mean",
+    "missing_column",
 ]
 
 
@@ -94,3 +98,48 @@ class DeviceError(DfmstError, RuntimeError):
 
 class OutputError(DfmstError, OSError):
     """The output cannot be written where the user asked for it."""
+
+
+_LISTED = 20  # columns that a message names
+
+
+def missing_column(name: object, columns: Iterable[object], hint: str, place: object = None) -> ColumnNotFoundError:
+    """Make the error for a column that is not there, with those that are.
+
+    Parameters
+    ----------
+    name
+        What was asked for.
+    columns
+        What there is.
+    hint
+        What to do; a name much like the one asked for is suggested first.
+    place
+        Where the columns are; ``None``: in a frame.
+
+    Examples
+    --------
+    >>> print(missing_column("wieght", ["a", "b", "weight"], "name the column with weight="))
+    column 'wieght' not found; the frame's columns: 'a', 'b', 'weight'
+    Hint: did you mean 'weight'? Else name the column with weight=
+    """
+    names = list(columns)
+    known = ", ".join(map(repr, names[:_LISTED])) or "none"
+    known += f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    frame = f"column {name!r} not found; the frame's columns"
+    start = frame if place is None else f"{place} has no column {name!r}; its columns"
+    return ColumnNotFoundError(f"{start}: {known}", did_you_mean(name, names, hint))
+
+
+def did_you_mean(name: object, known: Iterable[object], hint: str = "") -> str:
+    """Put the most similar known name before a hint, if there is one.
+
+    Examples
+    --------
+    >>> did_you_mean("boruvk", ["boruvka", "prim"])
+    "did you mean 'boruvka'?"
+    """
+    close = get_close_matches(str(name), [str(other) for other in known], 1)
+    if not close:
+        return hint
+    return f"did you mean {close[0]!r}?" + (f" Else {hint}" if hint else "")

@@ -87,6 +87,9 @@ def check_columns(
         message = f"invalid is {invalid!r}; it must be 'raise' or 'drop'"
         raise ValueError(message)
     source, target, weight = names
+    if source == target:
+        message = f"source and target both name the column {source!r}"
+        raise InvalidEdgesError(message, "name the columns of both ends")
     columns = [(name, column(name)) for name in (source, target)]
     if not rows:
         # An empty column often has an accidental type, float64 say, that no value vouches for.

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dfmst._columns.id_types import common_id_type, is_missing, native_values, plain_ids, storage_ids, whole_ids
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
@@ -65,34 +66,34 @@ def _readable(name: object, column: Any) -> tuple[Any, Array | None]:
     """Integers without nulls as NumPy, anything else that can name a vertex as Arrow; and where nulls are."""
     if isinstance(column, np.ndarray):
         if column.dtype.kind in "iu":
-            native = column.astype(column.dtype.newbyteorder("="), copy=False)
-            return np.ascontiguousarray(native), None
+            return native_values(column), None
         if column.dtype.kind == "f":
             raise float_ids(name, str(column.dtype))
         column = _arrow_objects(name, column)
     if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        column = whole_ids(column)
+    column = plain_ids(column)
+    kind = column.type.storage_type if isinstance(column.type, pa.BaseExtensionType) else column.type
     if pa.types.is_floating(kind):
         raise float_ids(name, str(kind))
-    if pa.types.is_nested(kind):
-        raise unsuitable_ids(name, str(kind))
+    if pa.types.is_nested(kind) or pa.types.is_interval(kind):
+        raise unsuitable_ids(name, str(column.type))
     nulls = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
-    if pa.types.is_integer(kind) and kind == column.type:
+    if pa.types.is_integer(column.type):
         if nulls is not None:
             column = pc.fill_null(column, 0)
-        return column.to_numpy(), nulls
+        return native_values(column.to_numpy()), nulls
     return column, nulls
 
 
 def _arrow_objects(name: object, values: Array) -> pa.Array:
     try:
         return pa.array(values, from_pandas=True)
-    except (pa.ArrowException, OverflowError, TypeError, ValueError):
-        kinds = sorted({type(value).__name__ for value in values if value is not None and value == value})
+    except (pa.ArrowException, ArithmeticError, TypeError, ValueError):
+        kinds = sorted({type(value).__name__ for value in values if not is_missing(value)})
     if kinds == ["int"]:
         # Integers beyond 64 bits: a decimal holds 76 digits of them exactly.
-        exact = [None if value is None or value != value else Decimal(value) for value in values]
+        exact = [None if is_missing(value) else Decimal(value) for value in values]
         try:
             return pa.array(exact, pa.decimal256(76, 0))
         except pa.ArrowException as error:
@@ -124,22 +125,14 @@ def same_width(source: object, target: object, first: Array, second: Array) -> t
     return first.astype(common, copy=False), second.astype(common, copy=False)
 
 
-def _same_type(source: object, target: object, first: pa.Array, second: pa.Array) -> tuple[Any, Any]:
-    if first.type == second.type and not pa.types.is_dictionary(first.type):
-        return first, second
-    if pa.types.is_dictionary(first.type) and pa.types.is_dictionary(second.type):
-        return first, second
-    first, second = (c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in (first, second))
-    for kind in (first.type, second.type):
-        if pa.types.is_null(kind) or first.type == second.type:
-            continue
-        other = second.type if kind == first.type else first.type
-        if _is_text(kind) != _is_text(other) and not pa.types.is_null(other):
-            raise different_ids((source, first.type), (target, second.type))
-    if _is_text(first.type) or _is_text(second.type):
-        return first.cast(pa.large_string()), second.cast(pa.large_string())
-    return first, second.cast(first.type)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+def _same_type(source: object, target: object, first: pa.Array, second: pa.Array) -> tuple[pa.Array, pa.Array]:
+    common = common_id_type(first.type, second.type)
+    if common is None:
+        raise different_ids((source, first.type), (target, second.type))
+    if isinstance(common, pa.BaseExtensionType):
+        return storage_ids(first, common), storage_ids(second, common)
+    try:
+        return first.cast(common), second.cast(common)
+    except pa.ArrowException as error:
+        message = f"columns {source!r} ({first.type}) and {target!r} ({second.type}) have no exact common type"
+        raise InvalidEdgesError(message, "cast both columns to one type") from error

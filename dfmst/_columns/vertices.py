@@ -130,10 +130,9 @@ def factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Ve
     """Number ids of any kind by Arrow's dictionary encoding: as they appear, or (`in_order`) in their own order."""
     if isinstance(source, np.ndarray):
         source, target = pa.array(source), pa.array(target)
-    if pa.types.is_dictionary(source.type):
-        source, target = source.dictionary_decode(), target.dictionary_decode()
-    if pa.types.is_string_view(source.type):
-        source, target = source.cast(pa.large_string()), target.cast(pa.large_string())
+    if not len(source):
+        none = np.zeros(0, np.uint32)
+        return Vertices(none, none, 0, source)
     encoded = pa.chunked_array([source, target]).dictionary_encode()
     values = encoded.chunk(encoded.num_chunks - 1).dictionary
     codes = [chunk.indices.to_numpy().view(np.uint32) for chunk in encoded.chunks]

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dfmst._columns.id_types import is_missing, native_values
 from dfmst._engines import Engine
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
@@ -105,30 +106,32 @@ def _from_numpy(name: object, values: Array) -> WeightColumn:
     invalid = None
     if values.dtype.kind == "m":
         invalid = np.isnat(values)
-        values = values.view(np.int64)
-        return WeightColumn(np.ascontiguousarray(values), invalid if invalid.any() else None)
+        values = native_values(values).view(np.int64)
+        return WeightColumn(values, invalid if invalid.any() else None)
     if values.dtype.kind == "O":
         return _from_arrow(name, _arrow_from_objects(name, values))
     if values.dtype.kind == "f" and values.dtype.itemsize > 8:
         missing = np.isnan(values)
         return WeightColumn(_ranks(values), missing if missing.any() else None)
-    native = values.astype(values.dtype.newbyteorder("="), copy=False)
+    native = native_values(values)
     widened = native.astype(WIDENED.get(native.dtype.name, native.dtype), copy=False)
     if widened.dtype.name not in KERNEL_TYPES:
         raise unsupported_weights(name, str(values.dtype))
-    return WeightColumn(np.ascontiguousarray(widened), None)
+    return WeightColumn(widened, None)
 
 
 def _arrow_from_objects(name: object, values: Array) -> pa.Array:
     try:
         return pa.array(values, from_pandas=True)
-    except (pa.ArrowException, OverflowError):
-        pass
-    kinds = sorted({type(value).__name__ for value in values if value is not None and value == value})
+    except (pa.ArrowException, ArithmeticError, TypeError, ValueError):
+        missing = np.array([is_missing(value) for value in values], dtype=bool)
+    kinds = sorted({type(value).__name__ for value in values[~missing]})
+    if kinds == ["Decimal"]:
+        message = f"column {name!r} holds decimals that are infinite or have more than 76 digits"
+        raise InvalidEdgesError(message, "cast the column to float64, if rounding is meant")
     if kinds != ["int"]:
         raise unsupported_weights(name, ", ".join(kinds))
     # Integers beyond 64 bits: their ranks order them exactly.
-    missing = np.array([value is None or value != value for value in values], dtype=bool)
     rank = {value: place for place, value in enumerate(sorted(set(values[~missing])))}
     return pa.array([rank.get(value) for value in values], pa.uint32(), mask=missing)
 
@@ -139,6 +142,8 @@ def _from_arrow(name: object, column: pa.Array | pa.ChunkedArray) -> WeightColum
     kind = column.type
     if pa.types.is_dictionary(kind):
         return _from_arrow(name, column.dictionary_decode())
+    if pa.types.is_run_end_encoded(kind):
+        return _from_arrow(name, pc.run_end_decode(column))
     invalid = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
     if pa.types.is_null(kind):
         return WeightColumn(np.zeros(len(column), np.uint32), invalid)

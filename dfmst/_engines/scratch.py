@@ -73,8 +73,13 @@ class Scratch:
             return self._size - sum(end - begin for begin, end in self._free)
 
     def _cut(self, size: int) -> int | None:
-        """Take memory off the free one; where it begins."""
-        with self._lock:
+        """Take memory off the free one; where it begins. ``None`` where there is none, or another call is here.
+
+        That call may be further up in this thread: a signal handler or a finalizer runs between any two steps.
+        """
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
             self._take_back()
             for place, (begin, end) in enumerate(self._free):
                 if end - begin >= size:
@@ -83,6 +88,8 @@ class Scratch:
                     self._free[place : place + 1] = [(begin + size, end)] if end - begin > size else []
                     return begin
             return None
+        finally:
+            self._lock.release()
 
     def _take_back(self) -> None:
         """Join what was returned to the free memory beside it."""

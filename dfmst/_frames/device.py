@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from dfmst._engines import CudaEngine, Engine
-from dfmst.errors import ColumnNotFoundError, DfmstError, UnsupportedFrameError
+from dfmst.errors import DfmstError, UnsupportedFrameError, missing_column
 from dfmst.typing import Array, Frame
 
-__all__ = ["DeviceView", "missing_column", "open_device_frame"]
+__all__ = ["NAMES_HINT", "DeviceView", "open_device_frame"]
+
+NAMES_HINT = "name your columns with source=, target= and weight= (weight=None: all weights equal)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class DeviceView:
             The frame has no such column.
         """
         if name not in self.frame.columns:
-            raise missing_column(name, self.frame.columns)
+            raise missing_column(name, self.frame.columns, NAMES_HINT)
         return self.frame[name]
 
     def take(self, engine: Engine, rows: Array) -> Frame:
@@ -123,11 +125,3 @@ def _on_gpu(proxy: Any) -> Any:
     except Exception as error:  # whatever cuDF raises for columns that it has no type for
         hint = "leave those columns out, or work on the host with edges.as_cpu_object()"
         raise UnsupportedFrameError(f"cudf.pandas cannot hold the frame on the GPU: {error}", hint) from error
-
-
-def missing_column(name: object, columns: Any) -> ColumnNotFoundError:
-    """The error for a column that a frame does not have."""
-    known = ", ".join(map(repr, columns)) or "none"
-    message = f"column {name!r} not found; the frame's columns: {known}"
-    hint = "name your columns with source=, target= and weight= (weight=None: all weights equal)"
-    return ColumnNotFoundError(message, hint)

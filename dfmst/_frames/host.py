@@ -6,7 +6,9 @@ here, since whoever holds a frame has imported it. Frames on a GPU are next door
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,12 +18,15 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._engines import Engine, host_engine
-from dfmst._frames.device import DeviceView, missing_column, open_device_frame
-from dfmst._frames.take import can_gather, gather_rows
-from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst._frames.device import NAMES_HINT, DeviceView, open_device_frame
+from dfmst._frames.take import can_gather, gather_rows, take_arrow
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
 from dfmst.typing import Array, Frame
 
 __all__ = ["FrameView", "open_frame", "open_host_frame"]
+
+
+_TEXT = (nw.String, nw.Categorical, nw.Enum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +70,12 @@ class FrameView:
             if isinstance(native.dtype, np.dtype):
                 # Frames that were unpickled may lie at odd addresses, which kernels refuse.
                 return np.require(native.to_numpy(), requirements="A")
-            return pa.array(native, from_pandas=True)
+            return _arrow(name, native)
         if series.dtype in (nw.Int128, nw.UInt128):
             # Arrow has no 128-bit integers; a decimal holds 38 digits of them, and polars refuses longer ones.
             return native.cast(sys.modules["polars"].Decimal(38, 0)).to_arrow()
+        if series.dtype == nw.Object:
+            return native.to_numpy()
         return series.to_arrow()
 
     def series(self, name: Any) -> nw.Series[Any]:
@@ -80,7 +87,7 @@ class FrameView:
             The frame has no such column.
         """
         if name not in self.frame.columns:
-            raise missing_column(name, self.frame.columns)
+            raise missing_column(name, self.frame.columns, NAMES_HINT)
         return self.frame.get_column(name)
 
     def index(self) -> Array | None:
@@ -105,6 +112,9 @@ class FrameView:
         native = nw.to_native(self.frame)
         if can_gather(native):
             return replace(self, frame=nw.from_native(gather_rows(host_engine(engine), native, rows), eager_only=True))
+        if isinstance(native, pa.Table):
+            columns = [take_arrow(column, rows) for column in native.columns]
+            return replace(self, frame=nw.from_native(pa.table(columns, schema=native.schema), eager_only=True))
         return replace(self, frame=self.frame[rows])
 
     def build(self, columns: Mapping[str, Any]) -> Frame:
@@ -124,9 +134,26 @@ class FrameView:
         parts = [self.series(name).alias("stacked") for name in names]
         if _type(parts[0]) != _type(parts[1]):
             parts = [part.cast(_common(*parts)) for part in parts]
+        if self.frame.implementation.is_pyarrow():
+            chunks = [chunk for part in parts for chunk in nw.to_native(part).chunks]
+            whole = pa.chunked_array(chunks, nw.to_native(parts[0]).type)
+            return pa.table({name: take_arrow(whole, at) for name, at in columns.items()})
         stacked = nw.concat([part.to_frame() for part in parts], how="vertical")
         taken = [nw.maybe_reset_index(stacked[at]).rename({"stacked": name}) for name, at in columns.items()]
         return self._finish(nw.concat(taken, how="horizontal"))
+
+    def stackable(self, names: tuple[Any, Any]) -> bool:
+        """Whether :meth:`build_from` has a type for the entries of two columns."""
+        first, second = (self.series(name) for name in names)
+        text = all(isinstance(series.dtype, _TEXT) for series in (first, second))
+        return _type(first) == _type(second) or text or (first.dtype.is_integer() and second.dtype.is_integer())
+
+    def build_arrow(self, columns: Mapping[str, pa.Array]) -> Frame:
+        """Return a new frame of the user's kind of Arrow columns."""
+        table = pa.table(dict(columns))
+        if self.frame.implementation.is_polars():
+            return self._finish(nw.from_native(sys.modules["polars"].from_arrow(table), eager_only=True))
+        return table.to_pandas() if self.frame.implementation.is_pandas() else table
 
     def _finish(self, frame: nw.DataFrame[Any]) -> Frame:
         return nw.to_native(frame.lazy() if self.lazy else frame)
@@ -162,7 +189,8 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
         message = f"{argument} is a Dask frame"
         raise UnsupportedFrameError(message, "call dfmst.dask.minimum_spanning_forest, or .compute() it first")
     if hasattr(edges, "__arrow_c_stream__"):
-        return FrameView(nw.from_native(pa.table(edges), eager_only=True))
+        with contextlib.suppress(pa.ArrowException, TypeError, ValueError):  # a stream of a column, not of a table
+            return FrameView(nw.from_native(pa.table(edges), eager_only=True))
     message = f"{argument} is a {type(edges).__name__}, not a frame that dfmst reads"
     hint = "pass a pandas, polars, pyarrow or cuDF table (for NumPy arrays: dfmst.arrays.forest_rows)"
     raise UnsupportedFrameError(message, hint)
@@ -176,6 +204,17 @@ def open_host_frame(edges: Frame, argument: str = "edges") -> FrameView:
     return view
 
 
+def _arrow(name: Any, series: Any) -> pa.Array:
+    """A pandas column of an extension type."""
+    if type(series.dtype).__name__ == "SparseDtype":
+        return np.asarray(series)
+    try:
+        return pa.array(series, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, NotImplementedError) as error:
+        message = f"column {name!r} holds {series.dtype} values, which Arrow has no type for"
+        raise InvalidEdgesError(message, "cast the column to integers or strings") from error
+
+
 def _type(series: nw.Series[Any]) -> str:
     """The library's own name of the column's type, finer than Narwhals': string and large_string differ."""
     native = nw.to_native(series)
@@ -183,9 +222,9 @@ def _type(series: nw.Series[Any]) -> str:
 
 
 def _common(first: nw.Series[Any], second: nw.Series[Any]) -> Any:
-    """A type for entries of both columns: 64-bit integers, else text."""
-    if not (first.dtype.is_integer() and second.dtype.is_integer()):
-        return first.dtype if first.dtype == second.dtype else nw.String
+    """A type for entries of both columns: 64-bit integers, or text."""
+    if not first.dtype.is_integer():
+        return nw.String
     return nw.UInt64 if nw.UInt64 in (first.dtype, second.dtype) else nw.Int64
 
 
@@ -200,7 +239,7 @@ def _check_names(edges: Frame, argument: str) -> None:
     # The .columns of a pyarrow table are its data.
     names: Any = getattr(edges, "column_names", None)
     names = list(getattr(edges, "columns", ()) if names is None else names)
-    for name in names:
-        if names.count(name) > 1:
-            message = f"{argument} has {names.count(name)} columns named {name!r}"
+    for name, count in Counter(names).items():
+        if count > 1:
+            message = f"{argument} has {count} columns named {name!r}"
             raise InvalidEdgesError(message, "rename them, so that each name stands for one column")

@@ -1,15 +1,17 @@
-"""Rows of a pandas frame, gathered by kernels: several threads, and misses that overlap."""
+"""Rows by position: of pandas frames by kernels (threads, misses that overlap), of Arrow columns of any type."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from dfmst._engines import Engine
 from dfmst.typing import Array, Frame
 
-__all__ = ["can_gather", "gather_rows"]
+__all__ = ["can_gather", "gather_rows", "take_arrow"]
 
 #: Fixed-width columns: numbers and times. Their entries are moved as unsigned words.
 _KINDS = "biufmM"
@@ -46,8 +48,11 @@ def gather_rows(engine: Engine, frame: Frame, rows: Array) -> Frame:
 
 
 def _taken(series: Any, rows: Array) -> Any:
-    plain = isinstance(series.dtype, np.dtype)
-    return series.to_numpy().take(rows) if plain else series.array.take(rows)
+    if isinstance(series.dtype, np.dtype):
+        return series.to_numpy().take(rows)
+    if type(series.dtype).__name__ == "ArrowDtype":
+        return type(series.array)(take_arrow(pa.chunked_array(series.array.__arrow_array__()), rows))
+    return series.array.take(rows)
 
 
 def _words(series: Any) -> Array | None:
@@ -74,3 +79,35 @@ def _gather(engine: Engine, columns: dict[int, Array], rows: Array) -> dict[int,
             engine.launch("gather_bytes" if size == 1 else "gather_entries", len(rows), columns[place], at, entries)
             gathered[place] = entries
     return gathered
+
+
+def take_arrow(column: pa.ChunkedArray, rows: Array) -> pa.ChunkedArray:
+    """Return rows of an Arrow column of any type, also of those that Arrow itself cannot take rows of.
+
+    Parameters
+    ----------
+    column
+        The column.
+    rows
+        ``int64`` positions.
+    """
+    kind = column.type
+    if pa.types.is_run_end_encoded(kind):
+        plain = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], kind.value_type)
+        taken = take_arrow(plain, rows)
+        return pa.chunked_array([pc.run_end_encode(chunk, kind.run_end_type) for chunk in taken.chunks], kind)
+    for view, plain_kind in ((pa.string_view(), pa.large_string()), (pa.binary_view(), pa.large_binary())):
+        if kind == view:
+            return column.cast(plain_kind).take(pa.array(rows)).cast(kind)
+    try:
+        return column.take(pa.array(rows))
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return _joined_slices(column, rows)
+
+
+def _joined_slices(column: pa.ChunkedArray, rows: Array) -> pa.ChunkedArray:
+    """Rows of a nested type with views in it, or of more text than Arrow takes at once: run by run."""
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    runs = np.split(rows, breaks) if len(rows) else []
+    slices = [column.slice(int(run[0]), len(run)) for run in runs]
+    return pa.chunked_array([chunk for part in slices for chunk in part.chunks], column.type)

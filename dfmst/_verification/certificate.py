@@ -11,6 +11,7 @@ import numpy as np
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.read import EdgeColumns, Input, move_table, read_table
 from dfmst._columns.total import Total, total_weight
+from dfmst._columns.weights import weight_column
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._frames.host import FrameView, open_host_frame
 from dfmst._primitives.edges import used_vertices
@@ -121,6 +122,8 @@ def verify(
     host = host_engine(runner)
     view, claimed = open_host_frame(edges), open_host_frame(forest, "forest").without_default_index()
     columns = EdgeColumns(source, target, weight, maximum, invalid)
+    if weight is not None and len(claimed):
+        weight_column(weight, claimed.column(weight))  # refuses what has no order
     input = read_table(host, view, columns)
     match = ForestMatch(host, view, input, claimed, columns.names, _describer(view, input, columns.names))
     rows = match_rows(match)

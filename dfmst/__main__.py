@@ -1,0 +1,6 @@
+"""``python -m dfmst``: the command line."""
+
+from dfmst.cli import main
+
+if __name__ == "__main__":
+    main(prog_name="dfmst")

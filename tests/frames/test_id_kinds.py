@@ -1,0 +1,190 @@
+"""Which ids are compared, and as what; every other pair is refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import dfmst
+
+SECONDS = pa.timestamp("s")
+
+
+def array(kind: pa.DataType, numbers: list[int]) -> pa.Array:
+    """Ids of a type, one for each number: equal numbers are equal ids."""
+    if pa.types.is_dictionary(kind):
+        return array(kind.value_type, numbers).dictionary_encode()
+    if pa.types.is_run_end_encoded(kind):
+        return pc.run_end_encode(array(kind.value_type, numbers))
+    if isinstance(kind, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(kind, pa.array([bytes([at]) * 16 for at in numbers], pa.binary(16)))
+    if pa.types.is_boolean(kind):
+        return pa.array([bool(at) for at in numbers])
+    if pa.types.is_decimal(kind):
+        return pa.array([Decimal(at) for at in numbers], kind)
+    if kind in (pa.string(), pa.large_string(), pa.string_view()):
+        return pa.array([str(at) for at in numbers], pa.string()).cast(kind)
+    if kind in (pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(1)):
+        return pa.array([str(at).encode() for at in numbers], kind if kind == pa.binary(1) else pa.binary()).cast(kind)
+    if pa.types.is_date(kind):
+        return pa.array([dt.date(2024, 1, 1 + at) for at in numbers], kind)
+    if pa.types.is_timestamp(kind):
+        return pa.array([dt.datetime(2024, 1, 1 + at) for at in numbers], pa.timestamp(kind.unit)).cast(kind)
+    if pa.types.is_time(kind):
+        return pa.array([dt.time(at) for at in numbers], kind)
+    if pa.types.is_duration(kind):
+        return pa.array([dt.timedelta(at) for at in numbers], kind)
+    return pa.array(numbers, pa.int64()).cast(kind)
+
+
+FAMILIES = {
+    "number": [pa.int8(), pa.uint16(), pa.int64(), pa.uint64(), pa.decimal128(5, 2), pa.decimal256(40, 0)],
+    "text": [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())],
+    "runs": [pa.run_end_encoded(pa.int32(), pa.string())],
+    "binary": [pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(1)],
+    "date": [pa.date32(), pa.date64()],
+    "naive": [SECONDS, pa.timestamp("ns")],
+    "aware": [pa.timestamp("s", "UTC"), pa.timestamp("us", "Europe/Berlin")],
+    "time": [pa.time32("s"), pa.time64("us")],
+    "duration": [pa.duration("s"), pa.duration("ns")],
+    "bool": [pa.bool_()],
+    "uuid": [pa.uuid()],
+}
+ALIKE = [(first, second) for kinds in FAMILIES.values() for first in kinds for second in kinds]
+ALIKE += [(pa.string(), FAMILIES["runs"][0]), (pa.int64(), pa.run_end_encoded(pa.int32(), pa.int16()))]
+UNLIKE = [
+    (one[0], other[0])
+    for name, one in FAMILIES.items()
+    for rival, other in FAMILIES.items()
+    if name != rival and {name, rival} != {"text", "runs"}
+]
+
+
+def edges(first: pa.DataType, second: pa.DataType) -> pa.Table:
+    # Two trees: 0 and 1, by the earlier of two rows; 1 has a self-loop.
+    source, target = array(first, [0, 1, 1]), array(second, [1, 0, 1])
+    return pa.table({"source": source, "target": target, "weight": [1, 1, 0]})
+
+
+@pytest.mark.parametrize(("first", "second"), ALIKE, ids=str)
+def test_ids_of_one_family_are_compared(first: pa.DataType, second: pa.DataType) -> None:
+    table = edges(first, second)
+    forest = dfmst.minimum_spanning_forest(table)
+    assert forest.schema == table.schema
+    assert forest["source"].to_pylist() == table["source"].to_pylist()[:1]
+    components = dfmst.connected_components(table)
+    assert components.num_rows == 2
+    assert len(set(components["component"].to_pylist())) == 1
+    if first == second:
+        assert components.schema.field("vertex").type == first
+
+
+@pytest.mark.parametrize(("first", "second"), UNLIKE, ids=str)
+def test_ids_of_different_families_are_refused(first: pa.DataType, second: pa.DataType) -> None:
+    for call in (dfmst.minimum_spanning_forest, dfmst.connected_components):
+        with pytest.raises(dfmst.InvalidEdgesError, match=r"^column 'source' holds .* ids and column 'target' holds "):
+            call(edges(first, second))
+
+
+def test_booleans_are_no_integers() -> None:
+    # 7 and 8 were both True once.
+    frame = pd.DataFrame({"source": [True, True], "target": [7, 8], "weight": [1, 2]})
+    with pytest.raises(dfmst.InvalidEdgesError, match="holds bool ids and column 'target' holds int64 ids"):
+        dfmst.minimum_spanning_forest(frame)
+
+
+def test_a_timestamp_that_no_unit_holds() -> None:
+    far = pa.array([dt.datetime(1, 1, 1)] * 2).cast(SECONDS)
+    table = pa.table({"source": far, "target": array(pa.timestamp("ns"), [0, 1]), "weight": [1, 2]})
+    with pytest.raises(dfmst.InvalidEdgesError, match="have no exact common type"):
+        dfmst.minimum_spanning_forest(table)
+
+
+@pytest.mark.parametrize("first", [pa.decimal128(5, 2), pa.date32(), pa.timestamp("s")], ids=str)
+@pytest.mark.parametrize("kind", ["arrow", "polars", "pandas"])
+def test_components_of_differing_types_stay_ids(kind: str, first: pa.DataType) -> None:
+    second = {pa.date32(): pa.date64(), SECONDS: pa.timestamp("ms")}.get(first, pa.decimal128(9, 4))
+    if kind == "polars" and first == pa.date32():
+        pytest.skip("polars has one type of dates, and reads date64 as timestamps")
+    table = edges(first, second)
+    frame = {"polars": pl.from_arrow, "pandas": lambda t: t.to_pandas(types_mapper=pd.ArrowDtype)}
+    labels: Any = dfmst.connected_components(frame.get(kind, lambda t: t)(table))
+    vertices = labels["vertex"].to_list() if kind == "polars" else list(labels["vertex"])
+    vertices = [v.as_py() if hasattr(v, "as_py") else v for v in vertices]
+    assert not any(isinstance(vertex, str) for vertex in vertices)
+    assert len(vertices) == 2
+
+
+def test_nulls_within_a_dictionary() -> None:
+    ids = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), pa.array(["a", None, "b"]))
+    table = pa.table({"source": ids, "target": ["b", "b", "a"], "weight": [1, 2, 3]})
+    with pytest.raises(dfmst.InvalidEdgesError, match="column 'source' has 1 null id, in row 1"):
+        dfmst.minimum_spanning_forest(table)
+    assert dfmst.minimum_spanning_forest(table, invalid="drop").num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (pd.Categorical(np.array([0, 1], np.int32)), pd.Categorical(np.array([1, 0], np.int64))),
+        (pd.Categorical(np.array(["a", "b"], object)), pd.Categorical(pd.array(["b", "a"], "string"))),
+        (pd.Categorical([0, 1]), np.array([1, 0])),
+    ],
+)
+def test_categoricals_of_differing_values(first: Any, second: Any) -> None:
+    frame = pd.DataFrame({"source": first, "target": second, "weight": [2, 1]})
+    assert dfmst.minimum_spanning_forest(frame).index.tolist() == [1]
+
+
+def test_columns_without_a_value() -> None:
+    for nothing in (pa.nulls(2), pa.nulls(2, pa.int64())):
+        table = pa.table({"source": nothing, "target": [1, 2], "weight": [1, 2]})
+        with pytest.raises(dfmst.InvalidEdgesError, match="column 'source' has 2 null ids, the first in row 0"):
+            dfmst.minimum_spanning_forest(table)
+        assert dfmst.minimum_spanning_forest(table, invalid="drop").num_rows == 0
+
+
+def test_ids_that_are_no_ids() -> None:
+    interval = pd.DataFrame({"source": pd.interval_range(0, 2), "target": pd.interval_range(0, 2), "weight": [1, 2]})
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^column 'source' holds .* vertex ids must be"):
+        dfmst.minimum_spanning_forest(interval)
+    objects = pl.DataFrame(
+        {"source": pl.Series([object(), object()], dtype=pl.Object), "target": [0, 1], "weight": [1, 2]}
+    )
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^column 'source' mixes ids of types object"):
+        dfmst.minimum_spanning_forest(objects)
+    period = pd.period_range("2024", periods=2, freq="D")
+    frame = pd.DataFrame({"source": period, "target": period[::-1], "weight": [1, 2]})
+    assert dfmst.minimum_spanning_forest(frame).index.tolist() == [0]
+
+
+def test_sparse_columns() -> None:
+    frame = pd.DataFrame({"source": pd.arrays.SparseArray([0, 0, 1]), "target": [1, 2, 2], "weight": [1, 2, 3]})
+    assert dfmst.minimum_spanning_forest(frame).index.tolist() == [0, 1]
+
+
+def test_long_integers_beside_missing_ones() -> None:
+    frame = pd.DataFrame({"source": [2**70, pd.NA], "target": [2**71, 1], "weight": [1, 2]}, dtype=object)
+    with pytest.raises(dfmst.InvalidEdgesError, match="column 'source' has 1 null id, in row 1"):
+        dfmst.minimum_spanning_forest(frame.astype({"weight": "int64"}))
+    assert len(dfmst.minimum_spanning_forest(frame.astype({"weight": "int64"}), invalid="drop")) == 1
+
+
+def test_one_column_for_both_ends() -> None:
+    frame = pd.DataFrame({"a": [0], "w": [1]})
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^source and target both name the column 'a'"):
+        dfmst.minimum_spanning_forest(frame, "a", "a", "w")
+
+
+def test_a_misspelt_column_is_suggested() -> None:
+    frame = pd.DataFrame({"source": [0], "target": [1], "weight": [1]})
+    with pytest.raises(dfmst.ColumnNotFoundError, match="Hint: did you mean 'weight'"):
+        dfmst.minimum_spanning_forest(frame, weight="wieght")
