@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from dfmst._engines import Engine, select_engine
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
-from dfmst.typing import Array
+from dfmst.typing import Array, SupportsDLPack
 
 __all__ = ["forest_rows"]
 
@@ -26,11 +26,11 @@ _CUDA_DEVICES = (2, 13)  # kDLCUDA and kDLCUDAManaged of DLPack
 
 
 def forest_rows(
-    u: ArrayLike,
-    v: ArrayLike,
-    w: ArrayLike | None,
+    u: ArrayLike | SupportsDLPack,
+    v: ArrayLike | SupportsDLPack,
+    w: ArrayLike | SupportsDLPack | None,
     *,
-    n: int | None = None,
+    n: SupportsIndex | None = None,
     algorithm: str | Algorithm = "auto",
     maximum: bool = False,
     threads: int | None = None,
@@ -80,18 +80,18 @@ def forest_rows(
     for name, values in (("u", u), ("v", v)):
         if values is None:
             raise InvalidEdgesError(f"{name} is None", "pass the vertex at that end of each edge; only w may be None")
-    n = None if n is None else operator.index(n)
+    bound = None if n is None else operator.index(n)
     columns = {name: values for name, values in (("u", u), ("v", v), ("w", w)) if values is not None}
     engine = select_engine("auto", threads, on_device=_on_device(columns), rows=_rows(u))
     with engine.guard():
-        return solve(engine, lambda defer_checks: _read(engine, columns, n, maximum, defer_checks), algorithm).rows
+        return solve(engine, lambda defer_checks: _read(engine, columns, bound, maximum, defer_checks), algorithm).rows
 
 
 def _rows(values: Any) -> int | None:
     return len(values) if hasattr(values, "__len__") else None
 
 
-def _on_device(arrays: dict[str, ArrayLike]) -> bool:
+def _on_device(arrays: dict[str, Any]) -> bool:
     """Whether the arrays lie on a GPU."""
     placed = {name: _lies_on_device(values) for name, values in arrays.items()}
     if any(placed.values()) and not all(placed.values()):
@@ -107,7 +107,7 @@ def _lies_on_device(values: Any) -> bool:
     return hasattr(values, "__cuda_array_interface__")
 
 
-def _read(engine: Engine, arrays: dict[str, ArrayLike], n: int | None, maximum: bool, defer_checks: bool) -> Input:
+def _read(engine: Engine, arrays: dict[str, Any], n: int | None, maximum: bool, defer_checks: bool) -> Input:
     columns = [_column(engine, name, values) for name, values in arrays.items()]
     read = HOST if engine.on_host else DEVICE
     if len({len(column) for column in columns}) > 1:
@@ -123,7 +123,7 @@ def _read(engine: Engine, arrays: dict[str, ArrayLike], n: int | None, maximum: 
     return number_ids(engine, read, CheckedColumns(ids, weights, None, unchecked), maximum, bound=n)
 
 
-def _column(engine: Engine, name: str, values: ArrayLike) -> Array:
+def _column(engine: Engine, name: str, values: Any) -> Array:
     if isinstance(values, np.ma.MaskedArray):
         _refuse_missing(name, np.ma.getmaskarray(values))
     column: Array = _from_dlpack(engine, values) if _is_dlpack(values) else engine.xp.asarray(values)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Frame", "Invalid", "Options", "Unpack"]
+__all__ = ["Array", "Frame", "Invalid", "Options", "SupportsDLPack", "Unpack"]
 
 #: A column in the engine's memory: NumPy's on the CPU engine, CuPy's on the CUDA engine (which NumPy's types describe).
 Array: TypeAlias = NDArray[Any]
@@ -20,6 +20,16 @@ Invalid: TypeAlias = Literal["raise", "drop"]
 
 #: Largest number of rows: positions are 32-bit words, and the last one means "none".
 ROW_LIMIT: int = int(np.iinfo(np.uint32).max) - 1
+
+
+class SupportsDLPack(Protocol):
+    """An array that any library can read, on the host or on a GPU."""
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """Return the capsule."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return the kind of device, and its number."""
 
 
 class Options(TypedDict, total=False):
