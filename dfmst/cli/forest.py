@@ -11,8 +11,7 @@ import click
 
 from dfmst.cli.clustered import cluster_options, run_on_cluster
 from dfmst.cli.console import Progress, Stopwatch, note, plain, plural, print_json
-from dfmst.cli.device import read_on_device, rows_on_host, write_from_device
-from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs
+from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs, read_on_device
 from dfmst.cli.job import ForestJob, weight_name
 from dfmst.cli.options import (
     algorithm_option,
@@ -28,7 +27,7 @@ from dfmst.cli.options import (
     vertex_options,
     weight_options,
 )
-from dfmst.cli.outputs import check_output, output_path, write_rows
+from dfmst.cli.outputs import check_output, output_path, rows_on_host, write_rows
 
 if TYPE_CHECKING:
     from dfmst.forest import Solution
@@ -169,7 +168,9 @@ def _write(job: ForestJob, solution: Solution, target: Path | None) -> None:
 
     rows = solution.frame
     if target and not hasattr(rows, "num_rows") and (job.to or format_of_suffix(target)) == "parquet":
-        write_from_device(rows, target)
+        from dfmst.cudf import write_parquet
+
+        write_parquet(rows, target)
     else:
         write_rows(solution.to_arrow(), target, job.to)
 

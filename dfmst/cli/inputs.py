@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,7 +16,7 @@ from dfmst.errors import ColumnNotFoundError, DfmstError, InvalidEdgesError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["check_columns", "check_inputs", "columns_by_option", "load_libraries", "open_inputs", "read_inputs"]
+__all__ = ["check_inputs", "columns_by_option", "load_libraries", "open_inputs", "read_inputs", "read_on_device"]
 
 
 def load_libraries() -> None:
@@ -96,11 +96,43 @@ def open_inputs(
 
     check_inputs(paths)
     reader = open_edges(paths, format_, progress=show)
-    check_columns(paths[0], reader.schema, columns or {})
+    _check_columns(paths[0], reader.schema, columns or {})
     return reader
 
 
-def check_columns(path: Path, schema: pa.Schema, columns: Mapping[str, str | None]) -> None:
+def read_on_device(
+    paths: Sequence[Path], format_: str | None, progress: Progress, columns: Mapping[str, str | None]
+) -> Any:
+    """Read Parquet files of equal columns into one cuDF frame.
+
+    Returns
+    -------
+    frame
+        ``None`` where cuDF is not installed or a file is not Parquet: such files are read on the host.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        One of the columns is not there.
+    DfmstError
+        As :func:`dfmst.cudf.read_parquet`.
+    """
+    from dfmst.formats import detect_format, open_edges
+
+    check_inputs(paths)
+    for path in paths:
+        if path.is_dir() or (format_ or detect_format(path)) != "parquet":
+            return None
+    try:
+        from dfmst.cudf import read_parquet
+    except ImportError:
+        return None
+    _check_columns(paths[0], open_edges(paths, format_).schema, columns)
+    progress.show(f"reading {plural(len(paths), 'file')} onto the GPU")
+    return read_parquet(paths)
+
+
+def _check_columns(path: Path, schema: pa.Schema, columns: Mapping[str, str | None]) -> None:
     """Raise where a file's columns are not those that the options name.
 
     Raises
@@ -114,8 +146,8 @@ def check_columns(path: Path, schema: pa.Schema, columns: Mapping[str, str | Non
         if count > 1:
             message = f"{path} has {count} columns named {name!r}"
             raise InvalidEdgesError(message, "rename them, so that each name stands for one column")
-    for option, wanted in columns.items():
-        if wanted is not None and wanted not in schema.names:
-            message = f"{path} has no column {wanted!r}; its columns: {', '.join(map(repr, schema.names))}"
+    for option, column in columns.items():
+        if column is not None and column not in schema.names:
+            message = f"{path} has no column {column!r}; its columns: {', '.join(map(repr, schema.names))}"
             alternative = ", or give --unweighted" if option == "-w" else ""
             raise ColumnNotFoundError(message, f"name the column with {option}{alternative}")

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,7 +16,7 @@ from dfmst.errors import OutputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["check_output", "output_path", "write_rows"]
+__all__ = ["check_output", "output_path", "rows_on_host", "write_rows"]
 
 
 def output_path(output: Path | None, json: bool) -> Path | None:
@@ -77,10 +77,15 @@ def _check_format(path: Path | None, format_: str | None) -> None:
         raise OutputError(message, f"end it in .csv, .tsv, .parquet or .arrow, or choose one with --to: {known}")
 
 
+def rows_on_host(rows: Any) -> pa.Table:
+    """Copy a cuDF frame to the host, for formats that cuDF does not write; a table stays as it is."""
+    return rows if hasattr(rows, "num_rows") else rows.to_arrow(preserve_index=False)
+
+
 def write_rows(
     rows: pa.Table | pa.RecordBatchReader, path: Path | None, format_: str | None, *, token: str | None = None
 ) -> None:
-    """Write rows to a file, or to standard output (as CSV unless a format is given); `token` names the part."""
+    """Write rows to a file, or to standard output (without a format: as CSV); see ``write_edges`` for `token`."""
     from dfmst.formats import write_edges
 
     if path is not None:

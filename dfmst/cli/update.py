@@ -64,29 +64,30 @@ def update(
     with watch.step("import"):
         check_output(path, to, inputs)  # FOREST itself may be written over: it is read before
         load_libraries()
+        import dfmst
     with Progress() as progress:
         with watch.step("read"):
             old = read_inputs((forest,), None, progress, {})
-            made = _record(forest, old)
+            record = _record(forest, old)
             new = _alike(read_inputs(inputs, format, progress, {}), old, inputs[0], forest)
         progress.show(f"adding {plural(new.num_rows, 'row')} to {plural(old.num_rows, 'row')}")
         with watch.step("solve"):
-            found = _updated(old, new, made, options)
+            rows = dfmst.update(old, new, *record.names, maximum=record.maximum, **options)
         progress.show("writing")
         with watch.step("write"):
             if path or not json:
-                write_rows(found, path, to)
-    _tell(_summary(forest, inputs, output, (old, new, found), made, watch), path, json)
+                write_rows(rows, path, to)
+    _tell(_summary(forest, inputs, output, (old, new, rows), record, watch), path, json)
 
 
 def _record(path: Path, forest: pa.Table) -> Provenance:
     from dfmst.formats import read_provenance
 
-    made = read_provenance(forest.schema, forest.num_rows)
-    if made is None:
+    record = read_provenance(forest.schema, forest.num_rows)
+    if record is None:
         message = f"{path} does not say how it was made"
         raise InvalidEdgesError(message, "use a Parquet or Arrow file that dfmst forest has written")
-    return made
+    return record
 
 
 def _alike(new: pa.Table, old: pa.Table, path: Path, forest: Path) -> pa.Table:
@@ -96,33 +97,28 @@ def _alike(new: pa.Table, old: pa.Table, path: Path, forest: Path) -> pa.Table:
     return new
 
 
-def _updated(old: pa.Table, new: pa.Table, made: Provenance, options: dict[str, Any]) -> pa.Table:
-    import dfmst
-
-    return dfmst.update(old, new, *made.names, maximum=made.maximum, **options)
-
-
 def _summary(
     forest: Path,
     inputs: tuple[Path, ...],
     output: Path | None,
     tables: tuple[pa.Table, pa.Table, pa.Table],
-    made: Provenance,
+    record: Provenance,
     watch: Stopwatch,
 ) -> dict[str, Any]:
     from dfmst.forest import total_weight
 
-    old, new, found = tables
-    total = None if made.names[2] is None else total_weight(found[made.names[2]])
+    old, new, rows = tables
+    weight = record.names[2]
+    total = None if weight is None else total_weight(rows[weight])
     return {
         "forest": str(forest),
         "input": [str(path) for path in inputs],
         "output": None if output is None else str(output),
-        "order": "maximum" if made.maximum else "minimum",
+        "order": "maximum" if record.maximum else "minimum",
         "old_rows": old.num_rows,
         "new_rows": new.num_rows,
-        "rows": found.num_rows,
-        "all_rows": made.rows + new.num_rows,
+        "rows": rows.num_rows,
+        "all_rows": record.rows + new.num_rows,
         "total_weight": plain(total),
         "seconds": watch.seconds(),
     }

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
+from dfmst.formats.graph_file import GraphFile
 from dfmst.formats.problems import problem
-from dfmst.formats.source import Source
 
 __all__ = ["open_arrow"]
 
@@ -19,12 +19,12 @@ ROWS_IN_A_BATCH = 1 << 18
 HINT = "write the table again, as an Arrow file or stream"
 
 
-def open_arrow(source: Source) -> pa.RecordBatchReader:
+def open_arrow(file: GraphFile) -> pa.RecordBatchReader:
     """Stream an Arrow IPC file, a Feather file (version 2) or an Arrow IPC stream.
 
     Parameters
     ----------
-    source
+    file
         The file.
 
     Returns
@@ -35,39 +35,39 @@ def open_arrow(source: Source) -> pa.RecordBatchReader:
     Raises
     ------
     FormatError
-        Where the file is none of these, or damaged.
+        The file is none of these, or damaged.
     """
-    with source.seekable() as stream:
+    with file.seekable() as stream:
         magic = stream.read(len(FILE_MAGIC))
         stream.seek(0)
         if magic.startswith(OLD_FEATHER_MAGIC):
-            raise problem(source.path, "Feather version 1, which is retired", hint=HINT)
+            raise problem(file.path, "Feather version 1, which is retired", hint=HINT)
         is_file = magic == FILE_MAGIC
         try:
             schema = _open(stream, is_file).schema
         except (pa.ArrowException, OSError, EOFError) as error:
-            raise _broken(source, error) from error
-    return pa.RecordBatchReader.from_batches(schema, _batches(source, is_file))
+            raise _broken(file, error) from error
+    return pa.RecordBatchReader.from_batches(schema, _batches(file, is_file))
 
 
 def _open(stream: Any, is_file: bool) -> Any:
     return pyarrow.ipc.open_file(stream) if is_file else pyarrow.ipc.open_stream(stream)
 
 
-def _broken(source: Source, error: Exception) -> Exception:
+def _broken(file: GraphFile, error: Exception) -> Exception:
     reason = str(error).partition("\n")[0]
-    return problem(source.path, f"not an Arrow file or stream, or a damaged one ({reason})", hint=HINT)
+    return problem(file.path, f"not an Arrow file or stream, or a damaged one ({reason})", hint=HINT)
 
 
-def _batches(source: Source, is_file: bool) -> Iterator[pa.RecordBatch]:
-    with source.seekable() as stream:
-        for batch in _read(source, stream, is_file):
+def _batches(file: GraphFile, is_file: bool) -> Iterator[pa.RecordBatch]:
+    with file.seekable() as stream:
+        for batch in _read(file, stream, is_file):
             batch = batch.replace_schema_metadata()
             for start in range(0, batch.num_rows, ROWS_IN_A_BATCH):
                 yield batch.slice(start, ROWS_IN_A_BATCH)
 
 
-def _read(source: Source, stream: Any, is_file: bool) -> Iterator[pa.RecordBatch]:
+def _read(file: GraphFile, stream: Any, is_file: bool) -> Iterator[pa.RecordBatch]:
     try:
         reader = _open(stream, is_file)
         for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader:
@@ -75,4 +75,4 @@ def _read(source: Source, stream: Any, is_file: bool) -> Iterator[pa.RecordBatch
             batch.validate(full=True)
             yield batch
     except (pa.ArrowException, OSError, EOFError) as error:
-        raise _broken(source, error) from error
+        raise _broken(file, error) from error

@@ -53,7 +53,7 @@ def name_columns(rows: list[list[str]], header: bool, path: Path, line: int) -> 
     Raises
     ------
     FormatError
-        Where two columns have the same name.
+        Two columns have the same name.
     """
     example = rows[header] if len(rows) > header else []
     names = _names_of_header(rows[0], path, line) if header else _usual_names(rows[0])

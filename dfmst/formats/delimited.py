@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from dfmst.formats.csv_names import has_header, name_columns
 from dfmst.formats.edge_list import stream_rows
+from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
 from dfmst.formats.problems import problem
-from dfmst.formats.source import HEAD_BYTES, Source
 from dfmst.formats.text.blocks import TextReader, cut_outside_quotes
 from dfmst.formats.text.layout import Layout
 
@@ -23,7 +23,7 @@ SAMPLE_ROWS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class CsvSample:
     """The first rows, how many lines come before them, and how many the first row takes."""
 
     rows: list[list[str]]
@@ -32,12 +32,12 @@ class Sample:
     first_lines: int
 
 
-def open_csv(source: Source) -> pa.RecordBatchReader:
-    """Stream a table whose separator (comma, tab, semicolon or blanks) and header are found out.
+def open_csv(file: GraphFile) -> pa.RecordBatchReader:
+    """Stream a table; its first rows tell the separator (comma, tab, semicolon, blanks) and whether there is a header.
 
     Parameters
     ----------
-    source
+    file
         The file.
 
     Returns
@@ -50,14 +50,14 @@ def open_csv(source: Source) -> pa.RecordBatchReader:
     Raises
     ------
     FormatError
-        Where a row has too few or too many columns, or a weight is no number.
+        A row has too few or too many columns, or a weight is no number.
     """
-    return _open(source, None)
+    return _open(file, None)
 
 
-def open_tsv(source: Source) -> pa.RecordBatchReader:
+def open_tsv(file: GraphFile) -> pa.RecordBatchReader:
     """Stream a table like ``open_csv``, separated by tabs."""
-    return _open(source, "\t")
+    return _open(file, "\t")
 
 
 def find_separator(text: str) -> str:
@@ -73,42 +73,42 @@ def find_separator(text: str) -> str:
     return commonest if commonest in line else " "
 
 
-def _open(source: Source, separator: str | None) -> pa.RecordBatchReader:
-    sample = _read_sample(source, separator)
+def _open(file: GraphFile, separator: str | None) -> pa.RecordBatchReader:
+    sample = _read_sample(file, separator)
     header = has_header(sample.rows)
     first_line = sample.skip + 1
     if len(sample.rows[0]) < 2:
         raise problem(
-            source.path,
+            file.path,
             "too few columns: an edge needs two vertices",
             line=first_line,
             text=sample.rows[0][0],
             hint="separate the columns with commas, tabs, semicolons or blanks",
         )
-    fields = name_columns(sample.rows, header, source.path, first_line)
+    fields = name_columns(sample.rows, header, file.path, first_line)
     spaced = sample.separator == " "
     layout = Layout(fields, sample.separator, spaced=spaced, quoted=not spaced)
-    return stream_rows(source, layout, sample.skip + (sample.first_lines if header else 0))
+    return stream_rows(file, layout, sample.skip + (sample.first_lines if header else 0))
 
 
-def _read_sample(source: Source, separator: str | None) -> Sample:
-    with TextReader(source, HEAD_BYTES) as reader:
+def _read_sample(file: GraphFile, separator: str | None) -> CsvSample:
+    with TextReader(file, HEAD_BYTES) as reader:
         data = next((block.data for block in reader.blocks(cut_outside_quotes)), b"")
     skip = 0
     while data and (not data.partition(b"\n")[0].strip() or data.startswith((b"#", b"%"))):
         data = data.partition(b"\n")[2]
         skip += 1
     if not data:
-        raise problem(source.path, "no row", line=max(1, skip), hint="the file holds no edges: fetch it again")
+        raise problem(file.path, "no row", line=max(1, skip), hint="the file holds no edges: fetch it again")
     text = data.decode("utf-8", errors="replace")
     separator = separator or find_separator(text)
     if separator == " ":
         lines = text.split("\n", SAMPLE_ROWS)[:SAMPLE_ROWS]
-        return Sample([line.split() for line in lines if line.strip()], separator, skip, 1)
-    return _read_quoted_sample(text, separator, skip, source)
+        return CsvSample([line.split() for line in lines if line.strip()], separator, skip, 1)
+    return _read_quoted_sample(text, separator, skip, file)
 
 
-def _read_quoted_sample(text: str, separator: str, skip: int, source: Source) -> Sample:
+def _read_quoted_sample(text: str, separator: str, skip: int, file: GraphFile) -> CsvSample:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     rows: list[list[str]] = []
     first_lines = 0
@@ -120,5 +120,5 @@ def _read_quoted_sample(text: str, separator: str, skip: int, source: Source) ->
                 break
     except csv.Error as error:
         line = skip + reader.line_num
-        raise problem(source.path, str(error), line=line, hint="repair or remove the line") from error
-    return Sample(rows, separator, skip, first_lines)
+        raise problem(file.path, str(error), line=line, hint="repair or remove the line") from error
+    return CsvSample(rows, separator, skip, first_lines)

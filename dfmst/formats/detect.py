@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 from dfmst.formats.delimited import find_separator
+from dfmst.formats.graph_file import GraphFile
 from dfmst.formats.problems import problem
-from dfmst.formats.source import Source
 from dfmst.formats.text.blocks import BYTE_ORDER_MARK
 
-__all__ = ["detect_format", "format_of_source", "format_of_suffix"]
+__all__ = ["detect_format", "format_of_file", "format_of_suffix"]
 
 COMPRESSED = (".gz", ".xz", ".zst", ".zstd", ".bz2")
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow", b"\xff\xff\xff\xff": "arrow"}
@@ -35,7 +35,7 @@ SUFFIXES = {
     ".json": "json",
     ".cedge": "cedge",
 }
-# What the first line tells that is not among the lines to skip; the surest signs come first.
+# Format, lines to skip, and what the first line after them looks like; the surest signs come first.
 NOTHING = re.compile(rb"(?!)")
 SIGNS = (
     ("matrix-market", NOTHING, re.compile(rb"%%MatrixMarket\b", re.IGNORECASE)),
@@ -46,7 +46,7 @@ SIGNS = (
     ("gml", re.compile(rb"#|(Creator|Version|comment)\b", re.IGNORECASE), re.compile(rb"graph\s*(\[|$)")),
     ("dimacs", re.compile(rb"c(\s|$)"), re.compile(rb"p\s+\S+\s+\d+\s+\d+|[ae]\s+\d+\s+\d+")),
 )
-# Suffixes that one format uses far more than others, where no sign is found.
+# Suffixes that one format uses far more than others; they count where there is no sign.
 LIKELY = {".gr": "dimacs", ".col": "dimacs", ".graph": "metis"}
 
 
@@ -71,21 +71,21 @@ def detect_format(path: str | os.PathLike[str]) -> str:
     ...     detect_format(path)
     'dimacs'
     """
-    return format_of_source(Source(Path(path)))
+    return format_of_file(GraphFile(Path(path)))
 
 
-def format_of_source(source: Source) -> str:
-    """Return the name of the format of a file, as :func:`detect_format`."""
-    if source.path.is_dir():
+def format_of_file(file: GraphFile) -> str:
+    """Return the name of a file's format, as :func:`detect_format`."""
+    if file.path.is_dir():
         return "parquet"
-    head = source.head()
+    head = file.head()
     if not head.strip():
-        raise problem(source.path, "the file is empty", line=1, hint="fetch or write the file again")
+        raise problem(file.path, "the file is empty", line=1, hint="fetch or write the file again")
     for magic, archive in ARCHIVES.items():
         if head.startswith(magic):
-            raise problem(source.path, f"a {archive} archive", hint="unpack it first")
+            raise problem(file.path, f"a {archive} archive", hint="unpack it first")
     binary = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
-    return binary or format_of_suffix(source.path) or _format_of_text(head, source.path)
+    return binary or format_of_suffix(file.path) or _format_of_text(head, file.path)
 
 
 def format_of_suffix(path: str | os.PathLike[str]) -> str | None:

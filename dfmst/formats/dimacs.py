@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from dfmst.formats.edge_list import END_POINTS, more_columns, stream_rows
+from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
 from dfmst.formats.problems import problem
-from dfmst.formats.source import HEAD_BYTES, Source
 from dfmst.formats.text.blocks import Line, TextReader
-from dfmst.formats.text.header_counts import Promise
+from dfmst.formats.text.header_counts import HeaderCounts
 from dfmst.formats.text.layout import NUMBER, Field, Layout
 
 __all__ = ["open_dimacs"]
@@ -20,19 +20,19 @@ MARKERS = (b"a", b"e")
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What stands before the rows: lines to skip, the promise of the p line, and the first row."""
+    """What stands before the rows: lines to skip, the counts of the p line, and the first row."""
 
     skip: int
-    promise: Promise | None
+    counts: HeaderCounts | None
     first: list[bytes]
 
 
-def open_dimacs(source: Source) -> pa.RecordBatchReader:
+def open_dimacs(file: GraphFile) -> pa.RecordBatchReader:
     """Stream a DIMACS or PACE graph.
 
     Parameters
     ----------
-    source
+    file
         The file. A ``p`` line is optional; where there is one, counts and vertices must keep to it.
 
     Returns
@@ -43,55 +43,55 @@ def open_dimacs(source: Source) -> pa.RecordBatchReader:
     Raises
     ------
     FormatError
-        Where the file breaks the format.
+        The file breaks the format.
     """
-    header = _read_header(source)
+    header = _read_header(file)
     marker = header.first[0] if header.first and header.first[0] in MARKERS else b""
     marks = (Field(None, ()),) if marker else ()
     columns = len(header.first) - len(marks)
     weight = (Field("weight", NUMBER),) if columns > 2 else ()
     fields = (*marks, *END_POINTS, *weight, *more_columns(len(marks) + 4, columns - 3))
     layout = Layout(fields, comments=b"c", marker=marker)
-    return stream_rows(source, layout, header.skip, header.promise)
+    return stream_rows(file, layout, header.skip, header.counts)
 
 
-def _read_header(source: Source) -> Header:
-    promise, skip = None, 0
-    with TextReader(source, HEAD_BYTES) as reader:
+def _read_header(file: GraphFile) -> Header:
+    counts, skip = None, 0
+    with TextReader(file, HEAD_BYTES) as reader:
         for line in reader.lines():
             words = line.words
             if words and words[0] == b"p":
-                promise = _read_promise(line, source)
+                counts = _read_counts(line, file)
             elif words and not line.text.startswith(b"c"):
-                _check_first(line, source)
-                return Header(skip, promise, words)
+                _check_first(line, file)
+                return Header(skip, counts, words)
             skip = line.number
-    if promise is None:
-        raise problem(source.path, "no p line and no row", line=max(skip, 1), hint="the file is empty: fetch it again")
-    return Header(skip, promise, [])
+    if counts is None:
+        raise problem(file.path, "no p line and no row", line=max(skip, 1), hint="the file is empty: fetch it again")
+    return Header(skip, counts, [])
 
 
-def _read_promise(line: Line, source: Source) -> Promise:
+def _read_counts(line: Line, file: GraphFile) -> HeaderCounts:
     words = line.words
     if len(words) < 4 or not (words[2].isdigit() and words[3].isdigit()):
         raise problem(
-            source.path,
+            file.path,
             "a p line without its two counts",
             line=line.number,
             text=line.text,
             hint="it reads: p sp VERTICES ROWS",
         )
-    return Promise(rows=int(words[3]), lowest=1, highest=int(words[2]), line=line.number)
+    return HeaderCounts(rows=int(words[3]), lowest=1, highest=int(words[2]), line=line.number)
 
 
-def _check_first(line: Line, source: Source) -> None:
+def _check_first(line: Line, file: GraphFile) -> None:
     words = line.words
     if words[0] in MARKERS and len(words) >= 3:
         return
     if len(words) >= 2 and words[0].isdigit():
         return
     raise problem(
-        source.path,
+        file.path,
         "neither a comment (c), a p line nor a row",
         line=line.number,
         text=line.text,

@@ -1,4 +1,4 @@
-"""Tables of edges in text: from a header that is understood to a stream of batches."""
+"""Tables of edges in text: a layout and what the header counts become a stream of batches."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from functools import partial
 
 import pyarrow as pa
 
-from dfmst.formats.source import Source
+from dfmst.formats.graph_file import GraphFile
 from dfmst.formats.text.blocks import Block, TextReader, cut_at_newline, cut_outside_quotes
-from dfmst.formats.text.header_counts import Promise
-from dfmst.formats.text.infer_types import settle
+from dfmst.formats.text.header_counts import HeaderCounts
+from dfmst.formats.text.infer_types import infer_types
 from dfmst.formats.text.layout import NUMBER, WHOLE, Field, Layout
 from dfmst.formats.text.parse import parse
 
@@ -24,19 +24,21 @@ def more_columns(first: int, count: int) -> tuple[Field, ...]:
     return tuple(Field(f"column_{at}", NUMBER) for at in range(first, first + count))
 
 
-def stream_rows(source: Source, layout: Layout, skip: int = 0, promise: Promise | None = None) -> pa.RecordBatchReader:
+def stream_rows(
+    file: GraphFile, layout: Layout, skip: int = 0, counts: HeaderCounts | None = None
+) -> pa.RecordBatchReader:
     """Stream the rows of a text table.
 
     Parameters
     ----------
-    source
+    file
         The file.
     layout
         Its columns.
     skip
         How many lines the header takes.
-    promise
-        What the header says about the rows.
+    counts
+        What the header says of the rows.
 
     Returns
     -------
@@ -46,25 +48,25 @@ def stream_rows(source: Source, layout: Layout, skip: int = 0, promise: Promise 
     Raises
     ------
     FormatError
-        Where the file breaks its format; while the types settle or while batches are read.
+        The file breaks its format, here or while the batches are read.
     """
-    layout = settle(partial(_blocks, source, layout, skip), layout, source.path)
-    batches = _batches(source, layout, skip, promise or Promise())
+    layout = infer_types(partial(_blocks, file, layout, skip), layout, file.path)
+    batches = _batches(file, layout, skip, counts or HeaderCounts())
     return pa.RecordBatchReader.from_batches(layout.schema, batches)
 
 
-def _batches(source: Source, layout: Layout, skip: int, promise: Promise) -> Iterator[pa.RecordBatch]:
-    seen, last_line = 0, skip
-    for block in _blocks(source, layout, skip):
-        batch = parse(block, layout, source.path)
-        promise.check_block(block, batch, seen, layout, source.path)
-        seen += batch.num_rows
+def _batches(file: GraphFile, layout: Layout, skip: int, counts: HeaderCounts) -> Iterator[pa.RecordBatch]:
+    rows, last_line = 0, skip
+    for block in _blocks(file, layout, skip):
+        batch = parse(block, layout, file.path)
+        counts.check_block(block, batch, rows, layout, file.path)
+        rows += batch.num_rows
         last_line = block.line + block.data.count(b"\n") - block.data.endswith(b"\n")
         yield batch
-    promise.check_end(seen, last_line, source.path)
+    counts.check_end(rows, last_line, file.path)
 
 
-def _blocks(source: Source, layout: Layout, skip: int) -> Iterator[Block]:
-    with TextReader(source) as reader:
+def _blocks(file: GraphFile, layout: Layout, skip: int) -> Iterator[Block]:
+    with TextReader(file) as reader:
         reader.skip(skip)
         yield from reader.blocks(cut_outside_quotes if layout.quoted else cut_at_newline)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from dfmst.formats.edge_list import END_POINTS, more_columns, stream_rows
+from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
 from dfmst.formats.problems import problem
-from dfmst.formats.source import HEAD_BYTES, Source
 from dfmst.formats.text.blocks import Line, TextReader
-from dfmst.formats.text.header_counts import Promise
+from dfmst.formats.text.header_counts import HeaderCounts
 from dfmst.formats.text.layout import NUMBER, Field, Layout
 
 __all__ = ["open_konect"]
@@ -33,20 +33,20 @@ ONE_ROW_AN_EDGE = (b"unweighted", b"posweighted", b"signed", b"weighted")
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Lines to skip, the word for the weights, what the counts promise, and the number of columns."""
+    """Lines to skip, the word for the weights, what the header counts, and the number of columns."""
 
     skip: int
     weights: bytes
-    promise: Promise | None
+    counts: HeaderCounts | None
     columns: int
 
 
-def open_konect(source: Source) -> pa.RecordBatchReader:
+def open_konect(file: GraphFile) -> pa.RecordBatchReader:
     """Stream a KONECT network.
 
     Parameters
     ----------
-    source
+    file
         The file.
 
     Returns
@@ -58,38 +58,38 @@ def open_konect(source: Source) -> pa.RecordBatchReader:
     Raises
     ------
     FormatError
-        Where the file breaks the format, and for bipartite networks, whose two sides count from 1 each.
+        The file breaks the format, or the network is bipartite: both of its sides count from 1.
     """
-    header = _read_header(source)
+    header = _read_header(file)
     third = Field(None if header.weights == b"unweighted" else "weight", NUMBER)
     known = (*END_POINTS, third, Field("timestamp", NUMBER))
     layout = Layout((*known[: header.columns], *more_columns(5, header.columns - 4)), comments=b"%")
-    return stream_rows(source, layout, header.skip, header.promise)
+    return stream_rows(file, layout, header.skip, header.counts)
 
 
-def _read_header(source: Source) -> Header:
-    weights, promise, skip, columns = b"", None, 0, 2
-    with TextReader(source, HEAD_BYTES) as reader:
+def _read_header(file: GraphFile) -> Header:
+    weights, counts, skip, columns = b"", None, 0, 2
+    with TextReader(file, HEAD_BYTES) as reader:
         for line in reader.lines():
             words = line.text.removeprefix(b"%").split()
             if line.number == 1:
-                weights = _read_kind(line, source)
+                weights = _read_kind(line, file)
             elif not line.text.startswith(b"%") and words:
                 columns = len(words)
                 break
             elif line.number == 2 and words and all(word.isdigit() for word in words):
-                promise = _read_promise(words, weights)
+                counts = _read_counts(words, weights)
             skip = line.number
     if columns < 2:
-        raise problem(source.path, "too few columns", line=skip + 1, hint="an edge needs two vertices")
-    return Header(skip, weights, promise, columns)
+        raise problem(file.path, "too few columns", line=skip + 1, hint="an edge needs two vertices")
+    return Header(skip, weights, counts, columns)
 
 
-def _read_kind(line: Line, source: Source) -> bytes:
+def _read_kind(line: Line, file: GraphFile) -> bytes:
     words = line.text.removeprefix(b"%").split()
     if words[:1] == [b"bip"]:
         raise problem(
-            source.path,
+            file.path,
             "a bipartite network: vertex 1 on the left is not vertex 1 on the right",
             line=line.number,
             text=line.text,
@@ -97,7 +97,7 @@ def _read_kind(line: Line, source: Source) -> bytes:
         )
     if not line.text.startswith(b"%") or len(words) < 2 or words[0] not in KINDS or words[1] not in WEIGHTS:
         raise problem(
-            source.path,
+            file.path,
             "not a KONECT header",
             line=line.number,
             text=line.text,
@@ -106,8 +106,8 @@ def _read_kind(line: Line, source: Source) -> bytes:
     return words[1]
 
 
-def _read_promise(words: list[bytes], weights: bytes) -> Promise:
+def _read_counts(words: list[bytes], weights: bytes) -> HeaderCounts:
     edges, *sides = map(int, words)
     rows = edges if weights in ONE_ROW_AN_EDGE else None
     highest = max(sides, default=None)
-    return Promise(rows=rows, lowest=None if highest is None else 1, highest=highest, line=2)
+    return HeaderCounts(rows=rows, lowest=None if highest is None else 1, highest=highest, line=2)

@@ -6,10 +6,10 @@ import pyarrow as pa
 
 from dfmst.errors import FormatError
 from dfmst.formats.edge_list import END_POINTS, stream_rows
+from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
 from dfmst.formats.problems import problem
-from dfmst.formats.source import HEAD_BYTES, Source
 from dfmst.formats.text.blocks import Line, TextReader
-from dfmst.formats.text.header_counts import Promise
+from dfmst.formats.text.header_counts import HeaderCounts
 from dfmst.formats.text.layout import REAL, WHOLE, Field, Layout
 
 __all__ = ["open_matrix_market"]
@@ -24,12 +24,12 @@ WEIGHTS = {
 SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 
 
-def open_matrix_market(source: Source) -> pa.RecordBatchReader:
+def open_matrix_market(file: GraphFile) -> pa.RecordBatchReader:
     """Stream a sparse matrix, one edge for every stored entry.
 
     Parameters
     ----------
-    source
+    file
         The file. Of a symmetric matrix only the stored triangle is listed.
 
     Returns
@@ -41,23 +41,23 @@ def open_matrix_market(source: Source) -> pa.RecordBatchReader:
     Raises
     ------
     FormatError
-        Where the file breaks the format; for dense, complex and rectangular matrices.
+        The file breaks the format, or the matrix is dense, complex or rectangular.
     """
     weight: tuple[Field, ...] = ()
-    with TextReader(source, HEAD_BYTES) as reader:
+    with TextReader(file, HEAD_BYTES) as reader:
         for line in reader.lines():
             if line.number == 1:
-                weight = _read_banner(line, source)
+                weight = _read_banner(line, file)
             elif line.text and not line.text.startswith(b"%"):
-                promise = _read_sizes(line, source)
+                counts = _read_sizes(line, file)
                 layout = Layout((*END_POINTS, *weight), comments=b"%")
-                return stream_rows(source, layout, line.number, promise)
-        raise problem(source.path, "no line of sizes", line=reader.line, hint="the file is cut: fetch it again")
+                return stream_rows(file, layout, line.number, counts)
+        raise problem(file.path, "no line of sizes", line=reader.line, hint="the file is cut: fetch it again")
 
 
-def _read_banner(line: Line, source: Source) -> tuple[Field, ...]:
+def _read_banner(line: Line, file: GraphFile) -> tuple[Field, ...]:
     def refuse(message: str, hint: str = f"the banner reads: {BANNER}") -> FormatError:
-        return problem(source.path, message, line=line.number, text=line.text, hint=hint)
+        return problem(file.path, message, line=line.number, text=line.text, hint=hint)
 
     words = line.text.decode("utf-8", errors="replace").split()
     if len(words) != 5 or words[0] != "%%MatrixMarket":
@@ -74,11 +74,11 @@ def _read_banner(line: Line, source: Source) -> tuple[Field, ...]:
     return WEIGHTS[field]
 
 
-def _read_sizes(line: Line, source: Source) -> Promise:
+def _read_sizes(line: Line, file: GraphFile) -> HeaderCounts:
     words = line.words
     if len(words) != 3 or not all(word.isdigit() for word in words):
         raise problem(
-            source.path,
+            file.path,
             "not a line of sizes",
             line=line.number,
             text=line.text,
@@ -87,10 +87,10 @@ def _read_sizes(line: Line, source: Source) -> Promise:
     rows, columns, entries = map(int, words)
     if rows != columns:
         raise problem(
-            source.path,
+            file.path,
             "a rectangular matrix: row 1 and column 1 are different vertices",
             line=line.number,
             text=line.text,
             hint="shift the column numbers by the number of rows and correct the sizes",
         )
-    return Promise(rows=entries, lowest=1, highest=rows, line=line.number)
+    return HeaderCounts(rows=entries, lowest=1, highest=rows, line=line.number)

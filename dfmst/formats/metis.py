@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
 from dfmst.formats.metis_block import MetisBlock, read_block
 from dfmst.formats.problems import problem
-from dfmst.formats.source import HEAD_BYTES, Source
 from dfmst.formats.text.blocks import Line, TextReader
 
 __all__ = ["open_metis"]
@@ -34,12 +34,12 @@ class Header:
         return pa.schema([(name, pa.int64()) for name in names])
 
 
-def open_metis(source: Source) -> pa.RecordBatchReader:
+def open_metis(file: GraphFile) -> pa.RecordBatchReader:
     """Stream a METIS or Chaco graph.
 
     Parameters
     ----------
-    source
+    file
         The file.
 
     Returns
@@ -51,22 +51,22 @@ def open_metis(source: Source) -> pa.RecordBatchReader:
     Raises
     ------
     FormatError
-        Where the file breaks the format.
+        The file breaks the format.
     """
-    with TextReader(source, HEAD_BYTES) as reader:
+    with TextReader(file, HEAD_BYTES) as reader:
         for line in reader.lines():
             if line.text and not line.text.startswith(b"%"):
-                header = _read_header(line, source)
-                return pa.RecordBatchReader.from_batches(header.schema, _batches(source, header))
-        raise problem(source.path, "no header", line=max(1, reader.line - 1), hint="the file is empty: fetch it again")
+                header = _read_header(line, file)
+                return pa.RecordBatchReader.from_batches(header.schema, _batches(file, header))
+        raise problem(file.path, "no header", line=max(1, reader.line - 1), hint="the file is empty: fetch it again")
 
 
-def _read_header(line: Line, source: Source) -> Header:
+def _read_header(line: Line, file: GraphFile) -> Header:
     words = line.words
     flags = words[2].zfill(3) if len(words) > 2 else b"000"
     if not 2 <= len(words) <= 4 or not all(map(bytes.isdigit, words)) or len(flags) > 3 or flags.strip(b"01"):
         raise problem(
-            source.path,
+            file.path,
             "not a METIS header",
             line=line.number,
             text=line.text,
@@ -78,13 +78,13 @@ def _read_header(line: Line, source: Source) -> Header:
     return Header(int(words[0]), int(words[1]), prefix, weighted, line.number)
 
 
-def _batches(source: Source, header: Header) -> Iterator[pa.RecordBatch]:
+def _batches(file: GraphFile, header: Header) -> Iterator[pa.RecordBatch]:
     vertices, rows, last_line = 0, 0, header.line
-    with TextReader(source) as reader:
+    with TextReader(file) as reader:
         reader.skip(header.line)
         for text in reader.blocks():
-            block = read_block(text, source.path, header.vertices - vertices)
-            batch = _edges(block, header, vertices, source)
+            block = read_block(text, file.path, header.vertices - vertices)
+            batch = _edges(block, header, vertices, file)
             vertices += len(block.counts)
             rows += batch.num_rows
             last_line = text.line + text.data.count(b"\n") - text.data.endswith(b"\n")
@@ -92,7 +92,7 @@ def _batches(source: Source, header: Header) -> Iterator[pa.RecordBatch]:
     # Tools that strip blank lines at the end take nothing away but vertices without a neighbour.
     if rows != 2 * header.edges or (header.prefix and vertices < header.vertices):
         raise problem(
-            source.path,
+            file.path,
             f"the file ends after {vertices} of {header.vertices} vertices with {rows} entries; line {header.line} "
             f"promises {header.edges} edges, each listed twice",
             line=last_line,
@@ -100,28 +100,28 @@ def _batches(source: Source, header: Header) -> Iterator[pa.RecordBatch]:
         )
 
 
-def _edges(block: MetisBlock, header: Header, vertices: int, source: Source) -> pa.RecordBatch:
+def _edges(block: MetisBlock, header: Header, vertices: int, file: GraphFile) -> pa.RecordBatch:
     """Turn the lines of one block into rows; ``vertices`` lines came before."""
     neighbours = block.counts - header.prefix
-    _check(neighbours < 0, "too few numbers", "the vertex weights of the header are missing", block, source)
+    _check(neighbours < 0, "too few numbers", "the vertex weights of the header are missing", block, file)
     if header.weighted:
-        _check(neighbours % 2 == 1, "a neighbour without a weight", "repair or remove the line", block, source)
+        _check(neighbours % 2 == 1, "a neighbour without a weight", "repair or remove the line", block, file)
     line_of_value = np.repeat(np.arange(len(block.counts)), block.counts)
     position = np.arange(len(block.values)) - np.repeat(np.cumsum(block.counts) - block.counts, block.counts)
-    kept = position >= header.prefix
+    in_pairs = position >= header.prefix
     step = 2 if header.weighted else 1
-    lines, values = line_of_value[kept][::step], block.values[kept]
+    lines, values = line_of_value[in_pairs][::step], block.values[in_pairs]
     target = values[::step]
     outside = np.zeros(len(block.counts), dtype=bool)
     outside[lines[(target < 1) | (target > header.vertices)]] = True
     message = f"a neighbour outside the range 1 to {header.vertices} of line {header.line}"
-    _check(outside, message, "correct the vertex or the header", block, source)
+    _check(outside, message, "correct the vertex or the header", block, file)
     columns = [lines + (vertices + 1), target, values[1::2]][: len(header.schema.names)]
     return pa.record_batch([pa.array(column, pa.int64()) for column in columns], schema=header.schema)
 
 
-def _check(wrong: npt.NDArray[np.bool_], message: str, hint: str, block: MetisBlock, source: Source) -> None:
+def _check(wrong: npt.NDArray[np.bool_], message: str, hint: str, block: MetisBlock, file: GraphFile) -> None:
     """Raise FormatError at the first line that is wrong."""
     if wrong.any():
         line = block.line(int(wrong.argmax()))
-        raise problem(source.path, message, line=line.number, text=line.text, hint=hint)
+        raise problem(file.path, message, line=line.number, text=line.text, hint=hint)

@@ -33,7 +33,7 @@ class MetisBlock:
     data
         The text, one line a vertex.
     numbers
-        Where each of these lines stands in the file.
+        The number of each of these lines in the file.
     counts
         How many numbers each line holds, int64.
     values
@@ -84,15 +84,15 @@ def read_block(block: Block, path: Path, vertices: int) -> MetisBlock:
 
 
 def _vertex_lines(block: Block) -> tuple[bytes, Whole]:
-    """Take the comments out; every line that is left ends in a newline."""
+    """Take the comments out; each of the other lines ends in a newline."""
     data = block.data.translate(BLANKS)
     if not data.endswith(b"\n"):
         data += b"\n"
     if b"%" not in data:
         return data, np.arange(block.line, block.line + data.count(b"\n"))
     lines = data.split(b"\n")[:-1]
-    kept = [at for at, line in enumerate(lines) if not line.lstrip().startswith(b"%")]
-    return b"".join(lines[at] + b"\n" for at in kept), np.array(kept, dtype=np.int64) + block.line
+    rows = [at for at, line in enumerate(lines) if not line.lstrip().startswith(b"%")]
+    return b"".join(lines[at] + b"\n" for at in rows), np.array(rows, dtype=np.int64) + block.line
 
 
 def _words_in_lines(data: bytes) -> Whole:
@@ -109,7 +109,7 @@ def _values(data: bytes, numbers: Whole, path: Path) -> Whole:
         return np.empty(0, dtype=np.int64)
     # pyarrow reads 0x10 as 16; here it is a mistake.
     if b"x" in data or b"X" in data:
-        return _values_carefully(data, numbers, path)
+        return _values_by_line(data, numbers, path)
     try:
         table: Any = pyarrow.csv.read_csv(
             pa.BufferReader(data.translate(AS_LINES)),
@@ -118,12 +118,12 @@ def _values(data: bytes, numbers: Whole, path: Path) -> Whole:
             convert_options=pyarrow.csv.ConvertOptions(column_types={"value": pa.int64()}, null_values=[]),
         )
     except pa.ArrowInvalid:
-        return _values_carefully(data, numbers, path)
+        return _values_by_line(data, numbers, path)
     values: Whole = table["value"].to_numpy()
     return values
 
 
-def _values_carefully(data: bytes, numbers: Whole, path: Path) -> Whole:
+def _values_by_line(data: bytes, numbers: Whole, path: Path) -> Whole:
     values: list[int] = []
     for at, line in enumerate(data.split(b"\n")):
         for word in line.split():

@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from dfmst.errors import EngineUnavailableError, FormatError
+from dfmst.formats.graph_file import GraphFile
 from dfmst.formats.problems import problem
 from dfmst.formats.records import EdgeRecord, records_table
-from dfmst.formats.source import Source
 from dfmst.formats.text.blocks import TextReader
 from dfmst.formats.text.number_patterns import is_whole
 
@@ -43,12 +43,12 @@ HINTS = {
 }
 
 
-def open_gml(source: Source) -> pa.RecordBatchReader:
+def open_gml(file: GraphFile) -> pa.RecordBatchReader:
     """Read the edges of a GML graph.
 
     Parameters
     ----------
-    source
+    file
         The file.
 
     Returns
@@ -65,60 +65,60 @@ def open_gml(source: Source) -> pa.RecordBatchReader:
     EngineUnavailableError
         NetworkX is not installed.
     """
-    return _open(source, "GML", _read_gml)
+    return _open(file, "GML", _read_gml)
 
 
-def open_graphml(source: Source) -> pa.RecordBatchReader:
+def open_graphml(file: GraphFile) -> pa.RecordBatchReader:
     """Read the edges of the GraphML graphs in a file.
 
     As :func:`open_gml`; ids are int64 where all are whole numbers, else string, and the other attributes have the
     types that the file declares.
     """
-    return _open(source, "GraphML", _read_graphml)
+    return _open(file, "GraphML", _read_graphml)
 
 
-def open_node_link(source: Source) -> pa.RecordBatchReader:
+def open_node_link(file: GraphFile) -> pa.RecordBatchReader:
     """Read the edges of a node-link JSON file, which lists them under ``links`` or ``edges``.
 
     As :func:`open_gml`.
     """
-    return _open(source, "JSON", _read_node_link)
+    return _open(file, "JSON", _read_node_link)
 
 
-def _open(source: Source, kind: str, read: Callable[[Any, bytes], Graph]) -> pa.RecordBatchReader:
+def _open(file: GraphFile, kind: str, read: Callable[[Any, bytes], Graph]) -> pa.RecordBatchReader:
     try:
         networkx = import_module("networkx")
     except ImportError as error:
-        message = f"{source.path}: {kind} files are read by NetworkX, which is not installed"
+        message = f"{file.path}: {kind} files are read by NetworkX, which is not installed"
         raise EngineUnavailableError(message, "pip install 'dfmst[networkx]'") from error
-    with TextReader(source) as reader:
+    with TextReader(file) as reader:
         data = b"".join(block.data for block in reader.blocks())
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what it leaves out, such as ports
             records, nodes = read(networkx, data)
-            table = records_table(source.path, records, nodes)
+            table = records_table(file.path, records, nodes)
     except (FormatError, MemoryError):
         raise
     except Exception as error:  # NetworkX raises whatever the broken text leads to
-        raise _broken(source, kind, data, error) from error
+        raise _broken(file, kind, data, error) from error
     return table.to_reader(max_chunksize=ROWS_IN_A_BATCH)
 
 
-def _broken(source: Source, kind: str, data: bytes, error: Exception) -> FormatError:
+def _broken(file: GraphFile, kind: str, data: bytes, error: Exception) -> FormatError:
     """Say what NetworkX, or a parser below it, refused, and the line where it says so."""
     if isinstance(error, UnicodeDecodeError):
         line = data.count(b"\n", 0, error.start) + 1
-        return problem(source.path, "bytes that are not UTF-8", line=line, hint="save the file as UTF-8")
+        return problem(file.path, "bytes that are not UTF-8", line=line, hint="save the file as UTF-8")
     reason = f"unknown {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
     place = PLACE.search(reason)
     reason = reason[: place.start() if place else None].partition("\n")[0]
     message = f"broken {kind} ({reason if len(reason) <= LONGEST_REASON else reason[:LONGEST_REASON] + '...'})"
     if place is None:
-        return problem(source.path, message, hint=HINTS[kind])
+        return problem(file.path, message, hint=HINTS[kind])
     lines = data.rstrip().split(b"\n")
     line = min(int(place[1] or place[2]), len(lines))  # the end of the text counts as one more line
-    return problem(source.path, message, line=line, text=lines[line - 1], hint=HINTS[kind])
+    return problem(file.path, message, line=line, text=lines[line - 1], hint=HINTS[kind])
 
 
 def _read_gml(networkx: Any, data: bytes) -> Graph:

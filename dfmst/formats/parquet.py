@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
+from dfmst.formats.graph_file import GraphFile
 from dfmst.formats.problems import problem
-from dfmst.formats.source import Source
 
 __all__ = ["open_parquet", "parquet_files"]
 
@@ -17,12 +17,12 @@ ROWS_IN_A_BATCH = 1 << 18
 SUFFIXES = (".parquet", ".parq", ".pq")
 
 
-def open_parquet(source: Source) -> pa.RecordBatchReader:
+def open_parquet(file: GraphFile) -> pa.RecordBatchReader:
     """Stream a Parquet file, or all Parquet files under a directory.
 
     Parameters
     ----------
-    source
+    file
         The file or directory. Names that start with a dot or an underscore are left out.
 
     Returns
@@ -34,21 +34,17 @@ def open_parquet(source: Source) -> pa.RecordBatchReader:
     Raises
     ------
     FormatError
-        Where a file is no Parquet or damaged, where a directory has none, or where schemas conflict.
+        A file is no Parquet or damaged, a directory has none, or schemas conflict.
     """
-    files = _files(source)
-    schema = _schema(files[0])
-    for file in files[1:]:
-        schema = _common(schema, file)
-    if source.path.is_dir():
-        schema = schema.remove_metadata()  # what one of the files says need not hold for all
+    if not file.path.is_dir():
+        schema = _schema(file)
+        return pa.RecordBatchReader.from_batches(schema, _batches([file], schema))
+    files = [GraphFile(path, file.block_bytes) for path in parquet_files(file.path)]
+    # What the metadata of one file says need not hold for all.
+    schema = _schema(files[0]).remove_metadata()
+    for other in files[1:]:
+        schema = _common(schema, other)
     return pa.RecordBatchReader.from_batches(schema, _batches(files, schema))
-
-
-def _files(source: Source) -> list[Source]:
-    if not source.path.is_dir():
-        return [source]
-    return [Source(path, source.block_bytes) for path in parquet_files(source.path)]
 
 
 def parquet_files(folder: Path) -> list[Path]:
@@ -74,7 +70,7 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
-def _schema(file: Source) -> pa.Schema:
+def _schema(file: GraphFile) -> pa.Schema:
     with file.seekable() as stream:
         try:
             return pyarrow.parquet.read_schema(stream)
@@ -82,19 +78,19 @@ def _schema(file: Source) -> pa.Schema:
             raise _broken(file, error) from error
 
 
-def _broken(file: Source, error: Exception) -> Exception:
+def _broken(file: GraphFile, error: Exception) -> Exception:
     reason = str(error).partition("\n")[0]
     return problem(file.path, f"not a Parquet file, or a damaged one ({reason})", hint="fetch or write the file again")
 
 
-def _common(schema: pa.Schema, file: Source) -> pa.Schema:
+def _common(schema: pa.Schema, file: GraphFile) -> pa.Schema:
     try:
         return pa.unify_schemas([schema, _schema(file)], promote_options="permissive")
     except pa.ArrowException as error:
         raise _conflict(file, error) from error
 
 
-def _conflict(file: Source, error: Exception) -> Exception:
+def _conflict(file: GraphFile, error: Exception) -> Exception:
     return problem(
         file.path,
         f"its columns do not fit those of the other files ({error})",
@@ -102,22 +98,21 @@ def _conflict(file: Source, error: Exception) -> Exception:
     )
 
 
-def _batches(files: list[Source], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _batches(files: list[GraphFile], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for file in files:
         with file.seekable() as stream:
-            batches = _read(file, stream)
-            for batch in batches:
+            for batch in _read(file, stream):
                 yield _fit(batch, schema, file)
 
 
-def _read(file: Source, stream: object) -> Iterator[pa.RecordBatch]:
+def _read(file: GraphFile, stream: object) -> Iterator[pa.RecordBatch]:
     try:
         yield from pyarrow.parquet.ParquetFile(stream).iter_batches(batch_size=ROWS_IN_A_BATCH)
     except (pa.ArrowException, OSError) as error:
         raise _broken(file, error) from error
 
 
-def _fit(batch: pa.RecordBatch, schema: pa.Schema, file: Source) -> pa.RecordBatch:
+def _fit(batch: pa.RecordBatch, schema: pa.Schema, file: GraphFile) -> pa.RecordBatch:
     """Give a batch the common columns and types; a column that the file lacks is null."""
     if batch.schema.equals(schema):
         return batch

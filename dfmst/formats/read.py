@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from dfmst.errors import FormatError, InvalidEdgesError
 from dfmst.formats.arrow_ipc import open_arrow
-from dfmst.formats.cedge import open_cedge
 from dfmst.formats.delimited import open_csv, open_tsv
-from dfmst.formats.detect import format_of_source
+from dfmst.formats.detect import format_of_file
 from dfmst.formats.dimacs import open_dimacs
-from dfmst.formats.ewg import open_ewg
+from dfmst.formats.fixed_columns import FIXED_COLUMNS
+from dfmst.formats.graph_file import BLOCK_BYTES, GraphFile
 from dfmst.formats.konect import open_konect
 from dfmst.formats.matrix_market import open_matrix_market
 from dfmst.formats.metis import open_metis
@@ -25,17 +25,16 @@ from dfmst.formats.parquet import open_parquet
 from dfmst.formats.problems import problem
 from dfmst.formats.schema import check_same_columns
 from dfmst.formats.snap import open_snap
-from dfmst.formats.source import BLOCK_BYTES, Source
 from dfmst.formats.tsplib import open_tsplib
 
 __all__ = ["FORMATS", "open_edges", "read_edges"]
 
-OPENERS: dict[str, Callable[[Source], pa.RecordBatchReader]] = {
+OPENERS: dict[str, Callable[[GraphFile], pa.RecordBatchReader]] = {
     "arrow": open_arrow,
-    "cedge": open_cedge,
+    "cedge": FIXED_COLUMNS["cedge"].open,
     "csv": open_csv,
     "dimacs": open_dimacs,
-    "ewg": open_ewg,
+    "ewg": FIXED_COLUMNS["ewg"].open,
     "gml": open_gml,
     "graphml": open_graphml,
     "json": open_node_link,
@@ -69,11 +68,11 @@ def open_edges(
     Parameters
     ----------
     path
-        The file, plain or compressed with gzip, xz, zstd or bzip2 (told by its bytes, not by its
+        The file, plain or compressed with gzip, xz, zstd or bzip2 (its bytes tell, not its
         name), or a directory of Parquet files; or a list of them, which are read as one table, one after the
         other. Each is opened when the one before has been read.
     format
-        One of ``FORMATS``; by default it is found out, for each file.
+        One of ``FORMATS``; ``None``: what each file's bytes and name tell.
     block_bytes
         How much uncompressed text makes a batch.
     progress
@@ -108,20 +107,20 @@ def open_edges(
     [2, 2]
     """
     if isinstance(path, (str, os.PathLike)):
-        sources = [Source(Path(path), block_bytes)]
+        files = [GraphFile(Path(path), block_bytes)]
     else:
-        sources = [Source(Path(name), block_bytes) for name in path]
-    if not sources:
+        files = [GraphFile(Path(name), block_bytes) for name in path]
+    if not files:
         raise InvalidEdgesError("there is no file to read", "name at least one")
-    for source in sources:
-        _check_file(source)
-    first = _open(sources[0], format)
-    if len(sources) == 1 and progress is None:
+    for file in files:
+        _check_file(file)
+    first = _open(files[0], format)
+    if len(files) == 1 and progress is None:
         return first
     # Nulls may come with any of the later files.
-    fields = [field.with_nullable(True) for field in first.schema] if len(sources) > 1 else list(first.schema)
+    fields = [field.with_nullable(True) for field in first.schema] if len(files) > 1 else list(first.schema)
     schema = pa.schema(fields, first.schema.metadata)
-    return pa.RecordBatchReader.from_batches(schema, _batches(first, schema, sources, format, progress))
+    return pa.RecordBatchReader.from_batches(schema, _batches(first, schema, files, format, progress))
 
 
 def read_edges(
@@ -137,7 +136,7 @@ def read_edges(
         The file, plain or compressed, or a directory of Parquet files; or a list of them, which are read as one
         table.
     format
-        One of ``FORMATS``; by default it is found out, for each file.
+        One of ``FORMATS``; ``None``: what each file's bytes and name tell.
     progress
         Called after every batch with the file and the number of rows read so far, of all files.
 
@@ -169,37 +168,37 @@ def read_edges(
     return open_edges(path, format, progress=progress).read_all()
 
 
-def _check_file(source: Source) -> None:
-    if not source.path.exists():
-        raise FileNotFoundError(errno.ENOENT, "there is no such graph file", str(source.path))
-    if not (source.path.is_file() or source.path.is_dir()):
-        raise problem(source.path, "neither a file nor a directory", hint="write the stream to a file first")
+def _check_file(file: GraphFile) -> None:
+    if not file.path.exists():
+        raise FileNotFoundError(errno.ENOENT, "there is no such graph file", str(file.path))
+    if not (file.path.is_file() or file.path.is_dir()):
+        raise problem(file.path, "neither a file nor a directory", hint="write the stream to a file first")
 
 
-def _open(source: Source, format: str | None) -> pa.RecordBatchReader:
+def _open(file: GraphFile, format: str | None) -> pa.RecordBatchReader:
     if format is not None and format not in OPENERS:
         raise FormatError(f"the format {format!r} is unknown", f"these are known: {', '.join(FORMATS)}")
     # Detection also refuses what no format can be: empty files and archives.
-    detected = format_of_source(source)
+    detected = format_of_file(file)
     name = format or detected
-    if source.path.is_dir() and name != "parquet":
-        raise problem(source.path, f"a directory, where {name} is one file", hint="name the file")
-    return OPENERS[name](source)
+    if file.path.is_dir() and name != "parquet":
+        raise problem(file.path, f"a directory, where {name} is one file", hint="name the file")
+    return OPENERS[name](file)
 
 
 def _batches(
     first: pa.RecordBatchReader,
     schema: pa.Schema,
-    sources: Sequence[Source],
+    files: Sequence[GraphFile],
     format: str | None,
     progress: ReadProgress | None,
 ) -> Iterator[pa.RecordBatch]:
     rows = 0
-    for index, source in enumerate(sources):
-        with first if index == 0 else _open(source, format) as reader:
-            check_same_columns(sources[0].path, schema, source.path, reader.schema)
+    for index, file in enumerate(files):
+        with first if index == 0 else _open(file, format) as reader:
+            check_same_columns(files[0].path, schema, file.path, reader.schema)
             for batch in reader:
                 rows += batch.num_rows
                 if progress is not None:
-                    progress(source.path, rows)
+                    progress(file.path, rows)
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from dfmst.formats.edge_list import END_POINTS, more_columns, stream_rows
+from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
 from dfmst.formats.problems import problem
-from dfmst.formats.source import HEAD_BYTES, Source
 from dfmst.formats.text.blocks import Line, TextReader
 from dfmst.formats.text.layout import NUMBER, Field, Layout
 from dfmst.formats.text.number_patterns import is_number, is_whole
@@ -20,12 +20,12 @@ __all__ = ["open_snap"]
 COMMENTS = b"#%"
 
 
-def open_snap(source: Source) -> pa.RecordBatchReader:
+def open_snap(file: GraphFile) -> pa.RecordBatchReader:
     """Stream an edge list in plain text.
 
     Parameters
     ----------
-    source
+    file
         The file.
 
     Returns
@@ -37,16 +37,16 @@ def open_snap(source: Source) -> pa.RecordBatchReader:
     Raises
     ------
     FormatError
-        Where the file breaks the format.
+        The file breaks the format.
     """
-    first, second = _first_lines(source)
+    first, second = _first_lines(file)
     skip = first.number - 1
     if second is not None and _is_heading(first, second):
         first, skip = second, second.number - 1
     columns = len(first.words)
     if columns < 2:
         raise problem(
-            source.path,
+            file.path,
             "too few columns: an edge needs two vertices",
             line=first.number,
             text=first.text,
@@ -56,23 +56,23 @@ def open_snap(source: Source) -> pa.RecordBatchReader:
     ends = END_POINTS if numbered else tuple(Field(field.name, (pa.string(),), True) for field in END_POINTS)
     weight = (Field("weight", NUMBER),) if columns > 2 else ()
     layout = Layout((*ends, *weight, *more_columns(4, columns - 3)), comments=COMMENTS)
-    return stream_rows(source, layout, skip)
+    return stream_rows(file, layout, skip)
 
 
-def _first_lines(source: Source) -> tuple[Line, Line | None]:
+def _first_lines(file: GraphFile) -> tuple[Line, Line | None]:
     """Return the first two lines that are neither blank nor comments."""
-    found: list[Line] = []
+    rows: list[Line] = []
     number = 1
-    with TextReader(source, HEAD_BYTES) as reader:
+    with TextReader(file, HEAD_BYTES) as reader:
         for line in reader.lines():
             number = line.number
             if line.text and line.text[0] not in COMMENTS:
-                found.append(line)
-            if len(found) == 2:
-                return found[0], found[1]
-    if not found:
-        raise problem(source.path, "no row", line=number, hint="the file holds no edges: fetch it again")
-    return found[0], None
+                rows.append(line)
+            if len(rows) == 2:
+                return rows[0], rows[1]
+    if not rows:
+        raise problem(file.path, "no row", line=number, hint="the file holds no edges: fetch it again")
+    return rows[0], None
 
 
 def _is_heading(first: Line, second: Line) -> bool:

@@ -37,7 +37,7 @@ def write_edges(
         The file. Text is compressed where the name ends in ``.gz``, ``.xz``, ``.zst`` or ``.bz2``.
     format
         ``"parquet"`` (compressed with zstd), ``"arrow"`` (a stream where the name ends in
-        ``.arrows``, else a file, which is Feather too), ``"csv"`` or ``"tsv"``; by default what the
+        ``.arrows``, else a file, which is Feather too), ``"csv"`` or ``"tsv"``; ``None``: what the
         name tells.
     token
         Names the temporary file (see :func:`dfmst.formats.atomic_path`).
@@ -45,9 +45,9 @@ def write_edges(
     Raises
     ------
     FormatError
-        Where the format is unknown or cannot be written.
+        The format is unknown or cannot be written.
     OutputError
-        Where the directory is missing or cannot be written, or a column does not fit the format.
+        The directory is missing or cannot be written, or a column does not fit the format.
 
     Examples
     --------
@@ -79,9 +79,9 @@ def write_edges(
 def _writable(name: str | None, target: Path) -> str:
     if name in WRITERS:
         return name
-    found = "no format follows from the name" if name is None else f"the format {name!r} cannot be written"
+    reason = "no format follows from the name" if name is None else f"the format {name!r} cannot be written"
     hint = f"these can be written: {', '.join(WRITABLE_FORMATS)}; give the name such an ending, or format="
-    raise FormatError(f"{target}: {found}", hint)
+    raise FormatError(f"{target}: {reason}", hint)
 
 
 def _refuse(target: Path, error: Exception) -> OutputError:

@@ -70,7 +70,7 @@ def edge_columns(engine: Engine, edges: int, vertices: int) -> tuple[Array, Arra
 def edge_table(
     engine: Engine, source: Array, target: Array, seed: int, weight: Weight, values: Array | None = None
 ) -> pa.Table:
-    """Return the table of edges, its weights drawn (or as given in `values`)."""
+    """Return the table of edges, with weights at random, or those in `values`."""
     columns = {"source": source, "target": target}
     if values is None and weight is not None:
         values = _weights(engine, source, target, seed, weight)

@@ -11,8 +11,8 @@ from typing import Self
 import numpy as np
 
 from dfmst.errors import FormatError
+from dfmst.formats.graph_file import GraphFile
 from dfmst.formats.problems import at_line, problem
-from dfmst.formats.source import Source
 
 __all__ = ["BYTE_ORDER_MARK", "Block", "Line", "TextReader", "cut_at_newline", "cut_outside_quotes", "tidy"]
 
@@ -78,7 +78,7 @@ def _has_neighbouring_blanks(data: bytes) -> bool:
 
 
 def _starts_a_line(mark: bytes, data: bytes) -> bool:
-    # A single byte is found many times faster than a pair; most files have no comment among their rows.
+    # Searching for one byte is many times faster than for two; most files have no comment among their rows.
     return mark in data and (data.startswith(mark) or b"\n" + mark in data)
 
 
@@ -87,17 +87,17 @@ class TextReader:
 
     Parameters
     ----------
-    source
+    file
         The file.
     block_bytes
-        Size of the blocks; that of the source where it is None.
+        Size of the blocks; ``None``: that of the file.
     """
 
-    def __init__(self, source: Source, block_bytes: int | None = None) -> None:
-        self.path = source.path
+    def __init__(self, file: GraphFile, block_bytes: int | None = None) -> None:
+        self.path = file.path
         self.line = 1
-        self._block_bytes = block_bytes or source.block_bytes
-        self._pieces = source.pieces()
+        self._block_bytes = block_bytes or file.block_bytes
+        self._pieces = file.pieces()
         self._data = b""
         self._start = 0
         self._extend()

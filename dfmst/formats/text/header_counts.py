@@ -1,4 +1,4 @@
-"""What a header promises about the rows, and the check that the rows keep it."""
+"""What a header counts, and the check that the rows agree."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dfmst.formats.text.blocks import Block
 from dfmst.formats.text.layout import Layout
 from dfmst.formats.text.row_parser import line_of_row
 
-__all__ = ["Promise"]
+__all__ = ["HeaderCounts"]
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
-    """Numbers from the header of a file; None where it promises nothing.
+class HeaderCounts:
+    """Numbers from the header of a file; None where it does not say.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Promise:
     lowest, highest
         The smallest and the largest vertex.
     line
-        The line that promises it.
+        The line that says so.
     """
 
     rows: int | None = None
@@ -35,10 +35,10 @@ class Promise:
     highest: int | None = None
     line: int = 1
 
-    def check_block(self, block: Block, batch: pa.RecordBatch, seen: int, layout: Layout, path: Path) -> None:
-        """Raise FormatError where a block holds a row too many or a vertex out of range."""
-        if self.rows is not None and seen + batch.num_rows > self.rows:
-            line = line_of_row(block, layout, path, self.rows - seen)
+    def check_block(self, block: Block, batch: pa.RecordBatch, before: int, layout: Layout, path: Path) -> None:
+        """Raise FormatError where a block holds a row too many or a vertex out of range; `before` rows came earlier."""
+        if self.rows is not None and before + batch.num_rows > self.rows:
+            line = line_of_row(block, layout, path, self.rows - before)
             raise problem(
                 path,
                 f"more rows than the {self.rows} that line {self.line} promises",
@@ -57,12 +57,12 @@ class Promise:
                 hint="correct the vertex or the count of vertices",
             )
 
-    def check_end(self, seen: int, last_line: int, path: Path) -> None:
-        """Raise FormatError where the file ends before the promised rows."""
-        if self.rows is not None and seen < self.rows:
+    def check_end(self, rows: int, last_line: int, path: Path) -> None:
+        """Raise FormatError where the file ends too early."""
+        if self.rows is not None and rows < self.rows:
             raise problem(
                 path,
-                f"the file ends after {seen} rows; line {self.line} promises {self.rows}",
+                f"the file ends after {rows} rows; line {self.line} promises {self.rows}",
                 line=last_line,
                 hint="the file is cut: fetch it again",
             )
@@ -70,11 +70,11 @@ class Promise:
     def _first_out_of_range(self, batch: pa.RecordBatch) -> int | None:
         if self.lowest is None or self.highest is None or not batch.num_rows:
             return None
-        found = []
+        rows = []
         for name in ("source", "target"):
             column = batch.column(name)
             limits = pc.min_max(column).as_py()
             if limits["min"] < self.lowest or limits["max"] > self.highest:
                 outside = pc.or_(pc.less(column, self.lowest), pc.greater(column, self.highest))
-                found.append(pc.index(outside, True).as_py())
-        return min(found, default=None)
+                rows.append(pc.index(outside, True).as_py())
+        return min(rows, default=None)

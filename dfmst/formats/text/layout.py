@@ -37,7 +37,7 @@ class Field:
 
     @property
     def type(self) -> pa.DataType:
-        """The type in force: the lowest rung that is left."""
+        """The type now: the narrowest of the ladder."""
         return self.ladder[0]
 
 
@@ -88,7 +88,7 @@ class Layout:
         return [entry for entry in self.named if len(entry[2].ladder) > 1]
 
     def widened(self, position: int) -> Layout:
-        """Return the layout with one column a rung up, and with it every column of its kind."""
+        """Return the layout with one column at its next type; columns of vertices go together."""
         together = self.fields[position].end_point
         fields = tuple(
             replace(field, ladder=field.ladder[1:])

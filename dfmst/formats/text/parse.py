@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from dfmst.errors import FormatError
 from dfmst.formats.text.blocks import Block
-from dfmst.formats.text.layout import Field, Layout
-from dfmst.formats.text.number_patterns import ANY_NUMBER, ANY_WHOLE
-from dfmst.formats.text.row_parser import convert, neat, parse_carefully, rows_of
+from dfmst.formats.text.layout import Layout
+from dfmst.formats.text.row_parser import parse_rows, tidy_block
 
-__all__ = ["misfit", "parse"]
-
-PATTERNS = {pa.int64(): ANY_WHOLE, pa.uint64(): ANY_WHOLE, pa.float64(): ANY_NUMBER}
-DIGITS_AND_SPACES = b"0123456789- \t\r\n"
+__all__ = ["parse", "parse_columns"]
 
 
 def parse(block: Block, layout: Layout, path: Path) -> pa.RecordBatch:
@@ -44,57 +38,15 @@ def parse(block: Block, layout: Layout, path: Path) -> pa.RecordBatch:
         At the first line that breaks the format.
     """
     types = {name: field.type for _, name, field in layout.named}
-    block = neat(block, layout)
+    block = tidy_block(block, layout)
     try:
-        table = _parse_fast(block, layout, types)
+        table = parse_columns(block, layout, types)
     except pa.ArrowInvalid:
-        return parse_carefully(block, layout, path)
+        return parse_rows(block, layout, path)
     if layout.marker and _marked_lines(block, layout) != len(table):
-        return parse_carefully(block, layout, path)
+        return parse_rows(block, layout, path)
     batches = table.select(layout.schema.names).combine_chunks().to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=layout.schema)
-
-
-def misfit(block: Block, layout: Layout, path: Path) -> int | None:
-    """Return the position of a column that needs a wider type than it has, or None.
-
-    Raises
-    ------
-    FormatError
-        Where a line has too few or too many columns.
-    """
-    if _only_whole_numbers(block, layout):
-        return None
-    block = neat(block, layout)
-    try:
-        _parse_fast(block, layout, {name: field.type for _, name, field in layout.open_fields})
-    except pa.ArrowInvalid:
-        return next((at for at, _, field in layout.open_fields if not _fits(block, layout, path, at, field)), None)
-    return None
-
-
-def _fits(block: Block, layout: Layout, path: Path, at: int, field: Field) -> bool:
-    """Tell whether one column can take its type; the odd ways to write a number are left to the careful parser."""
-    name = field.name or ""
-    with suppress(pa.ArrowInvalid):
-        _parse_fast(block, layout, {name: field.type})
-        return True
-    with suppress(pa.ArrowInvalid):
-        words = _parse_fast(block, layout, {name: pa.string()})[name]
-        if not pc.all(pc.match_substring_regex(words, PATTERNS[field.type])).as_py():
-            return False
-    rows = list(rows_of(block, layout, path))
-    with suppress(FormatError):
-        convert(rows, at, field, layout, path)
-        return True
-    return False
-
-
-def _only_whole_numbers(block: Block, layout: Layout) -> bool:
-    """Tell cheaply that no column can need more than int64 (a number beyond it is an error)."""
-    if layout.quoted or any(field.end_point for _, _, field in layout.open_fields):
-        return False
-    return not block.data.translate(None, DIGITS_AND_SPACES + layout.marker)
 
 
 def _marked_lines(block: Block, layout: Layout) -> int:
@@ -102,8 +54,14 @@ def _marked_lines(block: Block, layout: Layout) -> int:
     return block.data.startswith(start) + block.data.count(b"\n" + start)
 
 
-def _parse_fast(block: Block, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table:
-    """Parse the named columns; raise ArrowInvalid where anything is out of the ordinary."""
+def parse_columns(block: Block, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table:
+    """Parse the named columns by pyarrow.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        A row or a value that pyarrow does not read, or does not read as this package does.
+    """
     if not block.data.strip():
         return pa.schema(list(types.items())).empty_table()
     if layout.quoted and block.data.count(b'"') % 2:

@@ -1,7 +1,7 @@
-"""Text tables line by line: slow, and able to name the line and the word that is wrong.
+"""Text tables line by line: slow, but its errors name the line and the word.
 
-The fast parser calls this where it balks: either the rows come out after all (a ``+1``), or the
-error says where the file breaks its format.
+It parses the blocks that pyarrow refuses: either the rows come out after all (a ``+1``), or the error says where the
+file breaks its format.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dfmst.formats.text.blocks import Block, Line, tidy
 from dfmst.formats.text.layout import Field, Layout
 from dfmst.formats.text.number_patterns import is_number, is_whole
 
-__all__ = ["Row", "convert", "line_of_row", "neat", "parse_carefully", "rows_of"]
+__all__ = ["Row", "convert_column", "line_of_row", "parse_rows", "split_rows", "tidy_block"]
 
 Row = tuple[Line, list[str]]
 
@@ -27,21 +27,21 @@ REPAIR = "repair or remove the line"
 NAMES_HINT = f"{REPAIR}; where vertices have names, read the file with format='csv'"
 
 
-def neat(block: Block, layout: Layout) -> Block:
-    """Return the block with the separators and without the comments that the layout says; lines keep their numbers."""
+def tidy_block(block: Block, layout: Layout) -> Block:
+    """Put single spaces between the columns and empty the comment lines, where the layout has blanks for separators."""
     return Block(tidy(block.data, layout.comments), block.line) if layout.spaced else block
 
 
-def rows_of(block: Block, layout: Layout, path: Path) -> Iterator[Row]:
+def split_rows(block: Block, layout: Layout, path: Path) -> Iterator[Row]:
     """Yield the rows of a block, each with its line.
 
     Raises
     ------
     FormatError
-        Where a row has too few or too many columns or is not text.
+        A row has too few or too many columns or is not text.
     """
     split = _split_quoted if layout.quoted else _split_plain
-    for line, words in split(neat(block, layout), layout, path):
+    for line, words in split(tidy_block(block, layout), layout, path):
         if layout.marker and words[0] != layout.marker.decode():
             expected = layout.marker.decode()
             raise problem(
@@ -114,7 +114,7 @@ CONVERTERS: dict[pa.DataType, Callable[[str, pa.DataType], Any]] = {
 }
 
 
-def convert(rows: list[Row], position: int, field: Field, layout: Layout, path: Path) -> pa.Array:
+def convert_column(rows: list[Row], position: int, field: Field, layout: Layout, path: Path) -> pa.Array:
     """Convert one column to its type.
 
     Raises
@@ -139,7 +139,7 @@ def convert(rows: list[Row], position: int, field: Field, layout: Layout, path: 
     return pa.array(values, field.type)
 
 
-def parse_carefully(block: Block, layout: Layout, path: Path) -> pa.RecordBatch:
+def parse_rows(block: Block, layout: Layout, path: Path) -> pa.RecordBatch:
     """Parse a block line by line.
 
     Raises
@@ -147,13 +147,13 @@ def parse_carefully(block: Block, layout: Layout, path: Path) -> pa.RecordBatch:
     FormatError
         At the first line that breaks the format.
     """
-    rows = list(rows_of(block, layout, path))
-    columns = {name: convert(rows, at, field, layout, path) for at, name, field in layout.named}
+    rows = list(split_rows(block, layout, path))
+    columns = {name: convert_column(rows, at, field, layout, path) for at, name, field in layout.named}
     schema = layout.schema
     return pa.record_batch([columns[name] for name in schema.names], schema=schema)
 
 
 def line_of_row(block: Block, layout: Layout, path: Path, row: int) -> Line:
     """Return the line that holds the ``row``-th row of a block, counting from 0."""
-    rows = rows_of(block, layout, path)
+    rows = split_rows(block, layout, path)
     return next(line for at, (line, _) in enumerate(rows) if at == row)

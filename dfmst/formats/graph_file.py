@@ -18,7 +18,7 @@ import pyarrow as pa
 from dfmst.errors import FormatError
 from dfmst.formats.problems import at_line, problem
 
-__all__ = ["BLOCK_BYTES", "HEAD_BYTES", "Source"]
+__all__ = ["BLOCK_BYTES", "HEAD_BYTES", "GraphFile"]
 
 BLOCK_BYTES = 8 << 20
 HEAD_BYTES = 64 << 10
@@ -41,7 +41,7 @@ BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class GraphFile:
     """A file that holds edges.
 
     Parameters
