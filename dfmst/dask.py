@@ -24,6 +24,7 @@ from dfmst.errors import EngineUnavailableError, UnsupportedFrameError
 try:
     import dask.dataframe as dd
     from dask.dataframe.extensions import register_dataframe_accessor
+    from dask.dataframe.utils import make_meta
 except ImportError as error:
     raise EngineUnavailableError("a cluster needs Dask", "pip install 'dfmst[dask]'") from error
 
@@ -33,7 +34,7 @@ from dfmst._cluster.directory import WrittenForest, write_forest
 from dfmst._cluster.partitions import frame_parts
 from dfmst._cluster.rows import gather
 from dfmst._cluster.strategies.shuffle.shuffling import no_records
-from dfmst._cluster.tasks import Reading
+from dfmst._columns.read import EdgeColumns
 from dfmst._frames.host import open_frame
 from dfmst.formats.atomic import check_directory
 from dfmst.typing import Invalid
@@ -109,8 +110,8 @@ def minimum_spanning_forest(
     >>> forest.compute().index.tolist()
     [1, 2]
     """
-    reading = Reading((source, target, weight), False, invalid)
-    return _forest(edges, reading, Options(strategy, split_every, checkpoint, vertices, memory_limit), return_trace)
+    columns = EdgeColumns(source, target, weight, False, invalid)
+    return _forest(edges, columns, Options(strategy, split_every, checkpoint, vertices, memory_limit), return_trace)
 
 
 def maximum_spanning_forest(
@@ -138,8 +139,8 @@ def maximum_spanning_forest(
     >>> dfmst.dask.maximum_spanning_forest(dd.from_pandas(roads, npartitions=2)).compute().index.tolist()
     [0, 2]
     """
-    reading = Reading((source, target, weight), True, invalid)
-    return _forest(edges, reading, Options(strategy, split_every, checkpoint, vertices, memory_limit), return_trace)
+    columns = EdgeColumns(source, target, weight, True, invalid)
+    return _forest(edges, columns, Options(strategy, split_every, checkpoint, vertices, memory_limit), return_trace)
 
 
 def forest_of_files(
@@ -216,7 +217,7 @@ def forest_of_files(
         raise ValueError(message)
     _check_invalid(invalid)
     paths = [Path(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
-    reading = Reading((source, target, weight), maximum, invalid)
+    columns = EdgeColumns(source, target, weight, maximum, invalid)
     options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
     tell = progress or (lambda step: None)
     check_directory(Path(output))
@@ -224,7 +225,7 @@ def forest_of_files(
         tell("starting workers" if scheduler is None else f"connecting to {scheduler}")
     with cluster_client(workers, scheduler, client) as current:
         tell("finding the forest")
-        return write_forest(current, paths, Path(output), reading, options)
+        return write_forest(current, paths, Path(output), columns, options)
 
 
 def _check_invalid(invalid: str) -> None:
@@ -233,26 +234,24 @@ def _check_invalid(invalid: str) -> None:
         raise ValueError(message)
 
 
-def _forest(edges: Any, reading: Reading, options: Options, return_trace: bool) -> Any:
+def _forest(edges: Any, columns: EdgeColumns, options: Options, return_trace: bool) -> Any:
     if not isinstance(edges, dd.DataFrame):
         message = f"edges is a {type(edges).__name__}, not a Dask frame"
         raise UnsupportedFrameError(message, "call dfmst.minimum_spanning_forest for a frame in memory")
-    _check_invalid(reading.invalid)
-    view = open_frame(edges._meta)
-    names = [name for name in reading.names if name is not None]
+    _check_invalid(columns.invalid)
+    empty = make_meta(edges)
+    view = open_frame(empty)
+    names = list(dict.fromkeys(name for name in columns.names if name is not None))
     for name in names:
         view.column(name)
-    columns = edges[list(dict.fromkeys(names))]
-    parts, whole = frame_parts(columns, as_files=True), frame_parts(edges)
-    if not len(parts.parts) == len(whole.parts) == edges.npartitions:
-        parts, whole = frame_parts(columns, simplify=False), frame_parts(edges, simplify=False)
-    built = forest_graph(parts, reading, options, whole)
-    gathered = zip(whole.parts, built.chosen, strict=True)
-    keys = [built.graph.add("gather", number, gather, *pair).key for number, pair in enumerate(gathered)]
-    forest = dd.from_graph(built.graph, edges._meta, edges.divisions, keys, "dfmst-forest")
+    parts = frame_parts(edges, names)
+    graph, positions, trace, _ = forest_graph(parts, columns, options)
+    pairs = zip(parts.rows, positions, strict=True)
+    keys = [graph.add("gather", number, gather, *pair).key for number, pair in enumerate(pairs)]
+    forest = dd.from_graph(graph, empty, edges.divisions, keys, "dfmst-forest")
     if not return_trace:
         return forest
-    return forest, dd.from_graph(built.graph, no_records(), (None, None), [built.trace.key], "dfmst-trace")
+    return forest, dd.from_graph(graph, no_records(), (None, None), [trace.key], "dfmst-trace")
 
 
 @register_dataframe_accessor("mst")

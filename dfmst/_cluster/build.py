@@ -11,17 +11,18 @@ from dask.tokenize import tokenize
 
 from dfmst._cluster.checkpoint import first_workers, prepare_directory
 from dfmst._cluster.client import resources
-from dfmst._cluster.graph import Graph
+from dfmst._cluster.graph import TaskGraph
 from dfmst._cluster.partitions import FrameParts, size_of_parts
 from dfmst._cluster.plan import choose_strategy, fitting_vertices
-from dfmst._cluster.rows import chosen_positions
-from dfmst._cluster.strategies.merge import merged
+from dfmst._cluster.rows import row_positions
+from dfmst._cluster.strategies.merge import add_merge
 from dfmst._cluster.strategies.shuffle.sharding import Sharding
-from dfmst._cluster.strategies.shuffle.shuffling import no_records, shuffled
-from dfmst._cluster.strategies.two_pass import two_passes
-from dfmst._cluster.tasks import Reading, grouped
+from dfmst._cluster.strategies.shuffle.shuffling import add_shuffle, no_records
+from dfmst._cluster.strategies.two_pass import add_two_passes
+from dfmst._cluster.tasks import group_parts
+from dfmst._columns.read import EdgeColumns
 
-__all__ = ["Built", "Options", "Strategy", "forest_graph"]
+__all__ = ["ForestGraph", "Options", "Strategy", "forest_graph"]
 
 #: How a forest is found on a cluster.
 Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
@@ -51,53 +52,50 @@ class Options:
                 raise ValueError(message)
 
 
-class Built(NamedTuple):
-    """A graph, for each partition references to its rows of the forest, and the reference to the trace."""
+class ForestGraph(NamedTuple):
+    """A graph, for each partition references to positions of its rows, the reference to the trace, and the strategy."""
 
-    graph: Graph
-    chosen: list[list[Any]]
+    graph: TaskGraph
+    positions: list[list[Any]]
     trace: Any
     strategy: str
 
 
-def forest_graph(edges: FrameParts, reading: Reading, options: Options, others: FrameParts | None = None) -> Built:
+def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> ForestGraph:
     """Build the graph that finds a forest.
 
     Parameters
     ----------
-    edges
-        The partitions with the columns that the forest needs.
-    reading, options
+    parts
+        The partitions.
+    columns, options
         What the columns mean, and how to go about it.
-    others
-        The same partitions with all columns, whose tasks go into the graph too.
     """
     at_hand = resources()
     memory = options.memory_limit or at_hand.memory
-    strategy, rounds = _strategy(edges, reading.names[:2], options, memory)
+    strategy, rounds = _strategy(parts, columns.names[:2], options, memory)
     fit = fitting_vertices(memory)
-    work = (edges.token, others.token if others else None, reading, strategy, options.split_every, options.vertices)
+    work = (parts.token, columns, strategy, options.split_every, options.vertices)
     checkpoint = None if options.checkpoint is None else prepare_directory(options.checkpoint)
     workers = at_hand.workers if checkpoint is None else first_workers(checkpoint, tokenize(work), at_hand.workers)
-    groups = grouped(edges.parts, workers if edges.rereadable else len(edges.parts))
+    groups = group_parts(parts.edges, workers if parts.rereadable else len(parts.edges))
     sharding = Sharding(max(2, workers))
     # A shuffle alone cuts its rounds to the workers' memory; what others left in a checkpoint is good with any.
     tokens = (work, len(groups), (fit, rounds, sharding) if strategy == "shuffle" else None)
-    graph = Graph(tokens, checkpoint, {**edges.tasks, **(others.tasks if others else {})})
+    graph = TaskGraph(tokens, checkpoint, parts.tasks)
     if strategy == "shuffle":
-        found = shuffled(graph, groups, reading, options.split_every, fit, rounds, sharding)
-        forests, trace = found.forests, found.trace
+        forests, trace = add_shuffle(graph, groups, columns, options.split_every, fit, rounds, sharding)
     else:
-        arguments = (graph, groups, reading, options.split_every)
-        forest = two_passes(*arguments, options.vertices) if strategy == "two-pass" else merged(*arguments)
-        forests, trace = [forest], graph.add("trace", 0, no_records)
-    return Built(graph, chosen_positions(graph, len(edges.parts), forests), trace, strategy)
+        arguments = (graph, groups, columns, options.split_every)
+        forests = [add_two_passes(*arguments, options.vertices) if strategy == "two-pass" else add_merge(*arguments)]
+        trace = graph.add("trace", 0, no_records)
+    return ForestGraph(graph, row_positions(graph, len(parts.edges), forests), trace, strategy)
 
 
-def _strategy(edges: FrameParts, ends: tuple[Any, Any], options: Options, memory: int) -> tuple[str, int]:
+def _strategy(parts: FrameParts, ends: tuple[Any, Any], options: Options, memory: int) -> tuple[str, int]:
     """The strategy to take, and the most rounds of a shuffle."""
     # Footers are read only where something depends on them.
-    size = size_of_parts(edges.parts, ends) if _needs_size(options) else None
+    size = size_of_parts(parts.edges, ends) if _needs_size(options) else None
     vertices = options.vertices or (size.vertices or 2 * size.rows if size else None)
     fit = fitting_vertices(memory)
     rounds = _ROUNDS if vertices is None else max(1, math.ceil(math.log2(max(2.0, vertices / fit))))
@@ -106,7 +104,7 @@ def _strategy(edges: FrameParts, ends: tuple[Any, Any], options: Options, memory
     if size is None:
         return "shuffle" if (options.vertices or 0) > fit else "merge", rounds
     # Without a bound, twice the rows: enough to see that a forest fits, never that a second read pays.
-    return choose_strategy(vertices or 1, size.rows, memory, edges.rereadable), rounds
+    return choose_strategy(vertices or 1, size.rows, memory, parts.rereadable), rounds
 
 
 def _needs_size(options: Options) -> bool:

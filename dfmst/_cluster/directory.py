@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dfmst._cluster.build import Options, forest_graph
 from dfmst._cluster.partitions import FileRows, FrameParts, size_of_parts
 from dfmst._cluster.rows import write
-from dfmst._cluster.tasks import Reading
+from dfmst._columns.read import EdgeColumns
 from dfmst.errors import ColumnNotFoundError
 from dfmst.formats.atomic import atomic_directory
 from dfmst.formats.footers import parquet_footer
@@ -29,7 +29,7 @@ class WrittenForest(NamedTuple):
 
 
 def write_forest(
-    client: Any, inputs: Sequence[Path], output: Path, reading: Reading, options: Options
+    client: Any, inputs: Sequence[Path], output: Path, columns: EdgeColumns, options: Options
 ) -> WrittenForest:
     """Write the forest of Parquet files into a directory that appears whole or not at all.
 
@@ -48,43 +48,45 @@ def write_forest(
         As for :func:`dfmst.dask.minimum_spanning_forest`; columns that differ between files; a path that exists.
     """
     files = _files(inputs)
-    _check_columns([path for path, _ in files], reading)
-    columns = [name for name in dict.fromkeys(reading.names) if name is not None]
-    parts: list[Any] = [FileRows(str(path.resolve()), columns) for path, _ in files]
-    stamps = [
-        (part.path, path.stat().st_size, path.stat().st_mtime_ns) for part, (path, _) in zip(parts, files, strict=True)
-    ]
-    built = forest_graph(FrameParts(parts, {}, repr(stamps), rereadable=True), reading, options)
+    _check_columns([path for path, _ in files], columns.names)
+    parts = _parts([path for path, _ in files], columns.names)
+    forest = forest_graph(parts, columns, options)
     with atomic_directory(output) as folder:
-        written = [
-            built.graph.add("write", (folder.name, number), write, FileRows(part.path), chosen, str(folder / name))
-            for number, (part, chosen, (_, name)) in enumerate(zip(parts, built.chosen, files, strict=True))
+        counts = [
+            forest.graph.add("write", (folder.name, number), write, part, positions, str(folder / name))
+            for number, (part, positions, (_, name)) in enumerate(zip(parts.rows, forest.positions, files, strict=True))
         ]
-        rows = client.get(dict(built.graph), [reference.key for reference in written])
-    size = size_of_parts(parts, reading.names[:2])
-    return WrittenForest(size.rows if size else 0, sum(rows), len(files), built.strategy)
+        rows = client.get(dict(forest.graph), [count.key for count in counts])
+    size = size_of_parts(parts.edges, columns.names[:2])
+    return WrittenForest(size.rows if size else 0, sum(rows), len(files), forest.strategy)
+
+
+def _parts(paths: list[Path], names: Sequence[Any]) -> FrameParts:
+    stamps = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
+    columns = [name for name in dict.fromkeys(names) if name is not None]
+    edges: list[Any] = [FileRows(path, columns) for path, _, _ in stamps]
+    return FrameParts(edges, [FileRows(path) for path, _, _ in stamps], {}, repr(stamps))
 
 
 def _files(inputs: Sequence[Path]) -> list[tuple[Path, str]]:
     """Each file and its name in the output."""
-    found = []
+    files = []
     for path in inputs:
         if path.is_dir():
-            found += [(file, str(file.relative_to(path))) for file in parquet_files(path)]
+            files += [(file, str(file.relative_to(path))) for file in parquet_files(path)]
         else:
-            found.append((path, path.name))
-    names = [name for _, name in found]
-    if len(set(names)) < len(names):
+            files.append((path, path.name))
+    if len({name for _, name in files}) < len(files):
         # Several inputs may hold files of one name.
-        found = [(path, f"part-{number:05}.parquet") for number, (path, _) in enumerate(found)]
-    return found
+        files = [(path, f"part-{number:05}.parquet") for number, (path, _) in enumerate(files)]
+    return files
 
 
-def _check_columns(paths: list[Path], reading: Reading) -> None:
+def _check_columns(paths: list[Path], names: Sequence[Any]) -> None:
     schemas = [parquet_footer(path).schema.to_arrow_schema() for path in paths]
     for path, schema in zip(paths, schemas, strict=True):
         check_same_columns(paths[0], schemas[0].remove_metadata(), path, schema.remove_metadata())
-    for name in reading.names:
+    for name in names:
         if name is not None and name not in schemas[0].names:
             known = ", ".join(map(repr, schemas[0].names))
             message = f"{paths[0]} has no column {name!r}; its columns: {known}"

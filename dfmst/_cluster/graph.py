@@ -7,15 +7,15 @@ from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dask._task_spec import List, Task, TaskRef
 from dask.tokenize import tokenize
 
 from dfmst._cluster.checkpoint import checkpointed
+from dfmst._cluster.dask_internals import new_task, reference
 
-__all__ = ["Graph", "TaskRef"]
+__all__ = ["TaskGraph"]
 
 
-class Graph(dict[Hashable, Any]):
+class TaskGraph(dict[Hashable, Any]):
     """Tasks by key; the key of a task stands for all that its result depends on.
 
     Parameters
@@ -50,19 +50,14 @@ class Graph(dict[Hashable, Any]):
             Whether its table goes to the checkpoint directory.
         """
         key = (f"dfmst-{name}-{self._token}", number)
-        values = [List(*value) if isinstance(value, list) and _refers(value) else value for value in arguments]
         if durable and self._checkpoint is not None:
             label = "-".join(map(str, number)) if isinstance(number, tuple) else str(number)
             file = Path(self._checkpoint) / f"{name}-{self._token}-{label}.arrow"
-            self[key] = Task(key, checkpointed, os.fspath(file), task, *values)
+            self[key] = new_task(key, checkpointed, [os.fspath(file), task, *arguments])
         else:
-            self[key] = Task(key, task, *values)
-        return TaskRef(key)
+            self[key] = new_task(key, task, arguments)
+        return reference(key)
 
     def __dask_tokenize__(self) -> Any:
         """Identify the graph without a look at the data in it."""
         return ("dfmst", self._token, len(self))
-
-
-def _refers(values: list[Any]) -> bool:
-    return any(isinstance(value, TaskRef) for value in values)

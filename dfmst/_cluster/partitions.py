@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import dask
 import pyarrow as pa
 import pyarrow.parquet
+from dask.tokenize import tokenize
 
+from dfmst._cluster.dask_internals import graph_of, own_tasks, parquet_pieces, reference
 from dfmst.errors import FormatError
 from dfmst.formats.footers import TableSize, parquet_size
 
-__all__ = ["FileRows", "FrameParts", "Part", "SubGraph", "frame_parts", "read_part", "size_of_parts"]
+__all__ = ["FileRows", "FrameParts", "Part", "SubGraph", "frame_parts", "is_part", "read_part", "size_of_parts"]
 
 
 class Part(Protocol):
@@ -82,34 +85,38 @@ class SubGraph:
 
     def read(self) -> Any:
         """Run the tasks in this thread."""
-        import dask
-
         return dask.get(self.tasks, self.key)
 
 
 @dataclass(frozen=True, slots=True)
 class FrameParts:
-    """Partitions of a Dask frame.
+    """Partitions of a table, as tasks read them.
 
     Attributes
     ----------
-    parts
-        One for each partition: a :class:`Part`, or the reference to a task of `tasks` that makes it.
+    edges
+        One for each partition, with at least the columns of the edges: a :class:`Part`, or the reference to a task of
+        `tasks` that makes it.
+    rows
+        The same partitions with all columns.
     tasks
         What the references need.
     token
         Identifies the data.
-    rereadable
-        Whether every part is a :class:`Part`.
     """
 
-    parts: list[Any]
+    edges: list[Any]
+    rows: list[Any]
     tasks: dict[Hashable, Any]
     token: str
-    rereadable: bool
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether a task may read the edges as often as it needs them."""
+        return all(is_part(part) for part in self.edges)
 
 
-def frame_parts(frame: Any, *, as_files: bool = False, simplify: bool = True) -> FrameParts:
+def frame_parts(frame: Any, names: Sequence[Any]) -> FrameParts:
     """Take a Dask frame apart; its partitions stay what they are, since nothing is fused across them.
 
     A frame whose partitions are independent of each other is read inside our tasks, so that no partition waits in
@@ -119,66 +126,31 @@ def frame_parts(frame: Any, *, as_files: bool = False, simplify: bool = True) ->
     ----------
     frame
         The frame.
-    as_files
-        Whether Parquet files behind it may be read as Arrow tables: the same rows, in another kind of frame.
-    simplify
-        Whether Dask may leave out columns that are not needed, which on rare occasions changes the partitions.
+    names
+        Columns of the edges. Parquet files behind them are read as Arrow tables: the same rows, in another kind of
+        frame.
     """
-    from dask._task_spec import TaskRef, convert_legacy_graph
+    columns = frame[list(names)]
+    edges, rows = columns.simplify(), frame.simplify()
+    # On rare occasions, what Dask leaves out as needless changes the partitions.
+    if not len(edges.__dask_keys__()) == len(rows.__dask_keys__()) == frame.npartitions:
+        edges, rows = columns, frame
+    pieces = parquet_pieces(edges)
+    if pieces is None:
+        edge_parts, tasks = _parts(edges)
+    else:
+        edge_parts, tasks = [FileRows(path, list(edges.columns), groups) for path, groups in pieces], {}
+    row_parts, more = _parts(rows)
+    return FrameParts(edge_parts, row_parts, {**tasks, **more}, tokenize(edges, rows))
 
-    expression = (frame.expr.simplify() if simplify else frame.expr).lower_completely()
-    keys = list(expression.__dask_keys__())
-    token = str(expression._name)
-    graph = convert_legacy_graph(dict(expression.__dask_graph__()))
-    own = _independent(graph, keys)
+
+def _parts(frame: Any) -> tuple[list[Any], dict[Hashable, Any]]:
+    """A frame's partitions, and the tasks that those of them need which are references."""
+    keys, graph = list(frame.__dask_keys__()), graph_of(frame)
+    own = own_tasks(graph, keys)
     if own is None:
-        return FrameParts([TaskRef(key) for key in keys], graph, token, rereadable=False)
-    files = _files(expression) if as_files else None
-    parts = files or [SubGraph(tasks, key) for tasks, key in zip(own, keys, strict=True)]
-    return FrameParts(parts, {}, token, rereadable=True)
-
-
-def _independent(graph: Mapping[Hashable, Any], keys: list[Hashable]) -> list[dict[Hashable, Any]] | None:
-    """Each partition's own tasks; ``None`` where a task serves two of them or holds a future."""
-    seen: set[Hashable] = set()
-    found = []
-    for key in keys:
-        tasks: dict[Hashable, Any] = {}
-        waiting = [key]
-        while waiting:
-            name = waiting.pop()
-            if name in tasks:
-                continue
-            if name in seen or name not in graph or _holds_future(graph[name]):
-                return None
-            tasks[name] = graph[name]
-            waiting.extend(graph[name].dependencies)
-        seen.update(tasks)
-        found.append(tasks)
-    return found
-
-
-def _holds_future(node: Any) -> bool:
-    from dask._task_spec import Alias, DataNode
-
-    value = node.value if isinstance(node, DataNode) else None
-    return type(value).__name__ == "Future" or (isinstance(node, Alias) and type(node.target).__name__ == "Future")
-
-
-def _files(expression: Any) -> list[Any] | None:
-    """Local Parquet files behind a frame that is nothing but those."""
-    if type(expression).__name__ != "ReadParquetFSSpec" or expression.operand("filters"):
-        return None
-    try:
-        pieces = [expression._plan["parts"][index]["piece"] for index in expression._partitions]
-        local = "file" in expression._dataset_info["fs"].protocol
-    except (AttributeError, KeyError, TypeError):
-        return None
-    whole = all(isinstance(piece, tuple) and len(piece) == 3 and not piece[2] for piece in pieces)
-    if not local or not whole:
-        return None
-    columns = list(expression.columns)
-    return [FileRows(str(path), columns, None if groups in (None, [None]) else groups) for path, groups, _ in pieces]
+        return [reference(key) for key in keys], graph
+    return [SubGraph(tasks, key) for tasks, key in zip(own, keys, strict=True)], {}
 
 
 def size_of_parts(parts: list[Any], ends: tuple[Any, Any]) -> TableSize | None:
@@ -196,6 +168,12 @@ def size_of_parts(parts: list[Any], ends: tuple[Any, Any]) -> TableSize | None:
     return parquet_size([(part.path, part.groups) for part in parts], ends)
 
 
+def is_part(part: Any) -> bool:
+    """Whether it can be read; otherwise it is a partition's frame already, or the reference to one."""
+    # A frame may have columns of these names.
+    return callable(getattr(part, "read", None)) and isinstance(getattr(part, "name", None), str)
+
+
 def read_part(part: Any) -> tuple[Any, str]:
     """Return a partition's frame and its name; a partition that is there already is its own frame."""
-    return (part.read(), part.name) if hasattr(part, "read") and hasattr(part, "name") else (part, "")
+    return (part.read(), part.name) if is_part(part) else (part, "")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dfmst._cluster.numbering import Numbering
 from dfmst._cluster.partitions import FileRows, frame_parts, size_of_parts
-from dfmst._cluster.solving import task_engine
+from dfmst._cluster.solve import task_engine
 from dfmst._cluster.strategies.shuffle.contraction import contract_owned
 from dfmst._cluster.strategies.shuffle.sharding import Sharding
 from dfmst._columns.ids import id_columns
@@ -94,12 +94,13 @@ def test_partitions_are_read_in_the_task_where_they_are_independent(tmp_path):
     dd = pytest.importorskip("dask.dataframe")
     frame = pd.DataFrame({"u": [0, 1, 2], "v": [1, 2, 0]})
     parts = dd.from_pandas(frame, npartitions=3)
-    assert frame_parts(parts).rereadable
-    assert not frame_parts(parts.cumsum()).rereadable
+    assert frame_parts(parts, ["u"]).rereadable
+    assert not frame_parts(parts.cumsum(), ["u"]).rereadable
     frame.to_parquet(tmp_path / "0.parquet")
-    found = frame_parts(dd.read_parquet(tmp_path)[["u"]], as_files=True).parts
-    assert [type(part).__name__ for part in found] == ["FileRows"]
-    assert found[0].read().column_names == ["u"]
+    files = frame_parts(dd.read_parquet(tmp_path), ["u"])
+    assert [type(part).__name__ for part in files.edges] == ["FileRows"]
+    assert files.edges[0].read().column_names == ["u"]
+    pd.testing.assert_frame_equal(files.rows[0].read(), frame)
 
 
 def test_a_task_in_a_worker_takes_the_workers_threads():

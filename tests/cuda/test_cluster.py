@@ -16,8 +16,9 @@ from tests.support.tables import edge_tables
 pytest.importorskip("dask")
 
 from dfmst._cluster.rows import gather, locate
-from dfmst._cluster.strategies.two_pass import fold_light, fold_residue, sample, threshold
-from dfmst._cluster.tasks import Reading, fold, grouped
+from dfmst._cluster.strategies.two_pass import fold_light, fold_residue, light_bound, sample
+from dfmst._cluster.tasks import fold, group_parts
+from dfmst._columns.read import EdgeColumns
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -45,10 +46,10 @@ def partitions(table, count):
 @given(edge_tables(), st.integers(1, 4), st.booleans())
 def test_rows_of_device_partitions(table, count, maximum):
     parts = partitions(table, count)
-    reading = Reading(("u", "v", None if table.weight is None else "w"), maximum)
-    (group,) = grouped(parts, 1)
+    columns = EdgeColumns("u", "v", None if table.weight is None else "w", maximum)
+    (group,) = group_parts(parts, 1)
     try:
-        forest = fold(group, None, reading)
+        forest = fold(group, None, columns)
     except dfmst.InvalidEdgesError as error:
         assert "64-bit" in str(error)  # noqa: PT017 - wide decimals alone may be refused
         return
@@ -60,12 +61,12 @@ def test_rows_of_device_partitions(table, count, maximum):
 
 def test_two_passes_over_device_partitions_and_what_they_copy():
     frame = cudf.DataFrame({"u": [0, 1, 2, 0] * 500, "v": [1, 2, 0, 2] * 500, "w": list(range(2000))})
-    reading = Reading(("u", "v", "w"))
-    (group,) = grouped([Partition(frame)], 1)
-    drawn = sample(group, None, reading, 1)
-    bound = threshold([drawn], 3)
+    columns = EdgeColumns("u", "v", "w")
+    (group,) = group_parts([Partition(frame)], 1)
+    drawn = sample(group, None, columns, 1)
+    bound = light_bound([drawn], 3)
     cupy.traffic.reset()
-    light = fold_light(group, None, reading, bound, drawn)
+    light = fold_light(group, None, columns, bound, drawn)
     assert light["row"].to_pylist() == [0, 1]
-    assert fold_residue(group, None, reading, bound, None, 0).num_rows == 0
+    assert fold_residue(group, None, columns, bound, None, 0).num_rows == 0
     assert sum(cupy.traffic.to_host) < 8 * 2000

@@ -7,15 +7,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from dfmst._cluster.graph import Graph
-from dfmst._cluster.tasks import Group, Reading, fold, given, merge_tree
+from dfmst._cluster.graph import TaskGraph
+from dfmst._cluster.solve import merge
+from dfmst._cluster.tasks import Group, fold
+from dfmst._columns.read import EdgeColumns
 
-__all__ = ["merged"]
+__all__ = ["add_merge", "add_merge_tree"]
 
 
-def merged(graph: Graph, groups: list[Group], reading: Reading, split_every: int) -> Any:
-    """Return the reference to the forest of all groups."""
+def add_merge(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, split_every: int) -> Any:
+    """Add the tasks of this strategy, and return the reference to the forest of all groups."""
     forests = [
-        graph.add("fold", number, fold, *given(group), reading, durable=True) for number, group in enumerate(groups)
+        graph.add("fold", number, fold, *group.arguments(), columns, durable=True)
+        for number, group in enumerate(groups)
     ]
-    return merge_tree(graph, forests, split_every)
+    return add_merge_tree(graph, forests, split_every)
+
+
+def add_merge_tree(graph: TaskGraph, forests: list[Any], split_every: int, name: str = "merge") -> Any:
+    """Merge forests, `split_every` neighbours at a time, and return the reference to that of all."""
+    level = 0
+    while len(forests) > 1:
+        spans = range(0, len(forests), split_every)
+        forests = [
+            graph.add(name, (level, number), merge, forests[begin : begin + split_every], durable=True)
+            for number, begin in enumerate(spans)
+        ]
+        level += 1
+    return forests[0]

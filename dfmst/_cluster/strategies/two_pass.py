@@ -1,8 +1,8 @@
 """``strategy="two-pass"``: Filter-Kruskal on a cluster, for tables that can be read twice.
 
-A first read folds only the lightest rows, about `light` · n of them. Their forest makes a filter of one byte a
-vertex, which goes to every worker; the second read drops the rows that it beats, and what passes is merged. The
-threshold is a row of a sample in the order (weight, locator), so that equal weights cannot all be light.
+A first read folds only the light rows, about `LIGHT` · n of them. Their forest makes a cycle filter of one byte a
+vertex, which goes to every worker; the second read drops the rows that it beats, and what passes is merged. The bound
+of the light rows is a row of a sample in the order (key, locator), so that equal weights cannot all be light.
 
 Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. ALENEX 2009; Karloff, Suri,
 Vassilvitskii: A model of computation for MapReduce. SODA 2010 (filtering in rounds).
@@ -10,27 +10,36 @@ Vassilvitskii: A model of computation for MapReduce. SODA 2010 (filtering in rou
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from dfmst._cluster.graph import Graph
+from dfmst._cluster.graph import TaskGraph
+from dfmst._cluster.numbering import Numbering
 from dfmst._cluster.plan import LIGHT
-from dfmst._cluster.solving import TableFold, merge, task_engine
-from dfmst._cluster.strategies.sieve import Sieve, sieve_of
-from dfmst._cluster.strategies.vertices import likely_vertices
-from dfmst._cluster.tables import concat, numbers, take
-from dfmst._cluster.tasks import Group, Reading, filled, given, merge_tree
+from dfmst._cluster.read import read_edges
+from dfmst._cluster.solve import TableFold, merge, task_engine
+from dfmst._cluster.strategies.merge import add_merge_tree
+from dfmst._cluster.tables import column_values, concat, id_pair, take
+from dfmst._cluster.tasks import Group
+from dfmst._columns.read import EdgeColumns
+from dfmst._engines import Engine
+from dfmst._primitives.cycle_filter import CycleFilter, FilterTables
+from dfmst._primitives.edges import Edges
+from dfmst._primitives.flags import compact
 from dfmst.typing import Array
 
-__all__ = ["two_passes"]
+__all__ = ["add_two_passes"]
 
 _SAMPLED_PARTS = 4
 _SAMPLE = 1 << 13  # rows of a partition
+_COUNTED_ROWS = 1 << 16
 
 
-class Sample(NamedTuple):
+class KeySample(NamedTuple):
     """Keys and locators of some rows of a group, and how many rows and vertices it may have."""
 
     key: Array
@@ -39,98 +48,159 @@ class Sample(NamedTuple):
     vertices: int
 
 
-class Threshold(NamedTuple):
+class LightBound(NamedTuple):
     """The last light row in the order (key, locator)."""
 
     key: int
     row: int
 
 
-def two_passes(graph: Graph, groups: list[Group], reading: Reading, split_every: int, vertices: int | None) -> Any:
-    """Return the reference to the forest of all groups, whose partitions are read twice."""
+@dataclass(frozen=True, slots=True)
+class BroadcastFilter:
+    """The tables of a :class:`~dfmst._primitives.cycle_filter.CycleFilter`, and the numbers of its vertices.
+
+    The last two vertices are those of ends that the forest does not reach.
+    """
+
+    numbering: Numbering
+    tables: FilterTables
+
+    def passing(self, engine: Engine, table: pa.Table) -> Array:
+        """Positions of the rows that may enter the forest; they must come after its rows in (key, locator)."""
+        cycle_filter = CycleFilter.of_tables(engine, self.tables)
+        ends = self.numbering.find(id_pair(table))
+        return compact(engine, cycle_filter.passing(*ends, column_values(table, "key"), 0))
+
+
+def add_two_passes(
+    graph: TaskGraph, groups: list[Group], columns: EdgeColumns, split_every: int, vertices: int | None
+) -> Any:
+    """Add the tasks of this strategy, and return the reference to the forest of all groups."""
     each = -(-_SAMPLED_PARTS // len(groups))
-    samples = [graph.add("sample", n, sample, *given(group), reading, each) for n, group in enumerate(groups)]
-    bound = graph.add("threshold", 0, threshold, samples, vertices)
-    # Dask runs a task where its inputs are. The threshold is on one worker: a sample of its own draws each group's
-    # task to another one; so does, in the second pass, a word about the first.
-    lightest = [
-        graph.add("light", number, fold_light, *given(group), reading, bound, samples[number], durable=True)
-        for number, group in enumerate(groups)
+    inputs = [(*group.arguments(), columns) for group in groups]
+    samples = [graph.add("sample", number, sample, *input, each) for number, input in enumerate(inputs)]
+    bound = graph.add("threshold", 0, light_bound, samples, vertices)
+    # Dask runs a task where its inputs are. The bound is on one worker: each group's task also takes its own sample,
+    # which draws it to another worker; in the second pass it takes a count of the first pass.
+    forests = [
+        graph.add("light", number, fold_light, *input, bound, samples[number], durable=True)
+        for number, input in enumerate(inputs)
     ]
-    places = [graph.add("place", number, rows_of, forest) for number, forest in enumerate(lightest)]
-    light = merge_tree(graph, lightest, split_every, "merge-light")
-    sieve = graph.add("sieve", 0, sieve_of, light)
+    places = [graph.add("place", number, count_rows, forest) for number, forest in enumerate(forests)]
+    light = add_merge_tree(graph, forests, split_every, "merge-light")
+    cycle_filter = graph.add("filter", 0, broadcast_filter, light)
     residues = [
-        graph.add("residue", number, fold_residue, *given(group), reading, bound, sieve, places[number], durable=True)
-        for number, group in enumerate(groups)
+        graph.add("residue", number, fold_residue, *input, bound, cycle_filter, places[number], durable=True)
+        for number, input in enumerate(inputs)
     ]
-    residue = merge_tree(graph, residues, split_every, "merge-residue")
+    residue = add_merge_tree(graph, residues, split_every, "merge-residue")
     return graph.add("merge", 0, merge, [light, residue], durable=True)
 
 
-def rows_of(forest: pa.Table) -> int:
+def sample(group: Group, frame: Any, columns: EdgeColumns, parts: int) -> KeySample:
+    """Return some rows of some of a group's partitions, evenly spread (a task)."""
+    engine = task_engine()
+    numbered = list(enumerate(group.complete(frame).parts, group.first))
+    step = -(-len(numbered) // parts)
+    chosen = numbered[step // 2 :: step]
+    pieces, rows, vertices = [], 0, 0
+    for number, part in chosen:
+        table = read_edges(engine, part, number, columns)
+        rows, vertices = rows + table.num_rows, max(vertices, likely_vertices(table))
+        spread = max(1, table.num_rows // _SAMPLE)
+        pieces.append(take(table, np.arange(spread // 2, table.num_rows, spread)))
+    whole = concat(pieces)
+    estimate = rows * len(numbered) // len(chosen)
+    return KeySample(column_values(whole, "key"), column_values(whole, "row"), estimate, vertices)
+
+
+def likely_vertices(table: pa.Table) -> int:
+    """Estimate the vertices of a graph from one partition.
+
+    Of n vertices, d random ends show n · (1 − exp(−d / n)) different ones; the estimate solves that for n, and integer
+    ids bound it. It only decides how much work goes where, never what comes out.
+    """
+    if not table.num_rows:
+        return 0
+    ids = id_pair(table.slice(0, _COUNTED_ROWS))
+    ends, bound = 2 * len(ids.source), math.inf
+    if isinstance(ids.source, np.ndarray):
+        seen = len(np.unique(np.concatenate([ids.source, ids.target])))
+        columns = id_pair(table)[:2]
+        if min(int(column.min()) for column in columns) >= 0:
+            bound = max(int(column.max()) for column in columns) + 1
+    else:
+        seen = len(pa.chunked_array([ids.source, ids.target]).unique())
+    low, high = float(seen), float(seen) * ends
+    for _ in range(64):
+        middle = (low + high) / 2
+        low, high = (middle, high) if -middle * math.expm1(-ends / middle) < seen else (low, middle)
+    return int(min(bound, max(high, seen)))
+
+
+def light_bound(samples: list[KeySample], vertices: int | None) -> LightBound | None:
+    """Return the row at the rank of `LIGHT` times the vertices (a task); ``None`` where all rows are light."""
+    key, row = (
+        np.concatenate([getattr(sample, name) for sample in samples if len(sample.key)] or [[]])
+        for name in ("key", "row")
+    )
+    rows = sum(sample.rows for sample in samples)
+    share = LIGHT * (vertices or max(sample.vertices for sample in samples)) / max(rows, 1)
+    if share >= 1 or not len(key):
+        return None
+    at = np.lexsort([row, key])[int(share * len(key))]
+    return LightBound(int(key[at]), int(row[at]))
+
+
+def fold_light(group: Group, frame: Any, columns: EdgeColumns, bound: LightBound | None, _: KeySample) -> pa.Table:
+    """Return the forest of a group's light rows (a task)."""
+    engine = task_engine()
+    forest = TableFold(engine)
+    for table in group.tables(engine, columns, frame):
+        light = table if bound is None else take(table, np.flatnonzero(_is_light(table, bound)))
+        forest.add(light, table.num_rows)
+    return forest.forest()
+
+
+def count_rows(forest: pa.Table) -> int:
     """Return how many rows a forest has (a task)."""
     return int(forest.num_rows)
 
 
-def sample(group: Group, frame: Any, reading: Reading, parts: int) -> Sample:
-    """Return some rows of some of a group's partitions, evenly spread (a task)."""
-    engine = task_engine()
-    whole = filled(group, frame)
-    step = -(-len(whole.parts) // parts)
-    numbered = list(enumerate(whole.parts, group.first))[step // 2 :: step]
-    some, rows, vertices = [], 0, 0
-    for number, part in numbered:
-        table = reading.table(engine, part, number)
-        rows, vertices = rows + table.num_rows, max(vertices, likely_vertices(table))
-        spread = max(1, table.num_rows // _SAMPLE)
-        some.append(take(table, np.arange(spread // 2, table.num_rows, spread)))
-    found = concat(some)
-    estimate = rows * len(whole.parts) // len(numbered)
-    return Sample(numbers(found, "key"), numbers(found, "row"), estimate, vertices)
-
-
-def threshold(samples: list[Sample], vertices: int | None) -> Threshold | None:
-    """Return the row at the rank of `LIGHT` times the vertices (a task)."""
-    key, row = (
-        np.concatenate([getattr(some, name) for some in samples if len(some.key)] or [[]]) for name in ("key", "row")
-    )
-    rows = sum(some.rows for some in samples)
-    share = LIGHT * (vertices or max(some.vertices for some in samples)) / max(rows, 1)
-    if share >= 1 or not len(key):
+def broadcast_filter(forest: pa.Table) -> BroadcastFilter | None:
+    """Return the filter of a forest (a task); ``None`` where that is empty."""
+    if not forest.num_rows:
         return None
-    at = np.lexsort([row, key])[int(share * len(key))]
-    return Threshold(int(key[at]), int(row[at]))
-
-
-def fold_light(group: Group, frame: Any, reading: Reading, bound: Threshold | None, _: Sample) -> pa.Table:
-    """Return the forest of a group's light rows (a task)."""
-    engine = task_engine()
-    folded = TableFold(engine)
-    for table in filled(group, frame).tables(engine, reading):
-        folded.add(table if bound is None else take(table, np.flatnonzero(_light(table, bound))), table.num_rows)
-    return folded.forest()
+    numbering = Numbering()
+    ends = [column.astype(np.uint32) for column in numbering.number(id_pair(forest))]
+    edges = Edges(ends[0], ends[1], column_values(forest, "key"), np.arange(forest.num_rows, dtype=np.uint32))
+    return BroadcastFilter(numbering, CycleFilter.of_forest(task_engine(), edges, numbering.count + 2).tables)
 
 
 def fold_residue(
-    group: Group, frame: Any, reading: Reading, bound: Threshold | None, sieve: Sieve | None, _: int
+    group: Group,
+    frame: Any,
+    columns: EdgeColumns,
+    bound: LightBound | None,
+    cycle_filter: BroadcastFilter | None,
+    _: int,
 ) -> pa.Table:
-    """Return the forest of a group's rows that are neither light nor inside a tree of light rows (a task)."""
+    """Return the forest of a group's rows that are not light and pass the filter (a task)."""
     engine = task_engine()
-    folded = TableFold(engine)
+    forest = TableFold(engine)
     if bound is not None:
-        for table in filled(group, frame).tables(engine, reading):
-            passing = table if sieve is None else take(table, sieve.passing(engine, table))
-            folded.add(take(passing, np.flatnonzero(~_light(passing, bound))), table.num_rows)
-    return folded.forest()
+        for table in group.tables(engine, columns, frame):
+            passing = table if cycle_filter is None else take(table, cycle_filter.passing(engine, table))
+            forest.add(take(passing, np.flatnonzero(~_is_light(passing, bound))), table.num_rows)
+    return forest.forest()
 
 
-def _light(table: pa.Table, bound: Threshold) -> Array:
-    key, row = numbers(table, "key"), numbers(table, "row")
+def _is_light(table: pa.Table, bound: LightBound) -> Array:
+    key, row = column_values(table, "key"), column_values(table, "row")
     if not len(key):
         return np.zeros(0, bool)
     limit = key.dtype.type(bound.key)
-    # Rows ascend, so that those of the threshold's weight are light up to a position.
+    # Rows ascend, so that those of the bound's key are light up to a position.
     light: Array = key < limit
     ties = key[: int(np.searchsorted(row, np.uint64(bound.row), side="right"))] == limit
     light[: len(ties)] |= ties

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from dfmst._cluster.strategies.shuffle.shard import Shard, Step, begin, owner_but_giant
 from dfmst._cluster.strategies.shuffle.sharding import Sharding
-from dfmst._cluster.tables import concat, numbers, take
+from dfmst._cluster.tables import column_values, concat, take
 from dfmst._columns.encode import concat_ids
 from dfmst.typing import Array
 
@@ -153,7 +153,7 @@ def _simple(table: pa.Table) -> pa.Table:
     both = concat_ids([table.column("source"), table.column("target")]).dictionary_encode().indices.to_numpy()
     first, second = both[: table.num_rows].astype(np.int64), both[table.num_rows :].astype(np.int64)
     pair = np.minimum(first, second) << 32 | np.maximum(first, second)
-    order = np.lexsort([numbers(table, "row"), numbers(table, "key")])
+    order = np.lexsort([column_values(table, "row"), column_values(table, "key")])
     return take(table, np.sort(order[np.unique(pair[order], return_index=True)[1]]))
 
 

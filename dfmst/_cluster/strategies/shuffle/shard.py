@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from dfmst._cluster.strategies.shuffle.contraction import contract_owned
 from dfmst._cluster.strategies.shuffle.sharding import Sharding
-from dfmst._cluster.tables import numbers, take
+from dfmst._cluster.tables import column_values, take
 from dfmst._columns.encode import concat_ids
 from dfmst.typing import Array
 
@@ -123,7 +123,7 @@ class Step:
 def begin(shard: Shard, sharding: Sharding) -> Step:
     """Contract what the shard can contract alone, and point every component along its lightest edge."""
     table = shard.edges
-    order = np.lexsort([numbers(table, "row"), numbers(table, "key")])
+    order = np.lexsort([column_values(table, "row"), column_values(table, "key")])
     both = concat_ids([table.column("source"), table.column("target")]).dictionary_encode()
     ids, code = both.dictionary, both.indices.to_numpy()
     source, target = code[: len(order)][order], code[len(order) :][order]
@@ -133,7 +133,7 @@ def begin(shard: Shard, sharding: Sharding) -> Step:
     hooked = np.flatnonzero(found.hook >= 0)
     edge = found.hook[hooked]
     other = np.where(found.root[source[edge]] == hooked, target[edge], source[edge])
-    row = numbers(table, "row")[order]
+    row = column_values(table, "row")[order]
     to, stays = np.arange(len(ids)), np.zeros(len(ids), bool)
     to[hooked] = other
     # A coin that both sides of the edge see alike: were it always the smaller shard, that would own all in the end.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from dfmst._cluster.tables import numbers
+from dfmst._cluster.tables import column_values
 from dfmst.typing import Array
 
 __all__ = ["Sharding", "wide_ids"]
@@ -19,7 +19,7 @@ def wide_ids(table: pa.Table) -> pa.Table:
     """The table with integer ids of 64 bits, which are then of one type in all tasks (huge ones wrap around)."""
     for place, name in enumerate(("source", "target")):
         if pa.types.is_integer(table.schema.field(name).type):
-            table = table.set_column(place, name, pa.array(numbers(table, name).astype(np.int64)))
+            table = table.set_column(place, name, pa.array(column_values(table, name).astype(np.int64)))
     return table
 
 

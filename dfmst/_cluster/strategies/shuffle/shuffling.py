@@ -16,38 +16,46 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dfmst._cluster.graph import Graph
-from dfmst._cluster.solving import solve, task_engine
+from dfmst._cluster.graph import TaskGraph
+from dfmst._cluster.solve import solve, task_engine
+from dfmst._cluster.strategies.merge import add_merge_tree
 from dfmst._cluster.strategies.shuffle import rounds
 from dfmst._cluster.strategies.shuffle.rounds import Survey, split
 from dfmst._cluster.strategies.shuffle.shard import Shard
 from dfmst._cluster.strategies.shuffle.sharding import Sharding, wide_ids
 from dfmst._cluster.tables import concat
-from dfmst._cluster.tasks import Group, Reading, filled, given, merge_tree
+from dfmst._cluster.tasks import Group, pick
+from dfmst._columns.read import EdgeColumns
 from dfmst.algorithms.trace import Trace
 
-__all__ = ["RECORD", "Shuffled", "no_records", "shuffled"]
+__all__ = ["RECORD", "ShuffledForest", "add_shuffle", "no_records"]
 
 #: Columns of the trace.
 RECORD = ["round", "vertices", "edges", "chosen", "components", "bytes", "largest_partition"]
 _JUMPS = 4  # pointers as long as 2**(jumps - 1) are resolved within their round
 
 
-class Shuffled(NamedTuple):
+class ShuffledForest(NamedTuple):
     """References to tables that hold the forest's locators between them, and to the trace."""
 
     forests: list[Any]
     trace: Any
 
 
-def shuffled(
-    graph: Graph, groups: list[Group], reading: Reading, split_every: int, fit: int, count: int, sharding: Sharding
-) -> Shuffled:
-    """Return the forest of all groups.
+def add_shuffle(
+    graph: TaskGraph,
+    groups: list[Group],
+    columns: EdgeColumns,
+    split_every: int,
+    fit: int,
+    count: int,
+    sharding: Sharding,
+) -> ShuffledForest:
+    """Add the tasks of this strategy, and return references to the forest of all groups.
 
     Parameters
     ----------
-    graph, groups, reading, split_every
+    graph, groups, columns, split_every
         As for the other strategies.
     fit
         Vertices whose forest one worker holds: what is left then is merged.
@@ -57,37 +65,37 @@ def shuffled(
         How vertices are spread.
     """
     network = _Network(graph, sharding, fit)
-    given_out = [
-        graph.add("distribute", number, distribute, *given(group), reading, sharding, fit)
+    pieces = [
+        graph.add("distribute", number, distribute, *group.arguments(), columns, sharding, fit)
         for number, group in enumerate(groups)
     ]
     shards = [
-        graph.add("shard", number, first_shard, number, pieces)
-        for number, pieces in enumerate(network.exchange("send", 0, given_out, sharding.shards))
+        graph.add("shard", number, first_shard, number, mail)
+        for number, mail in enumerate(network.exchange("send", 0, pieces, sharding.shards))
     ]
     surveys, sent = [network.survey(0, shards)], []
     for number in range(1, count + 1):
-        shards, most, parted = network.round(number, shards, surveys[-1])
+        shards, most, bytes_sent = network.round(number, shards, surveys[-1])
         surveys.append(network.survey(number, shards))
-        sent.append([most, parted])
+        sent.append([most, bytes_sent])
     rest = [graph.add("rest", number, remaining, shard, sharding) for number, shard in enumerate(shards)]
     chosen = [graph.add("chosen", number, chosen_rows, shard) for number, shard in enumerate(shards)]
     flat = [reference for pair in sent for reference in pair[1]]
     trace = graph.add("trace", 0, records, surveys, [pair[0] for pair in sent], flat, fit)
-    return Shuffled([merge_tree(graph, rest, split_every), *chosen], trace)
+    return ShuffledForest([add_merge_tree(graph, rest, split_every), *chosen], trace)
 
 
 class _Network:
     """The rounds' tasks, and what travels between them."""
 
-    def __init__(self, graph: Graph, sharding: Sharding, fit: int) -> None:
+    def __init__(self, graph: TaskGraph, sharding: Sharding, fit: int) -> None:
         self._graph, self._sharding, self._fit = graph, sharding, fit
 
     def exchange(self, name: str, step: Any, sources: list[Any], count: int, skip: int = 0) -> list[list[Any]]:
         """What each of `count` receivers gets from the lists that the sources made, `skip` entries left out."""
         return [
             [
-                self._graph.add(f"{name}-part", (step, sender, place), part, source, place + skip)
+                self._graph.add(f"{name}-part", (step, sender, place), pick, source, place + skip)
                 for sender, source in enumerate(sources)
             ]
             for place in range(count)
@@ -106,7 +114,7 @@ class _Network:
         measures = self.each("measure", number, rounds.measure, shards, sharding=self._sharding)
         return self._graph.add("survey", number, rounds.survey, measures)
 
-    def asked(self, step: Any, steps: list[Any], names: bool) -> tuple[list[Any], list[list[Any]]]:
+    def ask(self, step: Any, steps: list[Any], names: bool) -> tuple[list[Any], list[list[Any]]]:
         """Ask, and give the shards and the answers that each receives."""
         shards, sharding = len(steps), self._sharding
         asking = self.each("ask", step, rounds.ask, steps, sharding=sharding, names=names)
@@ -117,35 +125,30 @@ class _Network:
 
     def _states(self, name: str, step: Any, lists: list[Any]) -> list[Any]:
         return [
-            self._graph.add(f"{name}-state", (step, number), part, source, 0) for number, source in enumerate(lists)
+            self._graph.add(f"{name}-state", (step, number), pick, source, 0) for number, source in enumerate(lists)
         ]
 
-    def round(self, number: int, shards: list[Any], found: Any) -> tuple[list[Any], Any, list[Any]]:
+    def round(self, number: int, shards: list[Any], survey: Any) -> tuple[list[Any], Any, list[Any]]:
         """One round: the shards after it, the report of all, and the bytes of edges that each shard sent."""
         count, sharding, fit = len(shards), self._sharding, self._fit
-        steps = self.each("contract", number, rounds.open_round, shards, [found] * count, fit=fit, sharding=sharding)
+        steps = self.each("contract", number, rounds.open_round, shards, [survey] * count, fit=fit, sharding=sharding)
         for jump in range(_JUMPS):
-            steps, answers = self.asked((number, jump), steps, names=False)
+            steps, answers = self.ask((number, jump), steps, names=False)
             options = {"sharding": sharding, "first": jump == 0}
             steps = self.each("shorten", (number, jump), rounds.shorten, steps, answers, **options)
-        steps, answers = self.asked((number, "names"), steps, names=True)
+        steps, answers = self.ask((number, "names"), steps, names=True)
         named = self.each("relabel", number, rounds.relabel, steps, answers, sharding=sharding)
-        reports = [self._graph.add("report", (number, shard), part, source, 1) for shard, source in enumerate(named)]
+        reports = [self._graph.add("report", (number, shard), pick, source, 1) for shard, source in enumerate(named)]
         most = self._graph.add("largest", number, rounds.largest, reports)
         options = {"fit": fit, "sharding": sharding}
-        sending = self.each("send", number, rounds.send, named, [most] * count, [found] * count, **options)
+        sending = self.each("send", number, rounds.send, named, [most] * count, [survey] * count, **options)
         states = self._states("send", number, sending)
-        sent = [self._graph.add("sent", (number, shard), part, source, 1) for shard, source in enumerate(sending)]
+        sent = [self._graph.add("sent", (number, shard), pick, source, 1) for shard, source in enumerate(sending)]
         pieces = self.exchange("send", number, sending, count, skip=2)
         return self.each("collect", number, rounds.collect, states, pieces), most, sent
 
 
-def part(values: list[Any], place: int) -> Any:
-    """Return what one receiver needs (a task)."""
-    return values[place]
-
-
-def distribute(group: Group, frame: Any, reading: Reading, sharding: Sharding, fit: int) -> list[pa.Table]:
+def distribute(group: Group, frame: Any, columns: EdgeColumns, sharding: Sharding, fit: int) -> list[pa.Table]:
     """Read a group of partitions, drop what cycles within a batch beat, and return each shard's edges (a task)."""
     engine = task_engine()
     pieces: list[list[pa.Table]] = [[] for _ in range(sharding.shards)]
@@ -157,7 +160,7 @@ def distribute(group: Group, frame: Any, reading: Reading, sharding: Sharding, f
         for place, piece in enumerate(split(forest, sharding, pa.array([]))[0]):
             pieces[place].append(piece)
 
-    for table in filled(group, frame).tables(engine, reading):
+    for table in group.tables(engine, columns, frame):
         batch.append(table)
         if sum(waiting.num_rows for waiting in batch) >= fit:
             flush()

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from dfmst._cluster.numbering import Numbering
 from dfmst._cluster.plan import BUFFER
-from dfmst._cluster.tables import check_kinds, concat, empty_table, id_pair, in_row_order, numbers, take
+from dfmst._cluster.tables import check_kinds, column_values, concat, empty_table, id_pair, in_row_order, take
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.vertices import dense_vertices
 from dfmst._engines import Engine, select_engine
@@ -42,7 +42,7 @@ def solve(engine: Engine, table: pa.Table) -> pa.Table:
         return table
     table = in_row_order(table)
     vertices = dense_vertices(engine, id_pair(table))
-    edges = EdgeTable(vertices.source, vertices.target, numbers(table, "key"), vertices.total)
+    edges = EdgeTable(vertices.source, vertices.target, column_values(table, "key"), vertices.total)
     return take(table, solve_table(engine, edges))
 
 
@@ -74,7 +74,8 @@ class TableFold:
         self._like = self._like if self._like is not None else table.slice(0, 0)
         check_kinds([self._like, table])
         ends = self._numbering.number(id_pair(table), rows)
-        self._make_room(numbers(table, "key").dtype).add(*ends, numbers(table, "key"), numbers(table, "row"))
+        key = column_values(table, "key")
+        self._make_room(key.dtype).add(*ends, key, column_values(table, "row"))
 
     def forest(self) -> pa.Table:
         """Return the forest of all rows so far."""

@@ -1,0 +1,145 @@
+"""From a partition to a table that travels: its columns are opened and checked once, on the side where they lie."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._cluster.partitions import read_part
+from dfmst._cluster.tables import POSITION_BITS, empty_table, travelling_ids, travelling_table
+from dfmst._columns.check import HOST, check_columns
+from dfmst._columns.edge_table import check_capacity, flip_bits
+from dfmst._columns.ids import IdColumns, id_columns
+from dfmst._columns.read import EdgeColumns
+from dfmst._columns.weights import constant_weights, weight_column
+from dfmst._engines import Engine, select_engine
+from dfmst._frames.device import DeviceView
+from dfmst._frames.host import FrameView, open_frame
+from dfmst._primitives.edges import gather_keys
+from dfmst.algorithms.solve import solve_frame
+from dfmst.errors import DfmstError, InvalidEdgesError
+from dfmst.typing import Array
+
+__all__ = ["edge_table", "read_edges"]
+
+_OBJECT_DECIMAL = pa.decimal128(38, 9)  # decimals in an object column have no common scale of their own
+
+
+class _Edges(NamedTuple):
+    """Valid rows of a partition: ids, weights of the named kind, and positions (``None``: all rows)."""
+
+    ids: IdColumns
+    weight: Array
+    kind: str
+    position: Array | None
+
+
+def read_edges(engine: Engine, part: Any, number: int, columns: EdgeColumns) -> pa.Table:
+    """Read a partition.
+
+    Parameters
+    ----------
+    engine
+        Where the checks of a partition on the host run.
+    part
+        The partition, or its frame.
+    number
+        The partition's number, for the locators.
+    columns
+        Which columns, and how.
+
+    Raises
+    ------
+    DfmstError
+        What is wrong with it, with its number (and file) named.
+    """
+    name = ""
+    try:
+        frame, name = read_part(part)
+        return edge_table(engine, frame, number, columns)
+    except DfmstError as error:
+        place = f"partition {number}" + (f" ({name})" if name else "")
+        raise type(error)(f"{place}: {error.message}", error.hint) from None
+
+
+def edge_table(engine: Engine, frame: Any, number: int, columns: EdgeColumns) -> pa.Table:
+    """Return the edges of a partition's frame; of one on a GPU, those of its forest.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError, CapacityError
+        As for :func:`dfmst.minimum_spanning_forest`; also weights whose order is not that of 64-bit numbers.
+    """
+    view = open_frame(frame)
+    edges = _device_forest(view, columns) if isinstance(view, DeviceView) else _host_edges(engine, view, columns)
+    if not len(edges.weight):
+        return empty_table()
+    key = gather_keys(engine, edges.weight, None, flip_bits(edges.weight.dtype, columns.maximum))
+    first = number << POSITION_BITS
+    if edges.position is None:
+        row = np.arange(first, first + len(edges.weight), dtype=np.uint64)
+    else:
+        row = edges.position.astype(np.uint64) + np.uint64(first)
+    return travelling_table(*travelling_ids(edges.ids), key, row, edges.kind)
+
+
+def _host_edges(engine: Engine, view: FrameView, columns: EdgeColumns) -> _Edges:
+    rows = len(view)
+    check_capacity(rows)
+    weight = None if columns.weight is None or not rows else _plain_column(view, columns.weight)
+
+    def column(name: Any) -> Any:
+        return weight if weight is not None and name == columns.weight else view.column(name)
+
+    checked = check_columns(engine, HOST, column, rows, columns.names, columns.invalid)
+    values = checked.weights.values
+    kind = "none" if weight is None else _kind(columns.weight, weight, values)
+    return _Edges(checked.ids, values, kind, checked.kept)
+
+
+def _device_forest(view: DeviceView, columns: EdgeColumns) -> _Edges:
+    """The forest of a partition on a GPU, found there.
+
+    The copy to the host is meant: forests travel between workers and are merged there, and what CuPy holds cannot be
+    spilled.
+    """
+    engine = select_engine(on_device=True)
+    with engine.guard():
+        solved = solve_frame(engine, view, columns)
+        rows = solved.input.frame_rows(solved.rows)
+        table = DeviceView(view.take(engine, rows)).to_arrow()
+        position = engine.to_host(rows)
+    forest = dict(zip(view.frame.columns, table.columns, strict=True))
+    source, target, weight = columns.names
+    ids = id_columns((source, forest[source]), (target, forest[target]))
+    if weight is None:
+        return _Edges(ids, constant_weights(len(position)).values, "none", position)
+    values = weight_column(weight, forest[weight]).values
+    return _Edges(ids, values, _kind(weight, forest[weight], values), position)
+
+
+def _plain_column(view: FrameView, name: Any) -> Any:
+    """A column of weights; one of objects as the Arrow type that they have."""
+    column = view.column(name)
+    if not isinstance(column, np.ndarray) or column.dtype.kind != "O":
+        return column
+    try:
+        plain = pa.array(column, from_pandas=True)
+        return plain.cast(_OBJECT_DECIMAL) if pa.types.is_decimal(plain.type) else plain
+    except (pa.ArrowException, OverflowError, TypeError) as error:
+        message = f"column {name!r} holds objects that are not 64-bit numbers"
+        raise InvalidEdgesError(message, "cast the column to int64, float64 or an Arrow decimal") from error
+
+
+def _kind(name: Any, column: Any, values: Array) -> str:
+    """What a column's weights are: keys of one kind can be compared."""
+    numpy = isinstance(column, np.ndarray)
+    decimal = not numpy and pa.types.is_decimal(column.type)
+    wide = numpy and column.dtype.itemsize > 8
+    if values.dtype == np.uint32 and (decimal or wide):  # ranks, which mean nothing in another partition
+        message = f"column {name!r} holds {column.dtype if numpy else column.type} values that are not 64-bit numbers"
+        raise InvalidEdgesError(message, "cast the column to int64, or to float64 if rounding is meant")
+    # Decimals of one scale compare as the integers that they are without it.
+    return f"decimals of scale {column.type.scale}" if decimal else str(values.dtype)
