@@ -48,9 +48,9 @@ def test_no_rows(dfmst, parquet, type_):
     parquet("none.parquet", {"source": pa.array([], type_), "target": pa.array([], type_)})
     result = dfmst("components", "none.parquet", "-o", "out.parquet")
     assert result.stderr.startswith("0 components of 0 vertices, ")
-    found = pyarrow.parquet.read_table("out.parquet")
-    assert found.schema == pa.schema([("vertex", type_), ("component", type_)])
-    assert found.num_rows == 0
+    table = pyarrow.parquet.read_table("out.parquet")
+    assert table.schema == pa.schema([("vertex", type_), ("component", type_)])
+    assert table.num_rows == 0
 
 
 def test_invalid_rows(dfmst, parquet, rows):

@@ -63,9 +63,9 @@ def test_metadata_stays_and_later_files_may_hold_nulls(dfmst, parquet):
     dfmst("convert", "first.parquet", "-o", "one.parquet")
     assert pyarrow.parquet.read_table("one.parquet").schema.equals(first.schema, check_metadata=True)
     dfmst("convert", "first.parquet", "second.parquet", "-o", "two.parquet")
-    found = pyarrow.parquet.read_table("two.parquet")
-    assert found.to_pydict() == {"source": [1, None], "target": [2, 3]}
-    assert found.schema.metadata == {b"units": b"km"}
+    table = pyarrow.parquet.read_table("two.parquet")
+    assert table.to_pydict() == {"source": [1, None], "target": [2, 3]}
+    assert table.schema.metadata == {b"units": b"km"}
 
 
 def test_rows_pass_in_batches(dfmst, parquet, monkeypatch):

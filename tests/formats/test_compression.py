@@ -1,4 +1,4 @@
-"""Compressed files: told by their bytes, whatever they are called; cut ones are refused."""
+"""Compressed files: their bytes tell, whatever they are called; cut ones are refused."""
 
 from __future__ import annotations
 

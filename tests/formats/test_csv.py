@@ -11,7 +11,7 @@ import pytest
 from dfmst.errors import FormatError
 from dfmst.formats import open_edges, read_edges
 
-FOUND = [
+TABLES = [
     ("1,2,3\n", {"source": [1], "target": [2], "weight": [3]}),
     ("1;2;0.5\n", {"source": [1], "target": [2], "weight": [0.5]}),
     ("1\t2\t3\n", {"source": [1], "target": [2], "weight": [3]}),
@@ -33,11 +33,11 @@ FOUND = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), FOUND)
-def test_what_is_found(tmp_path: Path, text: str, expected: dict[str, list[Any]]) -> None:
+@pytest.mark.parametrize(("text", "expected"), TABLES)
+def test_columns_and_types(tmp_path: Path, text: str, expected: dict[str, list[Any]]) -> None:
     (tmp_path / "a.csv").write_text(text)
-    found = read_edges(tmp_path / "a.csv").to_pydict()
-    assert {name: found[name] for name in expected} == expected
+    columns = read_edges(tmp_path / "a.csv").to_pydict()
+    assert {name: columns[name] for name in expected} == expected
 
 
 def test_quotes_and_missing_values(tmp_path: Path) -> None:

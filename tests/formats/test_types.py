@@ -85,7 +85,7 @@ cells = st.one_of(st.integers(-(2**63), 2**63 - 1).map(str), st.floats(allow_nan
 
 @settings(deadline=None, max_examples=100)
 @given(rows=st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=20))
-def test_small_blocks_settle_on_the_same_types(
+def test_small_blocks_give_the_same_types(
     rows: list[tuple[str, str, str]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("csv") / "edges.csv"

@@ -49,10 +49,10 @@ def test_names_and_missing_values(
     table = pa.table([pa.array(column, kind) for column, kind in zip(columns, types, strict=True)], names=list("uvwn"))
     path = tmp_path_factory.mktemp("written") / name
     write_edges(table, path)
-    found = read_edges(path)
-    assert [found[at].to_pylist() for at in range(3)] == [table[at].to_pylist() for at in range(3)]
+    again = read_edges(path)
+    assert [again[at].to_pylist() for at in range(3)] == [table[at].to_pylist() for at in range(3)]
     if table["n"].null_count < len(rows):
-        assert found["n"].to_pylist() == table["n"].to_pylist()
+        assert again["n"].to_pylist() == table["n"].to_pylist()
 
 
 def test_parquet_is_zstd(tmp_path: Path) -> None:
