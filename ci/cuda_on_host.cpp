@@ -49,16 +49,11 @@ template <typename T> T __shfl_sync(unsigned, T value, int) { return value; }
 
 #include "../dfmst/_kernels/portable.cuh"
 
-#define SUFFIX
-#include "../dfmst/_kernels/generate.cuh"
-#include "../dfmst/_kernels/select.cuh"
-#include "../dfmst/_kernels/statuses.cuh"
-#undef SUFFIX
-#define V u32
-#define SUFFIX _u32
-#include "../dfmst/_kernels/vertices.cuh"
-#undef SUFFIX
-#undef V
+#define TYPE none
+#include "../dfmst/_kernels/cpu/unit.hpp"
+#define TYPE u32
+#include "../dfmst/_kernels/cpu/unit.hpp"
+using namespace unit_none;
 
 static void require(bool right, const char* what) {
   if (right) return;
@@ -127,14 +122,14 @@ static void rows_beyond_31_bits() {
     source[row] = 1;
     target[row] = 3;
     thread((unsigned)(words / 256 + 1), 256, row / 64,
-           [&] { flag_crossing_u32(words, source, target, rows, label, nullptr, flags); });
+           [&] { unit_u32::flag_crossing_u32(words, source, target, rows, label, nullptr, flags); });
     require(flags[row / 64] == 1ull << (row % 64), "an edge in a row beyond 2^31");
     u32 position = 0, first = 0, second = 0;
     // One block of one word, whose positions go to the front.
     thread((unsigned)(words / 256 + 1), 256, row / 64,
-           [&] { list_flags_u32(words, flags, words, 1, &offset - row / 64, &position); });
+           [&] { unit_u32::list_flags_u32(words, flags, words, 1, &offset - row / 64, &position); });
     require(position == row, "a position beyond 2^31");
-    thread(1, 32, 0, [&] { gather_labels_u32(1, source, target, &position, label, &first, &second); });
+    thread(1, 32, 0, [&] { unit_u32::gather_labels_u32(1, source, target, &position, label, &first, &second); });
     require(first == 0 && second == 2, "an edge gathered from beyond 2^31");
     thread(1, 32, 0, [&] { set_flags(1, &position, kept); });
     require(kept[row / 64] >> (row % 64) & 1, "a flag beyond 2^31");

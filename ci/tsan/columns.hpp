@@ -18,8 +18,8 @@ template <typename V> void pairs(const Graph& graph) {
   launch_flag_marked_pairs(V(), marked.size(), target.data(), source.data(), source.size(), 48, bits.data(),
                            marked.data());
   CHECK(ones(marked) == source.size());
-  launch_flag_doubtful(V(), marked.size(), source.data(), target.data(), source.size(), flagged_too.data(), marked.data(),
-                       none.data(), doubtful.data());  // all of them light
+  launch_flag_doubtful(V(), marked.size(), source.data(), target.data(), source.size(), flagged_too.data(),
+                       marked.data(), none.data(), doubtful.data());  // all of them light
   CHECK(doubtful == marked);
 }
 

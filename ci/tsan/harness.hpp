@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <numeric>
 #include <random>
 #include <set>
+#include <string>
 #include <vector>
 
 namespace {
@@ -16,59 +18,56 @@ const u32 THREADS = 4;
 const u64 GRAIN = 5;  // small, so that all threads get some of a small graph
 const u64 NONE = ~0ull;
 
+// Every variant of a kernel, and whether it has run: main() fails where one has not.
+std::map<std::string, std::atomic<bool>> variants;
+struct Variant {
+  std::atomic<bool>& ran;
+  explicit Variant(const char* name) : ran(variants[name]) {}
+};
+
 // launch_<kernel>(type, count, arguments...) for kernels with a type parameter, launch_<kernel>(count, arguments...)
 // for the others.
-#define TYPED(name, type)                                                           \
-  template <typename... A> void launch_##name(type, u64 count, A... arguments) {    \
-    name##_##type(count, THREADS, GRAIN, arguments...);                             \
+#define PLAIN(name)                                                                                     \
+  Variant name##_variant(#name);                                                                        \
+  template <typename... A> void launch_##name(u64 count, A... arguments) {                              \
+    unit_none::name(count, THREADS, GRAIN, arguments...);                                               \
+    name##_variant.ran.store(true, std::memory_order_relaxed);                                          \
   }
-#define PLAIN(name)                                                                 \
-  template <typename... A> void launch_##name(u64 count, A... arguments) {          \
-    name(count, THREADS, GRAIN, arguments...);                                      \
+#define TYPED(name, type)                                                                               \
+  Variant name##_##type##_variant(#name "_" #type);                                                     \
+  template <typename... A> void launch_##name(type, u64 count, A... arguments) {                        \
+    unit_##type::name##_##type(count, THREADS, GRAIN, arguments...);                                    \
+    name##_##type##_variant.ran.store(true, std::memory_order_relaxed);                                 \
   }
+#define OF_V(name) TYPED(name, u32) TYPED(name, u64)
+#define OF_K(name) TYPED(name, u32) TYPED(name, u64)
+#define OF_W(name) \
+  TYPED(name, i32) TYPED(name, u32) TYPED(name, f32) TYPED(name, i64) TYPED(name, u64) TYPED(name, f64)
 
-#define VERTICES(V) \
-  TYPED(largest_id, V) TYPED(list_flags, V) TYPED(pack_ends, V) TYPED(scatter_edges, V) TYPED(gather_entries, V) \
-  TYPED(flag_crossing, V) TYPED(flag_leaving, V) TYPED(flag_leaving_checked, V) TYPED(drop_joined, V) \
-  TYPED(find_outside, V) TYPED(gather_labels, V) \
-  TYPED(unite, V) TYPED(mark_vertices, V) TYPED(flag_doubtful, V) TYPED(mark_pairs, V) TYPED(flag_marked_pairs, V) \
-  TYPED(latest_levels, V)
-#define WEIGHTS(W) \
-  TYPED(count_nan, W) TYPED(gather_keys, W) TYPED(flag_light, W) TYPED(flag_light_checked, W) TYPED(flag_unjoined, W)
-#define KEYS(K) TYPED(pack_records, K) TYPED(leading_bits, K) TYPED(pack_low_half, K) TYPED(pack_high_half, K) TYPED(order_runs, K)
-#define PRIM(K) \
-  TYPED(grow_trees, K) TYPED(offer_neighbours, K) TYPED(lightest_of_lanes, K) TYPED(join_lightest, K) \
-  TYPED(relax_neighbours, K)
-#define BORUVKA(K) TYPED(lightest_edges, K) TYPED(flag_lightest_in_runs, K) TYPED(lightest_by_code, K)
-#define PARTIAL_PRIM(K) TYPED(grow_subtrees, K) TYPED(grow_coloured, K)
-#define CERTIFICATE(K) TYPED(rank_edges, K) TYPED(find_lighter, K) TYPED(match_edges, K)
-#define MASTIFF(K) TYPED(lightest_of_roots, K)
-#define STRUT(K) TYPED(propose_to_ends, K)
-
-#define FILTER_BORUVKA(W) TYPED(take_edges, W) TYPED(offer_records, W)
-
-VERTICES(u32) VERTICES(u64)
-FILTER_BORUVKA(i32) FILTER_BORUVKA(u32) FILTER_BORUVKA(f32) FILTER_BORUVKA(i64) FILTER_BORUVKA(u64) FILTER_BORUVKA(f64)
-WEIGHTS(i32) WEIGHTS(u32) WEIGHTS(f32) WEIGHTS(i64) WEIGHTS(u64) WEIGHTS(f64)
-KEYS(u32) KEYS(u64)
-BORUVKA(u32) BORUVKA(u64)
-PRIM(u32) PRIM(u64)
-PARTIAL_PRIM(u32) PARTIAL_PRIM(u64)
-CERTIFICATE(u32) CERTIFICATE(u64)
-MASTIFF(u32) MASTIFF(u64)
-STRUT(u32) STRUT(u64)
-PLAIN(count_ends) PLAIN(append) PLAIN(find_tops) PLAIN(settle) PLAIN(stand) PLAIN(elect)
-PLAIN(count_flags) PLAIN(set_flags) PLAIN(count_digits) PLAIN(scatter_digits) PLAIN(unpack_records) PLAIN(gather_packed)
-PLAIN(halve_paths) PLAIN(flatten) PLAIN(flag_roots) PLAIN(rank_roots) PLAIN(gather_ranks) PLAIN(hook)
-PLAIN(scan_edges) PLAIN(scan_portion) PLAIN(count_leading) PLAIN(flag_equal) PLAIN(flag_chosen) PLAIN(gather_rows) PLAIN(gather_bytes) PLAIN(pair_codes)
+PLAIN(incidence_records) PLAIN(list_offsets) PLAIN(list_entries)
+OF_K(lightest_edges) PLAIN(hook) OF_K(lightest_by_code) OF_K(flag_lightest_in_runs)
+OF_K(propose_to_ends)
+OF_V(largest_id) OF_W(count_nan) OF_V(gather_entries) PLAIN(gather_bytes) PLAIN(gather_rows) OF_W(gather_keys)
+OF_V(gather_labels) OF_V(mark_vertices) OF_V(pack_ends) PLAIN(pair_codes)
+OF_K(find_lighter) OF_V(latest_levels) OF_W(flag_unjoined)
+OF_W(take_edges) PLAIN(join_records) OF_W(offer_records)
+PLAIN(count_flags) OF_V(list_flags) PLAIN(set_flags) PLAIN(flag_marked) PLAIN(flag_equal) PLAIN(flag_best)
+PLAIN(flag_chosen) OF_V(flag_crossing) OF_V(flag_leaving) OF_V(drop_joined) OF_V(find_outside)
+OF_V(flag_leaving_checked) OF_V(flag_doubtful) OF_W(flag_light) OF_W(flag_light_checked)
 PLAIN(draw_f64) PLAIN(draw_f32) PLAIN(draw_i32) PLAIN(draw_below) PLAIN(draw_flags) PLAIN(hash24) PLAIN(distances)
 PLAIN(random_pairs) PLAIN(rmat_edges) PLAIN(ring_edges) PLAIN(flag_grid) PLAIN(grid_edges) PLAIN(clique_edges)
 PLAIN(clique_links) PLAIN(tree_parents) PLAIN(tree_edges) PLAIN(flag_not_own_parent) PLAIN(distinct_pairs)
 PLAIN(flag_outside_tree) PLAIN(gather_pairs)
-PLAIN(flag_marked) PLAIN(flag_best) PLAIN(break_cycles) PLAIN(hook_unvisited)
-PLAIN(incidence_records) PLAIN(list_offsets) PLAIN(list_entries)
-PLAIN(join_records)
-PLAIN(link_trees) PLAIN(climb) PLAIN(path_maxima) PLAIN(join_levels)
+PLAIN(scan_edges) PLAIN(scan_portion)
+OF_K(rank_edges) PLAIN(link_trees) PLAIN(climb) PLAIN(path_maxima) PLAIN(join_levels)
+PLAIN(count_ends) OF_K(lightest_of_roots) PLAIN(append) PLAIN(find_tops) PLAIN(compress_paths) PLAIN(stand)
+PLAIN(elect)
+OF_V(mark_pairs) OF_V(flag_marked_pairs) OF_K(match_edges)
+OF_K(grow_subtrees) OF_K(grow_coloured) PLAIN(hook_unvisited) PLAIN(break_cycles)
+OF_K(grow_trees) OF_K(offer_neighbours) OF_K(lightest_of_lanes) OF_K(join_lightest) OF_K(relax_neighbours)
+OF_V(unite) PLAIN(halve_paths) PLAIN(flatten) PLAIN(flag_roots) PLAIN(rank_roots) PLAIN(gather_ranks)
+OF_K(pack_records) OF_K(pack_low_half) OF_K(pack_high_half) OF_K(order_runs) PLAIN(count_digits) PLAIN(scatter_digits)
+PLAIN(gather_packed) PLAIN(unpack_records) OF_K(leading_bits) PLAIN(count_leading) OF_V(scatter_edges)
 
 void check_(bool right, const char* what, int line) {
   if (right) return;

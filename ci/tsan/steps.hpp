@@ -1,4 +1,4 @@
-// Columnar steps: flags, sorting, scans, links.
+// Columnar steps: flags, sorting, scans, Kruskal trees.
 #pragma once
 #include "harness.hpp"
 
@@ -66,22 +66,25 @@ void kruskal(const Graph& graph) {
   CHECK(parent == forest.parent);
 }
 
-// A scan in portions: while one thread scans some buckets, the others sort the next ones.
-void portions(const Graph& graph) {
+// A scan in portions: while one thread scans some buckets, the others sort the next ones. T: the type of keys and ids.
+template <typename T> void portions(const Graph& graph) {
   const Forest forest(graph);
   const u64 length = graph.size(), block = 50, blocks = (length + block - 1) / block, digits = 8;
   const u32 top = *std::max_element(graph.weight.begin(), graph.weight.end());
   u32 bits = 0;
   while (top >> bits >= digits) ++bits;
+  const std::vector<T> key(graph.weight.begin(), graph.weight.end());
+  const std::vector<T> source(graph.source.begin(), graph.source.end());
+  const std::vector<T> target(graph.target.begin(), graph.target.end());
   std::vector<u32> leading(length), parent = iota(graph.vertices), chosen(graph.vertices), order(length);
-  launch_leading_bits(u32(), length, graph.weight.data(), 0, 0, leading.data());
+  launch_leading_bits(T(), length, key.data(), 0, 0, leading.data());
   std::vector<u64> counts(digits * blocks), places(counts.size()), starts(digits + 1, length);
   launch_count_leading(blocks, leading.data(), length, block, bits, 3, counts.data(), blocks);
   std::exclusive_scan(counts.begin(), counts.end(), places.begin(), 0ull);
   for (u64 digit = 0; digit < digits; ++digit) starts[digit] = places[digit * blocks];
   std::vector<u64> records(length), ends(length), spare(length), other(length), found(1), rows(words(length));
-  launch_scatter_edges(u32(), blocks, leading.data(), length, block, bits, 3, places.data(), blocks,
-                       graph.source.data(), graph.target.data(), nullptr, records.data(), ends.data());
+  launch_scatter_edges(T(), blocks, leading.data(), length, block, bits, 3, places.data(), blocks, source.data(),
+                       target.data(), nullptr, records.data(), ends.data());
   for (u64 begin = 0, end = 0, marked = 0, at = 0; at <= digits + 4; at += 4) {
     const u64 first = std::min(at, digits), last = std::min(at + 4, digits), so_far = found[0];
     launch_scan_portion(2 + last - first, ends.data(), begin, end, graph.vertices - 1, parent.data(), chosen.data(),
@@ -105,13 +108,6 @@ void long_path(u32 vertices, u32 seed) {
   CHECK(std::all_of(parent.begin(), parent.end(), [&](u32 root) { return root == path.back(); }));
 }
 
-void select(const Graph& graph, u32 seed) {
-  flags(graph);
-  radix_sort(graph);
-  portions(graph);
-  long_path(2000, seed);
-}
-
 // The forest's edges by size in ascending order, and each vertex's root and last link.
 struct Links {
   std::vector<u64> link, top;
@@ -130,7 +126,7 @@ std::vector<u64> ends_of(const Graph& graph, const std::vector<u32>& rows) {
   return ends;
 }
 
-void links(const Graph& graph) {
+void kruskal_tree(const Graph& graph) {
   const Forest forest(graph);
   std::vector<u32> rows;
   for (u32 row : order_by_weight(graph))

@@ -1,6 +1,6 @@
 // Filter-Boruvka: worklists, their rounds, and the threshold between two of them.
 #pragma once
-#include "statuses.hpp"
+#include "mastiff.hpp"
 
 namespace {
 
@@ -28,7 +28,8 @@ template <typename W> struct Worklist {
     length[0] = 0;
     launch_take_edges(W(), (graph.size() + 7) / 8, graph.source.data(), graph.target.data(), 1, weight.data(), 0,
                       graph.size(), key_of(threshold, 0), row, above, key_of((W)1, 0), shift,
-                      above ? parent.data() : nullptr, above ? giant.data() : nullptr, best[0].data(), records[0].data(), graph.size(), &length[0]);
+                      above ? parent.data() : nullptr, above ? giant.data() : nullptr, best[0].data(),
+                      records[0].data(), graph.size(), &length[0]);
   }
 
   void solve() {
@@ -58,7 +59,7 @@ template <typename W> void filter_boruvka(const Graph& graph) {
 }
 
 // Without an array of minima to clear.
-void worklist(const Graph& graph) {
+void one_round(const Graph& graph) {
   Worklist<u32> work(graph, 0);
   work.take(~0u, NONE, 0);
   launch_join_records(work.length[0], work.records[0].data(), &work.length[0], work.best[0].data(), nullptr,

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dfmst._kernels import FAMILIES, Kernel, Parameter, kernels
+from dfmst._kernels import Kernel, Parameter, kernels
 from dfmst.typing import Array
 
 __all__ = ["TYPES", "Engine", "bind"]
@@ -112,7 +112,7 @@ def bind(name: str, arguments: tuple[Array | int | None, ...]) -> tuple[str, Ker
         if parameter.type == kernel.type_parameter:
             bound = bound or _variant(kernel, parameter, found)
             expected = bound
-        elif parameter.type == "K":
+        elif parameter.type == "Key<W>":
             expected = _KEY_TYPES[TYPES[bound].itemsize] if bound else found
         else:
             expected = parameter.type
@@ -145,8 +145,7 @@ def _check(kernel: str, parameter: Parameter, argument: Any) -> str:
 
 
 def _variant(kernel: Kernel, parameter: Parameter, found: str) -> str:
-    types = FAMILIES[kernel.family][1]
-    if found not in types:
-        message = f"kernel {kernel.name}: {parameter.name} is {found}; it must be one of {', '.join(types)}"
+    if found not in kernel.types:
+        message = f"kernel {kernel.name}: {parameter.name} is {found}; it must be one of {', '.join(kernel.types)}"
         raise TypeError(message)
     return found

@@ -20,7 +20,7 @@ import numpy as np
 
 from dfmst._engines.base import TYPES, bind
 from dfmst._engines.cpu import CpuEngine
-from dfmst._kernels import Kernel, sources
+from dfmst._kernels import Kernel, translation_units
 from dfmst.errors import CapacityError, DeviceError, DfmstError, EngineUnavailableError
 from dfmst.typing import Array
 
@@ -64,19 +64,18 @@ def load_cupy() -> Any:
 
 
 @cache
-def _texts() -> dict[str, tuple[str, tuple[str, ...]]]:
-    return {source.name: (source.text, source.options) for source in sources()}
+def _texts() -> dict[str, str]:
+    return {unit.name: unit.text for unit in translation_units()}
 
 
 @cache
 def _module(xp: Any, name: str) -> Any:
-    text, options = _texts()[name]
-    return xp.RawModule(code=text, options=(*OPTIONS, *options))
+    return xp.RawModule(code=_texts()[name], options=OPTIONS)
 
 
 @cache
 def _function(xp: Any, variant: str, kernel: Kernel) -> Any:
-    return _module(xp, kernel.family + variant.removeprefix(kernel.name)).get_function(variant)
+    return _module(xp, kernel.variants()[variant]).get_function(variant)
 
 
 @cache

@@ -1,7 +1,7 @@
-"""The kernels: one C++ source for the CPU and for CUDA, and what each of them takes.
+"""The kernels: one C++ source for the CPU and for CUDA, and the parameters of each kernel.
 
-The ``.cuh`` texts are the single source of truth: this module reads each kernel's
-parameters from them, so that an engine can check every launch.
+The ``.cuh`` texts are the single source of truth: this module reads from them which kernels there are, their
+parameters, and the types that each is compiled for, so that an engine can check every launch.
 """
 
 from __future__ import annotations
@@ -12,30 +12,11 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["FAMILIES", "Kernel", "Parameter", "Source", "kernels", "sources"]
+__all__ = ["Kernel", "Parameter", "TranslationUnit", "kernels", "translation_units"]
 
-#: Kernel file -> its type parameter and the types it is compiled for (none: the file is compiled once).
-FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "select": ("", ("",)),
-    "kruskal": ("", ("",)),
-    "adjacency": ("", ("",)),
-    "statuses": ("", ("",)),
-    "links": ("", ("",)),
-    "generate": ("", ("",)),
-    "worklist": ("", ("",)),
-    "vertices": ("V", ("u32", "u64")),
-    "weights": ("W", ("i32", "u32", "f32", "i64", "u64", "f64")),
-    "filter_boruvka": ("W", ("i32", "u32", "f32", "i64", "u64", "f64")),
-    "keys": ("K", ("u32", "u64")),
-    "boruvka": ("K", ("u32", "u64")),
-    "partial_prim": ("K", ("u32", "u64")),
-    "mastiff": ("K", ("u32", "u64")),
-    "strut": ("K", ("u32", "u64")),
-    "certificate": ("K", ("u32", "u64")),
-    "prim": ("K", ("u32", "u64")),
-}
-
-_KERNEL = re.compile(r"KERNEL\((\w+),\s*\((.*?)\)\)\s*\{", re.DOTALL)
+_PORTABLE = "portable.cuh"
+_KERNEL = re.compile(r"^KERNEL(?:_OF\((\w),\s*|\()(\w+),\s*\((.*?)\)\)\s*\{", re.DOTALL | re.MULTILINE)
+_TYPE = re.compile(r"^#define UNIT_(\w)_(\w+) ", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +26,13 @@ class Parameter:
     Attributes
     ----------
     name
-        As the kernel's text has it.
+        As in the kernel's text.
     type
-        A C type (``u32``) or a type parameter (``V``).
+        A C type (``u32``), the kernel's type parameter (``V``), or ``Key<W>``: the keys of weights.
     pointer
-        A column; otherwise a number.
+        Whether it is a column; otherwise it is a number.
     written
-        A column that the kernel may write to.
+        Whether it is a column that the kernel may write to.
     """
 
     name: str
@@ -62,25 +43,49 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel's name, its family (the file it stands in) and what it takes after ``count``."""
+    """One kernel.
+
+    Attributes
+    ----------
+    name
+        As in the kernel's text.
+    file
+        The file that holds it, without its suffix.
+    type_parameter
+        ``V``, ``W``, ``K``, or empty.
+    types
+        The C types it is compiled for; empty without a type parameter.
+    parameters
+        Its parameters after ``count``.
+    """
 
     name: str
-    family: str
+    file: str
     type_parameter: str
+    types: tuple[str, ...]
     parameters: tuple[Parameter, ...]
+
+    def variants(self) -> dict[str, str]:
+        """Name of each compiled function -> the translation unit that holds it."""
+        return {f"{self.name}_{type_}": f"{self.file}_{type_}" for type_ in self.types} or {self.name: self.file}
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A self-contained CUDA translation unit and the options that select its types."""
+class TranslationUnit:
+    """A self-contained CUDA text: the kernels of one file for one type, or those without a type parameter."""
 
     name: str
     text: str
-    options: tuple[str, ...]
 
 
 def _read(file: str) -> str:
     return (files(__name__) / file).read_text(encoding="utf-8")
+
+
+def _files() -> list[str]:
+    """The files of kernels, without their suffixes."""
+    names = sorted(file.name for file in files(__name__).iterdir())
+    return [name.removesuffix(".cuh") for name in names if name.endswith(".cuh") and name != _PORTABLE]
 
 
 def _parameter(text: str) -> Parameter:
@@ -92,26 +97,20 @@ def _parameter(text: str) -> Parameter:
 @cache
 def kernels() -> dict[str, Kernel]:
     """Every kernel by name."""
-    found = {}
-    for family, (type_parameter, _) in FAMILIES.items():
-        for name, parameters in _KERNEL.findall(_read(f"{family}.cuh")):
-            parsed = tuple(_parameter(part) for part in parameters.split(","))
-            found[name] = Kernel(name, family, type_parameter, parsed)
-    return found
+    types: dict[str, tuple[str, ...]] = {"": ()}
+    for parameter, type_ in _TYPE.findall(_read(_PORTABLE)):
+        types[parameter] = (*types.get(parameter, ()), type_)
+    return {
+        name: Kernel(name, file, of, types[of], tuple(map(_parameter, parameters.split(","))))
+        for file in _files()
+        for of, name, parameters in _KERNEL.findall(_read(f"{file}.cuh"))
+    }
 
 
-def sources() -> Iterator[Source]:
-    """The CUDA translation units: every family for every type."""
-    shim = _read("portable.cuh").replace("#pragma once", "")
-    for family, (type_parameter, types) in FAMILIES.items():
-        text = f"{shim}\n{_read(f'{family}.cuh')}"
-        for type_ in types:
-            yield Source(f"{family}_{type_}".rstrip("_"), text, macros(type_parameter, type_))
-
-
-def macros(type_parameter: str, type_: str) -> tuple[str, ...]:
-    """Compiler options that compile a family for one type."""
-    if not type_parameter:
-        return ("-DSUFFIX=",)
-    width = ("-DKEY_BITS=" + type_[1:],) if type_parameter == "K" else ()
-    return (f"-D{type_parameter}={type_}", f"-DSUFFIX=_{type_}", *width)
+def translation_units() -> Iterator[TranslationUnit]:
+    """The CUDA translation units: each file once for every type that its kernels take."""
+    portable = _read(_PORTABLE).replace("#pragma once", "")
+    names = {unit: kernel.file for kernel in kernels().values() for unit in kernel.variants().values()}
+    for name, file in names.items():
+        type_ = name.removeprefix(file).removeprefix("_") or "none"
+        yield TranslationUnit(name, f"#define TYPE {type_}\n{portable}\ntypedef TYPE V, W, K;\n{_read(f'{file}.cuh')}")

@@ -1,16 +1,16 @@
 // Kernels that turn an edge table into adjacency lists.
 
-// One record for each end of each edge: the vertex to sort by, then the edge. Records are made in the order of the
-// edges (`order`: that of their weights), and a stable sort by vertex keeps it within every list. A self-loop goes to
-// a vertex beyond the last, and so behind every list.
+// One record for each end of each edge: the vertex, then the edge. Records follow the order of the edges (`order`: that
+// of their weights), and a stable sort by vertex keeps that order within every list. A self-loop goes to a vertex
+// beyond the last, and so behind every list.
 KERNEL(incidence_records, (const u32* source, const u32* target, const u32* order, u64 vertices, u64* records)) {
   const u32 edge = order ? order[i >> 1] : (u32)(i >> 1);
   const u32 a = source[edge], b = target[edge];
   records[i] = (a == b ? vertices : (u64)(i & 1 ? b : a)) << 32 | (u64)edge;
 } END
 
-// Each record that is the first of its vertex says where that list begins, and where those of the vertices skipped
-// before it do; index `length` stands for a record behind them all.
+// The first record of a vertex sets where its list begins, and where the empty lists right before it do. Index `length`
+// stands for a record behind all.
 KERNEL(list_offsets, (const u64* records, u64 length, u64 vertices, u64* offset)) {
   const u64 own = i < length ? records[i] >> 32 : vertices;
   for (u64 vertex = i ? (records[i - 1] >> 32) + 1 : 0; vertex <= own; ++vertex) offset[vertex] = i;

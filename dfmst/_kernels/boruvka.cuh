@@ -1,7 +1,7 @@
-// Kernels of Boruvka's rounds over edges with keys of type K (u32 or u64).
+// Boruvka's rounds over edges with keys of type K.
 
-// Each edge carries its ends' representatives forward (implicit path compression) and offers itself to both.
-KERNEL(lightest_edges, (u32* source, u32* target, const K* key, u32* parent, u64* best)) {
+// Each edge replaces its ends by their representatives (implicit path compression) and offers itself to both.
+KERNEL_OF(K, lightest_edges, (u32* source, u32* target, const K* key, u32* parent, u64* best)) {
   const u32 a = root(parent, source[i]), b = root(parent, target[i]);
   source[i] = a;
   target[i] = b;
@@ -10,12 +10,17 @@ KERNEL(lightest_edges, (u32* source, u32* target, const K* key, u32* parent, u64
   propose(best, b, key, i);
 } END
 
+// Every root hooks onto the other end of its lightest edge.
+KERNEL(hook, (const u32* source, const u32* target, const u64* best, const u32* row, u32* parent, u64* flags)) {
+  hook_root((u32)i, source, target, best, row, parent, flags);
+} END
+
 // ---- groups: the lightest of the edges with equal codes is kept ----------------------------------------------------
 
-KERNEL(lightest_by_code, (const u64* code, const K* key, u64* best)) { propose(best, code[i], key, i); } END
+KERNEL_OF(K, lightest_by_code, (const u64* code, const K* key, u64* best)) { propose(best, code[i], key, i); } END
 
 // Lightest edge of the run that starts at i; `order` lists edges by code, equal codes in ascending position.
-KERNEL(flag_lightest_in_runs, (const u64* code, const u32* order, u64 length, const K* key, u64* flags)) {
+KERNEL_OF(K, flag_lightest_in_runs, (const u64* code, const u32* order, u64 length, const K* key, u64* flags)) {
   const u64 mine = code[order[i]];
   if (i && code[order[i - 1]] == mine) return;
   u32 best = order[i];

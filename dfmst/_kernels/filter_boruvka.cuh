@@ -1,13 +1,13 @@
-// Worklists of Filter-Boruvka over weights of type W (i32, u32, f32, i64, u64, f64).
+// Worklists of Filter-Boruvka.
 //
 // A record of a worklist is two words: first << 32 | second, the representatives of an edge's ends, and
 // leading << 32 | row. `leading` is the whole key where W has 32 bits, so that the second word is the total order. Of a
-// 64-bit key it is a stretch of 32 bits, and where two agree in it the keys themselves are looked up by row.
-#define K KeyOf<W>::type
+// 64-bit key it is 32 bits: where those of two records are equal, the keys are looked up by row.
 
-// Keys from `low` on in steps of 2^shift, kept apart from those below (0) and above (all ones).
-DEVICE u32 NAME(leading_bits)(K key, u64 low, u32 shift) {
-  if constexpr (sizeof(W) == 4) {
+// The number of the step of 2^shift keys, counted from `low` on, that holds the key; 0 below `low`, all ones beyond the
+// last step.
+template <typename K> DEVICE u32 leading_bits(K key, u64 low, u32 shift) {
+  if constexpr (sizeof(K) == 4) {
     return key;
   } else {
     if (key < low) return 0;
@@ -16,21 +16,21 @@ DEVICE u32 NAME(leading_bits)(K key, u64 low, u32 shift) {
   }
 }
 
-DEVICE bool NAME(precedes)(u64 a, u64 b, const W* weight, u64 flip, u32 shift) {
+template <typename W> DEVICE bool precedes(u64 a, u64 b, const W* weight, u64 flip, u32 shift) {
   const u32 leading = (u32)(a >> 32);
   if (leading != (u32)(b >> 32) || b == ~0ull) return a < b;
-  if (shift == 0 && leading != 0 && leading != ~0u) return a < b;  // steps of one key: the keys are equal
-  const K mine = key_of(weight[(u32)a], flip), theirs = key_of(weight[(u32)b], flip);
+  if (shift == 0 && leading != 0 && leading != ~0u) return a < b;  // a step is one key: both are equal
+  const Key<W> mine = key_of(weight[(u32)a], flip), theirs = key_of(weight[(u32)b], flip);
   return mine < theirs || (mine == theirs && a < b);
 }
 
-// An edge for the component at one of its ends.
-DEVICE void NAME(offer_record)(u64* best, u64 word, const W* weight, u64 flip, u32 shift) {
+// Offers an edge to the component at one of its ends.
+template <typename W> DEVICE void offer_record(u64* best, u64 word, const W* weight, u64 flip, u32 shift) {
   u64 seen = load(best);
   if constexpr (sizeof(W) == 4) {
     if (word < seen) atomic_min(best, word);
   } else {
-    while (NAME(precedes)(word, seen, weight, flip, shift)) {
+    while (precedes(word, seen, weight, flip, shift)) {
       const u64 found = compare_swap(best, seen, word);
       if (found == seen) return;
       seen = found;
@@ -38,21 +38,21 @@ DEVICE void NAME(offer_record)(u64* best, u64 word, const W* weight, u64 flip, u
   }
 }
 
-// Lists the edges of one side of a threshold in the total order (key, row), as far as `parent` (flat; null: every vertex
-// its own) keeps their ends apart, and offers them. Flags of the vertices of one component (`giant`; it may be null)
-// answer for most edges without leaving the cache. Ids are words of 32 bits, `stride` of them an id. A list that is
-// full takes nothing more, but `length` goes on counting. A thread takes eight edges, a grid apart, so that loads
-// coalesce and one atomic a warp serves 256 edges.
-KERNEL(take_edges, (const u32* source, const u32* target, u32 stride, const W* weight, u64 flip, u64 edges,
-                    u64 threshold_key, u64 threshold_row, u32 above, u64 low, u32 shift, const u32* parent,
-                    const u64* giant, u64* best, u64* records, u64 capacity, u32* length)) {
+// Lists the edges on one side of a threshold in the total order (key, row) whose ends have different parents, and
+// offers them. `parent` is flat (null: every vertex is its own). `giant` (or null) flags the vertices of one component:
+// it decides most edges without leaving the cache. An id is `stride` words of 32 bits. A full list takes no more
+// records, but `length` goes on counting. A thread takes eight edges, a grid apart, so that loads coalesce and one
+// atomic a warp serves 256 edges.
+KERNEL_OF(W, take_edges, (const u32* source, const u32* target, u32 stride, const W* weight, u64 flip, u64 edges,
+                          u64 threshold_key, u64 threshold_row, u32 above, u64 low, u32 shift, const u32* parent,
+                          const u64* giant, u64* best, u64* records, u64 capacity, u32* length)) {
   u32 a[8], b[8], leading[8], kept = 0;
   UNROLL for (u32 j = 0; j < 8; ++j) {
     const u64 row = i + j * count;
     if (row >= edges) continue;
-    const K key = key_of(weight[row], flip);
+    const Key<W> key = key_of(weight[row], flip);
     const bool heavy = key > threshold_key || (key == threshold_key && row > threshold_row);
-    leading[j] = NAME(leading_bits)(key, low, shift);
+    leading[j] = leading_bits(key, low, shift);
     if (heavy == (above != 0)) kept |= 1u << j;
   }
   UNROLL for (u32 j = 0; j < 8; ++j) {
@@ -84,15 +84,40 @@ KERNEL(take_edges, (const u32* source, const u32* target, u32 stride, const W* w
     if (!(kept >> j & 1)) continue;
     const u64 word = (u64)leading[j] << 32 | (u32)(i + j * count);
     ((Pair*)records)[at++] = {(u64)a[j] << 32 | b[j], word};
-    NAME(offer_record)(&best[a[j]], word, weight, flip, shift);
-    NAME(offer_record)(&best[b[j]], word, weight, flip, shift);
+    offer_record(&best[a[j]], word, weight, flip, shift);
+    offer_record(&best[b[j]], word, weight, flip, shift);
   }
 } END
 
-// Edges whose ends still differ, with the representatives that they have now (implicit path compression), and each
-// offered to both. A thread takes four, as above.
-KERNEL(offer_records, (const u64* records, const u32* length, const W* weight, u64 flip, u32 shift, u32* parent,
-                       u64* best, u64* next, u32* next_length)) {
+// An edge that is the lightest of either end joins the two, and its row is flagged. The ends were roots when the edge
+// was offered. `other` (or null) is the array of minima of the next round: the roots of that round are ends of this
+// round's edges, so that clearing it here replaces a pass over the vertices. `next_length`, the length of the next
+// round's list, is cleared as well; `joined` goes on counting.
+KERNEL(join_records, (const u64* records, const u32* length, const u64* best, u64* other, u32* parent, u64* flags,
+                      u32* joined, u32* next_length)) {
+  if (i == 0) *next_length = 0;
+  if (i >= *length) return;
+  const Pair* record = (const Pair*)records + i;
+  if (i + 16 < *length) {  // records ahead, so that misses overlap
+    PREFETCH(&best[record[16].first >> 32]);
+    PREFETCH(&best[(u32)record[16].first]);
+  }
+  const u64 ends = record->first, word = record->second;
+  const u32 a = (u32)(ends >> 32), b = (u32)ends;
+  if (other) {
+    store(&other[a], ~0ull);
+    store(&other[b], ~0ull);
+  }
+  if (best[a] != word && best[b] != word) return;
+  join_sets(parent, a, b);
+  set_flag(flags, (u32)word);
+  reserve(joined, 1);
+} END
+
+// Lists the edges whose ends still differ, with the representatives of the moment (implicit path compression), and
+// offers each to both ends. A thread takes four edges, as above.
+KERNEL_OF(W, offer_records, (const u64* records, const u32* length, const W* weight, u64 flip, u32 shift, u32* parent,
+                             u64* best, u64* next, u32* next_length)) {
   u32 a[4], b[4], kept = 0;
   Pair record[4];
   UNROLL for (u32 j = 0; j < 4; ++j) {
@@ -113,9 +138,7 @@ KERNEL(offer_records, (const u64* records, const u32* length, const W* weight, u
   UNROLL for (u32 j = 0; j < 4; ++j) {
     if (!(kept >> j & 1)) continue;
     ((Pair*)next)[at++] = {(u64)a[j] << 32 | b[j], record[j].second};
-    NAME(offer_record)(&best[a[j]], record[j].second, weight, flip, shift);
-    NAME(offer_record)(&best[b[j]], record[j].second, weight, flip, shift);
+    offer_record(&best[a[j]], record[j].second, weight, flip, shift);
+    offer_record(&best[b[j]], record[j].second, weight, flip, shift);
   }
 } END
-
-#undef K

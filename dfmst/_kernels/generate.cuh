@@ -1,5 +1,5 @@
-// Kernels of the graph generators. Random numbers are counted, not carried on: number `counter` of a stream is a hash
-// of both, so that any index draws its own and every engine draws the same. Chances are out of 2^53.
+// The graph generators. A random number is a hash of its stream and its number in it, so that any index draws its own
+// and every engine draws the same. Chances are out of 2^53.
 
 DEVICE u64 mix(u64 x) {  // the finalizer of SplitMix64 (Steele, Lea, Flood 2014)
   x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ull;
@@ -46,7 +46,7 @@ DEVICE u64 permuted(u64 stream, u64 at, u64 length, u32 half) {
   return at;
 }
 
-// ---- numbers ------------------------------------------------------------------------------------------------------
+// ---- numbers -------------------------------------------------------------------------------------------------------
 
 KERNEL(draw_f64, (u64 stream, f64* number)) {
   number[i] = (f64)(draw(stream, i) >> 11) * (1.0 / 9007199254740992.0);  // 2^-53
@@ -84,7 +84,7 @@ KERNEL(distances, (u64 stream, u64 dimensions, const i64* source, const i64* tar
   distance[i] = square_root((f64)sum) * (1.0 / 16777216.0);
 } END
 
-// ---- edges --------------------------------------------------------------------------------------------------------
+// ---- edges ---------------------------------------------------------------------------------------------------------
 
 KERNEL(random_pairs, (u64 stream, u64 vertices, i64* source, i64* target)) {
   source[i] = (i64)below(draw(stream, 2 * i), vertices);
@@ -148,7 +148,7 @@ KERNEL(clique_links, (u64 stream, const u64* place, const u64* clique, const u64
   target[i] = (i64)(begin[other] + below(draw(stream, i), size));
 } END
 
-// ---- simple connected graphs ----------------------------------------------------------------------------------------
+// ---- simple connected graphs ---------------------------------------------------------------------------------------
 
 // Vertices join a tree in random order, each under one of those before it; the first is its own parent.
 KERNEL(tree_parents, (u64 stream, u64 vertices, u32 half, i64* parent)) {

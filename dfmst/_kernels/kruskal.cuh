@@ -1,6 +1,6 @@
-// Kruskal's scan over edges in ascending order, `ends` = source << 32 | target, and its helpers.
+// Kruskal's scan over edges in ascending order (`ends` = source << 32 | target), and what other threads do meanwhile.
 
-// Lists the edges of a word of flags, of which there are `length`, that no helper has excluded; how many.
+// Lists which of a word's `length` edges no helper has excluded; returns how many there are.
 DEVICE u32 list_kept(u64 excluded, u32 length, u8* kept) {
   if (excluded == 0) {
     for (u32 j = 0; j < length; ++j) kept[j] = (u8)j;
@@ -12,8 +12,8 @@ DEVICE u32 list_kept(u64 excluded, u32 length, u8* kept) {
   return count;
 }
 
-// Joins the components of up to 32 edges. They are looked up level by level, four levels up, so that cache misses
-// overlap and no branch waits for one; only the edges whose ends then differ take the branchy find and join.
+// Joins the components of up to 32 edges. All ends climb four levels, level by level, so that cache misses overlap and
+// no branch waits for one; only the edges whose ends then differ take the find with branches, and join.
 DEVICE u64 scan_batch(const u64* ends, const u8* kept, u32 length, u64 base, u64 found, u64 most, u32* parent,
                       u32* chosen) {
   u32 first[32], second[32], place[32], apart = 0;
@@ -62,9 +62,9 @@ DEVICE void scan_range(const u64* ends, u64 begin, u64 end, u64 most, const u64*
   *chosen_count = found;
 }
 
-// Index 0 is the scan over [begin, end), the sequential part. Every other index is a helper that checks the 64 edges
-// of one word of flags behind `end`: an edge whose ends had one label before the scan began will never be chosen.
-// `begin` and `end` are multiples of 64 (`end` may also be the last edge), so that nobody reads what another writes.
+// Index 0 scans [begin, end), the sequential part. Every other index is a helper that checks the 64 edges of one word
+// of flags behind `end`: an edge whose ends had one label before the scan will never be chosen. `begin` and `end` are
+// multiples of 64 (`end` may also be the last edge), so that no index reads what another writes.
 KERNEL(scan_edges, (const u64* ends, u64 begin, u64 end, u64 length, u64 most, const u32* label, u64* excluded,
                     u32* parent, u32* chosen, u64* chosen_count)) {
   if (i == 0) {
@@ -81,8 +81,8 @@ KERNEL(scan_edges, (const u64* ends, u64 begin, u64 end, u64 length, u64 most, c
 } END
 
 // ---- edges that are sorted while others are scanned ----------------------------------------------------------------
-// Buckets of edges follow each other in the order of their keys' leading digit. A record is an edge's key (its leading
-// 32 bits) and its place; `ends` lies in the same order.
+// Buckets of edges follow each other in the order of their keys' leading digit. A record is the leading 32 bits of an
+// edge's key and the edge's place; `ends` lies in the same order.
 
 DEVICE void insert_sorted(u64* records, u64* ends, u64 length) {
   for (u64 j = 1; j < length; ++j) {
@@ -97,8 +97,8 @@ DEVICE void insert_sorted(u64* records, u64* ends, u64 length) {
   }
 }
 
-// Least-significant-digit radix sort by bits [32, 32 + bits), in the cache. The edges move along, and an even number of
-// passes brings all back to where they came from.
+// Least-significant-digit radix sort by bits [32, 32 + bits), in the cache. `ends` moves along. The number of passes is
+// even, so that all end where they began.
 DEVICE void sort_digits(u64* records, u64* ends, u64 length, u32 bits, u64* spare, u64* other) {
   u32 at[2048];
   const u32 passes = bits <= 14 || (bits <= 22 && length >= 1024) ? 2 : 4;  // few edges do not pay for many counters
@@ -125,7 +125,7 @@ DEVICE void sort_digits(u64* records, u64* ends, u64 length, u32 bits, u64* spar
   }
 }
 
-// The order of 64-bit keys whose leading bits agree. Heap sort: a run may be long.
+// Orders 64-bit keys whose leading bits agree. Heap sort: a run may be long.
 DEVICE bool heavier(const u64* key, u64 a, u64 b) {
   const u64 first = key[(u32)a], second = key[(u32)b];
   return first > second || (first == second && a > b);
@@ -160,7 +160,7 @@ DEVICE void sort_runs(u64* records, u64* ends, u64 length, const u64* key) {
   }
 }
 
-// Sorts a bucket, whose keys differ in the low `bits` of their leading ones (and below: `key`, where that is so).
+// Sorts a bucket. Its keys differ in the low `bits` of their leading 32 bits, and below these too where `key` is given.
 DEVICE void sort_bucket(u64* records, u64* ends, u64 length, u32 bits, const u64* key, u64* spare, u64* other) {
   if (length <= 24)
     insert_sorted(records, ends, length);
@@ -169,10 +169,10 @@ DEVICE void sort_bucket(u64* records, u64* ends, u64 length, u32 bits, const u64
   if (key) sort_runs(records, ends, length, key);
 }
 
-// Index 0 scans [begin, end), which is sorted. Index 1 flags the rows of the edges [first, last) that scans before have
-// chosen. Every other index sorts one of the buckets that follow, `starts` being where they start. (Leading their ends
-// on to the representatives of the moment as well was tried: it takes a third off a scan that runs alone, and costs more
-// than that in cache lines which two cores then fight for.)
+// Index 0 scans [begin, end), which is sorted. Index 1 flags the rows of the edges chosen[first, last) of earlier
+// scans. Every other index sorts one of the buckets that follow, which begin at `starts`. (Replacing their ends by the
+// representatives of the moment as well was tried: it takes a third off a scan that runs alone, and costs more than
+// that in cache lines for which two cores then compete.)
 KERNEL(scan_portion, (u64* ends, u64 begin, u64 end, u64 most, u32* parent, u32* chosen, u64* chosen_count,
                       u64 first, u64 last, const u32* position, const u32* row, u64* flags, const u64* starts, u32 bits,
                       const u64* key, u64* records, u64* spare, u64* other)) {
@@ -186,18 +186,10 @@ KERNEL(scan_portion, (u64* ends, u64 begin, u64 end, u64 most, u32* parent, u32*
       u32 at = (u32)records[chosen[j]];
       if (position) at = position[at];
       if (row) at = row[at];
-      flags[at >> 6] |= 1ull << (at & 63);  // nobody else writes flags meanwhile
+      flags[at >> 6] |= 1ull << (at & 63);  // no other index writes flags
     }
     return;
   }
   const u64 from = starts[i - 2], length = starts[i - 1] - from, at = from - starts[0];
   if (bits || key) sort_bucket(records + from, ends + from, length, bits, key, spare + at, other + at);
-} END
-
-// Edge `chosen[i]` of the sorted order is row `row[position[order[...]]]` of the table; any column may be absent.
-KERNEL(flag_chosen, (const u32* chosen, const u32* order, const u32* position, const u32* row, u64* flags)) {
-  u32 at = chosen[i];
-  if (order) at = order[at];
-  if (position) at = position[at];
-  set_flag(flags, row ? row[at] : at);
 } END

@@ -1,13 +1,14 @@
-// Kernels that grow many subtrees at once as Prim's algorithm does, over keys of type K (u32 or u64).
+// Partial Prim: many subtrees grow at once, each as in Prim's algorithm.
 //
-// tree[vertex] names the subtree that a vertex belongs to by its start vertex (~0: none yet) and never changes once it
-// is set. An instance compares it with its own start only, and only the instance itself ever stores that: the answer is
-// exact, whatever the others do meanwhile. What joins subtrees to each other is kept apart, in `parent`.
+// tree[vertex] is the start vertex of the subtree that a vertex belongs to (~0: none yet), and never changes once it is
+// set. An instance only compares it with its own start, which no other instance stores: the answer is exact, whatever
+// the others do meanwhile. `parent` joins subtrees to each other.
 
-// One subtree under growth, and a binary heap of its vertices by their lightest edges. An entry is the vertex and the
-// arc (the place in the lists) that left the subtree when last looked at. The subtree only grows: an entry that leads
-// inside by now still bounds its vertex's lightest edge from below, and is brought up to date when it comes to the top.
-struct NAME(Instance) {
+// One growing subtree, and a binary heap of its vertices by their lightest edges. An entry is the vertex and its
+// lightest arc (a place in the lists) that left the subtree when the entry was made. The subtree only grows: an arc
+// that leads inside by now still bounds the vertex's lightest edge from below, and is replaced when it comes to the
+// top.
+template <typename K> struct Instance {
   const u64* offset;
   const u32* edge;
   const u32* other;
@@ -19,17 +20,19 @@ struct NAME(Instance) {
   u64 size;
 };
 
-DEVICE bool NAME(leaves)(const NAME(Instance)& own, u32 arc) { return load(&own.tree[own.other[arc]]) != own.start; }
+template <typename K> DEVICE bool leaves(const Instance<K>& own, u32 arc) {
+  return load(&own.tree[own.other[arc]]) != own.start;
+}
 
-// The vertex's lightest arc that leaves the subtree, or ~0. A list sorted by weight is walked on from `from`, any other
-// is searched as a whole; it is in the order of positions, so that the first of equal keys is the lightest.
-DEVICE u32 NAME(lightest_arc)(const NAME(Instance)& own, u32 vertex, u64 from) {
+// The vertex's lightest arc that leaves the subtree, or ~0. In a list sorted by weight the walk goes on at `from`. Any
+// other list is searched as a whole; it is in the order of positions, so that the first of equal keys is the lightest.
+template <typename K> DEVICE u32 lightest_arc(const Instance<K>& own, u32 vertex, u64 from) {
   const u64 end = own.offset[vertex + 1];
   u32 best = ~0u;
   K least = 0;
   for (u64 arc = own.sorted ? from : own.offset[vertex]; arc < end; ++arc) {
     const K key = own.sorted ? 0 : own.key[arc];
-    if ((best != ~0u && key >= least) || !NAME(leaves)(own, (u32)arc)) continue;
+    if ((best != ~0u && key >= least) || !leaves(own, (u32)arc)) continue;
     best = (u32)arc;
     least = key;
     if (own.sorted) break;
@@ -37,52 +40,52 @@ DEVICE u32 NAME(lightest_arc)(const NAME(Instance)& own, u32 vertex, u64 from) {
   return best;
 }
 
-DEVICE bool NAME(before)(const NAME(Instance)& own, K key, u64 entry, u64 at) {
+template <typename K> DEVICE bool before(const Instance<K>& own, K key, u64 entry, u64 at) {
   if (key != own.heap_key[at]) return key < own.heap_key[at];
   return own.edge[entry >> 32] < own.edge[own.heap_entry[at] >> 32];
 }
 
-DEVICE void NAME(place)(const NAME(Instance)& own, u64 at, K key, u64 entry) {
+template <typename K> DEVICE void place(const Instance<K>& own, u64 at, K key, u64 entry) {
   own.heap_key[at] = key;
   own.heap_entry[at] = entry;
 }
 
-DEVICE void NAME(push)(NAME(Instance)& own, u32 vertex) {
-  const u32 arc = NAME(lightest_arc)(own, vertex, own.offset[vertex]);
+template <typename K> DEVICE void push(Instance<K>& own, u32 vertex) {
+  const u32 arc = lightest_arc(own, vertex, own.offset[vertex]);
   if (arc == ~0u) return;
   const K key = own.key[arc];
   const u64 entry = (u64)arc << 32 | vertex;
   u64 at = own.size++;
-  for (; at && NAME(before)(own, key, entry, (at - 1) / 2); at = (at - 1) / 2)
-    NAME(place)(own, at, own.heap_key[(at - 1) / 2], own.heap_entry[(at - 1) / 2]);
-  NAME(place)(own, at, key, entry);
+  for (; at && before(own, key, entry, (at - 1) / 2); at = (at - 1) / 2)
+    place(own, at, own.heap_key[(at - 1) / 2], own.heap_entry[(at - 1) / 2]);
+  place(own, at, key, entry);
 }
 
 // Puts an entry in the place of the top one.
-DEVICE void NAME(replace_top)(const NAME(Instance)& own, K key, u64 entry) {
+template <typename K> DEVICE void replace_top(const Instance<K>& own, K key, u64 entry) {
   u64 at = 0;
   for (u64 below = 1; below < own.size; below = 2 * at + 1) {
     const u64 right = below + 1;
-    if (right < own.size && NAME(before)(own, own.heap_key[right], own.heap_entry[right], below)) below = right;
-    if (NAME(before)(own, key, entry, below)) break;
-    NAME(place)(own, at, own.heap_key[below], own.heap_entry[below]);
+    if (right < own.size && before(own, own.heap_key[right], own.heap_entry[right], below)) below = right;
+    if (before(own, key, entry, below)) break;
+    place(own, at, own.heap_key[below], own.heap_entry[below]);
     at = below;
   }
-  NAME(place)(own, at, key, entry);
+  place(own, at, key, entry);
 }
 
 // The lightest arc that leaves the subtree, or ~0.
-DEVICE u32 NAME(lightest_leaving)(NAME(Instance)& own) {
+template <typename K> DEVICE u32 lightest_leaving(Instance<K>& own) {
   while (own.size) {
     const u64 top = own.heap_entry[0];
     const u32 arc = (u32)(top >> 32), vertex = (u32)top;
-    if (NAME(leaves)(own, arc)) return arc;
-    const u32 next = NAME(lightest_arc)(own, vertex, (u64)arc + 1);
+    if (leaves(own, arc)) return arc;
+    const u32 next = lightest_arc(own, vertex, (u64)arc + 1);
     if (next != ~0u) {
-      NAME(replace_top)(own, own.key[next], (u64)next << 32 | vertex);
+      replace_top(own, own.key[next], (u64)next << 32 | vertex);
     } else {
       --own.size;
-      if (own.size) NAME(replace_top)(own, own.heap_key[own.size], own.heap_entry[own.size]);
+      if (own.size) replace_top(own, own.heap_key[own.size], own.heap_entry[own.size]);
     }
   }
   return ~0u;
@@ -90,20 +93,20 @@ DEVICE u32 NAME(lightest_leaving)(NAME(Instance)& own) {
 
 // Partial Prim on one part of the vertices: `span` start vertices, and subtrees of at most as many. A subtree that
 // meets another one hooks onto it and stops.
-KERNEL(grow_subtrees, (const u64* offset, const u32* edge, const u32* other, const K* key, const u32* row, u64 vertices,
-                       u64 span, u32 sorted, u32* tree, u32* parent, K* heap_key, u64* heap_entry, u64* flags,
-                       u64* conflicts)) {
+KERNEL_OF(K, grow_subtrees, (const u64* offset, const u32* edge, const u32* other, const K* key, const u32* row,
+                             u64 vertices, u64 span, u32 sorted, u32* tree, u32* parent, K* heap_key, u64* heap_entry,
+                             u64* flags, u64* conflicts)) {
   const u64 begin = i * span, end = begin + span < vertices ? begin + span : vertices;
   u64 met = 0;
   for (u64 s = begin; s < end; ++s) {
     const u32 start = (u32)s;
     if (load(&tree[s]) != ~0u || compare_swap(&tree[s], ~0u, start) != ~0u) continue;
-    NAME(Instance) own = {offset, edge, other, key, tree, heap_key + begin, heap_entry + begin, sorted, start, 0};
+    Instance<K> own = {offset, edge, other, key, tree, heap_key + begin, heap_entry + begin, sorted, start, 0};
     parent[s] = start;
     u32 newest = start;
     for (u64 size = 1; size < span; ++size) {
-      NAME(push)(own, newest);
-      const u32 arc = NAME(lightest_leaving)(own);
+      push(own, newest);
+      const u32 arc = lightest_leaving(own);
       if (arc == ~0u) break;
       set_flag(flags, row ? row[edge[arc]] : edge[arc]);
       newest = other[arc];
@@ -119,8 +122,8 @@ KERNEL(grow_subtrees, (const u64* offset, const u32* edge, const u32* other, con
   if (met) atomic_add(conflicts, met);
 } END
 
-// A subtree takes a colour's vertices: false where another colour holds one of the vertex's neighbours.
-DEVICE bool NAME(colour_neighbours)(const NAME(Instance)& own, u32 vertex, u32* colour) {
+// Gives a vertex's neighbours the subtree's colour: false where one has another colour.
+template <typename K> DEVICE bool colour_neighbours(const Instance<K>& own, u32 vertex, u32* colour) {
   for (u64 arc = own.offset[vertex]; arc < own.offset[vertex + 1]; ++arc) {
     u32* const mark = &colour[own.other[arc]];
     u32 found = load(mark);
@@ -130,22 +133,22 @@ DEVICE bool NAME(colour_neighbours)(const NAME(Instance)& own, u32 vertex, u32* 
   return true;
 }
 
-// Prim under colours on one part of the vertices: a vertex joins a subtree only if the subtree's colour gets hold of
-// all its neighbours, so that subtrees never touch. A start vertex that stays alone counts as unvisited. The lists are
+// Prim under colours on one part of the vertices: a vertex joins a subtree only if all its neighbours take the
+// subtree's colour, so that subtrees never touch. A start vertex that stays alone counts as unvisited. The lists are
 // sorted by weight.
-KERNEL(grow_coloured, (const u64* offset, const u32* edge, const u32* other, const K* key, const u32* row, u64 vertices,
-                       u64 span, u32* colour, u32* tree, u32* parent, K* heap_key, u64* heap_entry, u64* flags,
-                       u64* conflicts)) {
+KERNEL_OF(K, grow_coloured, (const u64* offset, const u32* edge, const u32* other, const K* key, const u32* row,
+                             u64 vertices, u64 span, u32* colour, u32* tree, u32* parent, K* heap_key, u64* heap_entry,
+                             u64* flags, u64* conflicts)) {
   const u64 begin = i * span, end = begin + span < vertices ? begin + span : vertices;
   u64 met = 0;
   for (u64 s = begin; s < end; ++s) {
     const u32 start = (u32)s;
     if (load(&colour[s]) != ~0u || compare_swap(&colour[s], ~0u, start) != ~0u) continue;
-    NAME(Instance) own = {offset, edge, other, key, tree, heap_key + begin, heap_entry + begin, 1, start, 0};
+    Instance<K> own = {offset, edge, other, key, tree, heap_key + begin, heap_entry + begin, 1, start, 0};
     u32 newest = start, arc = ~0u;
     u64 size = 0;
     for (;;) {
-      if (!NAME(colour_neighbours)(own, newest, colour)) {
+      if (!colour_neighbours(own, newest, colour)) {
         ++met;
         break;
       }
@@ -153,12 +156,27 @@ KERNEL(grow_coloured, (const u64* offset, const u32* edge, const u32* other, con
       parent[newest] = start;
       if (arc != ~0u) set_flag(flags, row ? row[edge[arc]] : edge[arc]);
       if (++size >= span) break;
-      NAME(push)(own, newest);
-      arc = NAME(lightest_leaving)(own);
+      push(own, newest);
+      arc = lightest_leaving(own);
       if (arc == ~0u) break;
       newest = other[arc];
     }
     if (size == 1) store(&tree[s], ~0u);
   }
   if (met) atomic_add(conflicts, met);
+} END
+
+// Every vertex that no subtree holds hooks onto the other end of its lightest edge; its list is sorted by weight.
+KERNEL(hook_unvisited, (const u64* offset, const u32* edge, const u32* other, const u32* row, const u32* tree,
+                        u32* parent, u64* flags)) {
+  if (tree[i] != ~0u || offset[i] == offset[i + 1]) return;
+  const u64 first = offset[i];
+  parent[i] = other[first];
+  set_flag(flags, row ? row[edge[first]] : edge[first]);
+} END
+
+// Of two vertices that point at each other, the smaller becomes a root. Only the smaller one ever stores.
+KERNEL(break_cycles, (u32* parent)) {
+  const u32 up = load(&parent[i]);
+  if ((u32)i < up && load(&parent[up]) == (u32)i) store(&parent[i], (u32)i);
 } END

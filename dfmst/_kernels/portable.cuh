@@ -1,9 +1,9 @@
 // One kernel text for two targets: C++17 threads (native.cpp) and CUDA (NVRTC, which has no standard headers).
 //
-//   KERNEL(name, (parameters)) { body of index i } END
+//   KERNEL(name, (parameters)) { body of index i } END          one function, `name`
+//   KERNEL_OF(K, name, (parameters)) { body of index i } END    one for each type of K: `name_u32`, `name_u64`
 //
 // A kernel is flat: one index `i` below `count`, no barriers, no shared memory, relaxed atomics only.
-// NAME(name) appends the suffix of the type parameters (V, W or K) that the including unit has defined.
 #pragma once
 
 typedef unsigned char u8;
@@ -17,14 +17,36 @@ typedef double f64;
 #define EXPAND(...) __VA_ARGS__
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
-#define NAME(name) JOIN(name, SUFFIX)
+#define SECOND_(first, second, ...) second
+#define SECOND(...) SECOND_(__VA_ARGS__)
+
+// The types of each parameter: V of vertices, W of weights, K of keys. A unit compiles the kernels of one TYPE; `none` is
+// that of kernels without a parameter.
+struct none;
+#define UNIT_none_none ~, EXPORTED
+#define UNIT_V_u32 ~, EXPORTED
+#define UNIT_V_u64 ~, EXPORTED
+#define UNIT_W_i32 ~, EXPORTED
+#define UNIT_W_u32 ~, EXPORTED
+#define UNIT_W_f32 ~, EXPORTED
+#define UNIT_W_i64 ~, EXPORTED
+#define UNIT_W_u64 ~, EXPORTED
+#define UNIT_W_f64 ~, EXPORTED
+#define UNIT_K_u32 ~, EXPORTED
+#define UNIT_K_u64 ~, EXPORTED
+
+// Any other kernel is a template that nothing calls: UNIT_V_f32, say, is no macro, and SECOND then picks `template ...`.
+#define LINKAGE(P) SECOND(JOIN(JOIN(UNIT_, P), JOIN(_, TYPE)), template <typename P> DEVICE, )
+#define KERNEL(name, parameters) FUNCTION(LINKAGE(none), name, parameters)
+#define KERNEL_OF(P, name, parameters) FUNCTION(LINKAGE(P), JOIN(name, JOIN(_, TYPE)), parameters)
 
 #ifdef __CUDACC_RTC__
 
 #define DEVICE [[maybe_unused]] static __device__ __forceinline__
-// A grid may be smaller than `count`: each thread then takes every so many-th index, in 64 bits.
-#define KERNEL(name, parameters)                                                                      \
-  extern "C" __global__ void NAME(name)(u64 count, EXPAND parameters) {                               \
+#define EXPORTED extern "C" __global__
+// A grid may be smaller than `count`: each thread then strides through the indices, in 64 bits.
+#define FUNCTION(linkage, name, parameters)                                                           \
+  linkage void name(u64 count, EXPAND parameters) {                                                   \
     const u64 threads_ = (u64)gridDim.x * blockDim.x;                                                 \
     for (u64 index_ = (u64)blockIdx.x * blockDim.x + threadIdx.x; index_ < count; index_ += threads_) \
       [&](const u64 i) {
@@ -40,7 +62,7 @@ template <typename T> DEVICE void atomic_min(T* p, T value) { atomicMin(p, value
 template <typename T> DEVICE void atomic_max(T* p, T value) { atomicMax(p, value); }
 template <typename T> DEVICE void atomic_or(T* p, T value) { atomicOr(p, value); }
 template <typename T> DEVICE T atomic_add(T* p, T value) { return atomicAdd(p, value); }
-// The value found; it equals `expected` where the swap took place.
+// The value before; it equals `expected` where the swap took place.
 template <typename T> DEVICE T compare_swap(T* p, T expected, T value) { return atomicCAS(p, expected, value); }
 DEVICE u32 lowest_bit(u64 word) { return __ffsll((i64)word) - 1; }
 DEVICE u32 count_ones(u64 word) { return __popcll(word); }
@@ -70,13 +92,13 @@ DEVICE u32 reserve(u32* length, u32 wanted) {
 #include "cpu/pool.hpp"
 
 #if defined(_WIN32)
-#define EXPORT __declspec(dllexport)
+#define EXPORTED extern "C" __declspec(dllexport)
 #else
-#define EXPORT __attribute__((visibility("default")))
+#define EXPORTED extern "C" __attribute__((visibility("default")))
 #endif
 #define DEVICE static inline
-#define KERNEL(name, parameters)                                                                  \
-  extern "C" EXPORT void NAME(name)(u64 count, u32 threads, u64 grain, EXPAND parameters) {       \
+#define FUNCTION(linkage, name, parameters)                                \
+  linkage void name(u64 count, u32 threads, u64 grain, EXPAND parameters) { \
     dfmst::parallel_for(count, threads, grain, [=](u64 i) {
 #define END \
   });       \
@@ -114,7 +136,7 @@ DEVICE u32 reserve(u32* length, u32 wanted) { return wanted ? atomic_add(length,
 
 #endif
 
-// ---- words of 64 flags --------------------------------------------------------------------------------------------
+// ---- words of 64 flags ---------------------------------------------------------------------------------------------
 
 DEVICE u64 word_length(u64 word, u64 length) {
   const u64 rest = length - word * 64;
@@ -124,8 +146,8 @@ DEVICE u64 flag_at(const u64* flags, u64 at) { return flags[at >> 6] >> (at & 63
 DEVICE u64 last_flags(u64 length) { return ~0ull >> (64 - length); }
 DEVICE void set_flag(u64* flags, u64 at) { atomic_or(&flags[at >> 6], 1ull << (at & 63)); }
 
-// A word of what holds for up to 64 places. What loads from columns in sequence is left to a compiler's vectors: bytes
-// first, which it makes of any comparison; a product gathers eight of them (Warren: Hacker's Delight, 7-4).
+// A word that flags the places, up to 64, where `holds`. A compiler vectorizes the first loop where `holds` loads from
+// columns in sequence, one byte a place; a product gathers eight bytes (Warren: Hacker's Delight, 7-4).
 template <typename Holds> DEVICE u64 flags_of(u64 length, Holds holds) {
   u64 word = 0;
 #ifndef __CUDACC_RTC__
@@ -147,7 +169,7 @@ template <typename Holds> DEVICE u64 flags_of(u64 length, Holds holds) {
 // Two words that one access moves. A column of them comes from an allocator, which aligns it to 16 bytes at least.
 struct alignas(16) Pair { u64 first, second; };
 
-// ---- the total order ----------------------------------------------------------------------------------------------
+// ---- the total order -----------------------------------------------------------------------------------------------
 // A weight becomes an unsigned key whose order is the weights' order; -0.0 and +0.0 share one key. `flip` (all ones)
 // complements the key for a maximum forest.
 
@@ -158,13 +180,14 @@ template <> struct KeyOf<f32> { typedef u32 type; };
 template <> struct KeyOf<u64> { typedef u64 type; };
 template <> struct KeyOf<i64> { typedef u64 type; };
 template <> struct KeyOf<f64> { typedef u64 type; };
+template <typename W> using Key = typename KeyOf<W>::type;
 
 DEVICE u32 ordered(u32 weight) { return weight; }
 DEVICE u64 ordered(u64 weight) { return weight; }
 DEVICE u32 ordered(i32 weight) { return (u32)weight ^ 0x80000000u; }
 DEVICE u64 ordered(i64 weight) { return (u64)weight ^ 0x8000000000000000ull; }
-// By bits, not by comparison: a thread that flushes denormals to zero (any library built with -ffast-math may have set
-// that up) would take every denormal for a zero.
+// By bits, not by comparison: a thread that flushes denormals to zero (as any library built with -ffast-math may have
+// made it) would take every denormal for a zero.
 DEVICE u32 ordered(f32 weight) {
   u32 bits = bits_of(weight);
   if (bits == 0x80000000u) bits = 0;
@@ -175,11 +198,9 @@ DEVICE u64 ordered(f64 weight) {
   if (bits == 0x8000000000000000ull) bits = 0;
   return bits & 0x8000000000000000ull ? ~bits : bits | 0x8000000000000000ull;
 }
-template <typename T> DEVICE typename KeyOf<T>::type key_of(T weight, u64 flip) {
-  return ordered(weight) ^ (typename KeyOf<T>::type)flip;
-}
+template <typename W> DEVICE Key<W> key_of(W weight, u64 flip) { return ordered(weight) ^ (Key<W>)flip; }
 
-// ---- the lightest edge ----------------------------------------------------------------------------------------------
+// ---- the lightest edge ---------------------------------------------------------------------------------------------
 // best[place] is the lightest edge at a place in the total order (key, position), or ~0. A 32-bit key and the position
 // share one word, so that one atomic minimum decides; a 64-bit key is looked up through the position. Either way the
 // low half is the position.
@@ -203,7 +224,7 @@ DEVICE void propose(u64* best, u64 place, const u64* key, u64 edge) {
   }
 }
 
-// ---- disjoint sets ------------------------------------------------------------------------------------------------
+// ---- disjoint sets -------------------------------------------------------------------------------------------------
 
 // The representative of `vertex`, halving the path on the way. Safe beside other finds and hooks: a store only ever
 // replaces a parent by one of its ancestors.
@@ -232,8 +253,8 @@ DEVICE void join_sets(u32* parent, u32 u, u32 v) {
 }
 
 // A root hooks onto the other end of its lightest edge, and the edge's row is flagged. Two roots that chose the same
-// edge would make a cycle: the smaller stays a root. The order is total, so there is no other cycle. The edge's position
-// is the low half of best[root] for either key width.
+// edge would make a cycle: the smaller stays a root. The order is total, so there is no other cycle. The edge's
+// position is the low half of best[root] for either key width.
 DEVICE void hook_root(u32 root, const u32* source, const u32* target, const u64* best, const u32* row, u32* parent,
                       u64* flags) {
   const u64 mine = best[root];
@@ -244,7 +265,7 @@ DEVICE void hook_root(u32 root, const u32* source, const u32* target, const u64*
   set_flag(flags, row ? row[edge] : edge);
 }
 
-// ---- linked trees (links.cuh) --------------------------------------------------------------------------------------
+// ---- the Kruskal tree (kruskal_tree.cuh) ---------------------------------------------------------------------------
 
 // Rank of the heaviest forest edge between two vertices of one tree. Ranks grow on the way up and no two are equal, so
 // that the end with the smaller link is always the one to move; the last link taken is the heaviest.

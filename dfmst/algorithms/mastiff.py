@@ -169,7 +169,7 @@ class _Forest:
         if int(depth[0]) > _DEPTH_LIMIT:
             engine.launch("halve_paths", len(self.parent), self.parent)
             engine.launch("find_tops", count, listed, self.parent, _NO_LIMIT, top, depth)
-        engine.launch("settle", count, listed, top, self.best, self.parent, self.size)
+        engine.launch("compress_paths", count, listed, top, self.best, self.parent, self.size)
         return min(int(depth[0]), _DEPTH_LIMIT + 1)
 
     def _elect(self, engine: Engine, listed: Array | None) -> None:

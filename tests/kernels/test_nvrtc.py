@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dfmst._engines.cuda import OPTIONS
-from dfmst._kernels import Source, sources
+from dfmst._kernels import TranslationUnit, translation_units
 
 # NVRTC 13 no longer knows Volta (sm_70); NVRTC 12 is the last that does.
 WHEELS = {12: "nvidia-cuda-nvrtc-cu12", 13: "nvidia-cuda-nvrtc"}
@@ -55,11 +55,11 @@ def compiled(major: int, text: str, options: tuple[str, ...]) -> tuple[int, str]
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("source", list(sources()), ids=lambda source: source.name)
-def test_compiles_without_a_word(source: Source, architecture: str) -> None:
+@pytest.mark.parametrize("unit", list(translation_units()), ids=lambda unit: unit.name)
+def test_compiles_without_a_word(unit: TranslationUnit, architecture: str) -> None:
     # CuPy adds the last one to every compilation.
-    options = (*OPTIONS, f"--gpu-architecture={architecture}", *source.options, "-ftz=true")
-    size, log = compiled(ARCHITECTURES[architecture], source.text, options)
+    options = (*OPTIONS, f"--gpu-architecture={architecture}", "-ftz=true")
+    size, log = compiled(ARCHITECTURES[architecture], unit.text, options)
     assert size, log
     assert log in ("", NOTICE)  # no warnings either
 

@@ -7,11 +7,9 @@ import ctypes
 import pytest
 
 from dfmst._engines.cpu import library_path
-from dfmst._kernels import FAMILIES, Kernel, Parameter, kernels, sources
+from dfmst._kernels import Kernel, Parameter, kernels, translation_units
 
-VARIANTS = [
-    f"{kernel.name}_{type_}".rstrip("_") for kernel in kernels().values() for type_ in FAMILIES[kernel.family][1]
-]
+VARIANTS = {variant: unit for kernel in kernels().values() for variant, unit in kernel.variants().items()}
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -22,29 +20,37 @@ def test_every_variant_is_compiled(variant):
 def test_parameters_are_read_from_the_text():
     assert kernels()["gather_keys"] == Kernel(
         name="gather_keys",
-        family="weights",
+        file="columns",
         type_parameter="W",
+        types=("i32", "u32", "f32", "i64", "u64", "f64"),
         parameters=(
             Parameter("weight", "W", pointer=True, written=False),
             Parameter("flip", "u64", pointer=False, written=False),
             Parameter("position", "u32", pointer=True, written=False),
-            Parameter("key", "K", pointer=True, written=True),
+            Parameter("key", "Key<W>", pointer=True, written=True),
         ),
     )
 
 
 def test_every_type_is_known():
-    known = {"u8", "i32", "u32", "i64", "u64", "f32", "f64", "V", "W", "K"}
+    known = {"u8", "i32", "u32", "i64", "u64", "f32", "f64"}
     for kernel in kernels().values():
+        own = {"": set(), "W": {"W", "Key<W>"}}.get(kernel.type_parameter, {kernel.type_parameter})
+        assert bool(kernel.types) == bool(kernel.type_parameter), kernel
         for parameter in kernel.parameters:
-            assert parameter.type in known, (kernel.name, parameter)
+            assert parameter.type in known | own, (kernel.name, parameter)
             assert parameter.pointer or parameter.type in ("u32", "u64"), (kernel.name, parameter)
 
 
-def test_sources_hold_every_kernel_once_a_variant():
-    seen = []
-    for source in sources():
-        assert "#pragma once" not in source.text
-        family = source.name.rsplit("_", 1)[0] if source.name not in FAMILIES else source.name
-        seen += [(kernel.name, source.options) for kernel in kernels().values() if kernel.family == family]
-    assert len(seen) == len(set(seen)) == len(VARIANTS)
+def test_translation_units_hold_every_kernel_once_a_variant():
+    units = {unit.name: unit.text for unit in translation_units()}
+    assert len(units) == len(set(units.values()))
+    assert set(units) == set(VARIANTS.values())
+    for kernel in kernels().values():
+        for variant, unit in kernel.variants().items():
+            text = units[unit]
+            assert "#pragma once" not in text
+            head = f"KERNEL_OF({kernel.type_parameter}, " if kernel.types else "KERNEL("
+            assert text.count(f"{head}{kernel.name}, (") == 1
+            type_ = variant.removeprefix(kernel.name).removeprefix("_")
+            assert text.startswith(f"#define TYPE {type_ or 'none'}\n")

@@ -8,7 +8,7 @@ import numpy as np
 
 from dfmst._engines.base import TYPES
 from dfmst._engines.cpu import _function
-from dfmst._kernels import FAMILIES, Kernel, kernels, sources
+from dfmst._kernels import Kernel, kernels, translation_units
 from tests.support.standin.cupy import cuda
 from tests.support.standin.cupy.ndarray import ndarray
 
@@ -21,24 +21,22 @@ _KEYS = {"i32": "u32", "u32": "u32", "f32": "u32", "i64": "u64", "u64": "u64", "
 
 
 class RawModule:
-    """One of the package's translation units, with its options; no other text is known."""
+    """One of the package's translation units; no other text is known."""
 
     def __init__(self, *, code: str, options: Any = ()) -> None:
-        found = [source for source in sources() if source.text == code and {*source.options} <= {*options}]
-        if not isinstance(options, tuple) or not found:
-            raise ValueError("not a translation unit of dfmst with its options")
-        if {*options} != {*REQUIRED, *found[0].options}:
+        names = [unit.name for unit in translation_units() if unit.text == code]
+        if not isinstance(options, tuple) or not names:
+            raise ValueError("not a translation unit of dfmst")
+        if {*options} != {*REQUIRED}:
             raise cuda.compiler.CompileException(f"other options than expected: {options}")
-        self._source = found[0]
+        self._unit = names[0]
 
     def get_function(self, name: str) -> RawKernel:
         for kernel in kernels().values():
-            for type_ in FAMILIES[kernel.family][1]:
-                suffix = f"_{type_}" if type_ else ""
-                if kernel.name + suffix == name and kernel.family + suffix == self._source.name:
-                    if cuda.faults.compile:
-                        raise cuda.compiler.CompileException(cuda.faults.compile)
-                    return RawKernel(name, kernel, type_)
+            if kernel.variants().get(name) == self._unit:
+                if cuda.faults.compile:
+                    raise cuda.compiler.CompileException(cuda.faults.compile)
+                return RawKernel(name, kernel, name.removeprefix(f"{kernel.name}_"))
         raise cuda.driver.CUDADriverError("CUDA_ERROR_NOT_FOUND: named symbol not found")
 
 
@@ -78,7 +76,7 @@ class RawKernel:
     def _expected(self, type_: str) -> np.dtype[Any]:
         if type_ == self._kernel.type_parameter:
             type_ = self._type
-        elif type_ == "K":
+        elif type_ == "Key<W>":
             type_ = _KEYS[self._type]
         return TYPES[type_]
 

@@ -1,10 +1,10 @@
-// Mastiff and the strut.
+// Mastiff and BSP.
 #pragma once
 #include "subtrees.hpp"
 
 namespace {
 
-void statuses(const Graph& graph) {
+void degrees(const Graph& graph) {
   std::vector<u32> degree(graph.vertices), expected(graph.vertices);
   launch_count_ends(graph.size(), graph.source.data(), graph.target.data(), nullptr, degree.data());
   for (u64 i = 0; i < graph.size(); ++i) {
@@ -46,7 +46,7 @@ struct Statuses {
     launch_find_tops(count, list, parent.data(), 1, top.data(), &depth);
     if (depth > 1) launch_halve_paths(parent.size(), parent.data());
     launch_find_tops(count, list, parent.data(), ~0u, top.data(), &depth);
-    launch_settle(count, list, top.data(), best.data(), parent.data(), size.data());
+    launch_compress_paths(count, list, top.data(), best.data(), parent.data(), size.data());
     elect(list, count);
   }
 };
@@ -76,7 +76,7 @@ template <typename K> void mastiff(const Graph& graph) {
   mastiff<K>(graph, true);
 }
 
-template <typename K> void strut(const Graph& graph) {
+template <typename K> void bsp(const Graph& graph) {
   const std::vector<K> key(graph.weight.begin(), graph.weight.end());
   std::vector<u64> best(graph.vertices, NONE), expected(graph.vertices, NONE);
   launch_propose_to_ends(K(), graph.size(), graph.source.data(), graph.target.data(), key.data(), best.data());

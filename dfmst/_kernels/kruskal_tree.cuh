@@ -1,13 +1,26 @@
-// Trees of links: union by size without path compression, so that the past can be read off them.
+// The Kruskal tree of a forest: union by size without path compression, so that the order of the unions stays readable.
 //
 // Forest edges are linked in ascending order. link[vertex] = rank << 32 | up, where `rank` is the place in that order
 // of the edge whose union hung the vertex below `up`; a root holds ~0. Ranks grow on the way up, and union by size
 // keeps the depth at most log2(vertices).
 
-// One index does it all. `parent` is a second forest over the same sets, with path halving, which only serves the
-// finds. The first edge that joins nothing closes a cycle: its rank goes to `cycle`.
-//
-// As in scan_edges, a block's finds are taken up level by level, so that their cache misses overlap.
+// The forest's edges in ascending order. `order` is checked: `wrong` is set where an entry is out of range, or where
+// two neighbours do not ascend strictly. An order without such entries is a permutation.
+KERNEL_OF(K, rank_edges, (const u32* order, u64 length, const K* key, const u32* row, K* ranked_key, u32* ranked_row,
+                          u32* wrong)) {
+  const u32 at = order[i], before = order[i ? i - 1 : 0];
+  if (at >= length || before >= length) {
+    store(wrong, 1u);
+    return;
+  }
+  ranked_key[i] = key[at];
+  ranked_row[i] = row[at];
+  if (i && !(key[before] < key[at] || (key[before] == key[at] && row[before] < row[at]))) store(wrong, 1u);
+} END
+
+// Index 0 does all the work. `parent` is a second forest over the same sets, with path halving, which only serves the
+// finds. The first edge that joins nothing closes a cycle: its rank goes to `cycle`. As in scan_edges, a block's finds
+// climb level by level, so that their cache misses overlap.
 KERNEL(link_trees, (const u64* ends, u64 edges, u32* parent, u32* size, u64* link, u64* cycle)) {
   const u32 block = 64;
   u32 first[block], second[block];
@@ -61,8 +74,9 @@ KERNEL(path_maxima, (const u32* source, const u32* target, const u64* top, const
   heaviest[i] = u == v || top[u] >> 32 != top[v] >> 32 ? ~0u : heaviest_link(link, u, v);
 } END
 
-// When each vertex had joined its tree, or 255 in a tree other than `tree` (~0: levels in all trees): the first of the
-// ascending ranks in `last` at or above the rank of its last link, counted from 1. The last rank is that of the last link.
+// The level at which each vertex has joined its tree: the place, counted from 1, of the first of the ascending ranks in
+// `last` that is at least the rank of the vertex's last link. 255 in a tree other than `tree` (~0: levels in all
+// trees). No link has a rank above the last.
 KERNEL(join_levels, (const u64* top, u32 tree, const u32* last, u32 levels, u8* level)) {
   if (tree != ~0u && (u32)(top[i] >> 32) != tree) {
     level[i] = 255;

@@ -1,8 +1,8 @@
-// The strut, over edges with keys of type K (u32 or u64).
+// BSP/CGM: the strut.
 
 // Every edge proposes itself to both of its ends: u_i and its two edges of the bipartite graph, without that graph.
-// Edges some way ahead are looked up already, so that misses in `best` overlap.
-KERNEL(propose_to_ends, (const u32* source, const u32* target, const K* key, u64* best)) {
+// Edges ahead are prefetched, so that misses in `best` overlap.
+KERNEL_OF(K, propose_to_ends, (const u32* source, const u32* target, const K* key, u64* best)) {
   if (i + 32 < count) {
     PREFETCH(&best[source[i + 32]]);
     PREFETCH(&best[target[i + 32]]);

@@ -1,0 +1,80 @@
+// Columns of ids, weights and ends: checked, gathered and packed. Signed ids are read as unsigned: a negative one is
+// then huge.
+
+// Largest id of a block of rows.
+KERNEL_OF(V, largest_id, (const V* id, u64 length, u64 block, u64* largest)) {
+  const u64 end = (i + 1) * block < length ? (i + 1) * block : length;
+  V top = 0;
+  for (u64 j = i * block; j < end; ++j) top = id[j] > top ? id[j] : top;
+  largest[i] = top;
+} END
+
+// NaN weights of a block of rows.
+KERNEL_OF(W, count_nan, (const W* weight, u64 length, u64 block, u64* counts)) {
+  const u64 end = (i + 1) * block < length ? (i + 1) * block : length;
+  u64 total = 0;
+  for (u64 j = i * block; j < end; ++j) total += weight[j] != weight[j];
+  counts[i] = total;
+} END
+
+// Entries of a column at ascending rows. Rows ahead are known, so that their cache misses overlap.
+KERNEL_OF(V, gather_entries, (const V* column, const u64* row, V* gathered)) {
+  if (i + 32 < count) PREFETCH(&column[row[i + 32]]);
+  gathered[i] = column[row[i]];
+} END
+
+// Entries of one byte at ascending rows.
+KERNEL(gather_bytes, (const u8* column, const u64* row, u8* gathered)) {
+  if (i + 32 < count) PREFETCH(&column[row[i + 32]]);
+  gathered[i] = column[row[i]];
+} END
+
+// Rows at positions of a list; the position itself where the list is the table (`row` is null).
+KERNEL(gather_rows, (const u32* position, const u32* row, u32* gathered)) {
+  gathered[i] = row ? row[position[i]] : position[i];
+} END
+
+// Keys of the weights at `position` (null: of all).
+KERNEL_OF(W, gather_keys, (const W* weight, u64 flip, const u32* position, Key<W>* key)) {
+  if (position && i + 32 < count) PREFETCH(&weight[position[i + 32]]);
+  key[i] = key_of(weight[position ? position[i] : i], flip);
+} END
+
+// Both ends of the edges at `position` (null: of all), or their labels.
+KERNEL_OF(V, gather_labels, (const V* source, const V* target, const u32* position, const u32* label, u32* first,
+                             u32* second)) {
+  if (position && i + 32 < count) {
+    PREFETCH(&source[position[i + 32]]);
+    PREFETCH(&target[position[i + 32]]);
+  }
+  if (position && label && i + 16 < count) {
+    PREFETCH(&label[source[position[i + 16]]]);
+    PREFETCH(&label[target[position[i + 16]]]);
+  }
+  const u64 at = position ? position[i] : i;
+  const V u = source[at], v = target[at];
+  first[i] = label ? label[u] : (u32)u;
+  second[i] = label ? label[v] : (u32)v;
+} END
+
+// Vertices, or labels, at the ends of edges: a byte each, as atomics on words of flags cost several times as much.
+KERNEL_OF(V, mark_vertices, (const V* source, const V* target, const u32* position, const u32* label, u8* occurs)) {
+  const u64 at = position ? position[i] : i;
+  const V ends[2] = {source[at], target[at]};
+  for (u32 side = 0; side < 2; ++side) {
+    u8* const mark = &occurs[label ? (u64)label[ends[side]] : (u64)ends[side]];
+    if (!load(mark)) store(mark, (u8)1);
+  }
+} END
+
+// Both ends of an edge, packed; `position` places an entry of the list in the columns.
+KERNEL_OF(V, pack_ends, (const V* source, const V* target, const u32* position, u64* ends)) {
+  const u64 at = position ? position[i] : i;
+  ends[i] = (u64)source[at] << 32 | (u64)(u32)target[at];
+} END
+
+// One code for both directions of an edge, dense in [0, vertices * vertices).
+KERNEL(pair_codes, (const u32* source, const u32* target, u64 vertices, u64* code)) {
+  const u32 a = source[i], b = target[i];
+  code[i] = (u64)(a < b ? a : b) * vertices + (a < b ? b : a);
+} END

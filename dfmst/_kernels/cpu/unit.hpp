@@ -1,0 +1,21 @@
+// Every kernel file once, for one TYPE.
+namespace JOIN(unit_, TYPE) {
+typedef TYPE V, W, K;
+#include "../adjacency.cuh"
+#include "../boruvka.cuh"
+#include "../bsp.cuh"
+#include "../columns.cuh"
+#include "../cycle.cuh"
+#include "../filter_boruvka.cuh"
+#include "../flags.cuh"
+#include "../generate.cuh"
+#include "../kruskal.cuh"
+#include "../kruskal_tree.cuh"
+#include "../mastiff.cuh"
+#include "../match.cuh"
+#include "../partial_prim.cuh"
+#include "../prim.cuh"
+#include "../sets.cuh"
+#include "../sort.cuh"
+}
+#undef TYPE

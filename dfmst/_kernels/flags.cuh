@@ -1,0 +1,150 @@
+// Words of 64 flags: counted, listed, and set by what columns hold.
+
+// How many flags each block of words holds. The prefix sum of these counts places each block's positions.
+KERNEL(count_flags, (const u64* flags, u64 words, u64 block, u64* counts)) {
+  const u64 end = (i + 1) * block < words ? (i + 1) * block : words;
+  u64 total = 0;
+  for (u64 word = i * block; word < end; ++word) total += count_ones(flags[word]);
+  counts[i] = total;
+} END
+
+KERNEL_OF(V, list_flags, (const u64* flags, u64 words, u64 block, const u64* offsets, V* positions)) {
+  const u64 end = (i + 1) * block < words ? (i + 1) * block : words;
+  u64 at = offsets[i];
+  for (u64 word = i * block; word < end; ++word)
+    for (u64 rest = flags[word]; rest; rest &= rest - 1) positions[at++] = (V)(word * 64 + lowest_bit(rest));
+} END
+
+KERNEL(set_flags, (const u32* positions, u64* flags)) { set_flag(flags, positions[i]); } END
+
+KERNEL(flag_marked, (const u8* marked, u64 length, u64* flags)) {
+  u64 word = 0;
+  for (u64 j = 0; j < word_length(i, length); ++j) word |= (u64)marked[i * 64 + j] << j;
+  flags[i] = word;
+} END
+
+KERNEL(flag_equal, (const u32* column, u64 length, u32 value, u64* flags)) {
+  u64 word = 0;
+  for (u64 j = 0; j < word_length(i, length); ++j) word |= (u64)(column[i * 64 + j] == value) << j;
+  flags[i] = word;
+} END
+
+// The edges in `best` (see propose): their positions are the low halves.
+KERNEL(flag_best, (const u64* best, u64* flags)) {
+  if (best[i] != ~0ull) set_flag(flags, (u32)best[i]);
+} END
+
+// Edge `chosen[i]` of the sorted order is row `row[position[order[...]]]` of the table; any of these columns may be
+// null.
+KERNEL(flag_chosen, (const u32* chosen, const u32* order, const u32* position, const u32* row, u64* flags)) {
+  u32 at = chosen[i];
+  if (order) at = order[at];
+  if (position) at = position[at];
+  set_flag(flags, row ? row[at] : at);
+} END
+
+// ---- edges that leave a component ----------------------------------------------------------------------------------
+
+// Edges between different components, less those flagged in `excluded`.
+KERNEL_OF(V, flag_crossing, (const V* source, const V* target, u64 edges, const u32* label, const u64* excluded,
+                             u64* flags)) {
+  const u64 length = word_length(i, edges);
+  u64 word = 0;
+  for (u64 j = 0; j < length; ++j) word |= (u64)(label[source[i * 64 + j]] != label[target[i * 64 + j]]) << j;
+  flags[i] = excluded ? word & ~excluded[i] : word;
+} END
+
+// Edges with at most one end in the giant component, less those flagged in `excluded`; `aside` are those of them with
+// no end in it. No branch depends on an edge, so that the reads of many words overlap.
+template <typename V>
+DEVICE void leaving_word(const V* source, const V* target, u64 length, const u64* giant, u64 excluded, u64* flags,
+                         u64* aside) {
+  u64 both = 0, either = 0;
+  for (u64 j = 0; j < length; ++j) {
+    const u64 a = flag_at(giant, source[j]), b = flag_at(giant, target[j]);
+    both |= (a & b) << j;
+    either |= (a | b) << j;
+  }
+  *flags = ~both & ~excluded & last_flags(length);
+  *aside = ~either & ~excluded & last_flags(length);
+}
+
+KERNEL_OF(V, flag_leaving, (const V* source, const V* target, u64 edges, const u64* giant, const u64* excluded,
+                            u64* flags, u64* aside)) {
+  leaving_word(source + i * 64, target + i * 64, word_length(i, edges), giant, excluded ? excluded[i] : 0, &flags[i],
+               &aside[i]);
+} END
+
+// Of the edges set `aside`, those inside one component lose their flags.
+KERNEL_OF(V, drop_joined, (const V* source, const V* target, const u32* label, const u64* aside, u64* flags)) {
+  u64 joined = 0;
+  for (u64 rest = aside[i]; rest; rest &= rest - 1) {
+    const u64 j = i * 64 + lowest_bit(rest);
+    joined |= (u64)(label[source[j]] == label[target[j]]) << (j & 63);
+  }
+  if (joined) flags[i] &= ~joined;
+} END
+
+// Whether an id of up to 64 edges is outside [0, vertices). `vertices` is at most half of V's range: an id above it
+// makes the difference negative, and an id beyond that half is negative itself.
+template <typename V> DEVICE bool any_outside(const V* source, const V* target, u64 length, u64 vertices) {
+  const V last = (V)(vertices - 1);
+  V signs = 0;
+  for (u64 j = 0; j < length; ++j) signs |= source[j] | target[j] | (V)(last - source[j]) | (V)(last - target[j]);
+  return signs >> (sizeof(V) * 8 - 1);
+}
+
+KERNEL_OF(V, find_outside, (const V* source, const V* target, u64 edges, u64 vertices, u32* outside)) {
+  if (any_outside(source + i * 64, target + i * 64, word_length(i, edges), vertices)) store(outside, 1u);
+} END
+
+// As flag_leaving, for unchecked ids: `outside` is set where one is not in [0, vertices).
+KERNEL_OF(V, flag_leaving_checked, (const V* source, const V* target, u64 edges, const u64* giant, const u64* excluded,
+                                    u64* flags, u64* aside, u64 vertices, u32* outside)) {
+  const u64 length = word_length(i, edges);
+  if (any_outside(source + i * 64, target + i * 64, length, vertices))
+    store(outside, 1u);
+  else
+    leaving_word(source + i * 64, target + i * 64, length, giant, excluded ? excluded[i] : 0, &flags[i], &aside[i]);
+} END
+
+// Edges that are light or leave the giant component, less those flagged in `excluded`.
+KERNEL_OF(V, flag_doubtful, (const V* source, const V* target, u64 edges, const u64* giant, const u64* light,
+                             const u64* excluded, u64* flags)) {
+  const u64 length = word_length(i, edges);
+  u64 leaving, aside;
+  leaving_word(source + i * 64, target + i * 64, length, giant, excluded[i], &leaving, &aside);
+  flags[i] = leaving | (light[i] & ~excluded[i]);
+} END
+
+// ---- light edges ---------------------------------------------------------------------------------------------------
+
+// A word of the edges at or below the threshold in the total order (key, position).
+template <typename W>
+DEVICE u64 light_word(const W* weight, u64 flip, u64 begin, u64 length, Key<W> most, u64 threshold_position) {
+  const W* mine = weight + begin;
+  // Words on one side of the position take one comparison an edge.
+  if (begin + 63 <= threshold_position)
+    return flags_of(length, [=](u64 j) { return key_of(mine[j], flip) <= most; });
+  if (begin > threshold_position)
+    return flags_of(length, [=](u64 j) { return key_of(mine[j], flip) < most; });
+  return flags_of(length, [=](u64 j) {
+    const Key<W> key = key_of(mine[j], flip);
+    return key < most || (key == most && begin + j <= threshold_position);
+  });
+}
+
+KERNEL_OF(W, flag_light, (const W* weight, u64 flip, u64 edges, u64 threshold_key, u64 threshold_position,
+                          u64* flags)) {
+  flags[i] = light_word(weight, flip, i * 64, word_length(i, edges), (Key<W>)threshold_key, threshold_position);
+} END
+
+// As above, for unchecked weights: `missing` is set where one is NaN.
+KERNEL_OF(W, flag_light_checked, (const W* weight, u64 flip, u64 edges, u64 threshold_key, u64 threshold_position,
+                                  u64* flags, u32* missing)) {
+  const u64 length = word_length(i, edges);
+  Key<W> total = 0;
+  for (u64 j = 0; j < length; ++j) total += weight[i * 64 + j] != weight[i * 64 + j];
+  if (total) store(missing, 1u);
+  flags[i] = light_word(weight, flip, i * 64, length, (Key<W>)threshold_key, threshold_position);
+} END
