@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.lanes import FAST_LANE, in_fast_lane, use_fast_lane
 from tests.support.shared_data import SHARED
 
 ROOT = str(Path(__file__).resolve().parents[1])
@@ -45,8 +46,17 @@ def missing_gpu() -> str | None:
     return None if count else "needs a CUDA device: none found"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what is marked `gpu` where there is no GPU."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw fewer examples in the fast lane."""
+    if config.option.markexpr == FAST_LANE:
+        use_fast_lane()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what the fast lane does not run; skip what is marked `gpu` where there is no GPU."""
+    if config.option.markexpr == FAST_LANE:
+        config.hook.pytest_deselected(items=[item for item in items if not in_fast_lane(item)])
+        items[:] = [item for item in items if in_fast_lane(item)]
     marked = [item for item in items if item.get_closest_marker("gpu")]
     reason = missing_gpu() if marked else None
     if reason is not None:

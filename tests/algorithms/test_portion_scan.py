@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._primitives.edges import Edges
 from dfmst._primitives.flags import count_set, flag_words
 from dfmst.algorithms._steps.portion_scan import PortionScan
 from tests.support.cases import ENGINES
+from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 
 VERTICES = 60
@@ -40,7 +41,7 @@ def draw(seed, dtype, spread, length):
 @pytest.mark.parametrize("dtype", ["uint32", "uint64"])
 @pytest.mark.parametrize("spread", SPREADS)
 @given(seed=st.integers(0, 2**32 - 1), length=st.sampled_from([1, 2, 64, 700, 5_000]), listed=st.booleans())
-@settings(deadline=None, max_examples=8)
+@examples(8)
 def test_order_and_choice(engine, dtype, spread, seed, length, listed):
     source, target, key = draw(seed, dtype, spread, length)
     position = np.flatnonzero(np.random.default_rng(seed).random(length) < 0.7).astype(np.uint32) if listed else None

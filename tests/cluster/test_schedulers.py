@@ -8,11 +8,12 @@ import dask
 import dask.dataframe as dd
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dfmst.dask
 from tests.support.dask_frames import STRATEGIES, check, random_frame
+from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.tables import edge_tables, rows_of
 
@@ -25,7 +26,7 @@ def test_schedulers_within_the_process(strategy, scheduler):
         check(frame, dd.from_pandas(frame, npartitions=5, sort=False), strategy)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(edge_tables(), st.sampled_from(sorted(STRATEGIES)), st.integers(1, 5), st.booleans())
 def test_random_tables(table, strategy, partitions, maximum):
     frame = table.arrow().to_pandas(types_mapper=pd.ArrowDtype)

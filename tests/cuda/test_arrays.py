@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dfmst
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from tests.support.columns import seeds
+from tests.support.lanes import examples
 from tests.support.standin import cupy
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     seeds,
     st.integers(0, 60),

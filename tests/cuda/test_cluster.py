@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dfmst
@@ -19,6 +19,7 @@ from dfmst._cluster.rows import gather, locate
 from dfmst._cluster.strategies.two_pass import fold_light, fold_residue, light_bound, sample
 from dfmst._cluster.tasks import fold, group_parts
 from dfmst._columns.read import EdgeColumns
+from tests.support.lanes import examples
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -42,7 +43,7 @@ def partitions(table, count):
     return [Partition(cudf.DataFrame.from_arrow(part)) for part in slices]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(edge_tables(), st.integers(1, 4), st.booleans())
 def test_rows_of_device_partitions(table, count, maximum):
     parts = partitions(table, count)

@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dfmst
 from dfmst.algorithms import REGISTRY
 from dfmst.errors import CapacityError, ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError
+from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.standin import cudf, cupy
 from tests.support.tables import FRAMES, Table, edge_tables, rows_of
@@ -45,7 +46,7 @@ def weight_of(table: Table) -> str | None:
 # ---- rows ---------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(edge_tables(), st.booleans())
 def test_rows_of_a_device_frame(table, maximum):
     find = dfmst.maximum_spanning_forest if maximum else dfmst.minimum_spanning_forest
@@ -57,7 +58,7 @@ def test_rows_of_a_device_frame(table, maximum):
     assert forest.index.to_arrow().to_pylist() == [3 * row + 1 for row in rows]
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(edge_tables())
 def test_every_algorithm_on_a_device_frame(table):
     for algorithm in REGISTRY:
@@ -66,7 +67,7 @@ def test_every_algorithm_on_a_device_frame(table):
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(table=edge_tables())
 def test_a_host_frame_moves_on_request(kind, table):
     forest = dfmst.minimum_spanning_forest(FRAMES[kind](table.arrow()), "u", "v", weight_of(table), engine="cuda")
@@ -74,7 +75,7 @@ def test_a_host_frame_moves_on_request(kind, table):
     assert rows_of(forest) == expected(table)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(edge_tables())
 def test_components(table):
     host = dfmst.connected_components(table.arrow(), "u", "v")
@@ -348,7 +349,7 @@ def test_accessor():
     assert certificate.total_weight == 3
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(edge_tables(), st.booleans())
 def test_verify_on_the_device(table, drop):
     forest = dfmst.minimum_spanning_forest(table.arrow(), "u", "v", weight_of(table))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._columns.edge_table import EdgeTable
@@ -13,12 +13,13 @@ from dfmst.algorithms import EPMST, Prim
 from dfmst.algorithms.trace import Trace
 from tests.support.cases import ALGORITHMS, ORDERS, SHAPES, algorithm_id, ordered_weights
 from tests.support.columns import VERTICES, WEIGHTS, seeds, weights
+from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.standin import cupy
 
 ENGINE = CudaEngine(cupy)
 
-few = settings(deadline=None, max_examples=6)
+few = examples(6)
 
 each_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=algorithm_id)
 

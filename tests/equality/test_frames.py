@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import dfmst
 from dfmst.algorithms import REGISTRY, Algorithm, Boruvka
+from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.tables import FRAMES, Table, column_of, edge_tables, rows_of
 
@@ -20,7 +21,7 @@ def expected(table: Table, maximum: bool = False) -> list[int]:
     return sorted(kruskal_rows(table.source, table.target, table.weight, maximum))
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(edge_tables())
 def test_every_algorithm_and_thread_count_returns_the_oracles_rows(table: Table) -> None:
     frame = FRAMES["pandas"](table.arrow())
@@ -32,7 +33,7 @@ def test_every_algorithm_and_thread_count_returns_the_oracles_rows(table: Table)
             assert rows_of(forest) == rows, (algorithm, threads)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(edge_tables())
 def test_maximum_forest_takes_the_earlier_of_equal_rows_too(table: Table) -> None:
     weight = None if table.weight is None else "w"
@@ -43,7 +44,7 @@ def test_maximum_forest_takes_the_earlier_of_equal_rows_too(table: Table) -> Non
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(table=edge_tables())
 def test_every_kind_of_frame_returns_the_oracles_rows(kind: str, table: Table) -> None:
     frame = FRAMES[kind](table.arrow())
@@ -51,7 +52,7 @@ def test_every_kind_of_frame_returns_the_oracles_rows(kind: str, table: Table) -
     assert rows_of(dfmst.minimum_spanning_forest(frame, "u", "v", weight)) == expected(table)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(edge_tables())
 def test_spanning_forest_is_the_forest_of_equal_weights(table: Table) -> None:
     unweighted = Table(table.source, table.target, None)
@@ -59,7 +60,7 @@ def test_spanning_forest_is_the_forest_of_equal_weights(table: Table) -> None:
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(table=edge_tables())
 def test_components_are_the_smallest_vertices(kind: str, table: Table) -> None:
     parent = {vertex: vertex for vertex in [*table.source, *table.target]}

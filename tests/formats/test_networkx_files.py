@@ -10,13 +10,14 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst.errors import EngineUnavailableError, FormatError
 from dfmst.formats import read_edges
+from tests.support.lanes import examples
 
-quick = settings(deadline=None, max_examples=40)
+quick = examples(40)
 edges = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(-(2**53), 2**53)), min_size=1, max_size=20)
 GRAPHML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
 LENGTH = "<key id='k' for='edge' attr.name='length' attr.type='int'/>"

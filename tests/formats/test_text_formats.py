@@ -9,10 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst.formats import open_edges
+from tests.support.lanes import examples
 
 HUGE = 2**53 + 1
 Row = tuple[int, int, Any]
@@ -74,7 +75,7 @@ def csv(rows: list[Row]) -> str:
     return "source,target,weight\n" + lines(rows, "{},{},{}")
 
 
-quick = settings(deadline=None, max_examples=40)
+quick = examples(40)
 vertices = st.one_of(st.integers(1, 9), st.integers(HUGE, 2**62))
 whole_rows = st.lists(st.tuples(vertices, vertices, st.integers(-(2**63), 2**63 - 1)), min_size=1, max_size=30)
 reals = st.floats(allow_nan=False)

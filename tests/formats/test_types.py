@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst.errors import FormatError
 from dfmst.formats import open_edges, read_edges
+from tests.support.lanes import examples
 
 ROWS = 5_000
 BLOCK = 4096
@@ -83,7 +84,7 @@ names = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_siz
 cells = st.one_of(st.integers(-(2**63), 2**63 - 1).map(str), st.floats(allow_nan=False).map(str), names)
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(rows=st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=20))
 def test_small_blocks_give_the_same_types(
     rows: list[tuple[str, str, str]], tmp_path_factory: pytest.TempPathFactory

@@ -11,12 +11,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst.errors import FormatError, OutputError
 from dfmst.formats import WRITABLE_FORMATS, atomic_path, open_edges, read_edges, write_edges
 from dfmst.formats.atomic import atomic_directory
+from tests.support.lanes import examples
 
 TABLE = pa.table({"source": [1, 2**53 + 1], "target": [2, 3], "weight": [0.1, -1e300]})
 names = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=5)
@@ -37,7 +38,7 @@ def test_compressed_text(tmp_path: Path, suffix: str) -> None:
     assert read_edges(tmp_path / f"e.csv.{suffix}") == TABLE
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(rows=rows, name=st.sampled_from(["e.csv", "e.tsv", "e.parquet"]))
 def test_names_and_missing_values(
     rows: list[tuple[str, str, float, str | None]], name: str, tmp_path_factory: pytest.TempPathFactory

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._engines import CpuEngine
@@ -16,6 +16,7 @@ from dfmst.stream.certify import certify_source
 from dfmst.stream.fold import Forest, fold_source
 from dfmst.stream.frame_source import FrameSource
 from dfmst.stream.sources import open_source
+from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.stream_files import edges, tight, write_parts
 
@@ -29,7 +30,7 @@ def claimed(table: pa.Table, rows: list[int]) -> Forest:
     return Forest(columns, None, table.num_rows, 0, 0)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(0, 40), st.booleans(), st.data())
 def test_only_the_forest_is_accepted(seed, vertices, rows, maximum, data):
     table = edges(vertices, rows, seed, ties=4)

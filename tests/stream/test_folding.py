@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._engines import CpuEngine
@@ -15,6 +15,7 @@ from dfmst.algorithms import Boruvka
 from dfmst.errors import CapacityError
 from tests.support.columns import WEIGHTS
 from tests.support.columns import weights as draw_weights
+from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 
 ENGINE = CpuEngine(threads=2)
@@ -32,7 +33,7 @@ def streams(draw):
     return vertices, ends, weight, [0, *cuts, rows], 2 * vertices + draw(st.integers(0, 40))
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(streams(), st.booleans(), st.booleans(), st.sampled_from(["auto", Boruvka()]))
 def test_any_batches(stream, maximum, known, algorithm):
     vertices, (source, target), weight, cuts, capacity = stream
@@ -51,7 +52,7 @@ def test_any_batches(stream, maximum, known, algorithm):
     np.testing.assert_array_equal(forest.weight.view(np.uint8), weight[expected].view(np.uint8))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(streams())
 def test_going_on_after_a_forest(stream):
     vertices, (source, target), weight, cuts, capacity = stream

@@ -11,13 +11,14 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dfmst
 from dfmst._folding.memory import parse_memory
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
 from dfmst.stream.memory import Memory
+from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.stream_files import edges, tight, write_parts
 from tests.support.tables import FRAMES, edge_tables, rows_of
@@ -25,7 +26,7 @@ from tests.support.tables import FRAMES, edge_tables, rows_of
 NAMES = ("u", "v", "w")
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(edge_tables(), st.integers(1, 7), st.integers(1, 9), st.integers(1, 9), st.booleans())
 def test_any_table_any_cuts(table, files, row_group, batch, maximum):
     frame = table.arrow()

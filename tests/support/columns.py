@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from dfmst._engines import CpuEngine
+from tests.support.lanes import examples
 
 __all__ = [
     "COUNTS",
@@ -36,7 +36,7 @@ LENGTHS = (0, 1, 2, 63, 64, 65, 127, 128, 129, 1000, 4095, 4096, 4097, 8193)
 COUNTS = (0, 1, 2, 63, 64, 65, 300)
 
 #: Few examples each: the interesting lengths are enumerated, only the values are drawn.
-quick = settings(deadline=None, max_examples=12)
+quick = examples(12)
 seeds = st.integers(0, 2**32 - 1)
 
 each_engine = pytest.mark.parametrize("engine", [CpuEngine(n) for n in (1, 2, 4)], ids="threads={0.threads}".format)

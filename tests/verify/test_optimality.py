@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._columns.edge_table import EdgeTable
@@ -16,6 +16,7 @@ from dfmst._engines import CpuEngine
 from dfmst._verification.optimality import Violation, certify_rows
 from dfmst.algorithms import FilterKruskal
 from dfmst.algorithms.trace import Trace
+from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.truth import assert_true, is_violated, place, table_of, tree_of
 
@@ -43,13 +44,13 @@ def tables(draw: st.DrawFn) -> EdgeTable:
     return EdgeTable(source, target, weight, vertices, draw(st.booleans()))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(tables())
 def test_accepts_the_forest(table):
     assert certify(table, forest_of(table)) is None
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(tables(), st.data())
 def test_any_other_rows_are_refused_for_a_true_reason(table, data):
     rows = data.draw(st.lists(st.integers(-1, len(table)), max_size=table.vertices + 1))

@@ -12,10 +12,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dfmst
+from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.tables import FRAMES, Table, edge_tables
 from tests.support.truth import assert_true
@@ -44,7 +45,7 @@ def components_of(table: Table) -> int:
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(table=edge_tables(), data=st.data())
 def test_only_the_forest_is_verified(kind, table, data):
     maximum = data.draw(st.booleans())

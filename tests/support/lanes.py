@@ -1,0 +1,34 @@
+"""The fast lane, `pytest -m "not slow"`: fewer examples of each property, and some of each test's many cases."""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+from hypothesis import settings
+
+__all__ = ["FAST_LANE", "examples", "in_fast_lane", "use_fast_lane"]
+
+#: The `-m` that asks for it.
+FAST_LANE = "not slow"
+
+ALL = 100  # examples of a property that names no number: Hypothesis' own default
+FEW = 10
+LEAST = 3
+
+
+def use_fast_lane() -> None:
+    """Draw fewer examples in all test files that are imported from now on."""
+    settings.register_profile("fast lane", max_examples=FEW)
+    settings.load_profile("fast lane")
+
+
+def examples(count: int) -> settings:
+    """Draw so many examples of a property, in the fast lane fewer, without a limit on the time of one."""
+    return settings(deadline=None, max_examples=max(min(count, LEAST), count * settings().max_examples // ALL))
+
+
+def in_fast_lane(item: pytest.Item) -> bool:
+    """Whether the fast lane runs a test: of those marked ``sampled(n)`` about one in n, always the same ones."""
+    marker = item.get_closest_marker("sampled")
+    return marker is None or zlib.crc32(item.name.encode()) % marker.args[0] == 0
