@@ -19,23 +19,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from dfmst.errors import EngineUnavailableError, UnsupportedFrameError
+from dfmst.errors import EngineUnavailableError
 
 try:
-    import dask.dataframe as dd
     from dask.dataframe.extensions import register_dataframe_accessor
-    from dask.dataframe.utils import make_meta
 except ImportError as error:
     raise EngineUnavailableError("a cluster needs Dask", "pip install 'dfmst[dask]'") from error
 
-from dfmst._cluster.build import Options, Strategy, forest_graph
+from dfmst._cluster.build import Options, Strategy, forest_frame
 from dfmst._cluster.client import cluster_client
 from dfmst._cluster.directory import WrittenForest, write_forest
-from dfmst._cluster.partitions import frame_parts
-from dfmst._cluster.rows import gather
-from dfmst._cluster.strategies.shuffle.shuffling import no_records
 from dfmst._columns.read import EdgeColumns
-from dfmst._frames.host import open_frame
 from dfmst.formats.atomic import check_directory
 from dfmst.typing import Invalid
 
@@ -111,7 +105,8 @@ def minimum_spanning_forest(
     [1, 2]
     """
     columns = EdgeColumns(source, target, weight, False, invalid)
-    return _forest(edges, columns, Options(strategy, split_every, checkpoint, vertices, memory_limit), return_trace)
+    options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
+    return forest_frame(edges, columns, options, return_trace)
 
 
 def maximum_spanning_forest(
@@ -140,7 +135,8 @@ def maximum_spanning_forest(
     [0, 2]
     """
     columns = EdgeColumns(source, target, weight, True, invalid)
-    return _forest(edges, columns, Options(strategy, split_every, checkpoint, vertices, memory_limit), return_trace)
+    options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
+    return forest_frame(edges, columns, options, return_trace)
 
 
 def forest_of_files(
@@ -215,7 +211,6 @@ def forest_of_files(
     if sum(choice is not None for choice in (workers, scheduler, client)) > 1:
         message = "workers, scheduler and client cannot be combined"
         raise ValueError(message)
-    _check_invalid(invalid)
     paths = [Path(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
@@ -226,32 +221,6 @@ def forest_of_files(
     with cluster_client(workers, scheduler, client) as current:
         tell("finding the forest")
         return write_forest(current, paths, Path(output), columns, options)
-
-
-def _check_invalid(invalid: str) -> None:
-    if invalid not in ("raise", "drop"):
-        message = f"invalid is {invalid!r}; it must be 'raise' or 'drop'"
-        raise ValueError(message)
-
-
-def _forest(edges: Any, columns: EdgeColumns, options: Options, return_trace: bool) -> Any:
-    if not isinstance(edges, dd.DataFrame):
-        message = f"edges is a {type(edges).__name__}, not a Dask frame"
-        raise UnsupportedFrameError(message, "call dfmst.minimum_spanning_forest for a frame in memory")
-    _check_invalid(columns.invalid)
-    empty = make_meta(edges)
-    view = open_frame(empty)
-    names = list(dict.fromkeys(name for name in columns.names if name is not None))
-    for name in names:
-        view.column(name)
-    parts = frame_parts(edges, names)
-    graph, positions, trace, _ = forest_graph(parts, columns, options)
-    pairs = zip(parts.rows, positions, strict=True)
-    keys = [graph.add("gather", number, gather, *pair).key for number, pair in enumerate(pairs)]
-    forest = dd.from_graph(graph, empty, edges.divisions, keys, "dfmst-forest")
-    if not return_trace:
-        return forest
-    return forest, dd.from_graph(graph, no_records(), (None, None), [trace.key], "dfmst-trace")
 
 
 @register_dataframe_accessor("mst")

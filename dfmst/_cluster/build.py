@@ -1,4 +1,4 @@
-"""From partitions and options to a task graph."""
+"""From partitions and options to a task graph; from a Dask frame to the frame of its forest."""
 
 from __future__ import annotations
 
@@ -7,22 +7,26 @@ import os
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+import dask.dataframe as dd
+from dask.dataframe.utils import make_meta
 from dask.tokenize import tokenize
 
 from dfmst._cluster.checkpoint import first_workers, prepare_directory
 from dfmst._cluster.client import resources
 from dfmst._cluster.graph import TaskGraph
-from dfmst._cluster.partitions import FrameParts, size_of_parts
+from dfmst._cluster.partitions import FrameParts, frame_parts, size_of_parts
 from dfmst._cluster.plan import choose_strategy, fitting_vertices
-from dfmst._cluster.rows import row_positions
+from dfmst._cluster.rows import gather, row_positions
 from dfmst._cluster.strategies.merge import add_merge
 from dfmst._cluster.strategies.shuffle.sharding import Sharding
 from dfmst._cluster.strategies.shuffle.shuffling import add_shuffle, no_records
 from dfmst._cluster.strategies.two_pass import add_two_passes
 from dfmst._cluster.tasks import group_parts
 from dfmst._columns.read import EdgeColumns
+from dfmst._frames.host import open_frame
+from dfmst.errors import UnsupportedFrameError
 
-__all__ = ["ForestGraph", "Options", "Strategy", "forest_graph"]
+__all__ = ["ForestGraph", "Options", "Strategy", "forest_frame", "forest_graph"]
 
 #: How a forest is found on a cluster.
 Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
@@ -80,7 +84,7 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     workers = at_hand.workers if checkpoint is None else first_workers(checkpoint, tokenize(work), at_hand.workers)
     groups = group_parts(parts.edges, workers if parts.rereadable else len(parts.edges))
     sharding = Sharding(max(2, workers))
-    # A shuffle alone cuts its rounds to the workers' memory; what others left in a checkpoint is good with any.
+    # A shuffle alone cuts its rounds to the workers' memory; the checkpoints of the other strategies do with any.
     tokens = (work, len(groups), (fit, rounds, sharding) if strategy == "shuffle" else None)
     graph = TaskGraph(tokens, checkpoint, parts.tasks)
     if strategy == "shuffle":
@@ -90,6 +94,26 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
         forests = [add_two_passes(*arguments, options.vertices) if strategy == "two-pass" else add_merge(*arguments)]
         trace = graph.add("trace", 0, no_records)
     return ForestGraph(graph, row_positions(graph, len(parts.edges), forests), trace, strategy)
+
+
+def forest_frame(edges: Any, columns: EdgeColumns, options: Options, return_trace: bool) -> Any:
+    """Return the Dask frame of a Dask frame's forest, and of the trace if that is wanted."""
+    if not isinstance(edges, dd.DataFrame):
+        message = f"edges is a {type(edges).__name__}, not a Dask frame"
+        raise UnsupportedFrameError(message, "call dfmst.minimum_spanning_forest for a frame in memory")
+    empty = make_meta(edges)
+    view = open_frame(empty)
+    names = list(dict.fromkeys(name for name in columns.names if name is not None))
+    for name in names:
+        view.column(name)
+    parts = frame_parts(edges, names)
+    graph, positions, trace, _ = forest_graph(parts, columns, options)
+    pairs = zip(parts.rows, positions, strict=True)
+    keys = [graph.add("gather", number, gather, *pair).key for number, pair in enumerate(pairs)]
+    forest = dd.from_graph(graph, empty, edges.divisions, keys, "dfmst-forest")
+    if not return_trace:
+        return forest
+    return forest, dd.from_graph(graph, no_records(), (None, None), [trace.key], "dfmst-trace")
 
 
 def _strategy(parts: FrameParts, ends: tuple[Any, Any], options: Options, memory: int) -> tuple[str, int]:

@@ -18,7 +18,7 @@ from dfmst._engines import Engine
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array, Invalid
 
-__all__ = ["DEVICE", "HOST", "CheckedColumns", "Readers", "check_columns"]
+__all__ = ["DEVICE", "HOST", "CheckedColumns", "Readers", "check_columns", "check_invalid"]
 
 
 class Readers(NamedTuple):
@@ -44,6 +44,19 @@ class CheckedColumns(NamedTuple):
     weights: WeightColumn
     kept: Array | None
     unchecked: Vertices | None = None
+
+
+def check_invalid(invalid: str) -> None:
+    """Raise where `invalid` is neither ``"raise"`` nor ``"drop"``.
+
+    Raises
+    ------
+    ValueError
+        It is something else.
+    """
+    if invalid not in ("raise", "drop"):
+        message = f"invalid is {invalid!r}; it must be 'raise' or 'drop'"
+        raise ValueError(message)
 
 
 def check_columns(
@@ -83,9 +96,7 @@ def check_columns(
     ColumnNotFoundError, InvalidEdgesError
         See :func:`dfmst.minimum_spanning_forest`.
     """
-    if invalid not in ("raise", "drop"):
-        message = f"invalid is {invalid!r}; it must be 'raise' or 'drop'"
-        raise ValueError(message)
+    check_invalid(invalid)
     source, target, weight = names
     if source == target:
         message = f"source and target both name the column {source!r}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dfmst._columns.check import DEVICE, HOST, CheckedColumns, Readers, check_columns
+from dfmst._columns.check import DEVICE, HOST, CheckedColumns, Readers, check_columns, check_invalid
 from dfmst._columns.edge_table import DeferredChecks, EdgeTable, check_capacity
 from dfmst._columns.vertices import Vertices, dense_vertices
 from dfmst._engines import Engine, host_engine
@@ -36,6 +36,10 @@ class EdgeColumns:
     weight: Any = "weight"
     maximum: bool = False
     invalid: Invalid = "raise"
+
+    def __post_init__(self) -> None:
+        """Refuse an `invalid` that has no meaning."""
+        check_invalid(self.invalid)
 
     @property
     def names(self) -> tuple[Any, Any, Any]:

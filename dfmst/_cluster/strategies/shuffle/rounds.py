@@ -48,12 +48,12 @@ class Survey(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a shard tells of a round: a name that many of its edges end in, how many, and two counts of the step."""
+    """A shard's record of a round: a name that many of its edges end in, how many, and two counts of the step."""
 
     name: pa.Array
     edges: int
-    sent: int
-    twice: int
+    bytes_sent: int
+    doubles: int
 
 
 def split(table: pa.Table, sharding: Sharding, giant: pa.Array, number: int = 0) -> tuple[list[pa.Table], int]:
@@ -64,18 +64,18 @@ def split(table: pa.Table, sharding: Sharding, giant: pa.Array, number: int = 0)
     return pieces, sum(piece.nbytes for shard, piece in enumerate(pieces) if shard != number)
 
 
-def open_round(shard: Shard, found: Survey, fit: int, sharding: Sharding) -> Shard | Step:
-    """Begin a round (a task); where what is left fits one worker, the shard goes through the round as it is."""
-    return shard if found.vertices <= fit else begin(shard, sharding)
+def open_round(shard: Shard, before: Survey, fit: int, sharding: Sharding) -> Shard | Step:
+    """Begin a round (a task); where the rest fits one worker, the shard goes through the round as it is."""
+    return shard if before.vertices <= fit else begin(shard, sharding)
 
 
 def ask(step: Shard | Step, sharding: Sharding, names: bool = False) -> list[Any]:
-    """Return the step, then what it asks of each shard (a task): pointers' targets, or ends of edges to name."""
+    """Return the step, then its questions to each shard (a task): pointers' targets, or ends of edges to name."""
     if isinstance(step, Shard):
         return [step, *[None] * sharding.shards]
     questions = _questions(step, sharding, names)
-    sent = sum(ids.nbytes for shard, ids in enumerate(questions) if shard != step.shard.number)
-    return [replace(step, sent=step.sent + sent), *questions]
+    bytes_sent = sum(ids.nbytes for shard, ids in enumerate(questions) if shard != step.shard.number)
+    return [replace(step, bytes_sent=step.bytes_sent + bytes_sent), *questions]
 
 
 def answer(step: Shard | Step, questions: list[Any]) -> list[Any]:
@@ -90,17 +90,17 @@ def shorten(step: Shard | Step, answers: list[Any], sharding: Sharding, first: b
     hooked = step.hooked()
     pointer = step.pointer.take(pa.array(hooked))
     pointer = _replaced(pointer, _questions(step, sharding, False), answers)
-    twice = 0
+    doubles = 0
     if first:
-        pointer, twice = _without_pairs(step, hooked, pointer)
+        pointer, doubles = _without_pairs(step, hooked, pointer)
     place = np.arange(len(step.ids))
     place[hooked] = len(step.ids) + np.arange(len(hooked))
     pointers = concat_ids([step.pointer, pointer]).take(pa.array(place))
-    return replace(step, pointer=pointers, twice=step.twice + twice)
+    return replace(step, pointer=pointers, doubles=step.doubles + doubles)
 
 
 def _without_pairs(step: Step, hooked: Array, pointer: pa.Array) -> tuple[pa.Array, int]:
-    """Of two components that chose the same edge, one becomes a root; also count the others."""
+    """Make a root of one of two components that chose the same edge; also count the others."""
     place = pc.index_in(pointer, value_set=step.ids)
     back = place.is_valid().to_numpy(zero_copy_only=False)
     at = pc.fill_null(place, 0).to_numpy()
@@ -122,7 +122,7 @@ def _questions(step: Step, sharding: Sharding, names: bool) -> list[pa.Array]:
 
 
 def _replaced(ids: pa.Array, questions: list[pa.Array], answers: list[pa.Array]) -> pa.Array:
-    """Each id's answer; an id that nobody was asked about stays."""
+    """Each id's answer; an id that is in no question stays."""
     if not len(ids):
         return ids
     known = concat_ids(questions)
@@ -143,7 +143,7 @@ def relabel(step: Shard | Step, answers: list[Any], sharding: Sharding) -> list[
     both = concat_ids([table.column("source"), table.column("target")]).dictionary_encode()
     counts = np.bincount(both.indices.to_numpy(), minlength=1)
     name = both.dictionary[int(counts.argmax()) :][:1]
-    return [replace(step.shard, edges=table), Report(name, int(counts.max()), step.sent, step.twice)]
+    return [replace(step.shard, edges=table), Report(name, int(counts.max()), step.bytes_sent, step.doubles)]
 
 
 def _simple(table: pa.Table) -> pa.Table:
@@ -160,21 +160,21 @@ def _simple(table: pa.Table) -> pa.Table:
 def largest(reports: list[Report]) -> Report:
     """Return the report of the name with the most edges, and the counts of all (a task)."""
     most = max(reports, key=lambda report: report.edges)
-    sent, twice = (sum(getattr(report, name) for report in reports) for name in ("sent", "twice"))
-    return most._replace(sent=sent, twice=twice)
+    sums = {name: sum(getattr(report, name) for report in reports) for name in ("bytes_sent", "doubles")}
+    return most._replace(**sums)
 
 
-def send(named: list[Any], most: Report, found: Survey, fit: int, sharding: Sharding) -> list[Any]:
+def send(named: list[Any], most: Report, before: Survey, fit: int, sharding: Sharding) -> list[Any]:
     """Return the shard without its edges, the bytes that leave it, and what each shard receives (a task)."""
     shard: Shard = named[0]
-    if found.vertices <= fit:
+    if before.vertices <= fit:
         return [shard, 0, *[None] * sharding.shards]
-    pieces, sent = split(shard.edges, sharding, most.name, shard.number)
-    return [replace(shard, edges=shard.edges.slice(0, 0), giant=most.name), sent, *pieces]
+    pieces, bytes_sent = split(shard.edges, sharding, most.name, shard.number)
+    return [replace(shard, edges=shard.edges.slice(0, 0), giant=most.name), bytes_sent, *pieces]
 
 
 def collect(shard: Shard, pieces: list[Any]) -> Shard:
-    """Put the edges that were sent to a shard together (a task)."""
+    """Put the edges that a shard received together (a task)."""
     return shard if pieces[0] is None else replace(shard, edges=concat(pieces))
 
 

@@ -87,9 +87,9 @@ class Step:
         Root -> whether it points elsewhere.
     stays
         Root -> whether it becomes the root of a pair that chose one edge; the other side of it knows the contrary.
-    sent
-        Bytes sent to other shards.
-    twice
+    bytes_sent
+        To other shards.
+    doubles
         Edges that another shard has chosen too, and counts.
     """
 
@@ -100,8 +100,8 @@ class Step:
     pointer: pa.Array
     hooks: Array
     stays: Array
-    sent: int = 0
-    twice: int = 0
+    bytes_sent: int = 0
+    doubles: int = 0
 
     def __sizeof__(self) -> int:
         """Bytes, for Dask to know when to spill."""
@@ -111,13 +111,13 @@ class Step:
         """Roots of owned components that point elsewhere."""
         return np.flatnonzero(self.hooks)
 
-    def answer(self, asked: pa.Array) -> pa.Array:
+    def answer(self, vertices: pa.Array) -> pa.Array:
         """Where the components of these vertices point; a vertex that the shard does not know stays itself."""
-        if not len(self.ids) or not len(asked):
-            return asked
-        place = pc.index_in(asked, value_set=self.ids)
+        if not len(self.ids) or not len(vertices):
+            return vertices
+        place = pc.index_in(vertices, value_set=self.ids)
         at = self.root[pc.fill_null(place, 0).to_numpy()]
-        return pc.if_else(place.is_valid(), self.pointer.take(pa.array(at)), asked)
+        return pc.if_else(place.is_valid(), self.pointer.take(pa.array(at)), vertices)
 
 
 def begin(shard: Shard, sharding: Sharding) -> Step:

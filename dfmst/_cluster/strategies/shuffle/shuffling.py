@@ -1,7 +1,7 @@
 """``strategy="shuffle"``: rounds of Borůvka on partitioned tables, for forests that do not fit one worker.
 
-The number of rounds is set when the graph is built; a round in which all that is left fits one worker passes it on,
-and the rest is merged. Every component but the largest joins another one, so that each round at least halves them.
+The number of rounds is set when the graph is built; once the rest fits one worker, the rounds pass it on as it is, and
+it is merged. Every component but the largest joins another one, so that each round at least halves them.
 
 Sanders and Schimek: Engineering massively parallel MST algorithms. IPDPS 2023 (local contraction, then filtering).
 """
@@ -20,7 +20,7 @@ from dfmst._cluster.graph import TaskGraph
 from dfmst._cluster.solve import solve, task_engine
 from dfmst._cluster.strategies.merge import add_merge_tree
 from dfmst._cluster.strategies.shuffle import rounds
-from dfmst._cluster.strategies.shuffle.rounds import Survey, split
+from dfmst._cluster.strategies.shuffle.rounds import Report, Survey, split
 from dfmst._cluster.strategies.shuffle.shard import Shard
 from dfmst._cluster.strategies.shuffle.sharding import Sharding, wide_ids
 from dfmst._cluster.tables import concat
@@ -58,7 +58,7 @@ def add_shuffle(
     graph, groups, columns, split_every
         As for the other strategies.
     fit
-        Vertices whose forest one worker holds: what is left then is merged.
+        Vertices whose forest one worker holds: a rest of so many is merged.
     count
         Most rounds to take.
     sharding
@@ -73,15 +73,15 @@ def add_shuffle(
         graph.add("shard", number, first_shard, number, mail)
         for number, mail in enumerate(network.exchange("send", 0, pieces, sharding.shards))
     ]
-    surveys, sent = [network.survey(0, shards)], []
+    surveys, reports, bytes_sent = [network.survey(0, shards)], [], []
     for number in range(1, count + 1):
-        shards, most, bytes_sent = network.round(number, shards, surveys[-1])
+        shards, report, counts = network.round(number, shards, surveys[-1])
         surveys.append(network.survey(number, shards))
-        sent.append([most, bytes_sent])
+        reports.append(report)
+        bytes_sent += counts
     rest = [graph.add("rest", number, remaining, shard, sharding) for number, shard in enumerate(shards)]
     chosen = [graph.add("chosen", number, chosen_rows, shard) for number, shard in enumerate(shards)]
-    flat = [reference for pair in sent for reference in pair[1]]
-    trace = graph.add("trace", 0, records, surveys, [pair[0] for pair in sent], flat, fit)
+    trace = graph.add("trace", 0, records, surveys, reports, bytes_sent, fit)
     return ShuffledForest([add_merge_tree(graph, rest, split_every), *chosen], trace)
 
 
@@ -92,7 +92,7 @@ class _Network:
         self._graph, self._sharding, self._fit = graph, sharding, fit
 
     def exchange(self, name: str, step: Any, sources: list[Any], count: int, skip: int = 0) -> list[list[Any]]:
-        """What each of `count` receivers gets from the lists that the sources made, `skip` entries left out."""
+        """What each of `count` receivers gets: entries of the sources' lists, the first `skip` left out."""
         return [
             [
                 self._graph.add(f"{name}-part", (step, sender, place), pick, source, place + skip)
@@ -110,7 +110,7 @@ class _Network:
         ]
 
     def survey(self, number: int, shards: list[Any]) -> Any:
-        """What is left over all shards."""
+        """Count the vertices and edges of all shards."""
         measures = self.each("measure", number, rounds.measure, shards, sharding=self._sharding)
         return self._graph.add("survey", number, rounds.survey, measures)
 
@@ -143,9 +143,9 @@ class _Network:
         options = {"fit": fit, "sharding": sharding}
         sending = self.each("send", number, rounds.send, named, [most] * count, [survey] * count, **options)
         states = self._states("send", number, sending)
-        sent = [self._graph.add("sent", (number, shard), pick, source, 1) for shard, source in enumerate(sending)]
+        counts = [self._graph.add("sent", (number, shard), pick, source, 1) for shard, source in enumerate(sending)]
         pieces = self.exchange("send", number, sending, count, skip=2)
-        return self.each("collect", number, rounds.collect, states, pieces), most, sent
+        return self.each("collect", number, rounds.collect, states, pieces), most, counts
 
 
 def distribute(group: Group, frame: Any, columns: EdgeColumns, sharding: Sharding, fit: int) -> list[pa.Table]:
@@ -183,16 +183,16 @@ def chosen_rows(shard: Shard) -> pa.Table:
     return pa.table({"row": shard.chosen})
 
 
-def records(surveys: list[Survey], reports: list[Any], sent: list[int], fit: int) -> pd.DataFrame:
+def records(surveys: list[Survey], reports: list[Report], bytes_sent: list[int], fit: int) -> pd.DataFrame:
     """Return a frame with one record a round (a task); rounds after all fitted one worker have none."""
-    shards = len(sent) // len(reports)
+    shards = len(bytes_sent) // len(reports)
     trace = Trace()
     for number, (before, after) in enumerate(itertools.pairwise(surveys)):
         if before.vertices <= fit:
             break
-        chosen = after.chosen - before.chosen - reports[number].twice
+        chosen = after.chosen - before.chosen - reports[number].doubles
         trace.round(vertices=before.vertices, edges=before.edges, chosen=chosen)
-        moved = reports[number].sent + sum(sent[number * shards : (number + 1) * shards])
+        moved = reports[number].bytes_sent + sum(bytes_sent[number * shards : (number + 1) * shards])
         trace.add(components=after.vertices, bytes=moved, largest_partition=before.largest_partition)
     return pd.DataFrame(trace.columns(), columns=RECORD, dtype="int64")
 
