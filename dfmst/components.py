@@ -30,6 +30,9 @@ def connected_components(
 ) -> Any:
     """Return the connected component of every vertex of an edge table.
 
+    Vertices are the ends of its rows. A vertex that loses all its edges, where a forest is cut for example, is in no
+    row, and so in no component.
+
     Parameters
     ----------
     edges, source, target, engine, invalid, threads

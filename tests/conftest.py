@@ -24,6 +24,11 @@ os.environ["PYTHONSAFEPATH"] = "1"
 pytest.register_assert_rewrite("tests.support.dask_frames", "tests.support.truth")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let fuzzers run longer than in the suite."""
+    parser.addoption("--fuzz-seconds", type=float, default=60.0, help="how long each fuzzer runs (default: 60)")
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of real graphs that stands beside the repository on the project's own machines."""

@@ -71,12 +71,13 @@ class FrameView:
                 # Frames that were unpickled may lie at odd addresses, which kernels refuse.
                 return np.require(native.to_numpy(), requirements="A")
             return _arrow(name, native)
-        if series.dtype in (nw.Int128, nw.UInt128):
+        dtype = _narwhals_type(series)
+        if dtype in (nw.Int128, nw.UInt128):
             # Arrow has no 128-bit integers; a decimal holds 38 digits of them, and polars refuses longer ones.
             return native.cast(sys.modules["polars"].Decimal(38, 0)).to_arrow()
-        if series.dtype == nw.Object:
+        if dtype == nw.Object:
             return native.to_numpy()
-        return series.to_arrow()
+        return _exported(name, series)
 
     def series(self, name: Any) -> nw.Series[Any]:
         """Return a column as a Narwhals series.
@@ -202,6 +203,25 @@ def open_host_frame(edges: Frame, argument: str = "edges") -> FrameView:
     if isinstance(view, DeviceView):
         return FrameView(nw.from_native(view.to_arrow(), eager_only=True))
     return view
+
+
+def _narwhals_type(series: nw.Series[Any]) -> Any:
+    """Narwhals' type of a column; ``None`` where it has none (polars' decimals of more than 38 digits)."""
+    try:
+        return series.dtype
+    except (TypeError, ValueError):
+        return None
+
+
+def _exported(name: Any, series: nw.Series[Any]) -> Any:
+    """A column of polars as Arrow."""
+    try:
+        return series.to_arrow()
+    except BaseException as error:  # polars panics on types that it holds and cannot export
+        if type(error).__name__ != "PanicException":
+            raise
+    message = f"column {name!r} holds {nw.to_native(series).dtype} values, which polars cannot hand over as Arrow"
+    raise InvalidEdgesError(message, "cast the column to a type of at most 38 digits")
 
 
 def _arrow(name: Any, series: Any) -> pa.Array:

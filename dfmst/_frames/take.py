@@ -51,7 +51,9 @@ def _taken(series: Any, rows: Array) -> Any:
     if isinstance(series.dtype, np.dtype):
         return series.to_numpy().take(rows)
     if type(series.dtype).__name__ == "ArrowDtype":
-        return type(series.array)(take_arrow(pa.chunked_array(series.array.__arrow_array__()), rows))
+        values = series.array.__arrow_array__()
+        whole = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+        return type(series.array)(take_arrow(whole, rows))
     return series.array.take(rows)
 
 
@@ -92,6 +94,8 @@ def take_arrow(column: pa.ChunkedArray, rows: Array) -> pa.ChunkedArray:
         ``int64`` positions.
     """
     kind = column.type
+    if not len(rows):
+        return pa.chunked_array([], kind)
     if pa.types.is_run_end_encoded(kind):
         plain = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], kind.value_type)
         taken = take_arrow(plain, rows)

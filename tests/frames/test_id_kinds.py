@@ -3,74 +3,30 @@
 from __future__ import annotations
 
 import datetime as dt
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 import dfmst
+from tests.support.arrow_types import FAMILIES as PLAIN
+from tests.support.arrow_types import ids
 
 SECONDS = pa.timestamp("s")
-
-
-def array(kind: pa.DataType, numbers: list[int]) -> pa.Array:
-    """Ids of a type, one for each number: equal numbers are equal ids."""
-    if pa.types.is_dictionary(kind):
-        return array(kind.value_type, numbers).dictionary_encode()
-    if pa.types.is_run_end_encoded(kind):
-        return pc.run_end_encode(array(kind.value_type, numbers))
-    if isinstance(kind, pa.BaseExtensionType):
-        return pa.ExtensionArray.from_storage(kind, pa.array([bytes([at]) * 16 for at in numbers], pa.binary(16)))
-    if pa.types.is_boolean(kind):
-        return pa.array([bool(at) for at in numbers])
-    if pa.types.is_decimal(kind):
-        return pa.array([Decimal(at) for at in numbers], kind)
-    if kind in (pa.string(), pa.large_string(), pa.string_view()):
-        return pa.array([str(at) for at in numbers], pa.string()).cast(kind)
-    if kind in (pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(1)):
-        return pa.array([str(at).encode() for at in numbers], kind if kind == pa.binary(1) else pa.binary()).cast(kind)
-    if pa.types.is_date(kind):
-        return pa.array([dt.date(2024, 1, 1 + at) for at in numbers], kind)
-    if pa.types.is_timestamp(kind):
-        return pa.array([dt.datetime(2024, 1, 1 + at) for at in numbers], pa.timestamp(kind.unit)).cast(kind)
-    if pa.types.is_time(kind):
-        return pa.array([dt.time(at) for at in numbers], kind)
-    if pa.types.is_duration(kind):
-        return pa.array([dt.timedelta(at) for at in numbers], kind)
-    return pa.array(numbers, pa.int64()).cast(kind)
-
-
-FAMILIES = {
-    "number": [pa.int8(), pa.uint16(), pa.int64(), pa.uint64(), pa.decimal128(5, 2), pa.decimal256(40, 0)],
-    "text": [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())],
-    "runs": [pa.run_end_encoded(pa.int32(), pa.string())],
-    "binary": [pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(1)],
-    "date": [pa.date32(), pa.date64()],
-    "naive": [SECONDS, pa.timestamp("ns")],
-    "aware": [pa.timestamp("s", "UTC"), pa.timestamp("us", "Europe/Berlin")],
-    "time": [pa.time32("s"), pa.time64("us")],
-    "duration": [pa.duration("s"), pa.duration("ns")],
-    "bool": [pa.bool_()],
-    "uuid": [pa.uuid()],
-}
+#: Families with encoded ids: a dictionary or runs of a type count as the type.
+FAMILIES = {**PLAIN, "text": [*PLAIN["text"], pa.dictionary(pa.int32(), pa.string())]}
+RUNS = pa.run_end_encoded(pa.int32(), pa.string())
 ALIKE = [(first, second) for kinds in FAMILIES.values() for first in kinds for second in kinds]
-ALIKE += [(pa.string(), FAMILIES["runs"][0]), (pa.int64(), pa.run_end_encoded(pa.int32(), pa.int16()))]
-UNLIKE = [
-    (one[0], other[0])
-    for name, one in FAMILIES.items()
-    for rival, other in FAMILIES.items()
-    if name != rival and {name, rival} != {"text", "runs"}
-]
+ALIKE += [(RUNS, RUNS), (pa.string(), RUNS), (pa.int64(), pa.run_end_encoded(pa.int32(), pa.int16()))]
+UNLIKE = [(one[0], other[0]) for name, one in FAMILIES.items() for rival, other in FAMILIES.items() if name != rival]
 
 
 def edges(first: pa.DataType, second: pa.DataType) -> pa.Table:
     # Two trees: 0 and 1, by the earlier of two rows; 1 has a self-loop.
-    source, target = array(first, [0, 1, 1]), array(second, [1, 0, 1])
+    source, target = ids(first, [0, 1, 1]), ids(second, [1, 0, 1])
     return pa.table({"source": source, "target": target, "weight": [1, 1, 0]})
 
 
@@ -103,7 +59,7 @@ def test_booleans_are_no_integers() -> None:
 
 def test_a_timestamp_that_no_unit_holds() -> None:
     far = pa.array([dt.datetime(1, 1, 1)] * 2).cast(SECONDS)
-    table = pa.table({"source": far, "target": array(pa.timestamp("ns"), [0, 1]), "weight": [1, 2]})
+    table = pa.table({"source": far, "target": ids(pa.timestamp("ns"), [0, 1]), "weight": [1, 2]})
     with pytest.raises(dfmst.InvalidEdgesError, match="have no exact common type"):
         dfmst.minimum_spanning_forest(table)
 

@@ -1,0 +1,37 @@
+"""Fuzzers run for a time, a minute each unless ``--fuzz-seconds`` says otherwise."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from random import SystemRandom
+
+import pytest
+from hypothesis import HealthCheck, seed, settings
+
+EXAMPLES = 200  # a batch: a failing one is shrunk, and printed with its seed
+
+
+@pytest.fixture
+def fuzz(request: pytest.FixtureRequest) -> Callable[[Callable[[], None]], None]:
+    """Run a Hypothesis test, which takes nothing but what it draws, again and again from new seeds."""
+    seconds = request.config.getoption("--fuzz-seconds")
+
+    def run(test: Callable[[], None]) -> None:
+        quiet = settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            database=None,
+            print_blob=True,
+            suppress_health_check=list(HealthCheck),
+        )
+        quiet(test)
+        end = time.monotonic() + seconds
+        batches = 0
+        while time.monotonic() < end:
+            number = SystemRandom().randrange(1 << 32)
+            seed(number)(test)()
+            batches += 1
+        print(f"{batches} batches of {EXAMPLES} examples")
+
+    return run
