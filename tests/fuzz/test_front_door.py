@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -65,7 +65,7 @@ pairs = st.one_of(
 )
 
 
-def column(kind: pa.DataType, numbers: list[int | None]) -> pa.Array:
+def column(kind: pa.DataType, numbers: Sequence[int | None]) -> pa.Array:
     """Values of a type that may be no ids."""
     if pa.types.is_null(kind):
         return pa.nulls(len(numbers))
@@ -85,7 +85,7 @@ def column(kind: pa.DataType, numbers: list[int | None]) -> pa.Array:
     return ids(kind, numbers)
 
 
-def weights(kind: pa.DataType, numbers: list[int | None]) -> pa.Array:
+def weights(kind: pa.DataType, numbers: Sequence[int | None]) -> pa.Array:
     """Weights of a type; numbers from -4 to 4."""
     values: list[Any] = [None if at is None else at % 5 if pa.types.is_unsigned_integer(kind) else at for at in numbers]
     if pa.types.is_boolean(kind):
@@ -125,7 +125,7 @@ CONTAINERS: dict[str, Callable[[pa.Table], Any]] = {
     "pandas": to_pandas,
     "pandas arrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
     "polars": to_polars,
-    "lazy": lambda table: pl.from_arrow(table).lazy(),  # type: ignore[union-attr]
+    "lazy": lambda table: pl.from_arrow(table).lazy(),
     "duckdb": lambda table: duckdb.arrow(table),
 }
 
@@ -170,7 +170,8 @@ def expected(table: pa.Table, source: list[Any], target: list[Any], maximum: boo
         if None not in (source[at], target[at], weight[at])
         and not (pa.types.is_floating(kind) and math.isnan(weight[at]))
     ]
-    forest = kruskal_rows(*([values[at] for at in kept] for values in (source, target, weight)), maximum=maximum)
+    first, second, ordered = ([values[at] for at in kept] for values in (source, target, weight))
+    forest = kruskal_rows(first, second, ordered, maximum=maximum)
     return sorted(kept[at] for at in forest)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -26,7 +27,7 @@ FAMILIES: dict[str, list[pa.DataType]] = {
 }
 
 
-def ids(kind: pa.DataType, numbers: list[int | None]) -> pa.Array:
+def ids(kind: pa.DataType, numbers: Sequence[int | None]) -> pa.Array:
     """Ids of a type, one for each number below 10 (``None``: a null)."""
     if pa.types.is_dictionary(kind):
         return ids(kind.value_type, numbers).dictionary_encode()
