@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dfmst.formats.problems import problem
-from dfmst.formats.text.layout import ANY, NAME, NUMBER, Field
+from dfmst.formats.text.layout import ANY, CSV_NUMBER, NAME, Field
 from dfmst.formats.text.number_patterns import is_number
 
 __all__ = ["has_header", "name_columns"]
@@ -63,7 +63,7 @@ def name_columns(rows: list[list[str]], header: bool, path: Path, line: int) -> 
     if weight is not None and weight < len(example) and not (is_number(example[weight]) or not example[weight]):
         weight = None
     return tuple(
-        Field(name, NAME, end_point=True) if at in ends else Field(name, NUMBER if at == weight else ANY)
+        Field(name, NAME, end_point=True) if at in ends else Field(name, CSV_NUMBER if at == weight else ANY)
         for at, name in enumerate(names)
     )
 

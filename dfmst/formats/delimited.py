@@ -92,7 +92,7 @@ def _open(file: GraphFile, separator: str | None) -> pa.RecordBatchReader:
 
 
 def _read_sample(file: GraphFile, separator: str | None) -> CsvSample:
-    with TextReader(file, HEAD_BYTES) as reader:
+    with TextReader(file, HEAD_BYTES, quoted=True) as reader:
         data = next((block.data for block in reader.blocks(cut_outside_quotes)), b"")
     skip = 0
     while data and (not data.partition(b"\n")[0].strip() or data.startswith((b"#", b"%"))):

@@ -10,6 +10,7 @@ from dfmst.formats.delimited import find_separator
 from dfmst.formats.graph_file import GraphFile
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import BYTE_ORDER_MARK
+from dfmst.formats.text.line_ends import with_newlines
 
 __all__ = ["detect_format", "format_of_file", "format_of_suffix"]
 
@@ -107,7 +108,7 @@ def _suffix(path: Path) -> str:
 
 
 def _format_of_text(head: bytes, path: Path) -> str:
-    lines = [line for line in map(bytes.strip, head.removeprefix(BYTE_ORDER_MARK).split(b"\n")) if line]
+    lines = [line for line in map(bytes.strip, with_newlines(head.removeprefix(BYTE_ORDER_MARK)).split(b"\n")) if line]
     for name, skipped, sign in SIGNS:
         first = next((line for line in lines if not skipped.match(line)), b"")
         if sign.match(first):

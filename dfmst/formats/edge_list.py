@@ -67,6 +67,6 @@ def _batches(file: GraphFile, layout: Layout, skip: int, counts: HeaderCounts) -
 
 
 def _blocks(file: GraphFile, layout: Layout, skip: int) -> Iterator[Block]:
-    with TextReader(file) as reader:
+    with TextReader(file, quoted=layout.quoted) as reader:
         reader.skip(skip)
         yield from reader.blocks(cut_outside_quotes if layout.quoted else cut_at_newline)

@@ -13,6 +13,7 @@ import numpy as np
 from dfmst.errors import FormatError
 from dfmst.formats.graph_file import GraphFile
 from dfmst.formats.problems import at_line, problem
+from dfmst.formats.text.line_ends import LineEnds
 
 __all__ = ["BYTE_ORDER_MARK", "Block", "Line", "TextReader", "cut_at_newline", "cut_outside_quotes", "tidy"]
 
@@ -20,7 +21,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SPACE = ord(" ")
 LONGEST_LINE = 256 << 20
 PREVIEW = 80
-SPACES = bytes.maketrans(b"\t\r\f\v", b"    ")
+SPACES = bytes.maketrans(b"\t\f\v", b"   ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,8 @@ def cut_outside_quotes(data: bytes) -> int:
 
 def tidy(data: bytes, comments: bytes) -> bytes:
     """Make single spaces the only separators and empty the comment lines; no line is lost."""
-    if any(blank in data for blank in (b"\t", b"\r", b"\f", b"\v")):
-        data = data.replace(b"\r\n", b"\n").translate(SPACES)
+    if any(blank in data for blank in (b"\t", b"\f", b"\v")):
+        data = data.translate(SPACES)
     if _has_neighbouring_blanks(data):
         while b"  " in data:
             data = data.replace(b"  ", b" ")
@@ -91,13 +92,16 @@ class TextReader:
         The file.
     block_bytes
         Size of the blocks; ``None``: that of the file.
+    quoted
+        Whether text in double quotes keeps its line ends; all others become a newline.
     """
 
-    def __init__(self, file: GraphFile, block_bytes: int | None = None) -> None:
+    def __init__(self, file: GraphFile, block_bytes: int | None = None, *, quoted: bool = False) -> None:
         self.path = file.path
         self.line = 1
         self._block_bytes = block_bytes or file.block_bytes
         self._pieces = file.pieces()
+        self._ends = LineEnds(quoted)
         self._data = b""
         self._start = 0
         self._extend()
@@ -154,15 +158,18 @@ class TextReader:
         pieces, size = [self._data[self._start :]], 0
         try:
             for piece in self._pieces:
-                pieces.append(piece)
+                pieces.append(self._ends.feed(piece))
                 size += len(piece)
                 if size >= self._block_bytes:
                     break
+            else:
+                pieces.append(self._ends.rest())
+                size += len(pieces[-1])
         except FormatError as error:
             line = self.line + sum(piece.count(b"\n") for piece in pieces)
             raise at_line(error, self.path, line) from error
         self._data, self._start = b"".join(pieces), 0
-        self._refuse_binary(len(self._data) - size)
+        self._refuse_binary(len(pieces[0]))
         return size > 0
 
     def _refuse_endless(self) -> None:

@@ -15,15 +15,15 @@ import pyarrow.compute as pc
 
 from dfmst.errors import FormatError
 from dfmst.formats.text.blocks import Block
-from dfmst.formats.text.layout import Field, Layout
+from dfmst.formats.text.id_words import refuse_numeric_names
+from dfmst.formats.text.layout import WHOLE_TYPES, Field, Layout
 from dfmst.formats.text.number_patterns import ANY_NUMBER, ANY_WHOLE
 from dfmst.formats.text.parse import parse_columns
 from dfmst.formats.text.row_parser import convert_column, split_rows, tidy_block
 
 __all__ = ["infer_types"]
 
-PATTERNS = {pa.int64(): ANY_WHOLE, pa.uint64(): ANY_WHOLE, pa.float64(): ANY_NUMBER}
-DIGITS_AND_SPACES = b"0123456789- \t\r\n"
+DIGITS_AND_SPACES = b"0123456789- \t\n"
 
 
 def infer_types(blocks: Callable[[], Iterator[Block]], layout: Layout, path: Path) -> Layout:
@@ -41,11 +41,12 @@ def infer_types(blocks: Callable[[], Iterator[Block]], layout: Layout, path: Pat
     Raises
     ------
     FormatError
-        A line has too few or too many columns.
+        A line has too few or too many columns, or vertices are numbers that are not whole.
     """
     again = True
     while again and layout.open_fields:
         layout, again = _widen(blocks(), layout, path)
+    refuse_numeric_names(blocks, layout, path)
     return layout
 
 
@@ -53,40 +54,53 @@ def _widen(blocks: Iterator[Block], layout: Layout, path: Path) -> tuple[Layout,
     """Pass over the file once; also tell whether earlier blocks need another look at the new types."""
     again = False
     for index, block in enumerate(blocks):
-        while layout.open_fields and (position := _column_to_widen(block, layout, path)) is not None:
-            layout, again = layout.widened(position), again or index > 0
+        while layout.open_fields and (column := _column_to_widen(block, layout, path)) is not None:
+            layout, again = layout.widened(*column), again or index > 0
         if not layout.open_fields:
             break
     return layout, again
 
 
-def _column_to_widen(block: Block, layout: Layout, path: Path) -> int | None:
-    """Return the position of a column that needs a wider type than it has, or None."""
+def _column_to_widen(block: Block, layout: Layout, path: Path) -> tuple[int, int] | None:
+    """Return the position of a column that needs a wider type than it has, and how many types further; or None."""
     if _only_whole_numbers(block, layout):
         return None
     block = tidy_block(block, layout)
     try:
         parse_columns(block, layout, {name: field.type for _, name, field in layout.open_fields})
     except pa.ArrowInvalid:
-        return next((at for at, _, field in layout.open_fields if not _fits(block, layout, path, at, field)), None)
+        steps = ((at, _steps(block, layout, path, at, field)) for at, _, field in layout.open_fields)
+        return next((column for column in steps if column[1]), None)
     return None
 
 
-def _fits(block: Block, layout: Layout, path: Path, at: int, field: Field) -> bool:
-    """Tell whether one column can take its type; the row parser decides where pyarrow does not read a number."""
+def _steps(block: Block, layout: Layout, path: Path, at: int, field: Field) -> int:
+    """Count the types that a column must leave; the row parser decides where pyarrow does not read a number."""
     name = field.name or ""
     with suppress(pa.ArrowInvalid):
         parse_columns(block, layout, {name: field.type})
-        return True
+        return 0
     with suppress(pa.ArrowInvalid):
         words = parse_columns(block, layout, {name: pa.string()})[name]
-        if not pc.all(pc.match_substring_regex(words, PATTERNS[field.type])).as_py():
-            return False
+        if not _all_match(words, ANY_NUMBER):
+            return _steps_to(field, lambda kind: kind == pa.string())
+        if field.type in WHOLE_TYPES and not _all_match(words, ANY_WHOLE):
+            return _steps_to(field, lambda kind: kind not in WHOLE_TYPES)
     rows = list(split_rows(block, layout, path))
     with suppress(FormatError):
         convert_column(rows, at, field, layout, path)
-        return True
-    return False
+        return 0
+    return 1
+
+
+def _all_match(words: pa.ChunkedArray, pattern: str) -> bool:
+    return pc.all(pc.match_substring_regex(words, pattern)).as_py() is not False
+
+
+def _steps_to(field: Field, suits: Callable[[pa.DataType], bool]) -> int:
+    """Count the types before the first one that suits; where none does, before the last."""
+    ladder = field.ladder
+    return next((at for at, kind in enumerate(ladder) if suits(kind)), len(ladder) - 1)
 
 
 def _only_whole_numbers(block: Block, layout: Layout) -> bool:

@@ -7,14 +7,32 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-__all__ = ["ANY", "NAME", "NUMBER", "REAL", "WHOLE", "Field", "Layout"]
+__all__ = [
+    "ANY",
+    "CSV_NUMBER",
+    "DECIMALS",
+    "NAME",
+    "NUMBER",
+    "REAL",
+    "WHOLE",
+    "WHOLE_DECIMAL",
+    "WHOLE_TYPES",
+    "Field",
+    "Layout",
+]
+
+WHOLE_DECIMAL = pa.decimal128(38, 0)
+WHOLE_TYPES = (pa.int64(), pa.uint64(), WHOLE_DECIMAL)
+# For fractions beside whole numbers that a float would round.
+DECIMALS = tuple(pa.decimal128(38, places) for places in (2, 6, 12, 18))
 
 # The types a column may take, narrowest first: the first one that holds every value in the file wins.
 WHOLE = (pa.int64(),)
 REAL = (pa.float64(),)
 NUMBER = (pa.int64(), pa.float64())
-NAME = (pa.int64(), pa.uint64(), pa.string())
-ANY = (pa.int64(), pa.float64(), pa.string())
+CSV_NUMBER = (*WHOLE_TYPES, pa.float64(), *DECIMALS)
+NAME = (*WHOLE_TYPES, pa.string())
+ANY = (*CSV_NUMBER, pa.string())
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +105,11 @@ class Layout:
         """Those of ``named`` whose type the file may still widen."""
         return [entry for entry in self.named if len(entry[2].ladder) > 1]
 
-    def widened(self, position: int) -> Layout:
-        """Return the layout with one column at its next type; columns of vertices go together."""
+    def widened(self, position: int, steps: int) -> Layout:
+        """Return the layout with one column so many types further; columns of vertices go together."""
         together = self.fields[position].end_point
         fields = tuple(
-            replace(field, ladder=field.ladder[1:])
+            replace(field, ladder=field.ladder[steps:])
             if at == position or (together and field.end_point and len(field.ladder) > 1)
             else field
             for at, field in enumerate(self.fields)

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from dfmst.formats.text.blocks import Block
+from dfmst.formats.text.exact_numbers import is_exact, large_floats
 from dfmst.formats.text.layout import Layout
 from dfmst.formats.text.row_parser import parse_rows, tidy_block
 
@@ -74,7 +75,19 @@ def parse_columns(block: Block, layout: Layout, types: dict[str, pa.DataType]) -
         if pc.any(pc.match_substring(column, "x", ignore_case=True)).as_py():
             raise pa.ArrowInvalid("a hexadecimal number")
         table = table.set_column(table.column_names.index(name), name, column.cast(kind))
+    _refuse_rounded(block, layout, table)
     return table
+
+
+def _refuse_rounded(block: Block, layout: Layout, table: pa.Table) -> None:
+    """Raise ArrowInvalid where a float is not the number in the text; below 2**53 only fractions can be rounded."""
+    large = {name: mask for name in table.column_names if (mask := large_floats(table[name])) is not None}
+    if not large:
+        return
+    words = _read_csv(block.data, layout, dict.fromkeys(large, pa.string()))
+    for name, mask in large.items():
+        if not all(map(is_exact, words[name].filter(mask).to_pylist())):
+            raise pa.ArrowInvalid("a number that a float would round")
 
 
 def _has_hexadecimal(data: bytes) -> bool:

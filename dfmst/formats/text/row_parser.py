@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import pyarrow as pa
 
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Block, Line, tidy
-from dfmst.formats.text.layout import Field, Layout
+from dfmst.formats.text.exact_numbers import exact_decimal, exact_real
+from dfmst.formats.text.layout import DECIMALS, WHOLE_DECIMAL, Field, Layout
 from dfmst.formats.text.number_patterns import is_number, is_whole
 
 __all__ = ["Row", "convert_column", "line_of_row", "parse_rows", "split_rows", "tidy_block"]
@@ -78,7 +80,7 @@ def _split_quoted(block: Block, layout: Layout, path: Path) -> Iterator[Row]:
 
 def _decode(line: Line, path: Path) -> str:
     try:
-        return line.text.decode().removesuffix("\r")
+        return line.text.decode()
     except UnicodeDecodeError as error:
         raise problem(
             path, "bytes that are not UTF-8", line=line.number, text=line.text, hint="save the file as UTF-8"
@@ -96,10 +98,16 @@ def _whole(word: str, kind: pa.DataType) -> int:
     return value
 
 
-def _decimal(word: str, kind: pa.DataType) -> float:
+def _real(word: str, kind: pa.DataType) -> float:
     if not is_number(word):
         raise ValueError("not a number")
-    return float(word)
+    return exact_real(word)
+
+
+def _decimal(word: str, kind: pa.DataType) -> Decimal:
+    if not is_number(word):
+        raise ValueError("not a number")
+    return exact_decimal(word, kind.scale)
 
 
 def _text(word: str, kind: pa.DataType) -> str:
@@ -109,8 +117,9 @@ def _text(word: str, kind: pa.DataType) -> str:
 CONVERTERS: dict[pa.DataType, Callable[[str, pa.DataType], Any]] = {
     pa.int64(): _whole,
     pa.uint64(): _whole,
-    pa.float64(): _decimal,
+    pa.float64(): _real,
     pa.string(): _text,
+    **dict.fromkeys((WHOLE_DECIMAL, *DECIMALS), _decimal),
 }
 
 

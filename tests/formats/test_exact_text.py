@@ -1,0 +1,155 @@
+"""Text files hold what they say: every line end ends a line, no number is rounded, ids of floats are refused."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import dfmst
+from dfmst.errors import FormatError, InvalidEdgesError
+from dfmst.formats import open_edges, read_edges, write_edges
+from dfmst.formats.text.line_ends import LineEnds
+
+BLOCKS = [16, 1 << 20]
+BIG = 2**53 + 1
+POINTS = "DIMENSION: 2\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n1 0 0\n2 3 4\nEOF\n"
+GML = "graph [\n node [ id 1 ]\n node [ id 2 ]\n edge [ source 1 target 2 weight 5 ]\n]\n"
+TEXTS = {
+    "a.csv": "source,target,weight\n0,1,1.5\n1,2,2.5\n",
+    "a.tsv": "source\ttarget\tweight\n0\t1\t1.5\n1\t2\t2.5\n",
+    "b.csv": "0 1 1.5\n1 2 2.5\n",
+    "a.txt": "# Nodes: 3 Edges: 2\n0 1 1.5\n1 2 2.5\n",
+    "a.gr": "c x\np sp 2 1\na 1 2 5\n",
+    "b.gr": "p tw 3 2\n1 2\n2 3\n",
+    "a.mtx": "%%MatrixMarket matrix coordinate real general\n% x\n3 3 2\n1 2 0.5\n2 3 1\n",
+    "out.a": "% sym weighted\n% 2 3 3\n1 2 5\n2 3 6\n",
+    "a.graph": "2 1 1\n2 7\n1 7\n",
+    "a.tsp": POINTS,
+    "a.cedge": "0 1 2 0.5\n1 2 3 0.5\n",
+    "ewg": "3\n2\n0 1 5\n1 2 7\n",
+    "a.gml": GML,
+    "a.json": '{"nodes": [{"id": 1}, {"id": 2}],\n "links": [{"source": 1,\n "target": 2}]}\n',
+}
+
+
+def read(folder: Path, name: str, text: str | bytes, block_bytes: int = 1 << 20) -> pa.Table:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return open_edges(path, block_bytes=block_bytes).read_all()
+
+
+@pytest.mark.parametrize("block_bytes", BLOCKS)
+@pytest.mark.parametrize("name", TEXTS)
+def test_every_line_end_ends_a_line(tmp_path: Path, name: str, block_bytes: int) -> None:
+    text = TEXTS[name]
+    expected = read(tmp_path, name, text)
+    assert expected.num_rows
+    ends = cycle(["\r", "\r\n", "\n"])
+    mixed = "".join(line + next(ends) for line in text.splitlines())
+    for other in (text.replace("\n", "\r"), text.replace("\n", "\r\n"), mixed):
+        assert read(tmp_path, name, other, block_bytes).equals(expected)
+
+
+def test_line_numbers_count_carriage_returns(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="line 3: too few columns"):
+        read(tmp_path, "a.csv", "source,target\r1,2\r3\r")
+
+
+@pytest.mark.parametrize("block_bytes", BLOCKS)
+def test_carriage_returns_in_quotes_stay(tmp_path: Path, block_bytes: int) -> None:
+    table = read(tmp_path, "a.csv", 'source,target,note\r1,2,"a\rb"\r3,4,"c\r\nd"\r', block_bytes)
+    assert table["note"].to_pylist() == ["a\rb", "c\r\nd"]
+
+
+def test_line_ends_that_lie_between_two_pieces() -> None:
+    ends = LineEnds()
+    assert [ends.feed(b"1\r"), ends.feed(b"\r"), ends.feed(b"\n2\r"), ends.rest()] == [b"1", b"\n", b"\n2", b"\n"]
+
+
+NUMBERS = [
+    (["18446744073709551615", "1"], pa.uint64(), [2**64 - 1, 1]),
+    (["18446744073709551616", "-1"], pa.decimal128(38, 0), [2**64, -1]),
+    ([str(BIG), "0.5"], pa.decimal128(38, 2), [BIG, Decimal("0.5")]),
+    (["0.5", str(BIG)], pa.decimal128(38, 2), [Decimal("0.5"), BIG]),
+    ([f"{BIG}.125", "1e3"], pa.decimal128(38, 6), [Decimal(f"{BIG}.125"), 1000]),
+    ([str(2**60), "0.5"], pa.float64(), [2.0**60, 0.5]),
+    (["1e300", "1"], pa.float64(), [1e300, 1.0]),
+    (["inf", "-Infinity", "0.5"], pa.float64(), [float("inf"), float("-inf"), 0.5]),
+]
+
+
+@pytest.mark.parametrize("block_bytes", BLOCKS)
+@pytest.mark.parametrize("column", ["weight", "km"])
+@pytest.mark.parametrize(("words", "kind", "values"), NUMBERS)
+def test_csv_numbers_are_not_rounded(
+    tmp_path: Path, words: list[str], kind: pa.DataType, values: list[Any], column: str, block_bytes: int
+) -> None:
+    rows = "".join(f"{at},{at + 1},{word}\n" for at, word in enumerate(words))
+    table = read(tmp_path, "a.csv", f"source,target,{column}\n{rows}", block_bytes)
+    assert table[column].type == kind
+    assert table[column].to_pylist() == values
+
+
+REFUSED = [
+    ("a.csv", f"1,2,0.5\n2,3,{'9' * 39}\n", "line 2: a number beyond 38 digits"),
+    ("a.csv", f"1,2,inf\n2,3,{BIG}\n", "line 1: no finite number, beside numbers that a 64-bit float would round"),
+    ("a.csv", "1,2,0.5\n2,3,1e400\n", "line 2: a number beyond 38 digits"),
+    ("a.csv", f"1,2,1\n2,3,1e{'9' * 30}\n", "line 2: a number beyond 38 digits"),
+    ("a.txt", f"1 2 0.5\n2 3 {BIG}\n", "line 2: a number that a 64-bit float would round in column 3 (weight)"),
+    ("a.txt", f"1 2 {BIG}\n2 3 0.5\n", "line 1: a number that a 64-bit float would round in column 3 (weight)"),
+    ("a.gr", f"a 1 2 0.5\na 2 3 -{BIG}.0\n", "line 2: a number that a 64-bit float would round"),
+    (
+        "a.mtx",
+        f"%%MatrixMarket matrix coordinate real general\n3 3 1\n1 2 {BIG}\n",
+        "line 3: a number that a 64-bit float would round",
+    ),
+    ("a.txt", "1 2 0.5\n2 3 1e400\n", "line 2: a number beyond 64-bit floats in column 3 (weight), '1e400'"),
+    ("a.txt", "1 2 -1e400\n", "line 1: a number beyond 64-bit floats"),
+    # Ids that are floats
+    ("a.csv", "1.0,2\n1,3\n", "line 1: column 1 (source) holds numbers that are not whole, '1.0'; vertex ids must be"),
+    ("a.csv", "source,target\n1,2\n2,0.5\n", "line 3: column 2 (target) holds numbers that are not whole, '0.5'"),
+    ("a.csv", "source,target\n1,Rome\n2.5,Bari\n", "line 3: column 1 (source) holds numbers that are not whole"),
+    ("a.csv", "source,target\n1,2\n,1e3\n", "line 3: column 2 (target) holds numbers that are not whole, '1e3'"),
+    ("a.csv", f"1,{'7' * 39}\n", "line 1: a whole number beyond 38 digits in column 2 (target)"),
+    ("a.txt", "1.0 2 5\n1 3 5\n", "line 1: column 1 (source) holds numbers that are not whole, '1.0'"),
+]
+
+
+@pytest.mark.parametrize("block_bytes", BLOCKS)
+@pytest.mark.parametrize(("name", "text", "message"), REFUSED)
+def test_what_no_type_holds_is_refused(tmp_path: Path, name: str, text: str, message: str, block_bytes: int) -> None:
+    with pytest.raises(InvalidEdgesError) as error:
+        read(tmp_path, name, text, block_bytes)
+    assert f"{tmp_path / name}, {message}" in str(error.value)
+
+
+def test_integral_floats_get_the_hint(tmp_path: Path) -> None:
+    with pytest.raises(InvalidEdgesError, match="pandas turns integer ids with gaps into floats"):
+        read(tmp_path, "a.csv", "source,target\n1.0,2\n")
+
+
+@pytest.mark.parametrize("block_bytes", BLOCKS)
+def test_numbers_beside_names_are_names(tmp_path: Path, block_bytes: int) -> None:
+    table = read(tmp_path, "a.csv", f"source,target\n1.0,2\nRome,{2**70}\n1,Bari\n", block_bytes)
+    assert table.to_pydict() == {"source": ["1.0", "Rome", "1"], "target": ["2", str(2**70), "Bari"]}
+
+
+def test_unsigned_weights_go_through_csv(tmp_path: Path) -> None:
+    weights = pa.array([2**64 - 1, 2**64 - 2, 2**64 - 3], pa.uint64())
+    edges = pa.table({"source": [1, 2, 1], "target": [2, 3, 3], "weight": weights})
+    write_edges(edges, tmp_path / "u.csv")
+    table = read_edges(tmp_path / "u.csv")
+    assert table.schema.field("weight").type == pa.uint64()
+    forest = dfmst.minimum_spanning_forest(table, "source", "target", "weight")
+    assert forest.equals(dfmst.minimum_spanning_forest(edges, "source", "target", "weight"))
+
+
+def test_forests_of_decimal_ids_and_weights(tmp_path: Path) -> None:
+    table = read(tmp_path, "a.csv", f"-1,{2**64},{BIG}\n{2**64},5,{BIG - 1}\n5,-1,0.5\n")
+    forest = dfmst.minimum_spanning_forest(table, "source", "target", "weight")
+    assert forest["weight"].to_pylist() == [BIG - 1, Decimal("0.5")]
