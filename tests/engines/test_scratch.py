@@ -159,3 +159,18 @@ def test_a_forked_process_begins_anew():
         os._exit(0 if fresh and (mine == 2).all() and (held == 1).all() else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert (held == 1).all()
+
+
+def test_a_call_within_a_call_does_not_wait_for_it(monkeypatch):
+    # A signal handler or a finalizer may run dfmst while the scratch is being cut.
+    scratch = Scratch(1 << 20)
+    inner = []
+
+    def interrupted():
+        inner.append(scratch.column(1 << 12, np.uint64))
+
+    monkeypatch.setattr(scratch, "_take_back", interrupted)
+    outer = scratch.column(1 << 12, np.uint64)
+    outer[:], inner[0][:] = 1, 2
+    assert (outer == 1).all()
+    assert (inner[0] == 2).all()
