@@ -28,7 +28,7 @@ except ImportError as error:
 
 from dfmst._cluster.build import Options, Strategy, forest_frame
 from dfmst._cluster.client import cluster_client
-from dfmst._cluster.directory import WrittenForest, write_forest
+from dfmst._cluster.directory import WrittenForest, require_columns, write_forest
 from dfmst._columns.read import EdgeColumns
 from dfmst.formats.atomic import check_directory
 from dfmst.typing import Invalid
@@ -216,6 +216,7 @@ def forest_of_files(
     options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
     tell = progress or (lambda step: None)
     check_directory(Path(output))
+    require_columns(paths, columns.names)
     if client is None:
         tell("starting workers" if scheduler is None else f"connecting to {scheduler}")
     with cluster_client(workers, scheduler, client) as current:

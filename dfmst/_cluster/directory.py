@@ -10,13 +10,13 @@ from dfmst._cluster.build import Options, forest_graph
 from dfmst._cluster.partitions import FileRows, FrameParts, size_of_parts
 from dfmst._cluster.rows import write
 from dfmst._columns.read import EdgeColumns
-from dfmst.errors import ColumnNotFoundError
+from dfmst.errors import missing_column
 from dfmst.formats.atomic import atomic_directory
 from dfmst.formats.footers import parquet_footer
 from dfmst.formats.parquet import parquet_files
 from dfmst.formats.schema import check_same_columns
 
-__all__ = ["WrittenForest", "write_forest"]
+__all__ = ["WrittenForest", "require_columns", "write_forest"]
 
 
 class WrittenForest(NamedTuple):
@@ -61,6 +61,19 @@ def write_forest(
     return WrittenForest(size.rows if size else 0, sum(rows), len(files), forest.strategy)
 
 
+def require_columns(inputs: Sequence[Path], names: Sequence[Any]) -> None:
+    """Raise where the first file lacks a column: that is known before there is a cluster.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        With the columns that there are.
+    FormatError
+        It is no Parquet, or a directory has none.
+    """
+    _check_columns([path for path, _ in _files(inputs)][:1], names)
+
+
 def _parts(paths: list[Path], names: Sequence[Any]) -> FrameParts:
     stamps = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
     columns = [name for name in dict.fromkeys(names) if name is not None]
@@ -88,6 +101,4 @@ def _check_columns(paths: list[Path], names: Sequence[Any]) -> None:
         check_same_columns(paths[0], schemas[0].remove_metadata(), path, schema.remove_metadata())
     for name in names:
         if name is not None and name not in schemas[0].names:
-            known = ", ".join(map(repr, schemas[0].names))
-            message = f"{paths[0]} has no column {name!r}; its columns: {known}"
-            raise ColumnNotFoundError(message, "name the columns with source=, target= and weight=")
+            raise missing_column(name, schemas[0].names, "name the columns with source=, target= and weight=", paths[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import click
@@ -19,7 +20,21 @@ if TYPE_CHECKING:
 __all__ = ["convert"]
 
 
-@click.command(short_help="Convert edge tables from one format to another.")
+class _WithFormats(click.Command):
+    """A command whose help ends with the formats; they are looked up only then."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the formats."""
+        from dfmst.formats import FORMATS, WRITABLE_FORMATS
+
+        for title, names in (("read", FORMATS), ("written", WRITABLE_FORMATS)):
+            with formatter.section(f"Formats {title}"):
+                indent = " " * formatter.current_indent
+                lines = wrap(", ".join(names), formatter.width - len(indent), break_on_hyphens=False)
+                formatter.write("".join(f"{indent}{line}\n" for line in lines))
+
+
+@click.command(cls=_WithFormats, short_help="Convert edge tables from one format to another.")
 @inputs_argument
 @output_options
 @format_option

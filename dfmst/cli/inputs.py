@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfmst.cli.console import Progress, plural
-from dfmst.errors import ColumnNotFoundError, DfmstError, InvalidEdgesError
+from dfmst.cli.options import counts_ignored
+from dfmst.errors import DfmstError, InvalidEdgesError, missing_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,7 +96,7 @@ def open_inputs(
         progress.update(f"reading {path}: {plural(rows, 'row')}")
 
     check_inputs(paths)
-    reader = open_edges(paths, format_, progress=show)
+    reader = open_edges(paths, format_, counts="ignore" if counts_ignored() else "check", progress=show)
     _check_columns(paths[0], reader.schema, columns or {})
     return reader
 
@@ -148,6 +149,5 @@ def _check_columns(path: Path, schema: pa.Schema, columns: Mapping[str, str | No
             raise InvalidEdgesError(message, "rename them, so that each name stands for one column")
     for option, column in columns.items():
         if column is not None and column not in schema.names:
-            message = f"{path} has no column {column!r}; its columns: {', '.join(map(repr, schema.names))}"
             alternative = ", or give --unweighted" if option == "-w" else ""
-            raise ColumnNotFoundError(message, f"name the column with {option}{alternative}")
+            raise missing_column(column, schema.names, f"name the column with {option}{alternative}", path)

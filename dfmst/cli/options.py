@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Any
 
 import click
 
 from dfmst.cli.program import DEBUG
+from dfmst.errors import did_you_mean
 
 __all__ = [
     "algorithm_option",
+    "counts_ignored",
     "debug_option",
     "engine_options",
     "format_option",
@@ -25,6 +28,10 @@ __all__ = [
 ]
 
 
+#: Where the flag of ``--ignore-counts`` stands in the context's ``meta``.
+IGNORE_COUNTS = "dfmst.ignore_counts"
+
+
 def to_path(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     """Turn names into paths; an empty name, as from a variable that is not set, must not mean this directory."""
     if value is None:
@@ -33,6 +40,13 @@ def to_path(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         return tuple(to_path(ctx, param, name) for name in value)
     if not value:
         raise click.BadParameter("the name is empty.", ctx, param)
+    try:
+        Path(value).lstat()
+    except (OSError, ValueError) as error:
+        # What else may be wrong with it, the command says: that depends on whether the file is read or written.
+        if isinstance(error, ValueError) or error.errno == errno.ENAMETOOLONG:
+            reason = "it is too long" if isinstance(error, OSError) else "it holds a zero byte or no text"
+            raise click.BadParameter(f"{value[:40]!r} is no name of a file: {reason}.", ctx, param) from error
     return Path(value)
 
 
@@ -44,7 +58,8 @@ def _known_algorithm(ctx: click.Context, param: click.Parameter, value: str) -> 
 
     if value not in REGISTRY:
         known = ", ".join(map(repr, ("auto", *REGISTRY)))
-        raise click.BadParameter(f"{value!r} is not one of {known}.", ctx, param)
+        suggestion = did_you_mean(value, ("auto", *REGISTRY)).capitalize()
+        raise click.BadParameter(f"{value!r} is not one of {known}. {suggestion}".rstrip(), ctx, param)
     return value
 
 
@@ -54,6 +69,16 @@ def algorithm_option(command: Any) -> Any:
     return click.option(
         "--algorithm", default="auto", show_default=True, metavar="NAME", callback=_known_algorithm, help=help_
     )(command)
+
+
+def counts_ignored() -> bool:
+    """Whether the command that runs was called with ``--ignore-counts``."""
+    ctx = click.get_current_context(silent=True)
+    return ctx is not None and bool(ctx.meta.get(IGNORE_COUNTS))
+
+
+def _remember_counts(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    ctx.meta[IGNORE_COUNTS] = value
 
 
 def _remember_debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -81,7 +106,11 @@ def output_options(command: Any) -> Any:
 
 
 def format_option(command: Any) -> Any:
-    """``--format``, that of the input."""
+    """``--format`` and ``--ignore-counts``, those of the input."""
+    counts = "Read files that have other rows than their header counts."
+    command = click.option("--ignore-counts", is_flag=True, expose_value=False, callback=_remember_counts, help=counts)(
+        command
+    )
     help_ = "Format of IN (default: from its name and its first bytes)."
     return click.option("--format", "--from", "format", metavar="FORMAT", help=help_)(command)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.errors import OutputError
+from dfmst.errors import OutputError, did_you_mean
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,7 +71,8 @@ def _check_format(path: Path | None, format_: str | None) -> None:
 
     known = ", ".join(WRITABLE_FORMATS)
     if format_ is not None and format_ not in WRITABLE_FORMATS:
-        raise OutputError(f"the format {format_!r} cannot be written", f"these can be: {known}")
+        hint = did_you_mean(format_, WRITABLE_FORMATS, f"these can be: {known}")
+        raise OutputError(f"the format {format_!r} cannot be written", hint)
     if path is not None and format_ is None and format_of_suffix(path) not in WRITABLE_FORMATS:
         message = f"cannot write {path}: no format to write follows from the name"
         raise OutputError(message, f"end it in .csv, .tsv, .parquet or .arrow, or choose one with --to: {known}")

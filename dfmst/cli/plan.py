@@ -11,6 +11,7 @@ import click
 from dfmst.cli.console import note, print_json
 from dfmst.cli.inputs import check_inputs
 from dfmst.cli.options import debug_option, json_option, to_path, vertex_options
+from dfmst.cli.program import FAILURE
 from dfmst.errors import FormatError, InvalidEdgesError
 
 if TYPE_CHECKING:
@@ -19,12 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["plan"]
 
 
+_COUNT = click.IntRange(1, (1 << 63) - 1)
+
+
 @click.command(short_help="Say what a forest takes on a cluster.")
 @click.argument("inputs", nargs=-1, metavar="[IN]...", callback=to_path)
-@click.option("--vertices", type=click.IntRange(min=1), metavar="N", help="Vertices (of IN: from its footers).")
-@click.option("--edges", type=click.IntRange(min=1), metavar="M", help="Rows (of IN: from its footers).")
-@click.option("--partitions", type=click.IntRange(min=1), metavar="P", help="Files (of IN: as many as there are).")
-@click.option("--workers", type=click.IntRange(min=1), default=2, show_default=True, metavar="W", help="Processes.")
+@click.option("--vertices", type=_COUNT, metavar="N", help="Vertices (of IN: from its footers).")
+@click.option("--edges", type=_COUNT, metavar="M", help="Rows (of IN: from its footers).")
+@click.option("--partitions", type=_COUNT, metavar="P", help="Files (of IN: as many as there are).")
+@click.option("--workers", type=_COUNT, default=2, show_default=True, metavar="W", help="Processes.")
 @click.option("--memory", default="4GiB", show_default=True, metavar="SIZE", help="What each worker may use.")
 @click.option(
     "--strategy",
@@ -36,10 +40,12 @@ __all__ = ["plan"]
 @vertex_options
 @json_option
 @debug_option
-def plan(**options: Any) -> None:
+@click.pass_context
+def plan(ctx: click.Context, /, **options: Any) -> None:
     """Predict strategy, bytes moved and peak memory of a forest on a cluster, and show the formulas.
 
-    The size comes from --vertices, --edges and --partitions, or from the footers of Parquet files.
+    The size comes from --vertices, --edges and --partitions, or from the footers of Parquet files. The exit status is
+    1 where it does not fit.
 
     \b
       dfmst plan --vertices 1_700_000_000 --edges 62_000_000_000 --partitions 8000 --workers 8 --memory 256GiB
@@ -51,8 +57,10 @@ def plan(**options: Any) -> None:
         figures = asdict(prediction)
         del figures["memory"]
         print_json(figures)
-        return
-    _show(prediction)
+    else:
+        _show(prediction)
+    if not prediction.fits:
+        ctx.exit(FAILURE)
 
 
 def _predict(inputs: tuple[Path, ...], memory: str, **options: Any) -> Plan:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import click
 
-from dfmst.errors import CapacityError, ClusterError, DeviceError, DfmstError, EngineUnavailableError
+from dfmst.errors import CapacityError, ClusterError, DeviceError, DfmstError, EngineUnavailableError, did_you_mean
 
 __all__ = ["BAD_INPUT", "DEBUG", "FAILURE", "INTERRUPTED", "OK", "Program"]
 
@@ -30,6 +30,7 @@ _SPELLING = (
     (r"pass weight=None", "use --unweighted"),
     (r"source=, target= and weight=", "-s, -t and -w"),
     (r"source= and target=", "-s and -t"),
+    (r"counts='ignore'", "--ignore-counts"),
     (r"\b(invalid|format|engine|algorithm)='([\w-]+)'", r"--\1 \2"),
 )
 
@@ -39,6 +40,20 @@ _NOT_THE_INPUT = (CapacityError, ClusterError, DeviceError, EngineUnavailableErr
 
 class Program(click.Group):
     """A group whose commands end with a one-line message and an exit status, never with a traceback."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command by its name; of a misspelt one, suggest the most similar, as later versions of click do."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchOption:
+            raise
+        except click.UsageError as error:
+            suggestion = did_you_mean(args[0], self.commands)
+            if not suggestion or "Did you mean" in error.format_message():
+                raise
+            raise click.UsageError(f"{error.format_message()} {suggestion.capitalize()}", ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command and turn what it raises into a message and an exit status."""
@@ -62,7 +77,8 @@ def _fail(ctx: click.Context, error: Exception) -> NoReturn:
     click.echo(f"Error: {message}", err=True)
     if hint:
         click.echo(f"Hint: {hint}", err=True)
-    expected = isinstance(error, DfmstError) and not isinstance(error, _NOT_THE_INPUT)
+    full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+    expected = isinstance(error, DfmstError) and not full and not isinstance(error, _NOT_THE_INPUT)
     ctx.exit(BAD_INPUT if expected else FAILURE)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -11,7 +12,10 @@ from pathlib import Path
 
 from dfmst.errors import OutputError
 
-__all__ = ["atomic_directory", "atomic_path", "check_directory"]
+__all__ = ["atomic_directory", "atomic_path", "check_directory", "no_space"]
+
+# Letters of a name that its temporary file bears: file systems take 255 bytes, and a letter has up to 4.
+_KEPT = 50
 
 
 @contextmanager
@@ -120,11 +124,22 @@ def check_directory(target: str | os.PathLike[str]) -> None:
 
 
 def _part(final: Path, token: str | None = None) -> Path:
-    return final.with_name(f".{final.name}.{token or secrets.token_hex(6)}.part")
+    # A long name has no room for the rest.
+    name = final.name if len(os.fsencode(final.name)) < 200 else final.name[:_KEPT]
+    return final.with_name(f".{name}.{token or secrets.token_hex(6)}.part")
 
 
 def _unwritable(target: str | os.PathLike[str], parent: Path, error: OSError) -> OutputError:
     if not parent.is_dir():
         return OutputError(f"cannot write {target}: there is no directory {parent}", "create it first")
+    if error.errno == errno.ENOSPC:
+        return no_space(target)
     reason = error.strerror or str(error)
     return OutputError(f"cannot write {target}: {reason}", "write to a directory of your own")
+
+
+def no_space(target: str | os.PathLike[str]) -> OutputError:
+    """Make the error for a disk that is full; its ``errno`` says so too."""
+    full = OutputError(f"cannot write {target}: no space left on device", "free some space, or write to another disk")
+    full.errno = errno.ENOSPC
+    return full

@@ -14,6 +14,7 @@ from dfmst.formats.edge_list import stream_rows
 from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import TextReader, cut_outside_quotes
+from dfmst.formats.text.header_counts import HeaderCounts, counts_of_comment
 from dfmst.formats.text.layout import Layout
 
 __all__ = ["find_separator", "open_csv", "open_tsv"]
@@ -24,12 +25,13 @@ SAMPLE_ROWS = 100
 
 @dataclass(frozen=True, slots=True)
 class CsvSample:
-    """The first rows, how many lines come before them, and how many the first row takes."""
+    """The first rows, how many lines come before them, how many the first row takes, and what a comment counts."""
 
     rows: list[list[str]]
     separator: str
     skip: int
     first_lines: int
+    counts: HeaderCounts | None
 
 
 def open_csv(file: GraphFile) -> pa.RecordBatchReader:
@@ -88,27 +90,30 @@ def _open(file: GraphFile, separator: str | None) -> pa.RecordBatchReader:
     fields = name_columns(sample.rows, header, file.path, first_line)
     spaced = sample.separator == " "
     layout = Layout(fields, sample.separator, spaced=spaced, quoted=not spaced)
-    return stream_rows(file, layout, sample.skip + (sample.first_lines if header else 0))
+    return stream_rows(file, layout, sample.skip + (sample.first_lines if header else 0), sample.counts)
 
 
 def _read_sample(file: GraphFile, separator: str | None) -> CsvSample:
     with TextReader(file, HEAD_BYTES, quoted=True) as reader:
         data = next((block.data for block in reader.blocks(cut_outside_quotes)), b"")
-    skip = 0
-    while data and (not data.partition(b"\n")[0].strip() or data.startswith((b"#", b"%"))):
+    skip, counts = 0, None
+    while data and (not (line := data.partition(b"\n")[0]).strip() or line.startswith((b"#", b"%"))):
         data = data.partition(b"\n")[2]
         skip += 1
+        counts = counts or counts_of_comment(line, skip)
     if not data:
         raise problem(file.path, "no row", line=max(1, skip), hint="the file holds no edges: fetch it again")
     text = data.decode("utf-8", errors="replace")
     separator = separator or find_separator(text)
     if separator == " ":
         lines = text.split("\n", SAMPLE_ROWS)[:SAMPLE_ROWS]
-        return CsvSample([line.split() for line in lines if line.strip()], separator, skip, 1)
-    return _read_quoted_sample(text, separator, skip, file)
+        return CsvSample([line.split() for line in lines if line.strip()], separator, skip, 1, counts)
+    rows, first_lines = _read_quoted_rows(text, separator, skip, file)
+    return CsvSample(rows, separator, skip, first_lines, counts)
 
 
-def _read_quoted_sample(text: str, separator: str, skip: int, file: GraphFile) -> CsvSample:
+def _read_quoted_rows(text: str, separator: str, skip: int, file: GraphFile) -> tuple[list[list[str]], int]:
+    """Return the first rows, and how many lines the first one takes."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     rows: list[list[str]] = []
     first_lines = 0
@@ -121,4 +126,4 @@ def _read_quoted_sample(text: str, separator: str, skip: int, file: GraphFile) -
     except csv.Error as error:
         line = skip + reader.line_num
         raise problem(file.path, str(error), line=line, hint="repair or remove the line") from error
-    return CsvSample(rows, separator, skip, first_lines)
+    return rows, first_lines

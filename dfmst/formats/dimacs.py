@@ -10,8 +10,9 @@ from dfmst.formats.edge_list import END_POINTS, more_columns, stream_rows
 from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Line, TextReader
-from dfmst.formats.text.header_counts import HeaderCounts
+from dfmst.formats.text.header_counts import ACCEPT, HeaderCounts
 from dfmst.formats.text.layout import NUMBER, Field, Layout
+from dfmst.formats.text.number_patterns import read_count
 
 __all__ = ["open_dimacs"]
 
@@ -33,7 +34,7 @@ def open_dimacs(file: GraphFile) -> pa.RecordBatchReader:
     Parameters
     ----------
     file
-        The file. A ``p`` line is optional; where there is one, counts and vertices must keep to it.
+        The file. A ``p`` line is optional: real files lack it. Where there is one, counts and vertices must keep to it.
 
     Returns
     -------
@@ -61,7 +62,7 @@ def _read_header(file: GraphFile) -> Header:
         for line in reader.lines():
             words = line.words
             if words and words[0] == b"p":
-                counts = _read_counts(line, file)
+                counts = _read_counts(line, counts, file)
             elif words and not line.text.startswith(b"c"):
                 _check_first(line, file)
                 return Header(skip, counts, words)
@@ -71,17 +72,21 @@ def _read_header(file: GraphFile) -> Header:
     return Header(skip, counts, [])
 
 
-def _read_counts(line: Line, file: GraphFile) -> HeaderCounts:
-    words = line.words
-    if len(words) < 4 or not (words[2].isdigit() and words[3].isdigit()):
-        raise problem(
-            file.path,
-            "a p line without its two counts",
-            line=line.number,
-            text=line.text,
-            hint="it reads: p sp VERTICES ROWS",
-        )
-    return HeaderCounts(rows=int(words[3]), lowest=1, highest=int(words[2]), line=line.number)
+def _read_counts(line: Line, earlier: HeaderCounts | None, file: GraphFile) -> HeaderCounts:
+    if not file.check_counts:
+        return HeaderCounts(line=line.number)
+    hint = f"it reads: p sp VERTICES ROWS; correct it, {ACCEPT}"
+    vertices, rows, *more = [*map(read_count, line.words[2:]), None, None]
+    message = ""
+    if vertices is None or rows is None:
+        message = "a p line without its two counts"
+    elif len(more) > 2:
+        message = "a p line with more than its two counts"
+    elif earlier is not None:
+        message = f"a second p line, after that in line {earlier.line}"
+    if message:
+        raise problem(file.path, message, line=line.number, text=line.text, hint=hint)
+    return HeaderCounts(rows=rows, lowest=1, highest=vertices, line=line.number)
 
 
 def _check_first(line: Line, file: GraphFile) -> None:

@@ -38,7 +38,7 @@ def stream_rows(
     skip
         How many lines the header takes.
     counts
-        What the header says of the rows.
+        What the header says of the rows; it does not count where ``file.check_counts`` is false.
 
     Returns
     -------
@@ -51,7 +51,8 @@ def stream_rows(
         The file breaks its format, here or while the batches are read.
     """
     layout = infer_types(partial(_blocks, file, layout, skip), layout, file.path)
-    batches = _batches(file, layout, skip, counts or HeaderCounts())
+    held = counts if counts is not None and file.check_counts else HeaderCounts()
+    batches = _batches(file, layout, skip, held)
     return pa.RecordBatchReader.from_batches(layout.schema, batches)
 
 

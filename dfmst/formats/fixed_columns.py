@@ -12,6 +12,7 @@ from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import TextReader
 from dfmst.formats.text.header_counts import HeaderCounts
 from dfmst.formats.text.layout import NUMBER, WHOLE, Field, Layout
+from dfmst.formats.text.number_patterns import read_count
 
 __all__ = ["FIXED_COLUMNS", "FixedColumns"]
 
@@ -56,11 +57,12 @@ class FixedColumns:
         counts: dict[str, int] = {}
         with TextReader(file, HEAD_BYTES) as reader:
             for name, line in zip(self.counted, reader.lines(), strict=False):
-                if not line.text.isdigit():
+                count = read_count(line.text)
+                if count is None:
                     hint = "line 1 holds the number of vertices, line 2 that of edges"
                     message = f"not the number of {name}"
                     raise problem(file.path, message, line=line.number, text=line.text, hint=hint)
-                counts[name] = int(line.text)
+                counts[name] = count
         if len(counts) < len(self.counted):
             message, hint = f"no number of {self.counted[len(counts)]}", "the file is cut: fetch it again"
             raise problem(file.path, message, line=len(counts) + 1, hint=hint)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet
 
-from dfmst.errors import ColumnNotFoundError, FormatError
+from dfmst.errors import FormatError, missing_column
 
 __all__ = ["TableSize", "parquet_footer", "parquet_size"]
 
@@ -80,8 +80,7 @@ def _check_ends(path: Any, footer: Any, ends: tuple[Any, Any]) -> None:
     names = footer.schema.to_arrow_schema().names
     for name in ends:
         if name not in names:
-            message = f"{path} has no column {name!r}; its columns: {', '.join(map(repr, names))}"
-            raise ColumnNotFoundError(message, "name the id columns with source= and target=")
+            raise missing_column(name, names, "name the id columns with source= and target=", path)
 
 
 def _range(statistics: Any) -> tuple[int | None, int | None]:

@@ -50,10 +50,13 @@ class GraphFile:
         The file, or a directory of Parquet files.
     block_bytes
         How much uncompressed text is parsed at a time; it bounds the batches.
+    check_counts
+        Whether the file is held to what its header counts.
     """
 
     path: Path
     block_bytes: int = BLOCK_BYTES
+    check_counts: bool = True
 
     @property
     def compression(self) -> str | None:

@@ -12,6 +12,7 @@ from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Line, TextReader
 from dfmst.formats.text.header_counts import HeaderCounts
 from dfmst.formats.text.layout import NUMBER, Field, Layout
+from dfmst.formats.text.number_patterns import read_count
 
 __all__ = ["open_konect"]
 
@@ -77,7 +78,7 @@ def _read_header(file: GraphFile) -> Header:
             elif not line.text.startswith(b"%") and words:
                 columns = len(words)
                 break
-            elif line.number == 2 and words and all(word.isdigit() for word in words):
+            elif line.number == 2 and words and None not in map(read_count, words):
                 counts = _read_counts(words, weights)
             skip = line.number
     if columns < 2:

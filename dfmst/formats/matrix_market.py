@@ -11,6 +11,7 @@ from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Line, TextReader
 from dfmst.formats.text.header_counts import HeaderCounts
 from dfmst.formats.text.layout import REAL, WHOLE, Field, Layout
+from dfmst.formats.text.number_patterns import read_count
 
 __all__ = ["open_matrix_market"]
 
@@ -75,8 +76,8 @@ def _read_banner(line: Line, file: GraphFile) -> tuple[Field, ...]:
 
 
 def _read_sizes(line: Line, file: GraphFile) -> HeaderCounts:
-    words = line.words
-    if len(words) != 3 or not all(word.isdigit() for word in words):
+    sizes = [size for size in map(read_count, line.words) if size is not None]
+    if len(sizes) != 3 or len(line.words) != 3:
         raise problem(
             file.path,
             "not a line of sizes",
@@ -84,7 +85,7 @@ def _read_sizes(line: Line, file: GraphFile) -> HeaderCounts:
             text=line.text,
             hint="it holds the numbers of rows, columns and entries",
         )
-    rows, columns, entries = map(int, words)
+    rows, columns, entries = sizes
     if rows != columns:
         raise problem(
             file.path,

@@ -13,16 +13,20 @@ from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
 from dfmst.formats.metis_block import MetisBlock, read_block
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Line, TextReader
+from dfmst.formats.text.header_counts import ACCEPT
+from dfmst.formats.text.number_patterns import read_count
 
 __all__ = ["open_metis"]
+
+ANY_COUNT = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The header line: counts, and what stands in a line beside the neighbours."""
+    """The header line: counts (``edges``: ``None`` for any), and what stands in a line beside the neighbours."""
 
     vertices: int
-    edges: int
+    edges: int | None
     prefix: int
     weighted: bool
     line: int
@@ -64,7 +68,8 @@ def open_metis(file: GraphFile) -> pa.RecordBatchReader:
 def _read_header(line: Line, file: GraphFile) -> Header:
     words = line.words
     flags = words[2].zfill(3) if len(words) > 2 else b"000"
-    if not 2 <= len(words) <= 4 or not all(map(bytes.isdigit, words)) or len(flags) > 3 or flags.strip(b"01"):
+    numbers = [number for number in map(read_count, words) if number is not None]
+    if not 2 <= len(words) == len(numbers) <= 4 or len(flags) > 3 or flags.strip(b"01"):
         raise problem(
             file.path,
             "not a METIS header",
@@ -73,9 +78,10 @@ def _read_header(line: Line, file: GraphFile) -> Header:
             hint="it reads: VERTICES EDGES [FORMAT [NUMBER_OF_VERTEX_WEIGHTS]], FORMAT such as 0, 1, 10 or 011",
         )
     has_size, has_weights, weighted = (flag == ord("1") for flag in flags)
-    vertex_weights = int(words[3]) if len(words) == 4 else 1
+    vertex_weights = numbers[3] if len(words) == 4 else 1
     prefix = has_size + (vertex_weights if has_weights else 0)
-    return Header(int(words[0]), int(words[1]), prefix, weighted, line.number)
+    vertices, edges = numbers[:2] if file.check_counts else (ANY_COUNT, None)
+    return Header(vertices, edges, prefix, weighted, line.number)
 
 
 def _batches(file: GraphFile, header: Header) -> Iterator[pa.RecordBatch]:
@@ -90,13 +96,13 @@ def _batches(file: GraphFile, header: Header) -> Iterator[pa.RecordBatch]:
             last_line = text.line + text.data.count(b"\n") - text.data.endswith(b"\n")
             yield batch
     # Tools that strip blank lines at the end take nothing away but vertices without a neighbour.
-    if rows != 2 * header.edges or (header.prefix and vertices < header.vertices):
+    if header.edges is not None and (rows != 2 * header.edges or (header.prefix and vertices < header.vertices)):
         raise problem(
             file.path,
             f"the file ends after {vertices} of {header.vertices} vertices with {rows} entries; line {header.line} "
             f"promises {header.edges} edges, each listed twice",
             line=last_line,
-            hint="the file is cut, or the header counts wrong",
+            hint=f"the file is cut, or the header counts wrong: fetch it again, {ACCEPT}",
         )
 
 
@@ -115,7 +121,7 @@ def _edges(block: MetisBlock, header: Header, vertices: int, file: GraphFile) ->
     outside = np.zeros(len(block.counts), dtype=bool)
     outside[lines[(target < 1) | (target > header.vertices)]] = True
     message = f"a neighbour outside the range 1 to {header.vertices} of line {header.line}"
-    _check(outside, message, "correct the vertex or the header", block, file)
+    _check(outside, message, f"correct the vertex or the header, {ACCEPT}", block, file)
     columns = [lines + (vertices + 1), target, values[1::2]][: len(header.schema.names)]
     return pa.record_batch([pa.array(column, pa.int64()) for column in columns], schema=header.schema)
 

@@ -13,6 +13,7 @@ import pyarrow.csv
 
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Block, Line
+from dfmst.formats.text.header_counts import ACCEPT
 from dfmst.formats.text.number_patterns import is_whole
 
 __all__ = ["MetisBlock", "read_block"]
@@ -21,6 +22,7 @@ BLANKS = bytes.maketrans(b"\t\r\f\v", b"    ")
 SPACE = ord(" ")
 NEWLINE = ord("\n")
 AS_LINES = bytes.maketrans(b" ", b"\n")
+LONGEST_WORD = 1000  # digits: leading zeros count
 Whole = npt.NDArray[np.int64]
 
 
@@ -77,7 +79,7 @@ def read_block(block: Block, path: Path, vertices: int) -> MetisBlock:
             "more lines than the header promises vertices",
             line=int(numbers[at]),
             text=data.split(b"\n")[at],
-            hint="correct the number of vertices in the header",
+            hint=f"correct the number of vertices in the header, {ACCEPT}",
         )
     values = _values(data, numbers, path)
     return MetisBlock(data, numbers[:vertices], counts[:vertices], values)
@@ -127,10 +129,11 @@ def _values_by_line(data: bytes, numbers: Whole, path: Path) -> Whole:
     values: list[int] = []
     for at, line in enumerate(data.split(b"\n")):
         for word in line.split():
-            if not is_whole(word.decode("utf-8", errors="replace")) or not -(2**63) <= int(word) < 2**63:
+            text = word.decode("utf-8", errors="replace")
+            if not is_whole(text) or len(text) > LONGEST_WORD or not -(2**63) <= int(word) < 2**63:
                 raise problem(
                     path,
-                    f"not a whole number of 64 bits, {word[:40].decode('utf-8', errors='replace')!r}",
+                    f"not a whole number of 64 bits, {text[:40]!r}",
                     line=int(numbers[at]),
                     text=line,
                     hint="repair the line",

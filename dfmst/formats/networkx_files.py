@@ -6,6 +6,7 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Collection
+from functools import partial
 from importlib import import_module
 from itertools import count
 from operator import itemgetter
@@ -15,9 +16,19 @@ import pyarrow as pa
 
 from dfmst.errors import EngineUnavailableError, FormatError
 from dfmst.formats.graph_file import GraphFile
+from dfmst.formats.markup import (
+    OtherCountError,
+    check_attribute,
+    check_entities,
+    check_gml_numbers,
+    check_graphml_counts,
+    json_whole,
+)
 from dfmst.formats.problems import problem
 from dfmst.formats.records import EdgeRecord, records_table
 from dfmst.formats.text.blocks import TextReader
+from dfmst.formats.text.exact_numbers import exact_real
+from dfmst.formats.text.header_counts import ACCEPT
 from dfmst.formats.text.number_patterns import is_whole
 
 __all__ = ["open_gml", "open_graphml", "open_node_link"]
@@ -74,7 +85,7 @@ def open_graphml(file: GraphFile) -> pa.RecordBatchReader:
     As :func:`open_gml`; ids are int64 where all are whole numbers, else string, and the other attributes have the
     types that the file declares.
     """
-    return _open(file, "GraphML", _read_graphml)
+    return _open(file, "GraphML", partial(_read_graphml, check_counts=file.check_counts))
 
 
 def open_node_link(file: GraphFile) -> pa.RecordBatchReader:
@@ -114,6 +125,8 @@ def _broken(file: GraphFile, kind: str, data: bytes, error: Exception) -> Format
     place = PLACE.search(reason)
     reason = reason[: place.start() if place else None].partition("\n")[0]
     message = f"broken {kind} ({reason if len(reason) <= LONGEST_REASON else reason[:LONGEST_REASON] + '...'})"
+    if isinstance(error, OtherCountError):
+        return problem(file.path, message, hint=f"fetch it again, {ACCEPT}")
     if place is None:
         return problem(file.path, message, hint=HINTS[kind])
     lines = data.rstrip().split(b"\n")
@@ -126,7 +139,8 @@ def _read_gml(networkx: Any, data: bytes) -> Graph:
         text = data.decode()
     except UnicodeDecodeError:
         text = data.decode("latin-1")  # older writers use it, and the format's own definition allows it
-    graph = networkx.parse_gml(_with_rows(text.replace("\r\n", "\n")).split("\n"), label="id")
+    check_gml_numbers(text)
+    graph = networkx.parse_gml(_with_rows(text).split("\n"), label="id")
     records = [EdgeRecord(*edge) for edge in graph.edges(data=True)]
     records.sort(key=lambda record: record.attributes.pop(ROW))
     return records, graph
@@ -153,7 +167,7 @@ def _with_rows(text: str) -> str:
     return GML_PIECE.sub(rewrite, text)
 
 
-def _read_graphml(networkx: Any, data: bytes) -> Graph:
+def _read_graphml(networkx: Any, data: bytes, check_counts: bool) -> Graph:
     records: list[EdgeRecord] = []
 
     class Reader(networkx.GraphMLReader):  # type: ignore[misc]
@@ -165,17 +179,26 @@ def _read_graphml(networkx: Any, data: bytes) -> Graph:
                 key = keys[value.get("key")]
                 if value.text is None and not len(value) and key["type"] is not str:
                     raise ValueError(f"edge {len(records)} (from 0) has no value for {key['name']!r}")
+                check_attribute(key["type"], value.text, f"{key['name']!r} of edge {len(records)} (from 0)")
             records.append(EdgeRecord(edge.get("source"), edge.get("target"), attributes))
 
     reader = Reader()
     # As networkx.read_graphml mends it.
     data = data.replace(b"<graphml>", f'<graphml xmlns="{reader.NS_GRAPHML}">'.encode(), 1)
     graphs = list(reader(string=data))
+    check_entities(data)
     if not graphs:
         raise ValueError(f"no graph in the XML namespace {reader.NS_GRAPHML}")
     if len(records) < sum(1 for _ in reader.xml.iter(f"{{{reader.NS_GRAPHML}}}edge")):
         raise ValueError("edges in a graph within a node, which NetworkX leaves out")
+    if check_counts:
+        for graph in reader.xml.iter(f"{{{reader.NS_GRAPHML}}}graph"):
+            check_graphml_counts(graph, reader.NS_GRAPHML)
     keys, defaults = reader.find_graphml_keys(reader.xml)
+    for key in reader.xml.iter(f"{{{reader.NS_GRAPHML}}}key"):
+        default = key.find(f"{{{reader.NS_GRAPHML}}}default")
+        if default is not None:
+            check_attribute(keys[key.get("id")]["type"], default.text, f"the default of {key.get('attr.name')!r}")
     keys = {name: key for name, key in keys.items() if key["for"] in ("edge", "all", None)}
     common = {keys[name]["name"]: value for name, value in defaults.items() if name in keys}
     ids = _ids_by_name(set().union(*graphs))
@@ -199,7 +222,7 @@ def _ids_by_name(names: Collection[str]) -> dict[str, Any]:
 
 
 def _read_node_link(networkx: Any, data: bytes) -> Graph:
-    graph = json.loads(data.decode())
+    graph = json.loads(data.decode(), parse_int=json_whole, parse_float=exact_real)
     if not isinstance(graph, dict):
         raise ValueError("no object")
     nodes = graph.get("nodes")

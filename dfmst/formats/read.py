@@ -6,11 +6,11 @@ import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
-from dfmst.errors import FormatError, InvalidEdgesError
+from dfmst.errors import FormatError, InvalidEdgesError, did_you_mean
 from dfmst.formats.arrow_ipc import open_arrow
 from dfmst.formats.delimited import open_csv, open_tsv
 from dfmst.formats.detect import format_of_file
@@ -49,6 +49,8 @@ OPENERS: dict[str, Callable[[GraphFile], pa.RecordBatchReader]] = {
 FORMATS = tuple(OPENERS)
 
 FileName: TypeAlias = str | os.PathLike[str]
+#: Whether a file is held to what its header counts.
+Counts: TypeAlias = Literal["check", "ignore"]
 #: Told the file that is being read and the rows so far, those of earlier files among them.
 ReadProgress: TypeAlias = Callable[[Path, int], None]
 
@@ -57,6 +59,7 @@ def open_edges(
     path: FileName | Sequence[FileName],
     format: str | None = None,
     *,
+    counts: Counts = "check",
     block_bytes: int = BLOCK_BYTES,
     progress: ReadProgress | None = None,
 ) -> pa.RecordBatchReader:
@@ -73,6 +76,9 @@ def open_edges(
         other. Each is opened when the one before has been read.
     format
         One of ``FORMATS``; ``None``: what each file's bytes and name tell.
+    counts
+        ``"check"``: a file that does not keep the number of rows, or of vertices, in its header is refused, for it may
+        be cut. ``"ignore"``: what the header counts is not looked at.
     block_bytes
         How much uncompressed text makes a batch.
     progress
@@ -107,9 +113,11 @@ def open_edges(
     [2, 2]
     """
     if isinstance(path, (str, os.PathLike)):
-        files = [GraphFile(Path(path), block_bytes)]
-    else:
-        files = [GraphFile(Path(name), block_bytes) for name in path]
+        path = [path]
+    if counts not in ("check", "ignore"):
+        message = f"counts must be 'check' or 'ignore', not {counts!r}"
+        raise ValueError(message)
+    files = [GraphFile(Path(name), block_bytes, counts == "check") for name in path]
     if not files:
         raise InvalidEdgesError("there is no file to read", "name at least one")
     for file in files:
@@ -124,7 +132,11 @@ def open_edges(
 
 
 def read_edges(
-    path: FileName | Sequence[FileName], format: str | None = None, *, progress: ReadProgress | None = None
+    path: FileName | Sequence[FileName],
+    format: str | None = None,
+    *,
+    counts: Counts = "check",
+    progress: ReadProgress | None = None,
 ) -> pa.Table:
     r"""Read graph files into a table; ``open_edges`` reads them batch by batch.
 
@@ -137,6 +149,8 @@ def read_edges(
         table.
     format
         One of ``FORMATS``; ``None``: what each file's bytes and name tell.
+    counts
+        As for :func:`open_edges`.
     progress
         Called after every batch with the file and the number of rows read so far, of all files.
 
@@ -165,7 +179,7 @@ def read_edges(
     ...     read_edges(path).to_pydict()
     {'source': [1, 2], 'target': [2, 3], 'weight': [40, 7]}
     """
-    return open_edges(path, format, progress=progress).read_all()
+    return open_edges(path, format, counts=counts, progress=progress).read_all()
 
 
 def _check_file(file: GraphFile) -> None:
@@ -177,7 +191,8 @@ def _check_file(file: GraphFile) -> None:
 
 def _open(file: GraphFile, format: str | None) -> pa.RecordBatchReader:
     if format is not None and format not in OPENERS:
-        raise FormatError(f"the format {format!r} is unknown", f"these are known: {', '.join(FORMATS)}")
+        hint = did_you_mean(format, FORMATS, f"these are known: {', '.join(FORMATS)}")
+        raise FormatError(f"the format {format!r} is unknown", hint)
     # Detection also refuses what no format can be: empty files and archives.
     detected = format_of_file(file)
     name = format or detected

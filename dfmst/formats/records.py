@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Container, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from dfmst.formats.problems import problem
+from dfmst.formats.text.layout import WHOLE_TYPES
 
 __all__ = ["EdgeRecord", "records_table"]
 
+MAX_FLOAT = int(sys.float_info.max)
 # Names under which such files keep what we call the weight, the likeliest first.
 WEIGHT_NAMES = ("weight", "value", "dist", "distance", "length", "len", "cost")
 
@@ -71,24 +75,32 @@ def _ids(path: Path, ids: list[Any]) -> pa.Array:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         message = f"vertex ids must be all whole numbers or all texts; here they are {names}"
         raise problem(path, message, hint="write all ids as texts")
-    return _array(path, "vertex ids hold", ids, pa.string() if kinds == {str} else pa.int64())
+    return pa.array(ids, pa.string()) if kinds == {str} else _whole(path, "vertex ids hold", ids)
 
 
 def _column(path: Path, name: str, values: list[Any]) -> pa.Array:
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {int}:
-        return _array(path, f"{name!r} holds", values, pa.int64())
+        return _whole(path, f"{name!r} holds", values)
     if kinds <= {int, float}:
-        return _array(path, f"{name!r} holds", values, pa.float64())
+        return _floats(path, name, values)
     if kinds == {bool}:
         return pa.array(values, pa.bool_())
     texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
     return pa.array(texts, pa.string())
 
 
-def _array(path: Path, what: str, values: list[Any], kind: pa.DataType) -> pa.Array:
-    try:
-        return pa.array(values, kind)
-    except (OverflowError, pa.ArrowInvalid) as error:
-        hint = "write the ids as texts, the weights as floats"
-        raise problem(path, f"{what} a number beyond 64 bits", hint=hint) from error
+def _whole(path: Path, what: str, values: list[Any]) -> pa.Array:
+    for kind in WHOLE_TYPES:
+        with suppress(OverflowError, pa.ArrowInvalid):
+            return pa.array(values, kind)
+    hint = "write the ids as texts, the weights as floats"
+    raise problem(path, f"{what} a whole number beyond 38 digits", hint=hint)
+
+
+def _floats(path: Path, name: str, values: list[Any]) -> pa.Array:
+    for value in values:
+        if isinstance(value, int) and abs(value) > 2**53 and (abs(value) > MAX_FLOAT or int(float(value)) != value):
+            message = f"{name!r} holds {str(value)[:40]} beside fractions, and a 64-bit float would round it"
+            raise problem(path, message, hint="write the fractions as whole numbers, in a smaller unit")
+    return pa.array([None if value is None else float(value) for value in values], pa.float64())

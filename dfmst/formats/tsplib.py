@@ -10,9 +10,13 @@ import pyarrow as pa
 from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Line, TextReader
-from dfmst.formats.text.number_patterns import is_number, is_whole
+from dfmst.formats.text.header_counts import ACCEPT
+from dfmst.formats.text.number_patterns import is_number, is_whole, read_count
 
 __all__ = ["open_tsplib"]
+
+# Distances between such points are whole numbers that a float holds.
+LARGEST_COORDINATE = 2.0**51
 
 
 def open_tsplib(file: GraphFile) -> pa.RecordBatchReader:
@@ -38,7 +42,7 @@ def open_tsplib(file: GraphFile) -> pa.RecordBatchReader:
 
     with TextReader(file, HEAD_BYTES) as reader:
         header = _read_header(reader, file, DISTANCES)
-        rows = _read_points(reader, file, header["DIMENSION"])
+        rows = _read_points(reader, file, header.get("DIMENSION", Line(b"", 1)))
     ids = np.array([int(row[0]) for row in rows], dtype=np.int64)
     x, y = (np.array([float(row[axis]) for row in rows]) for axis in (1, 2))
     return complete_plane(ids, x, y, header["EDGE_WEIGHT_TYPE"].text.decode())
@@ -60,7 +64,7 @@ def _read_header(reader: TextReader, file: GraphFile, distances: Collection[str]
         hint = f"these can be read: {', '.join(distances)}"
         raise problem(file.path, "an unknown EDGE_WEIGHT_TYPE", line=kind.number, text=kind.text, hint=hint)
     dimension = header.get("DIMENSION", Line(b"", 1))
-    if not dimension.text.isdigit():
+    if file.check_counts and read_count(dimension.text) is None:
         hint = "DIMENSION holds the number of points"
         raise problem(file.path, "no DIMENSION", line=dimension.number, text=dimension.text, hint=hint)
     return header
@@ -78,8 +82,8 @@ def _read_points(reader: TextReader, file: GraphFile, dimension: Line) -> list[l
         last_line = line.number
         if not words:
             continue
-        if len(words) != 3 or not is_whole(words[0]) or not all(map(is_number, words[1:])):
-            hint = "a point reads: NUMBER X Y"
+        if len(words) != 3 or not _is_id(words[0]) or not all(map(_is_coordinate, words[1:])):
+            hint = "a point reads: NUMBER X Y, and no coordinate is beyond 2**51"
             raise problem(file.path, "not a point", line=line.number, text=line.text, hint=hint)
         if int(words[0]) in numbers:
             raise problem(
@@ -87,11 +91,20 @@ def _read_points(reader: TextReader, file: GraphFile, dimension: Line) -> list[l
             )
         numbers.add(int(words[0]))
         rows.append(words)
-    if len(rows) != int(dimension.text):
+    count = read_count(dimension.text)
+    if file.check_counts and len(rows) != count:
         raise problem(
             file.path,
-            f"{len(rows)} points; line {dimension.number} promises {int(dimension.text)}",
+            f"{len(rows)} points; line {dimension.number} promises {count}",
             line=last_line,
-            hint="the file is cut, or DIMENSION is wrong",
+            hint=f"the file is cut, or DIMENSION is wrong: fetch it again, {ACCEPT}",
         )
     return rows
+
+
+def _is_id(word: str) -> bool:
+    return is_whole(word) and len(word) < 20 and -(2**63) <= int(word) < 2**63
+
+
+def _is_coordinate(word: str) -> bool:
+    return is_number(word) and abs(float(word)) <= LARGEST_COORDINATE

@@ -16,7 +16,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from dfmst.errors import FormatError, OutputError
-from dfmst.formats.atomic import atomic_path
+from dfmst.formats.atomic import atomic_path, no_space
 from dfmst.formats.detect import format_of_suffix
 
 __all__ = ["WRITABLE_FORMATS", "write_edges"]
@@ -96,8 +96,7 @@ def _room_on(target: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno != errno.ENOSPC or isinstance(error, OutputError):
             raise
-        message = f"cannot write {target}: no space left on device"
-        raise OutputError(message, "free some space, or write to another disk") from error
+        raise no_space(target) from error
 
 
 def _sink(part: Path, target: Path, name: str, stack: ExitStack) -> Any:

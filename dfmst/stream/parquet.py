@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from dfmst.errors import ColumnNotFoundError
+from dfmst.errors import missing_column
 from dfmst.formats.parquet import parquet_files
 from dfmst.formats.problems import problem
 from dfmst.formats.schema import check_same_columns
@@ -107,9 +107,8 @@ class ParquetSource:
         """
         for name in names:
             if name not in self.schema.names:
-                known = ", ".join(map(repr, self.schema.names))
-                message = f"{self.files[0].path} has no column {name!r}; its columns: {known}"
-                raise ColumnNotFoundError(message, "name your columns with source=, target= and weight=")
+                hint = "name your columns with source=, target= and weight="
+                raise missing_column(name, self.schema.names, hint, self.files[0].path)
 
     def integers(self, names: Sequence[Any]) -> bool:
         """Whether columns hold integers."""

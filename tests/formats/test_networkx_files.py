@@ -187,7 +187,11 @@ MALFORMED = [
     ("a.txt", "<!DOCTYPE html>\n<html><body>404</body></html>", ": broken GraphML (no graph in the XML namespace http"),
     ("a.json", '{"nodes": [],\n "edges": [}', ", line 2: broken JSON (Expecting value): '\"edges\": [}'"),
     ("a.json", '{"nodes": [{"id": "K\xf6ln"}],\n "edges": []}', ", line 1: bytes that are not UTF-8"),
-    ("a.json", '{"nodes": [], "edges": [{"source": ' + "9" * 5000 + "}]}", ": broken JSON (Exceeds the limit"),
+    (
+        "a.json",
+        '{"nodes": [], "edges": [{"source": ' + "9" * 5000 + "}]}",
+        ": broken JSON (a whole number of 5,000 digits, 9999",
+    ),
     ("a.json", '{"nodes": []}', ": broken JSON (no list of nodes or no list of links)"),
     ("a.json", "[1, 2]", ": broken JSON (no object)"),
 ]
@@ -220,7 +224,7 @@ def test_a_bad_edge_in_json(tmp_path: Path, edge: dict[str, Any], message: str) 
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("ids", [[1, "1"], [1.5, 2.5], [True, False], [2**63, 1]])
+@pytest.mark.parametrize("ids", [[1, "1"], [1.5, 2.5], [True, False], [10**40, 1]])
 def test_ids_that_are_no_ids(tmp_path: Path, ids: list[Any]) -> None:
     graph = {"nodes": [{"id": name} for name in ids], "edges": [{"source": ids[0], "target": ids[1]}]}
     (tmp_path / "a.json").write_text(json.dumps(graph))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +12,14 @@ import pyarrow.compute as pc
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Block
 from dfmst.formats.text.layout import Layout
+from dfmst.formats.text.number_patterns import read_count
 from dfmst.formats.text.row_parser import line_of_row
 
-__all__ = ["HeaderCounts"]
+__all__ = ["ACCEPT", "HeaderCounts", "counts_of_comment"]
+
+ACCEPT = "or accept the rows that there are with counts='ignore'"
+# As SNAP writes it. Vertices without an edge may be among its nodes, so they are not held to their number.
+EDGES = re.compile(rb"[#%]\s*Nodes:\s*[0-9]+[\s,]+Edges:\s*([0-9]+)\s*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,7 @@ class HeaderCounts:
                 f"more rows than the {self.rows} that line {self.line} promises",
                 line=line.number,
                 text=line.text,
-                hint="correct the count or remove the extra rows",
+                hint=f"correct the count or remove the extra rows, {ACCEPT}",
             )
         row = self._first_out_of_range(batch)
         if row is not None:
@@ -54,7 +60,7 @@ class HeaderCounts:
                 f"a vertex outside the range {self.lowest} to {self.highest} of line {self.line}",
                 line=line.number,
                 text=line.text,
-                hint="correct the vertex or the count of vertices",
+                hint=f"correct the vertex or the count of vertices, {ACCEPT}",
             )
 
     def check_end(self, rows: int, last_line: int, path: Path) -> None:
@@ -64,7 +70,7 @@ class HeaderCounts:
                 path,
                 f"the file ends after {rows} rows; line {self.line} promises {self.rows}",
                 line=last_line,
-                hint="the file is cut: fetch it again",
+                hint=f"the file is cut: fetch it again, {ACCEPT}",
             )
 
     def _first_out_of_range(self, batch: pa.RecordBatch) -> int | None:
@@ -78,3 +84,16 @@ class HeaderCounts:
                 outside = pc.or_(pc.less(column, self.lowest), pc.greater(column, self.highest))
                 rows.append(pc.index(outside, True).as_py())
         return min(rows, default=None)
+
+
+def counts_of_comment(text: bytes, line: int) -> HeaderCounts | None:
+    """Read a comment such as ``# Nodes: 5242 Edges: 28980``; ``None`` for any other text.
+
+    Examples
+    --------
+    >>> counts_of_comment(b"# Nodes: 3 Edges: 2", 1).rows
+    2
+    """
+    edges = EDGES.match(text.strip())
+    rows = read_count(edges[1]) if edges else None
+    return None if rows is None else HeaderCounts(rows=rows, line=line)

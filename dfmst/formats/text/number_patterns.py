@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["ANY_NUMBER", "ANY_WHOLE", "is_number", "is_whole"]
+__all__ = ["ANY_NUMBER", "ANY_WHOLE", "is_number", "is_whole", "read_count"]
 
 ANY_WHOLE = r"^\s*[+-]?[0-9]+\s*$"
 ANY_NUMBER = r"^\s*[+-]?(?i:([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)\s*$"
@@ -32,3 +32,16 @@ def is_number(word: str) -> bool:
     (True, False)
     """
     return NUMBER.match(word) is not None
+
+
+def read_count(word: bytes) -> int | None:
+    """Return a number of lines or vertices; ``None`` where the word is no such number, or beyond 63 bits.
+
+    Examples
+    --------
+    >>> read_count(b"12"), read_count(b"-1"), read_count(b"9" * 5000)
+    (12, None, None)
+    """
+    digits = word.lstrip(b"0") or word[:1]
+    value = int(digits) if digits.isdigit() and len(digits) < 20 else -1
+    return value if 0 <= value < 1 << 63 else None

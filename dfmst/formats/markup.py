@@ -1,0 +1,82 @@
+"""What a text of GML, GraphML or JSON says that NetworkX would take for something else."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from dfmst.formats.text.exact_numbers import exact_real
+from dfmst.formats.text.number_patterns import is_number, is_whole, read_count
+
+__all__ = [
+    "OtherCountError",
+    "check_attribute",
+    "check_entities",
+    "check_gml_numbers",
+    "check_graphml_counts",
+    "json_whole",
+]
+
+MOST_DIGITS = 4000  # Python reads no longer ones
+GML_NUMBER = re.compile(r'"[^"]*"|\#[^\n]*|(?P<number>[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[Ee][+-]?[0-9]+)?)')
+UNPARSED = re.compile(rb"<!\[CDATA\[.*?\]\]>|<!--.*?-->", re.DOTALL)
+ENTITY = re.compile(rb"&([^#;\s&<][^;\s&<]*);")
+DECLARED = re.compile(rb"<!ENTITY\s+([^%\s]\S*)")
+KNOWN_ENTITIES = frozenset({b"lt", b"gt", b"amp", b"quot", b"apos"})
+
+
+class OtherCountError(ValueError):
+    """A graph has other nodes or edges than it says."""
+
+
+def check_gml_numbers(text: str) -> None:
+    """Raise ValueError at a real number of a GML text that a float does not hold."""
+    for piece in GML_NUMBER.finditer(text):
+        if piece["number"]:
+            exact_real(piece["number"])
+
+
+def check_entities(data: bytes) -> None:
+    """Raise ValueError at an entity of an XML text that is not defined: the parser leaves some of them out.
+
+    Examples
+    --------
+    >>> check_entities(b"<a>&lt; <![CDATA[&b;]]></a>")
+    """
+    text = UNPARSED.sub(b"", data)
+    for name in ENTITY.findall(text):
+        if name not in KNOWN_ENTITIES and name not in DECLARED.findall(text):
+            line = data.count(b"\n", 0, data.find(b"&" + name)) + 1
+            raise ValueError(f"undefined entity &{name.decode(errors='replace')};: line {line}, column 1")
+
+
+def check_attribute(kind: Any, text: str | None, place: str) -> None:
+    """Raise ValueError where the text of a GraphML attribute is no value of its type."""
+    if kind not in (int, float):
+        return
+    word = (text or "").strip()
+    if not word:
+        raise ValueError(f"{place} has no value")
+    if not (is_whole(word) and len(word) <= MOST_DIGITS if kind is int else is_number(word)):
+        raise ValueError(f"{place} holds {word[:40]!r}, which is no {'whole ' if kind is int else ''}number")
+    if kind is float:
+        try:
+            exact_real(word)
+        except ValueError as error:
+            raise ValueError(f"{place} holds {word[:40]!r}, {error}") from None
+
+
+def check_graphml_counts(graph: Any, namespace: str) -> None:
+    """Raise OtherCountError where a graph has other nodes or edges than ``parse.nodes`` and ``parse.edges`` say."""
+    for name in ("nodes", "edges"):
+        stated = read_count(graph.get(f"parse.{name}", "").encode())
+        present = sum(1 for _ in graph.iterfind(f"{{{namespace}}}{name[:-1]}"))
+        if stated is not None and stated != present:
+            raise OtherCountError(f"{present} {name}; parse.{name} promises {stated}")
+
+
+def json_whole(word: str) -> int:
+    """Read a whole number of a JSON text."""
+    if len(word) > MOST_DIGITS:
+        raise ValueError(f"a whole number of {len(word):,} digits, {word[:20]}...")
+    return int(word)

@@ -1,0 +1,162 @@
+"""Odd names, formats and numbers: exit status 2 with a message, never "this should not happen"."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dfmst.formats import FORMATS
+
+LONG = "x" * 300
+GRAPHML = (
+    '<?xml version="1.0" encoding="foo-9"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+    '<graph edgedefault="directed"><node id="a"/><node id="b"/><edge source="a" target="b"/></graph></graphml>'
+)
+JSON = f'{{"nodes": [{{"id": 1}}], "links": [{{"source": 1, "target": 1, "weight": {"9" * 5000}}}]}}'
+
+
+@pytest.mark.parametrize("command", ["forest", "components", "convert"])
+@pytest.mark.parametrize("name", ["a\0.csv", f"{LONG}.csv", "\udcff\0"])
+def test_names_that_no_file_has(dfmst, roads, command, name):
+    for arguments in ([roads, "-o", name], [name]):
+        result = dfmst(command, *arguments, code=2)
+        assert "is no name of a file: it " in result.stderr
+    assert [path.name for path in Path().iterdir()] == ["roads.parquet"]
+
+
+@pytest.mark.parametrize("option", ["--trace", "--checkpoint"])
+def test_names_of_other_outputs(dfmst, roads, option):
+    assert "it is too long" in dfmst("forest", roads, option, LONG, code=2).stderr
+
+
+def test_the_longest_name(dfmst, roads):
+    name = "x" * 251 + ".csv"
+    dfmst("forest", roads, "-o", name)
+    assert sorted(path.name for path in Path().iterdir()) == ["roads.parquet", name]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.graphml", GRAPHML, "a.graphml: broken GraphML (unknown encoding: foo-9)"),
+        ("a.json", JSON, "a.json: broken JSON (a whole number of 5,000 digits, 99999999999999999999...)"),
+        ("a.txt", "1 2 0.5\n1 2 1e400\n", "a.txt, line 2: a number beyond 64-bit floats in column 3 (weight), '1e400'"),
+    ],
+)
+def test_odd_files(dfmst, name, content, message):
+    Path(name).write_text(content)
+    assert dfmst("forest", name, code=2).stderr.startswith(f"Error: {message}")
+
+
+def test_a_full_disk_is_a_failure(dfmst, roads, monkeypatch):
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("dfmst.formats.write.pa.output_stream", full)
+    for arguments in (["-o", "forest.csv"], []):
+        result = dfmst("forest", roads, *arguments, code=1)
+        assert ": no space left on device\nHint: free some space, or write to another disk\n" in result.stderr
+    assert not Path("forest.csv").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_device_is_a_failure(dfmst, roads):
+    result = dfmst("forest", roads, "-o", "/dev/full", "--to", "csv", code=1)
+    assert result.stderr.startswith("Error: cannot write /dev/full: no space left on device\n")
+
+
+def test_no_room_for_the_file_itself(dfmst, roads, monkeypatch):
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "touch", full)
+    result = dfmst("forest", roads, "-o", "forest.csv", code=1)
+    assert result.stderr.startswith("Error: cannot write forest.csv: no space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "suggestion"),
+    [
+        (["forest", "roads.parquet", "-w", "wieght"], "did you mean 'weight'? Else name the column with -w"),
+        (["forest", "roads.parquet", "-s", "sorce", "--checkpoint", "saved"], "did you mean 'source'? Else name"),
+        (["components", "roads.parquet", "-t", "Target"], "did you mean 'target'?"),
+        (["forest", "roads.parquet", "--algorithm", "boruvk"], "Did you mean 'boruvka'?"),
+        (["forest", "roads.parquet", "--format", "parket"], "did you mean 'parquet'?"),
+        (["forest", "roads.parquet", "--to", "parquett"], "did you mean 'parquet'?"),
+        (["plan", "roads.parquet", "-s", "sources"], "did you mean 'source'?"),
+        (["forst", "roads.parquet"], "Did you mean 'forest'?"),
+        (["forest", "roads.parquet", "--algoritm", "x"], "--algorithm"),
+    ],
+)
+def test_misspelt_names(dfmst, roads, arguments, suggestion):
+    assert suggestion in dfmst(*arguments, code=2).stderr
+
+
+def test_older_click_suggests_commands_too(dfmst, roads, monkeypatch):
+    import click
+
+    def refuse(self, ctx, args):
+        raise click.UsageError(f"No such command {args[0]!r}.", ctx)
+
+    monkeypatch.setattr(click.Group, "resolve_command", refuse)
+    assert "No such command 'forst'. Did you mean 'forest'?" in dfmst("forst", roads, code=2).stderr
+
+
+def test_columns_are_checked_before_workers_start(dfmst, parquet, monkeypatch):
+    pytest.importorskip("distributed")
+    parquet("roads.parquet", {"source": [1], "target": [2], "weight": [3]})
+    monkeypatch.setattr("dfmst.dask.cluster_client", lambda *_: pytest.fail("a cluster was started"))
+    result = dfmst("forest", "roads.parquet", "-w", "wieght", "-o", "out", "--workers", "1", code=2)
+    assert result.stderr == (
+        "Error: roads.parquet has no column 'wieght'; its columns: 'source', 'target', 'weight'\n"
+        "Hint: did you mean 'weight'? Else name the columns with -s, -t and -w\n"
+    )
+
+
+@pytest.mark.parametrize("json", [[], ["--json"]])
+def test_a_plan_that_does_not_fit_is_a_failure(dfmst, json):
+    size = ["--vertices", "1_000_000_000", "--edges", "9_000_000_000", "--partitions", "9"]
+    dfmst("plan", *size, "--memory", "1GiB", "--strategy", "merge", *json, code=1)
+    dfmst("plan", *size, "--memory", "4TiB", "--strategy", "merge", *json)
+
+
+def test_a_plan_of_too_many_edges(dfmst):
+    result = dfmst("plan", "--vertices", "9" * 400, "--edges", 9, code=2)
+    assert "is not in the range" in result.stderr
+
+
+def test_help_of_convert_lists_the_formats(dfmst):
+    text = " ".join(dfmst("convert", "--help").stdout.split())
+    for name in FORMATS:
+        assert name in text.partition("Formats read:")[2]
+
+
+def test_counts_can_be_ignored(dfmst):
+    Path("a.txt").write_text("# Nodes: 3 Edges: 9\n1 2 5\n")
+    result = dfmst("forest", "a.txt", "-o", "out.csv", code=2)
+    assert result.stderr.endswith("or accept the rows that there are with --ignore-counts\n")
+    for command in ("forest", "components", "convert"):
+        dfmst(command, "a.txt", "--ignore-counts", "-o", f"{command}.csv")
+    dfmst("verify", "a.txt", "forest.csv", "--ignore-counts")
+
+
+def test_unsigned_weights_go_through_csv(dfmst, parquet, rows):
+    import pyarrow as pa
+
+    weights = pa.array([2**64 - 1, 2**64 - 2, 2**64 - 3], pa.uint64())
+    edges = parquet("u64.parquet", pa.table({"source": [1, 2, 1], "target": [2, 3, 3], "weight": weights}))
+    dfmst("convert", edges, "-o", "u.csv")
+    for name in (edges, "u.csv"):
+        dfmst("forest", name, "-o", f"{name}.forest.parquet")
+    assert rows("u.csv.forest.parquet") == rows(f"{edges}.forest.parquet")
+
+
+def test_the_package_runs_as_a_program():
+    result = subprocess.run(
+        [sys.executable, "-P", "-m", "dfmst", "--version"], capture_output=True, check=True, timeout=60
+    )
+    assert result.stdout.startswith(b"dfmst ")

@@ -1,0 +1,98 @@
+"""GML, GraphML and JSON: numbers are what the text says, and entities are defined."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("networkx")
+
+from dfmst.errors import FormatError
+from dfmst.formats import read_edges
+
+BIG = 2**53 + 1
+NAMESPACE = 'xmlns="http://graphml.graphdrawing.org/xmlns"'
+
+
+def graphml(kind: str, value: str, default: str = "0", head: str = "", encoding: str = "UTF-8") -> str:
+    return (
+        f'<?xml version="1.0" encoding="{encoding}"?>{head}<graphml {NAMESPACE}>'
+        f'<key id="w" for="edge" attr.name="weight" attr.type="{kind}"><default>{default}</default></key>'
+        '<graph edgedefault="directed"><node id="a"/><node id="b"/>'
+        f'<edge source="a" target="b"><data key="w">{value}</data></edge></graph></graphml>'
+    )
+
+
+def gml(*weights: str) -> str:
+    edges = "".join(f" edge [ source 1 target 2 weight {weight} ]\n" for weight in weights)
+    return f'graph [\n name "1.0e400"\n node [ id 1 ]\n node [ id 2 ]\n{edges}]\n'
+
+
+def node_link(*weights: str) -> str:
+    links = ", ".join(f'{{"source": 1, "target": 2, "weight": {weight}}}' for weight in weights)
+    return f'{{"nodes": [{{"id": 1}}, {{"id": 2}}], "links": [{links}]}}'
+
+
+DOCTYPE = '<!DOCTYPE graphml SYSTEM "none.dtd">'
+REFUSED = [
+    ("a.json", node_link("1e400"), "broken JSON (a number beyond 64-bit floats)"),
+    ("a.json", node_link("0.5", str(BIG)), f"'weight' holds {BIG} beside fractions, and a 64-bit float would round it"),
+    ("a.json", node_link("0.5", f"{BIG}.0"), "a number that a 64-bit float would round"),
+    ("a.json", node_link("0.5", "9" * 400), "beside fractions, and a 64-bit float would round it"),
+    ("a.json", node_link("9" * 39), "'weight' holds a whole number beyond 38 digits"),
+    ("a.json", node_link("9" * 5000), "broken JSON (a whole number of 5,000 digits, 99999999999999999999...)"),
+    ("a.gml", gml("1.0E400"), "broken GML (a number beyond 64-bit floats)"),
+    ("a.gml", gml("0.5", f"{BIG}.0"), "broken GML (a number that a 64-bit float would round)"),
+    ("a.gml", gml("0.5", str(BIG)), f"'weight' holds {BIG} beside fractions"),
+    ("a.graphml", graphml("double", "1e400"), "'weight' of edge 0 (from 0) holds '1e400', a number beyond 64-bit"),
+    ("a.graphml", graphml("double", str(BIG)), "a number that a 64-bit float would round"),
+    ("a.graphml", graphml("double", "1", default="1e400"), "the default of 'weight' holds '1e400', a number beyond"),
+    ("a.graphml", graphml("int", "1_0"), "'weight' of edge 0 (from 0) holds '1_0', which is no whole number"),
+    ("a.graphml", graphml("string", "x&city;y", head=DOCTYPE), "line 1: broken GraphML (undefined entity &city;)"),
+    (
+        "a.graphml",
+        graphml("string", "x").replace('"a"', '"&city;a"').replace("<graphml ", DOCTYPE + "<graphml ", 1),
+        "(",
+    ),
+    ("a.graphml", graphml("double", "1", encoding="foo-9"), "broken GraphML (unknown encoding: foo-9)"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "message"), REFUSED)
+def test_what_no_type_holds_is_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(FormatError) as error:
+        read_edges(tmp_path / name)
+    assert str(tmp_path / name) in error.value.message
+    assert message in error.value.message
+
+
+KEPT: list[tuple[str, str, pa.DataType, list[Any]]] = [
+    ("a.json", node_link(str(2**64 - 1), "1"), pa.uint64(), [2**64 - 1, 1]),
+    ("a.json", node_link(str(2**64), "-1"), pa.decimal128(38, 0), [Decimal(2**64), Decimal(-1)]),
+    ("a.json", node_link(str(2**60), "0.5"), pa.float64(), [2.0**60, 0.5]),
+    ("a.gml", gml("0.5", "1.5E3"), pa.float64(), [0.5, 1500.0]),
+    ("a.graphml", graphml("string", "<![CDATA[&city;]]>&amp;"), pa.string(), ["&city;&"]),
+    ("a.graphml", graphml("string", "&c;", head='<!DOCTYPE graphml [<!ENTITY c "Rome">]>'), pa.string(), ["Rome"]),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "kind", "values"), KEPT)
+def test_what_a_type_holds_is_kept(tmp_path: Path, name: str, text: str, kind: pa.DataType, values: list[Any]) -> None:
+    (tmp_path / name).write_text(text)
+    column = read_edges(tmp_path / name)["weight"]
+    assert column.type == kind
+    assert column.to_pylist() == values
+
+
+def test_ids_beyond_64_bits(tmp_path: Path) -> None:
+    graph = {"nodes": [{"id": 2**63}, {"id": 1}], "edges": [{"source": 2**63, "target": 1}]}
+    (tmp_path / "a.json").write_text(json.dumps(graph))
+    table = read_edges(tmp_path / "a.json")
+    assert table.schema.types == [pa.uint64(), pa.uint64()]
+    assert table.to_pylist() == [{"source": 2**63, "target": 1}]
