@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import os
 import pickle
 import random
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
+from multiprocessing.process import BaseProcess
+from pathlib import Path
 
 import dask
 import dask.dataframe as dd
@@ -25,28 +23,30 @@ import dfmst.dask
 from dfmst import errors
 from dfmst._cluster.checkpoint import checkpointed, first_workers
 from dfmst._cluster.client import Resources
+from tests.support import forked
 from tests.support.dask_frames import STRATEGIES, random_frame
 
 
 class Workers:
-    """Worker processes without anyone who starts them again: the test kills them by process id and starts others."""
+    """Worker processes without anyone who starts them again: the test kills them and starts others."""
 
-    def __init__(self, address: str) -> None:
-        self._command = [sys.executable, "-m", "dask", "worker", address, "--no-nanny", "--no-dashboard"]
-        self._command += ["--nthreads", "1", "--memory-limit", "3GiB"]
-        self.processes: list[subprocess.Popen[bytes]] = []
+    def __init__(self, address: str, log: Path) -> None:
+        self._arguments = [address, "--no-nanny", "--no-dashboard", "--nthreads", "1", "--memory-limit", "3GiB"]
+        self._log = log
+        self.processes: list[BaseProcess] = []
 
     def start(self) -> None:
-        self.processes.append(subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        program = "from distributed.cli.dask_worker import main; main()"
+        self.processes.append(forked.start(program, self._arguments, self._log))
 
     def kill(self, place: int) -> None:
         process = self.processes.pop(place)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait(60)
+        process.kill()
+        process.join(60)
 
 
 @pytest.fixture(scope="module")
-def mortal() -> Iterator[tuple[Client, Workers]]:
+def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client, Workers]]:
     """A client, and two workers to kill."""
     settings = {"distributed.scheduler.allowed-failures": 20}
     with (
@@ -54,7 +54,7 @@ def mortal() -> Iterator[tuple[Client, Workers]]:
         LocalCluster(n_workers=0, dashboard_address=":0", silence_logs="CRITICAL") as cluster,
         Client(cluster) as client,
     ):
-        workers = Workers(cluster.scheduler_address)
+        workers = Workers(cluster.scheduler_address, tmp_path_factory.mktemp("workers") / "log")
         try:
             workers.start()
             workers.start()

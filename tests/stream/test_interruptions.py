@@ -6,8 +6,8 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pyarrow.parquet
@@ -15,6 +15,7 @@ import pytest
 
 import dfmst
 from dfmst.errors import DfmstError, FormatError, InvalidEdgesError, OutputError
+from tests.support import forked
 from tests.support.stream_files import edges, tight, write_parts
 
 #: Short batches, a small buffer, a checkpoint at every chance, and the command line.
@@ -32,39 +33,41 @@ def parts(tmp_path: Path) -> Path:
     return write_parts(tmp_path / "parts", edges(20_000, 400_000, ties=1_000), 7, 30_000)
 
 
-def command(parts: Path, output: Path, folder: Path) -> list[str]:
-    options = ["-o", str(output), "--memory-limit", "16MB", "--checkpoint", str(folder)]
-    return [sys.executable, "-P", "-c", PROGRAM, "forest", str(parts), *options]
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_killed_at_twenty_random_moments(tmp_path, parts):
     expected = dfmst.minimum_spanning_forest(dfmst.read_edges(parts))
-    whole = command(parts, tmp_path / "whole.parquet", tmp_path / "other")
+    output, checkpoint, log = tmp_path / "out" / "forest.parquet", tmp_path / "checkpoint", tmp_path / "log"
+    output.parent.mkdir()
+    options = ["-o", str(output), "--memory-limit", "16MB", "--checkpoint", str(checkpoint)]
+
+    def start() -> BaseProcess:
+        return forked.start(PROGRAM, ["forest", str(parts), *options], log)
+
+    def finish(process: BaseProcess) -> None:
+        process.join(120)
+        assert process.exitcode == 0, log.read_text(encoding="utf-8")
+        assert pyarrow.parquet.read_table(output).equals(expected)
+        assert os.listdir(output.parent) == ["forest.parquet"]
+        assert os.listdir(checkpoint) == []
+        output.unlink()
+
+    finish(start())  # imports what the server has not
     begin = time.monotonic()
-    assert subprocess.run(whole, capture_output=True, timeout=120).returncode == 0
+    finish(start())
     duration = time.monotonic() - begin
     drawn, killed = random.Random(1), 0
     for _ in range(20):
-        output = tmp_path / "out" / "forest.parquet"
-        output.parent.mkdir(exist_ok=True)
-        run = command(parts, output, tmp_path / "checkpoint")
         begin = time.monotonic()
-        process = subprocess.Popen(run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            process.wait(drawn.uniform(0.3, 1.0) * duration)
-            duration = time.monotonic() - begin  # the machine had less to do than before: sooner the next time
-        except subprocess.TimeoutExpired:
+        process = start()
+        process.join(drawn.uniform(0.1, 1.0) * duration)
+        if process.exitcode is None:
             process.kill()
-            process.wait(60)
-        killed += process.returncode == -signal.SIGKILL
-        done = subprocess.run(run, capture_output=True, timeout=120, text=True)
-        assert done.returncode == 0, done.stderr
-        assert pyarrow.parquet.read_table(output).equals(expected)
-        assert os.listdir(output.parent) == ["forest.parquet"]
-        assert os.listdir(tmp_path / "checkpoint") == []
-        output.unlink()
+            process.join(60)
+        else:
+            duration = time.monotonic() - begin  # the machine had less to do than before: sooner the next time
+        killed += process.exitcode == -signal.SIGKILL
+        finish(start())
     assert killed >= 10
 
 
