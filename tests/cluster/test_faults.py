@@ -139,7 +139,7 @@ def test_a_frame_in_memory_is_refused():
         dfmst.dask.minimum_spanning_forest(random_frame(34), "a", "b", "w")
 
 
-@pytest.mark.parametrize("name", errors.__all__)
+@pytest.mark.parametrize("name", [name for name in errors.__all__ if name.endswith("Error")])
 def test_errors_survive_a_pickle(name):
     importlib.import_module("tblib.pickling_support").install()  # as distributed does, at some time
     error = pickle.loads(pickle.dumps(getattr(errors, name)("what is wrong", "what to do")))
