@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from dfmst.errors import EngineUnavailableError
+from dfmst.errors import EngineUnavailableError, UnsupportedFrameError
 
 try:
     from dask.dataframe.extensions import register_dataframe_accessor
@@ -27,10 +28,12 @@ except ImportError as error:
     raise EngineUnavailableError("a cluster needs Dask", "pip install 'dfmst[dask]'") from error
 
 from dfmst._cluster.build import Options, Strategy, forest_frame
+from dfmst._cluster.checkpoint import prepare_directory
 from dfmst._cluster.client import cluster_client
 from dfmst._cluster.directory import WrittenForest, require_columns, write_forest
 from dfmst._columns.read import EdgeColumns
 from dfmst.formats.atomic import check_directory
+from dfmst.formats.lock import sole_use
 from dfmst.typing import Invalid
 
 __all__ = ["WrittenForest", "forest_of_files", "maximum_spanning_forest", "minimum_spanning_forest"]
@@ -195,7 +198,7 @@ def forest_of_files(
     ColumnNotFoundError, InvalidEdgesError, FormatError, CapacityError
         As for :func:`dfmst.minimum_spanning_forest`, with the file named; files that differ in their columns.
     OutputError
-        `output` exists, or its parent does not.
+        `output` exists, or its parent does not; another run uses the directory of checkpoints.
     ClusterError
         There is no scheduler at that address, or it or its workers are lost.
     EngineUnavailableError
@@ -219,7 +222,8 @@ def forest_of_files(
     require_columns(paths, columns.names)
     if client is None:
         tell("starting workers" if scheduler is None else f"connecting to {scheduler}")
-    with cluster_client(workers, scheduler, client) as current:
+    alone = nullcontext() if checkpoint is None else sole_use(prepare_directory(checkpoint))
+    with alone, cluster_client(workers, scheduler, client) as current:
         tell("finding the forest")
         return write_forest(current, paths, Path(output), columns, options)
 
@@ -238,3 +242,14 @@ class _Accessor:
     def maximum(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
         """Rows of the maximum spanning forest; see :func:`dfmst.dask.maximum_spanning_forest`."""
         return maximum_spanning_forest(self._frame, source, target, weight, **options)
+
+    def components(self, *_: Any, **__: Any) -> Any:
+        """Raise: components are found of frames in memory.
+
+        Raises
+        ------
+        UnsupportedFrameError
+            Always.
+        """
+        hint = "find them in the forest, which has the same: frame.mst.minimum(...).compute().mst.components(...)"
+        raise UnsupportedFrameError("components of a Dask frame are not found on a cluster", hint)
