@@ -76,11 +76,12 @@ def _read_counts(line: Line, earlier: HeaderCounts | None, file: GraphFile) -> H
     if not file.check_counts:
         return HeaderCounts(line=line.number)
     hint = f"it reads: p sp VERTICES ROWS; correct it, {ACCEPT}"
-    vertices, rows, *more = [*map(read_count, line.words[2:]), None, None]
+    words = line.words
+    vertices, rows = (read_count(word) for word in (*words[2:4], b"", b"")[:2])
     message = ""
     if vertices is None or rows is None:
         message = "a p line without its two counts"
-    elif len(more) > 2:
+    elif len(words) > 4:
         message = "a p line with more than its two counts"
     elif earlier is not None:
         message = f"a second p line, after that in line {earlier.line}"

@@ -115,6 +115,7 @@ REFUSED = [
     ("a.csv", "source,target\n1,2\n2,0.5\n", "line 3: column 2 (target) holds numbers that are not whole, '0.5'"),
     ("a.csv", "source,target\n1,Rome\n2.5,Bari\n", "line 3: column 1 (source) holds numbers that are not whole"),
     ("a.csv", "source,target\n1,2\n,1e3\n", "line 3: column 2 (target) holds numbers that are not whole, '1e3'"),
+    ("a.csv", f"{2**64},-1\n1.0,3\n", "line 2: column 1 (source) holds numbers that are not whole, '1.0'"),
     ("a.csv", f"1,{'7' * 39}\n", "line 1: a whole number beyond 38 digits in column 2 (target)"),
     ("a.txt", "1.0 2 5\n1 3 5\n", "line 1: column 1 (source) holds numbers that are not whole, '1.0'"),
 ]

@@ -19,7 +19,7 @@ from dfmst.formats.text.id_words import refuse_numeric_names
 from dfmst.formats.text.layout import WHOLE_TYPES, Field, Layout
 from dfmst.formats.text.number_patterns import ANY_NUMBER, ANY_WHOLE
 from dfmst.formats.text.parse import parse_columns
-from dfmst.formats.text.row_parser import convert_column, split_rows, tidy_block
+from dfmst.formats.text.row_parser import Row, convert_column, convert_word, split_rows, tidy_block
 
 __all__ = ["infer_types"]
 
@@ -54,43 +54,73 @@ def _widen(blocks: Iterator[Block], layout: Layout, path: Path) -> tuple[Layout,
     """Pass over the file once; also tell whether earlier blocks need another look at the new types."""
     again = False
     for index, block in enumerate(blocks):
-        while layout.open_fields and (column := _column_to_widen(block, layout, path)) is not None:
-            layout, again = layout.widened(*column), again or index > 0
+        while layout.open_fields and (columns := _columns_to_widen(block, layout, path)):
+            layout = layout.widened(columns)
+            again = again or index > 0
         if not layout.open_fields:
             break
     return layout, again
 
 
-def _column_to_widen(block: Block, layout: Layout, path: Path) -> tuple[int, int] | None:
-    """Return the position of a column that needs a wider type than it has, and how many types further; or None."""
+def _columns_to_widen(block: Block, layout: Layout, path: Path) -> dict[int, int]:
+    """Return the positions of the columns that need a wider type, and how many types further."""
     if _only_whole_numbers(block, layout):
-        return None
+        return {}
     block = tidy_block(block, layout)
-    try:
-        parse_columns(block, layout, {name: field.type for _, name, field in layout.open_fields})
-    except pa.ArrowInvalid:
-        steps = ((at, _steps(block, layout, path, at, field)) for at, _, field in layout.open_fields)
-        return next((column for column in steps if column[1]), None)
-    return None
+    fields = {at: field for at, _, field in layout.open_fields}
+    if _fit(block, layout, fields):
+        return {}
+    words = _words(block, layout, fields)
+    steps = {at: step for at, field in fields.items() if (step := _steps_by_pattern(words.get(at), field))}
+    others = {at: field for at, field in fields.items() if at not in steps}
+    if not _fit(block, layout, others):
+        # The row parser decides where pyarrow does not read a number.
+        rows = list(split_rows(block, layout, path)) if len(words) < len(fields) else []
+        for at, field in others.items():
+            if not (_holds(words[at], field) if at in words else _converts(rows, at, field, layout, path)):
+                steps[at] = 1
+    return steps
 
 
-def _steps(block: Block, layout: Layout, path: Path, at: int, field: Field) -> int:
-    """Count the types that a column must leave; the row parser decides where pyarrow does not read a number."""
-    name = field.name or ""
+def _fit(block: Block, layout: Layout, fields: dict[int, Field]) -> bool:
     with suppress(pa.ArrowInvalid):
-        parse_columns(block, layout, {name: field.type})
-        return 0
-    with suppress(pa.ArrowInvalid):
-        words = parse_columns(block, layout, {name: pa.string()})[name]
-        if not _all_match(words, ANY_NUMBER):
-            return _steps_to(field, lambda kind: kind == pa.string())
-        if field.type in WHOLE_TYPES and not _all_match(words, ANY_WHOLE):
-            return _steps_to(field, lambda kind: kind not in WHOLE_TYPES)
-    rows = list(split_rows(block, layout, path))
+        parse_columns(block, layout, {field.name or "": field.type for field in fields.values()})
+        return True
+    return not fields
+
+
+def _converts(rows: list[Row], at: int, field: Field, layout: Layout, path: Path) -> bool:
     with suppress(FormatError):
         convert_column(rows, at, field, layout, path)
+        return True
+    return False
+
+
+def _words(block: Block, layout: Layout, fields: dict[int, Field]) -> dict[int, pa.ChunkedArray]:
+    """Return columns as text; none where pyarrow does not split the rows."""
+    with suppress(pa.ArrowInvalid):
+        table = parse_columns(block, layout, {field.name or "": pa.string() for field in fields.values()})
+        return {at: table[field.name] for at, field in fields.items()}
+    return {}
+
+
+def _steps_by_pattern(words: pa.ChunkedArray | None, field: Field) -> int:
+    """Count the types that cannot hold words of such a form."""
+    if words is None:
         return 0
-    return 1
+    if not _all_match(words, ANY_NUMBER):
+        return _steps_to(field, lambda kind: kind == pa.string())
+    if field.type in WHOLE_TYPES and not _all_match(words, ANY_WHOLE):
+        return _steps_to(field, lambda kind: kind not in WHOLE_TYPES)
+    return 0
+
+
+def _holds(words: pa.ChunkedArray, field: Field) -> bool:
+    with suppress(ValueError):
+        for word in words.unique().to_pylist():
+            convert_word(word or "0", field.type)
+        return True
+    return False
 
 
 def _all_match(words: pa.ChunkedArray, pattern: str) -> bool:

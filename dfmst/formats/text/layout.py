@@ -105,12 +105,12 @@ class Layout:
         """Those of ``named`` whose type the file may still widen."""
         return [entry for entry in self.named if len(entry[2].ladder) > 1]
 
-    def widened(self, position: int, steps: int) -> Layout:
-        """Return the layout with one column so many types further; columns of vertices go together."""
-        together = self.fields[position].end_point
+    def widened(self, steps: dict[int, int]) -> Layout:
+        """Return the layout with columns so many types further, by position; columns of vertices go together."""
+        ends = max((step for at, step in steps.items() if self.fields[at].end_point), default=0)
         fields = tuple(
-            replace(field, ladder=field.ladder[steps:])
-            if at == position or (together and field.end_point and len(field.ladder) > 1)
+            replace(field, ladder=field.ladder[step:])
+            if (step := ends if field.end_point else steps.get(at, 0)) and len(field.ladder) > 1
             else field
             for at, field in enumerate(self.fields)
         )

@@ -10,7 +10,8 @@ import pyarrow.csv
 
 from dfmst.formats.text.blocks import Block
 from dfmst.formats.text.exact_numbers import is_exact, large_floats
-from dfmst.formats.text.layout import Layout
+from dfmst.formats.text.layout import WHOLE_DECIMAL, Layout
+from dfmst.formats.text.number_patterns import ANY_WHOLE
 from dfmst.formats.text.row_parser import parse_rows, tidy_block
 
 __all__ = ["parse", "parse_columns"]
@@ -76,7 +77,19 @@ def parse_columns(block: Block, layout: Layout, types: dict[str, pa.DataType]) -
             raise pa.ArrowInvalid("a hexadecimal number")
         table = table.set_column(table.column_names.index(name), name, column.cast(kind))
     _refuse_rounded(block, layout, table)
+    _refuse_fractions(block, layout, types)
     return table
+
+
+def _refuse_fractions(block: Block, layout: Layout, types: dict[str, pa.DataType]) -> None:
+    """Raise ArrowInvalid where 1.0 stands among whole numbers that only a decimal holds: no integer type reads it."""
+    whole = [name for name, kind in types.items() if kind == WHOLE_DECIMAL]
+    if not whole:
+        return
+    words = _read_csv(block.data, layout, dict.fromkeys(whole, pa.string()))
+    for name in whole:
+        if pc.all(pc.match_substring_regex(words[name], ANY_WHOLE)).as_py() is False:
+            raise pa.ArrowInvalid("a number that is not whole")
 
 
 def _refuse_rounded(block: Block, layout: Layout, table: pa.Table) -> None:

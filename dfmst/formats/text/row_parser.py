@@ -20,7 +20,7 @@ from dfmst.formats.text.exact_numbers import exact_decimal, exact_real
 from dfmst.formats.text.layout import DECIMALS, WHOLE_DECIMAL, Field, Layout
 from dfmst.formats.text.number_patterns import is_number, is_whole
 
-__all__ = ["Row", "convert_column", "line_of_row", "parse_rows", "split_rows", "tidy_block"]
+__all__ = ["Row", "convert_column", "convert_word", "line_of_row", "parse_rows", "split_rows", "tidy_block"]
 
 Row = tuple[Line, list[str]]
 
@@ -107,6 +107,8 @@ def _real(word: str, kind: pa.DataType) -> float:
 def _decimal(word: str, kind: pa.DataType) -> Decimal:
     if not is_number(word):
         raise ValueError("not a number")
+    if not kind.scale and not is_whole(word):
+        raise ValueError("not a whole number")
     return exact_decimal(word, kind.scale)
 
 
@@ -121,6 +123,11 @@ CONVERTERS: dict[pa.DataType, Callable[[str, pa.DataType], Any]] = {
     pa.string(): _text,
     **dict.fromkeys((WHOLE_DECIMAL, *DECIMALS), _decimal),
 }
+
+
+def convert_word(word: str, kind: pa.DataType) -> Any:
+    """Convert a word to a type; ValueError says why it is no value of that type."""
+    return CONVERTERS[kind](word, kind)
 
 
 def convert_column(rows: list[Row], position: int, field: Field, layout: Layout, path: Path) -> pa.Array:
