@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._cluster.numbering import Numbering
 from dfmst._cluster.plan import BUFFER
 from dfmst._cluster.tables import check_kinds, column_values, concat, empty_table, id_pair, in_row_order, take
 from dfmst._columns.edge_table import EdgeTable
+from dfmst._columns.encode import Encoder
 from dfmst._columns.vertices import dense_vertices
 from dfmst._engines import Engine, select_engine
-from dfmst._folding.fold import Fold
+from dfmst._folding.fold import Fold, Rows
 from dfmst.algorithms.solve import solve_table
 
 __all__ = ["TableFold", "merge", "solve", "task_engine"]
@@ -56,7 +56,7 @@ class TableFold:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._numbering = Numbering()
+        self._encoder = Encoder()
         self._like: pa.Table | None = None
         self._fold: Fold | None = None
         self._capacity = 0
@@ -73,27 +73,27 @@ class TableFold:
             return
         self._like = self._like if self._like is not None else table.slice(0, 0)
         check_kinds([self._like, table])
-        ends = self._numbering.number(id_pair(table), rows)
+        ends = self._encoder.encode(id_pair(table), rows)
         key = column_values(table, "key")
-        self._make_room(key.dtype).add(*ends, key, column_values(table, "row"))
+        self._make_room(key.dtype).add(Rows(*ends, key, column_values(table, "row")))
 
     def forest(self) -> pa.Table:
         """Return the forest of all rows so far."""
         if self._fold is None or self._like is None:
             return empty_table()
-        rows = self._fold.forest()
-        ends = (self._numbering.ids(column) for column in (rows.source, rows.target))
-        arrays = [*ends, pa.array(rows.weight.copy()), pa.array(rows.locator.copy())]
+        source, target, weight, locator = self._fold.forest().arrays
+        ends = (self._encoder.decode(column) for column in (source, target))
+        arrays = [*ends, pa.array(weight.copy()), pa.array(locator.copy())]
         return pa.table(arrays, names=self._like.column_names, metadata=self._like.schema.metadata)
 
     def _make_room(self, dtype: np.dtype[Any]) -> Fold:
-        vertices = self._numbering.count
+        vertices = self._encoder.count
         # The buffer is made anew where the vertices outgrow it.
         if self._fold is not None and self._capacity >= 2 * vertices:
             return self._fold
         self._capacity = max(_LEAST_BUFFER, BUFFER * vertices)
         larger = Fold(self._engine, vertices, self._capacity, weight_dtype=dtype)
         if self._fold is not None:
-            larger.add(*self._fold.forest())
+            larger.add(self._fold.forest())
         self._fold = larger
         return larger

@@ -22,39 +22,46 @@ from dfmst.algorithms.solve import solve_table
 from dfmst.errors import CapacityError
 from dfmst.typing import Array
 
-__all__ = ["Fold", "FoldedRows"]
+__all__ = ["Fold", "Rows"]
 
 _PIECE = 1 << 20  # rows filtered at a time: their levels and flags take little memory
 _MOVED = 1 << 20  # rows moved at a time
 _VERTEX_LIMIT = 1 << 32
 
 
-class FoldedRows(NamedTuple):
-    """Rows of the fold by ascending locator: ``uint32`` ends, weights as they came, and ``uint64`` locators."""
+class Rows(NamedTuple):
+    """Edges of a graph in the order of their locators.
+
+    Attributes
+    ----------
+    source, target
+        Vertices, ``uint32`` or ``uint64``, shape ``(rows,)``.
+    weight
+        Weights without NaN, same shape.
+    locator
+        Where each row stands among all rows, ascending ``uint64``; or that of the first, the others following it.
+    """
 
     source: Array
     target: Array
     weight: Array
-    locator: Array
+    locator: Array | int
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.source)
 
+    @property
+    def arrays(self) -> tuple[Array, Array, Array, Array]:
+        """All columns, of rows whose locators are written out."""
+        assert not isinstance(self.locator, int)
+        return self.source, self.target, self.weight, self.locator
 
-class _Batch(NamedTuple):
-    """New rows; without locators they are `first` and those that follow it."""
-
-    source: Array
-    target: Array
-    weight: Array
-    locator: Array | None
-    first: int
-
-    def part(self, begin: int, end: int) -> _Batch:
-        span = slice(begin, end)
-        locator = None if self.locator is None else self.locator[span]
-        return _Batch(self.source[span], self.target[span], self.weight[span], locator, self.first + begin)
+    def part(self, begin: int, end: int) -> Rows:
+        """Return a span of the rows, nothing copied."""
+        span, locator = slice(begin, end), self.locator
+        locator = locator + begin if isinstance(locator, int) else locator[span]
+        return Rows(self.source[span], self.target[span], self.weight[span], locator)
 
 
 class Fold:
@@ -81,8 +88,8 @@ class Fold:
     >>> import numpy as np
     >>> from dfmst._engines import CpuEngine
     >>> fold = Fold(CpuEngine(), vertices=3, capacity=6, weight_dtype=np.int32)
-    >>> fold.add(np.array([0, 1], np.uint32), np.array([1, 2], np.uint32), np.array([3, 1], np.int32), 0)
-    >>> fold.add(np.array([0], np.uint32), np.array([2], np.uint32), np.array([2], np.int32), 2)
+    >>> fold.add(Rows(np.array([0, 1], np.uint32), np.array([1, 2], np.uint32), np.array([3, 1], np.int32), 0))
+    >>> fold.add(Rows(np.array([0], np.uint32), np.array([2], np.uint32), np.array([2], np.int32), 2))
     >>> fold.forest().locator
     array([1, 2], dtype=uint64)
     """
@@ -101,9 +108,7 @@ class Fold:
         xp = engine.xp
         self._engine, self._algorithm, self._maximum = engine, algorithm, maximum
         self._vertices = 0
-        self._columns = FoldedRows(
-            *(xp.empty(capacity, dtype) for dtype in (np.uint32, np.uint32, weight_dtype, np.uint64))
-        )
+        self._columns = Rows(*(xp.empty(capacity, dtype) for dtype in (np.uint32, np.uint32, weight_dtype, np.uint64)))
         self._forest = 0  # rows at the beginning that are a forest already
         self._filled = 0
         self._filter: CycleFilter | None = None
@@ -121,7 +126,7 @@ class Fold:
     @property
     def nbytes(self) -> int:
         """Bytes that the fold holds between two solves."""
-        return sum(column.nbytes for column in self._columns) + (self._filter.nbytes if self._filter else 0)
+        return sum(column.nbytes for column in self._columns.arrays) + (self._filter.nbytes if self._filter else 0)
 
     def grow(self, vertices: int) -> None:
         """Raise the bound of the vertices.
@@ -139,77 +144,62 @@ class Fold:
             if self._filter:
                 self._filter.grow(vertices)
 
-    def add(self, source: Array, target: Array, weight: Array, locator: Array | int) -> None:
-        """Add rows that come after all rows before them.
-
-        Parameters
-        ----------
-        source, target
-            Vertices, ``uint32`` or ``uint64``, shape ``(rows,)``.
-        weight
-            Weights of the fold's type without NaN, same shape.
-        locator
-            Where each row is found again, ascending ``uint64``; or that of the first, the others following it.
+    def add(self, rows: Rows) -> None:
+        """Add rows that come after all rows before them; their weights have the fold's type.
 
         Raises
         ------
         CapacityError
             The forest fills the buffer.
         """
-        if len(source):
-            self.grow(1 + int(max(source.max(), target.max())))
-        given, first = (None, locator) if isinstance(locator, int) else (locator, 0)
-        batch = _Batch(source, target, weight, given, first)
-        for begin in range(0, len(source), _PIECE):
-            self._take(batch.part(begin, min(begin + _PIECE, len(source))))
+        if len(rows):
+            self.grow(1 + int(max(rows.source.max(), rows.target.max())))
+        for begin in range(0, len(rows), _PIECE):
+            self._take(rows.part(begin, min(begin + _PIECE, len(rows))))
 
-    def forest(self) -> FoldedRows:
+    def forest(self) -> Rows:
         """Return the forest of all rows so far: views into the buffer, good until the next row is added."""
         self._solve()
-        return self._rows(0, self._forest)
+        return self._columns.part(0, self._forest)
 
-    def _rows(self, begin: int, end: int) -> FoldedRows:
-        return FoldedRows(*(column[begin:end] for column in self._columns))
-
-    def _take(self, batch: _Batch) -> None:
-        count, positions = self._passing(batch)
+    def _take(self, rows: Rows) -> None:
+        count, positions = self._passing(rows)
         if count > self._free and self._filled > self._forest:
             self._solve()
             self._refilter()
-            count, positions = self._passing(batch)
+            count, positions = self._passing(rows)
         if count <= self._free:
-            self._append(batch, count, positions)
+            self._append(rows, count, positions)
             return
         if not self._free:
             message = f"the forest fills the buffer of {self._filled:,} rows, and more rows come"
             raise CapacityError(message, f"fold into a larger buffer: twice the vertices ({self._vertices:,}) or more")
-        length = len(batch.source)
-        self._take(batch.part(0, length // 2))
-        self._take(batch.part(length // 2, length))
+        length = len(rows)
+        self._take(rows.part(0, length // 2))
+        self._take(rows.part(length // 2, length))
 
     @property
     def _free(self) -> int:
         return len(self._columns) - self._filled
 
-    def _passing(self, batch: _Batch) -> tuple[int, Array | None]:
+    def _passing(self, rows: Rows) -> tuple[int, Array | None]:
         """How many rows may enter the forest, and their positions (``None``: all)."""
         if self._filter is None:
-            return len(batch.source), None
-        flags = self._filter.passing(batch.source, batch.target, batch.weight, self._flip)
+            return len(rows), None
+        flags = self._filter.passing(rows.source, rows.target, rows.weight, self._flip)
         positions = compact(self._engine, flags)
         return len(positions), positions
 
-    def _append(self, batch: _Batch, count: int, positions: Array | None) -> None:
-        place = self._rows(self._filled, self._filled + count)
-        arguments = (batch.source, batch.target, positions, None, place.source, place.target)
-        self._engine.launch("gather_labels", count, *arguments)
+    def _append(self, rows: Rows, count: int, positions: Array | None) -> None:
+        source, target, weight, locator = self._columns.part(self._filled, self._filled + count).arrays
+        self._engine.launch("gather_labels", count, rows.source, rows.target, positions, None, source, target)
         taken = slice(None) if positions is None else positions
-        place.weight[:] = batch.weight[taken]
-        if batch.locator is not None:
-            place.locator[:] = batch.locator[taken]
+        weight[:] = rows.weight[taken]
+        if isinstance(rows.locator, int):
+            locator[:] = self._engine.xp.arange(count, dtype=np.uint64) if positions is None else positions
+            locator[:] += np.uint64(rows.locator)
         else:
-            place.locator[:] = self._engine.xp.arange(count, dtype=np.uint64) if positions is None else positions
-            place.locator[:] += np.uint64(batch.first)
+            locator[:] = rows.locator[taken]
         self._filled += count
 
     def _solve(self) -> None:
@@ -221,13 +211,13 @@ class Fold:
         # Rows only move towards the beginning, so that a piece never lands on rows that wait to be moved.
         for begin in range(0, len(rows), _MOVED):
             piece = rows[begin : begin + _MOVED]
-            for column in self._columns:
+            for column in self._columns.arrays:
                 column[begin : begin + len(piece)] = column[piece]
         self._forest = self._filled = len(rows)
 
     def _refilter(self) -> None:
         """Make the filter of the new forest."""
-        forest = self._rows(0, self._forest)
+        forest = self._columns.part(0, self._forest)
         rows = self._engine.xp.arange(self._forest, dtype=np.uint32)
         key = gather_keys(self._engine, forest.weight, None, self._flip)
         self._filter = None  # its memory first
@@ -236,7 +226,7 @@ class Fold:
             self._filter = CycleFilter.of_forest(self._engine, edges, self._vertices)
 
     def _table(self) -> EdgeTable:
-        rows = self._rows(0, self._filled)
+        rows = self._columns.part(0, self._filled)
         return EdgeTable(rows.source, rows.target, rows.weight, self._vertices, self._maximum)
 
     @property

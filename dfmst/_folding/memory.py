@@ -2,9 +2,9 @@
 
 A fold of n vertices in a buffer of b rows, weights of w bytes, holds ``(ROW + w) * b`` for the buffer, and beside it at
 most ``SOLVE * b + VERTEX * n``. The two constants were measured (bench/fold_memory.py) on random, grid, star and path
-graphs, with random and with equal weights, and on graphs whose light rows join nothing, which are the dearest: with
-64-bit weights 38, 26, 21 and 20 bytes a row in buffers of 2, 4, 6 and 8 rows a vertex, where the account has 41, 29, 24
-and 22.
+graphs, with random and with equal weights, and on graphs whose light rows join nothing, which are the dearest. Solving
+takes at most 39, 34, 31, 26, 22 and 20 bytes a row with 64-bit weights, in buffers of 1.5, 2, 3, 4, 6 and 8 rows a
+vertex; without the filter, the account has 47, 39, 32, 28, 24 and 22.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["ROW", "SOLVE", "VERTEX", "parse_memory"]
 
 ROW = 4 + 4 + 8  # bytes a row of the buffer besides its weight: two ends and the locator
 SOLVE = 16  # bytes a row that solving takes beside the buffer
-VERTEX = 50  # bytes a vertex: 45 of the solver's, 5 of the cycle filter that the fold keeps meanwhile
+VERTEX = 52  # bytes a vertex: 47 for solving, 5 for the cycle filter that the fold keeps meanwhile
 
 _UNITS = {
     "": 1,

@@ -98,11 +98,11 @@ def run(job: ForestJob) -> None:
         check_output(target, job.to, job.inputs)
         check_output(job.trace, None, job.inputs)
         load_libraries()
-        from dfmst.cli.streamed import open_streamed, stream_forest
-    streamed = open_streamed(job.inputs, job.memory_limit, job.checkpoint)
+        from dfmst.cli.streamed import is_streamed, stream_forest
+    streamed = is_streamed(job.inputs, job.memory_limit, job.checkpoint)
     with Progress() as progress:
-        if streamed is not None:
-            _tell(job, target, stream_forest(job, streamed, target, watch, progress))
+        if streamed:
+            _tell(job, target, stream_forest(job, target, watch, progress))
             return
         with watch.step("read"):
             table = _read(job, progress, columns)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,19 +81,11 @@ def rows_on_host(rows: Any) -> pa.Table:
     return rows if hasattr(rows, "num_rows") else rows.to_arrow(preserve_index=False)
 
 
-def write_rows(
-    rows: pa.Table | pa.RecordBatchReader, path: Path | None, format_: str | None, *, token: str | None = None
-) -> None:
-    """Write rows to a file, or to standard output (without a format: as CSV); see ``write_edges`` for `token`."""
+def write_rows(rows: pa.Table, path: Path | None, format_: str | None) -> None:
+    """Write rows to a file, or to standard output (as CSV unless a format is given)."""
     from dfmst.formats import write_edges
 
-    if path is not None:
-        write_edges(rows, path, format_, token=token)
-        return
-    with tempfile.TemporaryDirectory(prefix="dfmst-") as folder:
-        # By way of a file: every format can be written, and a failure leaves nothing half-written behind a pipe.
-        spool = Path(folder) / "rows"
-        write_edges(rows, spool, format_ or "csv")
-        with spool.open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+    if path is None:
+        write_edges(rows, sys.stdout.buffer, format_ or "csv")
+    else:
+        write_edges(rows, path, format_)

@@ -1,39 +1,30 @@
-"""``dfmst forest`` on more rows than the memory holds."""
+"""``dfmst forest`` and ``dfmst verify`` on more rows than the memory holds."""
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dfmst.cli.console import Progress, Stopwatch, plain, plural
-from dfmst.cli.outputs import write_rows
 from dfmst.errors import DfmstError
 
 if TYPE_CHECKING:
-    from dfmst._verification.certificate import Certificate
+    from dfmst import Certificate
     from dfmst.cli.job import ForestJob
-    from dfmst.stream.batches import Job
-    from dfmst.stream.fold import Forest
-    from dfmst.stream.parquet import ParquetSource
+    from dfmst.stream import StreamForest
 
-__all__ = ["open_streamed", "row_progress", "stream_forest", "streamed_certificate"]
+__all__ = ["is_streamed", "row_progress", "stream_forest", "streamed_certificate"]
 
-_IN_MEMORY = 40  # bytes a row that solving in memory takes beside the table
+_OPTIONS = ("source", "target", "weight", "maximum", "checkpoint", "algorithm", "engine", "invalid", "threads")
 
 
-def open_streamed(
-    inputs: tuple[Path, ...], memory_limit: str | None, checkpoint: Path | None = None
-) -> ParquetSource | None:
-    """Open the inputs as a stream, where there is a limit that they do not fit or a checkpoint is asked for.
-
-    Returns
-    -------
-    source
-        ``None``: the inputs are read into memory.
+def is_streamed(inputs: Sequence[Path], memory_limit: str | None, checkpoint: Path | None = None) -> bool:
+    """Say whether the inputs are streamed: a limit that they do not fit, or a checkpoint, asks for it.
 
     Raises
     ------
@@ -43,11 +34,10 @@ def open_streamed(
         The inputs are not all Parquet.
     """
     if memory_limit is None and checkpoint is None:
-        return None
+        return False
+    from dfmst import stream
     from dfmst.cli.inputs import check_inputs
     from dfmst.formats import detect_format
-    from dfmst.stream.memory import FIXED
-    from dfmst.stream.parquet import ParquetSource, find_files
 
     check_inputs(inputs)
     limit = memory_bytes(memory_limit)
@@ -55,17 +45,15 @@ def open_streamed(
         if not path.is_dir() and detect_format(path) != "parquet":
             message = f"{path} is no Parquet file, and only Parquet is read within a memory limit"
             raise DfmstError(message, f"convert it first: dfmst convert {path} -o edges.parquet")
-    source = ParquetSource(find_files(inputs))
-    fits = FIXED + source.nbytes + _IN_MEMORY * source.rows <= limit
-    return None if fits and checkpoint is None else source
+    return checkpoint is not None or not stream.fits(inputs, limit)
 
 
 def memory_bytes(text: str | None) -> int:
     """Read ``--memory-limit``."""
-    from dfmst._folding.memory import parse_memory
+    from dfmst import stream
 
     try:
-        return parse_memory(text or "2GiB")
+        return stream.parse_memory(text or "2GiB")
     except ValueError:
         raise click.UsageError(f"--memory-limit {text}: write it as 2GiB, 700MB or a number of bytes.") from None
 
@@ -88,48 +76,32 @@ def row_progress(progress: Progress, verb: str) -> Callable[[int, int | None], N
     return tell
 
 
-def stream_forest(
-    job: ForestJob, source: ParquetSource, target: Path | None, watch: Stopwatch, progress: Progress
-) -> dict[str, Any]:
+def stream_forest(job: ForestJob, target: Path | None, watch: Stopwatch, progress: Progress) -> dict[str, Any]:
     """Fold, verify, gather and write; return what there is to tell."""
-    from dfmst._engines import select_engine
-    from dfmst.stream import open_checkpoint
-    from dfmst.stream.batches import Job
-    from dfmst.stream.fold import fold_source
-    from dfmst.stream.gather import chosen_rows, recorded_schema
+    from dfmst import stream
 
     if job.trace:
         raise click.UsageError("--trace needs the rows in memory; leave --memory-limit and --checkpoint out.")
-    engine = select_engine(job.engine, job.threads)
-    names = (job.source, job.target, job.weight)
-    asked = Job(
-        names,
-        memory_bytes(job.memory_limit),
-        engine,
-        job.maximum,
-        job.algorithm,
-        job.invalid,
-        row_progress(progress, "folded"),
-    )
-    saved = None if job.checkpoint is None else open_checkpoint(job.checkpoint, source, asked)
+    limit, folded = memory_bytes(job.memory_limit), row_progress(progress, "folded")
+    options: dict[str, Any] = {name: getattr(job, name) for name in _OPTIONS}
     with watch.step("fold"):
-        forest = fold_source(source, asked, saved)
+        forest = stream.fold(list(job.inputs), memory_limit=limit, progress=folded, **options)
     if job.verify:
         with watch.step("verify"):
-            _certify(source, asked, forest, progress)
+            _certify(forest, progress)
     progress.show("gathering and writing")
     with watch.step("write"):
-        if target or not job.json:
-            schema = recorded_schema(source, forest, asked)
-            rows = chosen_rows(source, forest, names, schema)
-            write_rows(rows, target, job.to, token=saved.token if saved else None)
-    if saved:
-        saved.clear()
-    return _summary(job, source, forest, asked, watch)
+        if target is not None:
+            forest.write(target, job.to)
+        elif not job.json:
+            forest.write(sys.stdout.buffer, job.to or "csv")
+        else:
+            forest.discard_checkpoint()
+    return _summary(job, forest, watch)
 
 
 def streamed_certificate(
-    source: ParquetSource,
+    edges: Path,
     forest: Path,
     names: tuple[str, str, str | None],
     memory_limit: str | None,
@@ -137,54 +109,35 @@ def streamed_certificate(
     progress: Progress,
 ) -> Certificate:
     """Verify a forest's file against a stream."""
-    from dfmst._engines import select_engine
-    from dfmst._verification.certificate import Certificate
-    from dfmst.stream.batches import Job
-    from dfmst.stream.gather import forest_total
-    from dfmst.stream.match import match_file
+    from dfmst import stream
 
-    source.require([name for name in names if name is not None])
-    engine = select_engine(options["engine"], options["threads"])
-    limit, told = memory_bytes(memory_limit), row_progress(progress, "verified")
-    asked = Job(names, limit, engine, options["maximum"], invalid=options["invalid"], progress=told)
-    verdict = match_file(source, forest, asked)
-    rows, found = len(verdict.forest.rows), verdict.violation
-    total = None if names[2] is None else forest_total(verdict.forest, source.schema.field(names[2]).type)
-    return Certificate(found is None, rows, total, max(0, verdict.components), found)
+    verified = row_progress(progress, "verified")
+    return stream.verify(edges, forest, *names, memory_limit=memory_bytes(memory_limit), progress=verified, **options)
 
 
-def _certify(source: ParquetSource, asked: Job, forest: Forest, progress: Progress) -> None:
-    from dataclasses import replace
-
-    from dfmst.stream.certify import certify_source
-
-    told = row_progress(progress, "verified")
-    violation = certify_source(source, replace(asked, progress=told), forest).violation
+def _certify(forest: StreamForest, progress: Progress) -> None:
+    violation = forest.verify(row_progress(progress, "verified")).first_violation
     if violation is not None:
         message = f"the forest is wrong, which is a fault of dfmst: {violation.message}"
         raise RuntimeError(message)
 
 
-def _summary(job: ForestJob, source: ParquetSource, forest: Forest, asked: Job, watch: Stopwatch) -> dict[str, Any]:
-    from dfmst.stream.gather import forest_total
-
-    rows = len(forest.rows)
-    total = None if job.weight is None else forest_total(forest, source.schema.field(job.weight).type)
+def _summary(job: ForestJob, forest: StreamForest, watch: Stopwatch) -> dict[str, Any]:
     return {
         "kind": job.kind,
         "input": [str(path) for path in job.inputs],
         "output": None if job.output is None else str(job.output),
         "input_rows": forest.source_rows,
         "dropped_rows": forest.dropped,
-        "rows": rows,
+        "rows": forest.rows,
         "vertices": forest.vertices,
-        "components": forest.vertices - rows,
-        "total_weight": plain(total),
+        "components": forest.components,
+        "total_weight": plain(forest.total_weight),
         "verified": True if job.verify else None,
         "algorithm": job.algorithm,
-        "engine": asked.engine.name,
-        "threads": asked.engine.threads,
+        "engine": forest.engine,
+        "threads": forest.threads,
         "streamed": True,
-        "memory_limit": asked.memory,
+        "memory_limit": forest.memory_limit,
         "seconds": watch.seconds(),
     }

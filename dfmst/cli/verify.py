@@ -22,7 +22,7 @@ from dfmst.cli.options import (
     weight_options,
 )
 from dfmst.cli.program import FAILURE
-from dfmst.cli.streamed import open_streamed, streamed_certificate
+from dfmst.cli.streamed import is_streamed, streamed_certificate
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,11 +75,11 @@ def verify(
         load_libraries()
     names = (source, target, column)
     asked = {**options, "maximum": maximum}
-    streamed = open_streamed((edges,), memory_limit)
+    streamed = is_streamed((edges,), memory_limit)
     with Progress() as progress:
-        if streamed is not None:
+        if streamed:
             with watch.step("verify"):
-                certificate = streamed_certificate(streamed, forest, names, memory_limit, asked, progress)
+                certificate = streamed_certificate(edges, forest, names, memory_limit, asked, progress)
         else:
             with watch.step("read"):
                 table = read_inputs((edges,), format, progress, columns)

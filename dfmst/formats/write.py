@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import lzma
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv
@@ -25,7 +27,7 @@ STREAM_SUFFIX = ".arrows"
 
 
 def write_edges(
-    edges: Any, path: str | os.PathLike[str], format: str | None = None, *, token: str | None = None
+    edges: Any, path: str | os.PathLike[str] | BinaryIO, format: str | None = None, *, token: str | None = None
 ) -> None:
     """Write a table of edges, batch by batch; the file appears only when it is complete.
 
@@ -34,7 +36,8 @@ def write_edges(
     edges
         A ``pyarrow.RecordBatchReader``, a ``pyarrow.Table``, or any frame with an Arrow stream.
     path
-        The file. Text is compressed where the name ends in ``.gz``, ``.xz``, ``.zst`` or ``.bz2``.
+        The file. Text is compressed where the name ends in ``.gz``, ``.xz``, ``.zst`` or ``.bz2``. Or a binary
+        stream, such as ``sys.stdout.buffer``: it gets all bytes, or none; `format` must be named.
     format
         ``"parquet"`` (compressed with zstd), ``"arrow"`` (a stream where the name ends in
         ``.arrows``, else a file, which is Feather too), ``"csv"`` or ``"tsv"``; ``None``: what the
@@ -61,6 +64,9 @@ def write_edges(
     2,3,1.5
     <BLANKLINE>
     """
+    if not isinstance(path, (str, os.PathLike)):
+        _write_through(edges, path, format)
+        return
     target = Path(path)
     name = _writable(format or format_of_suffix(target), target)
     reader = pa.RecordBatchReader.from_stream(edges) if not isinstance(edges, pa.RecordBatchReader) else edges
@@ -74,6 +80,16 @@ def write_edges(
                 writer.write_batch(batch)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 raise _refuse(target, error) from error
+
+
+def _write_through(edges: Any, stream: BinaryIO, format: str | None) -> None:
+    """Write by way of a file: every format can be written so, and a failure leaves nothing half-written in a pipe."""
+    with tempfile.TemporaryDirectory(prefix="dfmst-") as folder:
+        spool = Path(folder) / "edges"
+        write_edges(edges, spool, format)
+        with spool.open("rb") as file:
+            shutil.copyfileobj(file, stream)
+        stream.flush()
 
 
 def _writable(name: str | None, target: Path) -> str:

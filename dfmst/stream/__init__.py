@@ -2,7 +2,9 @@
 
 Rows are read in batches and folded into a buffer of bounded size, which always begins with the forest of all rows so
 far; rows that can no longer enter it are dropped as they arrive. The result is, row for row, that of
-:func:`dfmst.minimum_spanning_forest` on all rows at once.
+:func:`dfmst.minimum_spanning_forest` on all rows at once. :func:`minimum_spanning_forest` and
+:func:`maximum_spanning_forest` do all in one call; :func:`fold` leaves the rows to be read, written or verified later,
+and :func:`verify` checks a forest's file.
 """
 
 from __future__ import annotations
@@ -12,30 +14,26 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import narwhals.stable.v2 as nw
-import pyarrow as pa
-
-from dfmst._engines import select_engine
 from dfmst._folding.memory import parse_memory
 from dfmst.algorithms import Algorithm
-from dfmst.errors import InvalidEdgesError
-from dfmst.formats import write_edges
-from dfmst.stream.batches import Job
-from dfmst.stream.checkpoint import Checkpoint
-from dfmst.stream.fold import Forest, fold_source
-from dfmst.stream.frame_source import FrameSource
-from dfmst.stream.gather import chosen_rows, recorded_schema
-from dfmst.stream.parquet import ParquetSource
-from dfmst.stream.sources import open_source
+from dfmst.stream.forest import StreamForest, fold
+from dfmst.stream.sources import fits
+from dfmst.stream.verify_file import verify
 from dfmst.typing import Invalid
 
-__all__ = ["maximum_spanning_forest", "minimum_spanning_forest"]
-
-_PIECE = 1 << 19
+__all__ = [
+    "StreamForest",
+    "fits",
+    "fold",
+    "maximum_spanning_forest",
+    "minimum_spanning_forest",
+    "parse_memory",
+    "verify",
+]
 
 
 def minimum_spanning_forest(
-    sources: Any,
+    edges: Any,
     source: Any = "source",
     target: Any = "target",
     weight: Any = "weight",
@@ -55,7 +53,7 @@ def minimum_spanning_forest(
 
     Parameters
     ----------
-    sources
+    edges
         Parquet files: a path, a directory, a pattern such as ``"part-*.parquet"``, or a list of these; a
         ``pyarrow.dataset``; or frames: a list, or a function that returns an iterator. They are read twice, so that
         an iterator itself is refused.
@@ -63,7 +61,7 @@ def minimum_spanning_forest(
         Column names; ``weight=None``: all weights are equal.
     memory_limit
         Bytes, or a text such as ``"2GiB"``: what this process may hold in all while it folds, 256 MiB of it for the
-        interpreter, its libraries and the batches in flight. The least is those and 130 bytes a vertex. Frames of
+        interpreter, its libraries and the batches in flight. The least is those and 132 bytes a vertex. Frames of
         your own, the returned forest, and rows in the second pass beyond a batch come on top.
     output
         Write the forest to this file (Parquet, Arrow, CSV or TSV) as it is gathered, in place of returning it.
@@ -97,12 +95,25 @@ def minimum_spanning_forest(
     >>> dfmst.stream.minimum_spanning_forest("part-*.parquet").to_pydict()
     {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
     """
-    job = _job((source, target, weight), memory_limit, engine, threads, algorithm, invalid, progress, maximum=False)
-    return _stream(sources, job, output, checkpoint)
+    forest = fold(
+        edges,
+        source,
+        target,
+        weight,
+        maximum=False,
+        memory_limit=memory_limit,
+        checkpoint=checkpoint,
+        algorithm=algorithm,
+        engine=engine,
+        invalid=invalid,
+        threads=threads,
+        progress=progress,
+    )
+    return _deliver(forest, output)
 
 
 def maximum_spanning_forest(
-    sources: Any,
+    edges: Any,
     source: Any = "source",
     target: Any = "target",
     weight: Any = "weight",
@@ -130,66 +141,25 @@ def maximum_spanning_forest(
     >>> dfmst.stream.maximum_spanning_forest(tables).to_pydict()
     {'source': [0, 0], 'target': [1, 2], 'weight': [3, 2]}
     """
-    job = _job((source, target, weight), memory_limit, engine, threads, algorithm, invalid, progress, maximum=True)
-    return _stream(sources, job, output, checkpoint)
+    forest = fold(
+        edges,
+        source,
+        target,
+        weight,
+        maximum=True,
+        memory_limit=memory_limit,
+        checkpoint=checkpoint,
+        algorithm=algorithm,
+        engine=engine,
+        invalid=invalid,
+        threads=threads,
+        progress=progress,
+    )
+    return _deliver(forest, output)
 
 
-def _job(
-    names: tuple[Any, Any, Any],
-    limit: int | str,
-    engine: str,
-    threads: int | None,
-    algorithm: str | Algorithm,
-    invalid: Invalid,
-    progress: Callable[[int, int | None], None] | None,
-    *,
-    maximum: bool,
-) -> Job:
-    runner = select_engine(engine, threads)
-    told = progress or (lambda done, total: None)
-    return Job(names, parse_memory(limit), runner, maximum, algorithm, invalid, told)
-
-
-def _stream(sources: Any, job: Job, output: Any, checkpoint: Any) -> Any:
-    opened = open_source(job.engine, sources)
-    if isinstance(opened, FrameSource):
-        if checkpoint is not None:
-            message = "a checkpoint needs Parquet files: frames cannot be told again"
-            raise InvalidEdgesError(message, "leave checkpoint out, or write the frames to Parquet files first")
-        return _from_frames(opened, job, output)
-    saved = None if checkpoint is None else open_checkpoint(checkpoint, opened, job)
-    forest = fold_source(opened, job, saved)
-    rows = chosen_rows(opened, forest, job.names, recorded_schema(opened, forest, job))
+def _deliver(forest: StreamForest, output: str | os.PathLike[str] | None) -> Any:
     if output is None:
-        found: Any = rows.read_all()
-    else:
-        write_edges(rows, output, token=saved.token if saved else None)
-        found = Path(output)
-    if saved:
-        saved.clear()
-    return found
-
-
-def open_checkpoint(folder: str | os.PathLike[str], source: ParquetSource, job: Job) -> Checkpoint:
-    """Open the checkpoint of a run over files; the number of threads and the limit may change between runs.
-
-    Raises
-    ------
-    DfmstError
-        It belongs to another run.
-    """
-    options = {"columns": list(job.names), "maximum": job.maximum, "invalid": job.invalid}
-    return Checkpoint(Path(folder), {"files": source.fingerprint, **options})
-
-
-def _from_frames(source: FrameSource, job: Job, output: Any) -> Any:
-    forest: Forest = fold_source(source, job)
-    pieces = [nw.from_native(piece) for piece in source.chosen(forest.rows.locator, job.columns, _PIECE)]
-    if not pieces:
-        message = "sources holds no frame"
-        raise InvalidEdgesError(message, "pass at least one, which may be empty")
-    found = nw.to_native(nw.concat(pieces, how="vertical"))
-    if output is None:
-        return found
-    write_edges(pa.table(found), output)
+        return forest.read()
+    forest.write(output)
     return Path(output)

@@ -1,62 +1,123 @@
-"""Batches of a source as checked columns."""
+"""Batches: rows of a source as they are read, and how their columns are checked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
 from dfmst._columns.check import HOST, CheckedColumns, check_columns
+from dfmst._columns.read import EdgeColumns
 from dfmst._engines import Engine, host_engine
 from dfmst._frames.host import FrameView
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
-from dfmst.stream.source import Batch
-from dfmst.typing import Invalid
+from dfmst.typing import Array
 
-__all__ = ["Job", "ReadBatch", "read_batch"]
+__all__ = ["Batch", "EdgeSource", "Job", "ignore_progress", "read_batch", "weight_unit"]
 
 _DIGITS = 18  # decimals that 64 bits hold; ranks of longer ones would differ from batch to batch
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What a stream is asked for.
+class Batch(NamedTuple):
+    """Rows that follow each other.
 
     Attributes
     ----------
-    names
-        Source, target and weight column; the last may be ``None``.
+    frame
+        Their columns: a pyarrow record batch, or a frame.
+    first
+        Number of the first among all rows of the source.
+    place
+        What messages call where they come from.
+    row
+        Number of the first row at that place.
+    """
+
+    frame: pa.RecordBatch | FrameView
+    first: int
+    place: str
+    row: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.frame) if isinstance(self.frame, FrameView) else int(self.frame.num_rows)
+
+    def column(self, name: Any) -> Any:
+        """Return a column by its name."""
+        if isinstance(self.frame, FrameView):
+            return self.frame.column(name)
+        return self.frame.column(self.frame.schema.get_field_index(name))
+
+    def part(self, begin: int, end: int) -> Batch:
+        """Return a span of the rows."""
+        frame = self.frame
+        part = FrameView(frame.frame[begin:end]) if isinstance(frame, FrameView) else frame.slice(begin, end - begin)
+        return Batch(part, self.first + begin, self.place, self.row + begin)
+
+    def parts(self, rows: int) -> Iterator[Batch]:
+        """Yield all rows, `rows` at a time."""
+        for begin in range(0, self.rows, rows):
+            yield self.part(begin, min(begin + rows, self.rows))
+
+
+class EdgeSource(Protocol):
+    """Anything whose rows can be read twice, in the same order."""
+
+    @property
+    def rows(self) -> int | None:
+        """How many there are, where that is known."""
+
+    def require(self, names: Sequence[Any]) -> None:
+        """Raise where a column is missing, as far as that is known before rows are read."""
+
+    def integers(self, names: Sequence[Any]) -> bool:
+        """Whether columns may hold integers, as far as that is known before rows are read."""
+
+    def vertices(self, names: tuple[Any, Any]) -> int | None:
+        """Exclusive upper bound of two integer columns from what files tell about themselves, else ``None``."""
+
+    def batches(self, names: Sequence[Any], rows: int, start: int = 0) -> Iterator[Batch]:
+        """Yield the named columns from row `start` on, at most `rows` at a time."""
+
+    def take(self, locator: Array, names: Sequence[Any], rows: int) -> Iterator[Any]:
+        """Yield the named columns of the rows at these ascending numbers, in order, piece by piece."""
+
+
+def ignore_progress(done: int, total: int | None) -> None:
+    """Take no notice of how far a run has come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to find in a stream, and with what.
+
+    Attributes
+    ----------
+    columns
+        Which columns are the edges, and how they are read.
     memory
         The limit in bytes.
     progress
-        Told how many rows of how many (``None``: unknown) are done.
+        Called with the rows done and the rows in all (``None``: unknown).
     """
 
-    names: tuple[Any, Any, Any]
+    columns: EdgeColumns
     memory: int
     engine: Engine
-    maximum: bool = False
     algorithm: str | Algorithm = "auto"
-    invalid: Invalid = "raise"
-    progress: Callable[[int, int | None], None] = field(default=lambda done, total: None)
+    progress: Callable[[int, int | None], None] = ignore_progress
 
     @property
-    def columns(self) -> list[Any]:
+    def names(self) -> list[Any]:
         """The columns to read."""
-        return [name for name in self.names if name is not None]
+        return [name for name in self.columns.names if name is not None]
 
 
-class ReadBatch(NamedTuple):
-    """Checked columns, and how many rows there were before any was dropped."""
-
-    checked: CheckedColumns
-    rows: int
-
-
-def read_batch(job: Job, batch: Batch) -> ReadBatch:
+def read_batch(job: Job, batch: Batch) -> CheckedColumns:
     """Check a batch's ids and weights.
 
     Raises
@@ -64,21 +125,22 @@ def read_batch(job: Job, batch: Batch) -> ReadBatch:
     ColumnNotFoundError, InvalidEdgesError
         The message names the file, or the frame, and the row there.
     """
-    frame = batch.frame
-    column = frame.column if isinstance(frame, FrameView) else lambda name: _column(frame, name)
-    rows = len(frame) if isinstance(frame, FrameView) else frame.num_rows
+    columns = job.columns
     try:
-        if job.names[2] is not None:
-            _check_weight(job.names[2], column(job.names[2]))
-        return ReadBatch(
-            check_columns(host_engine(job.engine), HOST, column, rows, job.names, job.invalid, batch.row), rows
-        )
+        if columns.weight is not None:
+            _check_weight(columns.weight, batch.column(columns.weight))
+        engine = host_engine(job.engine)
+        return check_columns(engine, HOST, batch.column, batch.rows, columns.names, columns.invalid, batch.row)
     except InvalidEdgesError as error:
         raise InvalidEdgesError(f"{batch.place}: {error.message}", error.hint) from error
 
 
-def _column(batch: pa.RecordBatch, name: Any) -> pa.Array:
-    return batch.column(batch.schema.get_field_index(name))
+def weight_unit(column: Any) -> pa.DataType | None:
+    """Return the type of decimals and durations: their numbers mean something in its unit. ``None``: plain numbers."""
+    kind = column.type if isinstance(column, (pa.Array, pa.ChunkedArray)) else column.dtype
+    if isinstance(kind, pa.DataType):
+        return kind if pa.types.is_decimal(kind) or pa.types.is_duration(kind) else None
+    return pa.from_numpy_dtype(kind) if kind.kind == "m" else None
 
 
 def _check_weight(name: Any, column: Any) -> None:

@@ -13,22 +13,36 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
-from dfmst._folding.fold import FoldedRows
+from dfmst._folding.fold import Rows
 from dfmst.errors import DfmstError, OutputError
 from dfmst.formats.atomic import atomic_path
 from dfmst.formats.problems import problem
 from dfmst.typing import Array
 
-__all__ = ["Checkpoint", "Saved"]
+__all__ = ["Checkpoint", "FoldState"]
 
 _NAME = "fold.arrow"
+_NUMBERS = ("dense", "done", "dropped")
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
-    """What a checkpoint holds: the forest of the first `done` rows, and the vertices with a self-loop."""
+class FoldState:
+    """What a checkpoint holds.
 
-    rows: FoldedRows
+    Attributes
+    ----------
+    rows
+        The forest so far.
+    dense, values
+        The encoder of its vertices (:class:`dfmst._columns.encode.Encoder`).
+    loops
+        Vertices with a self-loop.
+    done, dropped
+        Rows read, and those of them that were left out as invalid.
+    """
+
+    rows: Rows
+    dense: int
     values: pa.Array | None
     loops: Array
     done: int
@@ -63,30 +77,30 @@ class Checkpoint:
             raise OutputError(f"cannot make the directory {folder}: {error.strerror}", "name another") from error
         self._file = folder / _NAME
         self._last = time.monotonic()
-        self._saved = self._read()
-        self.dictionary = self._saved is not None and self._saved.values is not None
+        self._state = self._read()
 
     def due(self) -> bool:
         """Whether it is time to save."""
         return time.monotonic() - self._last >= self.seconds
 
-    def load(self) -> Saved | None:
+    def load(self) -> FoldState | None:
         """Return what an earlier run saved, once; ``None`` where there is nothing."""
-        saved, self._saved = self._saved, None
-        return saved
+        state, self._state = self._state, None
+        return state
 
-    def save(self, rows: FoldedRows, values: pa.Array | None, loops: Array, done: int, dropped: int) -> None:
-        """Write the forest of the first `done` rows.
+    def save(self, state: FoldState) -> None:
+        """Write the state of a run.
 
         Raises
         ------
         OutputError
             It cannot be written; the last checkpoint is kept.
         """
-        state = {"fingerprint": self.fingerprint, "done": done, "dropped": dropped}
+        numbers = {name: getattr(state, name) for name in _NUMBERS}
+        parts = {"forest": pa.table(state.rows._asdict()), "values": state.values, "loops": pa.array(state.loops)}
         try:
             with atomic_path(self._file, self.token) as part, pa.OSFile(str(part), "wb") as sink:
-                _write(sink, {"forest": pa.table(rows._asdict()), "values": values, "loops": pa.array(loops)}, state)
+                _write(sink, parts, {"fingerprint": self.fingerprint, **numbers})
         except OSError as error:
             if isinstance(error, OutputError):
                 raise
@@ -100,28 +114,29 @@ class Checkpoint:
         for path in (self._file, self._file.with_name(f".{_NAME}.{self.token}.part")):
             path.unlink(missing_ok=True)
 
-    def _read(self) -> Saved | None:
+    def _read(self) -> FoldState | None:
         if not self._file.exists():
             return None
         try:
-            parts, state = _load(self._file)
+            parts, record = _load(self._file)
+            numbers = {name: record[name] for name in _NUMBERS}
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             raise problem(self._file, "not a checkpoint, or a damaged one", hint="remove it and run again") from error
-        difference = _difference(state["fingerprint"], json.loads(json.dumps(self.fingerprint)))
+        difference = _difference(record["fingerprint"], json.loads(json.dumps(self.fingerprint)))
         if difference:
             message = f"the checkpoint in {self.folder} belongs to another run: {difference}"
             raise DfmstError(message, "name another directory, or remove it to begin anew")
-        columns = [parts["forest"].column(name).to_numpy() for name in FoldedRows._fields]
-        return Saved(FoldedRows(*columns), parts["values"], parts["loops"].to_numpy(), state["done"], state["dropped"])
+        columns = [parts["forest"].column(name).to_numpy() for name in Rows._fields]
+        return FoldState(Rows(*columns), values=parts["values"], loops=parts["loops"].to_numpy(), **numbers)
 
 
-def _write(sink: Any, parts: dict[str, Any], state: dict[str, Any]) -> None:
-    """Tables of one batch each, one after the other; the first one's schema carries the rest."""
-    held = [name for name, part in parts.items() if part is not None]
-    for name in held:
+def _write(sink: Any, parts: dict[str, Any], record: dict[str, Any]) -> None:
+    """Tables of one batch each, one after the other; the schema of each carries the rest."""
+    present = [name for name, part in parts.items() if part is not None]
+    for name in present:
         part = parts[name]
         table = part if isinstance(part, pa.Table) else pa.table({"values": part})
-        table = table.replace_schema_metadata({"dfmst": json.dumps({**state, "held": held})})
+        table = table.replace_schema_metadata({"dfmst": json.dumps({**record, "held": present})})
         with pyarrow.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
 
@@ -130,12 +145,12 @@ def _load(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     parts: dict[str, Any] = {"values": None}
     with pa.OSFile(str(path), "rb") as stream:
         table = pyarrow.ipc.open_stream(stream).read_all()
-        state = json.loads(table.schema.metadata[b"dfmst"])
-        parts[state["held"][0]] = table.combine_chunks()
-        for name in state["held"][1:]:
+        record = json.loads(table.schema.metadata[b"dfmst"])
+        parts[record["held"][0]] = table.combine_chunks()
+        for name in record["held"][1:]:
             column = pyarrow.ipc.open_stream(stream).read_all().column("values")
             parts[name] = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    return parts, state
+    return parts, record
 
 
 def _difference(saved: dict[str, Any], now: dict[str, Any]) -> str:

@@ -3,10 +3,10 @@
 The limit is kept by accounting. A stream of n vertices and a buffer of b rows takes at most
 
 - ``FIXED`` for the interpreter, its libraries, and the batches that are read, waited for and folded;
-- what the fold holds (:mod:`dfmst._folding.memory`): with 64-bit weights 40 b and 50 n;
+- what the fold holds (:mod:`dfmst._folding.memory`): with 64-bit weights 40 b and 52 n;
 - for ids that are not dense, ``HASHING`` and their dictionary: up to a third of what is left.
 
-The buffer needs room for twice the vertices, so that the least limit is ``FIXED`` and 130 bytes a vertex.
+The buffer needs room for twice the vertices, so that the least limit is ``FIXED`` and 132 bytes a vertex.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dfmst._columns.encode import Encoder
 from dfmst._folding.memory import ROW, SOLVE, VERTEX
 from dfmst.errors import CapacityError
 
@@ -30,6 +31,7 @@ _LINKED = 100  # a vertex, while a forest is sorted and linked for a certificate
 _LEAST, _MOST = 2, 8  # rows in the buffer, as multiples of the vertices
 _SMALL = 1024  # rows that a buffer has room for in any case
 _BATCH = 1 << 19  # 12 MiB
+_HASHED = 3  # bytes of a dictionary's hash table and copies while it grows, as a multiple of its own
 
 
 def _shown(size: int) -> str:
@@ -47,7 +49,7 @@ class Memory:
     weight
         Bytes of a weight.
     dictionary
-        Whether a dictionary of ids is needed.
+        Whether ids go through a dictionary.
     """
 
     limit: int
@@ -131,6 +133,25 @@ class Memory:
                 f"{vertices:,} vertices do not fit a memory limit of {_shown(self.limit)}: {self.most_vertices:,} do"
             )
             raise CapacityError(message, f"raise the limit to {_shown(self.needed(vertices))} or more")
+
+    def check_dictionary(self, encoder: Encoder) -> None:
+        """Raise where ids outgrow their share.
+
+        Raises
+        ------
+        CapacityError
+            The dictionary, or the vertices, do not fit.
+        """
+        values = encoder.values
+        if values is None:
+            return
+        needed = _HASHED * int(values.nbytes)
+        if needed > self.dictionary_bytes:
+            sizes = f"{needed >> 20:,} MiB of {self.dictionary_bytes >> 20:,}"
+            message = f"the ids are not dense, and the dictionary of the first {len(values):,} takes {sizes}"
+            hint = "raise the memory limit (a third is for the ids), or number the ids from 0 to n - 1 in the files"
+            raise CapacityError(message, hint)
+        self.check(encoder.count)
 
     def check_linked(self, vertices: int) -> None:
         """Raise where a certificate's linked forest does not fit.

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet
 
 from dfmst.errors import missing_column
 from dfmst.formats.parquet import parquet_files
 from dfmst.formats.problems import problem
 from dfmst.formats.schema import check_same_columns
-from dfmst.stream.parquet_file import FoundFile, look_at, opened, row_groups
-from dfmst.stream.source import Batch
+from dfmst.stream.batches import Batch
+from dfmst.stream.parquet_file import SourceFile
 from dfmst.typing import Array
 
 __all__ = ["ParquetSource", "find_files"]
@@ -39,10 +38,10 @@ def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
         elif path.exists() or not glob.has_magic(str(name)):
             files.append(path)
         else:
-            found = sorted(Path(match) for match in glob.glob(str(name), recursive=True))
-            if not found:
+            matches = sorted(Path(match) for match in glob.glob(str(name), recursive=True))
+            if not matches:
                 raise problem(path, "no file has such a name", hint="check the pattern, and the directory you are in")
-            files += found
+            files += matches
     return files
 
 
@@ -63,16 +62,15 @@ class ParquetSource:
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        self.files: list[FoundFile] = []
+        self.files: list[SourceFile] = []
         first = 0
         for path in paths:
-            file = look_at(path, first)
-            with opened(file) as parquet:
-                schema = parquet.schema_arrow
-                if self.files:
-                    check_same_columns(self.files[0].path, self.schema, path, schema)
-                else:
-                    self.schema: pa.Schema = schema
+            file = SourceFile.of_path(path, first)
+            schema = file.schema
+            if self.files:
+                check_same_columns(self.files[0].path, self.schema, path, schema)
+            else:
+                self.schema: pa.Schema = schema
             self.files.append(file)
             first += file.rows
 
@@ -87,9 +85,7 @@ class ParquetSource:
         widths = [_width(field.type) for field in self.schema]
         total = sum(width * self.rows for width in widths if width)
         if None in widths:
-            for file in self.files:
-                with opened(file) as parquet:
-                    total += sum(2 * group.total_byte_size for group in row_groups(parquet.metadata))
+            total += sum(2 * file.nbytes for file in self.files)
         return int(total)
 
     @property
@@ -120,15 +116,14 @@ class ParquetSource:
             return None
         bound = 0
         for file in self.files:
-            with opened(file) as parquet:
-                largest = _largest(parquet.metadata, names)
+            largest = file.largest_id(names)
             if largest is None:
                 return None
             bound = max(bound, largest + 1)
         return bound
 
     def batches(self, names: Sequence[Any], rows: int, start: int = 0) -> Iterator[Batch]:
-        """Yield the named columns from row `start` on, about `rows` at a time."""
+        """Yield the named columns from row `start` on, at most `rows` at a time."""
         for file in self.files:
             if start >= file.first + file.rows:
                 continue
@@ -136,7 +131,7 @@ class ParquetSource:
             group = max(0, int(np.searchsorted(begins, start - file.first, side="right")) - 1)
             row = int(begins[group])
             skipped = max(0, start - file.first - row)
-            for batch in _read(file, range(group, len(file.groups)), names, rows):
+            for batch in file.batches(range(group, len(file.groups)), names, rows):
                 kept = batch.slice(min(skipped, batch.num_rows))
                 at = row + batch.num_rows - kept.num_rows
                 skipped -= batch.num_rows - kept.num_rows
@@ -144,64 +139,20 @@ class ParquetSource:
                 if kept.num_rows:
                     yield Batch(kept, file.first + at, str(file.path), at)
 
-    def chosen(self, locator: Array, names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield the named columns of chosen rows; only the row groups that hold one are read."""
+    def take(self, locator: Array, names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield the named columns of rows by their number; only the row groups that hold one are read."""
         for file in self.files:
             first = file.first
             for group, length in enumerate(file.groups):
                 low, high = np.searchsorted(locator, np.array([first, first + length], np.uint64))
                 if low < high:
-                    yield from _pick(file, group, names, rows, locator[low:high] - np.uint64(first))
+                    yield from file.take(group, locator[low:high] - np.uint64(first), names, rows)
                 first += length
 
 
-def _pick(file: FoundFile, group: int, names: Sequence[Any], rows: int, at: Array) -> Iterator[pa.RecordBatch]:
-    first = 0
-    for batch in _read(file, range(group, group + 1), names, rows):
-        low, high = np.searchsorted(at, np.array([first, first + batch.num_rows], np.uint64))
-        if low < high:
-            yield batch.take(pa.array(at[low:high] - np.uint64(first)))
-        first += batch.num_rows
-
-
-def _read(file: FoundFile, groups: Sequence[int], names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
-    with opened(file) as parquet:
-        batches = parquet.iter_batches(batch_size=rows, row_groups=list(groups), columns=list(names))
-        done = sum(file.groups[: groups[0]]) if len(groups) else 0
-        while True:
-            try:
-                batch = next(batches, None)
-            except (pa.ArrowException, OSError) as error:
-                raise _damaged(file, done, error) from error
-            if batch is None:
-                return
-            done += batch.num_rows
-            yield batch
-
-
-def _damaged(file: FoundFile, row: int, error: Exception) -> Exception:
-    group = int(np.searchsorted(np.cumsum(file.groups), row, side="right"))
-    reason = str(error).partition("\n")[0]
-    return problem(file.path, f"row group {group} cannot be read ({reason})", hint="fetch or write the file again")
-
-
 def _width(kind: pa.DataType) -> float | None:
+    """Bytes of a value; ``None`` for texts and the like."""
     try:
         return float(kind.bit_width) / 8
     except ValueError:
         return None
-
-
-def _largest(metadata: Any, names: tuple[Any, Any]) -> int | None:
-    """Largest id of a file; -1 where it has none, ``None`` where its statistics are missing or an id is negative."""
-    places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in names]
-    largest = -1
-    for row_group in row_groups(metadata):
-        for place in places:
-            statistics = row_group.column(place).statistics
-            if not row_group.num_rows or (statistics and statistics.null_count == row_group.num_rows):
-                continue
-            if not statistics or not statistics.has_min_max or statistics.min < 0:
-                return None
-            largest = max(largest, int(statistics.max))
-    return largest

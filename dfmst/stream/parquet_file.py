@@ -1,25 +1,37 @@
-"""Parquet files in the state in which they were found."""
+"""One Parquet file of a stream, which must not change during the run."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst.formats.problems import problem
+from dfmst.typing import Array
 
-__all__ = ["FoundFile", "look_at", "opened", "row_groups"]
+__all__ = ["SourceFile"]
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFile:
-    """A file as it was found: its state, and the number of rows before and in each row group."""
+class SourceFile:
+    """A file as it was when the run began.
+
+    Attributes
+    ----------
+    size, modified, footer
+        What changes when the file changes.
+    first
+        Number of its first row among all rows of the source.
+    groups
+        Rows of each row group.
+    """
 
     path: Path
     size: int
@@ -28,54 +40,126 @@ class FoundFile:
     first: int
     groups: tuple[int, ...]
 
+    @classmethod
+    def of_path(cls, path: Path, first: int) -> SourceFile:
+        """Read a file's state and footer.
+
+        Raises
+        ------
+        FormatError
+            It is missing, no Parquet, or damaged.
+        """
+        try:
+            state = path.stat()
+            with path.open("rb") as stream:
+                footer = _footer_hash(stream, state.st_size)
+            metadata = pyarrow.parquet.read_metadata(str(path))
+        except FileNotFoundError as error:
+            raise problem(path, "no such file", hint="check the name, and the directory you are in") from error
+        except (pa.ArrowException, OSError) as error:
+            message = f"not a Parquet file, or a damaged one ({_first_line(error)})"
+            hint = "fetch or write the file again; convert other formats with dfmst convert"
+            raise problem(path, message, hint=hint) from error
+        groups = tuple(group.num_rows for group in _row_groups(metadata))
+        return cls(path, state.st_size, state.st_mtime_ns, footer, first, groups)
+
     @property
     def rows(self) -> int:
         """How many rows it has."""
         return sum(self.groups)
 
+    @contextmanager
+    def open(self) -> Iterator[pyarrow.parquet.ParquetFile]:
+        """Open it.
 
-def look_at(path: Path, first: int) -> FoundFile:
-    """Note a file's state."""
-    try:
-        state = path.stat()
-        with path.open("rb") as stream:
-            footer = _footer(stream, state.st_size)
-        metadata = pyarrow.parquet.read_metadata(str(path))
-    except FileNotFoundError as error:
-        raise problem(path, "no such file", hint="check the name, and the directory you are in") from error
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        message = f"not a Parquet file, or a damaged one ({reason})"
-        raise problem(
-            path, message, hint="fetch or write the file again; convert other formats with dfmst convert"
-        ) from error
-    groups = tuple(group.num_rows for group in row_groups(metadata))
-    return FoundFile(path, state.st_size, state.st_mtime_ns, footer, first, groups)
+        Raises
+        ------
+        FormatError
+            It has changed or vanished since the run began.
+        """
+        try:
+            state = self.path.stat()
+            if (state.st_size, state.st_mtime_ns) != (self.size, self.modified):
+                raise problem(self.path, "the file has changed since the run began", hint="start the run again")
+            with pyarrow.parquet.ParquetFile(str(self.path), pre_buffer=False) as parquet:
+                yield parquet
+        except FileNotFoundError as error:
+            message = "the file has vanished since the run began"
+            raise problem(self.path, message, hint="put it back and run again") from error
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its columns."""
+        with self.open() as parquet:
+            return parquet.schema_arrow
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its pages, not compressed."""
+        with self.open() as parquet:
+            return sum(group.total_byte_size for group in _row_groups(parquet.metadata))
+
+    def largest_id(self, names: tuple[Any, Any]) -> int | None:
+        """Return the largest id by the footer; -1 without rows, ``None`` without statistics or with a negative id."""
+        with self.open() as parquet:
+            metadata = parquet.metadata
+        places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in names]
+        largest = -1
+        for row_group in _row_groups(metadata):
+            for place in places:
+                statistics = row_group.column(place).statistics
+                if not row_group.num_rows or (statistics and statistics.null_count == row_group.num_rows):
+                    continue
+                if not statistics or not statistics.has_min_max or statistics.min < 0:
+                    return None
+                largest = max(largest, int(statistics.max))
+        return largest
+
+    def batches(self, groups: Sequence[int], names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield the named columns of row groups, at most `rows` at a time.
+
+        Raises
+        ------
+        FormatError
+            A row group cannot be read.
+        """
+        with self.open() as parquet:
+            batches = parquet.iter_batches(batch_size=rows, row_groups=list(groups), columns=list(names))
+            done = sum(self.groups[: groups[0]]) if len(groups) else 0
+            while True:
+                try:
+                    batch = next(batches, None)
+                except (pa.ArrowException, OSError) as error:
+                    group = int(np.searchsorted(np.cumsum(self.groups), done, side="right"))
+                    message = f"row group {group} cannot be read ({_first_line(error)})"
+                    raise problem(self.path, message, hint="fetch or write the file again") from error
+                if batch is None:
+                    return
+                done += batch.num_rows
+                yield batch
+
+    def take(self, group: int, positions: Array, names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield the named columns of some rows of a row group; their positions there ascend."""
+        first = 0
+        for batch in self.batches(range(group, group + 1), names, rows):
+            low, high = np.searchsorted(positions, np.array([first, first + batch.num_rows], np.uint64))
+            if low < high:
+                yield batch.take(pa.array(positions[low:high] - np.uint64(first)))
+            first += batch.num_rows
 
 
-def _footer(stream: Any, size: int) -> str:
-    """Hash of the footer: what it says about every row group."""
+def _footer_hash(stream: Any, size: int) -> str:
+    """Hash what the footer says about every row group."""
     stream.seek(max(0, size - 8))
     length = int.from_bytes(stream.read(4), "little")
     stream.seek(max(0, size - 8 - length))
     return hashlib.sha256(stream.read(length)).hexdigest()
 
 
-@contextmanager
-def opened(file: FoundFile) -> Iterator[Any]:
-    """Open a file that is still what it was."""
-    try:
-        state = file.path.stat()
-        if (state.st_size, state.st_mtime_ns) != (file.size, file.modified):
-            raise problem(file.path, "the file has changed since the run began", hint="start the run again")
-        with pyarrow.parquet.ParquetFile(str(file.path), pre_buffer=False) as parquet:
-            yield parquet
-    except FileNotFoundError as error:
-        raise problem(
-            file.path, "the file has vanished since the run began", hint="put it back and run again"
-        ) from error
-
-
-def row_groups(metadata: Any) -> Iterator[Any]:
+def _row_groups(metadata: Any) -> Iterator[Any]:
     """The metadata of every row group."""
     return (metadata.row_group(group) for group in range(metadata.num_row_groups))
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

@@ -6,54 +6,36 @@ One batch is copied from pinned memory, which the device reads on its own, while
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dfmst._engines import Engine
-from dfmst.typing import Array
+from dfmst._folding.fold import Rows
 
-__all__ = ["NumberedRows", "uploaded"]
+__all__ = ["upload"]
+
+T = TypeVar("T")
 
 _ALIGNMENT = 256
 
 
-class NumberedRows(NamedTuple):
-    """Vertices and weights of a batch.
-
-    Attributes
-    ----------
-    locator
-        ``None``: the rows are number `first` and those that follow.
-    done, dropped
-        Rows of the source up to the batch's end, and those of the batch that were left out.
-    """
-
-    source: Array
-    target: Array
-    weight: Array
-    locator: Array | None
-    first: int
-    done: int
-    dropped: int
-
-
-def uploaded(engine: Engine, batches: Iterator[NumberedRows]) -> Iterator[NumberedRows]:
-    """Yield the batches with their columns in the engine's memory; on the CPU they are there already."""
+def upload(engine: Engine, batches: Iterator[tuple[Rows, T]]) -> Iterator[tuple[Rows, T]]:
+    """Yield the batches with their columns in the engine's memory, and what comes with each; a CPU has them there."""
     if engine.on_host:
         yield from batches
         return
     stream = engine.xp.cuda.Stream(non_blocking=True)
     lanes = [_Lane(engine.xp, stream), _Lane(engine.xp, stream)]
-    previous: _Lane | None = None
-    for number, rows in enumerate(batches):
+    previous: tuple[_Lane, T] | None = None
+    for number, (rows, companion) in enumerate(batches):
         lane = lanes[number % 2]
         lane.send(rows)
         if previous is not None:
-            yield previous.arrived()
-        previous = lane
+            yield previous[0].receive(), previous[1]
+        previous = lane, companion
     if previous is not None:
-        yield previous.arrived()
+        yield previous[0].receive(), previous[1]
 
 
 class _Lane:
@@ -64,13 +46,13 @@ class _Lane:
         self._pinned: Any = None
         self._size = 0
         self._event: Any = None
-        self._rows: NumberedRows | None = None
+        self._rows: Rows | None = None
 
-    def send(self, rows: NumberedRows) -> None:
-        """Begin to copy a batch; the lane's last one must have arrived."""
+    def send(self, rows: Rows) -> None:
+        """Begin to copy a batch; the lane's last one must have been received."""
         if self._event is not None:
             self._event.synchronize()
-        columns = [column for column in rows[:4] if isinstance(column, np.ndarray)]
+        columns = [column for column in rows if isinstance(column, np.ndarray)]  # a locator may be a number
         self._reserve(sum(-(-column.nbytes // _ALIGNMENT) * _ALIGNMENT for column in columns))
         # Memory that the pool hands out may still be read by work on the current stream.
         self._stream.wait_event(self._xp.cuda.get_current_stream().record())
@@ -82,9 +64,9 @@ class _Lane:
             moved[-1].set(staged, stream=self._stream)
             place += -(-column.nbytes // _ALIGNMENT) * _ALIGNMENT
         self._event = self._stream.record()
-        self._rows = rows._replace(**dict(zip(NumberedRows._fields, moved, strict=False)))
+        self._rows = Rows(*moved, *rows[len(moved) :])
 
-    def arrived(self) -> NumberedRows:
+    def receive(self) -> Rows:
         """Return the batch; whatever is launched from now on waits for its copy."""
         rows, self._rows = self._rows, None
         assert rows is not None

@@ -1,4 +1,4 @@
-"""The small pieces: numbering, local contraction, sizes from footers, sharing of threads."""
+"""The small pieces: local contraction, sizes from footers, sharing of threads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfmst._cluster.numbering import Numbering
 from dfmst._cluster.partitions import FileRows, frame_parts, size_of_parts
 from dfmst._cluster.solve import task_engine
 from dfmst._cluster.strategies.shuffle.contraction import contract_owned
@@ -22,33 +21,6 @@ from tests.support.oracle import kruskal_rows
 
 def columns(source, target):
     return id_columns(("u", source), ("v", target))
-
-
-@given(st.lists(st.lists(st.tuples(*[st.sampled_from([0, 5, 9, 70_000, 2**40, -1])] * 2), max_size=5), max_size=5))
-def test_numbers_are_one_to_one(batches):
-    numbering = Numbering()
-    seen: dict[int, int] = {}
-    for batch in batches:
-        ids = np.array(batch, np.int64).reshape(-1, 2)
-        for place, number in enumerate(numbering.number(columns(ids[:, 0].copy(), ids[:, 1].copy()))):
-            for id_, given_number in zip(ids[:, place].tolist(), number.tolist(), strict=True):
-                assert seen.setdefault(id_, given_number) == given_number
-                assert given_number < numbering.count
-    assert len(set(seen.values())) == len(seen)
-    for id_, given_number in seen.items():
-        assert numbering.ids(np.array([given_number], np.uint32)).to_pylist() == [id_]
-
-
-@pytest.mark.parametrize("known", [[1, 2], [-3, 2], ["a", "b"]])
-def test_unknown_ends_do_not_look_like_a_self_loop(known):
-    numbering = Numbering()
-    numbering.number(
-        columns(pa.array(known), pa.array(known)) if isinstance(known[0], str) else columns(*[np.array(known)] * 2)
-    )
-    unknown = pa.array(["x", "y"]) if isinstance(known[0], str) else np.array([2**40, 2**41])
-    first, second = numbering.find(columns(unknown, unknown))
-    assert (first >= numbering.count).all()
-    assert (second > first).all()
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30), st.integers(0, 2**10 - 1))

@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dfmst._columns.encode import Encoder
+from dfmst._columns.read import EdgeColumns
 from dfmst._engines import CpuEngine
-from dfmst._folding.fold import FoldedRows
+from dfmst._folding.fold import Rows
 from dfmst.errors import CapacityError
 from dfmst.stream.batches import Job
 from dfmst.stream.certify import certify_source
-from dfmst.stream.fold import Forest, fold_source
-from dfmst.stream.frame_source import FrameSource
-from dfmst.stream.sources import open_source
+from dfmst.stream.fold_rows import FoldedForest, fold_source
+from dfmst.stream.sources import FrameSource, open_source
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.stream_files import edges, tight, write_parts
@@ -24,17 +25,18 @@ ENGINE = CpuEngine(threads=2)
 NAMES = ("source", "target", "weight")
 
 
-def claimed(table: pa.Table, rows: list[int]) -> Forest:
+def claimed(table: pa.Table, rows: list[int]) -> FoldedForest:
     ends = [table[name].to_numpy()[rows].astype(np.uint32) for name in NAMES[:2]]
-    columns = FoldedRows(*ends, table["weight"].to_numpy()[rows], np.array(rows, np.uint64))
-    return Forest(columns, None, table.num_rows, 0, 0)
+    columns = Rows(*ends, table["weight"].to_numpy()[rows], np.array(rows, np.uint64))
+    bound = 1 + int(max(ends[0].max(), ends[1].max())) if rows else 0
+    return FoldedForest(columns, Encoder(1 << 32, bound), table.num_rows, 0, 0)
 
 
 @examples(200)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(0, 40), st.booleans(), st.data())
 def test_only_the_forest_is_accepted(seed, vertices, rows, maximum, data):
     table = edges(vertices, rows, seed, ties=4)
-    job = Job(NAMES, 1 << 30, ENGINE, maximum)
+    job = Job(EdgeColumns(maximum=maximum), 1 << 30, ENGINE)
     forest = sorted(kruskal_rows(*(table[name].to_pylist() for name in NAMES), maximum))
     other = sorted(set(data.draw(st.lists(st.integers(0, max(0, rows - 1)), max_size=vertices)))) if rows else []
     for chosen in (forest, other):
@@ -51,17 +53,17 @@ def test_only_the_forest_is_accepted(seed, vertices, rows, maximum, data):
 def test_files(tmp_path, name):
     source = open_source(ENGINE, write_parts(tmp_path / "parts", edges(2_000, 30_000, ties=9, name=name), 3, 4_000))
     told = []
-    job = Job(NAMES, 1 << 30, ENGINE, progress=lambda *done: told.append(done))
+    job = Job(EdgeColumns(), 1 << 30, ENGINE, progress=lambda *done: told.append(done))
     forest = fold_source(source, job)
     assert certify_source(source, job, forest) == (None, 2_000)
-    shorter = FoldedRows(*(column[1:] for column in forest.rows))
-    wrong = certify_source(source, job, Forest(shorter, forest.values, 30_000, 0, 2_000)).violation
+    shorter = forest.rows.part(1, len(forest.rows))
+    wrong = certify_source(source, job, FoldedForest(shorter, forest.encoder, 30_000, 0, 2_000)).violation
     assert wrong.kind == "not-spanning"
     assert told
 
 
 def test_below_what_the_links_take(tmp_path):
     source = open_source(ENGINE, write_parts(tmp_path / "parts", edges(2_000, 3_000), 1, 4_000))
-    forest = fold_source(source, Job(NAMES, 1 << 30, ENGINE))
+    forest = fold_source(source, Job(EdgeColumns(), 1 << 30, ENGINE))
     with pytest.raises(CapacityError, match="linked forest of 2,000 vertices does not fit"):
-        certify_source(source, Job(NAMES, 256 << 20, ENGINE), forest)
+        certify_source(source, Job(EdgeColumns(), 256 << 20, ENGINE), forest)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._engines import CpuEngine
-from dfmst._folding.fold import Fold
+from dfmst._folding.fold import Fold, Rows
 from dfmst.algorithms import Boruvka
 from dfmst.errors import CapacityError
 from tests.support.columns import WEIGHTS
@@ -42,7 +42,7 @@ def test_any_batches(stream, maximum, known, algorithm):
     locator = np.arange(len(weight), dtype=np.uint64) * np.uint64(3)
     for begin, end in pairwise(cuts):
         span = slice(begin, end)
-        fold.add(source[span], target[span], weight[span], locator[span])
+        fold.add(Rows(source[span], target[span], weight[span], locator[span]))
         assert len(fold) <= capacity
     expected = sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist(), maximum))
     forest = fold.forest()
@@ -59,7 +59,7 @@ def test_going_on_after_a_forest(stream):
     fold = Fold(ENGINE, vertices, capacity, weight_dtype=weight.dtype)
     for begin, end in pairwise(cuts):
         span = slice(begin, end)
-        fold.add(source[span], target[span], weight[span], begin)
+        fold.add(Rows(source[span], target[span], weight[span], begin))
         expected = sorted(kruskal_rows(source[:end].tolist(), target[:end].tolist(), weight[:end].tolist()))
         assert fold.forest().locator.tolist() == expected
 
@@ -75,7 +75,7 @@ def test_rows_that_cannot_enter_are_dropped_on_arrival(trees):
     solved = 0
     for begin in range(0, rows, 1000):
         before = len(fold)
-        fold.add(source[begin : begin + 1000], target[begin : begin + 1000], weight[begin : begin + 1000], begin)
+        fold.add(Rows(source[begin : begin + 1000], target[begin : begin + 1000], weight[begin : begin + 1000], begin))
         solved += len(fold) < before
     assert solved < 8  # 67 would be needed without a filter
     assert fold.forest().locator.tolist() == sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist()))
@@ -85,13 +85,13 @@ def test_a_forest_that_fills_the_buffer():
     fold = Fold(ENGINE, 0, 10, weight_dtype=np.int32)
     path = np.arange(30, dtype=np.uint32)
     with pytest.raises(CapacityError, match="fills the buffer of 10 rows"):
-        fold.add(path, path + np.uint32(1), np.zeros(30, np.int32), 0)
+        fold.add(Rows(path, path + np.uint32(1), np.zeros(30, np.int32), 0))
 
 
 def test_vertices_beyond_32_bits():
     fold = Fold(ENGINE, 0, 10, weight_dtype=np.int32)
     with pytest.raises(CapacityError, match="number the vertices densely"):
-        fold.add(np.array([1 << 32], np.uint64), np.array([0], np.uint64), np.zeros(1, np.int32), 0)
+        fold.add(Rows(np.array([1 << 32], np.uint64), np.array([0], np.uint64), np.zeros(1, np.int32), 0))
 
 
 def test_what_a_fold_holds():

@@ -18,13 +18,13 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._cluster.graph import TaskGraph
-from dfmst._cluster.numbering import Numbering
 from dfmst._cluster.plan import LIGHT
 from dfmst._cluster.read import read_edges
 from dfmst._cluster.solve import TableFold, merge, task_engine
 from dfmst._cluster.strategies.merge import add_merge_tree
 from dfmst._cluster.tables import column_values, concat, id_pair, take
 from dfmst._cluster.tasks import Group
+from dfmst._columns.encode import Encoder
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import Engine
 from dfmst._primitives.cycle_filter import CycleFilter, FilterTables
@@ -57,18 +57,18 @@ class LightBound(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BroadcastFilter:
-    """The tables of a :class:`~dfmst._primitives.cycle_filter.CycleFilter`, and the numbers of its vertices.
+    """The tables of a :class:`~dfmst._primitives.cycle_filter.CycleFilter`, and the encoder of its vertices.
 
     The last two vertices are those of ends that the forest does not reach.
     """
 
-    numbering: Numbering
+    encoder: Encoder
     tables: FilterTables
 
     def passing(self, engine: Engine, table: pa.Table) -> Array:
         """Positions of the rows that may enter the forest; they must come after its rows in (key, locator)."""
         cycle_filter = CycleFilter.of_tables(engine, self.tables)
-        ends = self.numbering.find(id_pair(table))
+        ends = self.encoder.find(id_pair(table))
         return compact(engine, cycle_filter.passing(*ends, column_values(table, "key"), 0))
 
 
@@ -171,10 +171,10 @@ def broadcast_filter(forest: pa.Table) -> BroadcastFilter | None:
     """Return the filter of a forest (a task); ``None`` where that is empty."""
     if not forest.num_rows:
         return None
-    numbering = Numbering()
-    ends = [column.astype(np.uint32) for column in numbering.number(id_pair(forest))]
+    encoder = Encoder()
+    ends = [column.astype(np.uint32) for column in encoder.encode(id_pair(forest))]
     edges = Edges(ends[0], ends[1], column_values(forest, "key"), np.arange(forest.num_rows, dtype=np.uint32))
-    return BroadcastFilter(numbering, CycleFilter.of_forest(task_engine(), edges, numbering.count + 2).tables)
+    return BroadcastFilter(encoder, CycleFilter.of_forest(task_engine(), edges, encoder.count + 2).tables)
 
 
 def fold_residue(

@@ -1,0 +1,189 @@
+"""A stream's forest: found in a first pass, read or written in a second."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import narwhals.stable.v2 as nw
+import pyarrow as pa
+
+from dfmst._columns.read import EdgeColumns
+from dfmst._columns.total import Total
+from dfmst._engines import select_engine
+from dfmst._folding.memory import parse_memory
+from dfmst._verification.certificate import Certificate
+from dfmst.algorithms import Algorithm
+from dfmst.errors import InvalidEdgesError
+from dfmst.formats import write_edges
+from dfmst.stream.batches import Job, ignore_progress
+from dfmst.stream.certify import certify_source
+from dfmst.stream.checkpoint import Checkpoint
+from dfmst.stream.fold_rows import FoldedForest, fold_source
+from dfmst.stream.gather import forest_total, gather_rows
+from dfmst.stream.parquet import ParquetSource
+from dfmst.stream.sources import FrameSource, open_source
+from dfmst.typing import Invalid
+
+__all__ = ["StreamForest", "fold"]
+
+_PIECE = 1 << 19
+
+
+def fold(
+    edges: Any,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    maximum: bool = False,
+    memory_limit: int | str = "2GiB",
+    checkpoint: str | os.PathLike[str] | None = None,
+    algorithm: str | Algorithm = "auto",
+    engine: str = "auto",
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> StreamForest:
+    """Find the forest of a stream of edge tables, and leave its rows where they are.
+
+    This is the first pass of :func:`minimum_spanning_forest`, whose parameters and errors it has.
+
+    Parameters
+    ----------
+    maximum
+        Whether heavier edges come first.
+
+    Returns
+    -------
+    StreamForest
+        Counts and the total weight; it reads, writes and verifies the forest.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import dfmst
+    >>> tables = [pa.table({"source": [0, 1], "target": [1, 2], "weight": [3, 1]}),
+    ...           pa.table({"source": [0], "target": [2], "weight": [2]})]
+    >>> forest = dfmst.stream.fold(tables)
+    >>> forest.rows, forest.source_rows, forest.components, forest.total_weight
+    (2, 3, 1, 3)
+    >>> print(forest.verify())
+    verified: 2 rows, 1 component, total weight 3
+    >>> forest.read().to_pydict()
+    {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
+    """
+    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    runner = select_engine(engine, threads)
+    job = Job(columns, parse_memory(memory_limit), runner, algorithm, progress or ignore_progress)
+    rows = open_source(runner, edges)
+    saved = None if checkpoint is None else _open_checkpoint(Path(checkpoint), rows, job)
+    return StreamForest(rows, job, fold_source(rows, job, saved), saved)
+
+
+class StreamForest:
+    """The forest of a stream, made by :func:`fold`.
+
+    Attributes
+    ----------
+    rows
+        Rows of the forest.
+    source_rows, dropped
+        Rows read, and those of them that were left out as invalid.
+    vertices, components
+        Vertices that occur, and connected components.
+    engine, threads, memory_limit
+        What ran, with how many threads, within how many bytes.
+    """
+
+    def __init__(
+        self, source: ParquetSource | FrameSource, job: Job, forest: FoldedForest, checkpoint: Checkpoint | None
+    ) -> None:
+        self._source, self._job, self._forest, self._checkpoint = source, job, forest, checkpoint
+        self.rows = len(forest.rows)
+        self.source_rows, self.dropped, self.vertices = forest.source_rows, forest.dropped, forest.vertices
+        self.components = forest.vertices - self.rows
+        self.engine, self.threads, self.memory_limit = job.engine.name, job.engine.threads, job.memory
+
+    @property
+    def total_weight(self) -> Total | None:
+        """Exact sum of the forest's weights; ``None`` without a weight column."""
+        weight, source = self._job.columns.weight, self._source
+        if weight is None:
+            return None
+        unit = source.schema.field(weight).type if isinstance(source, ParquetSource) else self._forest.unit
+        return forest_total(self._forest, unit)
+
+    def read(self) -> Any:
+        """Return the forest's rows, in order, all columns, and forget the checkpoint.
+
+        Returns
+        -------
+        frame
+            Of Parquet files a ``pyarrow.Table``, whose schema says how it was made (:func:`dfmst.update`); of frames
+            a frame of their kind.
+        """
+        rows = self._rows()
+        rows = rows.read_all() if isinstance(rows, pa.RecordBatchReader) else rows
+        self.discard_checkpoint()
+        return rows
+
+    def write(self, output: str | os.PathLike[str] | BinaryIO, format: str | None = None) -> None:
+        """Write the forest's rows as they are gathered, whole or not at all, and forget the checkpoint.
+
+        Parameters
+        ----------
+        output, format
+            As for :func:`dfmst.formats.write_edges`: a file, or a binary stream.
+        """
+        rows = self._rows()
+        rows = rows if isinstance(rows, pa.RecordBatchReader) else pa.table(rows)
+        write_edges(rows, output, format, token=self._checkpoint.token if self._checkpoint else None)
+        self.discard_checkpoint()
+
+    def verify(self, progress: Callable[[int, int | None], None] | None = None) -> Certificate:
+        """Prove in another pass that these rows are the forest.
+
+        Parameters
+        ----------
+        progress
+            Called with the rows done and the rows in all (``None``: unknown).
+
+        Raises
+        ------
+        CapacityError
+            The linked forest, 100 bytes a vertex, does not fit the limit.
+        """
+        job = replace(self._job, progress=progress or ignore_progress)
+        verdict = certify_source(self._source, job, self._forest)
+        components = max(0, verdict.vertices - self.rows)
+        return Certificate(verdict.violation is None, self.rows, self.total_weight, components, verdict.violation)
+
+    def discard_checkpoint(self) -> None:
+        """Remove the checkpoint: nothing is left to go on with."""
+        if self._checkpoint:
+            self._checkpoint.clear()
+
+    def _rows(self) -> Any:
+        """The forest's rows: of files a reader that gathers them piece by piece, of frames a frame of their kind."""
+        if isinstance(self._source, ParquetSource):
+            return gather_rows(self._source, self._forest, self._job)
+        rows = self._source.take(self._forest.rows.arrays[3], self._job.names, _PIECE)
+        pieces = [nw.from_native(piece) for piece in rows]
+        if not pieces:
+            message = "edges holds no frame"
+            raise InvalidEdgesError(message, "pass at least one, which may be empty")
+        return nw.to_native(nw.concat(pieces, how="vertical"))
+
+
+def _open_checkpoint(folder: Path, source: ParquetSource | FrameSource, job: Job) -> Checkpoint:
+    """Open the checkpoint of a run over files; the number of threads and the limit may change between runs."""
+    if isinstance(source, FrameSource):
+        message = "a checkpoint needs Parquet files: frames cannot be told again"
+        raise InvalidEdgesError(message, "leave checkpoint out, or write the frames to Parquet files first")
+    columns = job.columns
+    options = {"columns": list(columns.names), "maximum": columns.maximum, "invalid": columns.invalid}
+    return Checkpoint(folder, {"files": source.fingerprint, **options})

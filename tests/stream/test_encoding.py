@@ -1,0 +1,167 @@
+"""Ids that turn out not to be dense: the run goes on with a dictionary, in a smaller buffer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import dfmst
+from dfmst._folding.fold import Fold
+from dfmst.errors import CapacityError, InvalidEdgesError
+from dfmst.stream.memory import Memory
+from tests.support.stream_files import edges, tight
+
+BATCH, BATCHES, VERTICES = 2_000, 10, 1_000
+LIMIT = "1MiB"  # without footers, ids below some 8,000 are vertices as they are
+
+
+def sparse_from(batch: int, seed: int = 0) -> pa.Table:
+    """Dense ids, and from a batch on some others; with self-loops, and vertices that have no other row."""
+    table = edges(VERTICES, BATCH * BATCHES, seed, ties=30)
+    ends = [table[name].to_numpy().copy() for name in ("source", "target")]
+    others = np.array([-3, 10**12, 10**15 + 1, 40_000])
+    later = np.arange(batch * BATCH, len(table), 7)
+    ends[0][later] = others[later % len(others)]
+    loops = np.arange(3, len(table), 50)
+    ends[1][loops] = ends[0][loops]
+    ends[0][batch * BATCH] = 2**40  # a self-loop, and nothing else
+    ends[1][batch * BATCH] = 2**40
+    return table.set_column(0, "source", pa.array(ends[0])).set_column(1, "target", pa.array(ends[1]))
+
+
+def write(folder, table: pa.Table, files: int = 3):
+    """Write files whose footers do not bound the ids."""
+    folder.mkdir()
+    for number in range(files):
+        begin, end = (len(table) * at // files for at in (number, number + 1))
+        part = table.slice(begin, end - begin)
+        pyarrow.parquet.write_table(part, folder / f"part-{number}.parquet", write_statistics=False)
+    return folder
+
+
+@pytest.fixture
+def capacities(monkeypatch) -> list[int]:
+    """Batches are short, and the buffers are noted that are made."""
+    tight(monkeypatch, BATCH)
+    made: list[int] = []
+
+    class Noted(Fold):
+        def __init__(self, engine, vertices, capacity, **options):
+            made.append(capacity)
+            super().__init__(engine, vertices, capacity, **options)
+
+    monkeypatch.setattr("dfmst.stream.fold_rows.Fold", Noted)
+    return made
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_a_dictionary_from_any_batch_on(tmp_path, capacities, batch):
+    table = sparse_from(batch)
+    progress: list[int] = []
+    parts = write(tmp_path / "parts", table)
+    forest = dfmst.stream.fold(parts, memory_limit=LIMIT, progress=lambda done, _: progress.append(done))
+    assert forest.read().equals(dfmst.minimum_spanning_forest(table))
+    assert forest.vertices == len(np.unique(table.select(["source", "target"]).to_pandas()))
+    assert forest.verify()
+    assert progress == sorted(set(progress))  # nothing was read twice
+    assert len(capacities) == (1 if batch == 0 else 2)
+    assert batch == 0 or capacities[1] < capacities[0]
+
+
+def test_vertices_are_numbered_anew_where_dense_ones_leave_no_room(tmp_path, capacities):
+    room = Memory(1 << 20).most_vertices
+    ids = 3 * np.arange(room // 3)  # ascending: they are dense vertices up to the last one
+    table = pa.table({"source": ids[:-1], "target": ids[1:], "weight": ids[1:] % 7})
+    table = pa.concat_tables([table, table.slice(0, 300), pa.table({"source": [6], "target": [10**10], "weight": [1]})])
+    parts = write(tmp_path / "parts", table)
+    assert Memory(1 << 20, dictionary=True).most_vertices < 3 * (room // 3)
+    forest = dfmst.stream.fold(parts, memory_limit=1 << 20)
+    assert forest.read().equals(dfmst.minimum_spanning_forest(table))
+    assert forest.vertices == len(ids) + 1
+    assert forest.verify()
+    assert len(capacities) == 2
+
+
+def test_more_vertices_than_fit_beside_a_dictionary(tmp_path, capacities):
+    room = Memory(1 << 20).most_vertices
+    ids = np.arange(room)
+    table = pa.table({"source": ids[:-1], "target": ids[1:], "weight": ids[1:]})
+    table = pa.concat_tables([table, pa.table({"source": [6], "target": [10**10], "weight": [1]})])
+    with pytest.raises(CapacityError, match="vertices do not fit a memory limit"):
+        dfmst.stream.fold(write(tmp_path / "parts", table), memory_limit=1 << 20)
+
+
+def test_frames(capacities):
+    table = sparse_from(4)
+    frames = [pl.from_arrow(table.slice(begin, 3_000)) for begin in range(0, len(table), 3_000)]
+    forest = dfmst.stream.fold(frames, memory_limit=LIMIT)
+    expected = dfmst.minimum_spanning_forest(pl.from_arrow(table))
+    assert forest.read().equals(expected)
+    assert forest.total_weight == expected["weight"].sum()
+    assert forest.verify()
+    assert len(capacities) == 2
+
+
+def test_frames_of_text_after_integers():
+    frames = [edges(30, 100), edges(30, 100, name=str)]
+    with pytest.raises(InvalidEdgesError, match="ids of different types"):
+        dfmst.stream.minimum_spanning_forest(frames)
+
+
+def test_frames_whose_weights_have_two_units():
+    durations = [
+        edges(30, 100).set_column(2, "weight", pa.array(range(100), pa.duration(unit))) for unit in ("s", "ms")
+    ]
+    with pytest.raises(InvalidEdgesError, match=r"frame 1 of edges: column 'weight' holds duration\[ms\] weights"):
+        dfmst.stream.minimum_spanning_forest(durations)
+
+
+class Stopped(Exception):
+    """Ends a run from within."""
+
+
+@pytest.mark.parametrize("batch", [0, 3, 8])
+@pytest.mark.parametrize("stop", [1, 3, 4, 6, 9])
+def test_a_checkpoint_before_and_after(tmp_path, monkeypatch, capacities, batch, stop):
+    monkeypatch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self: True)
+    table = sparse_from(batch)
+    parts = write(tmp_path / "parts", table)
+
+    def tell(done: int, total: int | None) -> None:
+        if done >= stop * BATCH:
+            raise Stopped
+
+    options: dict[str, Any] = {"memory_limit": LIMIT, "checkpoint": tmp_path / "checkpoint"}
+    with pytest.raises(Stopped):
+        dfmst.stream.fold(parts, progress=tell, **options)
+    forest = dfmst.stream.fold(parts, **options)
+    assert forest.verify()
+    assert forest.vertices == len(np.unique(table.select(["source", "target"]).to_pandas()))
+    assert forest.read().equals(dfmst.minimum_spanning_forest(table))
+    assert list((tmp_path / "checkpoint").iterdir()) == []
+
+
+def test_a_checkpoint_and_another_limit(tmp_path, monkeypatch, capacities):
+    """Ids that were dense within one limit need not be so within the next."""
+    monkeypatch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self: True)
+    table = edges(500, 4 * BATCH, ties=30)
+    sparse = [pa.array(7 * table[name].to_numpy()) for name in ("source", "target")]
+    table = table.set_column(0, "source", sparse[0]).set_column(1, "target", sparse[1])
+    parts = write(tmp_path / "parts", table)
+
+    def tell(done: int, total: int | None) -> None:
+        if done >= 2 * BATCH:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        dfmst.stream.fold(parts, progress=tell, memory_limit=LIMIT, checkpoint=tmp_path / "checkpoint")
+    smaller = Memory(0, dictionary=True).needed(700) - (1 << 20)
+    assert Memory(smaller).most_vertices < 3_500
+    forest = dfmst.stream.fold(parts, memory_limit=smaller, checkpoint=tmp_path / "checkpoint")
+    assert forest.vertices == 500
+    assert forest.read().equals(dfmst.minimum_spanning_forest(table))
