@@ -58,6 +58,7 @@ class WatchedEngine(CpuEngine):
         CpuEngine.launch(self, kernel, count, *arguments, grain=grain)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("light", [0.05, 1, 3])
 @pytest.mark.parametrize("case", [case for case in LARGE if case.vertices == 3_000], ids=repr)
 def test_the_light_edges_come_first(light, case):

@@ -38,6 +38,7 @@ def check(algorithm, table, expected, engines=ENGINES):
             assert trace.records[-1]["components"] == table.vertices - len(expected)
 
 
+@pytest.mark.sampled(4)
 @each_algorithm
 @pytest.mark.parametrize("vertex", VERTICES)
 @pytest.mark.parametrize("dtype", WEIGHTS)
@@ -50,6 +51,7 @@ def test_small_multigraphs(algorithm, vertex, dtype, seed, vertices, edges, maxi
     check(algorithm, table, expected_rows(table))
 
 
+@pytest.mark.sampled(8)
 @each_algorithm
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("shape", SHAPES)
@@ -62,6 +64,7 @@ def test_shapes(algorithm, shape, order):
     check(algorithm, table, expected_rows(table))
 
 
+@pytest.mark.sampled(8)
 @each_algorithm
 @pytest.mark.parametrize("case", LARGE, ids=repr)
 def test_large_multigraphs(algorithm, case):
@@ -69,6 +72,7 @@ def test_large_multigraphs(algorithm, case):
     check(algorithm, table, expected, ENGINES[:2])
 
 
+@pytest.mark.sampled(8)
 @each_algorithm
 @pytest.mark.parametrize("order", ["ascending", "descending", "equal", "ruler", "distinct"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

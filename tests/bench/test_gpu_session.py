@@ -107,6 +107,7 @@ def test_the_whole_session(tools, tmp_path):
     assert 0 < ratios["all"]["least"] <= ratios["all"]["geometric_mean"]
 
 
+@pytest.mark.slow
 def test_the_benchmark_of_a_filtered_graph(tmp_path):
     # Large enough for two lists; those of the session above are solved at once.
     command = [*shlex.split(ON_STANDIN), str(BENCH / "gpu.py"), "--graphs", "rmat22", "--shrink", "9", "--light", "2"]
@@ -121,6 +122,7 @@ def test_the_benchmark_of_a_filtered_graph(tmp_path):
         assert light["taken"] + heavy["taken"] < told["edges"]
 
 
+@pytest.mark.slow
 def test_a_step_that_fails_or_hangs_does_not_end_the_session(bench, tmp_path):
     session = bench("gpu_session")
     hangs = "import subprocess, sys; print('begun', flush=True); subprocess.run([sys.executable, '-c', 'input()'])"
@@ -156,6 +158,7 @@ def test_all_steps_fit_into_ten_minutes(bench, tmp_path):
     assert all(word.exists() for step in steps for word in map(Path, step.command) if word.suffix == ".py")
 
 
+@pytest.mark.slow
 def test_a_large_graph_is_not_waited_for(bench, tmp_path):
     ecl = bench("ecl")
     slow = program(tmp_path / "slow", SOLVER.replace('print("all', 'time.sleep(60)\nprint("all'))
@@ -189,6 +192,7 @@ def test_the_pipeline_by_pandas(bench):
     assert set(told["seconds"]) == {"read_parquet", "mst.minimum", "to_parquet"}
 
 
+@pytest.mark.slow
 def test_the_dask_check_by_pandas(bench):
     distributed = pytest.importorskip("distributed")
     pandas = importlib.import_module("pandas")

@@ -31,6 +31,7 @@ def names(papers):
     return [name for name, _ in papers.figures()]
 
 
+@pytest.mark.slow
 def test_every_figure(papers, setting, tmp_path, monkeypatch):
     monkeypatch.setattr(papers, "describe", lambda *_: {"processor": "a processor", "date": "today", "commit": None})
     papers.measure_all(setting, tmp_path)

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dfmst.cli import main
+from tests.support.forked import Forked
 
 PROGRAM = (sys.executable, "-P", "-c", "from dfmst.cli import main; main(prog_name='dfmst')")
 
@@ -65,6 +66,22 @@ def start() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
         for stream in (process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
+
+
+@pytest.fixture
+def fork(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Forked]]:
+    """Start the command line as `start` does, but without the time of its imports, and with its outputs in files."""
+    running: list[Forked] = []
+
+    def run(*arguments: Any, before: str = "") -> Forked:
+        words = [str(argument) for argument in arguments]
+        running.append(Forked(f"{before}\n{PROGRAM[-1]}", words, tmp_path_factory.mktemp("outputs")))
+        return running[-1]
+
+    yield run
+    for process in running:
+        process.kill()
+        process.wait(60)
 
 
 @pytest.fixture

@@ -56,18 +56,19 @@ def random_edges(parquet) -> Path:
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment(start, random_edges):
+def test_killed_at_any_moment(fork, random_edges):
+    fork("--version").wait(60)  # the first one waits for the imports
     begin = time.monotonic()
-    assert start("forest", random_edges, "-o", "whole.csv").wait(60) == 0
+    assert fork("forest", random_edges, "-o", "whole.csv").wait(60) == 0
     duration = time.monotonic() - begin
     whole = Path("whole.csv").read_bytes()
     generator = random.Random(1)
     seen = set()
     for _ in range(8):
         begin = time.monotonic()
-        process = start("forest", random_edges, "-o", "out.csv")
+        process = fork("forest", random_edges, "-o", "out.csv")
         try:
-            process.communicate(timeout=generator.uniform(0.3, 1.1) * duration)
+            process.communicate(timeout=generator.uniform(0.1, 1.1) * duration)
             duration = time.monotonic() - begin  # the machine had less to do than before: sooner the next time
         except subprocess.TimeoutExpired:
             process.kill()
@@ -78,31 +79,34 @@ def test_killed_at_any_moment(start, random_edges):
     assert -signal.SIGKILL in seen
 
 
-def test_killed_before_the_rename(start, roads):
-    process = start("forest", roads, "-o", "out.csv", before=AT_THE_RENAME)
+@pytest.mark.slow
+def test_killed_before_the_rename(fork, roads):
+    process = fork("forest", roads, "-o", "out.csv", before=AT_THE_RENAME)
     wait_for("ready")
     process.kill()
     process.communicate(timeout=60)
     assert not Path("out.csv").exists()
     assert [name.startswith(".out.csv.") for name in parts()] == [True]
     # What the killed run left does not disturb the next.
-    assert start("forest", roads, "-o", "out.csv").wait(60) == 0
+    assert fork("forest", roads, "-o", "out.csv").wait(60) == 0
     assert Path("out.csv").exists()
 
 
-def test_killed_run_keeps_the_older_output(start, roads):
+@pytest.mark.slow
+def test_killed_run_keeps_the_older_output(fork, roads):
     Path("out.csv").write_text("older")
-    process = start("forest", roads, "-o", "out.csv", before=AT_THE_RENAME)
+    process = fork("forest", roads, "-o", "out.csv", before=AT_THE_RENAME)
     wait_for("ready")
     process.kill()
     process.communicate(timeout=60)
     assert Path("out.csv").read_text() == "older"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("command", ["forest", "components", "convert"])
-def test_interrupted_while_writing(start, roads, command, number, status):
-    process = start(command, roads, "-o", "out.csv", before=AT_THE_RENAME)
+def test_interrupted_while_writing(fork, roads, command, number, status):
+    process = fork(command, roads, "-o", "out.csv", before=AT_THE_RENAME)
     wait_for("ready")
     process.send_signal(number)
     output, text = process.communicate(timeout=60)
@@ -110,9 +114,10 @@ def test_interrupted_while_writing(start, roads, command, number, status):
     assert sorted(os.listdir()) == ["ready", "roads.parquet"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["forest", "components", "convert"])
-def test_interrupted_while_reading(start, roads, command):
-    process = start(command, roads, "-o", "out.csv", before=AT_THE_READER)
+def test_interrupted_while_reading(fork, roads, command):
+    process = fork(command, roads, "-o", "out.csv", before=AT_THE_READER)
     wait_for("ready")
     process.send_signal(signal.SIGINT)
     output, text = process.communicate(timeout=60)

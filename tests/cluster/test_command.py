@@ -59,6 +59,7 @@ def test_directory_in_directory_out(folder, client):
     assert sorted(path.name for path in folder.iterdir()) == ["edges", "merge", "two-pass"]
 
 
+@pytest.mark.slow
 def test_workers_of_its_own(folder):
     program = (sys.executable, "-P", "-c", "if __name__ == '__main__': from dfmst.cli import main; main()")
     command = [*program, "forest", "edges", *COLUMNS, "-o", "out", "--workers", "2", "--json", "--maximum"]

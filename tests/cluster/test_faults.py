@@ -8,7 +8,6 @@ import random
 import threading
 import time
 from collections.abc import Iterator
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import dask
@@ -23,26 +22,26 @@ import dfmst.dask
 from dfmst import errors
 from dfmst._cluster.checkpoint import checkpointed, first_workers
 from dfmst._cluster.client import Resources
-from tests.support import forked
 from tests.support.dask_frames import STRATEGIES, random_frame
+from tests.support.forked import Forked
 
 
 class Workers:
     """Worker processes without anyone who starts them again: the test kills them and starts others."""
 
-    def __init__(self, address: str, log: Path) -> None:
+    def __init__(self, address: str, folder: Path) -> None:
         self._arguments = [address, "--no-nanny", "--no-dashboard", "--nthreads", "1", "--memory-limit", "3GiB"]
-        self._log = log
-        self.processes: list[BaseProcess] = []
+        self._folder = folder
+        self.processes: list[Forked] = []
 
     def start(self) -> None:
         program = "from distributed.cli.dask_worker import main; main()"
-        self.processes.append(forked.start(program, self._arguments, self._log))
+        self.processes.append(Forked(program, self._arguments, self._folder))
 
     def kill(self, place: int) -> None:
         process = self.processes.pop(place)
         process.kill()
-        process.join(60)
+        process.wait(60)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,7 @@ def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client, W
         LocalCluster(n_workers=0, dashboard_address=":0", silence_logs="CRITICAL") as cluster,
         Client(cluster) as client,
     ):
-        workers = Workers(cluster.scheduler_address, tmp_path_factory.mktemp("workers") / "log")
+        workers = Workers(cluster.scheduler_address, tmp_path_factory.mktemp("workers"))
         try:
             workers.start()
             workers.start()

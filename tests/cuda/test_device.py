@@ -59,6 +59,7 @@ def rows_of(engine, algorithm, source, target, weight, vertices, maximum=False):
 # ---- rows ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=algorithm_id)
 def test_shapes(device, algorithm):
     for number, (name, graph) in enumerate(SHAPES.items()):

@@ -37,6 +37,7 @@ def drawn(case):
     return columns, vertices, expected
 
 
+@pytest.mark.sampled(4)
 @on_both
 @pytest.mark.parametrize("light", [None, 0.05, math.inf])
 @pytest.mark.parametrize("case", LARGE, ids=repr)

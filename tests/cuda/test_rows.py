@@ -45,6 +45,7 @@ def check(engine, algorithm, table, expected):
         np.testing.assert_array_equal(engine.to_host(column), unchanged)
 
 
+@pytest.mark.sampled(4)
 @each_algorithm
 @pytest.mark.parametrize("dtype", WEIGHTS)
 @given(
@@ -61,6 +62,7 @@ def test_small_multigraphs(algorithm, dtype, seed, vertices, edges, vertex, maxi
     check(ENGINE, algorithm, *table_of(ENGINE, source, target, weights(rng, dtype, edges), vertices, vertex, maximum))
 
 
+@pytest.mark.sampled(6)
 @each_algorithm
 @pytest.mark.parametrize("shape", SHAPES)
 def test_shapes(algorithm, shape):

@@ -18,6 +18,7 @@ _MANIFEST = SHARED / "formats" / "manifest.json"
 FILES = json.loads(_MANIFEST.read_text()) if _MANIFEST.exists() else {}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [name for name in FILES if name != _TRUNCATED] or [None])
 def test_file(name: str | None) -> None:
     if name is None:

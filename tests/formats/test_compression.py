@@ -31,6 +31,7 @@ CODECS = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["edges.txt", "edges.txt.gz", "edges.txt.xz", "edges.txt.zst"])
 @pytest.mark.parametrize("compress", CODECS)
 def test_the_bytes_tell_the_compression(tmp_path: Path, compress: Compress, name: str) -> None:
@@ -49,6 +50,7 @@ def test_small_blocks(tmp_path: Path, compress: Compress) -> None:
     assert pa.Table.from_batches(batches) == read_edges(path)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("share", [0.02, 0.5, 0.99])
 @pytest.mark.parametrize("compress", CODECS)
 def test_a_cut_stream(tmp_path: Path, compress: Compress, share: float) -> None:

@@ -61,6 +61,7 @@ def trusted(monkeypatch):
     return runs
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("ids", IDS)
 @pytest.mark.parametrize("weights", ["int32", "uint32", "float32", "int64", "uint64", "float64"])
@@ -85,6 +86,7 @@ def test_equal_weights(columns, eager, trusted, weight):
     pd.testing.assert_frame_equal(found, eager(lambda: forest(columns)))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("heavy", [False, True])
 @pytest.mark.parametrize("ids", IDS)
 @pytest.mark.parametrize("side", SIDES)

@@ -12,6 +12,7 @@ import sanitize
 SOURCE = Path(__file__).resolve().parents[2] / "ci" / "cuda_on_host.cpp"
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(sanitize.missing() is not None, reason=str(sanitize.missing())),
     pytest.mark.skipif(sys.maxsize < 2**40, reason="needs 64 bits of address space"),
 ]

@@ -54,6 +54,7 @@ def compiled(major: int, text: str, options: tuple[str, ...]) -> tuple[int, str]
         library.nvrtcDestroyProgram(ctypes.byref(program))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("unit", list(translation_units()), ids=lambda unit: unit.name)
 def test_compiles_without_a_word(unit: TranslationUnit, architecture: str) -> None:
@@ -64,6 +65,7 @@ def test_compiles_without_a_word(unit: TranslationUnit, architecture: str) -> No
     assert log in ("", NOTICE)  # no warnings either
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("major", WHEELS)
 def test_an_error_is_seen(major: int) -> None:
     text = 'extern "C" __global__ void kernel(int* p) { *p = missing; }'

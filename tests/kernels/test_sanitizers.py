@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 import sanitize
 
-pytestmark = pytest.mark.skipif(sanitize.missing() is not None, reason=str(sanitize.missing()))
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sanitize.missing() is not None, reason=str(sanitize.missing())),
+]
 
 
 @pytest.mark.parametrize("name", sanitize.RUNS)

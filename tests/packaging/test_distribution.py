@@ -31,6 +31,7 @@ def test_the_tests_import_the_installed_package():
         assert not Path(dfmst.__file__).is_relative_to(ROOT / "dfmst")
 
 
+@pytest.mark.slow
 def test_python_m_pytest_imports_the_installed_package_too():
     tests = ["tests/packaging/test_distribution.py::test_the_tests_import_the_installed_package", "tests/engines"]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, "-k", "installed or adjacency"]

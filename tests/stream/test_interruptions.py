@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import time
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pyarrow.parquet
@@ -15,7 +14,7 @@ import pytest
 
 import dfmst
 from dfmst.errors import DfmstError, FormatError, InvalidEdgesError, OutputError
-from tests.support import forked
+from tests.support.forked import Forked
 from tests.support.stream_files import edges, tight, write_parts
 
 #: Short batches, a small buffer, a checkpoint at every chance, and the command line.
@@ -37,22 +36,22 @@ def parts(tmp_path: Path) -> Path:
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_killed_at_twenty_random_moments(tmp_path, parts):
     expected = dfmst.minimum_spanning_forest(dfmst.read_edges(parts))
-    output, checkpoint, log = tmp_path / "out" / "forest.parquet", tmp_path / "checkpoint", tmp_path / "log"
+    output, checkpoint = tmp_path / "out" / "forest.parquet", tmp_path / "checkpoint"
     output.parent.mkdir()
     options = ["-o", str(output), "--memory-limit", "16MB", "--checkpoint", str(checkpoint)]
 
-    def start() -> BaseProcess:
-        return forked.start(PROGRAM, ["forest", str(parts), *options], log)
+    def start() -> Forked:
+        return Forked(PROGRAM, ["forest", str(parts), *options], tmp_path)
 
-    def finish(process: BaseProcess) -> None:
-        process.join(120)
-        assert process.exitcode == 0, log.read_text(encoding="utf-8")
+    def finish(process: Forked) -> None:
+        _, errors = process.communicate(120)
+        assert process.returncode == 0, errors.decode()
         assert pyarrow.parquet.read_table(output).equals(expected)
         assert os.listdir(output.parent) == ["forest.parquet"]
         assert os.listdir(checkpoint) == []
         output.unlink()
 
-    finish(start())  # imports what the server has not
+    finish(start())  # the first one waits for the imports
     begin = time.monotonic()
     finish(start())
     duration = time.monotonic() - begin
@@ -60,13 +59,13 @@ def test_killed_at_twenty_random_moments(tmp_path, parts):
     for _ in range(20):
         begin = time.monotonic()
         process = start()
-        process.join(drawn.uniform(0.1, 1.0) * duration)
-        if process.exitcode is None:
-            process.kill()
-            process.join(60)
-        else:
+        try:
+            process.wait(drawn.uniform(0.1, 1.0) * duration)
             duration = time.monotonic() - begin  # the machine had less to do than before: sooner the next time
-        killed += process.exitcode == -signal.SIGKILL
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(60)
+        killed += process.returncode == -signal.SIGKILL
         finish(start())
     assert killed >= 10
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
-from multiprocessing.process import BaseProcess
+import os
+import subprocess
 from pathlib import Path
 
-__all__ = ["start"]
+__all__ = ["Forked"]
 
 #: Most of what the programs import; what is not installed is left out.
 _IMPORTS = [
@@ -18,25 +19,63 @@ _IMPORTS = [
     "distributed.cli.dask_worker",
 ]
 
-#: Begins every program: what it says goes into a file.
+#: Begins every program: the server has another working directory and other outputs.
 _PROLOGUE = """
 import os, sys
 sys.argv = {arguments!r}
-log = os.open({log!r}, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-os.dup2(log, 1)
-os.dup2(log, 2)
+os.chdir({directory!r})
+for descriptor, path in enumerate({outputs!r}, 1):
+    os.dup2(os.open(path, os.O_WRONLY), descriptor)
 """
 
 
-def start(program: str, arguments: list[str], log: Path) -> BaseProcess:
-    """Run Python code as the main program, with a command line; what it prints goes into `log`.
+class Forked:
+    """A Python program in a process of its own, with the methods of `subprocess.Popen` that tests use.
 
-    Kill it, wait for it by ``join``, and read its exit status from ``exitcode``: minus the signal's number where one
-    ended it, as for `subprocess`.
+    Parameters
+    ----------
+    code
+        The program.
+    arguments
+        Its command line.
+    folder
+        Gets the files ``stdout`` and ``stderr``, which it prints into.
     """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_IMPORTS)
-    code = _PROLOGUE.format(arguments=["", *arguments], log=str(log)) + program
-    process = context.Process(target=exec, args=(code, {"__name__": "__main__"}))
-    process.start()
-    return process
+
+    def __init__(self, code: str, arguments: list[str], folder: Path) -> None:
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(_IMPORTS)
+        self._outputs = (folder / "stdout", folder / "stderr")
+        for path in self._outputs:
+            path.write_bytes(b"")
+        outputs = [str(path.resolve()) for path in self._outputs]
+        prologue = _PROLOGUE.format(arguments=["", *arguments], directory=os.getcwd(), outputs=outputs)
+        self._process = context.Process(target=exec, args=(prologue + code, {"__name__": "__main__"}))
+        self._process.start()
+
+    @property
+    def returncode(self) -> int | None:
+        """Exit status; minus the signal's number where one ended the process; ``None`` while it runs."""
+        return self._process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal."""
+        assert self._process.pid is not None
+        os.kill(self._process.pid, number)
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self._process.kill()
+
+    def wait(self, timeout: float) -> int:
+        """Wait for so many seconds at most; return the exit status."""
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired("a forked program", timeout)
+        return self._process.exitcode
+
+    def communicate(self, timeout: float) -> tuple[bytes, bytes]:
+        """Wait for so many seconds at most; return what the program printed to its two outputs."""
+        self.wait(timeout)
+        output, errors = (path.read_bytes() for path in self._outputs)
+        return output, errors
