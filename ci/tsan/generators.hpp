@@ -59,14 +59,14 @@ void connected(u64 vertices) {
   const u64 pairs = vertices * (vertices - 1) / 2;
   std::vector<i64> parent(vertices, -1);
   std::vector<u64> children(words(vertices)), outside(words(pairs)), vertex, position;
-  launch_tree_parents(vertices, 1, vertices, 6, parent.data());
+  launch_tree_parents(vertices, 1, vertices, 3, parent.data());  // a permutation of 2^(2 * 3) places
   launch_flag_not_own_parent(children.size(), parent.data(), vertices, children.data());
   for (u64 at = 0; at < vertices; ++at)
     if (flagged(children, at)) vertex.push_back(at);
   CHECK(vertex.size() == vertices - 1);
   Ends tree(vertex.size()), all(pairs), rest(pairs - vertex.size());
   launch_tree_edges(vertex.size(), vertex.data(), parent.data(), tree.source.data(), tree.target.data());
-  launch_distinct_pairs(pairs, 1, pairs, 12, all.source.data(), all.target.data());
+  launch_distinct_pairs(pairs, 1, pairs, 5, all.source.data(), all.target.data());
   launch_flag_outside_tree(outside.size(), all.source.data(), all.target.data(), pairs, parent.data(), outside.data());
   for (u64 at = 0; at < pairs; ++at)
     if (flagged(outside, at)) position.push_back(at);

@@ -15,6 +15,8 @@ from dfmst._cluster.solve import task_engine
 from dfmst._cluster.strategies.shuffle.contraction import contract_owned
 from dfmst._cluster.strategies.shuffle.sharding import Sharding
 from dfmst._columns.ids import id_columns
+from dfmst._engines import CpuEngine
+from dfmst._primitives.edges import Edges
 from dfmst.formats.footers import TableSize
 from tests.support.oracle import kruskal_rows
 
@@ -27,20 +29,68 @@ def columns(source, target):
 def test_local_contraction_chooses_edges_of_the_forest_and_stops_at_cut_edges(pairs, mask):
     owned = np.array([bool(mask >> vertex & 1) for vertex in range(10)])
     pairs = [(u, v) for u, v in pairs if owned[u] or owned[v]]  # a shard holds no others
-    source, target = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
-    found = contract_owned(source, target, owned)
+    source, target = (np.array([pair[side] for pair in pairs], np.uint32) for side in (0, 1))
+    edges = Edges(source, target, np.arange(len(pairs), dtype=np.uint32), None)
+    contraction = contract_owned(CpuEngine(1), edges, owned)
     forest = kruskal_rows(source.tolist(), target.tolist(), list(range(len(pairs))))
-    assert set(found.chosen.tolist()) <= set(forest)
+    assert set(contraction.chosen.tolist()) <= set(forest)
+    cut = dict(zip(contraction.waiting.tolist(), contraction.cut.tolist(), strict=True))
     for vertex in range(10):
         if not owned[vertex]:
-            assert found.root[vertex] == vertex
+            assert contraction.root[vertex] == vertex
             continue
-        component = found.root == found.root[vertex]
+        component = contraction.root == contraction.root[vertex]
         leaving = [edge for edge, (u, v) in enumerate(pairs) if component[u] != component[v]]
-        hook = found.hook[found.root[vertex]]
-        assert hook == (leaving[0] if leaving else -1)
-        if leaving:
+        hook = cut.get(int(contraction.root[vertex]))
+        assert hook == (leaving[0] if leaving else None)
+        if hook is not None:
             assert not all(owned[end] for end in pairs[hook])
+
+
+def contract_plainly(source, target, key, owned):
+    """The same contraction, one edge after the other: components' names, cut edges by component, chosen edges."""
+    root = list(range(len(owned)))
+    chosen: set[int] = set()
+    order = sorted(range(len(source)), key=lambda edge: (key[edge], edge))
+    while True:
+        lightest: dict[int, tuple[int, int]] = {}
+        for edge in order:
+            ends = root[source[edge]], root[target[edge]]
+            for component, other in (ends, ends[::-1]):
+                if ends[0] != ends[1] and owned[component]:
+                    lightest.setdefault(component, (edge, other))
+        inside = {component: far for component, far in lightest.items() if owned[far[1]]}
+        if not inside:
+            cut = {component: edge for component, (edge, _) in lightest.items()}
+            return root, cut, sorted(chosen | set(cut.values()))
+        chosen.update(edge for edge, _ in inside.values())
+        parent = {component: other for component, (_, other) in inside.items()}
+        for component, other in list(parent.items()):
+            if parent.get(other) == component and component < other:
+                del parent[component]
+        for vertex, name in enumerate(root):
+            while name in parent:
+                name = parent[name]
+            root[vertex] = name
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+@pytest.mark.parametrize("weights", [3, 2**32 - 1])
+@pytest.mark.parametrize("vertices", [1, 7, 400])
+@pytest.mark.parametrize("share", [0.1, 0.5, 1])
+def test_local_contraction_is_that_of_one_edge_after_the_other(threads, dtype, weights, vertices, share):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        owned = rng.random(vertices) < share
+        ends = rng.integers(0, vertices, (2, 3 * vertices)).astype(np.uint32)
+        source, target = np.ascontiguousarray(ends[:, owned[ends].any(axis=0)])
+        key = rng.integers(0, weights, len(source)).astype(dtype)
+        contraction = contract_owned(CpuEngine(threads), Edges(source, target, key, None), owned)
+        root, cut, chosen = contract_plainly(*(column.tolist() for column in (source, target, key, owned)))
+        assert contraction.root.tolist() == root
+        assert dict(zip(contraction.waiting.tolist(), contraction.cut.tolist(), strict=True)) == cut
+        assert contraction.chosen.tolist() == chosen
 
 
 @pytest.mark.parametrize("ids", [pa.array([0, 5, 300, -7]), pa.array(["a", "b", "c", "a"])])

@@ -1,4 +1,4 @@
-"""Borůvka inside one shard, as far as its own edges tell, and where its components go from there.
+"""Borůvka inside one shard, as far as its own edges tell, and the edges along which its components go on from there.
 
 A shard owns vertices and holds every edge at them. A component of owned vertices may join along its lightest edge;
 where that leads to a vertex of another shard, a cut edge, it must wait for that shard's answer.
@@ -10,9 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dfmst._engines import Engine
+from dfmst._primitives.contract import count_roots, flatten
+from dfmst._primitives.crossing import crossing_flags
+from dfmst._primitives.edges import Edges, gather_edges
+from dfmst._primitives.flags import compact, flag_words
 from dfmst.typing import Array
 
 __all__ = ["Contraction", "contract_owned"]
+
+_NO_EDGE = np.iinfo(np.uint64).max
+_NO_ROW = np.iinfo(np.uint32).max
 
 
 class Contraction(NamedTuple):
@@ -21,76 +29,59 @@ class Contraction(NamedTuple):
     Attributes
     ----------
     root
-        Vertex -> the vertex that its component is named after, ``int64`` of shape ``(vertices,)``.
-    hook
-        Root -> the cut edge that is the lightest of its component; -1 where there is none.
+        Vertex -> the vertex that its component is named after, ``uint32`` of shape ``(vertices,)``.
+    waiting
+        Roots of the components whose lightest edge is cut, ascending.
+    cut
+        That edge of each of them.
     chosen
-        Edges along which components joined or hook.
+        Edges along which components joined, and those in `cut`; ascending.
     """
 
     root: Array
-    hook: Array
+    waiting: Array
+    cut: Array
     chosen: Array
 
 
-def contract_owned(source: Array, target: Array, owned: Array) -> Contraction:
+def contract_owned(engine: Engine, edges: Edges, owned: Array) -> Contraction:
     """Contract components of owned vertices while their lightest edges lead to owned vertices.
 
     Parameters
     ----------
-    source, target
-        Ends of the edges, lightest edge first.
+    engine
+        Where the kernels run; its columns lie on the host.
+    edges
+        Edges between ``uint32`` vertices with ordered keys. Of equal keys, the first comes first.
     owned
         Which vertices the shard owns, ``bool`` of shape ``(vertices,)``.
 
     Examples
     --------
-    >>> contraction = contract_owned(np.array([0, 1]), np.array([1, 2]), np.array([True, True, False]))
-    >>> contraction.root, contraction.chosen
-    (array([0, 0, 2]), array([0, 1]))
+    >>> from dfmst._engines import CpuEngine
+    >>> ends, keys = np.array([[0, 1], [1, 2]], np.uint32), np.array([5, 7], np.uint32)
+    >>> contraction = contract_owned(CpuEngine(1), Edges(*ends, keys, None), np.array([True, True, False]))
+    >>> [column.tolist() for column in contraction]
+    [[0, 0, 2], [0], [1], [0, 1]]
     """
-    root = np.arange(len(owned))
-    edge = np.arange(len(source))
-    chosen = []
+    parent = engine.xp.arange(len(owned), dtype=np.uint32)
+    engine = engine.in_scratch()
+    hook, best = engine.xp.empty(len(owned), np.uint32), engine.xp.empty(len(owned), np.uint64)
+    chosen = flag_words(engine, len(edges))
+    components = len(owned)
     while True:
-        ends = root[source[edge]], root[target[edge]]
-        apart = ends[0] != ends[1]
-        edge, ends = edge[apart], (ends[0][apart], ends[1][apart])
-        lightest = _lightest(ends, len(owned))
-        component = np.flatnonzero((lightest < len(edge)) & owned)
-        place = lightest[component]
-        other = np.where(ends[0][place] == component, ends[1][place], ends[0][place])
-        inside = owned[other]
-        if not inside.any():
-            hook = np.full(len(owned), -1)
-            hook[component] = edge[place]
-            chosen.append(edge[place])
-            return Contraction(root, hook, np.unique(np.concatenate(chosen)))
-        chosen.append(edge[place[inside]])
-        root = _joined(component[inside], other[inside], len(owned))[root]
-
-
-def _lightest(ends: tuple[Array, Array], vertices: int) -> Array:
-    """The first edge at each vertex; the number of edges where there is none."""
-    edges = len(ends[0])
-    first = np.full((2, vertices), edges)
-    backwards = np.arange(edges)[::-1]
-    # Later assignments win, so the edges are written from the heaviest to the lightest.
-    for side in (0, 1):
-        first[side, ends[side][::-1]] = backwards
-    lightest: Array = first.min(axis=0)
-    return lightest
-
-
-def _joined(component: Array, other: Array, vertices: int) -> Array:
-    """The root of each vertex where every component hooks onto another one: pointer jumping."""
-    parent = np.arange(vertices)
-    parent[component] = other
-    # Two that chose the same edge point at each other: the smaller becomes a root.
-    pair = component[(parent[other] == component) & (component < other)]
-    parent[pair] = pair
-    while True:
-        above = parent[parent]
-        if np.array_equal(above, parent):
-            return parent
-        parent = above
+        best.fill(_NO_EDGE)
+        ends = (edges.source, edges.target)
+        engine.launch("propose_to_ends", len(edges), *ends, edges.key, best)
+        engine.launch("hold_cut_edges", len(owned), *ends, edges.row, owned.view(np.uint8), best, hook)
+        engine.launch("hook", len(owned), *ends, best, edges.row, parent, chosen)
+        flatten(engine, parent)
+        left = count_roots(engine, parent)
+        if left == components:
+            break
+        components = left
+        edges = gather_edges(engine, edges, compact(engine, crossing_flags(engine, *ends, parent)), parent)
+    waiting = np.flatnonzero(hook != _NO_ROW)
+    cut = hook[waiting]
+    engine.launch("set_flags", len(cut), cut, chosen)
+    return Contraction(parent, waiting, cut, compact(engine, chosen))

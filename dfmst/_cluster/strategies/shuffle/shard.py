@@ -9,10 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dfmst._cluster.solve import task_engine
 from dfmst._cluster.strategies.shuffle.contraction import contract_owned
 from dfmst._cluster.strategies.shuffle.sharding import Sharding
-from dfmst._cluster.tables import column_values, take
+from dfmst._cluster.tables import column_values, in_row_order, take
 from dfmst._columns.encode import concat_ids
+from dfmst._primitives.edges import Edges
 from dfmst.typing import Array
 
 __all__ = ["Shard", "Step", "begin", "owner_but_giant"]
@@ -122,22 +124,21 @@ class Step:
 
 def begin(shard: Shard, sharding: Sharding) -> Step:
     """Contract what the shard can contract alone, and point every component along its lightest edge."""
-    table = shard.edges
-    order = np.lexsort([column_values(table, "row"), column_values(table, "key")])
+    table = in_row_order(shard.edges)
     both = concat_ids([table.column("source"), table.column("target")]).dictionary_encode()
-    ids, code = both.dictionary, both.indices.to_numpy()
-    source, target = code[: len(order)][order], code[len(order) :][order]
+    ids, code = both.dictionary, both.indices.to_numpy().view(np.uint32)
+    source, target, row = code[: len(table)], code[len(table) :], column_values(table, "row")
     owner = owner_but_giant(sharding, ids, shard.giant)
     owned = owner == shard.number
-    found = contract_owned(source, target, owned)
-    hooked = np.flatnonzero(found.hook >= 0)
-    edge = found.hook[hooked]
-    other = np.where(found.root[source[edge]] == hooked, target[edge], source[edge])
-    row = column_values(table, "row")[order]
-    to, stays = np.arange(len(ids)), np.zeros(len(ids), bool)
-    to[hooked] = other
+    root, waiting, cut, chosen = contract_owned(
+        task_engine(), Edges(source, target, column_values(table, "key"), None), owned
+    )
+    other = np.where(root[source[cut]] == waiting, target[cut], source[cut])
+    to = np.arange(len(ids))
+    hooks, stays = np.zeros((2, len(ids)), bool)
+    to[waiting] = other
+    hooks[waiting] = True
     # A coin that both sides of the edge see alike: were it always the smaller shard, that would own all in the end.
-    stays[hooked] = (shard.number < owner[other]) ^ (row[edge] * _COIN >> np.uint64(63)).astype(bool)
-    chosen = np.concatenate([shard.chosen, row[found.chosen]])
-    pointer = ids.take(pa.array(to))
-    return Step(replace(shard, chosen=chosen), ids, owned, found.root, pointer, found.hook >= 0, stays)
+    stays[waiting] = (shard.number < owner[other]) ^ (row[cut] * _COIN >> np.uint64(63)).astype(bool)
+    chosen = np.concatenate([shard.chosen, row[chosen]])
+    return Step(replace(shard, chosen=chosen), ids, owned, root, ids.take(pa.array(to)), hooks, stays)
