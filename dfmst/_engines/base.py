@@ -71,7 +71,7 @@ class Engine(Protocol):
         """How many entries one index walks through where a kernel works in blocks: at most `most`."""
 
     def in_scratch(self) -> Engine:
-        """The same engine, for work whose columns end with it: they may lie where those of earlier work lay."""
+        """The same engine for temporary columns; their memory is reused."""
 
     def lasting(self) -> Engine:
         """The same engine, for columns that stay."""
@@ -83,7 +83,7 @@ class Engine(Protocol):
         """Bring a column to the host, as NumPy; one that is there already is not copied."""
 
     def guard(self) -> AbstractContextManager[None]:
-        """Turn what goes wrong on the engine's device within the block into dfmst's errors."""
+        """Turn faults of the engine's device within the block into dfmst's errors."""
 
 
 def bind(name: str, arguments: tuple[Array | int | None, ...]) -> tuple[str, Kernel]:
@@ -108,16 +108,16 @@ def bind(name: str, arguments: tuple[Array | int | None, ...]) -> tuple[str, Ker
             continue
         if argument is None:
             continue
-        found = _check(name, parameter, argument)
+        actual = _check(name, parameter, argument)
         if parameter.type == kernel.type_parameter:
-            bound = bound or _variant(kernel, parameter, found)
+            bound = bound or _variant(kernel, parameter, actual)
             expected = bound
         elif parameter.type == "Key<W>":
-            expected = _KEY_TYPES[TYPES[bound].itemsize] if bound else found
+            expected = _KEY_TYPES[TYPES[bound].itemsize] if bound else actual
         else:
             expected = parameter.type
-        if found != expected:
-            message = f"kernel {name}: {parameter.name} is {found}, not {expected}"
+        if actual != expected:
+            message = f"kernel {name}: {parameter.name} is {actual}, not {expected}"
             raise TypeError(message)
     if not kernel.type_parameter:
         return name, kernel
@@ -144,8 +144,8 @@ def _check(kernel: str, parameter: Parameter, argument: Any) -> str:
     return _NAMES.get(argument.dtype) or str(argument.dtype)
 
 
-def _variant(kernel: Kernel, parameter: Parameter, found: str) -> str:
-    if found not in kernel.types:
-        message = f"kernel {kernel.name}: {parameter.name} is {found}; it must be one of {', '.join(kernel.types)}"
+def _variant(kernel: Kernel, parameter: Parameter, actual: str) -> str:
+    if actual not in kernel.types:
+        message = f"kernel {kernel.name}: {parameter.name} is {actual}; it must be one of {', '.join(kernel.types)}"
         raise TypeError(message)
-    return found
+    return actual

@@ -205,7 +205,7 @@ class CudaEngine:
 
     @contextmanager
     def guard(self) -> Iterator[None]:
-        """Turn what goes wrong on the device within the block into dfmst's errors.
+        """Turn faults of the device within the block into dfmst's errors.
 
         Raises
         ------

@@ -1,8 +1,8 @@
-"""Memory that the calls of a process share: columns of one call lie where those of the last one lay.
+"""Memory that the calls of a process share: temporary columns of one call reuse that of the call before.
 
 A fresh column costs more than the first pass over it: the system hands out its pages one by one, each cleared, and
-takes them back when the column goes (a tenth to nearly half of a call's time). So columns that end with the call come
-out of one slab, first fit, lowest address first. What does not fit is allocated as usual.
+takes them back when the column goes (a tenth to nearly half of a call's time). So temporary columns come out of one
+slab, first fit, lowest address first. A column that does not fit is allocated as usual.
 """
 
 from __future__ import annotations
@@ -125,9 +125,9 @@ class ScratchModule:
 
     def __getattr__(self, name: str) -> Any:
         """Anything else is NumPy's own."""
-        found = getattr(np, name)
-        setattr(self, name, found)
-        return found
+        attribute = getattr(np, name)
+        setattr(self, name, attribute)
+        return attribute
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
         """A column, or several, of any content."""

@@ -40,7 +40,7 @@ def adjacency(engine: Engine, edges: Edges, vertices: int, by_weight: bool = Fal
     Parameters
     ----------
     edges
-        A working copy of edges (see :func:`dfmst._primitives.contract.gather_edges`): ``uint32`` ends, ordered keys.
+        A working copy of edges (see :func:`dfmst._primitives.edges.gather_edges`): ``uint32`` ends, ordered keys.
     vertices
         Exclusive upper bound of the vertices.
     by_weight

@@ -1,4 +1,4 @@
-"""Which edges join different components: the filter that most edges of a large table meet once."""
+"""Which edges join different components: the filter that drops most edges of a large table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dfmst.typing import Array
 __all__ = ["crossing_flags", "giant_component"]
 
 _SAMPLE = 1024
-_GIANT = 0.5  # share of the sampled edges from which a component answers for enough edges
+_GIANT = 0.5  # share of the sampled edges from which it pays to test for one component first
 
 
 def crossing_flags(
@@ -25,8 +25,8 @@ def crossing_flags(
 ) -> Array:
     """Flags of the edges whose ends have different labels.
 
-    Where most edges begin in one component, one bit a vertex tells of most edges without leaving the cache:
-    with both ends in it an edge does not cross, with one end it does. Only those with none need their labels.
+    Where most edges begin in one component, one bit a vertex decides most edges without leaving the cache: with both
+    ends in it an edge does not cross, with one end it does. Only the edges with no end in it need their labels.
 
     Parameters
     ----------
@@ -37,8 +37,7 @@ def crossing_flags(
     excluded
         Flags of edges to leave out.
     outside
-        Where nobody has looked at the ends yet: a cell that is set if one is no place in `label`; the flags are then
-        worth nothing.
+        For unchecked ends: a cell that is set if one is no place in `label`; the flags are then undefined.
     """
     edges, giant = len(source), giant_component(engine, source, label)
     flags: Array = engine.xp.empty(-(-edges // 64), np.uint64)
@@ -69,8 +68,8 @@ def giant_component(engine: Engine, source: Array, label: Array) -> Array | None
     if not len(source):
         return None
     begin = source[spread_positions(engine.xp, len(source), min(len(source), _SAMPLE))]
-    found, counts = engine.xp.unique(label[engine.xp.minimum(begin, len(label) - 1)], return_counts=True)
-    most, name = engine.xp.stack([counts.max(), found[counts.argmax()]]).tolist()  # one read from a device
+    labels, counts = engine.xp.unique(label[engine.xp.minimum(begin, len(label) - 1)], return_counts=True)
+    most, name = engine.xp.stack([counts.max(), labels[counts.argmax()]]).tolist()  # one read from a device
     if most < _GIANT * len(begin):
         return None
     giant = flag_words(engine, len(label))

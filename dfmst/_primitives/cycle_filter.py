@@ -42,7 +42,7 @@ class FilterTables(NamedTuple):
 
 
 class CycleFilter:
-    """Sorts out rows that the forest's paths beat.
+    """Drops rows that are heavier than the forest's path between their ends.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class CycleFilter:
     ranked
         The forest in ascending order.
     trees
-        The same, linked; without a cycle.
+        Its Kruskal tree; no edge of the forest closes a cycle.
     ties
         Whether a row as heavy as its path passes too: rows then need not come after those of the forest.
     """
@@ -89,10 +89,10 @@ class CycleFilter:
     @classmethod
     def of_tables(cls, engine: Engine, tables: FilterTables) -> CycleFilter:
         """Make the filter again from its :attr:`tables`."""
-        made = cls.__new__(cls)
-        made._engine = engine
-        made._level, made._limit, made._tree, made._ties = tables
-        return made
+        copy = cls.__new__(cls)
+        copy._engine = engine
+        copy._level, copy._limit, copy._tree, copy._ties = tables
+        return copy
 
     @property
     def nbytes(self) -> int:

@@ -1,4 +1,4 @@
-"""A forest's edges linked in ascending order: trees that answer for the heaviest edge of a path.
+"""The Kruskal tree of a forest, which gives the heaviest edge of any path.
 
 Kruskal's reconstruction tree in links: the edges are united by size in ascending order, without path compression,
 and each link remembers the rank of its edge. Ranks grow on the way up and no path is longer than log2(vertices), so
@@ -37,7 +37,7 @@ class RankedForest(NamedTuple):
 
 
 class KruskalTree(NamedTuple):
-    """Links of every vertex, its root and last link (see ``links.cuh``), and the rank that closed a cycle, if any."""
+    """Links of every vertex, its root and last link (``kruskal_tree.cuh``); the rank that closed a cycle, if any."""
 
     link: Array
     top: Array
@@ -47,7 +47,7 @@ class KruskalTree(NamedTuple):
 def rank_forest(engine: Engine, forest: Edges) -> RankedForest:
     """Sort a forest (``uint32`` ends, ordered keys, rows), and check the order in a linear pass.
 
-    Whoever certifies a forest by its ranks then leans on no sort.
+    A certificate by ranks then does not depend on a correct sort.
     """
     xp, length = engine.xp, len(forest)
     order = sort_order(engine, forest.key)
@@ -68,9 +68,9 @@ def build_kruskal_tree(engine: Engine, ends: Array, vertices: int) -> KruskalTre
     link, cycle = xp.full(vertices, _NONE, np.uint64), xp.full(1, _NONE, np.uint64)
     engine.launch_alone("link_trees", ends, len(ends), parent, size, link, cycle)
     del parent, size
-    found = int(cycle[0])
-    if found != _NONE:
-        return KruskalTree(link, xp.empty(0, np.uint64), found)
+    closing = int(cycle[0])
+    if closing != _NONE:
+        return KruskalTree(link, xp.empty(0, np.uint64), closing)
     top: Array = xp.empty_like(link)
     engine.launch("climb", vertices, link, top)
     return KruskalTree(link, top, None)

@@ -19,7 +19,7 @@ import numpy as np
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst.algorithms._steps.partial_prim import UNVISITED, Graph, Growth, Rounds, grow, grow_and_unify
+from dfmst.algorithms._steps.partial_prim import UNVISITED, Growth, RoundGraph, Rounds, grow, grow_and_unify
 from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
 
@@ -65,7 +65,7 @@ class BaderCong:
     def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
         """Return the forest's rows, ascending ``int64``."""
 
-        def growth(graph: Graph, chosen: Array) -> Growth:
+        def growth(graph: RoundGraph, chosen: Array) -> Growth:
             span = -(-graph.vertices // self._trees(engine, graph))
             colour = engine.xp.full(graph.vertices, UNVISITED, np.uint32)
             grown = grow(engine, "grow_coloured", graph, span, colour, chosen)
@@ -76,7 +76,7 @@ class BaderCong:
 
         return grow_and_unify(engine, table, trace, Rounds(growth, sort_from=1, drop_parallel=False))
 
-    def _trees(self, engine: Engine, graph: Graph) -> int:
+    def _trees(self, engine: Engine, graph: RoundGraph) -> int:
         if self.trees is not None:
             return self.trees
         return 1 if graph.vertices <= _SMALL else _TREES_PER_THREAD * engine.threads

@@ -12,7 +12,7 @@ chose it.
 ===============================  ===============================================================================
 Algorithms 1 to 4                here
 ===============================  ===============================================================================
-1: 3-9, CreateBipartiteGraph     :func:`dfmst._primitives.contract.key_edges`; nothing is copied that has the right form
+1: 3-9, CreateBipartiteGraph     :func:`dfmst._primitives.edges.key_edges`; columns of the right form are not copied
 1: 15-20, FindLightestEdges      kernel ``propose_to_ends``
 1: 21-30, ObtainStrut,           kernel ``hook``, which flags the rows of degree 1 or 2 and lets a zero-difference
 UpdateSolutionSet                vertex's smaller end stay a root

@@ -1,7 +1,7 @@
 """Mastiff: Borůvka's rounds without rewriting the graph, the largest component of each graph component exempt.
 
 Koohi Esfahani, Kilpatrick and Vandierendonck (2022). Of the c components of a graph component at most c - 1 choose an
-edge that nobody else has chosen, so one of them need not look (section 4.1): the largest, whose edges are the most.
+edge that no other has chosen, so one of them need not look (section 4.1): the largest, whose edges are the most.
 Vertices are ROOT, MERGED or EXEMPT (figure 5); components are disjoint sets, and neither vertices nor edges are
 renumbered or merged.
 
@@ -14,7 +14,7 @@ lines 9-13, max degree     kernel ``count_ends``, then ``stand`` and ``elect`` b
 lines 14-21                :meth:`_Forest.begin`
 step 1, lines 23-29        kernel ``lightest_of_roots``, edge by edge, for both of its ends
 steps 2-3, lines 30-37     kernel ``append``
-step 4, lines 38-43        kernels ``find_tops`` (compress_path) and ``settle``
+step 4, lines 38-43        kernels ``find_tops`` and ``compress_paths``
 step 5, lines 44-49        kernels ``stand`` and ``elect``
 section 5.5, figure 9      ``frontier``: lists of the components and of the edges that are still of use
 =========================  =====================================================================================
@@ -70,7 +70,7 @@ class Mastiff:
     The trace adds, for each round: ``touched``, the edges looked at, once from each end that looked (Borůvka's
     algorithm: from both); ``root``, ``exempt``, ``merged_root`` and ``merged_exempt``, the vertices of each status at
     its end, those merged by the status above them (figure 6); ``largest``, the size of the largest component (figure
-    3); ``depth``, the longest way to a root (figure 10; 65 stands for more than 64); and the seconds of the steps
+    3); ``depth``, the longest path to a root (figure 10; 65 stands for more than 64); and the seconds of the steps
     (figure 7), of which ``components``, ``degrees`` and ``init`` come before the first round.
 
     References
@@ -162,7 +162,7 @@ class _Forest:
         trace.add(largest=int(self.greatest[0]))
 
     def _compress(self, engine: Engine, listed: Array | None) -> int:
-        """Step 4; the longest way to a root."""
+        """Step 4; the length of the longest path to a root."""
         count = len(self.parent) if listed is None else len(listed)
         top, depth = engine.xp.empty(count, np.uint32), engine.xp.zeros(1, np.uint32)
         engine.launch("find_tops", count, listed, self.parent, _DEPTH_LIMIT, top, depth)

@@ -10,8 +10,8 @@ algorithm 2, lines 11 to 16: join, or hook, stop    kernel ``grow_subtrees``: co
 algorithm 3 (MinPMA), 5.4: lightest to the front    ``lightest_arc``, ``sorted`` = 0, kept in the heap's entry
 algorithm 4 (SortPMA), ``Last``                     ``lightest_arc``, ``sorted`` = 1, from the heap's entry on
 algorithm 5, line 1, and two-cycles                 kernels ``break_cycles``, ``halve_paths``, ``flatten``
-algorithm 5, lines 2 to 4, and 5.4: degree 0        ``contract_edges`` (columnar.py)
-section 5.3: parallel edges                         ``drop_parallel`` (columnar.py)
+algorithm 5, lines 2 to 4, and 5.4: degree 0        ``contract_edges`` (contract.py)
+section 5.3: parallel edges                         ``drop_parallel`` (contract.py)
 ==================================================  ===========================================================
 
 What differs, and why:
@@ -32,7 +32,7 @@ from typing import Literal
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst.algorithms._steps.partial_prim import Graph, Growth, Rounds, grow, grow_and_unify
+from dfmst.algorithms._steps.partial_prim import Growth, RoundGraph, Rounds, grow, grow_and_unify
 from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
 
@@ -99,12 +99,12 @@ class PMA:
     def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
         """Return the forest's rows, ascending ``int64``."""
 
-        def growth(graph: Graph, chosen: Array) -> Growth:
+        def growth(graph: RoundGraph, chosen: Array) -> Growth:
             return grow(engine, "grow_subtrees", graph, self._span(graph), int(graph.ordered), chosen)
 
         return grow_and_unify(engine, table, trace, Rounds(growth, _SORT_FROM[self.lightest], self.drop_parallel))
 
-    def _span(self, graph: Graph) -> int:
+    def _span(self, graph: RoundGraph) -> int:
         """γ, which is also how many start vertices an instance has to itself."""
         span = self.max_subtree
         if span is None:

@@ -63,7 +63,7 @@ class KruskalScan:
         self._count = engine.xp.zeros(1, np.uint64)
 
     def gather(self, end: int) -> None:
-        """Bring the ends of the edges below `end` into scanning order; a scan that ends early leaves the rest."""
+        """Bring the ends of the edges below `end` into scanning order; a scan that stops early leaves the rest."""
         if not self._gathered:
             source, target, _, _ = self._ordered.edges
             self._engine.launch("pack_ends", len(self._packed), source, target, self._ordered.position, self._packed)
@@ -75,7 +75,7 @@ class KruskalScan:
     def scan(
         self, begin: int, end: int, ahead: int = 0, label: Array | None = None, excluded: Array | None = None
     ) -> int:
-        """Scan the edges ``[begin, end)`` while helpers check those up to `ahead`; how many are chosen in all.
+        """Scan the edges ``[begin, end)`` while helpers check those up to `ahead`; the number of edges chosen so far.
 
         Helpers flag in `excluded` the edges whose ends share a `label`. The bounds are multiples of 64 or the
         number of edges. Without helpers, the CUDA engine scans on the host.
@@ -90,16 +90,16 @@ class KruskalScan:
         return int(self._count[0])
 
     def run(self) -> int:
-        """Scan all edges, without helpers, and flag what is chosen; how many are."""
+        """Scan all edges, without helpers, and flag the chosen ones; their number."""
         self.gather(len(self._ordered))
-        found = self.scan(0, len(self._ordered))
+        joined = self.scan(0, len(self._ordered))
         self.mark()
-        return found
+        return joined
 
     def reached(self, end: int) -> int:
-        """Where a scan up to `end` has ended: with the last join that there can be, or there."""
-        found = int(self._count[0])
-        return int(self._chosen[found - 1]) + 1 if found == self._most else end
+        """Where a scan up to `end` has stopped: right behind the last possible join, or at `end`."""
+        joined = int(self._count[0])
+        return int(self._chosen[joined - 1]) + 1 if joined == self._most else end
 
     def mark(self) -> None:
         """Flag the rows of the chosen edges."""

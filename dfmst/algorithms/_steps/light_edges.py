@@ -1,4 +1,4 @@
-"""Solving the lightest edges first: a sampled threshold, Kruskal below it, and what survives above it.
+"""The lightest edges first: a sampled threshold, Kruskal below it, and the edges above it that join components.
 
 Shared by Filter-Kruskal (level after level) and EPMST (once, then Prim).
 """
@@ -23,7 +23,7 @@ from dfmst.typing import Array
 
 __all__ = ["LightEdges", "Threshold", "check_light", "sampled_threshold", "scan_light", "select_light", "survivors"]
 
-_SAMPLE_HITS = 64  # sampled edges to find below the threshold: its rank is then off by about an eighth
+_SAMPLE_HITS = 64  # sampled edges below the threshold: its rank is then off by about an eighth
 
 
 def check_light(light: float | None) -> None:
@@ -47,7 +47,7 @@ class LightEdges(NamedTuple):
 
 
 class Threshold(NamedTuple):
-    """Key and position of the last light edge, and the ends of the sample's keys."""
+    """Key and position of the last light edge, and the sample's lowest and highest key."""
 
     key: int
     position: int
@@ -101,7 +101,7 @@ def scan_light(
     trace: Trace,
     deferred: DeferredChecks | None = None,
 ) -> int:
-    """Kruskal on the light edges (``None``: on all): sort, scan, mark the rows; how many were chosen.
+    """Kruskal on the light edges (``None``: on all): sort, scan, flag the rows; the number of chosen edges.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def scan_light(
 def _prepare(
     engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, chosen: Array
 ) -> PortionScan | KruskalScan:
-    """Sort while scanning, on the CPU; elsewhere sort on the device first, since the scan is run on the host."""
+    """Sort while scanning on the CPU; elsewhere sort on the device first, since the scan runs on the host."""
     if engine.on_host:
         return PortionScan(engine, edges, position, flip, parent, most, chosen)
     return KruskalScan(engine, SortedEdges.sort(engine, edges, position, flip), parent, most, chosen)

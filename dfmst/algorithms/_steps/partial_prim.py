@@ -22,15 +22,15 @@ from dfmst.algorithms.base import chosen_rows
 from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
 
-__all__ = ["UNVISITED", "Graph", "Growth", "Rounds", "grow", "grow_and_unify"]
+__all__ = ["UNVISITED", "Growth", "RoundGraph", "Rounds", "grow", "grow_and_unify"]
 
 UNVISITED = np.iinfo(np.uint32).max
 
 _GRAIN = 4096  # start vertices a thread takes at a time
 
 
-class Graph(NamedTuple):
-    """A round's graph; `ordered` tells that the edges, and so all lists, are in ascending order of weight."""
+class RoundGraph(NamedTuple):
+    """A round's graph; `ordered` says whether the edges, and so all lists, ascend by weight."""
 
     edges: Edges
     lists: Adjacency
@@ -39,14 +39,14 @@ class Graph(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """What the subtrees of a round came to.
+    """The subtrees of a round.
 
     Attributes
     ----------
     tree
         The start vertex of each vertex's subtree, or `UNVISITED`.
     parent
-        The same start vertex, or what the subtree hooked onto; a vertex by itself is its own parent.
+        The same start vertex; at it, the vertex that the subtree hooked onto. A vertex in no subtree is its own parent.
     conflicts
         How many subtrees met another one; it may depend on the timing of the threads, the forest never does.
     """
@@ -56,7 +56,7 @@ class Growth(NamedTuple):
     conflicts: int
 
 
-def grow(engine: Engine, kernel: str, graph: Graph, span: int, rule: Array | int, chosen: Array) -> Growth:
+def grow(engine: Engine, kernel: str, graph: RoundGraph, span: int, rule: Array | int, chosen: Array) -> Growth:
     """Run Prim's algorithm from parts of `span` start vertices, every subtree of at most as many vertices.
 
     Parameters
@@ -74,7 +74,7 @@ def grow(engine: Engine, kernel: str, graph: Graph, span: int, rule: Array | int
     heap = xp.empty(parts * span, graph.edges.key.dtype), xp.empty(parts * span, np.uint64)
     conflicts = xp.zeros(1, np.uint64)
     lists, edges = graph.lists, graph.edges
-    # A list's keys side by side: each is read once or more, by a thread that cannot wait for several at a time.
+    # A list's keys side by side: a thread reads them one after the other, and would wait for each.
     key = gather_keys(engine, edges.key, lists.edge)
     arguments = (lists.offset, lists.edge, lists.other, key, edges.row, graph.vertices, span, rule)
     grain = max(1, _GRAIN // span)
@@ -83,19 +83,19 @@ def grow(engine: Engine, kernel: str, graph: Graph, span: int, rule: Array | int
 
 
 class Rounds(NamedTuple):
-    """How an algorithm's rounds go.
+    """What an algorithm does in its rounds.
 
     Attributes
     ----------
     growth
         Grows a round's subtrees, and sets the flags of the rows they choose.
     sort_from
-        The round that begins with sorting the edges by weight (``None``: none); they stay sorted in those after it.
+        The round that begins with a sort of the edges by weight (``None``: none); later rounds keep the order.
     drop_parallel
         Whether to keep only the lightest of the edges between two components.
     """
 
-    growth: Callable[[Graph, Array], Growth]
+    growth: Callable[[RoundGraph, Array], Growth]
     sort_from: int | None
     drop_parallel: bool
 
@@ -119,7 +119,7 @@ def grow_and_unify(engine: Engine, table: EdgeTable, trace: Trace, rounds: Round
         with trace.step("lists"):
             lists = adjacency(engine, edges, vertices)
         ordered = rounds.sort_from is not None and number >= rounds.sort_from
-        parent, joined = _join(engine, rounds.growth, Graph(edges, lists, vertices, ordered), chosen, trace)
+        parent, joined = _join(engine, rounds.growth, RoundGraph(edges, lists, vertices, ordered), chosen, trace)
         components -= joined
         trace.add(chosen=joined, components=components, reduction=joined / vertices)
         edges, vertices = _unify(engine, edges, parent, rounds.drop_parallel, trace)
@@ -127,9 +127,9 @@ def grow_and_unify(engine: Engine, table: EdgeTable, trace: Trace, rounds: Round
 
 
 def _join(
-    engine: Engine, growth: Callable[[Graph, Array], Growth], graph: Graph, chosen: Array, trace: Trace
+    engine: Engine, growth: Callable[[RoundGraph, Array], Growth], graph: RoundGraph, chosen: Array, trace: Trace
 ) -> tuple[Array, int]:
-    """Grow the subtrees; every vertex's component, and how many vertices were joined away."""
+    """Grow the subtrees; every vertex's component, and how many vertices joined another one."""
     with trace.step("grow"):
         grown = growth(graph, chosen)
         trace.add(conflicts=grown.conflicts)

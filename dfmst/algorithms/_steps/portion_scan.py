@@ -14,20 +14,20 @@ from dfmst.typing import Array
 
 __all__ = ["PortionScan"]
 
-_LEADING_BITS = 30  # of a wider range of keys; those that agree in them are told apart in their bucket
+_LEADING_BITS = 30  # of a wider range of keys; a bucket then compares whole keys where these bits agree
 _DIGIT_BITS = 10  # 1,024 counters stay in the first-level cache
-_BUCKET = 512  # edges below which a bucket of its own does not pay
+_BUCKET = 512  # edges a bucket should hold at least
 _BLOCK = 1 << 16  # edges a thread takes at a time in the first pass, at most
 _LEAST_BLOCK = 1 << 12  # and at least, where there are several threads
-_PORTION = 1 << 13  # edges to scan in one go, at least: fewer do not pay for a launch
-_PORTIONS = 32  # at most about so many
+_PORTION = 1 << 13  # edges of a portion, at least: fewer cost less than their launch
+_PORTIONS = 32  # about as many portions at most
 
 
 class PortionScan:
     """Edges in buckets by their keys' leading digit, and the scan that joins the components in `parent`.
 
-    One pass brings every edge, ends and all, into the bucket of its digit. Then each launch scans a portion, some
-    buckets, while the other threads sort those of the next in their caches and flag the rows of what is chosen.
+    One pass copies every edge with its ends to the bucket of its digit. Then each launch scans a portion, which is some
+    buckets; meanwhile the other threads sort the next portion's buckets in their caches and flag rows of chosen edges.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class PortionScan:
     def _partition(self, leading: Array, edges: Edges, digit: int) -> None:
         """Bring the edges into buckets, stable."""
         engine, length = self._engine, self._length
-        # Some blocks for every thread, as far as its counters pay.
+        # At least two blocks for every thread, unless they get so short that counting costs more.
         block = min(_BLOCK, max(_LEAST_BLOCK, -(-length // (2 * engine.threads)))) if engine.threads > 1 else _BLOCK
         blocks = -(-length // block)
         counts = engine.xp.empty(blocks << digit, np.uint64)
@@ -83,12 +83,12 @@ class PortionScan:
         self._starts = engine.xp.append(places[::blocks], np.uint64(length))
 
     def check_ends(self, deferred: DeferredChecks) -> None:
-        """Look at the ends before they are followed into `parent`; their low 32 bits are what the scan would follow.
+        """Check the ends before the scan looks them up in `parent`: their low 32 bits, which are all it uses.
 
         Raises
         ------
         ChecksFailed
-            One is no vertex.
+            An end is no vertex.
         """
         halves = self._ends.view(np.uint32)
         first, second = halves[: self._length], halves[self._length :]
@@ -99,31 +99,31 @@ class PortionScan:
     def _portions(self) -> list[int]:
         """Buckets that portions begin with, and the end."""
         if not self._bits and self._key is None:
-            return [0, len(self._starts) - 1]  # sorted already
-        # One thread has nothing to do meanwhile: longer portions, as far as its cache holds them.
+            return [0, len(self._starts) - 1]  # buckets are sorted already
+        # A single thread sorts and scans in turn: longer portions, as far as its cache holds them.
         least = _PORTION if self._engine.threads > 1 else 4 * _PORTION
         wanted = max(least, self._length // _PORTIONS)
         marks = self._engine.xp.arange(wanted, self._length, wanted, dtype=np.uint64)
-        found = self._engine.xp.searchsorted(self._starts, marks).tolist()
-        return sorted({0, len(self._starts) - 1, *found})
+        inner = self._engine.xp.searchsorted(self._starts, marks).tolist()
+        return sorted({0, len(self._starts) - 1, *inner})
 
     def run(self) -> int:
-        """Scan in ascending order until `most` edges are chosen or none is left; how many were chosen."""
+        """Scan in ascending order until `most` edges are chosen or none is left; the number of chosen edges."""
         engine, buckets = self._engine, self._portions()
         bounds = [int(self._starts[bucket]) for bucket in buckets]
         longest = max(after - begin for begin, after in pairwise(bounds))
         spare, other = (engine.xp.empty(longest, np.uint64) for _ in range(2))
-        begin = end = marked = found = 0
+        begin = end = marked = joined = 0
         # Two launches more than portions: the first only sorts, the last only marks.
         for at in range(len(buckets) + 1):
             first, last = (buckets[min(place, len(buckets) - 1)] for place in (at, at + 1))
             scan = (self._ends, begin, end, self._most, self._parent, self._chosen, self._count)
-            mark = (marked, found, *self._rows, self._flags)
+            mark = (marked, joined, *self._rows, self._flags)
             sort = (self._starts[first:], self._bits, self._key, self._records, spare, other)
-            done = found == self._most
+            done = joined == self._most
             engine.launch("scan_portion", 2 if done else 2 + last - first, *scan, *mark, *sort, grain=1)
             begin, end = end, bounds[min(at + 1, len(bounds) - 1)]
-            marked, found = found, int(self._count[0])
+            marked, joined = joined, int(self._count[0])
             if done:
                 break
-        return found
+        return joined

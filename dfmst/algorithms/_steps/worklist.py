@@ -1,9 +1,9 @@
 """Borůvka's rounds over worklists of edges that carry the representatives of their ends.
 
-A record is 16 bytes: two representatives, 32 bits of the key, and the row (kernels/filter_boruvka.cuh). A round is two
+A record is 16 bytes: two representatives, 32 bits of the key, and the row (_kernels/filter_boruvka.cuh). A round is two
 launches: ``join_records`` joins the ends of the edges that are the lightest of either, and ``offer_records`` drops the
-edges inside a component and offers the others to both ends. How many are left stays on the device, where the next
-launch reads it; the host reads it once in two rounds, and gives launches a bound that may be a round old.
+edges inside a component and offers the others to both ends. The number of edges left stays on the device, where the
+next launch reads it; the host reads it once in two rounds, so that its bound for a launch may be a round old.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ __all__ = ["Side", "Worklist"]
 
 _NONE = np.uint64(np.iinfo(np.uint64).max)
 _ROUNDS_PER_READ = 2  # one in each direction between the two lists
-_COUNTERS = 3  # edges of either list, edges chosen
+_COUNTERS = 3  # edges in each list, chosen edges
 _TAKEN = 8  # edges that a thread of `take_edges` takes
 _OFFERED = 4  # records that a thread of `offer_records` takes
-_CLEAR_SHARE = 8  # records per vertex, inverted, from which clearing all minima is cheaper than those of the records
+_CLEAR_SHARE = 8  # with fewer vertices than this for each record, clearing all minima is cheaper than by record
 
 
 class Side(NamedTuple):
-    """The edges on one side of a threshold in the total order, and what spreads their keys over 32 bits.
+    """The edges on one side of a threshold in the total order, and the span of their keys.
 
     Attributes
     ----------
     key, row
         The threshold: the last edge of the lower side.
     above
-        Whether the upper side is meant.
+        Whether it is the upper side.
     low, shift
-        Where 64-bit keys begin to be told apart by 32 bits, and in steps of 2 to the how many. Only the speed depends
-        on it.
+        A record holds ``(key - low) >> shift`` of a 64-bit key, in 32 bits: `low` is the least key of the span, `shift`
+        a number of bits. Only the speed depends on them.
     """
 
     key: int
@@ -50,7 +50,7 @@ class Side(NamedTuple):
 
 
 class Worklist:
-    """The buffers of all rounds; they only grow.
+    """The buffers of all rounds; they grow where a list needs more room.
 
     Parameters
     ----------
@@ -77,11 +77,10 @@ class Worklist:
         self._side = Side(0, 0, False, 0, 0)
 
     def take(self, side: Side, flat: bool = False, giant: Array | None = None) -> int:
-        """Fill the list with the edges of a side whose ends differ; how many.
+        """Fill the list with the edges of a side whose ends differ; how many there are.
 
-        `flat` tells that every vertex points at its root; without it, every vertex is one. `giant` flags the vertices
-        of a component that many edges lie in. A list that turns out too long for the buffers is taken
-        again, once they have grown.
+        With `flat`, every vertex points at its root; without, every vertex is a root. `giant` flags the vertices of a
+        component that many edges lie in. Where the list is too long for the buffers, they grow, and it is filled again.
         """
         if side.shift != self._side.shift:
             self._prepared.clear()
@@ -119,7 +118,7 @@ class Worklist:
         return int(self._counters[0])
 
     def solve(self, length: int) -> tuple[int, int]:
-        """Run rounds until no edge of the list is left; how many rounds, and how many edges were chosen."""
+        """Run rounds until no edge of the list is left; the numbers of rounds and of chosen edges."""
         rounds, read = 0, [length, 0, 0]
         while read[0]:
             for now in range(_ROUNDS_PER_READ):
@@ -129,7 +128,7 @@ class Worklist:
         return rounds, read[2]
 
     def _round(self, now: int, bound: int) -> None:
-        """Join, then offer what is left to the roots: the minima alternate between two arrays, and so do the lists."""
+        """Join, then offer the remaining edges to the roots. Two arrays of minima take turns, and so do two lists."""
         by_records = _CLEAR_SHARE * bound < self._table.vertices
         self._launch("join_records", now, by_records)(bound)
         if not by_records:
