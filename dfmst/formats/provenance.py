@@ -56,8 +56,8 @@ class Provenance:
             With both.
         """
         if self.names != names:
-            made, asked = (", ".join(map(repr, columns)) for columns in (self.names, names))
-            message = f"{what} was made with the columns {made}, not {asked}"
+            recorded, wanted = (", ".join(map(repr, columns)) for columns in (self.names, names))
+            message = f"{what} was made with the columns {recorded}, not {wanted}"
             raise InvalidEdgesError(message, "name the same columns, or make the forest anew from all rows")
         if self.maximum != maximum:
             kinds = ("minimum", "maximum") if maximum else ("maximum", "minimum")
@@ -65,27 +65,27 @@ class Provenance:
             raise InvalidEdgesError(message, "keep its order, or make the forest anew from all rows")
 
 
-def with_provenance(schema: pa.Schema, made: Provenance, forest: int) -> pa.Schema:
+def with_provenance(schema: pa.Schema, record: Provenance, forest: int) -> pa.Schema:
     """Return the schema with the record of a forest of so many rows.
 
     Examples
     --------
     >>> import numpy as np
     >>> schema = pa.schema({"a": pa.int64(), "b": pa.int64()})
-    >>> made = Provenance(("a", "b", None), False, 10, np.array([2, 7], np.uint64))
-    >>> read_provenance(with_provenance(schema, made, 2), 2).locator
+    >>> record = Provenance(("a", "b", None), False, 10, np.array([2, 7], np.uint64))
+    >>> read_provenance(with_provenance(schema, record, 2), 2).locator
     array([2, 7], dtype=uint64)
     """
-    record = {
+    entries = {
         "format": _FORMAT,
         "version": _version(),
-        "columns": list(made.names),
-        "order": "maximum" if made.maximum else "minimum",
-        "rows": made.rows,
+        "columns": list(record.names),
+        "order": "maximum" if record.maximum else "minimum",
+        "rows": record.rows,
         "forest": forest,
-        "locators": None if made.locator is None else _packed(made.locator),
+        "locators": None if record.locator is None else _packed(record.locator),
     }
-    metadata = {**(schema.metadata or {}), _KEY: json.dumps(record).encode()}
+    metadata = {**(schema.metadata or {}), _KEY: json.dumps(entries).encode()}
     return schema.with_metadata(metadata)
 
 
@@ -106,7 +106,7 @@ def read_provenance(schema: pa.Schema, rows: int) -> Provenance | None:
         locator = _unpacked(record["locators"]) if known and record["locators"] else None
         source, target, weight = record["columns"]
         recorded = record["forest"] if locator is None else len(locator)
-        made = Provenance((source, target, weight), record["order"] == "maximum", record["rows"], locator)
+        provenance = Provenance((source, target, weight), record["order"] == "maximum", record["rows"], locator)
     except (ValueError, KeyError, TypeError, zlib.error) as error:
         message = "the record of how the forest was made is damaged"
         raise InvalidEdgesError(message, "make the forest anew") from error
@@ -116,7 +116,7 @@ def read_provenance(schema: pa.Schema, rows: int) -> Provenance | None:
     if recorded != rows:
         message = f"the record of how the forest was made tells of {recorded:,} rows, and there are {rows:,}"
         raise InvalidEdgesError(message, "rows were added or removed since: make the forest anew")
-    return made
+    return provenance
 
 
 def _version() -> str | None:
