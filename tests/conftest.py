@@ -26,7 +26,8 @@ pytest.register_assert_rewrite("tests.support.dask_frames", "tests.support.truth
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let fuzzers run longer than in the suite."""
-    parser.addoption("--fuzz-seconds", type=float, default=60.0, help="how long each fuzzer runs (default: 60)")
+    about = "how long each fuzzer runs, from new seeds (default: 60, always the same examples)"
+    parser.addoption("--fuzz-seconds", type=float, help=about)
 
 
 @pytest.fixture(scope="session")

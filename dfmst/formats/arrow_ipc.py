@@ -45,7 +45,7 @@ def open_arrow(file: GraphFile) -> pa.RecordBatchReader:
         is_file = magic == FILE_MAGIC
         try:
             schema = _open(stream, is_file).schema
-        except (pa.ArrowException, OSError, EOFError) as error:
+        except (pa.ArrowException, OSError, EOFError, ValueError) as error:
             raise _broken(file, error) from error
     return pa.RecordBatchReader.from_batches(schema, _batches(file, is_file))
 
@@ -74,5 +74,5 @@ def _read(file: GraphFile, stream: Any, is_file: bool) -> Iterator[pa.RecordBatc
             # A damaged offset would take the process down later.
             batch.validate(full=True)
             yield batch
-    except (pa.ArrowException, OSError, EOFError) as error:
+    except (pa.ArrowException, OSError, EOFError, ValueError) as error:
         raise _broken(file, error) from error

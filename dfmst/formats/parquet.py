@@ -74,7 +74,7 @@ def _schema(file: GraphFile) -> pa.Schema:
     with file.seekable() as stream:
         try:
             return pyarrow.parquet.read_schema(stream)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise _broken(file, error) from error
 
 
@@ -108,7 +108,7 @@ def _batches(files: list[GraphFile], schema: pa.Schema) -> Iterator[pa.RecordBat
 def _read(file: GraphFile, stream: object) -> Iterator[pa.RecordBatch]:
     try:
         yield from pyarrow.parquet.ParquetFile(stream).iter_batches(batch_size=ROWS_IN_A_BATCH)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise _broken(file, error) from error
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from dfmst.errors import FormatError, InvalidEdgesError
@@ -178,3 +179,21 @@ def test_a_pipe(tmp_path: Path) -> None:
 def test_errors_are_value_errors() -> None:
     assert issubclass(FormatError, InvalidEdgesError)
     assert issubclass(FormatError, ValueError)
+
+
+@pytest.mark.parametrize("block_bytes", [1 << 20, 16])
+def test_a_byte_order_mark_within_a_file_is_text(tmp_path, block_bytes):
+    path = tmp_path / "edges.txt"
+    path.write_bytes(b"1 2\n1 3\n1 4\n1 5\n\xef\xbb\xbf2 20\n3 4\n")
+    with pytest.raises(FormatError, match="line 5: not a whole number"):
+        open_edges(path, block_bytes=block_bytes).read_all()
+
+
+def test_a_damaged_name_in_an_arrow_stream(tmp_path):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, pa.schema({"source": pa.int64(), "target": pa.int64()})):
+        pass
+    path = tmp_path / "edges.arrows"
+    path.write_bytes(sink.getvalue().to_pybytes().replace(b"source", b"\xff\xfeurce"))
+    with pytest.raises(FormatError, match="not an Arrow file or stream, or a damaged one"):
+        open_edges(path).read_all()

@@ -9,13 +9,18 @@ from random import SystemRandom
 import pytest
 from hypothesis import HealthCheck, seed, settings
 
+SECONDS = 60.0
 EXAMPLES = 200  # a batch: a failing one is shrunk, and printed with its seed
 
 
 @pytest.fixture
 def fuzz(request: pytest.FixtureRequest) -> Callable[[Callable[[], None]], None]:
-    """Run a Hypothesis test, which takes nothing but what it draws, again and again from new seeds."""
-    seconds = request.config.getoption("--fuzz-seconds")
+    """Run a Hypothesis test, which takes nothing but what it draws, again and again.
+
+    The suite runs the same examples each time; with ``--fuzz-seconds`` the seeds are new.
+    """
+    chosen = request.config.getoption("--fuzz-seconds")
+    seconds = SECONDS if chosen is None else chosen
 
     def run(test: Callable[[], None]) -> None:
         quiet = settings(
@@ -29,7 +34,7 @@ def fuzz(request: pytest.FixtureRequest) -> Callable[[Callable[[], None]], None]
         end = time.monotonic() + seconds
         batches = 0
         while time.monotonic() < end:
-            number = SystemRandom().randrange(1 << 32)
+            number = batches if chosen is None else SystemRandom().randrange(1 << 32)
             seed(number)(test)()
             batches += 1
         print(f"{batches} batches of {EXAMPLES} examples")

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from dfmst.formats.text.blocks import Block
+from dfmst.formats.text.blocks import BYTE_ORDER_MARK, Block
 from dfmst.formats.text.exact_numbers import is_exact, large_floats
 from dfmst.formats.text.layout import WHOLE_DECIMAL, Layout
 from dfmst.formats.text.number_patterns import ANY_WHOLE
@@ -112,6 +112,8 @@ def _whole_columns(types: dict[str, pa.DataType]) -> dict[str, pa.DataType]:
 
 
 def _read_csv(data: bytes, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table:
+    if data.startswith(BYTE_ORDER_MARK):
+        data = b"\n" + data  # one within a file is text, which PyArrow would drop at the start of a block
     return pyarrow.csv.read_csv(
         pa.BufferReader(data),
         # The file's names may hold anything, also duplicates of our own: number the skipped columns.
