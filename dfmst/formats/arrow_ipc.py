@@ -45,6 +45,7 @@ def open_arrow(file: GraphFile) -> pa.RecordBatchReader:
         is_file = magic == FILE_MAGIC
         try:
             schema = _open(stream, is_file).schema
+            _ = schema.names  # which are decoded when they are asked for
         except (pa.ArrowException, OSError, EOFError, ValueError) as error:
             raise _broken(file, error) from error
     return pa.RecordBatchReader.from_batches(schema, _batches(file, is_file))
