@@ -43,7 +43,8 @@ def test_killed_at_twenty_random_moments(tmp_path, parts):
     def start() -> Forked:
         return Forked(PROGRAM, ["forest", str(parts), *options], tmp_path)
 
-    def finish(process: Forked) -> None:
+    def finish() -> None:
+        process = start()
         _, errors = process.communicate(120)
         assert process.returncode == 0, errors.decode()
         assert pyarrow.parquet.read_table(output).equals(expected)
@@ -51,22 +52,22 @@ def test_killed_at_twenty_random_moments(tmp_path, parts):
         assert os.listdir(checkpoint) == []
         output.unlink()
 
-    finish(start())  # the first one waits for the imports
+    finish()  # the first one waits for the imports
     begin = time.monotonic()
-    finish(start())
-    duration = time.monotonic() - begin
+    finish()
     drawn, killed = random.Random(1), 0
     for _ in range(20):
+        duration = time.monotonic() - begin  # of all rows, the last time: the machine may be busier than before
         begin = time.monotonic()
         process = start()
         try:
             process.wait(drawn.uniform(0.1, 1.0) * duration)
-            duration = time.monotonic() - begin  # the machine had less to do than before: sooner the next time
+            begin = time.monotonic()
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(60)
         killed += process.returncode == -signal.SIGKILL
-        finish(start())
+        finish()
     assert killed >= 10
 
 
