@@ -62,7 +62,8 @@ def minimum_spanning_forest(
     Parameters
     ----------
     edges
-        A Dask (or dask-cuDF) frame. Its partitions must come out the same whenever they are made.
+        A Dask (or dask-cuDF) frame. Its partitions must come out the same whenever they are made: what is drawn at
+        random has to be made to stay with ``persist()`` first.
     source, target, weight
         As for :func:`dfmst.minimum_spanning_forest`; weights must be 64-bit numbers, or decimals that fit those.
     strategy
@@ -96,6 +97,8 @@ def minimum_spanning_forest(
         `edges` is no Dask frame.
     InvalidEdgesError, CapacityError
         When the forest is computed, as for :func:`dfmst.minimum_spanning_forest`, with the partition named.
+    ClusterError
+        When the forest is computed: a partition, or the file behind it, came out differently when it was read again.
 
     Examples
     --------
@@ -200,7 +203,7 @@ def forest_of_files(
     OutputError
         `output` exists, or its parent does not; another run uses the directory of checkpoints.
     ClusterError
-        There is no scheduler at that address, or it or its workers are lost.
+        There is no scheduler at that address, it or its workers are lost, or a file has changed during the run.
     EngineUnavailableError
         Dask's scheduler is not installed.
 

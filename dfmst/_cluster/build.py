@@ -16,7 +16,7 @@ from dfmst._cluster.client import resources
 from dfmst._cluster.graph import TaskGraph
 from dfmst._cluster.partitions import FrameParts, frame_parts, size_of_parts
 from dfmst._cluster.plan import choose_strategy, fitting_vertices
-from dfmst._cluster.rows import gather, row_positions
+from dfmst._cluster.rows import gather, rows_of_forest, rows_of_shards
 from dfmst._cluster.strategies.merge import add_merge
 from dfmst._cluster.strategies.shuffle.sharding import Sharding
 from dfmst._cluster.strategies.shuffle.shuffling import add_shuffle, no_records
@@ -57,10 +57,10 @@ class Options:
 
 
 class ForestGraph(NamedTuple):
-    """A graph, for each partition references to positions of its rows, the reference to the trace, and the strategy."""
+    """A graph, for each partition the reference to its rows, the reference to the trace, and the strategy."""
 
     graph: TaskGraph
-    positions: list[list[Any]]
+    rows: list[Any]
     trace: Any
     strategy: str
 
@@ -88,12 +88,14 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     tokens = (work, len(groups), (fit, rounds, sharding) if strategy == "shuffle" else None)
     graph = TaskGraph(tokens, checkpoint, parts.tasks)
     if strategy == "shuffle":
-        forests, trace = add_shuffle(graph, groups, columns, options.split_every, fit, rounds, sharding)
+        forests, trace, marks = add_shuffle(graph, groups, columns, options.split_every, fit, rounds, sharding)
+        rows = rows_of_shards(graph, groups, forests, marks)
     else:
         arguments = (graph, groups, columns, options.split_every)
-        forests = [add_two_passes(*arguments, options.vertices) if strategy == "two-pass" else add_merge(*arguments)]
+        forest = add_two_passes(*arguments, options.vertices) if strategy == "two-pass" else add_merge(*arguments)
+        rows = rows_of_forest(graph, len(parts.edges), forest, parts.comparable)
         trace = graph.add("trace", 0, no_records)
-    return ForestGraph(graph, row_positions(graph, len(parts.edges), forests), trace, strategy)
+    return ForestGraph(graph, rows, trace, strategy)
 
 
 def forest_frame(edges: Any, columns: EdgeColumns, options: Options, return_trace: bool) -> Any:
@@ -107,9 +109,11 @@ def forest_frame(edges: Any, columns: EdgeColumns, options: Options, return_trac
     for name in names:
         view.column(name)
     parts = frame_parts(edges, names)
-    graph, positions, trace, _ = forest_graph(parts, columns, options)
-    pairs = zip(parts.rows, positions, strict=True)
-    keys = [graph.add("gather", number, gather, *pair).key for number, pair in enumerate(pairs)]
+    graph, rows, trace, _ = forest_graph(parts, columns, options)
+    keys = [
+        graph.add("gather", number, gather, part, chosen, number, columns, parts.file(number)).key
+        for number, (part, chosen) in enumerate(zip(parts.rows, rows, strict=True))
+    ]
     forest = dd.from_graph(graph, empty, edges.divisions, keys, "dfmst-forest")
     if not return_trace:
         return forest

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dfmst._cluster.build import Options, forest_graph
-from dfmst._cluster.partitions import FileRows, FrameParts, size_of_parts
+from dfmst._cluster.files import FileRows, file_stamp
+from dfmst._cluster.partitions import FrameParts, size_of_parts
 from dfmst._cluster.rows import write
 from dfmst._columns.read import EdgeColumns
 from dfmst.errors import missing_column
@@ -53,8 +54,8 @@ def write_forest(
     forest = forest_graph(parts, columns, options)
     with atomic_directory(output) as folder:
         counts = [
-            forest.graph.add("write", (folder.name, number), write, part, positions, str(folder / name))
-            for number, (part, positions, (_, name)) in enumerate(zip(parts.rows, forest.positions, files, strict=True))
+            forest.graph.add("write", (folder.name, number), write, part, chosen, number, columns, str(folder / name))
+            for number, (part, chosen, (_, name)) in enumerate(zip(parts.rows, forest.rows, files, strict=True))
         ]
         rows = client.get(dict(forest.graph), [count.key for count in counts])
     size = size_of_parts(parts.edges, columns.names[:2])
@@ -75,10 +76,10 @@ def require_columns(inputs: Sequence[Path], names: Sequence[Any]) -> None:
 
 
 def _parts(paths: list[Path], names: Sequence[Any]) -> FrameParts:
-    stamps = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths]
+    stamps = [(str(path.resolve()), file_stamp(path)) for path in paths]
     columns = [name for name in dict.fromkeys(names) if name is not None]
-    edges: list[Any] = [FileRows(path, columns) for path, _, _ in stamps]
-    return FrameParts(edges, [FileRows(path) for path, _, _ in stamps], {}, repr(stamps))
+    edges: list[Any] = [FileRows(path, columns, stamp=stamp) for path, stamp in stamps]
+    return FrameParts(edges, [FileRows(path, stamp=stamp) for path, stamp in stamps], {}, repr(stamps))
 
 
 def _files(inputs: Sequence[Path]) -> list[tuple[Path, str]]:

@@ -7,15 +7,21 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import dask
-import pyarrow as pa
-import pyarrow.parquet
 from dask.tokenize import tokenize
 
 from dfmst._cluster.dask_internals import graph_of, own_tasks, parquet_pieces, reference
-from dfmst.errors import FormatError
+from dfmst._cluster.files import FileRows, file_stamp
 from dfmst.formats.footers import TableSize, parquet_size
 
-__all__ = ["FileRows", "FrameParts", "Part", "SubGraph", "frame_parts", "is_part", "read_part", "size_of_parts"]
+__all__ = [
+    "FrameParts",
+    "Part",
+    "SubGraph",
+    "frame_parts",
+    "is_part",
+    "read_part",
+    "size_of_parts",
+]
 
 
 class Part(Protocol):
@@ -27,48 +33,6 @@ class Part(Protocol):
 
     def read(self) -> Any:
         """Return the partition's frame."""
-
-
-class FileRows:
-    """Row groups of a Parquet file, read by PyArrow.
-
-    Parameters
-    ----------
-    path
-        The file, on a file system that every worker sees.
-    columns
-        Columns to read; ``None``: all.
-    groups
-        Row groups; ``None``: all.
-    """
-
-    # No dataclass: Dask looks for tasks in the fields of those.
-    def __init__(self, path: str, columns: list[str] | None = None, groups: list[int] | None = None) -> None:
-        self.path = path
-        self.columns = columns
-        self.groups = groups
-
-    @property
-    def name(self) -> str:
-        """The file's path."""
-        return self.path if self.groups is None else f"{self.path}, row groups {self.groups}"
-
-    def read(self) -> pa.Table:
-        """Return the rows as an Arrow table.
-
-        Raises
-        ------
-        FormatError
-            The file is damaged or no Parquet.
-        """
-        try:
-            with pyarrow.parquet.ParquetFile(self.path, pre_buffer=True) as file:
-                options = {"columns": self.columns, "use_threads": False}
-                return file.read(**options) if self.groups is None else file.read_row_groups(self.groups, **options)
-        except (pa.ArrowInvalid, pa.ArrowException) as error:
-            reason = str(error).partition("\n")[0]
-            message = f"{self.path}: a damaged Parquet file ({reason})"
-            raise FormatError(message, "fetch or write the file again") from error
 
 
 class SubGraph:
@@ -115,6 +79,19 @@ class FrameParts:
         """Whether a task may read the edges as often as it needs them."""
         return all(is_part(part) for part in self.edges)
 
+    @property
+    def comparable(self) -> bool:
+        """Whether edges and rows are read alike, so that equal values look equal in both."""
+        return all(
+            isinstance(edges, FileRows) == isinstance(rows, FileRows)
+            for edges, rows in zip(self.edges, self.rows, strict=True)
+        )
+
+    def file(self, number: int) -> FileRows | None:
+        """The file behind a partition, where one is."""
+        part = self.edges[number]
+        return part if isinstance(part, FileRows) else None
+
 
 def frame_parts(frame: Any, names: Sequence[Any]) -> FrameParts:
     """Take a Dask frame apart; its partitions stay what they are, since nothing is fused across them.
@@ -139,9 +116,12 @@ def frame_parts(frame: Any, names: Sequence[Any]) -> FrameParts:
     if pieces is None:
         edge_parts, tasks = _parts(edges)
     else:
-        edge_parts, tasks = [FileRows(path, list(edges.columns), groups) for path, groups in pieces], {}
+        names = list(edges.columns)
+        edge_parts = [FileRows(path, names, groups, file_stamp(path)) for path, groups in pieces]
+        tasks = {}
     row_parts, more = _parts(rows)
-    return FrameParts(edge_parts, row_parts, {**tasks, **more}, tokenize(edges, rows))
+    stamps = [part.stamp for part in edge_parts if isinstance(part, FileRows)]
+    return FrameParts(edge_parts, row_parts, {**tasks, **more}, tokenize(edges, rows, stamps))
 
 
 def _parts(frame: Any) -> tuple[list[Any], dict[Hashable, Any]]:

@@ -14,7 +14,7 @@ from dfmst._columns.edge_table import check_capacity, flip_bits
 from dfmst._columns.ids import IdColumns, id_columns
 from dfmst._columns.read import EdgeColumns
 from dfmst._columns.weights import constant_weights, weight_column
-from dfmst._engines import Engine, select_engine
+from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView, open_frame
 from dfmst._primitives.edges import gather_keys
@@ -22,7 +22,7 @@ from dfmst.algorithms.solve import solve_frame
 from dfmst.errors import DfmstError, InvalidEdgesError
 from dfmst.typing import Array
 
-__all__ = ["edge_table", "read_edges"]
+__all__ = ["edge_table", "read_edges", "taken_edges"]
 
 _OBJECT_DECIMAL = pa.decimal128(38, 9)  # decimals in an object column have no common scale of their own
 
@@ -74,9 +74,42 @@ def edge_table(engine: Engine, frame: Any, number: int, columns: EdgeColumns) ->
     """
     view = open_frame(frame)
     edges = _device_forest(view, columns) if isinstance(view, DeviceView) else _host_edges(engine, view, columns)
+    return _table(engine, edges, number, columns.maximum)
+
+
+def taken_edges(
+    engine: Engine,
+    view: FrameView | DeviceView,
+    columns: EdgeColumns,
+    source: pa.DataType,
+    target: pa.DataType,
+    kind: str,
+) -> pa.Table:
+    """Return rows of the forest as a table with ids of these types and weights of this kind.
+
+    Raises
+    ------
+    DfmstError, pyarrow.ArrowException, TypeError
+        They are not what a forest has, or have no place in those types.
+    """
+    if isinstance(view, DeviceView):
+        engine, position = host_engine(engine), np.arange(len(view))
+        names = {name: view.column(name) for name in columns.names if name is not None}
+        edges = _device_edges(view.build(names), columns, position)
+    else:
+        edges = _host_edges(engine, view, columns)
+    if edges.kind != kind:
+        edges = edges._replace(weight=edges.weight.astype(np.dtype(kind)))
+    table = _table(engine, edges, 0, columns.maximum)
+    return table.set_column(0, "source", table["source"].cast(source)).set_column(
+        1, "target", table["target"].cast(target)
+    )
+
+
+def _table(engine: Engine, edges: _Edges, number: int, maximum: bool) -> pa.Table:
     if not len(edges.weight):
         return empty_table()
-    key = gather_keys(engine, edges.weight, None, flip_bits(edges.weight.dtype, columns.maximum))
+    key = gather_keys(engine, edges.weight, None, flip_bits(edges.weight.dtype, maximum))
     first = number << POSITION_BITS
     if edges.position is None:
         row = np.arange(first, first + len(edges.weight), dtype=np.uint64)
@@ -109,9 +142,13 @@ def _device_forest(view: DeviceView, columns: EdgeColumns) -> _Edges:
     with engine.guard():
         solved = solve_frame(engine, view, columns)
         rows = solved.input.frame_rows(solved.rows)
-        table = DeviceView(view.take(engine, rows)).to_arrow()
-        position = engine.to_host(rows)
-    forest = dict(zip(view.frame.columns, table.columns, strict=True))
+        return _device_edges(view.take(engine, rows), columns, engine.to_host(rows))
+
+
+def _device_edges(frame: Any, columns: EdgeColumns, position: Array) -> _Edges:
+    """Copy rows of a forest to the host."""
+    table = DeviceView(frame).to_arrow()
+    forest = dict(zip(frame.columns, table.columns, strict=True))
     source, target, weight = columns.names
     ids = id_columns((source, forest[source]), (target, forest[target]))
     if weight is None:

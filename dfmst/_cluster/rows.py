@@ -4,26 +4,50 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from dfmst._cluster.files import FileRows
 from dfmst._cluster.graph import TaskGraph
+from dfmst._cluster.marks import IdTypes, RowMarks, changed, digest_of, row_marks, types_of
 from dfmst._cluster.partitions import read_part
+from dfmst._cluster.read import taken_edges
 from dfmst._cluster.solve import task_engine
-from dfmst._cluster.tables import POSITION_BITS, column_values
-from dfmst._cluster.tasks import pick
-from dfmst._engines import select_engine
-from dfmst._frames.host import open_frame
+from dfmst._cluster.tables import POSITION_BITS, column_values, in_row_order
+from dfmst._cluster.tasks import Group, pick
+from dfmst._columns.read import EdgeColumns
+from dfmst._engines import Engine, select_engine
+from dfmst._frames.device import DeviceView
+from dfmst._frames.host import FrameView, open_frame
+from dfmst.errors import DfmstError
 from dfmst.typing import Array
 
-__all__ = ["gather", "row_positions", "write"]
+__all__ = ["Chosen", "choose", "gather", "locate", "rows_of_forest", "rows_of_shards", "write"]
 
 
-def row_positions(graph: TaskGraph, partitions: int, forests: list[Any]) -> list[list[Any]]:
-    """Return for each partition references to the positions of its rows in the forest.
+class Chosen(NamedTuple):
+    """A partition's rows of the forest.
+
+    Attributes
+    ----------
+    position
+        Ascending.
+    digest
+        Of the rows' marks when the forest was found; ``None``: they are not compared.
+    types
+        In which the marks were made.
+    """
+
+    position: Array
+    digest: int | None = None
+    types: IdTypes | None = None
+
+
+def rows_of_forest(graph: TaskGraph, partitions: int, forest: Any, marked: bool) -> list[Any]:
+    """Return for each partition the reference to its :class:`Chosen` rows.
 
     Parameters
     ----------
@@ -31,43 +55,137 @@ def row_positions(graph: TaskGraph, partitions: int, forests: list[Any]) -> list
         Receives the tasks.
     partitions
         How many there are.
-    forests
-        References to tables that hold the forest's locators between them.
+    forest
+        Reference to the forest.
+    marked
+        Whether the rows are compared when they are gathered.
     """
+    lists = graph.add("locate", 0, choose, forest, partitions, marked)
+    return [graph.add("rows", number, pick, lists, number) for number in range(partitions)]
+
+
+def rows_of_shards(graph: TaskGraph, groups: list[Group], forests: list[Any], marks: list[Any]) -> list[Any]:
+    """Return the same as :func:`rows_of_forest`, of tables that hold the forest's locators between them.
+
+    Parameters
+    ----------
+    graph
+        Receives the tasks.
+    groups
+        The partitions.
+    forests
+        References to the tables; two may hold one row.
+    marks
+        For each group the reference to the marks of its partitions' rows.
+    """
+    partitions = sum(len(group.parts) for group in groups)
     lists = [graph.add("locate", number, locate, forest, partitions) for number, forest in enumerate(forests)]
-    return [
-        [graph.add("rows", (source, number), pick, positions, number) for source, positions in enumerate(lists)]
-        for number in range(partitions)
-    ]
+    rows = []
+    for group, known in zip(groups, marks, strict=True):
+        for place, number in enumerate(range(group.first, group.first + len(group.parts))):
+            positions = [graph.add("rows", (source, number), pick, each, number) for source, each in enumerate(lists)]
+            rows.append(graph.add("chosen-rows", number, unite, positions, known, place))
+    return rows
 
 
 def locate(forest: pa.Table, partitions: int) -> list[Array]:
     """Return the forest's positions in each partition (a task)."""
     row = np.sort(column_values(forest, "row"))
-    bounds = np.searchsorted(row, np.arange(partitions + 1, dtype=np.uint64) << np.uint64(POSITION_BITS))
     position = row.astype(np.uint32)
-    return [position[begin:end].copy() for begin, end in itertools.pairwise(bounds)]
+    return [position[begin:end].copy() for begin, end in _bounds(row, partitions)]
 
 
-def gather(part: Any, positions: list[Array]) -> Any:
-    """Return a partition's rows at these positions, on the side where it lies (a task)."""
-    frame, _ = read_part(part)
-    view, rows = open_frame(frame), _union(positions)
+def choose(forest: pa.Table, partitions: int, marked: bool) -> list[Chosen]:
+    """Return the forest's rows in each partition (a task)."""
+    if not marked:
+        return [Chosen(position) for position in locate(forest, partitions)]
+    forest = in_row_order(forest)
+    row, marks, types = column_values(forest, "row"), row_marks(forest), types_of(forest)
+    position = row.astype(np.uint32)
+    return [
+        Chosen(position[begin:end].copy(), digest_of(marks[begin:end]), types)
+        for begin, end in _bounds(row, partitions)
+    ]
+
+
+def _bounds(row: Array, partitions: int) -> itertools.pairwise[tuple[int, int]]:
+    """Where each partition's locators begin and end."""
+    firsts = np.arange(partitions + 1, dtype=np.uint64) << np.uint64(POSITION_BITS)
+    return itertools.pairwise(np.searchsorted(row, firsts).tolist())
+
+
+def unite(positions: list[Array], marks: list[RowMarks | None], place: int) -> Chosen:
+    """Return a partition's rows that any shard has chosen (a task)."""
+    rows, known = np.unique(np.concatenate(positions)), marks[place]
+    if known is None:
+        return Chosen(rows)
+    return Chosen(rows, digest_of(known.mark[np.searchsorted(known.position, rows)]), known.types)
+
+
+def gather(part: Any, chosen: Chosen, number: int, columns: EdgeColumns, file: FileRows | None = None) -> Any:
+    """Return a partition's rows of the forest, on the side where it lies (a task).
+
+    Parameters
+    ----------
+    part
+        The partition.
+    chosen
+        Its rows.
+    number
+        Its number, for messages.
+    columns
+        The edges.
+    file
+        Where the forest was found in the file behind the partition: that must still be the same.
+
+    Raises
+    ------
+    ClusterError
+        The partition's rows differ from those that the forest was found in.
+    """
+    frame, name = read_part(part)
+    if file is not None:
+        file.check()
+    view = open_frame(frame)
     engine = select_engine(on_device=True) if view.on_device else task_engine()
     with engine.guard():
-        return view.take(engine, engine.from_host(rows))
+        if len(chosen.position) and int(chosen.position[-1]) >= len(view):
+            raise changed(number, name)
+        taken = view.take(engine, engine.from_host(chosen.position.astype(np.int64)))
+        _check(engine, open_frame(taken), chosen, number, columns, name)
+        return taken
 
 
-def write(part: Any, positions: list[Array], path: str) -> int:
-    """Write a partition's rows to a Parquet file and return how many there are (a task)."""
-    frame, _ = read_part(part)
-    rows = frame.take(pa.array(_union(positions)))
+def write(part: Any, chosen: Chosen, number: int, columns: EdgeColumns, path: str) -> int:
+    """Write a partition's rows to a Parquet file and return how many there are (a task).
+
+    Raises
+    ------
+    ClusterError
+        As :func:`gather`.
+    """
+    rows = gather(part, chosen, number, columns)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     pyarrow.parquet.write_table(rows, path)
     return int(rows.num_rows)
 
 
-def _union(positions: list[Array]) -> Array:
-    """Ascending positions; shards may have chosen a row twice."""
-    rows: Array = np.unique(np.concatenate(positions)).astype(np.int64)
-    return rows
+def _check(
+    engine: Engine, taken: FrameView | DeviceView, chosen: Chosen, number: int, columns: EdgeColumns, name: str
+) -> None:
+    """Raise where the rows are not those that the forest was found in.
+
+    Raises
+    ------
+    ClusterError
+        Their ids or weights differ.
+    """
+    if chosen.types is None or not len(chosen.position):
+        return
+    try:
+        edges = taken_edges(engine, taken, columns, *chosen.types)
+        same = edges.num_rows == len(chosen.position) and digest_of(row_marks(edges)) == chosen.digest
+    except (DfmstError, pa.ArrowException, TypeError, OverflowError) as error:
+        raise changed(number, name) from error
+    if not same:
+        raise changed(number, name)

@@ -27,6 +27,7 @@ __all__ = [
     "take",
     "travelling_ids",
     "travelling_table",
+    "weight_kind",
 ]
 
 POSITION_BITS = 32
@@ -37,6 +38,12 @@ def travelling_table(source: pa.Array, target: pa.Array, key: Array, row: Array,
     """Put a table together; `kind` says what the weights are."""
     arrays = {"source": source, "target": target, "key": pa.array(key), "row": pa.array(row)}
     return pa.table(arrays).replace_schema_metadata({_KIND: kind.encode()})
+
+
+def weight_kind(table: pa.Table) -> str:
+    """Return what the weights of a table are."""
+    kind: bytes = (table.schema.metadata or {}).get(_KIND, b"")
+    return kind.decode()
 
 
 def empty_table() -> pa.Table:
@@ -113,7 +120,7 @@ def check_kinds(tables: list[pa.Table]) -> None:
     InvalidEdgesError
         The partitions' weights have different types.
     """
-    kinds = sorted({(table.schema.metadata or {}).get(_KIND, b"").decode() for table in tables})
+    kinds = sorted({weight_kind(table) for table in tables})
     if len(kinds) > 1:
         message = f"the partitions' weights have different types: {', '.join(kinds)}"
         raise InvalidEdgesError(message, "cast the weight column to one type in all partitions")

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfmst._cluster.partitions import FileRows, frame_parts, size_of_parts
+from dfmst._cluster.files import FileRows
+from dfmst._cluster.partitions import frame_parts, size_of_parts
 from dfmst._cluster.solve import task_engine
 from dfmst._cluster.strategies.shuffle.contraction import contract_owned
 from dfmst._cluster.strategies.shuffle.sharding import Sharding

@@ -15,8 +15,8 @@ from tests.support.tables import edge_tables
 
 pytest.importorskip("dask")
 
-from dfmst._cluster.rows import gather, locate
-from dfmst._cluster.strategies.two_pass import fold_light, fold_residue, light_bound, sample
+from dfmst._cluster.rows import choose, gather
+from dfmst._cluster.strategies.two_pass import digests_of, fold_light, fold_residue, light_bound, sample
 from dfmst._cluster.tasks import fold, group_parts
 from dfmst._columns.read import EdgeColumns
 from tests.support.lanes import examples
@@ -54,7 +54,8 @@ def test_rows_of_device_partitions(table, count, maximum):
     except dfmst.InvalidEdgesError as error:
         assert "64-bit" in str(error)
         return
-    taken = [gather(part, [rows]) for part, rows in zip(parts, locate(forest, count), strict=True)]
+    chosen = choose(forest, count, True)
+    taken = [gather(part, rows, number, columns) for number, (part, rows) in enumerate(zip(parts, chosen, strict=True))]
     assert all(isinstance(frame, cudf.DataFrame) for frame in taken)
     rows = [row for frame in taken for row in frame["payload"].to_arrow().to_pylist()]
     assert rows == sorted(kruskal_rows(table.source, table.target, table.weight, maximum and table.weight is not None))
@@ -69,5 +70,5 @@ def test_two_passes_over_device_partitions_and_what_they_copy():
     cupy.traffic.reset()
     light = fold_light(group, None, columns, bound, drawn)
     assert light["row"].to_pylist() == [0, 1]
-    assert fold_residue(group, None, columns, bound, None, 0).num_rows == 0
+    assert fold_residue(group, None, columns, bound, None, digests_of(light)).num_rows == 0
     assert sum(cupy.traffic.to_host) < 8 * 2000

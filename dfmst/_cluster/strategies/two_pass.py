@@ -10,14 +10,19 @@ Vassilvitskii: A model of computation for MapReduce. SODA 2010 (filtering in rou
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from dfmst._cluster.files import FileRows
 from dfmst._cluster.graph import TaskGraph
+from dfmst._cluster.marks import changed, digest_of, row_marks
+from dfmst._cluster.partitions import is_part
 from dfmst._cluster.plan import LIGHT
 from dfmst._cluster.read import read_edges
 from dfmst._cluster.solve import TableFold, merge, task_engine
@@ -37,15 +42,17 @@ __all__ = ["add_two_passes"]
 _SAMPLED_PARTS = 4
 _SAMPLE = 1 << 13  # rows of a partition
 _COUNTED_ROWS = 1 << 16
+_DIGESTS = b"digests"
 
 
 class KeySample(NamedTuple):
-    """Keys and locators of some rows of a group, and how many rows and vertices it may have."""
+    """Keys and locators of some rows of a group, how many rows and vertices it may have, and digests of partitions."""
 
     key: Array
     row: Array
     rows: int
     vertices: int
+    digests: dict[int, int]
 
 
 class LightBound(NamedTuple):
@@ -81,16 +88,16 @@ def add_two_passes(
     samples = [graph.add("sample", number, sample, *input, each) for number, input in enumerate(inputs)]
     bound = graph.add("threshold", 0, light_bound, samples, vertices)
     # Dask runs a task where its inputs are. The bound is on one worker: each group's task also takes its own sample,
-    # which draws it to another worker; in the second pass it takes a count of the first pass.
+    # which draws it to another worker; in the second pass it takes the digests of the first pass.
     forests = [
         graph.add("light", number, fold_light, *input, bound, samples[number], durable=True)
         for number, input in enumerate(inputs)
     ]
-    places = [graph.add("place", number, count_rows, forest) for number, forest in enumerate(forests)]
+    digests = [graph.add("digests", number, digests_of, forest) for number, forest in enumerate(forests)]
     light = add_merge_tree(graph, forests, split_every, "merge-light")
     cycle_filter = graph.add("filter", 0, broadcast_filter, light)
     residues = [
-        graph.add("residue", number, fold_residue, *input, bound, cycle_filter, places[number], durable=True)
+        graph.add("residue", number, fold_residue, *input, bound, cycle_filter, digests[number], durable=True)
         for number, input in enumerate(inputs)
     ]
     residue = add_merge_tree(graph, residues, split_every, "merge-residue")
@@ -104,14 +111,16 @@ def sample(group: Group, frame: Any, columns: EdgeColumns, parts: int) -> KeySam
     step = -(-len(numbered) // parts)
     chosen = numbered[step // 2 :: step]
     pieces, rows, vertices = [], 0, 0
+    digests: dict[int, int] = {}
     for number, part in chosen:
         table = read_edges(engine, part, number, columns)
+        digests |= _digest(number, part, table)
         rows, vertices = rows + table.num_rows, max(vertices, likely_vertices(table))
         spread = max(1, table.num_rows // _SAMPLE)
         pieces.append(take(table, np.arange(spread // 2, table.num_rows, spread)))
     whole = concat(pieces)
     estimate = rows * len(numbered) // len(chosen)
-    return KeySample(column_values(whole, "key"), column_values(whole, "row"), estimate, vertices)
+    return KeySample(column_values(whole, "key"), column_values(whole, "row"), estimate, vertices, digests)
 
 
 def likely_vertices(table: pa.Table) -> int:
@@ -152,19 +161,53 @@ def light_bound(samples: list[KeySample], vertices: int | None) -> LightBound | 
     return LightBound(int(key[at]), int(row[at]))
 
 
-def fold_light(group: Group, frame: Any, columns: EdgeColumns, bound: LightBound | None, _: KeySample) -> pa.Table:
-    """Return the forest of a group's light rows (a task)."""
+def fold_light(group: Group, frame: Any, columns: EdgeColumns, bound: LightBound | None, drawn: KeySample) -> pa.Table:
+    """Return the forest of a group's light rows (a task), with the digests of its partitions."""
     engine = task_engine()
     forest = TableFold(engine)
-    for table in group.tables(engine, columns, frame):
+    digests: dict[int, int] = {}
+    for table in _tables_as_before(engine, group, frame, columns, drawn.digests, digests):
         light = table if bound is None else take(table, np.flatnonzero(_is_light(table, bound)))
         forest.add(light, table.num_rows)
-    return forest.forest()
+    light = forest.forest()
+    return light.replace_schema_metadata({**(light.schema.metadata or {}), _DIGESTS: json.dumps(digests)})
 
 
-def count_rows(forest: pa.Table) -> int:
-    """Return how many rows a forest has (a task)."""
-    return int(forest.num_rows)
+def digests_of(forest: pa.Table) -> dict[int, int]:
+    """Return the digests that :func:`fold_light` has put to a forest (a task)."""
+    return {int(number): digest for number, digest in json.loads(forest.schema.metadata[_DIGESTS]).items()}
+
+
+def _tables_as_before(
+    engine: Engine,
+    group: Group,
+    frame: Any,
+    columns: EdgeColumns,
+    before: dict[int, int],
+    now: dict[int, int] | None = None,
+) -> Iterator[pa.Table]:
+    """Read a group's partitions, and compare them with what was read before; `now` gets their digests.
+
+    Raises
+    ------
+    ClusterError
+        A partition differs.
+    """
+    parts = group.complete(frame).parts
+    for (number, part), table in zip(enumerate(parts, group.first), group.tables(engine, columns, frame), strict=True):
+        digest = _digest(number, part, table)
+        if before.get(number, digest.get(number)) != digest.get(number):
+            raise changed(number, part.name if is_part(part) else "")
+        if now is not None:
+            now |= digest
+        yield table
+
+
+def _digest(number: int, part: Any, table: pa.Table) -> dict[int, int]:
+    """The digest of a partition's edges by its number; none of a file, which is known by its stamp."""
+    if isinstance(part, FileRows):
+        return {}
+    return {number: digest_of(row_marks(table))}
 
 
 def broadcast_filter(forest: pa.Table) -> BroadcastFilter | None:
@@ -183,13 +226,13 @@ def fold_residue(
     columns: EdgeColumns,
     bound: LightBound | None,
     cycle_filter: BroadcastFilter | None,
-    _: int,
+    digests: dict[int, int],
 ) -> pa.Table:
     """Return the forest of a group's rows that are not light and pass the filter (a task)."""
     engine = task_engine()
     forest = TableFold(engine)
     if bound is not None:
-        for table in group.tables(engine, columns, frame):
+        for table in _tables_as_before(engine, group, frame, columns, digests):
             passing = table if cycle_filter is None else take(table, cycle_filter.passing(engine, table))
             forest.add(take(passing, np.flatnonzero(~_is_light(passing, bound))), table.num_rows)
     return forest.forest()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from dfmst._cluster.marks import id_words
 from dfmst._cluster.tables import column_values
 from dfmst.typing import Array
 
@@ -43,12 +44,7 @@ class Sharding:
         if pa.types.is_integer(ids.type):
             hashed = (ids.to_numpy().astype(np.int64) >> self.block_bits).view(np.uint64) * _FACTOR >> np.uint64(32)
             return self._place(hashed)
-        from pandas.util import hash_array
-
-        encoded = ids.dictionary_encode()
-        words = encoded.dictionary.cast(pa.large_string()).to_numpy(zero_copy_only=False)
-        hashed = hash_array(words.astype(object), categorize=False) if len(words) else np.zeros(0, np.uint64)
-        return self._place(hashed[encoded.indices.to_numpy()])
+        return self._place(id_words(ids))
 
     def _place(self, hashed: Array) -> Array:
         place: Array = (hashed % np.uint64(self.shards)).astype(np.int64)

@@ -16,7 +16,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from dfmst._cluster.files import FileRows
 from dfmst._cluster.graph import TaskGraph
+from dfmst._cluster.marks import RowMarks, marks_by_partition
 from dfmst._cluster.solve import solve, task_engine
 from dfmst._cluster.strategies.merge import add_merge_tree
 from dfmst._cluster.strategies.shuffle import rounds
@@ -36,10 +38,11 @@ _JUMPS = 4  # pointers as long as 2**(jumps - 1) are resolved within their round
 
 
 class ShuffledForest(NamedTuple):
-    """References to tables that hold the forest's locators between them, and to the trace."""
+    """References to tables that hold the forest's locators between them, to the trace, and to each group's marks."""
 
     forests: list[Any]
     trace: Any
+    marks: list[Any]
 
 
 def add_shuffle(
@@ -82,7 +85,9 @@ def add_shuffle(
     rest = [graph.add("rest", number, remaining, shard, sharding) for number, shard in enumerate(shards)]
     chosen = [graph.add("chosen", number, chosen_rows, shard) for number, shard in enumerate(shards)]
     trace = graph.add("trace", 0, records, surveys, reports, bytes_sent, fit)
-    return ShuffledForest([add_merge_tree(graph, rest, split_every), *chosen], trace)
+    # Each group's marks wait where they were made.
+    marks = [graph.add("marks", number, pick, source, sharding.shards) for number, source in enumerate(pieces)]
+    return ShuffledForest([add_merge_tree(graph, rest, split_every), *chosen], trace, marks)
 
 
 class _Network:
@@ -148,15 +153,24 @@ class _Network:
         return self.each("collect", number, rounds.collect, states, pieces), most, counts
 
 
-def distribute(group: Group, frame: Any, columns: EdgeColumns, sharding: Sharding, fit: int) -> list[pa.Table]:
-    """Read a group of partitions, drop what cycles within a batch beat, and return each shard's edges (a task)."""
+def distribute(group: Group, frame: Any, columns: EdgeColumns, sharding: Sharding, fit: int) -> list[Any]:
+    """Read a group of partitions, drop what cycles within a batch beat, and return each shard's edges (a task).
+
+    The last entry holds the marks of each partition's edges; ``None`` for a file, which is known by its stamp.
+    """
     engine = task_engine()
+    parts = group.complete(frame).parts
+    marks: list[RowMarks | None] = [None] * len(parts)
     pieces: list[list[pa.Table]] = [[] for _ in range(sharding.shards)]
     batch: list[pa.Table] = []
 
     def flush() -> None:
-        forest = wide_ids(solve(engine, concat(batch)))
+        forest = solve(engine, concat(batch))
         batch.clear()
+        if not isinstance(parts[0], FileRows):
+            for number, marked in marks_by_partition(forest):
+                marks[number - group.first] = marked
+        forest = wide_ids(forest)
         for place, piece in enumerate(split(forest, sharding, pa.array([]))[0]):
             pieces[place].append(piece)
 
@@ -165,7 +179,7 @@ def distribute(group: Group, frame: Any, columns: EdgeColumns, sharding: Shardin
         if sum(waiting.num_rows for waiting in batch) >= fit:
             flush()
     flush()
-    return [concat(tables) for tables in pieces]
+    return [*(concat(tables) for tables in pieces), marks]
 
 
 def first_shard(number: int, pieces: list[pa.Table]) -> Shard:

@@ -1,0 +1,218 @@
+"""Partitions that come out differently when they are read again are an error, never a wrong forest."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import dfmst
+import dfmst.dask
+from dfmst._cluster import build, partitions
+from tests.support.dask_frames import STRATEGIES, random_frame
+
+every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
+WORDS = r"partition \d+ came out differently when it was read again\nHint: .* persist\(\)"
+
+
+def forest_of(parts: Any, strategy: Any) -> pd.DataFrame:
+    forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **STRATEGIES[strategy])
+    return forest.compute(scheduler="synchronous")
+
+
+def parts_by_reading(frame: pd.DataFrame, change: Any) -> tuple[Any, list[int]]:
+    """A frame of four partitions; `change` gets each one, its number and how often it was read before."""
+    reads = [0] * 4
+    token = uuid.uuid4()  # Dask takes equal functions for one
+
+    def read(number: int, token: uuid.UUID) -> pd.DataFrame:
+        reads[number] += 1
+        part = frame.iloc[number * 500 : number * 500 + 500].copy()
+        return change(part, number, reads[number] - 1)
+
+    return dd.from_map(read, range(4), [token] * 4, meta=frame.iloc[:0]), reads
+
+
+@every_strategy
+@pytest.mark.parametrize("ids", ["dense", "sparse", "text"])
+def test_a_sample_is_drawn_anew_each_time(strategy, ids):
+    frame = random_frame(70, ids=ids)
+    parts = dd.from_pandas(frame, npartitions=4, sort=False).map_partitions(lambda part: part.sample(frac=0.5))
+    with pytest.raises(dfmst.ClusterError, match=WORDS):
+        forest_of(parts, strategy)
+    kept = parts.persist(scheduler="synchronous")
+    expected = dfmst.minimum_spanning_forest(kept.compute(scheduler="synchronous"), "a", "b", "w")
+    pd.testing.assert_frame_equal(forest_of(kept, strategy), expected)
+
+
+@every_strategy
+def test_a_sample_on_a_cluster(strategy, client):
+    parts = dd.from_pandas(random_frame(71), npartitions=4, sort=False).map_partitions(lambda x: x.sample(frac=0.5))
+    with pytest.raises(dfmst.ClusterError, match=WORDS):
+        parts.mst.minimum("a", "b", "w", strategy=strategy, **STRATEGIES[strategy]).compute()
+
+
+def nudged(part: Any, column: str) -> pd.DataFrame:
+    return part.assign(**{column: part[column] + 1})
+
+
+@every_strategy
+@pytest.mark.parametrize("column", ["a", "b", "w"])
+def test_one_partition_differs_in_one_column_at_the_end(strategy, column):
+    frame = random_frame(73)
+    again, reads = parts_by_reading(frame, lambda part, number, before: part)
+    forest_of(again, strategy)
+    last = reads[2] - 1
+
+    def change(part: Any, number: int, before: int) -> pd.DataFrame:
+        return nudged(part, column) if (number, before) == (2, last) else part
+
+    parts, _ = parts_by_reading(frame, change)
+    with pytest.raises(dfmst.ClusterError, match=r"^partition 2 came out"):
+        forest_of(parts, strategy)
+
+
+@every_strategy
+def test_a_partition_that_has_fewer_rows_at_the_end(strategy):
+    frame = random_frame(74)
+    again, reads = parts_by_reading(frame, lambda part, number, before: part)
+    forest_of(again, strategy)
+    last = reads[1] - 1
+    parts, _ = parts_by_reading(frame, lambda part, number, before: part[:9] if (number, before) == (1, last) else part)
+    with pytest.raises(dfmst.ClusterError, match=r"^partition 1 came out"):
+        forest_of(parts, strategy)
+
+
+@pytest.mark.parametrize("reading", [0, 1, 2])
+def test_two_passes_that_differ_in_a_row_that_no_forest_holds(reading):
+    frame = random_frame(75)
+    forest = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
+    other = np.flatnonzero(~frame.index[500:1000].isin(forest.index))[0]
+
+    def change(part: Any, number: int, before: int) -> pd.DataFrame:
+        if (number, before) == (1, reading):
+            part.iloc[other, part.columns.get_loc("w")] += 1000
+        return part
+
+    parts, reads = parts_by_reading(frame, change)
+    with pytest.raises(dfmst.ClusterError, match=r"^partition 1 came out"):
+        forest_of(parts, "two-pass")
+    assert reads[1] < 4
+
+
+@pytest.mark.parametrize("strategy", ["merge", "two-pass"])
+def test_a_checkpoint_of_other_rows(strategy, tmp_path):
+    frame, seed = random_frame(76), tmp_path / "seed"
+
+    def read(number: int, seed: Path) -> pd.DataFrame:
+        weights = np.random.default_rng(int(seed.read_text())).random(500)
+        return frame.iloc[number * 500 : number * 500 + 500].assign(w=weights)
+
+    def run() -> Any:
+        parts = dd.from_map(read, range(4), [seed] * 4, meta=frame.iloc[:0])
+        options = {**STRATEGIES[strategy], "checkpoint": tmp_path / "kept"}
+        forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **options)
+        return forest.compute(scheduler="synchronous")
+
+    seed.write_text("1")
+    run()
+    kept = {file.name for file in (tmp_path / "kept").iterdir()}
+    seed.write_text("2")
+    with pytest.raises(dfmst.ClusterError, match=WORDS):
+        run()
+    assert {file.name for file in (tmp_path / "kept").iterdir()} == kept
+
+
+@every_strategy
+@pytest.mark.parametrize("odd", ["object", "category", "dates", "zoned", "binary", "decimal", "mixed", "unsigned"])
+def test_stable_rows_of_odd_types_are_the_same_each_time(strategy, odd):
+    frame: Any = random_frame(77)
+    ids: Any
+    if odd == "object":
+        frame = frame.astype({"a": object, "b": object, "w": object})
+    elif odd == "mixed":
+        frame["w"] = pd.Series([int(w) if w == int(w) else w for w in frame.w], frame.index, object)
+    elif odd == "unsigned":
+        frame = frame.assign(a=frame.a.astype("u8") + np.uint64(2**63), b=frame.b.astype("u8") + np.uint64(2**63))
+    elif odd == "category":
+        frame = frame.astype({"a": "category", "b": "category"})
+    else:
+        kinds: dict[str, Any] = {"dates": "date32[pyarrow]", "zoned": "timestamp[us, tz=UTC][pyarrow]"}
+        kinds |= {"binary": "binary[pyarrow]", "decimal": pd.ArrowDtype(pa.decimal128(22, 2))}
+        for name in ("a", "b"):
+            ids = frame[name].astype("int32[pyarrow]" if odd == "dates" else "int64[pyarrow]")
+            if odd == "binary":
+                ids = pd.Series([b"\xff%d" % value for value in frame[name]], frame.index)
+            frame[name] = ids.astype(kinds[odd])
+    expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
+    slices = [dask.delayed(frame.iloc[begin : begin + 500]) for begin in range(0, 2000, 500)]
+    with dask.config.set({"dataframe.convert-string": False}):
+        forest = forest_of(dd.from_delayed(slices, meta=frame.iloc[:0]), strategy)
+    pd.testing.assert_frame_equal(forest, expected, check_dtype=False, check_categorical=False)
+
+
+def write(folder: Path, seed: int) -> None:
+    folder.mkdir(exist_ok=True)
+    frame = random_frame(seed).reset_index(drop=True)
+    for number in range(4):
+        frame.iloc[number * 500 : number * 500 + 500].to_parquet(folder / f"{number}.parquet")
+
+
+@every_strategy
+def test_files_behind_a_frame_that_change_before_they_are_gathered(strategy, tmp_path, monkeypatch):
+    write(tmp_path / "edges", 78)
+    read = partitions.read_part
+
+    def change_first(part: Any) -> Any:
+        write(tmp_path / "edges", 79)
+        return read(part)
+
+    parts = dd.read_parquet(tmp_path / "edges")
+    monkeypatch.setattr("dfmst._cluster.rows.read_part", change_first)
+    with pytest.raises(dfmst.ClusterError, match=r"\d.parquet has changed since the run began\nHint: begin anew"):
+        forest_of(parts, strategy)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_files_that_change_during_a_run(strategy, tmp_path, monkeypatch, client):
+    write(tmp_path / "edges", 80)
+    built = build.forest_graph
+
+    def change_then(*arguments: Any) -> Any:
+        graph = built(*arguments)
+        os.utime(tmp_path / "edges" / "2.parquet")
+        return graph
+
+    monkeypatch.setattr("dfmst._cluster.directory.forest_graph", change_then)
+    options = {"strategy": strategy, **STRATEGIES[strategy], "client": client}
+    with pytest.raises(dfmst.ClusterError, match=r"2.parquet\)?:? ?.*has changed since the run began"):
+        dfmst.dask.forest_of_files(tmp_path / "edges", tmp_path / "out", "a", "b", "w", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_that_is_gone(tmp_path):
+    write(tmp_path / "edges", 81)
+    parts = dd.read_parquet(tmp_path / "edges")
+    forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy="merge")
+    (tmp_path / "edges" / "1.parquet").unlink()
+    with pytest.raises(dfmst.ClusterError, match=r"1.parquet: No such file or directory\nHint: every worker"):
+        forest.compute(scheduler="synchronous")
+
+
+def test_what_is_compared_travels_as_one_number_a_partition():
+    from dfmst._cluster.rows import choose
+    from dfmst._cluster.tasks import fold, group_parts
+    from dfmst._columns.read import EdgeColumns
+
+    (group,) = group_parts([random_frame(82)], 1)
+    (chosen,) = choose(fold(group, None, EdgeColumns("a", "b", "w")), 1, True)
+    assert isinstance(chosen.digest, int)
+    assert chosen.digest.bit_length() <= 64
