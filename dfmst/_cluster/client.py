@@ -73,10 +73,18 @@ def _quiet() -> Iterator[None]:
     logger = logging.getLogger("distributed")
     level = logger.level
     logger.setLevel(logging.CRITICAL)
+    # Stays: what an interrupt leaves behind is told when it is collected, some time later.
+    logging.getLogger("asyncio").addFilter(_tells_more_than_an_interrupt)
     try:
         yield
     finally:
         logger.setLevel(level)
+
+
+def _tells_more_than_an_interrupt(record: logging.LogRecord) -> bool:
+    """Whether a record of asyncio is not about a wait for results that Dask's client has broken off."""
+    error = record.exc_info[1] if record.exc_info else None
+    return type(error).__name__ != "AllExit"
 
 
 def _local_options(workers: int | None) -> dict[str, Any]:

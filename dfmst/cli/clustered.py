@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,25 +35,39 @@ def run_on_cluster(job: ForestJob, workers: int | None, scheduler: str | None, s
     columns_by_option(job.source, job.target, job.weight)
     check_inputs(job.inputs)
     watch = Stopwatch()
-    with watch.step("import"):
-        import dfmst.dask
-    assert job.output is not None
-    with Progress() as progress, watch.step("solve"):
-        written = dfmst.dask.forest_of_files(
-            job.inputs,
-            job.output,
-            job.source,
-            job.target,
-            job.weight,
-            maximum=job.maximum,
-            invalid=job.invalid,
-            strategy=strategy,  # type: ignore[arg-type]
-            checkpoint=job.checkpoint,
-            workers=workers,
-            scheduler=scheduler,
-            progress=progress.show,
-        )
+    with _interrupted_in_words(job):
+        with watch.step("import"):
+            import dfmst.dask
+        assert job.output is not None
+        with Progress() as progress, watch.step("solve"):
+            written = dfmst.dask.forest_of_files(
+                job.inputs,
+                job.output,
+                job.source,
+                job.target,
+                job.weight,
+                maximum=job.maximum,
+                invalid=job.invalid,
+                strategy=strategy,  # type: ignore[arg-type]
+                checkpoint=job.checkpoint,
+                workers=workers,
+                scheduler=scheduler,
+                progress=progress.show,
+            )
     _tell(job, written, watch.seconds())
+
+
+@contextmanager
+def _interrupted_in_words(job: ForestJob) -> Iterator[None]:
+    """Say what an interrupt leaves."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = "nothing is kept (with --checkpoint DIR, what is finished would be)"
+        if job.checkpoint is not None:
+            kept = f"what is finished is kept in {job.checkpoint}: give the same command again to go on"
+        note(f"Interrupted: {kept}")
+        raise
 
 
 def _tell(job: ForestJob, written: WrittenForest, seconds: dict[str, float]) -> None:

@@ -169,6 +169,32 @@ def test_scheduler_that_is_lost(folder, monkeypatch):
     assert sorted(path.name for path in folder.iterdir() if path.name != "where.json") == ["edges"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_interrupt_is_one_line_that_says_what_is_kept(folder, kept):
+    program = (
+        "if __name__ == '__main__':\n"
+        "    import dfmst.dask, dfmst._cluster.directory as room, os, signal, threading\n"
+        "    built = room.forest_graph\n"
+        "    def build(*arguments):\n"
+        "        threading.Timer(1, os.killpg, (0, signal.SIGINT)).start()\n"  # as a terminal does: to all processes
+        "        graph = built(*arguments)\n"
+        "        graph.graph.update({key: (room_of_tasks.sleep, 60) for key in graph.graph})\n"
+        "        return graph\n"
+        "    import time as room_of_tasks\n"
+        "    room.forest_graph = build\n"
+        "    from dfmst.cli import main; main()\n"
+    )
+    command = [sys.executable, "-P", "-c", program, "forest", "edges", *COLUMNS, "-o", "out", "--workers", "2"]
+    command += ["--checkpoint", "kept"] if kept else []
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, start_new_session=True)
+    words = "what is finished is kept in kept" if kept else "nothing is kept (with --checkpoint DIR"
+    assert done.returncode == 130
+    assert done.stderr.startswith(f"Interrupted: {words}")
+    assert done.stderr.count("\n") == 1
+    assert not Path("out").exists()
+
+
 def test_plan(folder):
     text = run("plan", "--vertices", 2_000_000, "--edges", 96_000_000, "--partitions", 48, "--memory", "3GiB").stdout
     assert "strategy     two-pass" in text
