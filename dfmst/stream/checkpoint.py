@@ -153,11 +153,11 @@ def _load(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return parts, record
 
 
-def _difference(saved: dict[str, Any], now: dict[str, Any]) -> str:
-    if saved.get("files") != now.get("files"):
-        changed = [name for name, state in now["files"].items() if saved.get("files", {}).get(name) != state]
+def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
+    if before.get("files") != now.get("files"):
+        changed = [name for name, state in now["files"].items() if before.get("files", {}).get(name) != state]
         return f"{changed[0]} has changed since, or is new" if changed else "it had more files"
     for name, value in now.items():
-        if saved.get(name) != value:
-            return f"{name} was {saved.get(name)!r}, and is {value!r}"
+        if before.get(name) != value:
+            return f"{name} was {before.get(name)!r}, and is {value!r}"
     return ""

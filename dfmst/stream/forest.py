@@ -80,8 +80,8 @@ def fold(
     runner = select_engine(engine, threads)
     job = Job(columns, parse_memory(memory_limit), runner, algorithm, progress or ignore_progress)
     rows = open_source(runner, edges)
-    saved = None if checkpoint is None else _open_checkpoint(Path(checkpoint), rows, job)
-    return StreamForest(rows, job, fold_source(rows, job, saved), saved)
+    state = None if checkpoint is None else _open_checkpoint(Path(checkpoint), rows, job)
+    return StreamForest(rows, job, fold_source(rows, job, state), state)
 
 
 class StreamForest:
@@ -182,7 +182,7 @@ class StreamForest:
 def _open_checkpoint(folder: Path, source: ParquetSource | FrameSource, job: Job) -> Checkpoint:
     """Open the checkpoint of a run over files; the number of threads and the limit may change between runs."""
     if isinstance(source, FrameSource):
-        message = "a checkpoint needs Parquet files: frames cannot be told again"
+        message = "a checkpoint needs Parquet files: frames have no state by which to recognise them"
         raise InvalidEdgesError(message, "leave checkpoint out, or write the frames to Parquet files first")
     columns = job.columns
     options = {"columns": list(columns.names), "maximum": columns.maximum, "invalid": columns.invalid}

@@ -52,13 +52,13 @@ def prefetch(items: Iterator[T], places: int) -> Iterator[T]:
     reader.thread.start()
     try:
         while True:
-            found = reader.queue.get()
-            if found.error is not None:
-                raise found.error
-            if found.end:
+            entry = reader.queue.get()
+            if entry.error is not None:
+                raise entry.error
+            if entry.end:
                 return
             reader.places.release()
-            yield found.item  # type: ignore[misc]
+            yield entry.item  # type: ignore[misc]
     finally:
         reader.stopped = True
         reader.places.release()
