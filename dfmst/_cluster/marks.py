@@ -9,16 +9,17 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from dfmst._cluster.hashing import id_words
 from dfmst._cluster.tables import POSITION_BITS, column_values, weight_kind
 from dfmst.errors import ClusterError
 from dfmst.typing import Array
 
-__all__ = ["IdTypes", "RowMarks", "changed", "digest_of", "id_words", "marks_by_partition", "row_marks", "types_of"]
+__all__ = ["IdTypes", "RowMarks", "changed", "digest_of", "marks_by_partition", "row_marks", "types_of"]
 
 _FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _SHIFT = np.uint64(32)
@@ -71,24 +72,6 @@ def marks_by_partition(table: pa.Table) -> Iterator[tuple[int, RowMarks]]:
 def digest_of(marks: Array) -> int:
     """Return one number of 64 bits for rows in their order."""
     return int.from_bytes(hashlib.blake2b(marks.tobytes(), digest_size=8).digest(), "little")
-
-
-def id_words(ids: Any) -> Array:
-    """Return a number of 64 bits for each id: an integer's own, else a hash, the same in every process."""
-    whole = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
-    if pa.types.is_integer(whole.type):
-        values: Array = whole.to_numpy().astype(np.uint64 if whole.type == pa.uint64() else np.int64).view(np.uint64)
-        return values
-    from pandas.util import hash_array
-
-    encoded = whole.dictionary_encode()
-    words = encoded.dictionary
-    if not (pa.types.is_binary(words.type) or pa.types.is_large_binary(words.type)):
-        words = words.cast(pa.large_binary() if pa.types.is_fixed_size_binary(words.type) else pa.large_string())
-    objects = words.to_numpy(zero_copy_only=False).astype(object)
-    hashed: Array = hash_array(objects, categorize=False) if len(objects) else np.zeros(0, np.uint64)
-    words_of_ids: Array = hashed[encoded.indices.to_numpy()]
-    return words_of_ids
 
 
 def changed(number: int, name: str = "") -> ClusterError:

@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dfmst._columns.id_types import common_id_type
 from dfmst._columns.ids import IdColumns
 from dfmst.errors import CapacityError, InvalidEdgesError
 from dfmst.typing import Array
 
-__all__ = ["Encoder", "concat_ids"]
+__all__ = ["Encoder", "concat_ids", "different_types"]
 
 #: Without a bound, integers below this multiple of the rows so far are their own vertices.
 _SPARSE = 4
@@ -143,7 +144,7 @@ class Encoder:
     def _look_up_later(self, ids: pa.Array, dictionary: _Dictionary, *, extend: bool) -> Array:
         """Vertices of ids of which some are their own."""
         if not pa.types.is_integer(ids.type):
-            raise _different({pa.int64(), ids.type})
+            raise different_types({pa.int64(), ids.type})
         column = ids.to_numpy()
         unsigned = column.view(f"u{column.dtype.itemsize}")
         vertices: Array = unsigned.astype(np.uint32)
@@ -195,14 +196,22 @@ def concat_ids(columns: list[pa.Array | pa.ChunkedArray]) -> pa.Array:
     types = {column.type for column in columns}
     if len(types) > 1:
         common = _common(types, columns)
-        columns = [column.cast(common) for column in columns]
+        try:
+            columns = [column.cast(common) for column in columns]
+        except pa.ArrowInvalid as error:  # a timestamp that the finer unit does not reach
+            raise different_types(types) from error
     chunks = [chunk for column in columns for chunk in (column.chunks if hasattr(column, "chunks") else [column])]
     return pa.concat_arrays(chunks) if chunks else pa.array([], columns[0].type)
 
 
 def _common(types: set[pa.DataType], columns: list[pa.Array | pa.ChunkedArray]) -> pa.DataType:
     if not all(pa.types.is_integer(kind) for kind in types):
-        raise _different(types)
+        common: pa.DataType | None = pa.null()
+        for kind in sorted(types, key=str):
+            common = None if common is None else common_id_type(common, kind)
+        if common is None:
+            raise different_types(types)
+        return common
     if pa.uint64() not in types:
         return pa.int64()
     if any((pc.min(column).as_py() or 0) < 0 for column in columns):
@@ -211,7 +220,8 @@ def _common(types: set[pa.DataType], columns: list[pa.Array | pa.ChunkedArray]) 
     return pa.uint64()
 
 
-def _different(types: set[pa.DataType]) -> InvalidEdgesError:
+def different_types(types: set[pa.DataType]) -> InvalidEdgesError:
+    """Make the error for ids of partitions that cannot be compared."""
     message = f"ids of different types in two partitions: {', '.join(sorted(map(str, types)))}"
     return InvalidEdgesError(message, "cast the id columns to one type in all partitions")
 

@@ -9,11 +9,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dask
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from distributed import Client, LocalCluster
 
@@ -115,6 +117,57 @@ def test_ids_of_different_types_are_an_error():
     forest = dd.from_delayed([dask.delayed(part) for part in parts], meta=frame.iloc[:0], verify_meta=False).mst
     with pytest.raises(dfmst.InvalidEdgesError, match="ids of different types"):
         forest.minimum("a", "b", "w").compute(scheduler="synchronous")
+
+
+def halves_of_types(first: pa.DataType, second: pa.DataType) -> list[pd.DataFrame]:
+    """Two halves of a frame, with ids of these types."""
+    frame, halves = random_frame(32), []
+    for part, kind in ((frame[:1000], first), (frame[1000:], second)):
+        ids = {}
+        for name in ("a", "b"):
+            number = pa.array(part[name].astype("int32"))
+            number = number.cast({pa.date64(): pa.date32(), pa.time32("ms"): pa.time32("s")}.get(kind, pa.int32()))
+            ids[name] = pd.Series(number.cast(kind), part.index, pd.ArrowDtype(kind))
+        halves.append(part.assign(**ids))
+    return halves
+
+
+def forest_of_halves(halves: list[pd.DataFrame], strategy: Any) -> pd.DataFrame:
+    parts = dd.from_delayed([dask.delayed(half) for half in halves], meta=halves[0].iloc[:0], verify_meta=False)
+    forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **STRATEGIES[strategy])
+    return forest.compute(scheduler="synchronous")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    ("first", "second"), [(pa.date32(), pa.date64()), (pa.time32("s"), pa.time32("ms")), (pa.date32(), pa.date32())]
+)
+def test_ids_of_types_with_a_common_one(strategy, first, second):
+    halves = halves_of_types(first, second)
+    if strategy == "shuffle" and first != second:
+        with pytest.raises(dfmst.InvalidEdgesError, match="ids of different types in two partitions"):
+            forest_of_halves(halves, strategy)
+        return
+    expected = dfmst.minimum_spanning_forest(random_frame(32), "a", "b", "w")
+    assert forest_of_halves(halves, strategy)["payload"].tolist() == expected["payload"].tolist()
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(
+    ("first", "second"), [(pa.int64(), pa.date64()), (pa.date64(), pa.time32("s")), (pa.int64(), pa.string())]
+)
+def test_ids_of_types_without_a_common_one(strategy, first, second):
+    with pytest.raises(dfmst.InvalidEdgesError, match="ids of different types in two partitions"):
+        forest_of_halves(halves_of_types(first, second), strategy)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_weights_of_different_types_are_an_error_of_every_strategy(strategy):
+    frame = random_frame(32)
+    for first, second in ((np.float32, np.float64), (np.float64, np.float32), (np.int64, np.float32)):
+        parts = [frame[:1000].astype({"w": first}), frame[1000:].astype({"w": second})]
+        with pytest.raises(dfmst.InvalidEdgesError, match="weights have different types"):
+            forest_of_halves(parts, strategy)
 
 
 @pytest.mark.parametrize(

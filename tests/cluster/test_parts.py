@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._cluster.files import FileRows
+from dfmst._cluster.hashing import id_words
 from dfmst._cluster.partitions import frame_parts, size_of_parts
 from dfmst._cluster.solve import task_engine
 from dfmst._cluster.strategies.shuffle.contraction import contract_owned
@@ -100,6 +101,17 @@ def test_owners_are_the_same_wherever_they_are_asked(ids):
     owner = sharding.owner(ids)
     assert ((owner >= 0) & (owner < 3)).all()
     assert sharding.owner(ids.take(pa.array([3, 2, 1, 0]))).tolist() == owner[::-1].tolist()
+
+
+@given(st.lists(st.binary(max_size=20)), st.integers(0, 5))
+def test_hashes_depend_on_the_values_alone(values, skipped):
+    ids = pa.array(values, pa.binary())
+    hashed = id_words(ids).tolist()
+    assert len(set(hashed)) == len(set(values))
+    assert dict(zip(values, hashed, strict=True)) == dict(zip(values[::-1], id_words(ids[::-1]).tolist(), strict=True))
+    assert id_words(ids.cast(pa.large_binary())[skipped:]).tolist() == hashed[skipped:]
+    assert id_words(ids.dictionary_encode()).tolist() == hashed
+    assert id_words(pa.chunked_array([ids[:skipped], ids[skipped:]])).tolist() == hashed
 
 
 def test_size_from_footers(tmp_path):

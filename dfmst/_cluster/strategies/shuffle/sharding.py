@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from dfmst._cluster.marks import id_words
-from dfmst._cluster.tables import column_values
+from dfmst._cluster.hashing import id_words
+from dfmst._cluster.tables import column_values, concat
+from dfmst._columns.encode import different_types
 from dfmst.typing import Array
 
-__all__ = ["Sharding", "wide_ids"]
+__all__ = ["Sharding", "concat_pieces", "wide_ids"]
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
@@ -22,6 +23,20 @@ def wide_ids(table: pa.Table) -> pa.Table:
         if pa.types.is_integer(table.schema.field(name).type):
             table = table.set_column(place, name, pa.array(column_values(table, name).astype(np.int64)))
     return table
+
+
+def concat_pieces(tables: list[pa.Table]) -> pa.Table:
+    """Put pieces of a shard together; owners were found by ids of one type, unlike those that are merged.
+
+    Raises
+    ------
+    InvalidEdgesError
+        Ids of different types.
+    """
+    types = {table.schema.field(name).type for table in tables if table.num_rows for name in ("source", "target")}
+    if len(types) > 1 and not all(pa.types.is_integer(kind) for kind in types):
+        raise different_types(types)
+    return concat(tables)
 
 
 @dataclass(frozen=True, slots=True)

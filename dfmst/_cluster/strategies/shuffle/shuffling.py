@@ -24,7 +24,7 @@ from dfmst._cluster.strategies.merge import add_merge_tree
 from dfmst._cluster.strategies.shuffle import rounds
 from dfmst._cluster.strategies.shuffle.rounds import Report, Survey, split
 from dfmst._cluster.strategies.shuffle.shard import Shard
-from dfmst._cluster.strategies.shuffle.sharding import Sharding, wide_ids
+from dfmst._cluster.strategies.shuffle.sharding import Sharding, concat_pieces, wide_ids
 from dfmst._cluster.tables import concat
 from dfmst._cluster.tasks import Group, pick
 from dfmst._columns.read import EdgeColumns
@@ -179,12 +179,12 @@ def distribute(group: Group, frame: Any, columns: EdgeColumns, sharding: Shardin
         if sum(waiting.num_rows for waiting in batch) >= fit:
             flush()
     flush()
-    return [*(concat(tables) for tables in pieces), marks]
+    return [*(concat_pieces(tables) for tables in pieces), marks]
 
 
 def first_shard(number: int, pieces: list[pa.Table]) -> Shard:
     """Put a shard together (a task)."""
-    return Shard(number, concat(pieces), np.zeros(0, np.uint64), pa.array([], pa.null()))
+    return Shard(number, concat_pieces(pieces), np.zeros(0, np.uint64), pa.array([], pa.null()))
 
 
 def remaining(shard: Shard, sharding: Sharding) -> pa.Table:
