@@ -6,6 +6,7 @@ tests/cluster/test_boundary.py first, by name.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ except ImportError as error:
     message = f"this version of dfmst does not know Dask {dask.__version__} ({error})"
     raise EngineUnavailableError(message, "install a later dfmst, or an earlier Dask") from error
 
-__all__ = ["graph_of", "new_task", "own_tasks", "parquet_pieces", "reference"]
+__all__ = ["from_parquet_reader", "graph_of", "new_task", "own_tasks", "parquet_pieces", "reference"]
 
 
 def reference(key: Hashable) -> Any:
@@ -86,3 +87,9 @@ def parquet_pieces(frame: Any) -> list[tuple[str, list[int] | None]] | None:
     if not local or not all(isinstance(piece, tuple) and len(piece) == 3 and not piece[2] for piece in pieces):
         return None
     return [(str(path), None if groups in (None, [None]) else list(groups)) for path, groups, _ in pieces]
+
+
+def from_parquet_reader(error: BaseException) -> bool:
+    """Whether an error comes out of Dask's own reader of Parquet, not of a function of the user."""
+    modules = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(module.startswith("dask.dataframe.io.parquet") for module in modules)

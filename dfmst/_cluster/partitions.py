@@ -9,8 +9,9 @@ from typing import Any, Protocol
 import dask
 from dask.tokenize import tokenize
 
-from dfmst._cluster.dask_internals import graph_of, own_tasks, parquet_pieces, reference
+from dfmst._cluster.dask_internals import from_parquet_reader, graph_of, own_tasks, parquet_pieces, reference
 from dfmst._cluster.files import FileRows, file_stamp
+from dfmst.errors import DfmstError, UnsupportedFrameError
 from dfmst.formats.footers import TableSize, parquet_size
 
 __all__ = [
@@ -48,8 +49,21 @@ class SubGraph:
         return ""
 
     def read(self) -> Any:
-        """Run the tasks in this thread."""
-        return dask.get(self.tasks, self.key)
+        """Run the tasks in this thread.
+
+        Raises
+        ------
+        UnsupportedFrameError
+            Dask cannot read the Parquet files behind it; what a function of the user raises is raised as it is.
+        """
+        try:
+            return dask.get(self.tasks, self.key)
+        except Exception as error:
+            if isinstance(error, (DfmstError, Warning)) or not from_parquet_reader(error):
+                raise
+            message = f"Dask cannot read its Parquet files ({type(error).__name__}: {error})"
+            hint = "if they have an index with labels, read them with dd.read_parquet(..., index=False)"
+            raise UnsupportedFrameError(message, hint) from error
 
 
 @dataclass(frozen=True, slots=True)

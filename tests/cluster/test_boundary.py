@@ -14,6 +14,8 @@ import dask.dataframe as dd
 import pandas as pd
 import pytest
 
+import dfmst.dask
+
 SOURCE = Path(__file__).resolve().parents[2] / "dfmst"
 ROOM = "_cluster/dask_internals.py"
 VERSION = dask.__version__
@@ -69,6 +71,32 @@ def test_parquet_files_behind_a_frame_are_found(tmp_path):
     pieces = parquet_pieces(frame.simplify())
     assert pieces == [(str(tmp_path / f"{number}.parquet"), None) for number in range(2)], changed("a piece of Parquet")
     assert parquet_pieces(frame.assign(w=1)) is None
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+@pytest.mark.parametrize("strategy", ["merge", "two-pass"])
+def test_files_that_dask_cannot_read_are_an_error_that_says_what_to_do(strategy, tmp_path):
+    frame = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+    for number in range(2):
+        frame.set_axis(pd.RangeIndex(3, name="label")).to_parquet(tmp_path / f"{number}.parquet")
+    try:
+        dd.read_parquet(tmp_path).compute(scheduler="synchronous")
+    except KeyError:
+        forest = dd.read_parquet(tmp_path).mst.minimum(strategy=strategy)
+        with pytest.raises(dfmst.UnsupportedFrameError, match=r"Dask cannot read .* \(KeyError.*\n.*index="):
+            forest.compute(scheduler="synchronous")
+    forest = dd.read_parquet(tmp_path, index=False).mst.minimum(strategy=strategy)
+    assert forest.compute(scheduler="synchronous")["weight"].tolist() == [1, 2]
+
+
+def test_what_a_function_of_the_user_raises_stays_as_it_is():
+    def fail(part: pd.DataFrame) -> pd.DataFrame:
+        raise KeyError("mine")
+
+    frame = pd.DataFrame({"source": [0], "target": [1], "weight": [3]})
+    parts = dd.from_pandas(frame, npartitions=1).map_partitions(fail, meta=frame.iloc[:0])
+    with pytest.raises(KeyError, match="mine"):
+        parts.mst.minimum().compute(scheduler="synchronous")
 
 
 def test_no_other_file_uses_what_is_private_in_dask():
