@@ -161,6 +161,7 @@ def upper_triangle(density, weights, seed=0, vertices=2_000):
 ROUNDS = {0.02: 5, 0.05: 5, 0.1: 3, 0.15: 3, 0.2: 3, 0.5: 2, 0.75: 2}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("density", ROUNDS)
 def test_rounds_by_density(density):
     # The published rounds fall with density because of ties: with few weights (30 gives their figures at 10,000

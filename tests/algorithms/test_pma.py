@@ -37,7 +37,7 @@ def path(*weights):
     return EdgeTable(at[:-1], at[1:], np.array(weights, np.int32), len(at))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @each_engine
 @each_graph
 @pytest.mark.parametrize("max_subtree", [2, 10, None, 10**9])

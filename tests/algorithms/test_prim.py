@@ -51,7 +51,7 @@ def test_small_multigraphs(form, vertex, dtype, seed, vertices, edges, maximum):
     check(form, EdgeTable(source, target, weights(rng, dtype, edges), vertices, maximum))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("form", [FORMS[0], FORMS[2], FORMS[-1]], ids=repr)
 @pytest.mark.parametrize("order", ["equal", "ties", "distinct"])
 @pytest.mark.parametrize("shape", [name for name, graph in SHAPES.items() if graph.vertices < 1000])

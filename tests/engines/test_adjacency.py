@@ -15,6 +15,7 @@ def _edges(rng, vertices, edges, key_dtype):
     return Edges(ends[0], ends[1], rng.integers(0, 7, edges).astype(key_dtype), None)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("threads", [1, 2, 4])
 @pytest.mark.parametrize("by_weight", [False, True])
 @pytest.mark.parametrize("key_dtype", [np.uint32, np.uint64])

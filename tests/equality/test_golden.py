@@ -42,7 +42,7 @@ def graph(request: pytest.FixtureRequest) -> tuple[pa.Table, dict[str, Any], lis
     return table, golden, sorted(kruskal_rows(*columns))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=str)
 def test_golden_forest(graph: tuple[pa.Table, dict[str, Any], list[int]], algorithm: Any) -> None:
     table, golden, rows = graph
@@ -53,7 +53,7 @@ def test_golden_forest(graph: tuple[pa.Table, dict[str, Any], list[int]], algori
         assert forest.equals(table.take(rows))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(8)
 def test_golden_components(graph: tuple[pa.Table, dict[str, Any], list[int]]) -> None:
     table, golden, _ = graph
     found = dfmst.connected_components(table, "src", "dst")

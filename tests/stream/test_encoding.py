@@ -125,6 +125,7 @@ class Stopped(Exception):
     """Ends a run from within."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("batch", [0, 3, 8])
 @pytest.mark.parametrize("stop", [1, 3, 4, 6, 9])
 def test_a_checkpoint_before_and_after(tmp_path, monkeypatch, capacities, batch, stop):

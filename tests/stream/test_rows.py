@@ -44,6 +44,7 @@ def test_any_table_any_cuts(table, files, row_group, batch, maximum):
     assert forest.equals(frame.take(pa.array(expected, pa.int64())))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("files", [1, 2, 7, 64])
 @pytest.mark.parametrize("row_group", [100, 5_000, 10**6])
 def test_files_and_row_groups(tmp_path, files, row_group):
@@ -52,6 +53,7 @@ def test_files_and_row_groups(tmp_path, files, row_group):
     assert dfmst.stream.minimum_spanning_forest(parts).equals(dfmst.minimum_spanning_forest(table))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("times", [1, 1.3, 2, 5])
 @pytest.mark.parametrize("ties", [0, 3])
 def test_memory_limits(tmp_path, monkeypatch, times, ties):

@@ -17,6 +17,7 @@ from tests.support.stream_files import edges, write_parts
 from tests.support.tables import FRAMES, rows_of
 
 
+@pytest.mark.slow
 def test_two_hundred_random_splits():
     drawn = random.Random(0)
     for seed in range(200):

@@ -171,6 +171,7 @@ def large(vertices: int, size: int) -> EdgeTable:
     return EdgeTable(ids[0], ids[1], rng.integers(0, size // 4, size).astype(np.float64), vertices)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("density", [1, 2, 20])
 def test_large_tables_with_a_giant_component(density):
     table = large(10_000, 10_000 * density)
