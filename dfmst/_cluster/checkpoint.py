@@ -1,25 +1,24 @@
 """Results that outlive their worker and their client: one Arrow file a task, complete or absent.
 
-Every file ends with a digest of its name and its content. One that does not keep its digest is damaged, and made anew.
+Every file is sealed (:mod:`dfmst.formats.sealed`). One that does not keep its digest is damaged, and made anew.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.ipc
 
 from dfmst.errors import OutputError
-from dfmst.formats.atomic import atomic_path
+from dfmst.formats.sealed import BrokenSealError, SealedOutput, sealed_input, sealed_output
 
 __all__ = ["checkpointed", "first_workers", "prepare_directory"]
 
-_DIGEST = 32  # bytes
+_Content = TypeVar("_Content")
 
 
 def prepare_directory(directory: str | os.PathLike[str]) -> str:
@@ -59,9 +58,9 @@ def first_workers(directory: str, token: str, workers: int) -> int:
         The directory cannot be written to.
     """
     path = os.path.join(directory, f"workers-{token}")
-    known = _read(path)
+    known = _read(path, lambda file, size: int(file.read(size)))
     if known is not None:
-        return int(known.to_pybytes())
+        return known
     _write(path, lambda file: file.write(str(max(1, workers)).encode()))
     return max(1, workers)
 
@@ -71,12 +70,12 @@ def checkpointed(path: str, task: Callable[..., pa.Table], *arguments: Any) -> p
 
     The name of the file stands for the task and everything it depends on.
     """
-    content = _read(path)
-    if content is not None:
-        return pa.ipc.open_stream(content).read_all()
+    kept = _read(path, lambda file, size: pa.ipc.open_stream(file).read_all())
+    if kept is not None:
+        return kept
     table = task(*arguments)
 
-    def write(file: _DigestFile) -> None:
+    def write(file: SealedOutput) -> None:
         with pa.ipc.new_stream(pa.PythonFile(file, "w"), table.schema) as writer:
             writer.write_table(table)
 
@@ -84,56 +83,23 @@ def checkpointed(path: str, task: Callable[..., pa.Table], *arguments: Any) -> p
     return table
 
 
-class _DigestFile:
-    """A file, as PyArrow wants one, that takes the digest of what is written."""
-
-    closed = False
-
-    def __init__(self, file: BinaryIO, name: str) -> None:
-        self._file, self._digest = file, _digest(name)
-
-    def write(self, content: bytes) -> int:
-        """Write some more."""
-        self._digest.update(content)
-        return self._file.write(content)
-
-    def flush(self) -> None:
-        """Nothing waits here."""
-
-    def digest(self) -> bytes:
-        """Return the digest of what was written."""
-        digest: bytes = self._digest.digest()
-        return digest
-
-
-def _write(path: str, write: Callable[[_DigestFile], object]) -> None:
+def _write(path: str, write: Callable[[SealedOutput], object]) -> None:
     try:
-        with atomic_path(path) as part, part.open("wb") as file:
-            sink = _DigestFile(file, Path(path).name)
-            write(sink)
-            file.write(sink.digest())
+        with sealed_output(path) as file:
+            write(file)
     except OSError as error:
         raise _unusable(Path(path).parent, error) from error
 
 
-def _read(path: str) -> pa.Buffer | None:
+def _read(path: str, read: Callable[[pa.NativeFile, int], _Content]) -> _Content | None:
     """Return what a file holds; ``None`` where there is none, or a damaged one."""
     try:
-        with pa.OSFile(path) as file:
-            whole = file.read_buffer()
-    except FileNotFoundError:
+        with sealed_input(path) as (file, size):
+            return read(file, size)
+    except (FileNotFoundError, BrokenSealError, pa.ArrowInvalid):
         return None
     except OSError as error:
         raise _unusable(Path(path).parent, error) from error
-    content = whole[: max(0, whole.size - _DIGEST)]
-    digest = _digest(Path(path).name)
-    digest.update(content)
-    return content if digest.digest() == whole[content.size :].to_pybytes() else None
-
-
-def _digest(name: str) -> Any:
-    """The digest of a file; one under another file's name does not keep it."""
-    return hashlib.blake2b(name.encode(), digest_size=_DIGEST)
 
 
 def _unusable(directory: str | os.PathLike[str], error: OSError) -> OutputError:

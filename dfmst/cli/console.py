@@ -48,6 +48,11 @@ class Progress:
             self._next = now + 0.1
             self._write(text)
 
+    def note(self, text: str) -> None:
+        """Print a line that stays."""
+        self._write("")
+        note(text)
+
     def _write(self, text: str) -> None:
         if self._live:
             width = shutil.get_terminal_size().columns - 1

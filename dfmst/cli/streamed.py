@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,20 +85,57 @@ def stream_forest(job: ForestJob, target: Path | None, watch: Stopwatch, progres
         raise click.UsageError("--trace needs the rows in memory; leave --memory-limit and --checkpoint out.")
     limit, folded = memory_bytes(job.memory_limit), row_progress(progress, "folded")
     options: dict[str, Any] = {name: getattr(job, name) for name in _OPTIONS}
-    with watch.step("fold"):
-        forest = stream.fold(list(job.inputs), memory_limit=limit, progress=folded, **options)
-    if job.verify:
-        with watch.step("verify"):
-            _certify(forest, progress)
-    progress.show("gathering and writing")
-    with watch.step("write"):
-        if target is not None:
-            forest.write(target, job.to)
-        elif not job.json:
-            forest.write(sys.stdout.buffer, job.to or "csv")
-        else:
-            forest.discard_checkpoint()
+    saved = _Saved(job.checkpoint, progress)
+    with saved.interrupted_in_words():
+        with watch.step("fold"):
+            forest = stream.fold(
+                list(job.inputs), memory_limit=limit, progress=folded, on_checkpoint=saved.tell, **options
+            )
+        if job.verify:
+            with watch.step("verify"):
+                _certify(forest, progress)
+        progress.show("gathering and writing")
+        with watch.step("write"):
+            if target is not None:
+                forest.write(target, job.to)
+            elif not job.json:
+                forest.write(sys.stdout.buffer, job.to or "csv")
+            else:
+                forest.discard_checkpoint()
     return _summary(job, forest, watch)
+
+
+class _Saved:
+    """What a run tells of its checkpoints."""
+
+    def __init__(self, folder: Path | None, progress: Progress) -> None:
+        self._folder, self._progress = folder, progress
+        self._kept = False  # whether there is one
+        self._told = False  # where they are
+
+    def tell(self, event: str, rows: int) -> None:
+        """Print the rows that are skipped, and once where checkpoints are."""
+        self._kept = True
+        if event == "resumed":
+            self._progress.note(f"going on after {plural(rows, 'row')} that an earlier run has done ({self._folder})")
+        elif not self._told:
+            self._told = True
+            again = "after an interruption, give the same command again to go on"
+            self._progress.note(f"saving what is done to {self._folder}: {again}")
+
+    @contextmanager
+    def interrupted_in_words(self) -> Iterator[None]:
+        """Say what an interrupt leaves."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            kept = "nothing is kept (with --checkpoint DIR, what is done would be)"
+            if self._kept:
+                kept = f"what is done is kept in {self._folder}: give the same command again to go on"
+            elif self._folder is not None:
+                kept = f"nothing was saved to {self._folder} yet"
+            self._progress.note(f"Interrupted: {kept}")
+            raise
 
 
 def streamed_certificate(

@@ -7,12 +7,13 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from dfmst.errors import OutputError
 
-__all__ = ["sole_use"]
+__all__ = ["Hold", "sole_use"]
 
 _NAME = ".lock"
 _BUSY = (errno.EACCES, errno.EAGAIN)
@@ -61,6 +62,57 @@ def sole_use(folder: str | os.PathLike[str]) -> Iterator[None]:
         with suppress(OSError):  # Windows removes no open file; one that stays is locked again as it is
             path.unlink()
         os.close(lock)
+
+
+class Hold:
+    """Sole use of a directory until it is released, or while this object lives.
+
+    A later hold of the same process takes the directory over, unless this one is busy: whoever repeats a call must not
+    be kept out by what the first one returned.
+
+    Parameters
+    ----------
+    folder
+        The directory.
+
+    Attributes
+    ----------
+    valid
+        Whether the directory is still this one's.
+
+    Raises
+    ------
+    OutputError
+        As for :func:`sole_use`.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._place = Path(folder).resolve()
+        idle = _IDLE.pop(self._place, None)
+        if idle is not None:
+            idle.release()
+        self._lock = ExitStack()
+        self._lock.enter_context(sole_use(folder))
+        self.valid = True
+
+    def release(self) -> None:
+        """Let others have the directory."""
+        self.valid = False
+        self._lock.close()
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """Let nobody take the directory over meanwhile."""
+        if self.valid:
+            _IDLE.pop(self._place, None)
+        try:
+            yield
+        finally:
+            if self.valid:
+                _IDLE[self._place] = self
+
+
+_IDLE: WeakValueDictionary[Path, Hold] = WeakValueDictionary()
 
 
 def _locked(path: Path) -> int:

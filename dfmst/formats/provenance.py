@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import operator
 import zlib
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -106,8 +107,9 @@ def read_provenance(schema: pa.Schema, rows: int) -> Provenance | None:
         locator = _unpacked(record["locators"]) if known and record["locators"] else None
         source, target, weight = record["columns"]
         recorded = record["forest"] if locator is None else len(locator)
-        provenance = Provenance((source, target, weight), record["order"] == "maximum", record["rows"], locator)
-    except (ValueError, KeyError, TypeError, zlib.error) as error:
+        made_of = operator.index(record["rows"])
+        provenance = Provenance((source, target, weight), record["order"] == "maximum", made_of, locator)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, zlib.error) as error:
         message = "the record of how the forest was made is damaged"
         raise InvalidEdgesError(message, "make the forest anew") from error
     if not known:
@@ -137,4 +139,8 @@ def _packed(locator: Array) -> str | None:
 def _unpacked(text: str) -> Array:
     width, _, packed = text.partition(":")
     gaps = np.frombuffer(zlib.decompress(base64.b64decode(packed, validate=True)), f"u{width}")
-    return np.cumsum(gaps, dtype=np.uint64)
+    locator = np.cumsum(gaps, dtype=np.uint64)
+    if not (locator[1:] > locator[:-1]).all():
+        message = "the rows do not ascend"
+        raise ValueError(message)
+    return locator

@@ -159,7 +159,11 @@ def maximum_spanning_forest(
 
 
 def _deliver(forest: StreamForest, output: str | os.PathLike[str] | None) -> Any:
-    if output is None:
-        return forest.read()
-    forest.write(output)
-    return Path(output)
+    try:
+        if output is None:
+            return forest.read()
+        forest.write(output)
+        return Path(output)
+    except BaseException:
+        forest.release_checkpoint()
+        raise

@@ -26,10 +26,15 @@ _NO_ROW = int(np.iinfo(np.uint32).max)
 
 
 class StreamVerdict(NamedTuple):
-    """The first row that speaks against a forest (``None``: it is right), and the vertices that occur."""
+    """The first row that speaks against a forest (``None``: it is right), and the vertices that occur.
+
+    ``rows`` were read, ``dropped`` of them as invalid: all, where nothing speaks against the forest.
+    """
 
     violation: Violation | None
     vertices: int
+    rows: int
+    dropped: int
 
 
 class _Certifier:
@@ -47,19 +52,27 @@ class _Certifier:
         self.ranked = rank_forest(self.engine, edges)
         self.trees = build_kruskal_tree(self.engine, self.ranked.ends, self.vertices)
         self.loops = np.zeros(0, np.uint64)  # vertices with a self-loop
+        self.read = self.dropped = self.met = 0  # rows; those that are invalid, those that the forest holds
         self.filter: CycleFilter | None = None
         if self.trees.cycle is None and self.vertices:
             self.filter = CycleFilter(self.engine, self.ranked, self.trees, ties=True)
 
     def check(self, batch: Batch) -> Violation | None:
-        """Return what is wrong with the forest by the first row of a batch that shows it."""
+        """Return what is wrong with the forest by the first row of a batch that shows it.
+
+        The forest's rows are compared with the batch's as well: their ids and weights are not taken on trust.
+        """
         checked = read_batch(self.job, batch)
         check_capacity(batch.first + batch.rows)
         source, target = self.encoder.encode(checked.ids)
         self._note_loops(source[source == target])
         number = np.arange(batch.first, batch.first + batch.rows, dtype=np.uint32)
         row = number if checked.kept is None else number[checked.kept]
+        self.read, self.dropped = self.read + batch.rows, self.dropped + batch.rows - len(row)
         columns: tuple[Array, ...] = (source, target, checked.weights.values, row)
+        violation = self._first_changed(Edges(*columns), batch)
+        if violation is not None:
+            return violation
         unknown = (source >= self.vertices) | (target >= self.vertices)
         if unknown.any():
             joining = unknown & (source != target)
@@ -68,6 +81,37 @@ class _Certifier:
                 return Violation("not-spanning", first, f"{_row(first)} has an end that no row of the forest has")
             columns = tuple(column[~unknown] for column in columns)
         return self._first_lighter(Edges(*columns)) if len(columns[0]) else None
+
+    def _first_changed(self, rows: Edges, batch: Batch) -> Violation | None:
+        """The first of the forest's rows that the batch holds otherwise, or not at all."""
+        assert rows.row is not None
+        ends = np.array([batch.first, batch.first + batch.rows], np.uint64)
+        low, high = (int(end) for end in np.searchsorted(self.locator, ends))
+        self.met += high - low
+        forest, wanted = self.rows.part(low, high), self.locator[low:high].astype(np.uint32)
+        at = np.searchsorted(rows.row, wanted)
+        there = at < len(rows.row)
+        there[there] = rows.row[at[there]] == wanted[there]
+        pairs = {"source": rows.source, "target": rows.target, "weight": rows.key}
+        for name, column in pairs.items():
+            same = there.copy()
+            same[there] = column[at[there]] == getattr(forest, name)[there]
+            if not same.all():
+                first = low + int(same.argmin())
+                message = f"row {first:,} of the forest is not in the edge table: its {name} differs from "
+                return Violation("not-a-row", first, message + _row(int(self.locator[first])))
+        return None
+
+    def missing(self) -> Violation | None:
+        """The first of the forest's rows that lies behind the last row of the source."""
+        if self.met == len(self.locator):
+            return None
+        row = int(self.locator[self.met])
+        return Violation("out-of-range", row, f"{_row(row)} is not in the table, which has {self.read:,} rows")
+
+    def verdict(self, violation: Violation | None) -> StreamVerdict:
+        """What was found."""
+        return StreamVerdict(violation, self._used_vertices(), self.read, self.dropped)
 
     def _first_lighter(self, rows: Edges) -> Violation | None:
         """The first row that the forest cannot leave out."""
@@ -99,7 +143,7 @@ class _Certifier:
         if len(vertices):
             self.loops = np.union1d(self.loops, vertices.astype(np.uint64))
 
-    def used_vertices(self) -> int:
+    def _used_vertices(self) -> int:
         """Count the vertices of the forest, and those that only have self-loops."""
         occurs = np.zeros(self.vertices, bool)
         known = self.loops[self.loops < np.uint64(self.vertices)]
@@ -129,17 +173,17 @@ def certify_source(source: EdgeSource, job: Job, forest: FoldedForest) -> Stream
     certifier = _Certifier(job, forest)
     if certifier.trees.cycle is not None:
         violation = describe_cycle(certifier.ranked, certifier.trees.cycle, job.columns.maximum, _row)
-        return StreamVerdict(violation, certifier.used_vertices())
+        return certifier.verdict(violation)
     batches = prefetch(source.batches(job.names, Memory(job.memory).batch_rows), AHEAD)
     with closing(batches):  # type: ignore[type-var]
         for batch in batches:
             if not batch.rows:
                 continue
-            left_out = certifier.check(batch)
-            if left_out is not None:
-                return StreamVerdict(left_out, certifier.used_vertices())
+            wrong = certifier.check(batch)
+            if wrong is not None:
+                return certifier.verdict(wrong)
             job.progress(batch.first, source.rows)
-    return StreamVerdict(None, certifier.used_vertices())
+    return certifier.verdict(certifier.missing())
 
 
 def _row(row: Any) -> str:

@@ -105,7 +105,7 @@ class _Pass:
                 self._begin_dictionary()
         rows = self._take_forest()
         if self.checkpoint:
-            self.checkpoint.save(self._state(rows))
+            self.checkpoint.save(lambda: self._state(rows))
         return FoldedForest(rows, self.encoder, *self.folded, self._used_vertices(rows), self.unit)
 
     def _begin(self) -> None:
@@ -206,7 +206,7 @@ class _Pass:
         self.folded = position
         self.job.progress(position.rows, self.source.rows)
         if self.checkpoint and self.checkpoint.due():
-            self.checkpoint.save(self._state(self._on_host()))
+            self.checkpoint.save(lambda: self._state(self._on_host()))
 
     def _new_fold(self, kind: np.dtype[Any]) -> Fold:
         self.memory = replace(self.memory, weight=kind.itemsize)

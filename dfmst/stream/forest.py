@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,12 +17,13 @@ from dfmst._columns.total import Total
 from dfmst._engines import select_engine
 from dfmst._folding.memory import parse_memory
 from dfmst._verification.certificate import Certificate
+from dfmst._verification.optimality import Violation
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats import write_edges
 from dfmst.stream.batches import Job, ignore_progress
-from dfmst.stream.certify import certify_source
-from dfmst.stream.checkpoint import Checkpoint
+from dfmst.stream.certify import StreamVerdict, certify_source
+from dfmst.stream.checkpoint import Checkpoint, Tell, ignore_checkpoints
 from dfmst.stream.fold_rows import FoldedForest, fold_source
 from dfmst.stream.gather import forest_total, gather_rows
 from dfmst.stream.parquet import ParquetSource
@@ -47,6 +49,7 @@ def fold(
     invalid: Invalid = "raise",
     threads: int | None = None,
     progress: Callable[[int, int | None], None] | None = None,
+    on_checkpoint: Tell | None = None,
 ) -> StreamForest:
     """Find the forest of a stream of edge tables, and leave its rows where they are.
 
@@ -56,6 +59,9 @@ def fold(
     ----------
     maximum
         Whether heavier edges come first.
+    on_checkpoint
+        Called with ``"resumed"`` and the rows that an earlier run has done, which are skipped, and with ``"saved"`` and
+        the rows done whenever a checkpoint is written.
 
     Returns
     -------
@@ -80,8 +86,15 @@ def fold(
     runner = select_engine(engine, threads)
     job = Job(columns, parse_memory(memory_limit), runner, algorithm, progress or ignore_progress)
     rows = open_source(runner, edges)
-    state = None if checkpoint is None else _open_checkpoint(Path(checkpoint), rows, job)
-    return StreamForest(rows, job, fold_source(rows, job, state), state)
+    if checkpoint is None:
+        return StreamForest(rows, job, fold_source(rows, job), None)
+    state = _open_checkpoint(Path(checkpoint), rows, job, on_checkpoint or ignore_checkpoints)
+    try:
+        with state.hold.busy():
+            return StreamForest(rows, job, fold_source(rows, job, state), state)
+    except BaseException:
+        state.hold.release()
+        raise
 
 
 class StreamForest:
@@ -126,10 +139,9 @@ class StreamForest:
             Of Parquet files a ``pyarrow.Table``, whose schema says how it was made (:func:`dfmst.update`); of frames
             a frame of their kind.
         """
-        rows = self._rows()
-        rows = rows.read_all() if isinstance(rows, pa.RecordBatchReader) else rows
-        self.discard_checkpoint()
-        return rows
+        with self._finished():
+            rows = self._rows()
+            return rows.read_all() if isinstance(rows, pa.RecordBatchReader) else rows
 
     def write(self, output: str | os.PathLike[str] | BinaryIO, format: str | None = None) -> None:
         """Write the forest's rows as they are gathered, whole or not at all, and forget the checkpoint.
@@ -139,13 +151,15 @@ class StreamForest:
         output, format
             As for :func:`dfmst.formats.write_edges`: a file, or a binary stream.
         """
-        rows = self._rows()
-        rows = rows if isinstance(rows, pa.RecordBatchReader) else pa.table(rows)
-        write_edges(rows, output, format, token=self._checkpoint.token if self._checkpoint else None)
-        self.discard_checkpoint()
+        with self._finished():
+            rows = self._rows()
+            rows = rows if isinstance(rows, pa.RecordBatchReader) else pa.table(rows)
+            write_edges(rows, output, format, token=self._checkpoint.token if self._checkpoint else None)
 
     def verify(self, progress: Callable[[int, int | None], None] | None = None) -> Certificate:
         """Prove in another pass that these rows are the forest.
+
+        Ids and weights of all rows are read from the source again, those of the forest as well.
 
         Parameters
         ----------
@@ -159,13 +173,36 @@ class StreamForest:
         """
         job = replace(self._job, progress=progress or ignore_progress)
         verdict = certify_source(self._source, job, self._forest)
+        violation = verdict.violation or self._miscounted(verdict)
         components = max(0, verdict.vertices - self.rows)
-        return Certificate(verdict.violation is None, self.rows, self.total_weight, components, verdict.violation)
+        return Certificate(violation is None, self.rows, self.total_weight, components, violation)
+
+    def _miscounted(self, verdict: StreamVerdict) -> Violation | None:
+        """What was counted otherwise when the forest was found, perhaps in a run before this one."""
+        now = {"vertices": verdict.vertices, "rows": verdict.rows, "invalid rows": verdict.dropped}
+        before = self.vertices, self.source_rows, self.dropped
+        for (name, count), counted in zip(now.items(), before, strict=True):
+            if count != counted:
+                message = f"the table has {count:,} {name}; when the forest was found, it had {counted:,}"
+                return Violation("miscounted", verdict.rows, message)
+        return None
 
     def discard_checkpoint(self) -> None:
         """Remove the checkpoint: nothing is left to go on with."""
         if self._checkpoint:
             self._checkpoint.clear()
+
+    def release_checkpoint(self) -> None:
+        """Keep the checkpoint, and let other runs go on from it."""
+        if self._checkpoint:
+            self._checkpoint.hold.release()
+
+    @contextmanager
+    def _finished(self) -> Iterator[None]:
+        """Keep the checkpoint's directory meanwhile, and remove the checkpoint after that."""
+        with self._checkpoint.hold.busy() if self._checkpoint else nullcontext():
+            yield
+            self.discard_checkpoint()
 
     def _rows(self) -> Any:
         """The forest's rows: of files a reader that gathers them piece by piece, of frames a frame of their kind."""
@@ -179,11 +216,11 @@ class StreamForest:
         return nw.to_native(nw.concat(pieces, how="vertical"))
 
 
-def _open_checkpoint(folder: Path, source: ParquetSource | FrameSource, job: Job) -> Checkpoint:
+def _open_checkpoint(folder: Path, source: ParquetSource | FrameSource, job: Job, tell: Tell) -> Checkpoint:
     """Open the checkpoint of a run over files; the number of threads and the limit may change between runs."""
     if isinstance(source, FrameSource):
         message = "a checkpoint needs Parquet files: frames have no state by which to recognise them"
         raise InvalidEdgesError(message, "leave checkpoint out, or write the frames to Parquet files first")
     columns = job.columns
     options = {"columns": list(columns.names), "maximum": columns.maximum, "invalid": columns.invalid}
-    return Checkpoint(folder, {"files": source.fingerprint, **options})
+    return Checkpoint(folder, {"files": source.fingerprint, **options}, tell)

@@ -124,7 +124,7 @@ def _verify_file(source: ParquetSource, path: Path, job: Job) -> tuple[FoldedFor
         violation = _difference(source, file, record.locator)
         forest = _read(file, record, record.locator, job)
     if violation is not None:
-        return forest, StreamVerdict(violation, forest.vertices)
+        return forest, StreamVerdict(violation, forest.vertices, record.rows, 0)
     return forest, certify_source(source, job, forest)
 
 

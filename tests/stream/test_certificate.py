@@ -55,7 +55,7 @@ def test_files(tmp_path, name):
     told = []
     job = Job(EdgeColumns(), 1 << 30, ENGINE, progress=lambda *done: told.append(done))
     forest = fold_source(source, job)
-    assert certify_source(source, job, forest) == (None, 2_000)
+    assert certify_source(source, job, forest) == (None, 2_000, 30_000, 0)
     shorter = forest.rows.part(1, len(forest.rows))
     wrong = certify_source(source, job, FoldedForest(shorter, forest.encoder, 30_000, 0, 2_000)).violation
     assert wrong.kind == "not-spanning"

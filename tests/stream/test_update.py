@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import random
+import zlib
 
 import numpy as np
 import pandas as pd
@@ -69,7 +71,16 @@ def test_a_forest_that_was_cut():
         dfmst.update(marked(edges(50, 400)).slice(0, 10), edges(50, 400))
 
 
-@pytest.mark.parametrize(("key", "value"), [("locators", "1:@@"), ("columns", ["a"]), ("rows", None)])
+NO_ORDER = base64.b64encode(zlib.compress(np.array([9, 2**64 - 3], np.uint64).tobytes())).decode()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("locators", "1:@@"), ("locators", "3:"), ("locators", 7), ("locators", f"8:{NO_ORDER}")),
+        *(("columns", ["a"]), ("rows", None), ("rows", "many")),
+    ],
+)
 def test_a_damaged_record(key, value):
     import json
 

@@ -1,0 +1,264 @@
+"""What a checkpoint's file may hold, who may use its directory, and when it is written."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dfmst
+from dfmst._folding.fold import Rows
+from dfmst.errors import DfmstError, FormatError, OutputError
+from dfmst.stream.checkpoint import Checkpoint, FoldState
+from tests.support.stream_files import edges, tight, write_parts
+
+ROWS = 4_000
+
+
+class Stopped(Exception):
+    """Ends a run from within."""
+
+
+def stop(rows: int, error: type[BaseException] = Stopped):
+    def tell(done: int, total: int | None) -> None:
+        if done >= rows:
+            raise error
+
+    return tell
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch) -> Path:
+    """Files `parts` and, of a run over half of them, the directory of its checkpoint."""
+    tight(monkeypatch, 500)
+    monkeypatch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self: True)
+    with pytest.raises(Stopped):
+        fold(write(tmp_path), progress=stop(ROWS // 2))
+    return tmp_path / "kept"
+
+
+def write(folder: Path, name=None) -> Path:
+    table = edges(300, ROWS, ties=9, name=name)
+    loops = pa.table({"source": [7, 400], "target": [7, 400], "weight": [1, 1], "payload": [0, 0]})
+    parts = write_parts(folder / "parts", table if name else pa.concat_tables([loops, table]), 3, 500)
+    return parts.parent / "kept"
+
+
+def fold(kept: Path, **options) -> dfmst.stream.StreamForest:
+    return dfmst.stream.fold(kept.parent / "parts", memory_limit="16MB", checkpoint=kept, **options)
+
+
+def expected(kept: Path) -> pa.Table:
+    return dfmst.minimum_spanning_forest(dfmst.read_edges(kept.parent / "parts"))
+
+
+def test_any_flipped_bit_and_any_cut_is_refused(kept):
+    file = kept / "fold.arrow"
+    whole, draw = file.read_bytes(), random.Random(1)
+    places = [*range(40), *range(len(whole) - 40, len(whole)), *draw.sample(range(len(whole)), 60)]
+    harms = [whole[:at] + bytes([whole[at] ^ 1 << draw.randrange(8)]) + whole[at + 1 :] for at in places]
+    harms += [whole[:at] for at in places] + [whole + b"\0"]
+    for harm in harms:
+        file.write_bytes(harm)
+        with pytest.raises(FormatError, match=r"fold.arrow: not a checkpoint, or a damaged one.*\nHint: remove it and"):
+            fold(kept)
+    assert [path.name for path in kept.iterdir()] == ["fold.arrow"]
+    file.write_bytes(whole)
+    assert fold(kept).read().equals(expected(kept))
+
+
+def test_a_file_without_a_digest_or_of_another_version_is_refused(kept, monkeypatch):
+    whole = (kept / "fold.arrow").read_bytes()
+    (kept / "fold.arrow").write_bytes(whole[:-32])
+    with pytest.raises(FormatError, match="not a checkpoint"):
+        fold(kept)
+    (kept / "fold.arrow").write_bytes(whole)
+    monkeypatch.setattr("dfmst.stream.checkpoint._VERSION", 3)
+    with pytest.raises(FormatError, match="or that of another version of dfmst"):
+        fold(kept)
+
+
+def moved(locator: np.ndarray) -> np.ndarray:
+    """A row that is not in the forest takes the place of the one before it."""
+    at = int(np.flatnonzero(np.diff(locator) > 1)[0])
+    locator[at] += 1
+    return locator
+
+
+def column(number: int, change):
+    """Change a column of the forest's rows."""
+
+    def changed(state: FoldState) -> FoldState:
+        columns = [column.copy() for column in state.rows.arrays]
+        columns[number] = change(columns[number])
+        return replace(state, rows=Rows(*columns))
+
+    return changed
+
+
+WRONG = {
+    "sources": column(0, lambda source: source[::-1].copy()),
+    "targets": column(1, lambda target: target ^ np.uint32(1)),
+    "vertices beyond": column(1, lambda target: target + np.uint32(10_000)),
+    "weights": column(2, lambda weight: weight - 1),
+    "rows": column(3, moved),
+    "rows in no order": column(3, lambda locator: locator[::-1].copy()),
+    "fewer rows": lambda state: replace(state, rows=state.rows.part(1, len(state.rows))),
+    "self-loops": lambda state: replace(state, loops=np.array([5, 6], np.uint32)),
+    "rows done": lambda state: replace(state, done=ROWS + 2),
+    "rows dropped": lambda state: replace(state, dropped=3),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_state_is_never_verified(kept, name, monkeypatch):
+    saved = []
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "load", lambda self: saved.append((self.fingerprint, self._state)))
+        fold(kept).discard_checkpoint()
+    # The digest is right, and what it seals is not.
+    ((fingerprint, state),) = saved
+    checkpoint = Checkpoint(kept, fingerprint)
+    checkpoint.save(lambda: WRONG[name](state))
+    checkpoint.hold.release()
+    try:
+        certificate = fold(kept).verify()
+    except DfmstError:
+        return
+    assert not certificate.ok
+
+
+def test_a_frame_that_changes_is_not_verified():
+    numbers = iter(range(10))
+
+    def frames():
+        yield pa.table({"source": [0, 1], "target": [1, 2], "weight": [3 - next(numbers), 9]})
+
+    certificate = dfmst.stream.fold(frames).verify()
+    assert certificate.first_violation.kind == "not-a-row"
+    assert "row 0 of the forest is not in the edge table: its weight differs from row 0" in str(certificate)
+
+
+HOLDER = """
+import sys
+from dfmst.formats.lock import sole_use
+with sole_use(sys.argv[1]):
+    print(1, flush=True)
+    input()
+"""
+
+
+def test_a_second_run_is_told_that_the_checkpoint_is_in_use(kept):
+    program = [sys.executable, "-c", HOLDER, str(kept)]
+    holder = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    holder.stdout.readline()
+    with pytest.raises(OutputError, match=rf"kept is in use by process {holder.pid} on .*\nHint: wait until that run"):
+        fold(kept)
+    holder.kill()
+    holder.communicate(timeout=60)
+    # What the killed run left keeps nobody out.
+    assert fold(kept).read().equals(expected(kept))
+    assert list(kept.iterdir()) == []
+
+
+def test_a_run_within_a_run_is_refused_and_one_after_it_is_not(kept):
+    def again(done: int, total: int | None) -> None:
+        with pytest.raises(OutputError, match="kept is in use"):
+            fold(kept)
+
+    first = fold(kept, progress=again)
+    # Whoever repeats a call takes the directory over; the first forest is still good, and leaves it alone.
+    second = fold(kept)
+    assert first.read().equals(expected(kept))
+    assert (kept / "fold.arrow").exists()
+    assert second.read().equals(expected(kept))
+    assert list(kept.iterdir()) == []
+
+
+def test_an_output_that_fails_leaves_the_directory_to_others(kept):
+    with pytest.raises(OutputError) as caught:
+        dfmst.stream.minimum_spanning_forest(
+            kept.parent / "parts", memory_limit="16MB", checkpoint=kept, output=kept.parent / "no" / "out.parquet"
+        )
+    assert caught.value.__traceback__ is not None  # keeps the run's forest
+    assert [path.name for path in kept.iterdir()] == ["fold.arrow"]
+
+
+def test_an_interrupt_passes_and_the_checkpoint_is_kept(tmp_path, monkeypatch):
+    tight(monkeypatch, 500)
+    monkeypatch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self: True)
+    kept, told = write(tmp_path), []
+    with pytest.raises(KeyboardInterrupt):
+        fold(kept, progress=stop(2_000, KeyboardInterrupt), on_checkpoint=lambda *event: told.append(event))
+    assert told[0] == ("saved", 500)
+    assert [path.name for path in kept.iterdir()] == ["fold.arrow"]
+    done, told = told[-1][1], []
+    fold(kept, on_checkpoint=lambda *event: told.append(event)).discard_checkpoint()
+    assert told[0] == ("resumed", done)
+    assert told[-1] == ("saved", ROWS + 2)
+
+
+def test_saving_takes_a_small_share_of_the_work(tmp_path, monkeypatch):
+    now = 0.0
+    monkeypatch.setattr("dfmst.stream.checkpoint.time.monotonic", lambda: now)
+    checkpoint = Checkpoint(tmp_path, {})
+    empty = np.zeros(0, np.uint32)
+    state = FoldState(Rows(empty, empty, empty, empty), 0, None, empty, 0, 0)
+    shares = []
+    for cost in (0.01, 2.0, 2.0, 2.0):
+        begin = now
+        while not checkpoint.due():
+            now += 0.5
+
+        def collect(cost=cost):
+            nonlocal now
+            now += cost
+            return state
+
+        work = now - begin
+        checkpoint.save(collect)
+        shares.append((work, cost / work))
+    assert shares[0][0] == shares[1][0] == 3.0
+    assert all(share <= 0.05 for _, share in shares[2:])
+
+
+def test_the_command_says_where_it_saves_what_it_skips_and_what_it_keeps(kept, capsys, monkeypatch):
+    from dfmst.cli import main
+
+    arguments = ["forest", str(kept.parent / "parts"), "-o", str(kept.parent / "out.csv"), "--memory-limit", "16MB"]
+
+    def run(*more):
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments, *more], prog_name="dfmst")
+        return ended.value.code, capsys.readouterr().err.splitlines()
+
+    saves = f"saving what is done to {kept}: after an interruption, give the same command again to go on"
+    with monkeypatch.context() as patch:
+        patch.setattr("dfmst.cli.streamed.row_progress", lambda *_: stop(3_000, KeyboardInterrupt))
+        status, lines = run()
+        assert status == 130
+        assert lines == ["Interrupted: nothing is kept (with --checkpoint DIR, what is done would be)"]
+        status, lines = run("--checkpoint", str(kept))
+        assert status == 130
+        assert lines[0].startswith("going on after 1,")
+        assert lines[0].endswith(f" rows that an earlier run has done ({kept})")
+        assert lines[1:] == [
+            saves,
+            f"Interrupted: what is done is kept in {kept}: give the same command again to go on",
+        ]
+        (kept / "fold.arrow").unlink()
+        patch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self: False)
+        status, lines = run("--checkpoint", str(kept))
+        assert lines == [f"Interrupted: nothing was saved to {kept} yet"]
+    status, lines = run("--checkpoint", str(kept))
+    assert status == 0
+    assert lines[0] == saves
+    assert lines[1].startswith("minimum spanning forest: ")
+    assert len(lines) == 2
