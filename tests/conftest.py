@@ -19,6 +19,8 @@ ROOT = str(Path(__file__).resolve().parents[1])
 if ROOT in sys.path and ROOT not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
     sys.path.remove(ROOT)
 os.environ["PYTHONSAFEPATH"] = "1"
+# A pytest that a test starts is one process, also where this one was asked to use every core.
+os.environ.pop("PYTEST_ADDOPTS", None)
 
 # In these, as in a test, pytest shows both sides of an assertion that fails.
 pytest.register_assert_rewrite("tests.support.dask_frames", "tests.support.truth")
@@ -59,7 +61,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what the fast lane does not run; skip what is marked `gpu` where there is no GPU."""
+    """Leave out what the fast lane does not run; long tests first; skip `gpu` where there is no GPU."""
+    # Side by side, a long test that begins last would keep the others' cores waiting.
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     if config.option.markexpr == FAST_LANE:
         config.hook.pytest_deselected(items=[item for item in items if not in_fast_lane(item)])
         items[:] = [item for item in items if in_fast_lane(item)]
