@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -170,16 +170,31 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
     if isinstance(frame, nw.DataFrame) and _in_memory(frame):
         return FrameView(frame)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
-        return FrameView(frame.collect(), lazy=True)
+        with _computing(edges, argument):
+            return FrameView(frame.collect(), lazy=True)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_dask():
         message = f"{argument} is a Dask frame"
         raise UnsupportedFrameError(message, "call dfmst.dask.minimum_spanning_forest, or .compute() it first")
     if hasattr(edges, "__arrow_c_stream__"):
-        with contextlib.suppress(pa.ArrowException, TypeError, ValueError):  # a stream of a column, not of a table
+        # Suppressed: a stream of a column, not of a table.
+        with _computing(edges, argument), contextlib.suppress(pa.ArrowException, TypeError, ValueError):
             return FrameView(nw.from_native(pa.table(edges), eager_only=True))
     message = f"{argument} is a {type(edges).__name__}, not a frame that dfmst reads"
     hint = "pass a pandas, polars, pyarrow or cuDF table (for NumPy arrays: dfmst.arrays.forest_rows)"
     raise UnsupportedFrameError(message, hint)
+
+
+@contextlib.contextmanager
+def _computing(edges: Frame, argument: str) -> Iterator[None]:
+    """A lazy frame is computed as it is opened: what its library raises then is said of the frame."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        library = type(edges).__module__.partition(".")[0].lstrip("_")
+        message = f"{argument} could not be computed: {library} says {type(error).__name__}: {error}"
+        raise UnsupportedFrameError(message, f"compute it by {library} itself to see where it fails") from error
 
 
 def open_host_frame(edges: Frame, argument: str = "edges") -> FrameView:

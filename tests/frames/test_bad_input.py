@@ -185,3 +185,14 @@ def test_arrays() -> None:
         rows([0, 1], [1, 0], [1.0, np.nan])
     with pytest.raises(dfmst.InvalidEdgesError, match=r"^u has 2 dimensions; it must have one\n"):
         rows([[0, 1]], [1, 0], [1, 2])
+
+
+@pytest.mark.parametrize("library", ["duckdb", "polars"])
+def test_a_lazy_frame_that_fails_when_computed(library):
+    if library == "duckdb":
+        rows = "(SELECT range AS source, range + 1 AS target FROM range(3))"
+        frame = pytest.importorskip("duckdb").sql(f"SELECT *, error('no weights today') AS weight FROM {rows}")
+    else:
+        frame = pl.LazyFrame({"source": [1], "target": [2]}).with_columns(weight=pl.col("no weights today"))
+    with pytest.raises(dfmst.UnsupportedFrameError, match=rf"(?s)edges could not be computed: {library} says .*today"):
+        dfmst.minimum_spanning_forest(frame)

@@ -190,6 +190,8 @@ def test_front_door(fuzz: Callable[[Callable[[], None]], None]) -> None:
             forest = find(frame, invalid="drop", algorithm=algorithm)
         except dfmst.DfmstError as error:
             text = str(error)
+            if container == "duckdb" and "could not be computed" in text:
+                return  # DuckDB reads what lies below a null, and finds durations there that it cannot hold
             assert any(repr(name) in text for name in ("source", "target", "weight"))
             kinds = [table.schema.field(name).type for name in ("source", "target")]
             weight = table.schema.field("weight").type
