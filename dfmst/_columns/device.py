@@ -11,22 +11,27 @@ import sys
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from dfmst._columns.id_types import common_id_type
 from dfmst._columns.ids import IdColumns, different_ids, float_ids, same_width, unsuitable_ids
 from dfmst._columns.vertices import Vertices
 from dfmst._columns.weights import KERNEL_TYPES, WIDENED, WeightColumn, unsupported_weights
 from dfmst._engines import Engine
-from dfmst.errors import CapacityError
+from dfmst.errors import CapacityError, InvalidEdgesError
 from dfmst.typing import Array
 
 __all__ = ["device_factorize", "device_ids", "device_weights"]
 
 _TEXT = {"object", "str", "string"}  # cuDF's names of text, of which a frame may hold several
+_NESTED = {"ListDtype", "StructDtype", "IntervalDtype"}
 _CUDF_ROWS = (1 << 31) - 1  # the longest column that cuDF has
 
 
 def device_ids(source: tuple[object, Any], target: tuple[object, Any]) -> IdColumns:
     """Check and align two (name, column) pairs: both CuPy integers of one width, or both cuDF columns of one type.
+
+    Which types are compared, and as what, is said in :mod:`dfmst._columns.id_types`, as on the host.
 
     Raises
     ------
@@ -35,13 +40,10 @@ def device_ids(source: tuple[object, Any], target: tuple[object, Any]) -> IdColu
     """
     first, null_first = _readable_ids(*source)
     second, null_second = _readable_ids(*target)
-    arrays = is_array(first), is_array(second)
-    if all(arrays):
+    if is_array(first) and is_array(second):
         first, second = same_width(source[0], target[0], first, second)
-    elif not any(arrays) and {str(first.dtype), str(second.dtype)} <= _TEXT:
-        second = second.astype(first.dtype)
-    elif any(arrays) or str(first.dtype) != str(second.dtype):
-        raise different_ids((source[0], first.dtype), (target[0], second.dtype))
+    elif str(first.dtype) != str(second.dtype) or _is_decimal(first.dtype):
+        first, second = _same_type((source[0], first), (target[0], second))
     return IdColumns(first, second, null_first, null_second)
 
 
@@ -97,7 +99,7 @@ def _readable_ids(name: object, column: Any) -> tuple[Any, Array | None]:
     kind = column.dtype.kind
     if kind == "f":
         raise float_ids(name, str(column.dtype))
-    if kind == "c" or type(column.dtype).__name__ in ("ListDtype", "StructDtype"):
+    if kind == "c" or type(column.dtype).__name__ in _NESTED:
         raise unsuitable_ids(name, str(column.dtype))
     if is_array(column):
         if kind not in "iu":
@@ -108,10 +110,67 @@ def _readable_ids(name: object, column: Any) -> tuple[Any, Array | None]:
     return column, nulls
 
 
+def _same_type(source: tuple[object, Any], target: tuple[object, Any]) -> tuple[Any, Any]:
+    """Columns of two types in the type that holds both exactly."""
+    columns = source[1], target[1]
+    kinds = [_arrow_type(column.dtype) for column in columns]
+    common = None if None in kinds else common_id_type(*kinds)
+    if common is None:
+        raise different_ids(*((name, column.dtype) for name, column in (source, target)))
+    if common == pa.large_string():
+        return columns[0], columns[1].astype(columns[0].dtype)
+    fits = not pa.types.is_decimal256(common) and all(map(_reaches, columns, kinds, [common] * 2))
+    if not fits:
+        message = f"columns {source[0]!r} ({kinds[0]}) and {target[0]!r} ({kinds[1]}) have no exact common type"
+        raise InvalidEdgesError(f"{message} on the GPU", "cast both columns to one type")
+    first, second = (_cast(column, common) for column in columns)
+    return first, second
+
+
+def _arrow_type(dtype: Any) -> pa.DataType | None:
+    """The type of a column as Arrow calls it; ``None`` for what has no name there."""
+    if str(dtype) in _TEXT:
+        return pa.large_string()
+    if _is_decimal(dtype):
+        return dtype.to_arrow()
+    if hasattr(dtype, "tz"):
+        return pa.timestamp(dtype.unit, str(dtype.tz))
+    return pa.from_numpy_dtype(getattr(dtype, "numpy_dtype", dtype)) if dtype.kind in "biumM" else None
+
+
+def _is_decimal(dtype: Any) -> bool:
+    return type(dtype).__name__.startswith("Decimal")
+
+
+def _reaches(column: Any, kind: pa.DataType, common: pa.DataType) -> bool:
+    """Whether a finer unit holds all times of a column: cuDF's cast would wrap around."""
+    if kind == common or not (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) or not len(column):
+        return True
+    times = _values(_instants(column).astype("int64"), _nulls(column))
+    factor = np.timedelta64(1, kind.unit) // np.timedelta64(1, common.unit)
+    return max(int(times.max()), -int(times.min())) <= np.iinfo(np.int64).max // factor
+
+
+def _cast(column: Any, common: pa.DataType) -> Any:
+    cudf = sys.modules["cudf"]
+    if pa.types.is_decimal(common):
+        series = cudf.Series(column) if is_array(column) else column
+        return series.astype(cudf.Decimal128Dtype(common.precision, common.scale))
+    if pa.types.is_boolean(common):
+        return column.astype("bool")
+    name = "timedelta64" if pa.types.is_duration(common) else "datetime64"
+    return _instants(column).astype(f"{name}[{common.unit}]")
+
+
+def _instants(column: Any) -> Any:
+    """Times with a time zone as those of UTC, without one."""
+    return column.dt.tz_convert(None) if hasattr(column.dtype, "tz") else column
+
+
 def _readable_weights(name: object, column: Any) -> tuple[Array, Array | None]:
     """Weights of a cuDF column as CuPy, and where nulls are."""
     column, nulls = _decoded(column), _nulls(column)
-    if type(column.dtype).__name__.startswith("Decimal"):
+    if _is_decimal(column.dtype):
         # Ranks order wide decimals exactly. Nulls get -1, which is never read.
         return column.factorize(sort=True)[0].astype(np.uint32), nulls
     if column.dtype.kind == "m":

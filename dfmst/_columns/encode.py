@@ -135,16 +135,25 @@ class Encoder:
 
     def _look_up(self, ids: IdColumns, dictionary: _Dictionary, *, extend: bool) -> tuple[Array, Array]:
         both = concat_ids([_plain(ids.source), _plain(ids.target)])
+        if self.dense and not pa.types.is_integer(both.type):
+            dictionary = self._dictionary = self._spelt_out(both.type)
         if self.dense:
             vertices = self._look_up_later(both, dictionary, extend=extend)
         else:
             vertices = dictionary.look_up(both, extend=extend)
         return vertices[: len(ids.source)], vertices[len(ids.source) :]
 
+    def _spelt_out(self, kind: pa.DataType) -> _Dictionary:
+        """All ids in the dictionary, so that ids of a type that is no integer can be compared with them."""
+        own = pa.array(np.arange(self.dense))
+        known = own if self.values is None else concat_ids([own, self.values])
+        if common_id_type(known.type, kind) is None:
+            raise different_types({known.type, kind})
+        self.dense = 0
+        return _Dictionary(known)
+
     def _look_up_later(self, ids: pa.Array, dictionary: _Dictionary, *, extend: bool) -> Array:
         """Vertices of ids of which some are their own."""
-        if not pa.types.is_integer(ids.type):
-            raise different_types({pa.int64(), ids.type})
         column = ids.to_numpy()
         unsigned = column.view(f"u{column.dtype.itemsize}")
         vertices: Array = unsigned.astype(np.uint32)

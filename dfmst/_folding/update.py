@@ -11,9 +11,10 @@ import pyarrow as pa
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import select_engine
 from dfmst._frames.host import FrameView, open_frame
+from dfmst._frames.stack import check_stackable
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve_frame
-from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst.errors import UnsupportedFrameError
 from dfmst.formats.provenance import Provenance, read_provenance, with_provenance
 from dfmst.typing import Array, Frame, Invalid
 
@@ -107,25 +108,8 @@ def _record(forest: FrameView) -> Provenance | None:
 
 def _stacked(old: FrameView, new: FrameView) -> FrameView:
     """Old rows, then new ones."""
-    if old.frame.implementation is not new.frame.implementation:
-        kinds = " and ".join(view.frame.implementation.name.lower() for view in (old, new))
-        message = f"forest and new_edges are frames of two kinds: {kinds}"
-        raise UnsupportedFrameError(message, "convert one of them first")
-    _check_columns(old, new)
+    check_stackable(("forest", old), ("new_edges", new))
     return FrameView(nw.concat([old.frame, new.frame.select(old.frame.columns)], how="vertical"), lazy=old.lazy)
-
-
-def _check_columns(old: FrameView, new: FrameView) -> None:
-    for which, view, other in (("new_edges", new, old), ("forest", old, new)):
-        missing = [name for name in other.frame.columns if name not in view.frame.columns]
-        if missing:
-            message = f"{which} has no column {missing[0]!r}, which the other frame has"
-            raise InvalidEdgesError(message, "give both the same columns")
-    for name in old.frame.columns:
-        kinds = [view.frame.schema[name] for view in (old, new)]
-        if kinds[0] != kinds[1]:
-            message = f"column {name!r} is {kinds[0]} in forest and {kinds[1]} in new_edges"
-            raise InvalidEdgesError(message, "cast one of them, so that equal values are equal")
 
 
 def _locators(record: Provenance, old: int, rows: Array) -> Array | None:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import narwhals.stable.v2 as nw
 import pyarrow as pa
 
 from dfmst._columns.read import EdgeColumns
@@ -31,8 +30,6 @@ from dfmst.stream.sources import FrameSource, open_source
 from dfmst.typing import Invalid
 
 __all__ = ["StreamForest", "fold"]
-
-_PIECE = 1 << 19
 
 
 def fold(
@@ -208,12 +205,7 @@ class StreamForest:
         """The forest's rows: of files a reader that gathers them piece by piece, of frames a frame of their kind."""
         if isinstance(self._source, ParquetSource):
             return gather_rows(self._source, self._forest, self._job)
-        rows = self._source.take(self._forest.rows.arrays[3], self._job.names, _PIECE)
-        pieces = [nw.from_native(piece) for piece in rows]
-        if not pieces:
-            message = "edges holds no frame"
-            raise InvalidEdgesError(message, "pass at least one, which may be empty")
-        return nw.to_native(nw.concat(pieces, how="vertical"))
+        return self._source.gather(self._forest.rows.arrays[3])
 
 
 def _open_checkpoint(folder: Path, source: ParquetSource | FrameSource, job: Job, tell: Tell) -> Checkpoint:

@@ -6,12 +6,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
 from dfmst._engines import Engine
 from dfmst._folding.memory import parse_memory
 from dfmst._frames.host import FrameView, open_frame
+from dfmst._frames.stack import check_stackable
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.stream.batches import Batch
 from dfmst.stream.memory import FIXED
@@ -148,17 +150,44 @@ class FrameSource:
 
     def take(self, locator: Array, names: Sequence[Any], rows: int) -> Iterator[Any]:
         """Yield the rows of each frame that holds some of these, all columns, as the user's kind of frame."""
+        for _, frame in self._take(locator):
+            yield frame
+
+    def gather(self, locator: Array) -> Any:
+        """Return these rows as one frame of the user's kind.
+
+        Raises
+        ------
+        UnsupportedFrameError, InvalidEdgesError
+            The frames are of two kinds, or their columns differ; there is none.
+        """
+        pieces = [(f"frame {number} of edges", frame) for number, frame in self._take(locator)]
+        if not pieces:
+            message = "edges holds no frame"
+            raise InvalidEdgesError(message, "pass at least one, which may be empty")
+        frames = [nw.from_native(frame, eager_only=True) for _, frame in pieces]
+        try:
+            return nw.to_native(nw.concat(frames, how="vertical"))
+        except Exception as error:  # whatever a library raises for frames that it cannot stack
+            views = [(name, FrameView(frame)) for (name, _), frame in zip(pieces, frames, strict=True)]
+            for view in views[1:]:
+                check_stackable(views[0], view)
+            message = f"the rows of {pieces[0][0]} and those after it cannot be stacked: {error}"
+            raise InvalidEdgesError(message, "give all frames the same columns, in one order") from error
+
+    def _take(self, locator: Array) -> Iterator[tuple[int, Any]]:
+        """The rows, and the numbers of their frames."""
         taken, view = 0, None
-        for _, first, view in self._views():
+        for number, first, view in self._views():
             low, high = np.searchsorted(locator, np.array([first, first + len(view)], np.uint64))
             if low < high:
                 taken += high - low
-                yield view.take(self._engine, (locator[low:high] - np.uint64(first)).astype(np.int64))
+                yield number, view.take(self._engine, (locator[low:high] - np.uint64(first)).astype(np.int64))
         if taken != len(locator):
             message = "the second pass over the edges gave fewer rows than the first"
             raise InvalidEdgesError(message, "pass a list, or a function that returns the same frames each time")
         if view is not None and not taken:
-            yield view.take(self._engine, np.zeros(0, np.int64))
+            yield 0, view.take(self._engine, np.zeros(0, np.int64))
 
     def _views(self) -> Iterator[tuple[int, int, FrameView]]:
         first = 0

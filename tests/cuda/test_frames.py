@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import dfmst
 from dfmst.algorithms import REGISTRY
 from dfmst.errors import CapacityError, ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError
+from tests.support.arrow_types import FAMILIES, ids
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.standin import cudf, cupy
@@ -201,6 +202,47 @@ def test_ids_of_two_types(u, v):
     assert forest_of(columns) == host
 
 
+#: Types of cuDF: it has no other decimals, binary ids or times of the day, and reads dates as timestamps.
+CUDF_TYPES = [
+    kind
+    for family in ("number", "text", "naive", "aware", "duration", "bool")
+    for kind in FAMILIES[family]
+    if kind not in (pa.decimal256(40, 0), pa.string_view())
+]
+CUDF_TYPES += [pa.decimal128(38, 0), pa.timestamp("ms"), pa.dictionary(pa.int32(), pa.string())]
+
+
+@pytest.mark.parametrize("first", CUDF_TYPES, ids=str)
+def test_the_pairs_of_types_that_the_host_compares(first):
+    for second in CUDF_TYPES:
+        columns = {"u": ids(first, [0, 1, 1]), "v": ids(second, [1, 0, 1]), "payload": [0, 1, 2], "w": [1, 1, 0]}
+        frame = cudf.DataFrame.from_arrow(pa.table(columns))
+        message = None
+        try:
+            assert rows_of(dfmst.minimum_spanning_forest(pa.table(columns), "u", "v", "w")) == [0]
+        except InvalidEdgesError:
+            message = "column 'u' holds .* ids and column 'v' holds "
+        digits = [kind.precision - kind.scale for kind in (first, second) if pa.types.is_decimal(kind)]
+        if len(set(digits)) == 2:  # 40 digits
+            message = "have no exact common type on the GPU"
+        if message is None:
+            assert forest_of(columns) == [0]
+            assert len(dfmst.connected_components(frame, "u", "v")) == 2
+            continue
+        with pytest.raises(InvalidEdgesError, match=message):
+            forest_of(columns)
+        with pytest.raises(InvalidEdgesError, match=message):
+            dfmst.connected_components(frame, "u", "v")
+
+
+def test_times_that_a_finer_unit_does_not_reach():
+    far = pa.array([-62_135_596_800] * 3).cast(pa.timestamp("s"))
+    for times, near in ((far, pa.timestamp("ns")), (far.cast(pa.timestamp("s", "UTC")), pa.timestamp("ns", "UTC"))):
+        columns = {**TRIANGLE, "u": times, "v": pa.array([0, 1, 2]).cast(pa.timestamp("ns")).cast(near), "w": [3, 1, 2]}
+        with pytest.raises(InvalidEdgesError, match="have no exact common type"):
+            forest_of(columns)
+
+
 @pytest.mark.parametrize("invalid", ["raise", "drop"])
 @pytest.mark.parametrize("column", ["u", "v", "w", "name"])
 def test_nulls_are_found_on_the_device(column, invalid):
@@ -294,8 +336,8 @@ def test_empty_frame():
 
 
 def test_components_keep_the_ids_type():
-    for ids in (pa.array([9, 3, 3], pa.int16()), pa.array(["y", "x", "x"]).dictionary_encode()):
-        frame = cudf.DataFrame.from_arrow(pa.table({"u": ids, "v": ids[::-1]}))
+    for column in (pa.array([9, 3, 3], pa.int16()), pa.array(["y", "x", "x"]).dictionary_encode()):
+        frame = cudf.DataFrame.from_arrow(pa.table({"u": column, "v": column[::-1]}))
         found = dfmst.connected_components(frame, "u", "v")
         assert found["vertex"].dtype == frame["u"].dtype
         assert found["component"].dtype == frame["u"].dtype

@@ -12,7 +12,7 @@ import pytest
 
 import dfmst
 from dfmst._folding.fold import Fold
-from dfmst.errors import CapacityError, InvalidEdgesError
+from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
 from dfmst.stream.memory import Memory
 from tests.support.stream_files import edges, tight
 
@@ -111,6 +111,37 @@ def test_frames_of_text_after_integers():
     frames = [edges(30, 100), edges(30, 100, name=str)]
     with pytest.raises(InvalidEdgesError, match="ids of different types"):
         dfmst.stream.minimum_spanning_forest(frames)
+
+
+def decimals(table: pa.Table) -> pa.Table:
+    columns = {name: table[name] for name in table.column_names}
+    return pa.table(columns | {name: table[name].cast(pa.decimal128(22, 2)) for name in ("source", "target")})
+
+
+@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)], ids=["integers first", "decimals first"])
+def test_frames_of_integers_and_of_decimals(order):
+    integers, later = edges(30, 100), decimals(edges(40, 100, 1))
+    frames = [integers, later][order]
+    expected = dfmst.minimum_spanning_forest(pa.concat_tables([decimals(integers), later][order]))
+    forest = dfmst.stream.fold([frame.to_pandas() for frame in frames])
+    assert (forest.vertices, forest.rows) == (40, 39)
+    assert forest.verify()
+    assert forest.read()["payload"].tolist() == expected["payload"].to_pylist()
+    # A pandas column takes both; one of pyarrow has one type.
+    with pytest.raises(InvalidEdgesError, match=r"column 'source' is (Int64|Decimal.*) in frame 0 of edges and"):
+        dfmst.stream.minimum_spanning_forest(frames)
+
+
+def test_frames_that_cannot_be_stacked():
+    table, other = edges(30, 10), edges(30, 100, 1)
+    cases = [
+        (pl.from_arrow(other), UnsupportedFrameError, "are frames of two kinds: pyarrow and polars"),
+        (other.drop_columns("payload"), InvalidEdgesError, "frame 1 of edges has no column 'payload'"),
+        (other.select(["payload", "source", "target", "weight"]), InvalidEdgesError, "cannot be stacked"),
+    ]
+    for frame, error, message in cases:
+        with pytest.raises(error, match=message):
+            dfmst.stream.minimum_spanning_forest([table, frame])
 
 
 def test_frames_whose_weights_have_two_units():

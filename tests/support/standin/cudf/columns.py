@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,19 @@ class _NamedDtype:
 
 
 class Decimal128Dtype(_NamedDtype):
-    """As cuDF's."""
+    """As cuDF's; the name says nothing of the digits."""
+
+    def __init__(self, precision: int, scale: int) -> None:
+        super().__init__("decimal128")
+        self.precision, self.scale = precision, scale
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Decimal128Dtype) and self.to_arrow() == other.to_arrow()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_arrow(self) -> pa.DataType:
+        return pa.decimal128(self.precision, self.scale)
 
 
 class ListDtype(_NamedDtype):
@@ -68,7 +81,10 @@ class Column:
             dtype = pd.CategoricalDtype(categories if categories.dtype.kind in "iu" else categories.astype(object))
             array = array.dictionary_decode()
         elif pa.types.is_decimal(kind):
-            dtype = Decimal128Dtype("decimal128")
+            dtype = Decimal128Dtype(kind.precision, kind.scale)
+        elif pa.types.is_timestamp(kind) and kind.tz:
+            utc = array.cast(pa.timestamp(kind.unit, "UTC")).cast(pa.timestamp(kind.unit))
+            return replace(cls.from_arrow(utc), dtype=pd.DatetimeTZDtype(kind.unit, kind.tz))
         elif pa.types.is_nested(kind):
             dtype = ListDtype("list")
         elif not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
@@ -157,12 +173,27 @@ class Series(_OneColumn):
 
     def astype(self, dtype: Any) -> Series:
         column = self._column
+        if dtype == self.dtype:
+            return self
+        if isinstance(dtype, Decimal128Dtype) and column.values.dtype != OBJECT:
+            values = np.empty(len(self), object)
+            values[:] = [Decimal(value) for value in column.values.tolist()]
+            return Series(Column(values, column.nulls, dtype))
         if isinstance(dtype, (pd.CategoricalDtype, _NamedDtype)) or np.dtype(dtype) == OBJECT:
             return Series(Column(column.values, column.nulls, dtype))
         values = column.values
+        if values.dtype.kind in "mM" and np.dtype(dtype).kind in "mM":
+            with np.errstate(over="ignore"):  # libcudf multiplies, and wraps around
+                unit = np.datetime_data(np.dtype(dtype))[0]
+                factor = np.timedelta64(1, np.datetime_data(values.dtype)[0]) // np.timedelta64(1, unit)
+                values = (values.view(np.int64) * factor).view(dtype)
         if values.dtype == OBJECT and column.nulls is not None:
             values = np.where(column.nulls, 0, values)
         return Series(Column(values.astype(dtype), column.nulls, np.dtype(dtype)))
+
+    @property
+    def dt(self) -> _Times:
+        return _Times(self._column)
 
     def reset_index(self, drop: bool = False) -> Series:
         if not drop:
@@ -179,11 +210,22 @@ class Series(_OneColumn):
         return wrapped(codes), Index(Column(np.asarray(uniques), None, self.dtype))
 
 
+class _Times:
+    """Methods of times with a time zone."""
+
+    def __init__(self, column: Column) -> None:
+        self._column = column
+
+    def tz_convert(self, tz: None) -> Series:
+        """Without a time zone, as UTC."""
+        return Series(replace(self._column, dtype=self._column.values.dtype))
+
+
 def concat(objs: list[Series], ignore_index: bool = False) -> Series:
     """Stack series of one type."""
     if not ignore_index or not all(isinstance(part, Series) for part in objs):
         raise NotImplementedError("the stand-in stacks series, without their labels")
-    if len({str(part.dtype) for part in objs}) > 1:
+    if len({str(getattr(part.dtype, "to_arrow", lambda part=part: part.dtype)()) for part in objs}) > 1:
         raise TypeError("the series have different types")
     if not any(part.has_nulls for part in objs):
         nulls = None
