@@ -148,7 +148,7 @@ def _reaches(column: Any, kind: pa.DataType, common: pa.DataType) -> bool:
         return True
     times = _values(_instants(column).astype("int64"), _nulls(column))
     factor = np.timedelta64(1, kind.unit) // np.timedelta64(1, common.unit)
-    return max(int(times.max()), -int(times.min())) <= np.iinfo(np.int64).max // factor
+    return max(int(times.max()), -int(times.min())) <= int(np.iinfo(np.int64).max // factor)
 
 
 def _cast(column: Any, common: pa.DataType) -> Any:

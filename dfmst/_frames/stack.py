@@ -20,8 +20,8 @@ def check_stackable(first: tuple[str, FrameView], second: tuple[str, FrameView])
     """
     (name, view), (later, other) = first, second
     if view.frame.implementation is not other.frame.implementation:
-        kinds = " and ".join(frame.implementation.name.lower() for frame in (view.frame, other.frame))
-        message = f"{name} and {later} are frames of two kinds: {kinds}"
+        libraries = " and ".join(frame.implementation.name.lower() for frame in (view.frame, other.frame))
+        message = f"{name} and {later} are frames of two kinds: {libraries}"
         raise UnsupportedFrameError(message, "convert one of them first")
     for which, frame, rival in ((later, other, view), (name, view, other)):
         missing = [column for column in rival.frame.columns if column not in frame.frame.columns]

@@ -45,7 +45,7 @@ class Decimal128Dtype(_NamedDtype):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Decimal128Dtype) and self.to_arrow() == other.to_arrow()
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def to_arrow(self) -> pa.DataType:
         return pa.decimal128(self.precision, self.scale)
@@ -184,8 +184,8 @@ class Series(_OneColumn):
         values = column.values
         if values.dtype.kind in "mM" and np.dtype(dtype).kind in "mM":
             with np.errstate(over="ignore"):  # libcudf multiplies, and wraps around
-                unit = np.datetime_data(np.dtype(dtype))[0]
-                factor = np.timedelta64(1, np.datetime_data(values.dtype)[0]) // np.timedelta64(1, unit)
+                one = [np.ones(1, f"m8[{np.datetime_data(np.dtype(unit))[0]}]")[0] for unit in (values.dtype, dtype)]
+                factor = one[0] // one[1]
                 values = (values.view(np.int64) * factor).view(dtype)
         if values.dtype == OBJECT and column.nulls is not None:
             values = np.where(column.nulls, 0, values)
