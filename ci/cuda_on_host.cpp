@@ -35,6 +35,9 @@ static int __ffsll(long long word) { return __builtin_ffsll(word); }
 static int __ffs(int word) { return __builtin_ffs(word); }
 static int __popcll(unsigned long long word) { return __builtin_popcountll(word); }
 static int __popc(unsigned word) { return __builtin_popcount(word); }
+static unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+  return (unsigned long long)((unsigned __int128)a * b >> 64);
+}
 template <typename To, typename From> To bits(From x) {
   To found;
   std::memcpy(&found, &x, sizeof found);

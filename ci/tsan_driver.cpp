@@ -5,6 +5,7 @@
 //
 // The kernels are included, so that the compiler checks each call against the kernel's parameters. The driver fails
 // where a kernel has not run for one of its types; tests/kernels/test_driver.py checks that it knows every kernel.
+#include "tsan/ids.hpp"
 #include "tsan/worklists.hpp"
 
 namespace {
@@ -39,6 +40,8 @@ void everything(u32 seed) {
     long_path(2000, seed);
     adjacency(graph);
     degrees(graph);
+    integer_ids(graph);
+    text_ids(graph);
     generate(graph);
     kruskal(graph);
     kruskal_tree(graph);

@@ -58,6 +58,8 @@ PLAIN(draw_f64) PLAIN(draw_f32) PLAIN(draw_i32) PLAIN(draw_below) PLAIN(draw_fla
 PLAIN(random_pairs) PLAIN(rmat_edges) PLAIN(ring_edges) PLAIN(flag_grid) PLAIN(grid_edges) PLAIN(clique_edges)
 PLAIN(clique_links) PLAIN(tree_parents) PLAIN(tree_edges) PLAIN(flag_not_own_parent) PLAIN(distinct_pairs)
 PLAIN(flag_outside_tree) PLAIN(gather_pairs)
+PLAIN(hash_texts) PLAIN(find_ids) PLAIN(claim_ids) PLAIN(flag_first) PLAIN(number_ids) PLAIN(copy_texts)
+PLAIN(read_numbers) PLAIN(place_ids)
 PLAIN(scan_edges) PLAIN(scan_portion)
 OF_K(rank_edges) PLAIN(link_trees) PLAIN(climb) PLAIN(path_maxima) PLAIN(join_levels)
 PLAIN(count_ends) OF_K(lightest_of_roots) PLAIN(append) PLAIN(find_tops) PLAIN(compress_paths) PLAIN(stand)

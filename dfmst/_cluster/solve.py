@@ -56,7 +56,7 @@ class TableFold:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._encoder = Encoder()
+        self._encoder = Encoder(engine=engine)
         self._like: pa.Table | None = None
         self._fold: Fold | None = None
         self._capacity = 0

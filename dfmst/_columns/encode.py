@@ -6,15 +6,18 @@ a vertex until then keeps its number; every other id is looked up, and new ones 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from dfmst._columns.dictionary import Dictionary, concat_ids, different_types, in_common_type
 from dfmst._columns.id_types import common_id_type
+from dfmst._columns.id_words import plain
 from dfmst._columns.ids import IdColumns
-from dfmst.errors import CapacityError, InvalidEdgesError
+from dfmst._engines import CpuEngine, Engine
+from dfmst.errors import CapacityError
 from dfmst.typing import Array
 
 __all__ = ["Encoder", "concat_ids", "different_types"]
@@ -22,7 +25,7 @@ __all__ = ["Encoder", "concat_ids", "different_types"]
 #: Without a bound, integers below this multiple of the rows so far are their own vertices.
 _SPARSE = 4
 _ALWAYS_DENSE = 1 << 16
-_MOST = 1 << 32
+_MOST = (1 << 32) - 2  # and two more for ids that are not known
 
 
 class Encoder:
@@ -34,6 +37,8 @@ class Encoder:
         Integers from here on are not their own vertices. ``None``: a multiple of the rows so far.
     dense, values
         Where an earlier encoder had come to: see the attributes.
+    engine
+        Looks ids up, on the host; ``None``: with all threads.
 
     Attributes
     ----------
@@ -54,11 +59,22 @@ class Encoder:
     [50, 7, 1099511627776]
     """
 
-    def __init__(self, bound: int | None = None, dense: int = 0, values: pa.Array | None = None) -> None:
+    def __init__(
+        self,
+        bound: int | None = None,
+        dense: int = 0,
+        values: pa.Array | None = None,
+        engine: Engine | None = None,
+    ) -> None:
+        self._engine = engine or CpuEngine()
         self._bound = bound
         self._rows = 0
         self.dense = dense
-        self._dictionary = None if values is None else _Dictionary(values)
+        self._dictionary = None if values is None else Dictionary(self._engine, values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel without the hash table: it is made again from the ids, on all threads of another process."""
+        return Encoder, (self._bound, self.dense, self.values), {"_rows": self._rows}
 
     @property
     def values(self) -> pa.Array | None:
@@ -67,7 +83,12 @@ class Encoder:
     @property
     def count(self) -> int:
         """Exclusive upper bound of the vertices."""
-        return self.dense + (0 if self._dictionary is None else len(self._dictionary.values))
+        return self.dense + (0 if self._dictionary is None else self._dictionary.count)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the dictionary: of ids of 64 bits, 19 to 27 each."""
+        return 0 if self._dictionary is None else self._dictionary.nbytes
 
     def encode(self, ids: IdColumns, rows: int | None = None) -> tuple[Array, Array]:
         """Return the vertices of both columns, ``uint32`` or ``uint64``.
@@ -87,8 +108,8 @@ class Encoder:
         self._rows += len(ids.source) if rows is None else rows
         ends = self.encode_dense(ids)
         if ends is None:
-            self._dictionary = self._dictionary or _Dictionary()
-            ends = self._look_up(ids, self._dictionary, extend=True)
+            self._dictionary = self._dictionary or Dictionary(self._engine)
+            ends = self._look_up(ids, extend=True)
             if self.count > _MOST:
                 message = f"{self.count:,} different vertices; 32 bits number {_MOST:,}"
                 raise CapacityError(message, "number the ids from 0 to n - 1")
@@ -113,7 +134,7 @@ class Encoder:
         if self._dictionary is None and isinstance(ids.source, np.ndarray) and self.dense < _numbers_of(ids.source):
             source, target = (np.minimum(column, column.dtype.type(self.dense)) for column in _unsigned(ids))
         else:
-            source, target = self._look_up(ids, self._dictionary or _Dictionary(), extend=False)
+            source, target = self._look_up(ids, extend=False)
         target[target == self.count] += 1
         return source, target
 
@@ -133,26 +154,23 @@ class Encoder:
     def _room(self) -> int:
         return max(_SPARSE * self._rows, _ALWAYS_DENSE) if self._bound is None else self._bound
 
-    def _look_up(self, ids: IdColumns, dictionary: _Dictionary, *, extend: bool) -> tuple[Array, Array]:
-        both = concat_ids([_plain(ids.source), _plain(ids.target)])
-        if self.dense and not pa.types.is_integer(both.type):
-            dictionary = self._dictionary = self._spelt_out(both.type)
-        if self.dense:
-            vertices = self._look_up_later(both, dictionary, extend=extend)
-        else:
-            vertices = dictionary.look_up(both, extend=extend)
-        return vertices[: len(ids.source)], vertices[len(ids.source) :]
+    def _look_up(self, ids: IdColumns, *, extend: bool) -> tuple[Array, Array]:
+        source, target = in_common_type([plain(ids.source), plain(ids.target)])
+        if self.dense and not pa.types.is_integer(source.type):
+            self._spell_out(source.type)
+        dictionary = self._dictionary or Dictionary(self._engine)
+        look_up = partial(self._look_up_later, dictionary) if self.dense else dictionary.look_up
+        return look_up(source, extend=extend), look_up(target, extend=extend)
 
-    def _spelt_out(self, kind: pa.DataType) -> _Dictionary:
-        """All ids in the dictionary, so that ids of a type that is no integer can be compared with them."""
+    def _spell_out(self, kind: pa.DataType) -> None:
+        """Put all ids into the dictionary, so that ids of a type that is no integer can be compared with them."""
         own = pa.array(np.arange(self.dense))
         known = own if self.values is None else concat_ids([own, self.values])
         if common_id_type(known.type, kind) is None:
             raise different_types({known.type, kind})
-        self.dense = 0
-        return _Dictionary(known)
+        self.dense, self._dictionary = 0, Dictionary(self._engine, known)
 
-    def _look_up_later(self, ids: pa.Array, dictionary: _Dictionary, *, extend: bool) -> Array:
+    def _look_up_later(self, dictionary: Dictionary, ids: pa.Array, *, extend: bool) -> Array:
         """Vertices of ids of which some are their own."""
         column = ids.to_numpy()
         unsigned = column.view(f"u{column.dtype.itemsize}")
@@ -161,89 +179,6 @@ class Encoder:
         if len(later):
             vertices[later] = dictionary.look_up(pa.array(column[later]), extend=extend) + np.uint32(self.dense)
         return vertices
-
-
-class _Dictionary:
-    """Ids, each at the place of its number."""
-
-    def __init__(self, values: pa.Array | None = None) -> None:
-        self.values = pa.array([], pa.int64()) if values is None else values
-
-    def look_up(self, ids: pa.Array, *, extend: bool) -> Array:
-        """Numbers of ids, ``uint32``. A new id gets the next free number, or (unless `extend`) the number of ids."""
-        # Only the batch's different ids meet the dictionary.
-        encoded = ids.dictionary_encode()
-        known, different = self._aligned(encoded.dictionary)
-        place = pc.index_in(different, value_set=known)
-        number = pc.fill_null(place, 0).to_numpy().astype(np.uint32)
-        new = place.is_null().to_numpy(zero_copy_only=False)
-        number[new] = len(known)
-        if extend:
-            number[new] += np.arange(int(new.sum()), dtype=np.uint32)
-            self.values = pa.concat_arrays([known, different.filter(pa.array(new))])
-        numbers: Array = number[encoded.indices.to_numpy()]
-        return numbers
-
-    def _aligned(self, ids: pa.Array) -> tuple[pa.Array, pa.Array]:
-        """The known ids and others in one type; no known ids go with anything."""
-        if not len(self.values):
-            return pa.array([], ids.type), ids
-        if self.values.type == ids.type:
-            return self.values, ids
-        joined = concat_ids([self.values, ids])
-        return joined[: len(self.values)], joined[len(self.values) :]
-
-
-def concat_ids(columns: list[pa.Array | pa.ChunkedArray]) -> pa.Array:
-    """One column after the other, in a common type.
-
-    Raises
-    ------
-    InvalidEdgesError
-        Ids that cannot be compared.
-    """
-    types = {column.type for column in columns}
-    if len(types) > 1:
-        common = _common(types, columns)
-        try:
-            columns = [column.cast(common) for column in columns]
-        except pa.ArrowInvalid as error:  # a timestamp that the finer unit does not reach
-            raise different_types(types) from error
-    chunks = [chunk for column in columns for chunk in (column.chunks if hasattr(column, "chunks") else [column])]
-    return pa.concat_arrays(chunks) if chunks else pa.array([], columns[0].type)
-
-
-def _common(types: set[pa.DataType], columns: list[pa.Array | pa.ChunkedArray]) -> pa.DataType:
-    if not all(pa.types.is_integer(kind) for kind in types):
-        common: pa.DataType | None = pa.null()
-        for kind in sorted(types, key=str):
-            common = None if common is None else common_id_type(common, kind)
-        if common is None:
-            raise different_types(types)
-        return common
-    if pa.uint64() not in types:
-        return pa.int64()
-    if any((pc.min(column).as_py() or 0) < 0 for column in columns):
-        message = "the partitions' ids lie below 0 and beyond 63 bits: they have no common integer type"
-        raise InvalidEdgesError(message, "cast the id columns to one integer type")
-    return pa.uint64()
-
-
-def different_types(types: set[pa.DataType]) -> InvalidEdgesError:
-    """Make the error for ids of partitions that cannot be compared."""
-    message = f"ids of different types in two partitions: {', '.join(sorted(map(str, types)))}"
-    return InvalidEdgesError(message, "cast the id columns to one type in all partitions")
-
-
-def _plain(column: Any) -> pa.Array:
-    """An Arrow array without a dictionary of its own."""
-    if isinstance(column, np.ndarray):
-        return pa.array(column)
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    kind = column.type
-    # Offsets of 64 bits: a dictionary of short strings may pass 2 GiB in all.
-    return column.cast(pa.large_string()) if pa.types.is_string(kind) or pa.types.is_string_view(kind) else column
 
 
 def _unsigned(ids: IdColumns) -> tuple[Array, Array]:

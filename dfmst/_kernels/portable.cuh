@@ -66,6 +66,7 @@ template <typename T> DEVICE T atomic_add(T* p, T value) { return atomicAdd(p, v
 template <typename T> DEVICE T compare_swap(T* p, T expected, T value) { return atomicCAS(p, expected, value); }
 DEVICE u32 lowest_bit(u64 word) { return __ffsll((i64)word) - 1; }
 DEVICE u32 count_ones(u64 word) { return __popcll(word); }
+DEVICE u64 high_half(u64 a, u64 b) { return __umul64hi(a, b); }
 DEVICE u32 bits_of(f32 x) { return __float_as_uint(x); }
 DEVICE u64 bits_of(f64 x) { return (u64)__double_as_longlong(x); }
 
@@ -130,6 +131,7 @@ template <typename T> DEVICE void atomic_or(T* p, T value) { __atomic_fetch_or(p
 template <typename T> DEVICE T atomic_add(T* p, T value) { return __atomic_fetch_add(p, value, __ATOMIC_RELAXED); }
 DEVICE u32 lowest_bit(u64 word) { return (u32)__builtin_ctzll(word); }
 DEVICE u32 count_ones(u64 word) { return (u32)__builtin_popcountll(word); }
+DEVICE u64 high_half(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }  // of the product
 DEVICE u32 bits_of(f32 x) { u32 bits; std::memcpy(&bits, &x, sizeof bits); return bits; }
 DEVICE u64 bits_of(f64 x) { u64 bits; std::memcpy(&bits, &x, sizeof bits); return bits; }
 DEVICE u32 reserve(u32* length, u32 wanted) { return wanted ? atomic_add(length, wanted) : 0; }

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from dfmst._columns.encode import Encoder
 from dfmst._columns.ids import IdColumns
+from dfmst._engines import host_engine
 from dfmst._folding.fold import Fold, Rows
 from dfmst.errors import InvalidEdgesError
 from dfmst.stream.batches import Batch, EdgeSource, Job, read_batch, weight_unit
@@ -84,7 +85,7 @@ class _Pass:
         self.source, self.job, self.checkpoint = source, job, checkpoint
         self.memory = Memory(job.memory)
         self.memory.check(0)
-        self.encoder = Encoder()
+        self.encoder = self._new_encoder()
         self.known: int | None = None  # bound of the vertices, where footers have one
         self.fold: Fold | None = None
         self.kind: str | None = None  # what the weights are
@@ -123,12 +124,15 @@ class _Pass:
         bound = most if dense else 0
         self.memory = replace(self.memory, dictionary=not dense)
         self.known = self.known if dense else None
-        self.encoder = Encoder(bound, self.known or 0)
+        self.encoder = self._new_encoder(bound, self.known or 0)
         if state is not None:
-            self.encoder = Encoder(bound, max(self.encoder.dense, state.dense), state.values)
+            self.encoder = self._new_encoder(bound, max(self.encoder.dense, state.dense), state.values)
             self.loops = state.loops
             self.read = self.folded = _Position(state.done, state.dropped)
             self._refold(state.rows)
+
+    def _new_encoder(self, bound: int | None = None, dense: int = 0, values: pa.Array | None = None) -> Encoder:
+        return Encoder(bound, dense, values, host_engine(self.job.engine))
 
     def _begin_dictionary(self) -> None:
         """Make the buffer smaller: there is a dictionary from now on."""
@@ -148,7 +152,7 @@ class _Pass:
     def _renumber(self, rows: Rows) -> Rows:
         """Number the vertices that occur, and no integers between them."""
         used = np.unique(np.concatenate([rows.source, rows.target, self.loops]))
-        self.encoder = Encoder(0, values=self.encoder.decode(used))
+        self.encoder = self._new_encoder(0, 0, self.encoder.decode(used))
         source, target, self.loops = (
             np.searchsorted(used, vertices).astype(np.uint32) for vertices in (*rows[:2], self.loops)
         )

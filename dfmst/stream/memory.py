@@ -31,7 +31,6 @@ _LINKED = 100  # a vertex, while a forest is sorted and linked for a certificate
 _LEAST, _MOST = 2, 8  # rows in the buffer, as multiples of the vertices
 _SMALL = 1024  # rows that a buffer has room for in any case
 _BATCH = 1 << 19  # 12 MiB
-_HASHED = 3  # bytes of a dictionary's hash table and copies while it grows, as a multiple of its own
 
 
 def _shown(size: int) -> str:
@@ -142,13 +141,13 @@ class Memory:
         CapacityError
             The dictionary, or the vertices, do not fit.
         """
-        values = encoder.values
-        if values is None:
+        needed = encoder.nbytes
+        if not needed:
             return
-        needed = _HASHED * int(values.nbytes)
         if needed > self.dictionary_bytes:
             sizes = f"{needed >> 20:,} MiB of {self.dictionary_bytes >> 20:,}"
-            message = f"the ids are not dense, and the dictionary of the first {len(values):,} takes {sizes}"
+            number = encoder.count - encoder.dense
+            message = f"the ids are not dense, and the dictionary of the first {number:,} takes {sizes}"
             hint = "raise the memory limit (a third is for the ids), or number the ids from 0 to n - 1 in the files"
             raise CapacityError(message, hint)
         self.check(encoder.count)

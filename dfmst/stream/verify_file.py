@@ -19,7 +19,7 @@ import pyarrow.parquet
 
 from dfmst._columns.encode import Encoder
 from dfmst._columns.read import EdgeColumns
-from dfmst._engines import select_engine
+from dfmst._engines import host_engine, select_engine
 from dfmst._folding.fold import Rows
 from dfmst._folding.memory import parse_memory
 from dfmst._frames.compare import differences
@@ -170,7 +170,7 @@ def _view(table: pa.Table) -> FrameView:
 def _read(file: Any, record: Provenance, locator: Array, job: Job) -> FoldedForest:
     """The forest's vertices, weights and locators."""
     memory = Memory(job.memory)
-    encoder = Encoder(memory.most_vertices)
+    encoder = Encoder(memory.most_vertices, engine=host_engine(job.engine))
     parts: list[tuple[Array, Array, Array]] = []
     first = 0
     for frame in file.iter_batches(_PIECE, columns=job.names):

@@ -9,6 +9,7 @@ typedef TYPE V, W, K;
 #include "../filter_boruvka.cuh"
 #include "../flags.cuh"
 #include "../generate.cuh"
+#include "../ids.cuh"
 #include "../kruskal.cuh"
 #include "../kruskal_tree.cuh"
 #include "../mastiff.cuh"

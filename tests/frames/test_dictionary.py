@@ -1,0 +1,114 @@
+"""A dictionary of ids of every type: numbers in the order of first occurrence, types that widen."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfmst._columns.dictionary import Dictionary
+from dfmst._columns.encode import Encoder
+from dfmst._columns.id_words import plain
+from dfmst._columns.ids import id_columns
+from dfmst._engines import CpuEngine
+from dfmst.errors import InvalidEdgesError
+from tests.support.arrow_types import FAMILIES, ids
+from tests.support.lanes import examples
+
+KINDS = [kind for kinds in FAMILIES.values() for kind in kinds]
+PAIRS = [(name, *pair) for name, kinds in FAMILIES.items() for pair in permutations(kinds, 2)]
+
+numbers = st.lists(st.integers(0, 9), max_size=20)
+
+
+def numbered(batches: list[list[Any]]) -> list[list[int]]:
+    seen: dict[object, int] = {}
+    return [[seen.setdefault(value, len(seen)) for value in batch] for batch in batches]
+
+
+def look_up_all(dictionary: Dictionary, arrays: list[pa.Array]) -> list[list[int]]:
+    return [dictionary.look_up(array, extend=True).tolist() for array in arrays]
+
+
+def stored(kind: pa.DataType, numbers: list[int]) -> pa.Array:
+    """Ids as an encoder gets them: of extension types the storage."""
+    column = ids(kind, numbers)
+    return plain(column.storage if isinstance(kind, pa.BaseExtensionType) else column)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@examples(20)
+@given(batches=st.lists(numbers, max_size=4), restarted=st.booleans(), skipped=st.integers(0, 3))
+def test_one_type(kind, batches, restarted, skipped):
+    dictionary = Dictionary(CpuEngine())
+    arrays = [stored(kind, [0] * skipped + batch).slice(skipped) for batch in batches]
+    for array, expected in zip(arrays, numbered([array.to_pylist() for array in arrays]), strict=True):
+        if restarted:
+            dictionary = Dictionary(CpuEngine(), dictionary.values)
+        assert dictionary.look_up(array, extend=True).tolist() == expected
+    if any(map(len, arrays)):
+        assert dictionary.values.equals(pa.chunked_array(arrays).unique())
+        assert dictionary.values.validate(full=True) is None
+    assert dictionary.count == len(dictionary.values)
+    assert dictionary.look_up(dictionary.values, extend=False).tolist() == list(range(dictionary.count))
+
+
+@pytest.mark.parametrize(("name", "first", "second"), PAIRS, ids=str)
+def test_two_types_of_a_family(name, first, second):
+    columns = [ids(kind, numbers) for kind, numbers in ((first, [3, 1]), (second, [1, 4, 3]), (first, [4, 5]))]
+    arrays = [plain(column) for column in columns]
+    dictionary = Dictionary(CpuEngine())
+    assert look_up_all(dictionary, arrays) == [[0, 1], [1, 2, 0], [2, 3]]
+    assert dictionary.count == 4
+
+
+@examples(60)
+@given(st.lists(st.lists(st.integers(-(2**63), 2**64 - 1) | st.integers(-3, 3), max_size=8), max_size=4))
+def test_integers_of_any_width(batches):
+    """Below 0 and beyond 63 bits is an error; everything else is numbered."""
+    dictionary = Dictionary(CpuEngine())
+    negative = any(value < 0 for batch in batches for value in batch)
+    large = any(value >= 2**63 for batch in batches for value in batch)
+    if any(batch and min(batch) < 0 and max(batch) >= 2**63 for batch in batches):
+        return  # no column holds both
+    arrays = [pa.array(batch, pa.uint64() if batch and max(batch) >= 2**63 else pa.int64()) for batch in batches]
+    if negative and large:
+        with pytest.raises(InvalidEdgesError, match="no common integer type"):
+            look_up_all(dictionary, arrays)
+        return
+    assert look_up_all(dictionary, arrays) == numbered(batches)
+    if large:
+        assert dictionary.values.type == pa.uint64()
+
+
+def test_an_encoder_that_travels():
+    encoder = Encoder(0)
+    encoder.encode(id_columns(("u", pa.array(["b", "a"])), ("v", pa.array(["c", "b"]))))
+    copy = pickle.loads(pickle.dumps(encoder))
+    assert copy.count == 3
+    assert copy.encode(id_columns(("u", pa.array(["c", "d"])), ("v", pa.array(["a", "b"]))))[0].tolist() == [2, 3]
+
+
+def test_ids_that_were_handed_out_stay():
+    encoder = Encoder(0)
+    encoder.encode(id_columns(("u", pa.array(["b", "a"])), ("v", pa.array(["c", "b"]))))
+    values = encoder.values
+    assert values is not None
+    many = pa.array([f"vertex {number}" for number in range(10_000)])
+    encoder.encode(id_columns(("u", many), ("v", many)))
+    assert values.to_pylist() == ["b", "a", "c"]
+    assert encoder.nbytes > many.nbytes
+
+
+def test_memory_of_an_encoder():
+    encoder = Encoder(0)
+    assert encoder.nbytes == 0
+    rng = np.random.default_rng(3)
+    encoder.encode(id_columns(*[(name, rng.integers(-(2**63), 2**63, 200_000)) for name in "uv"]))
+    assert 18 < encoder.nbytes / encoder.count < 28

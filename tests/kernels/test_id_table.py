@@ -1,0 +1,100 @@
+"""The table of ids: numbers in the order of first occurrence, as a dict of Python's gives them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dfmst._primitives.id_table
+from dfmst._engines import CpuEngine
+from dfmst._primitives.id_table import UNKNOWN, IdTable, IdWords
+from tests.support.lanes import examples
+
+INTEGERS = st.integers(0, 2**64 - 1) | st.integers(0, 50) | st.integers(2**64 - 50, 2**64 - 1)
+TEXTS = st.binary(max_size=40) | st.sampled_from([b"", b"a", b"a\0", b"12345678", b"123456789", b"12345678" * 9])
+
+threads = pytest.mark.parametrize("engine", [CpuEngine(n) for n in (1, 2, 3, 7)], ids="threads={0.threads}".format)
+
+
+def texts(values: list[bytes]) -> IdWords:
+    """Texts as a kernel reads them, not at the beginning of their column."""
+    ends = 3 + np.cumsum([0, *map(len, values)], dtype=np.uint64)
+    return IdWords(None, ends.astype(np.uint64), np.frombuffer(b"xyz" + b"".join(values), np.uint8))
+
+
+def integers(values: list[int]) -> IdWords:
+    return IdWords(np.array(values, np.uint64))
+
+
+def check(table: IdTable, batches, words) -> None:
+    """Encode batches, and compare with a dict after each."""
+    numbers: dict[object, int] = {}
+    for batch in batches:
+        unknown = [numbers.get(value, UNKNOWN) for value in batch]
+        assert table.find(words(batch)).tolist() == unknown
+        assert table.encode(words(batch)).tolist() == [numbers.setdefault(value, len(numbers)) for value in batch]
+        assert table.find(words(batch)).tolist() == [numbers[value] for value in batch]
+    assert table.count == len(numbers)
+
+
+@threads
+@examples(60)
+@given(batches=st.lists(st.lists(INTEGERS, max_size=60), max_size=6))
+def test_integers(engine, batches):
+    table = IdTable(engine, texts=False)
+    check(table, batches, integers)
+    assert table.known.tolist() == list(dict.fromkeys(value for batch in batches for value in batch))
+
+
+@threads
+@examples(60)
+@given(batches=st.lists(st.lists(TEXTS, max_size=40), max_size=6))
+def test_texts(engine, batches):
+    table = IdTable(engine, texts=True)
+    check(table, batches, texts)
+    distinct = dict.fromkeys(value for batch in batches for value in batch)
+    assert table.content.tobytes() == b"".join(distinct)
+    assert table.known.tolist() == np.cumsum([0, *map(len, distinct)]).tolist()
+
+
+@threads
+@pytest.mark.parametrize("hashes", [1, 2])
+def test_texts_with_equal_hashes(engine, hashes, monkeypatch):
+    def colliding(engine, offset, content):
+        return np.diff(offset) % np.uint64(hashes)
+
+    monkeypatch.setattr(dfmst._primitives.id_table, "hash_texts", colliding)
+    table = IdTable(engine, texts=True)
+    rng = np.random.default_rng(5)
+    check(table, [[b"%d" % value for value in rng.integers(0, 300, 400)] for _ in range(4)], texts)
+
+
+@threads
+@pytest.mark.parametrize("kind", ["integers", "texts"])
+def test_growth(engine, kind):
+    rng = np.random.default_rng(7)
+    draws = [rng.integers(0, 40_000, length) * 7919**3 for length in (10, 40_000, 1, 70_000, 0, 3_000)]
+    if kind == "integers":
+        check(IdTable(engine, texts=False), [draw.tolist() for draw in draws], integers)
+    else:
+        check(IdTable(engine, texts=True), [[b"%d" % value for value in draw] for draw in draws], texts)
+
+
+@threads
+@pytest.mark.parametrize("kind", ["integers", "texts"])
+def test_a_table_of_known_ids(engine, kind):
+    values = [7919**3 * value for value in range(5_000)]
+    ids = integers(values) if kind == "integers" else texts([b"%d" % value for value in values])
+    table = IdTable.of_distinct(engine, ids)
+    assert table.find(ids).tolist() == list(range(5_000))
+    more = integers([3, 0]) if kind == "integers" else texts([b"3", b"0"])
+    assert table.encode(more).tolist() == [5_000, 0]
+
+
+def test_memory_of_integers():
+    table = IdTable(CpuEngine(), texts=False)
+    for begin in range(0, 400_000, 50_000):
+        table.encode(IdWords(np.arange(begin, begin + 50_000, dtype=np.uint64)))
+        assert 18 < table.nbytes / table.count < 28 or begin == 0
