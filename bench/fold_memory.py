@@ -58,9 +58,9 @@ def child(graph: str, kind: str, density: float, rows: int, equal: bool) -> floa
     vertices = int(rows / density)
     columns = draw(graph, vertices, rows, kind, equal)
     fold = Fold(CpuEngine(threads=2), vertices, rows, weight_dtype=columns[2].dtype)
-    for place, column in zip(fold._columns.arrays, columns, strict=True):
+    for place, column in zip(fold._buffer.part(0, rows).arrays, columns, strict=True):
         place[:] = column
-    fold._filled = rows
+    fold._buffer.filled = rows
     del columns, column
 
     def solve() -> None:

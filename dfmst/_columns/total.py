@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from dfmst.typing import Array
 
-__all__ = ["Total", "total_weight"]
+__all__ = ["Total", "total_of_pieces", "total_weight"]
 
 Total = int | float | Decimal | timedelta
 
@@ -48,29 +48,60 @@ def total_weight(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
     1.0
     """
     if isinstance(column, np.ndarray):
-        return _objects(column.tolist()) if column.dtype.kind == "O" else _numbers(column)
+        return _objects(column.tolist()) if column.dtype.kind == "O" else total_of_pieces(lambda: [column])
     column = column.drop_null()
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     kind = column.type
     if pa.types.is_duration(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return _numbers(column.to_numpy())
+        values = column.to_numpy()
+        return total_of_pieces(lambda: [values])
     return _objects(column.to_pylist())
 
 
-def _numbers(values: Array) -> Total | None:
-    if values.dtype.kind == "f":
-        if values.dtype.itemsize <= 8 and len(values) < _MOST and np.isfinite(values).all():
-            return _finite(values)
-        return _floats(lambda: chain.from_iterable(part.tolist() for part in _parts(values)))
-    if values.dtype.kind == "b":
-        return int(values.sum())
-    if values.dtype.kind == "m":
-        return _duration(_integers(values[~np.isnat(values)].view(np.int64)), values.dtype)
-    return _integers(values)
+def total_of_pieces(pieces: Callable[[], Iterable[Array]]) -> Total | None:
+    """Sum numbers or durations that come in pieces of one type, as :func:`total_weight` does; 0 where there is none.
+
+    Parameters
+    ----------
+    pieces
+        Gives the pieces, from the first one on whenever it is called.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> total_of_pieces(lambda: [np.array([0.1] * 9), np.array([0.1])])
+    1.0
+    """
+    kind = next((values.dtype for values in pieces()), np.dtype(np.int64))
+    if kind.kind == "f":
+        scaled = _scaled(pieces)
+        if scaled is None:
+            return _floats(lambda: chain.from_iterable(part.tolist() for values in pieces() for part in _parts(values)))
+        try:
+            return scaled / (1 << 1075)  # rounded once
+        except OverflowError:
+            return math.inf if scaled > 0 else -math.inf
+    if kind.kind == "b":
+        return sum(int(values.sum()) for values in pieces())
+    if kind.kind == "m":
+        return _duration(sum(_integers(values[~np.isnat(values)].view(np.int64)) for values in pieces()), kind)
+    return sum(_integers(values) for values in pieces())
 
 
-def _finite(values: Array) -> float:
+def _scaled(pieces: Callable[[], Iterable[Array]]) -> int | None:
+    """Sum floats times 2**1075; ``None`` where one is not finite, or wider than 64 bits."""
+    total = 0
+    for values in pieces():
+        for begin in range(0, len(values), _MOST):
+            part = values[begin : begin + _MOST]
+            if part.dtype.itemsize > 8 or not np.isfinite(part).all():
+                return None
+            total += _finite(part)
+    return total
+
+
+def _finite(values: Array) -> int:
     """Sum floats by their exponents: the halves of their significands are integers, whose sums stay exact."""
     high, low = np.zeros(_EXPONENTS), np.zeros(_EXPONENTS)
     for part in _parts(values):
@@ -82,11 +113,7 @@ def _finite(values: Array) -> float:
         low += np.bincount(exponent, sign * (significand & 0x7FFFFFF), _EXPONENTS)
     exponents = np.flatnonzero((high != 0) | (low != 0)).tolist()
     # Subnormal numbers have the exponent of the smallest normal ones.
-    total = sum(((int(high[at]) << 27) + int(low[at])) << max(at, 1) for at in exponents)
-    try:
-        return total / (1 << 1075)  # rounded once
-    except OverflowError:
-        return math.inf if total > 0 else -math.inf
+    return sum(((int(high[at]) << 27) + int(low[at])) << max(at, 1) for at in exponents)
 
 
 def _integers(values: Array) -> int:

@@ -8,12 +8,11 @@ enter.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from dfmst._columns.edge_table import EdgeTable, check_capacity, flip_bits
+from dfmst._columns.edge_table import EdgeTable, flip_bits
 from dfmst._engines import Engine
+from dfmst._folding.buffer import RowBuffer, Rows
 from dfmst._primitives.cycle_filter import CycleFilter
 from dfmst._primitives.edges import Edges, gather_keys
 from dfmst._primitives.flags import compact
@@ -27,41 +26,6 @@ __all__ = ["Fold", "Rows"]
 _PIECE = 1 << 20  # rows filtered at a time: their levels and flags take little memory
 _MOVED = 1 << 20  # rows moved at a time
 _VERTEX_LIMIT = 1 << 32
-
-
-class Rows(NamedTuple):
-    """Edges of a graph in the order of their locators.
-
-    Attributes
-    ----------
-    source, target
-        Vertices, ``uint32`` or ``uint64``, shape ``(rows,)``.
-    weight
-        Weights without NaN, same shape.
-    locator
-        Where each row stands among all rows, ascending ``uint64``; or that of the first, the others following it.
-    """
-
-    source: Array
-    target: Array
-    weight: Array
-    locator: Array | int
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.source)
-
-    @property
-    def arrays(self) -> tuple[Array, Array, Array, Array]:
-        """All columns, of rows whose locators are written out."""
-        assert not isinstance(self.locator, int)
-        return self.source, self.target, self.weight, self.locator
-
-    def part(self, begin: int, end: int) -> Rows:
-        """Return a span of the rows, nothing copied."""
-        span, locator = slice(begin, end), self.locator
-        locator = locator + begin if isinstance(locator, int) else locator[span]
-        return Rows(self.source[span], self.target[span], self.weight[span], locator)
 
 
 class Fold:
@@ -104,19 +68,16 @@ class Fold:
         maximum: bool = False,
         algorithm: str | Algorithm = "auto",
     ) -> None:
-        check_capacity(capacity)
-        xp = engine.xp
         self._engine, self._algorithm, self._maximum = engine, algorithm, maximum
         self._vertices = 0
-        self._columns = Rows(*(xp.empty(capacity, dtype) for dtype in (np.uint32, np.uint32, weight_dtype, np.uint64)))
+        self._buffer = RowBuffer(engine, capacity, weight_dtype)
         self._forest = 0  # rows at the beginning that are a forest already
-        self._filled = 0
         self._filter: CycleFilter | None = None
         self.grow(vertices)
 
     def __len__(self) -> int:
         """Return the number of rows in the buffer."""
-        return self._filled
+        return self._buffer.filled
 
     @property
     def vertices(self) -> int:
@@ -126,7 +87,7 @@ class Fold:
     @property
     def nbytes(self) -> int:
         """Bytes that the fold holds between two solves."""
-        return sum(column.nbytes for column in self._columns.arrays) + (self._filter.nbytes if self._filter else 0)
+        return self._buffer.nbytes + (self._filter.nbytes if self._filter else 0)
 
     def grow(self, vertices: int) -> None:
         """Raise the bound of the vertices.
@@ -160,27 +121,23 @@ class Fold:
     def forest(self) -> Rows:
         """Return the forest of all rows so far: views into the buffer, good until the next row is added."""
         self._solve()
-        return self._columns.part(0, self._forest)
+        return self._buffer.part(0, self._forest)
 
     def _take(self, rows: Rows) -> None:
         count, positions = self._passing(rows)
-        if count > self._free and self._filled > self._forest:
+        if count > self._buffer.free and self._buffer.filled > self._forest:
             self._solve()
             self._refilter()
             count, positions = self._passing(rows)
-        if count <= self._free:
-            self._append(rows, count, positions)
+        if count <= self._buffer.free:
+            self._buffer.append(rows, positions)
             return
-        if not self._free:
-            message = f"the forest fills the buffer of {self._filled:,} rows, and more rows come"
+        if not self._buffer.free:
+            message = f"the forest fills the buffer of {self._buffer.filled:,} rows, and more rows come"
             raise CapacityError(message, f"fold into a larger buffer: twice the vertices ({self._vertices:,}) or more")
         length = len(rows)
         self._take(rows.part(0, length // 2))
         self._take(rows.part(length // 2, length))
-
-    @property
-    def _free(self) -> int:
-        return len(self._columns) - self._filled
 
     def _passing(self, rows: Rows) -> tuple[int, Array | None]:
         """How many rows may enter the forest, and their positions (``None``: all)."""
@@ -190,34 +147,23 @@ class Fold:
         positions = compact(self._engine, flags)
         return len(positions), positions
 
-    def _append(self, rows: Rows, count: int, positions: Array | None) -> None:
-        source, target, weight, locator = self._columns.part(self._filled, self._filled + count).arrays
-        self._engine.launch("gather_labels", count, rows.source, rows.target, positions, None, source, target)
-        taken = slice(None) if positions is None else positions
-        weight[:] = rows.weight[taken]
-        if isinstance(rows.locator, int):
-            locator[:] = self._engine.xp.arange(count, dtype=np.uint64) if positions is None else positions
-            locator[:] += np.uint64(rows.locator)
-        else:
-            locator[:] = rows.locator[taken]
-        self._filled += count
-
     def _solve(self) -> None:
         """Leave only the forest, in row order, at the buffer's beginning."""
-        if self._filled == self._forest:
+        if self._buffer.filled == self._forest:
             return
         table = self._table()
         rows = solve_table(self._engine, table, self._algorithm)
         # Rows only move towards the beginning, so that a piece never lands on rows that wait to be moved.
+        columns = self._buffer.rows.arrays
         for begin in range(0, len(rows), _MOVED):
             piece = rows[begin : begin + _MOVED]
-            for column in self._columns.arrays:
+            for column in columns:
                 column[begin : begin + len(piece)] = column[piece]
-        self._forest = self._filled = len(rows)
+        self._forest = self._buffer.filled = len(rows)
 
     def _refilter(self) -> None:
         """Make the filter of the new forest."""
-        forest = self._columns.part(0, self._forest)
+        forest = self._buffer.part(0, self._forest)
         rows = self._engine.xp.arange(self._forest, dtype=np.uint32)
         key = gather_keys(self._engine, forest.weight, None, self._flip)
         self._filter = None  # its memory first
@@ -226,9 +172,9 @@ class Fold:
             self._filter = CycleFilter.of_forest(self._engine, edges, self._vertices)
 
     def _table(self) -> EdgeTable:
-        rows = self._columns.part(0, self._filled)
+        rows = self._buffer.rows
         return EdgeTable(rows.source, rows.target, rows.weight, self._vertices, self._maximum)
 
     @property
     def _flip(self) -> int:
-        return flip_bits(self._columns.weight.dtype, self._maximum)
+        return flip_bits(self._buffer.rows.weight.dtype, self._maximum)

@@ -94,6 +94,7 @@ def _check(job: ForestJob, workers: int | None, scheduler: str | None) -> None:
         "--engine": job.engine != "auto",
         "--threads": job.threads,
         "--memory-limit": job.memory_limit,
+        "--spill-dir": job.spill_dir,
     }
     for name, value in clashes.items():
         if value:

@@ -56,6 +56,7 @@ _STEPS = {
 @click.option("--trace", metavar="FILE", callback=to_path, help="Write a table with a row each round.")
 @memory_option
 @click.option("--checkpoint", metavar="DIR", callback=to_path, help="Go on from here after an interruption.")
+@click.option("--spill-dir", metavar="DIR", callback=to_path, help="Put rows here where the vertices do not fit.")
 @cluster_options
 @json_option
 @debug_option
@@ -75,7 +76,8 @@ def forest(
 
     With --memory-limit, Parquet that would not fit is read in batches: twice, in the first pass only the three
     columns, in the second what else the forest's rows hold. With --checkpoint, such a run that was interrupted goes on
-    where it was when the same command is given again.
+    where it was when the same command is given again. With --spill-dir, a limit of 300 MiB and 10 bytes a vertex is
+    enough for any graph: rows wait in that directory, which should be on a local disk.
 
     OUT appears whole or not at all: the rows are written to a hidden file beside it, .OUT.*.part, which is then
     renamed. A run that is killed may leave that file behind; it can be deleted.
@@ -99,7 +101,7 @@ def run(job: ForestJob) -> None:
         check_output(job.trace, None, job.inputs)
         load_libraries()
         from dfmst.cli.streamed import is_streamed, stream_forest
-    streamed = is_streamed(job.inputs, job.memory_limit, job.checkpoint)
+    streamed = is_streamed(job.inputs, job.memory_limit, job.checkpoint, job.spill_dir)
     with Progress() as progress:
         if streamed:
             _tell(job, target, stream_forest(job, target, watch, progress))

@@ -32,6 +32,7 @@ class ForestJob:
     json: bool
     memory_limit: str | None = None
     checkpoint: Path | None = None
+    spill_dir: Path | None = None
 
     @property
     def kind(self) -> str:

@@ -21,11 +21,26 @@ if TYPE_CHECKING:
 
 __all__ = ["is_streamed", "row_progress", "stream_forest", "streamed_certificate"]
 
-_OPTIONS = ("source", "target", "weight", "maximum", "checkpoint", "algorithm", "engine", "invalid", "threads")
+_OPTIONS = (
+    "source",
+    "target",
+    "weight",
+    "maximum",
+    "checkpoint",
+    "spill_dir",
+    "algorithm",
+    "engine",
+    "invalid",
+    "threads",
+)
 
 
-def is_streamed(inputs: Sequence[Path], memory_limit: str | None, checkpoint: Path | None = None) -> bool:
+def is_streamed(
+    inputs: Sequence[Path], memory_limit: str | None, checkpoint: Path | None = None, spill_dir: Path | None = None
+) -> bool:
     """Say whether the inputs are streamed: a limit that they do not fit, or a checkpoint, asks for it.
+
+    A directory for rows stands for the usual limit where none is given.
 
     Raises
     ------
@@ -34,7 +49,7 @@ def is_streamed(inputs: Sequence[Path], memory_limit: str | None, checkpoint: Pa
     DfmstError
         The inputs are not all Parquet.
     """
-    if memory_limit is None and checkpoint is None:
+    if memory_limit is None and checkpoint is None and spill_dir is None:
         return False
     from dfmst import stream
     from dfmst.cli.inputs import check_inputs

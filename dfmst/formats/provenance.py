@@ -10,7 +10,9 @@ import base64
 import json
 import operator
 import zlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -66,8 +68,15 @@ class Provenance:
             raise InvalidEdgesError(message, "keep its order, or make the forest anew from all rows")
 
 
-def with_provenance(schema: pa.Schema, record: Provenance, forest: int) -> pa.Schema:
+def with_provenance(
+    schema: pa.Schema, record: Provenance, forest: int, locators: Callable[[], Iterable[Array]] | None = None
+) -> pa.Schema:
     """Return the schema with the record of a forest of so many rows.
+
+    Parameters
+    ----------
+    locators
+        Gives the locators piece by piece, whenever it is called, where the record does not hold them.
 
     Examples
     --------
@@ -77,6 +86,8 @@ def with_provenance(schema: pa.Schema, record: Provenance, forest: int) -> pa.Sc
     >>> read_provenance(with_provenance(schema, record, 2), 2).locator
     array([2, 7], dtype=uint64)
     """
+    if locators is None and record.locator is not None:
+        locators = partial(iter, [record.locator])
     entries = {
         "format": _FORMAT,
         "version": _version(),
@@ -84,7 +95,7 @@ def with_provenance(schema: pa.Schema, record: Provenance, forest: int) -> pa.Sc
         "order": "maximum" if record.maximum else "minimum",
         "rows": record.rows,
         "forest": forest,
-        "locators": None if record.locator is None else _packed(record.locator),
+        "locators": None if locators is None else _packed(locators),
     }
     metadata = {**(schema.metadata or {}), _KEY: json.dumps(entries).encode()}
     return schema.with_metadata(metadata)
@@ -128,12 +139,25 @@ def _version() -> str | None:
         return None
 
 
-def _packed(locator: Array) -> str | None:
+def _packed(locators: Callable[[], Iterable[Array]]) -> str | None:
     """Differences in as few bytes as hold them, compressed; ``None`` where that is too long."""
-    gaps = np.diff(locator, prepend=np.uint64(0))
-    narrow: Any = np.min_scalar_type(int(gaps.max()) if len(gaps) else 0)
-    text = base64.b64encode(zlib.compress(gaps.astype(narrow).tobytes(), 1))
+    largest = max((int(gaps.max()) for gaps in _gaps(locators())), default=0)
+    narrow: Any = np.min_scalar_type(largest)
+    compressor, packed = zlib.compressobj(1), bytearray()
+    for gaps in _gaps(locators()):
+        packed += compressor.compress(gaps.astype(narrow).tobytes())
+        if len(packed) > _MOST_TEXT:
+            return None
+    text = base64.b64encode(packed + compressor.flush())
     return f"{narrow.itemsize}:{text.decode()}" if len(text) <= _MOST_TEXT else None
+
+
+def _gaps(locators: Iterable[Array]) -> Iterator[Array]:
+    last = np.uint64(0)
+    for piece in locators:
+        if len(piece):
+            yield np.diff(piece, prepend=last)
+            last = piece[-1]
 
 
 def _unpacked(text: str) -> Array:

@@ -41,6 +41,7 @@ def minimum_spanning_forest(
     memory_limit: int | str = "2GiB",
     output: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    spill_dir: str | os.PathLike[str] | None = None,
     algorithm: str | Algorithm = "auto",
     engine: str = "auto",
     invalid: Invalid = "raise",
@@ -67,6 +68,11 @@ def minimum_spanning_forest(
         Write the forest to this file (Parquet, Arrow, CSV or TSV) as it is gathered, in place of returning it.
     checkpoint
         Directory for checkpoints; a run that was interrupted goes on from the last one. Parquet files only.
+    spill_dir
+        Directory on a local disk, for the rows of a graph whose vertices do not fit the limit: about 10 bytes a vertex
+        are then enough, and the run takes longer. Up to nine rows a vertex lie there, of 24 bytes each (20 with
+        weights of 32 bits); they are removed at the end, and after an error. Such a run solves on the host, has its
+        own algorithm and no checkpoints.
     algorithm, engine, invalid, threads
         As for :func:`dfmst.minimum_spanning_forest`.
     progress
@@ -103,6 +109,7 @@ def minimum_spanning_forest(
         maximum=False,
         memory_limit=memory_limit,
         checkpoint=checkpoint,
+        spill_dir=spill_dir,
         algorithm=algorithm,
         engine=engine,
         invalid=invalid,
@@ -121,6 +128,7 @@ def maximum_spanning_forest(
     memory_limit: int | str = "2GiB",
     output: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    spill_dir: str | os.PathLike[str] | None = None,
     algorithm: str | Algorithm = "auto",
     engine: str = "auto",
     invalid: Invalid = "raise",
@@ -149,6 +157,7 @@ def maximum_spanning_forest(
         maximum=True,
         memory_limit=memory_limit,
         checkpoint=checkpoint,
+        spill_dir=spill_dir,
         algorithm=algorithm,
         engine=engine,
         invalid=invalid,
@@ -167,3 +176,5 @@ def _deliver(forest: StreamForest, output: str | os.PathLike[str] | None) -> Any
     except BaseException:
         forest.release_checkpoint()
         raise
+    finally:
+        forest.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -14,9 +15,9 @@ from dfmst._engines import Engine, host_engine
 from dfmst._frames.host import FrameView
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
-from dfmst.typing import Array
+from dfmst.stream.locators import Locators
 
-__all__ = ["Batch", "EdgeSource", "Job", "ignore_progress", "read_batch", "weight_unit"]
+__all__ = ["Batch", "EdgeSource", "Job", "WeightType", "ignore_progress", "read_batch", "weight_unit"]
 
 _DIGITS = 18  # decimals that 64 bits hold; ranks of longer ones would differ from batch to batch
 
@@ -83,8 +84,8 @@ class EdgeSource(Protocol):
     def batches(self, names: Sequence[Any], rows: int, start: int = 0) -> Iterator[Batch]:
         """Yield the named columns from row `start` on, at most `rows` at a time."""
 
-    def take(self, locator: Array, names: Sequence[Any], rows: int) -> Iterator[Any]:
-        """Yield the named columns of the rows at these ascending numbers, in order, piece by piece."""
+    def take(self, locators: Locators, names: Sequence[Any], rows: int) -> Iterator[Any]:
+        """Yield the named columns of the rows at these numbers, in order, piece by piece."""
 
 
 def ignore_progress(done: int, total: int | None) -> None:
@@ -103,6 +104,8 @@ class Job:
         The limit in bytes.
     progress
         Called with the rows done and the rows in all (``None``: unknown).
+    spill
+        Directory for rows that do not fit the limit; ``None``: there is none.
     """
 
     columns: EdgeColumns
@@ -110,6 +113,7 @@ class Job:
     engine: Engine
     algorithm: str | Algorithm = "auto"
     progress: Callable[[int, int | None], None] = ignore_progress
+    spill: Path | None = None
 
     @property
     def names(self) -> list[Any]:
@@ -141,6 +145,45 @@ def weight_unit(column: Any) -> pa.DataType | None:
     if isinstance(kind, pa.DataType):
         return kind if pa.types.is_decimal(kind) or pa.types.is_duration(kind) else None
     return pa.from_numpy_dtype(kind) if kind.kind == "m" else None
+
+
+class WeightType:
+    """The type of a source's weights, which must not change.
+
+    Parameters
+    ----------
+    name
+        The weight column; ``None``: there is none.
+
+    Attributes
+    ----------
+    unit
+        Type of decimals and durations; ``None`` for plain numbers.
+    """
+
+    def __init__(self, name: Any) -> None:
+        self._name = name
+        self._kind: str | None = None
+        self.unit: pa.DataType | None = None
+
+    def check(self, batch: Batch, kind: str) -> None:
+        """Raise where weights cannot be compared with those before.
+
+        Raises
+        ------
+        InvalidEdgesError
+            With both types.
+        """
+        if self._name is None:
+            return
+        unit = weight_unit(batch.column(self._name))
+        if unit is not None:
+            kind = f"decimal(scale {unit.scale})" if pa.types.is_decimal(unit) else str(unit)
+        if self._kind is None:
+            self._kind, self.unit = kind, unit
+        elif kind != self._kind:
+            message = f"{batch.place}: column {self._name!r} holds {kind} weights; before, they were {self._kind}"
+            raise InvalidEdgesError(message, "give the column one type everywhere")
 
 
 def _check_weight(name: Any, column: Any) -> None:

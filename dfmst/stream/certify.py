@@ -42,10 +42,11 @@ class _Certifier:
 
     def __init__(self, job: Job, forest: FoldedForest) -> None:
         # On the host: every batch is there, and hardly any row of it goes on to the linked forest.
-        self.job, self.rows, self.engine = job, forest.rows, host_engine(job.engine)
+        self.job, self.engine = job, host_engine(job.engine)
+        self.rows = forest.rows.part(0, len(forest.rows))
         self.encoder = forest.encoder
         self.vertices = forest.encoder.count if len(forest.rows) else 0  # ids that come later lie above
-        self.locator = forest.rows.arrays[3]
+        self.locator = self.rows.arrays[3]
         self.flip = flip_bits(self.rows.weight.dtype, job.columns.maximum)
         key = gather_keys(self.engine, self.rows.weight, None, self.flip)
         edges = Edges(self.rows.source, self.rows.target, key, self.locator.astype(np.uint32))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -13,43 +13,22 @@ import pyarrow as pa
 
 from dfmst._columns.encode import Encoder
 from dfmst._columns.ids import IdColumns
-from dfmst._engines import host_engine
+from dfmst._engines import Engine, host_engine
 from dfmst._folding.fold import Fold, Rows
-from dfmst.errors import InvalidEdgesError
-from dfmst.stream.batches import Batch, EdgeSource, Job, read_batch, weight_unit
+from dfmst._slices.directory import SpillDirectory
+from dfmst._slices.fold import SpillFold
+from dfmst._slices.runs import Run
+from dfmst.errors import CapacityError
+from dfmst.stream.batches import Batch, EdgeSource, Job, WeightType, read_batch
 from dfmst.stream.checkpoint import Checkpoint, FoldState
+from dfmst.stream.folded import FoldedForest, count_used
 from dfmst.stream.memory import AHEAD, Memory
 from dfmst.stream.prefetch import prefetch
+from dfmst.stream.spill_memory import SpillMemory
 from dfmst.stream.upload import upload
 from dfmst.typing import Array
 
 __all__ = ["FoldedForest", "fold_source"]
-
-
-@dataclass(frozen=True, slots=True)
-class FoldedForest:
-    """What the first pass finds.
-
-    Attributes
-    ----------
-    rows
-        Vertices, weights and locators of the forest's rows, in row order.
-    encoder
-        Says which ids the vertices stand for.
-    source_rows, dropped
-        Rows read, and those left out as invalid.
-    vertices
-        Vertices that occur.
-    unit
-        Type of weights that are decimals or durations, where rows were read; ``None`` for plain numbers.
-    """
-
-    rows: Rows
-    encoder: Encoder
-    source_rows: int
-    dropped: int
-    vertices: int
-    unit: pa.DataType | None = None
 
 
 class _Position(NamedTuple):
@@ -78,7 +57,8 @@ class _Pass:
     """The fold, and the encoder of its vertices.
 
     Ids begin as vertices of their own where they may be dense integers. The first batch with other ids is held back
-    until all rows before it are folded; then the buffer makes room for a dictionary, and the pass goes on.
+    until all rows before it are folded; then the buffer makes room for a dictionary, and the pass goes on. Likewise
+    the first batch with more vertices than fit, where rows may go to disk.
     """
 
     def __init__(self, source: EdgeSource, job: Job, checkpoint: Checkpoint | None) -> None:
@@ -87,37 +67,39 @@ class _Pass:
         self.memory.check(0)
         self.encoder = self._new_encoder()
         self.known: int | None = None  # bound of the vertices, where footers have one
-        self.fold: Fold | None = None
-        self.kind: str | None = None  # what the weights are
-        self.unit: pa.DataType | None = None  # of decimals and durations
+        self.fold: Fold | SpillFold | None = None
+        self.weights = WeightType(job.columns.weight)
         self.loops = np.zeros(0, np.uint32)  # vertices with a self-loop
         self.read = self.folded = _Position()
-        self.waiting: Batch | None = None  # needs a dictionary
+        self.waiting: Batch | None = None  # there is no room for it
+        self.waiting_for = ""  # "dictionary" or "disk"
 
     def run(self) -> FoldedForest:
         self._begin()
         batches = prefetch(self.source.batches(self.job.names, self.memory.batch_rows, self.folded.rows), AHEAD)
         with closing(batches):  # type: ignore[type-var]
             while True:
-                for rows, position in upload(self.job.engine, self._encoded(batches)):
+                for rows, position in upload(self.engine, self._encoded(batches)):
                     self._add(rows, position)
                 if self.waiting is None:
                     break
-                self._begin_dictionary()
-        rows = self._take_forest()
-        if self.checkpoint:
-            self.checkpoint.save(lambda: self._state(rows))
-        return FoldedForest(rows, self.encoder, *self.folded, self._used_vertices(rows), self.unit)
+                self._make_room()
+        forest = self._finish()
+        if self.checkpoint and isinstance(forest, Rows):
+            self.checkpoint.save(lambda: self._state(forest))
+        used = count_used(forest, self.loops, self.encoder.count)
+        return FoldedForest(forest, self.encoder, *self.folded, used, self.weights.unit)
 
     def _begin(self) -> None:
         """Choose how ids are encoded, or take up a checkpoint."""
-        most, ends = self.memory.most_vertices, self.job.columns.names[:2]
+        ends = self.job.columns.names[:2]
         self.known = self.source.vertices(ends)
         dense = self.source.integers(ends)
-        if self.known is not None and self.known > most:
+        if self.known is not None and self.known > self.memory.most_vertices:
             if self.known <= 2 * (self.source.rows or 0):
-                self.memory.check(self.known)  # dense, and too many
-            dense = False
+                self._fit(self.known)  # dense, and too many
+            dense = self.known <= self.memory.most_vertices
+        most = self.memory.most_vertices
         state = self.checkpoint.load() if self.checkpoint else None
         if state is not None:
             dense &= state.values is None and state.dense <= most
@@ -134,20 +116,44 @@ class _Pass:
     def _new_encoder(self, bound: int | None = None, dense: int = 0, values: pa.Array | None = None) -> Encoder:
         return Encoder(bound, dense, values, host_engine(self.job.engine))
 
-    def _begin_dictionary(self) -> None:
-        """Make the buffer smaller: there is a dictionary from now on."""
-        self.memory = replace(self.memory, dictionary=True)
-        self.known = None
-        self._refold(self._take_forest())
+    @property
+    def engine(self) -> Engine:
+        """Where rows are folded: on the host where they go to disk."""
+        return host_engine(self.job.engine) if isinstance(self.memory, SpillMemory) else self.job.engine
+
+    def _fit(self, vertices: int) -> None:
+        """Check that so many vertices fit; where they do not, let rows go to disk."""
+        if vertices > self.memory.most_vertices and self._may_spill:
+            self.memory = SpillMemory.of_memory(self.memory)
+        self.memory.check(vertices)
+
+    @property
+    def _may_spill(self) -> bool:
+        return self.job.spill is not None and not isinstance(self.memory, SpillMemory)
+
+    def _make_room(self) -> None:
+        """Make room for the batch that waits: for a dictionary where its ids need one, else on disk."""
+        if self.waiting_for == "disk":
+            self.memory = SpillMemory.of_memory(self.memory)
+            if not self.memory.dictionary:
+                self.encoder = self._new_encoder(self.memory.most_vertices, self.encoder.dense)
+        else:
+            self.memory = replace(self.memory, dictionary=True)
+            self.known = None
+        if isinstance(self.fold, SpillFold) and isinstance(self.memory, SpillMemory):
+            self.memory.check(self.encoder.count)
+            self.fold.move_to(self.memory.room)
+        else:
+            self._refold(self._take_forest())
 
     def _refold(self, rows: Rows) -> None:
         """Begin a fold with a forest."""
         if self.memory.dictionary and self.encoder.count > self.memory.most_vertices:
             rows = self._renumber(rows)
-        self.memory.check(self.encoder.count)
+        self._fit(self.encoder.count)
         if len(rows):
             self.fold = self._new_fold(rows.weight.dtype)
-            self.fold.add(Rows(*(self.job.engine.from_host(column) for column in rows.arrays)))
+            self.fold.add(Rows(*(self.engine.from_host(column) for column in rows.arrays)))
 
     def _renumber(self, rows: Rows) -> Rows:
         """Number the vertices that occur, and no integers between them."""
@@ -166,37 +172,34 @@ class _Pass:
             for part in batch.parts(self.memory.batch_rows):
                 checked = read_batch(self.job, part)
                 weight = checked.weights.values
-                self._check_kind(part, str(weight.dtype))
-                ends = self._encode(checked.ids)
+                self.weights.check(part, str(weight.dtype))
+                position = _Position(part.first + part.rows, self.read.dropped + part.rows - len(weight))
+                ends = self._encode(checked.ids, position.rows)
                 if ends is None:
                     self.waiting = batch.part(part.first - batch.first, batch.rows)
                     return
                 self._note_loops(*ends)
-                self.read = _Position(part.first + part.rows, self.read.dropped + part.rows - len(weight))
-                self.memory.check(min(self.encoder.count, self.read.rows))
+                self.read = position
                 locator = part.first if checked.kept is None else (checked.kept + part.first).astype(np.uint64)
                 yield Rows(*ends, weight, locator), self.read
 
-    def _encode(self, ids: IdColumns) -> tuple[Array, Array] | None:
-        if not self.memory.dictionary:
-            return self.encoder.encode_dense(ids)
-        ends = self.encoder.encode(ids)
-        self.memory.check_dictionary(self.encoder)
+    def _encode(self, ids: IdColumns, rows: int) -> tuple[Array, Array] | None:
+        """Return the vertices of both columns; ``None`` where they must wait for a dictionary, or for rows on disk."""
+        ends = self.encoder.encode(ids) if self.memory.dictionary else self.encoder.encode_dense(ids)
+        if ends is None:
+            on_disk = self._may_spill and SpillMemory.of_memory(self.memory).looks_dense(ids, rows)
+            self.waiting_for = "disk" if on_disk else "dictionary"
+            return None
+        try:
+            if self.memory.dictionary:
+                self.memory.check_dictionary(self.encoder)
+            self.memory.check(min(self.encoder.count, rows))
+        except CapacityError:
+            if not self._may_spill:
+                raise
+            self.waiting_for = "disk"
+            return None
         return ends
-
-    def _check_kind(self, batch: Batch, kind: str) -> None:
-        """Raise where weights cannot be compared with those before."""
-        name = self.job.columns.weight
-        if name is None:
-            return
-        unit = weight_unit(batch.column(name))
-        if unit is not None:
-            kind = f"decimal(scale {unit.scale})" if pa.types.is_decimal(unit) else str(unit)
-        if self.kind is None:
-            self.kind, self.unit = kind, unit
-        elif kind != self.kind:
-            message = f"{batch.place}: column {name!r} holds {kind} weights; before, they were {self.kind}"
-            raise InvalidEdgesError(message, "give the column one type everywhere")
 
     def _note_loops(self, source: Array, target: Array) -> None:
         loops = source[source == target]
@@ -212,17 +215,23 @@ class _Pass:
         if self.checkpoint and self.checkpoint.due():
             self.checkpoint.save(lambda: self._state(self._on_host()))
 
-    def _new_fold(self, kind: np.dtype[Any]) -> Fold:
+    def _new_fold(self, kind: np.dtype[Any]) -> Fold | SpillFold:
         self.memory = replace(self.memory, weight=kind.itemsize)
+        maximum = self.job.columns.maximum
+        if isinstance(self.memory, SpillMemory):
+            assert self.job.spill is not None
+            bound = self.memory.most_vertices if self.known is None else self.known
+            directory = SpillDirectory(self.job.spill)
+            return SpillFold(self.engine, directory, self.memory.room, bound, kind, maximum=maximum)
         capacity = self.memory.capacity(self.known, self.source.rows)
-        options: dict[str, Any] = {"maximum": self.job.columns.maximum, "algorithm": self.job.algorithm}
-        return Fold(self.job.engine, self.encoder.count, capacity, weight_dtype=kind, **options)
+        options: dict[str, Any] = {"maximum": maximum, "algorithm": self.job.algorithm}
+        return Fold(self.engine, self.encoder.count, capacity, weight_dtype=kind, **options)
 
     def _state(self, rows: Rows) -> FoldState:
         return FoldState(rows, self.encoder.dense, self.encoder.values, self.loops, *self.folded)
 
     def _on_host(self) -> Rows:
-        assert self.fold is not None
+        assert isinstance(self.fold, Fold)
         return Rows(*(self.job.engine.to_host(column) for column in self.fold.forest().arrays))
 
     def _take_forest(self) -> Rows:
@@ -233,9 +242,9 @@ class _Pass:
         self.fold = None
         return rows
 
-    def _used_vertices(self, forest: Rows) -> int:
-        """Count the vertices that occur: a forest reaches all of them, but for those that only have self-loops."""
-        occurs = np.zeros(self.encoder.count, bool)
-        for vertices in (forest.source, forest.target, self.loops):
-            occurs[vertices] = True
-        return int(np.count_nonzero(occurs))
+    def _finish(self) -> Rows | Run:
+        """The forest; on disk where its rows are."""
+        if not isinstance(self.fold, SpillFold):
+            return self._take_forest()
+        rows, self.fold = self.fold.forest(), None
+        return rows

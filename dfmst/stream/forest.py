@@ -15,16 +15,18 @@ from dfmst._columns.read import EdgeColumns
 from dfmst._columns.total import Total
 from dfmst._engines import select_engine
 from dfmst._folding.memory import parse_memory
+from dfmst._slices.runs import Run
 from dfmst._verification.certificate import Certificate
 from dfmst._verification.optimality import Violation
 from dfmst.algorithms import Algorithm
-from dfmst.errors import InvalidEdgesError
+from dfmst.errors import DfmstError, InvalidEdgesError
 from dfmst.formats import write_edges
 from dfmst.stream.batches import Job, ignore_progress
 from dfmst.stream.certify import StreamVerdict, certify_source
 from dfmst.stream.checkpoint import Checkpoint, Tell, ignore_checkpoints
 from dfmst.stream.fold_rows import FoldedForest, fold_source
 from dfmst.stream.gather import forest_total, gather_rows
+from dfmst.stream.locators import Locators
 from dfmst.stream.parquet import ParquetSource
 from dfmst.stream.sources import FrameSource, open_source
 from dfmst.typing import Invalid
@@ -41,6 +43,7 @@ def fold(
     maximum: bool = False,
     memory_limit: int | str = "2GiB",
     checkpoint: str | os.PathLike[str] | None = None,
+    spill_dir: str | os.PathLike[str] | None = None,
     algorithm: str | Algorithm = "auto",
     engine: str = "auto",
     invalid: Invalid = "raise",
@@ -79,9 +82,13 @@ def fold(
     >>> forest.read().to_pydict()
     {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
     """
+    if checkpoint is not None and spill_dir is not None:
+        message = "a run has checkpoints or rows on disk, not both"
+        raise DfmstError(message, "leave checkpoint or spill_dir out")
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     runner = select_engine(engine, threads)
-    job = Job(columns, parse_memory(memory_limit), runner, algorithm, progress or ignore_progress)
+    spill = None if spill_dir is None else Path(spill_dir)
+    job = Job(columns, parse_memory(memory_limit), runner, algorithm, progress or ignore_progress, spill)
     rows = open_source(runner, edges)
     if checkpoint is None:
         return StreamForest(rows, job, fold_source(rows, job), None)
@@ -201,11 +208,16 @@ class StreamForest:
             yield
             self.discard_checkpoint()
 
+    def close(self) -> None:
+        """Remove what lies in ``spill_dir``, and let nothing more be read; it goes with this object as well."""
+        if isinstance(self._forest.rows, Run):
+            self._forest.rows.directory.remove()
+
     def _rows(self) -> Any:
         """The forest's rows: of files a reader that gathers them piece by piece, of frames a frame of their kind."""
         if isinstance(self._source, ParquetSource):
             return gather_rows(self._source, self._forest, self._job)
-        return self._source.gather(self._forest.rows.arrays[3])
+        return self._source.gather(Locators(self._forest.rows))
 
 
 def _open_checkpoint(folder: Path, source: ParquetSource | FrameSource, job: Job, tell: Tell) -> Checkpoint:

@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._columns.total import Total, total_weight
+from dfmst._columns.total import Total, total_of_pieces
+from dfmst._folding.buffer import Rows
+from dfmst._slices.runs import Run, read_pieces
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats.provenance import Provenance, with_provenance
 from dfmst.stream.batches import Job
-from dfmst.stream.fold_rows import FoldedForest
+from dfmst.stream.folded import FoldedForest
+from dfmst.stream.locators import Locators
 from dfmst.stream.parquet import ParquetSource
 from dfmst.typing import Array
 
@@ -28,34 +31,38 @@ def gather_rows(source: ParquetSource, forest: FoldedForest, job: Job) -> pa.Rec
     Integer ids and plain weights come from the fold itself; only what is missing there is read from the files, and
     nothing at all where the files hold nothing else.
     """
-    record = Provenance(job.columns.names, job.columns.maximum, forest.source_rows, forest.rows.arrays[3])
-    schema = with_provenance(source.schema, record, len(forest.rows))
+    record = Provenance(job.columns.names, job.columns.maximum, forest.source_rows, None)
+    schema = with_provenance(
+        source.schema, record, len(forest.rows), lambda: (rows.arrays[3] for rows in read_pieces(forest.rows))
+    )
     kept = _kept(forest, job, schema)
     missing = [name for name in schema.names if name not in kept]
     pieces = _read(source, forest, missing) if missing else _nothing(len(forest.rows))
-    return pa.RecordBatchReader.from_batches(schema, _joined(pieces, kept, schema))
+    return pa.RecordBatchReader.from_batches(schema, _joined(pieces, forest.rows, kept, schema))
 
 
 def forest_total(forest: FoldedForest, unit: pa.DataType | None) -> Total | None:
     """Exact sum of the forest's weights; `unit` is the type of decimals and durations."""
-    values = forest.rows.weight
-    if unit is not None and pa.types.is_duration(unit):
-        return total_weight(values.view(f"m8[{unit.unit}]"))
-    total = total_weight(values)
+    duration = unit is not None and pa.types.is_duration(unit)
+    kind = f"m8[{unit.unit}]" if duration else None  # type: ignore[union-attr]
+
+    def weights() -> Iterator[Array]:
+        return (rows.weight.view(kind) if kind else rows.weight for rows in read_pieces(forest.rows))
+
+    total = total_of_pieces(weights)
     decimal = unit is not None and pa.types.is_decimal(unit) and isinstance(total, int)
     return Decimal(total).scaleb(-unit.scale) if decimal else total  # type: ignore[arg-type, union-attr]
 
 
-def _kept(forest: FoldedForest, job: Job, schema: pa.Schema) -> dict[Any, Array]:
-    """Columns whose values the fold has as they are."""
-    rows, weight = forest.rows, job.columns.weight
-    columns = {job.columns.source: rows.source, job.columns.target: rows.target, weight: rows.weight}
+def _kept(forest: FoldedForest, job: Job, schema: pa.Schema) -> dict[Any, str]:
+    """Columns whose values the fold has as they are, and what they are called there."""
+    columns = {job.columns.source: "source", job.columns.target: "target", job.columns.weight: "weight"}
     return {
         name: column
         for name, column in columns.items()
         if name is not None
-        and _same_values(schema.field(name).type, weight=name == weight)
-        and (name == weight or forest.encoder.values is None)
+        and _same_values(schema.field(name).type, weight=column == "weight")
+        and (column == "weight" or forest.encoder.values is None)
     }
 
 
@@ -70,7 +77,7 @@ def _nothing(rows: int) -> Iterator[tuple[int, dict[Any, pa.Array]]]:
 
 def _read(source: ParquetSource, forest: FoldedForest, names: list[Any]) -> Iterator[tuple[int, dict[Any, pa.Array]]]:
     read, rows = 0, len(forest.rows)
-    for batch in source.take(forest.rows.arrays[3], names, _PIECE):
+    for batch in source.take(Locators(forest.rows), names, _PIECE):
         read += batch.num_rows
         yield batch.num_rows, {name: batch.column(batch.schema.get_field_index(name)) for name in names}
     if read != rows:
@@ -79,12 +86,13 @@ def _read(source: ParquetSource, forest: FoldedForest, names: list[Any]) -> Iter
 
 
 def _joined(
-    pieces: Iterator[tuple[int, dict[Any, pa.Array]]], kept: dict[Any, Array], schema: pa.Schema
+    pieces: Iterator[tuple[int, dict[Any, pa.Array]]], rows: Rows | Run, kept: dict[Any, str], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     begin = 0
     for length, columns in pieces:
-        span = slice(begin, begin + length)
-        columns |= {name: _typed(column[span], schema.field(name).type) for name, column in kept.items()}
+        if kept:
+            part = rows.part(begin, begin + length)
+            columns |= {name: _typed(getattr(part, column), schema.field(name).type) for name, column in kept.items()}
         yield pa.record_batch([columns[name] for name in schema.names], schema=schema)
         begin += length
 

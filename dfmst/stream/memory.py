@@ -131,7 +131,17 @@ class Memory:
             message = (
                 f"{vertices:,} vertices do not fit a memory limit of {_shown(self.limit)}: {self.most_vertices:,} do"
             )
-            raise CapacityError(message, f"raise the limit to {_shown(self.needed(vertices))} or more")
+            raise CapacityError(message, f"raise the limit to {_shown(self.needed(vertices))} or more{self._instead}")
+
+    @property
+    def _instead(self) -> str:
+        """What else would do."""
+        return ", or let rows go to disk: spill_dir= (--spill-dir on the command line)"
+
+    @property
+    def _share(self) -> str:
+        """What the dictionary may take, in words."""
+        return "a third is for the ids"
 
     def check_dictionary(self, encoder: Encoder) -> None:
         """Raise where ids outgrow their share.
@@ -148,7 +158,7 @@ class Memory:
             sizes = f"{needed >> 20:,} MiB of {self.dictionary_bytes >> 20:,}"
             number = encoder.count - encoder.dense
             message = f"the ids are not dense, and the dictionary of the first {number:,} takes {sizes}"
-            hint = "raise the memory limit (a third is for the ids), or number the ids from 0 to n - 1 in the files"
+            hint = f"raise the memory limit ({self._share}), or number the ids from 0 to n - 1 in the files"
             raise CapacityError(message, hint)
         self.check(encoder.count)
 

@@ -16,6 +16,7 @@ from dfmst.formats.parquet import parquet_files
 from dfmst.formats.problems import problem
 from dfmst.formats.schema import check_same_columns
 from dfmst.stream.batches import Batch
+from dfmst.stream.locators import Locators
 from dfmst.stream.parquet_file import SourceFile
 from dfmst.typing import Array
 
@@ -139,14 +140,14 @@ class ParquetSource:
                 if kept.num_rows:
                     yield Batch(kept, file.first + at, str(file.path), at)
 
-    def take(self, locator: Array, names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield the named columns of rows by their number; only the row groups that hold one are read."""
+    def take(self, locators: Array | Locators, names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield the named columns of rows by their ascending numbers; only row groups that hold one are read."""
+        locators = locators if isinstance(locators, Locators) else Locators(locators)
         for file in self.files:
             first = file.first
             for group, length in enumerate(file.groups):
-                low, high = np.searchsorted(locator, np.array([first, first + length], np.uint64))
-                if low < high:
-                    yield from file.take(group, locator[low:high] - np.uint64(first), names, rows)
+                if locators.any_below(first + length):
+                    yield from file.take(group, first, locators, names, rows)
                 first += length
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst.formats.problems import problem
-from dfmst.typing import Array
+from dfmst.stream.locators import Locators
 
 __all__ = ["SourceFile"]
 
@@ -138,13 +138,14 @@ class SourceFile:
                 done += batch.num_rows
                 yield batch
 
-    def take(self, group: int, positions: Array, names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield the named columns of some rows of a row group; their positions there ascend."""
-        first = 0
+    def take(
+        self, group: int, first: int, locators: Locators, names: Sequence[Any], rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the named columns of some rows of a row group, whose first row has the number `first`."""
         for batch in self.batches(range(group, group + 1), names, rows):
-            low, high = np.searchsorted(positions, np.array([first, first + batch.num_rows], np.uint64))
-            if low < high:
-                yield batch.take(pa.array(positions[low:high] - np.uint64(first)))
+            taken = locators.below(first + batch.num_rows)
+            if len(taken):
+                yield batch.take(pa.array(taken - np.uint64(first)))
             first += batch.num_rows
 
 

@@ -16,9 +16,9 @@ from dfmst._frames.host import FrameView, open_frame
 from dfmst._frames.stack import check_stackable
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.stream.batches import Batch
+from dfmst.stream.locators import Locators
 from dfmst.stream.memory import FIXED
 from dfmst.stream.parquet import ParquetSource, find_files
-from dfmst.typing import Array
 
 __all__ = ["FrameSource", "fits", "open_parquet", "open_source"]
 
@@ -148,12 +148,12 @@ class FrameSource:
             whole = Batch(view, first, f"frame {number} of edges", 0)
             yield from whole.part(skipped, len(view)).parts(rows)
 
-    def take(self, locator: Array, names: Sequence[Any], rows: int) -> Iterator[Any]:
+    def take(self, locators: Locators, names: Sequence[Any], rows: int) -> Iterator[Any]:
         """Yield the rows of each frame that holds some of these, all columns, as the user's kind of frame."""
-        for _, frame in self._take(locator):
+        for _, frame in self._take(locators):
             yield frame
 
-    def gather(self, locator: Array) -> Any:
+    def gather(self, locators: Locators) -> Any:
         """Return these rows as one frame of the user's kind.
 
         Raises
@@ -161,7 +161,7 @@ class FrameSource:
         UnsupportedFrameError, InvalidEdgesError
             The frames are of two kinds, or their columns differ; there is none.
         """
-        pieces = [(f"frame {number} of edges", frame) for number, frame in self._take(locator)]
+        pieces = [(f"frame {number} of edges", frame) for number, frame in self._take(locators)]
         if not pieces:
             message = "edges holds no frame"
             raise InvalidEdgesError(message, "pass at least one, which may be empty")
@@ -175,18 +175,17 @@ class FrameSource:
             message = f"the rows of {pieces[0][0]} and those after it cannot be stacked: {error}"
             raise InvalidEdgesError(message, "give all frames the same columns, in one order") from error
 
-    def _take(self, locator: Array) -> Iterator[tuple[int, Any]]:
+    def _take(self, locators: Locators) -> Iterator[tuple[int, Any]]:
         """The rows, and the numbers of their frames."""
-        taken, view = 0, None
+        view = None
         for number, first, view in self._views():
-            low, high = np.searchsorted(locator, np.array([first, first + len(view)], np.uint64))
-            if low < high:
-                taken += high - low
-                yield number, view.take(self._engine, (locator[low:high] - np.uint64(first)).astype(np.int64))
-        if taken != len(locator):
+            end = first + len(view)
+            if locators.any_below(end):
+                yield number, view.take(self._engine, (locators.below(end) - np.uint64(first)).astype(np.int64))
+        if locators.taken != len(locators):
             message = "the second pass over the edges gave fewer rows than the first"
             raise InvalidEdgesError(message, "pass a list, or a function that returns the same frames each time")
-        if view is not None and not taken:
+        if view is not None and not locators.taken:
             yield 0, view.take(self._engine, np.zeros(0, np.int64))
 
     def _views(self) -> Iterator[tuple[int, int, FrameView]]:

@@ -99,6 +99,18 @@ def test_what_cannot_be_streamed(dfmst, parts):
     assert "5,000 vertices do not fit a memory limit" in result.stderr
 
 
+def test_rows_on_disk(dfmst, parts, monkeypatch):
+    monkeypatch.setattr("dfmst._slices.memory._FIXED", 0)
+    limit = ("--memory-limit", "600kB")
+    assert "--spill-dir" in dfmst("forest", *FILES, *limit, code=1).stderr
+    dfmst("forest", *FILES, *limit, "--spill-dir", "spill", "-o", "out.parquet")
+    expected = library.minimum_spanning_forest(parts, "a", "b", "km")
+    assert pyarrow.parquet.read_table("out.parquet").equals(expected)
+    assert os.listdir("spill") == []
+    result = dfmst("forest", *FILES, "--spill-dir", "spill", "--workers", "2", "-o", "out", code=2)
+    assert "--spill-dir cannot be combined" in result.stderr
+
+
 def test_verify_within_a_limit(dfmst, parts):
     dfmst("forest", *FILES, "-o", "out.parquet")
     Path("parts").mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +12,13 @@ import pyarrow.parquet
 import pytest
 
 from dfmst.stream.memory import Memory
+from dfmst.stream.spill_memory import SpillMemory
 
 PROGRAM = """
 import sys
 import dfmst.stream
-forest = dfmst.stream.minimum_spanning_forest(sys.argv[1], memory_limit=int(sys.argv[2]), output=sys.argv[3])
+options = {"memory_limit": int(sys.argv[2]), "output": sys.argv[3], "spill_dir": sys.argv[4] or None}
+forest = dfmst.stream.minimum_spanning_forest(sys.argv[1], **options)
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
@@ -45,7 +48,22 @@ def test_the_peak_is_below_the_limit(tmp_path, kind):
     dense = kind in ("dense", "light")
     different = 2 * vertices if kind == "late" else vertices
     limit = Memory(0, dictionary=not dense).needed(different) + (0 if dense else 64 << 20)
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path), str(limit), str(tmp_path / "forest.arrow")]
+    assert peak(tmp_path, limit) < limit
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_the_peak_of_rows_on_disk(tmp_path):
+    vertices = 4_000_000
+    pyarrow.parquet.write_table(draw("dense", 0, vertices, 8_000_000), tmp_path / "part.parquet")
+    limit = SpillMemory(0).needed(vertices)
+    assert limit < Memory(0).needed(vertices) // 2
+    assert peak(tmp_path, limit, tmp_path / "spill") < limit
+
+
+def peak(folder: Path, limit: int, spill: Path | str = "") -> int:
+    """Bytes that a process which streams the files in a folder held at its peak."""
+    command = [sys.executable, "-c", PROGRAM, str(folder), str(limit), str(folder / "forest.arrow"), str(spill)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) << 10 < limit
+    return int(done.stdout) << 10

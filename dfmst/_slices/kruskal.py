@@ -1,0 +1,94 @@
+"""Kruskal's algorithm over slices of the total order, which arrive in ascending order and need not fit the memory.
+
+The state is one array of parents, 4 bytes a vertex. Rows inside a component are dropped as they arrive (the filter of
+Filter-Kruskal); the others wait in a buffer, which is sorted and scanned when the next slice does not fit.
+
+References
+----------
+Dementiev, Sanders, Schultes, Sibeyn: Engineering an external memory minimum spanning tree algorithm. TCS 2004.
+Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. ALENEX 2009.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from dfmst._engines import Engine
+from dfmst._folding.buffer import RowBuffer, Rows
+from dfmst._primitives.contract import flatten
+from dfmst._primitives.crossing import crossing_flags
+from dfmst._primitives.edges import Edges
+from dfmst._primitives.flags import compact, flag_words
+from dfmst.algorithms._steps.light_edges import scan_light
+from dfmst.algorithms.trace import Trace
+from dfmst.typing import Array
+
+__all__ = ["Chosen", "SliceKruskal"]
+
+
+class Chosen(NamedTuple):
+    """Rows of the buffer, and the ascending positions of those that are in the forest."""
+
+    rows: Rows
+    positions: Array
+
+
+class SliceKruskal:
+    """The forest of rows that arrive slice by slice.
+
+    Parameters
+    ----------
+    engine
+        On the host.
+    vertices
+        Exclusive upper bound of the vertices.
+    capacity
+        Rows that the buffer holds.
+    weight_dtype
+        Of the weights.
+    flip
+        Bits that turn a key around for a maximum forest.
+
+    Attributes
+    ----------
+    parent
+        Disjoint sets over the vertices; every vertex points at its root.
+    """
+
+    def __init__(self, engine: Engine, vertices: int, capacity: int, weight_dtype: DTypeLike, flip: int) -> None:
+        self._engine, self._flip = engine, flip
+        self._buffer = RowBuffer(engine, capacity, weight_dtype)
+        self._components = vertices
+        self._scanned = False
+        self.parent: Array = engine.xp.arange(vertices, dtype=np.uint32)
+
+    @property
+    def free(self) -> int:
+        """Rows that the buffer has room for."""
+        return self._buffer.free
+
+    def add(self, rows: Rows) -> None:
+        """Take rows of a slice; of equal weights, earlier ones come first."""
+        positions = None
+        if self._scanned:
+            flags = crossing_flags(self._engine, rows.source, rows.target, self.parent)
+            positions = compact(self._engine, flags)
+        self._buffer.append(rows, positions)
+
+    def solve(self) -> Chosen:
+        """Choose among the rows in the buffer, which is empty then: good until the next row is added."""
+        rows = self._buffer.rows
+        self._buffer.filled = 0
+        chosen = flag_words(self._engine, len(rows))
+        if len(rows) and self._components > 1:
+            edges = Edges(rows.source, rows.target, rows.weight, None)
+            trace = Trace()
+            trace.round(vertices=self._components, edges=len(edges))
+            arguments = (edges, self._flip, None, self._components, self.parent, chosen, trace)
+            self._components -= scan_light(self._engine, *arguments)
+            flatten(self._engine, self.parent)
+            self._scanned = True
+        return Chosen(rows, compact(self._engine, chosen))

@@ -1,0 +1,65 @@
+"""What a fold on disk holds in memory, in bytes.
+
+For n vertices it holds ``VERTEX * n``, and a buffer of b rows, weights of w bytes. While rows arrive, the buffer takes
+``(ROW + w) * b`` and its sort ``SORT * b``; while slices are solved, ``(ROW + w) * b`` and ``(SCAN + w) * b``. Whenever
+the buffer is full, solving it takes time for every vertex, so that it has room for a sixteenth of them at least.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dfmst._folding.memory import ROW
+
+__all__ = ["Room"]
+
+SORT = 30  # bytes a row that sorting the buffer takes: keys, records twice, places
+SCAN = 30  # bytes a row besides its key: records, ends, leading bits, chosen places
+VERTEX = 5  # bytes a vertex: its parent, and its level in the cycle filter
+_SHARE = 16  # vertices for each row that there is room for, at most
+_FIXED = 32 << 20  # pieces that are read and written
+_LEAST = 1 << 12  # rows
+_MOST = 1 << 30
+
+
+class Room(NamedTuple):
+    """Bytes that a fold on disk may hold, and those of a weight.
+
+    Examples
+    --------
+    >>> room = Room(1 << 30, 8)
+    >>> room.most_vertices, room.slice_rows(100_000_000)
+    (118098526, 8753640)
+    """
+
+    size: int
+    weight: int
+
+    @property
+    def most_vertices(self) -> int:
+        """Vertices that there is room for."""
+        return max(0, (self.size - _FIXED) // self.vertex)
+
+    def least(self, vertices: int) -> int:
+        """Bytes that so many vertices take at least."""
+        return vertices * self.vertex + _FIXED
+
+    def run_rows(self, vertices: int) -> int:
+        """Rows of the buffer that is sorted and written."""
+        return self._rows(vertices, ROW + self.weight + SORT)
+
+    def slice_rows(self, vertices: int) -> int:
+        """Rows of the buffer in which slices are solved."""
+        return self._rows(vertices, self._scan)
+
+    @property
+    def _scan(self) -> int:
+        return ROW + SCAN + 2 * self.weight
+
+    @property
+    def vertex(self) -> int:
+        """Bytes that a vertex takes at least."""
+        return VERTEX + -(-self._scan // _SHARE)
+
+    def _rows(self, vertices: int, row: int) -> int:
+        return min(_MOST, max(_LEAST, (self.size - _FIXED - VERTEX * vertices) // row))

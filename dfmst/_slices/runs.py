@@ -1,0 +1,144 @@
+"""Runs: rows in ascending order of their weights or locators, in files, read span by span."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, NamedTuple
+
+import numpy as np
+
+from dfmst._engines import Engine
+from dfmst._folding.buffer import Rows
+from dfmst._primitives.edges import gather_keys
+from dfmst._primitives.sort import sort_order
+from dfmst._slices.directory import SpillDirectory, disk_errors
+from dfmst.errors import OutputError
+from dfmst.typing import Array
+
+__all__ = ["GRAIN", "Order", "Run", "read_pieces", "write_sorted"]
+
+GRAIN = 1024  # rows for which the index of a run has one key
+_PIECE = 1 << 18  # rows written at a time
+
+
+class Order(NamedTuple):
+    """By which column rows ascend.
+
+    Attributes
+    ----------
+    column
+        ``"weight"`` or ``"locator"``; rows that agree in it keep their places.
+    flip
+        Bits that turn a key around for a maximum forest.
+    """
+
+    column: str
+    flip: int = 0
+
+    def keys(self, engine: Engine, values: Array) -> Array:
+        """Ordered keys of the column's values."""
+        return values if self.column == "locator" else gather_keys(engine, values, None, self.flip)
+
+
+class Run:
+    """Rows in order, a file a column.
+
+    Parameters
+    ----------
+    engine
+        Makes keys of weights; on the host.
+    directory
+        Where the files are.
+    order
+        What ascends.
+    weight_dtype
+        Of the weights.
+    """
+
+    def __init__(self, engine: Engine, directory: SpillDirectory, order: Order, weight_dtype: np.dtype[Any]) -> None:
+        self._engine, self.directory, self._order = engine, directory, order
+        kinds: Any = (np.dtype(np.uint32), np.dtype(np.uint32), weight_dtype, np.dtype(np.uint64))
+        self._kinds: dict[str, np.dtype[Any]] = dict(zip(Rows._fields, kinds, strict=True))
+        name = directory.new_name()
+        self._paths = {column: Path(f"{name}.{column}") for column in Rows._fields}
+        self._index: list[Array] = []
+        self._rows = 0
+        with disk_errors(directory.path):
+            for path in self._paths.values():
+                path.touch()
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self._rows
+
+    @property
+    def index(self) -> Array:
+        """Keys of the rows 0, ``GRAIN``, 2 ``GRAIN`` ..., ``uint64``."""
+        if len(self._index) != 1:
+            self._index = [np.concatenate([np.zeros(0, np.uint64), *self._index])]
+        return self._index[0]
+
+    def append(self, rows: Iterable[Rows]) -> None:
+        """Add rows that come after all before them."""
+        with disk_errors(self.directory.path):
+            files = {column: path.open("ab") for column, path in self._paths.items()}
+            try:
+                for piece in rows:
+                    self._append(piece, files)
+            finally:
+                for file in files.values():
+                    file.close()
+
+    def _append(self, rows: Rows, files: Mapping[str, BinaryIO]) -> None:
+        for column, values in zip(Rows._fields, rows.arrays, strict=True):
+            files[column].write(np.ascontiguousarray(values).data.cast("B"))
+        key = self._order.keys(self._engine, getattr(rows, self._order.column))
+        self._index.append(key[-self._rows % GRAIN :: GRAIN].astype(np.uint64))
+        self._rows += len(rows)
+
+    def part(self, begin: int, end: int) -> Rows:
+        """Read a span of the rows."""
+        return Rows(*(self._read(column, begin, end) for column in Rows._fields))
+
+    def place(self, key: int, *, after_equal: bool) -> int:
+        """Rows that come before a key: those with a lower one, or (`after_equal`) with the same as well."""
+        side: Literal["left", "right"] = "right" if after_equal else "left"
+        block = int(np.searchsorted(self.index, np.uint64(key), side)) - 1
+        if block < 0:
+            return 0
+        begin, end = block * GRAIN, min((block + 1) * GRAIN, self._rows)
+        keys = self._order.keys(self._engine, self._read(self._order.column, begin, end))
+        return begin + int(np.searchsorted(keys, keys.dtype.type(key), side))
+
+    def remove(self) -> None:
+        """Remove the files."""
+        for path in self._paths.values():
+            path.unlink(missing_ok=True)
+
+    def _read(self, column: str, begin: int, end: int) -> Array:
+        kind, path = self._kinds[column], self._paths[column]
+        with disk_errors(self.directory.path):
+            values = np.fromfile(path, kind, end - begin, offset=begin * kind.itemsize)
+        if len(values) != end - begin:
+            message = f"temporary files in {self.directory.path} were cut short during the run"
+            raise OutputError(message, "keep other programs away from that directory, and run again")
+        return values
+
+
+def write_sorted(engine: Engine, run: Run, order: Order, rows: Rows, positions: Array | None = None) -> None:
+    """Sort rows, or those at ascending positions, and add them to a run; all come after those in it."""
+    values = getattr(rows, order.column)
+    keys = order.keys(engine, values) if positions is None else order.keys(engine, values[positions])
+    places = sort_order(engine, keys)
+    del keys
+    run.append(
+        Rows(*(column[piece if positions is None else positions[piece]] for column in rows.arrays))
+        for piece in (places[begin : begin + _PIECE] for begin in range(0, len(places), _PIECE))
+    )
+
+
+def read_pieces(rows: Rows | Run) -> Iterator[Rows]:
+    """Yield rows in order, a bounded number at a time."""
+    for begin in range(0, len(rows), _PIECE):
+        yield rows.part(begin, min(begin + _PIECE, len(rows)))

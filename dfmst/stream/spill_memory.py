@@ -1,0 +1,69 @@
+"""The account of a stream whose rows go to disk.
+
+It holds what :class:`dfmst._slices.memory.Room` says, about 10 bytes a vertex, and for ids that are not dense their
+dictionary: up to two thirds of what is left beside the batches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfmst._columns.ids import IdColumns
+from dfmst._slices.memory import Room
+from dfmst.stream.memory import Memory
+
+__all__ = ["SpillMemory"]
+
+_SPARSE = 4  # integers below this multiple of the rows look dense
+
+
+@dataclass(frozen=True, slots=True)
+class SpillMemory(Memory):
+    """As :class:`dfmst.stream.memory.Memory`, for rows on disk."""
+
+    @classmethod
+    def of_memory(cls, memory: Memory) -> SpillMemory:
+        """Take over a limit."""
+        return cls(memory.limit, memory.weight, memory.dictionary)
+
+    @property
+    def room(self) -> Room:
+        """What the fold may hold."""
+        return Room(self._folding, self.weight)
+
+    @property
+    def dictionary_bytes(self) -> int:
+        """Bytes that the dictionary may take."""
+        return max(0, 2 * self._left // 3) if self.dictionary else 0
+
+    @property
+    def most_vertices(self) -> int:
+        """Vertices that fit."""
+        return self.room.most_vertices
+
+    def needed(self, vertices: int) -> int:
+        """Return the least limit for so many vertices."""
+        least = self.room.least(vertices)
+        return self._fixed + (3 * least if self.dictionary else least) + (1 << 20)
+
+    def looks_dense(self, ids: IdColumns, rows: int) -> bool:
+        """Whether ids of the first so many rows look like dense integers, and fit as such."""
+        if not isinstance(ids.source, np.ndarray) or not len(ids.source):
+            return False
+        least = min(int(ids.source.min()), int(ids.target.min()))
+        largest = max(int(ids.source.max()), int(ids.target.max()))
+        return least >= 0 and largest < min(_SPARSE * rows, self.most_vertices)
+
+    @property
+    def _least(self) -> int:
+        return self.room.vertex
+
+    @property
+    def _instead(self) -> str:
+        return ""
+
+    @property
+    def _share(self) -> str:
+        return "two thirds are for the ids, which stay in memory"

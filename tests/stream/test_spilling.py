@@ -1,0 +1,214 @@
+"""Rows go to disk where their vertices do not fit the limit; the forest is the same, and the disk is left clean."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dfmst
+from dfmst import stream
+from dfmst._engines import CpuEngine
+from dfmst._folding.buffer import Rows
+from dfmst._slices.directory import SpillDirectory, disk_errors
+from dfmst._slices.fold import SpillFold
+from dfmst._slices.memory import Room
+from dfmst.errors import CapacityError, DfmstError, OutputError
+from dfmst.stream.memory import Memory
+from dfmst.stream.spill_memory import SpillMemory
+from tests.support.columns import WEIGHTS
+from tests.support.columns import weights as draw_weights
+from tests.support.lanes import examples
+from tests.support.oracle import kruskal_rows
+from tests.support.stream_files import edges, tight, write_parts
+
+ENGINE = CpuEngine(threads=2)
+
+
+def short_pieces(monkeypatch, grain: int, piece: int) -> None:
+    """Let runs have many index keys, buffers few rows and pieces fewer."""
+    for module in ("cuts", "runs", "fold"):
+        monkeypatch.setattr(f"dfmst._slices.{module}.GRAIN", grain)
+    for module in ("fold", "runs", "levels"):
+        monkeypatch.setattr(f"dfmst._slices.{module}._PIECE", piece)
+    monkeypatch.setattr("dfmst._slices.memory._FIXED", 0)
+    monkeypatch.setattr("dfmst._slices.memory._LEAST", 4 * grain)
+
+
+@st.composite
+def graphs(draw):
+    vertices, rows = draw(st.integers(1, 60)), draw(st.integers(0, 1500))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    ends = rng.integers(0, vertices, (2, rows)).astype(draw(st.sampled_from([np.uint32, np.uint64])))
+    return ends, draw_weights(rng, draw(st.sampled_from(WEIGHTS)), rows)
+
+
+@examples(40)
+@given(graphs(), st.booleans(), st.sampled_from([8, 32]), st.integers(20, 400), st.integers(500, 20_000))
+def test_any_rows(graph, maximum, grain, piece, size):
+    (source, target), weight = graph
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        short_pieces(patch, grain, piece)
+        fold = SpillFold(ENGINE, SpillDirectory(folder), Room(size, 8), 60, weight.dtype, maximum=maximum)
+        locator = np.arange(len(weight), dtype=np.uint64) * np.uint64(3)
+        for begin in range(0, len(weight), 300):
+            span = slice(begin, begin + 300)
+            fold.add(Rows(source[span], target[span], weight[span], locator[span]))
+        run = fold.forest()
+        forest = run.part(0, len(run))
+    expected = sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist(), maximum))
+    np.testing.assert_array_equal(forest.locator, locator[expected])
+    np.testing.assert_array_equal(forest.source, source[expected])
+    np.testing.assert_array_equal(forest.target, target[expected])
+    np.testing.assert_array_equal(forest.weight.view(np.uint8), weight[expected].view(np.uint8))
+
+
+@pytest.mark.parametrize("order", ["random", "ascending", "descending", "equal"])
+def test_the_order_of_rows_does_not_matter(monkeypatch, tmp_path, order):
+    short_pieces(monkeypatch, 64, 2_000)
+    rng = np.random.default_rng(0)
+    source, target = rng.integers(0, 200, (2, 6_000)).astype(np.uint32)
+    weight = {"random": rng.random(6_000), "equal": np.zeros(6_000)}.get(order, np.sort(rng.random(6_000)))
+    weight = weight[::-1].copy() if order == "descending" else weight
+    fold = SpillFold(ENGINE, SpillDirectory(tmp_path), Room(40_000, 8), 200, weight.dtype)
+    fold.add(Rows(source, target, weight, 0))
+    expected = sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist()))
+    assert fold.forest().part(0, len(expected)).locator.tolist() == expected
+
+
+def test_rows_that_cannot_enter_are_not_written(monkeypatch, tmp_path):
+    short_pieces(monkeypatch, 64, 2_000)
+    written = 0
+    rng = np.random.default_rng(0)
+    vertices, rows = 1_000, 50_000
+    source, target = rng.integers(0, vertices, (2, rows)).astype(np.uint32)
+    directory = SpillDirectory(tmp_path)
+    fold = SpillFold(ENGINE, directory, Room(100_000, 8), vertices, np.float64)
+    weight = rng.random(rows)
+    for begin in range(0, rows, 1_000):
+        fold.add(Rows(source, target, weight, 0).part(begin, begin + 1_000))
+        written = max(written, sum(path.stat().st_size for path in directory.path.iterdir()))
+    assert written < 24 * 16 * vertices < 24 * rows
+    assert len(fold.forest()) == vertices - 1
+
+
+@pytest.mark.parametrize("name", [None, lambda vertex: vertex * 10**12, lambda vertex: f"vertex {vertex}"])
+@pytest.mark.parametrize("maximum", [False, True])
+def test_a_stream_beyond_its_limit(monkeypatch, tmp_path, name, maximum):
+    tight(monkeypatch, 700, fixed=0)
+    short_pieces(monkeypatch, 64, 2_000)
+    table = edges(3_000, 9_000, ties=50, name=name)
+    parts = write_parts(tmp_path / "parts", table, 3, 1_000)
+    limit = 60_000 if name is None else 400_000
+    find = stream.maximum_spanning_forest if maximum else stream.minimum_spanning_forest
+    with pytest.raises(CapacityError):
+        find(parts, memory_limit=limit)
+    if name is None:
+        with pytest.raises(CapacityError, match="spill_dir"):
+            find(parts, memory_limit=limit)
+    spill = tmp_path / "spill"
+    forest = find(parts, memory_limit=limit, spill_dir=spill)
+    whole = dfmst.maximum_spanning_forest if maximum else dfmst.minimum_spanning_forest
+    assert forest.equals(whole(table))
+    output = find(parts, memory_limit=limit, spill_dir=spill, output=tmp_path / "forest.parquet")
+    assert pyarrow.parquet.read_table(output).equals(forest)
+    assert stream.verify(parts, output, maximum=maximum)
+    assert os.listdir(spill) == []
+
+
+def test_frames_that_turn_out_too_large(monkeypatch, tmp_path):
+    tight(monkeypatch, 700)
+    short_pieces(monkeypatch, 64, 2_000)
+    rows = edges(3_000, 9_000)
+    frames = [rows.slice(begin, 1_000) for begin in range(0, 9_000, 1_000)]
+    # The first are few vertices, which fit.
+    frames.insert(0, edges(100, 500, seed=1))
+    expected = dfmst.minimum_spanning_forest(pa.concat_tables(frames))
+    assert stream.minimum_spanning_forest(frames, memory_limit=100_000, spill_dir=tmp_path).equals(expected)
+    # Later ones have ids that are not dense.
+    frames.append(pa.table({"source": [10**12, 5], "target": [5, 7], "weight": [0.5, 0.1], "payload": [1, 2]}))
+    expected = dfmst.minimum_spanning_forest(pa.concat_tables(frames))
+    assert stream.minimum_spanning_forest(frames, memory_limit=500_000, spill_dir=tmp_path).equals(expected)
+
+
+def test_what_a_forest_on_disk_tells(monkeypatch, tmp_path):
+    tight(monkeypatch, 700)
+    short_pieces(monkeypatch, 64, 2_000)
+    table = edges(3_000, 4_000)
+    loops = pa.table({"source": [3_000], "target": [3_000], "weight": [1.0], "payload": [0]})
+    parts = write_parts(tmp_path / "parts", pa.concat_tables([table, loops]), 2, 500)
+    expected = stream.fold(parts)
+    forest = stream.fold(parts, memory_limit=60_000, spill_dir=tmp_path / "spill")
+    for name in ("rows", "source_rows", "dropped", "vertices", "components", "total_weight"):
+        assert getattr(forest, name) == getattr(expected, name)
+    assert forest.read().equals(expected.read())
+    with pytest.raises(CapacityError, match="linked forest"):
+        forest.verify()
+    assert len(os.listdir(tmp_path / "spill")) == 1
+    forest.close()
+    assert os.listdir(tmp_path / "spill") == []
+
+
+def test_the_directory_is_left_clean(monkeypatch, tmp_path):
+    tight(monkeypatch, 700)
+    short_pieces(monkeypatch, 64, 2_000)
+    stale = tmp_path / "dfmst-stale"
+    stale.mkdir()
+    (stale / "1.source").write_bytes(b"rows")
+    os.utime(stale, (0, 0))
+    other = SpillDirectory(tmp_path)  # of a run that goes on
+    os.utime(other.path, (0, 0))
+    table = edges(2_500, 9_000)
+    frames = [table.slice(0, 8_000), table.slice(8_000).set_column(2, "weight", pa.array(["a"] * 1_000))]
+    with pytest.raises(DfmstError, match="weight"):
+        stream.minimum_spanning_forest(frames, memory_limit=60_000, spill_dir=tmp_path)
+    assert os.listdir(tmp_path) == [other.path.name]
+    other.remove()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_disk_that_is_full(tmp_path):
+    with pytest.raises(OutputError, match="no space left") as caught, disk_errors(tmp_path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert caught.value.errno == errno.ENOSPC
+    assert "larger disk" in caught.value.hint
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="cannot keep temporary files"):
+        SpillDirectory(tmp_path / "file" / "spill")
+
+
+def test_files_that_were_cut_short(monkeypatch, tmp_path):
+    short_pieces(monkeypatch, 16, 50)
+    directory = SpillDirectory(tmp_path)
+    fold = SpillFold(ENGINE, directory, Room(2_000, 4), 100, np.int32)
+    rng = np.random.default_rng(0)
+    fold.add(Rows(*rng.integers(0, 100, (2, 500)).astype(np.uint32), np.zeros(500, np.int32), 0))
+    for path in Path(directory.path).glob("*.source"):
+        os.truncate(path, 4)
+    with pytest.raises(OutputError, match="cut short"):
+        fold.forest()
+
+
+def test_checkpoints_and_a_directory_for_rows(tmp_path):
+    write_parts(tmp_path / "parts", edges(10, 20), 1, 20)
+    with pytest.raises(DfmstError, match="not both"):
+        stream.fold(tmp_path / "parts", checkpoint=tmp_path / "a", spill_dir=tmp_path / "b")
+
+
+def test_the_account():
+    memory = Memory(1 << 30)
+    assert memory.most_vertices < 6_200_000
+    with pytest.raises(CapacityError, match="--spill-dir"):
+        memory.check(60_000_000)
+    SpillMemory.of_memory(memory).check(60_000_000)
+    needed = SpillMemory.of_memory(memory).needed(10**9)
+    assert needed < 12 * 10**9
+    SpillMemory(needed).check(10**9)
