@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import statistics
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dfmst._engines import Engine
 from dfmst._kernels import kernels
 
-__all__ = ["TimedEngine", "copy_bandwidth", "device_milliseconds", "spread"]
+__all__ = ["TimedEngine", "Times", "copy_bandwidth", "milliseconds", "spread"]
 
 _SECTOR = 32  # bytes that a GPU reads at least
 
@@ -29,14 +30,27 @@ def _timed(xp: Any, into: list[float]) -> Iterator[None]:
     into.append(float(xp.cuda.get_elapsed_time(begin, end)))
 
 
-def device_milliseconds(xp: Any, run: Callable[[], object], repeat: int, warm_up: int, flush: Any) -> list[float]:
-    """Times between two events around each of `repeat` runs; `flush` is written before, so that caches hold nothing."""
-    times: list[float] = []
+class Times(NamedTuple):
+    """Milliseconds of each run: between two events on the device, and on the host until the device has finished."""
+
+    device: list[float]
+    wall: list[float]
+
+
+def milliseconds(xp: Any, run: Callable[[], object], repeat: int, warm_up: int, flush: Any) -> Times:
+    """Time `repeat` runs. `flush` is written before each, so that caches hold nothing.
+
+    That write has ended when the time begins: behind it, the host would launch for nothing.
+    """
+    times = Times([], [])
     for turn in range(warm_up + repeat):
         flush.fill(turn % 7)
-        with _timed(xp, times):
+        xp.cuda.get_current_stream().synchronize()
+        begin = time.perf_counter()
+        with _timed(xp, times.device):
             run()
-    return times[warm_up:]
+        times.wall.append(1e3 * (time.perf_counter() - begin))
+    return Times(times.device[warm_up:], times.wall[warm_up:])
 
 
 def copy_bandwidth(xp: Any, gibibytes: float) -> float:

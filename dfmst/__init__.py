@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dfmst import algorithms, arrays, errors, formats, generate, stream
     from dfmst._cluster.plan import Plan, plan
+    from dfmst._engines import release_memory
     from dfmst._folding.update import update
     from dfmst._verification.certificate import Certificate, verify
     from dfmst.components import connected_components
@@ -60,6 +61,7 @@ _HOME = {
     "maximum_spanning_forest": "forest",
     "minimum_spanning_forest": "forest",
     "read_edges": "formats",
+    "release_memory": "_engines",
     "spanning_forest": "forest",
     "update": "_folding.update",
     "verify": "_verification.certificate",
@@ -78,6 +80,7 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "plan",
     "Plan",
     "read_edges",
+    "release_memory",
     "algorithms",
     "arrays",
     "errors",

@@ -18,7 +18,7 @@ from dfmst._columns.ids import IdColumns, different_ids, float_ids, same_width, 
 from dfmst._columns.vertices import Vertices
 from dfmst._columns.weights import KERNEL_TYPES, WIDENED, WeightColumn, unsupported_weights
 from dfmst._engines import Engine
-from dfmst.errors import CapacityError, InvalidEdgesError
+from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
 from dfmst.typing import Array
 
 __all__ = ["device_factorize", "device_ids", "device_weights"]
@@ -76,14 +76,31 @@ def device_weights(name: object, column: Any) -> WeightColumn:
     ------
     InvalidEdgesError
         The column holds something else.
+    UnsupportedFrameError
+        It lies on another GPU than the current one.
     """
     invalid = None
     if not is_array(column):
         column, invalid = _readable_weights(name, column)
+    check_device(name, column)
     widened = column.astype(WIDENED.get(column.dtype.name, column.dtype), copy=False)
     if widened.dtype.name not in KERNEL_TYPES:
         raise unsupported_weights(name, str(column.dtype))
     return WeightColumn(_contiguous(widened), invalid)
+
+
+def check_device(name: object, column: Array) -> None:
+    """Refuse a column on another GPU than the current one: every access would cross from one to the other.
+
+    Raises
+    ------
+    UnsupportedFrameError
+        It lies there.
+    """
+    current, place = sys.modules["cupy"].cuda.Device().id, column.device.id  # type: ignore[attr-defined]
+    if place != current:
+        message = f"column {name!r} lies on GPU {place}, and GPU {current} is the current one"
+        raise UnsupportedFrameError(message, f"work there: with cupy.cuda.Device({place}): ...")
 
 
 def is_array(column: Any) -> bool:
@@ -104,9 +121,12 @@ def _readable_ids(name: object, column: Any) -> tuple[Any, Array | None]:
     if is_array(column):
         if kind not in "iu":
             raise unsuitable_ids(name, str(column.dtype))
+        check_device(name, column)
         return _contiguous(column), nulls
     if kind in "iu":
-        return _values(column, nulls), nulls
+        column = _values(column, nulls)
+        check_device(name, column)
+        return column, nulls
     return column, nulls
 
 

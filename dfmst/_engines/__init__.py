@@ -5,8 +5,10 @@ from __future__ import annotations
 from dfmst._engines.base import Engine
 from dfmst._engines.cpu import CpuEngine
 from dfmst._engines.cuda import CudaEngine
+from dfmst._engines.device_scratch import release_device_scratch
+from dfmst._engines.scratch import release_scratch
 
-__all__ = ["CpuEngine", "CudaEngine", "Engine", "host_engine", "select_engine"]
+__all__ = ["CpuEngine", "CudaEngine", "Engine", "host_engine", "release_memory", "select_engine"]
 
 
 _SERIAL_ROWS = 100_000  # below them, a second thread costs more than it does
@@ -51,3 +53,17 @@ def select_engine(
 def host_engine(engine: Engine) -> Engine:
     """The engine itself where its columns lie on the host, else a CPU engine beside it."""
     return engine if engine.on_host else CpuEngine()
+
+
+def release_memory() -> None:
+    """Give back the memory that dfmst keeps between calls, on the host and on the current GPU.
+
+    Up to 64 MiB on the host; on a GPU up to a sixteenth of its memory, where cuDF is loaded and RMM has no pool.
+
+    Examples
+    --------
+    >>> import dfmst
+    >>> dfmst.release_memory()
+    """
+    release_scratch()
+    release_device_scratch()

@@ -1,66 +1,39 @@
 """The CUDA engine: the CPU's kernel texts, compiled by CuPy at run time, over columns in device memory.
 
-Everything runs on CuPy's current stream, which is cuDF's as well, so that launches, array calls and cuDF's own work
-follow each other without a wait. CuPy keeps compiled kernels on disk: only the first run ever compiles them.
+Everything runs on the default stream, which is cuDF's as well, so that launches, array calls and cuDF's own work follow
+each other without a wait. A caller's own stream is put in order with it. CuPy keeps compiled kernels on disk: only the
+first run ever compiles them.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib import import_module
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from dfmst._engines.base import TYPES, bind
 from dfmst._engines.cpu import CpuEngine
+from dfmst._engines.device_scratch import PooledModule, device_scratch, kept_bytes, trim_device_scratch
+from dfmst._engines.load_cupy import load_cupy
+from dfmst._engines.streams import default_stream
 from dfmst._kernels import Kernel, translation_units
-from dfmst.errors import CapacityError, DeviceError, DfmstError, EngineUnavailableError
+from dfmst.errors import CapacityError, DeviceError, DfmstError
 from dfmst.typing import Array
 
-__all__ = ["OPTIONS", "CudaEngine", "load_cupy"]
+__all__ = ["OPTIONS", "CudaEngine"]
 
 #: Compiler options of every kernel. Fused products and sums would make other floats than the CPU's.
 OPTIONS = ("--std=c++17", "--fmad=false")
 
 _BLOCK = 256  # threads a block
 _WAVES = 16  # blocks a multiprocessor is given, as a multiple of those it can hold: late blocks even out the load
-_INSTALL = (
-    "install dfmst with the extra for your driver (pip install 'dfmst[cu13]', or 'dfmst[cu12]'), or use engine='cpu'"
-)
 _BYTES = re.compile(r"allocat\w* ([\d,]+) bytes")
-
-
-def load_cupy() -> Any:
-    """Return CuPy with a device that it can use, and with RMM's memory where the process has loaded RMM.
-
-    An allocator that the user has chosen stays.
-
-    Raises
-    ------
-    EngineUnavailableError
-        CuPy is not installed, or there is no device.
-    """
-    try:
-        xp = import_module("cupy")
-    except ImportError as error:
-        raise EngineUnavailableError(f"engine='cuda' needs CuPy: {error}", _INSTALL) from error
-    try:
-        devices = xp.cuda.runtime.getDeviceCount()
-    except Exception as error:  # no driver, an old one, a device that is gone: CuPy has an error class for each
-        raise EngineUnavailableError(f"engine='cuda' finds no CUDA device: {error}", _INSTALL) from error
-    if not devices:
-        raise EngineUnavailableError("engine='cuda' finds no CUDA device", "use engine='cpu', or another machine")
-    if "rmm" in sys.modules and xp.cuda.get_allocator() == xp.get_default_memory_pool().malloc:
-        # cuDF does this itself. RMM alone does not, and two pools would not give each other memory back.
-        xp.cuda.set_allocator(import_module("rmm.allocators.cupy").rmm_cupy_allocator)
-    return xp
 
 
 @cache
@@ -82,6 +55,13 @@ def _function(xp: Any, variant: str, kernel: Kernel) -> Any:
 def _threads(xp: Any, device: int) -> int:
     attributes = xp.cuda.Device(device).attributes
     return int(attributes["MultiProcessorCount"] * attributes["MaxThreadsPerMultiProcessor"])
+
+
+@cache
+def _memory(xp: Any, device: int) -> int:
+    """Bytes of a device."""
+    with xp.cuda.Device(device):
+        return int(xp.cuda.runtime.memGetInfo()[1])
 
 
 def _is_column(argument: Any) -> TypeGuard[Array]:
@@ -138,7 +118,7 @@ class CudaEngine:
                 values.append(TYPES[parameter.type].type(argument))
         most_blocks = max(1, self.threads // _BLOCK) * _WAVES
         with self._naming(kernel):
-            function = _function(self.xp, variant, signature)
+            function = _function(self._cupy, variant, signature)
 
         def launch(count: int) -> None:
             if not count:
@@ -186,17 +166,31 @@ class CudaEngine:
         return 1
 
     def in_scratch(self) -> CudaEngine:
-        """The engine itself: its allocator keeps the device's memory anyway."""
-        return self
+        """Columns come out of memory that is kept between calls (see :mod:`dfmst._engines.device_scratch`)."""
+        return self._with(device_scratch(self._cupy))
 
     def lasting(self) -> CudaEngine:
-        """The engine itself."""
-        return self
+        """Columns come out of the memory of CuPy's allocator."""
+        return self._with(self._cupy)
+
+    def _with(self, xp: Any) -> CudaEngine:
+        return self if xp is self.xp else replace(self, xp=xp)
+
+    @property
+    def _cupy(self) -> Any:
+        return self.xp.plain if isinstance(self.xp, PooledModule) else self.xp
 
     def from_host(self, column: Array) -> Array:
-        """Copy a NumPy column to the device."""
-        moved: Array = self.xp.asarray(column)
-        return moved
+        """Copy a NumPy column to the device, from the memory where it lies.
+
+        CuPy's ``asarray`` would copy it to pinned memory first, as large as the column, and keep that.
+        """
+        moved: Any = column
+        if not isinstance(column, self.xp.ndarray):
+            moved = self.xp.empty(column.shape, column.dtype)
+            moved.set(np.ascontiguousarray(column))
+        result: Array = moved
+        return result
 
     def to_host(self, column: Array) -> Array:
         """Copy a column to the host, as NumPy."""
@@ -205,7 +199,7 @@ class CudaEngine:
 
     @contextmanager
     def guard(self) -> Iterator[None]:
-        """Turn faults of the device within the block into dfmst's errors.
+        """Turn faults of the device within the block into dfmst's errors; work there is in order with the caller's.
 
         Raises
         ------
@@ -215,7 +209,8 @@ class CudaEngine:
             The device failed.
         """
         try:
-            yield
+            with default_stream(self._cupy):
+                yield
         except DfmstError:
             raise
         except MemoryError as error:
@@ -223,10 +218,12 @@ class CudaEngine:
         except _faults(self.xp) as error:
             hint = "set DFMST_CUDA_SYNC=1 to learn which kernel it was, and please report it; engine='cpu' does without"
             raise DeviceError(f"the GPU failed: {error}", hint) from error
+        else:
+            trim_device_scratch(_memory(self._cupy, self._cupy.cuda.runtime.getDevice()))
 
     def _out_of_memory(self, error: MemoryError) -> CapacityError:
         free, total = self.xp.cuda.runtime.memGetInfo()
-        free += self.xp.get_default_memory_pool().free_bytes()
+        free += self.xp.get_default_memory_pool().free_bytes() + kept_bytes()
         found = _BYTES.search(str(error))
         needed = f"{int(found[1].replace(',', '')):,} more bytes" if found else "more bytes"
         # Temporary columns are given back by now, so that more may be free than was missing.

@@ -38,20 +38,21 @@ def count_set(engine: Engine, flags: Array) -> int:
     return int(_block_counts(engine, flags).sum())
 
 
-def compact(engine: Engine, flags: Array, dtype: type = np.uint32) -> Array:
-    """Positions of the flags that are set, ascending."""
-    return compact_all(engine, flags, dtype=dtype)[0]
+def compact(engine: Engine, flags: Array, dtype: type = np.uint32, *, lasting: bool = False) -> Array:
+    """Positions of the flags that are set, ascending; where they are `lasting`, not in the engine's scratch."""
+    return compact_all(engine, flags, dtype=dtype, lasting=lasting)[0]
 
 
-def compact_all(engine: Engine, *columns: Array, dtype: type = np.uint32) -> list[Array]:
+def compact_all(engine: Engine, *columns: Array, dtype: type = np.uint32, lasting: bool = False) -> list[Array]:
     """Positions of the flags that are set, for each column of flags; all lengths are read from the device at once."""
     xp, block = engine.xp, engine.stretch(_FLAG_BLOCK)
+    kept = engine.lasting().xp if lasting else xp
     counts = [_block_counts(engine, flags) for flags in columns]
     ends = [xp.cumsum(count, dtype=np.uint64) for count in counts]
     totals = iter(xp.stack([end[-1] for end in ends if len(end)]).tolist() if any(map(len, ends)) else ())
     listed = []
     for flags, count, end in zip(columns, counts, ends, strict=True):
-        positions = xp.empty(next(totals) if len(end) else 0, dtype)
+        positions = kept.empty(next(totals) if len(end) else 0, dtype)
         engine.launch("list_flags", len(end), flags, len(flags), block, end - count, positions, grain=1)
         listed.append(positions)
     return listed

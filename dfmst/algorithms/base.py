@@ -24,4 +24,4 @@ class Algorithm(Protocol):
 
 def chosen_rows(engine: Engine, flags: Array) -> Array:
     """Row ids of the flagged rows, ascending ``int64``."""
-    return compact(engine.lasting(), flags, np.uint64).view(np.int64)
+    return compact(engine, flags, np.uint64, lasting=True).view(np.int64)

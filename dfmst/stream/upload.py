@@ -28,14 +28,17 @@ def upload(engine: Engine, batches: Iterator[tuple[Rows, T]]) -> Iterator[tuple[
     stream = engine.xp.cuda.Stream(non_blocking=True)
     lanes = [_Lane(engine.xp, stream), _Lane(engine.xp, stream)]
     previous: tuple[_Lane, T] | None = None
-    for number, (rows, companion) in enumerate(batches):
-        lane = lanes[number % 2]
-        lane.send(rows)
+    try:
+        for number, (rows, companion) in enumerate(batches):
+            lane = lanes[number % 2]
+            lane.send(rows)
+            if previous is not None:
+                yield previous[0].receive(), previous[1]
+            previous = lane, companion
         if previous is not None:
             yield previous[0].receive(), previous[1]
-        previous = lane, companion
-    if previous is not None:
-        yield previous[0].receive(), previous[1]
+    finally:
+        stream.synchronize()  # a copy that nobody received still reads the lanes and writes its columns
 
 
 class _Lane:
@@ -54,14 +57,17 @@ class _Lane:
             self._event.synchronize()
         columns = [column for column in rows if isinstance(column, np.ndarray)]  # a locator may be a number
         self._reserve(sum(-(-column.nbytes // _ALIGNMENT) * _ALIGNMENT for column in columns))
-        # Memory that the pool hands out may still be read by work on the current stream.
+        moved = [self._xp.empty(len(column), column.dtype) for column in columns]
+        # Work on the current stream may still use memory that the allocator has handed out, or give it to us only when
+        # that stream comes to it.
         self._stream.wait_event(self._xp.cuda.get_current_stream().record())
-        moved, place = [], 0
-        for column in columns:
+        place = 0
+        for column, copy in zip(columns, moved, strict=True):
+            if not len(column):
+                continue  # there may be no pinned memory yet
             staged = np.frombuffer(self._pinned, column.dtype, len(column), place)
             staged[:] = column
-            moved.append(self._xp.empty(len(column), column.dtype))
-            moved[-1].set(staged, stream=self._stream)
+            copy.set(staged, stream=self._stream)
             place += -(-column.nbytes // _ALIGNMENT) * _ALIGNMENT
         self._event = self._stream.record()
         self._rows = Rows(*moved, *rows[len(moved) :])

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -82,7 +83,8 @@ def test_the_whole_session(tools, tmp_path):
     assert done.returncode == 0, (done.stdout, done.stderr, logs)
     told = {one["name"]: one["status"] for one in json.loads((folder / "session.json").read_text(encoding="utf-8"))}
     assert told.pop("dask-cuda") == "left out"
-    assert set(told) == {"facts", "tests", "rows", "benchmark", "memcheck", "racecheck", "cudf", "profile"}
+    checks = {"memcheck", "initcheck", "synccheck"}
+    assert set(told) == {"facts", "tests", "rows", "benchmark", *checks, "cudf", "profile"}
     assert set(told.values()) == {"ok"}
     assert re.search(r"\d+ passed", logs["tests"])
     assert not re.search(r"failed|skipped|error", logs["tests"])
@@ -148,7 +150,7 @@ def test_a_step_that_fails_or_hangs_does_not_end_the_session(bench, tmp_path):
 def test_no_time_left(bench, tmp_path, capsys):
     session = bench("gpu_session")
     assert session.main([str(tmp_path), "--seconds", "1"]) == 1
-    assert capsys.readouterr().out.count("not begun") == 9
+    assert capsys.readouterr().out.count("not begun") == 10
 
 
 def test_all_steps_fit_into_ten_minutes(bench, tmp_path):
@@ -198,3 +200,20 @@ def test_the_dask_check_by_pandas(bench):
     pandas = importlib.import_module("pandas")
     cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0")
     assert bench("dask_cuda_check").check(cluster, pandas, 2000, 4)
+
+
+def test_times_begin_when_the_device_has_nothing_left_to_do(bench):
+    timing, order = bench("gpu_timing"), []
+
+    def step(name):
+        return lambda *_: order.append(name)
+
+    stream = SimpleNamespace(synchronize=step("wait"))
+    event = SimpleNamespace(record=step("event"), synchronize=step("wait"))
+    cuda = SimpleNamespace(
+        Event=lambda: event, get_current_stream=lambda: stream, get_elapsed_time=lambda *_: float(len(order))
+    )
+    times = timing.milliseconds(SimpleNamespace(cuda=cuda), step("run"), 2, 1, SimpleNamespace(fill=step("flush")))
+    assert order == ["flush", "wait", "event", "run", "event", "wait"] * 3
+    assert times.device == [12.0, 18.0]
+    assert len(times.wall) == 2

@@ -147,16 +147,18 @@ def test_generators_draw_the_same(device, kind):
 def test_out_of_memory_names_the_bytes(device):
     rng = np.random.default_rng(2)
     columns = [device.cupy.asarray(column) for column in rng.integers(0, 1000, (3, 1 << 18))]
-    pool = device.cupy.get_default_memory_pool()
+    pool, allocator = device.cupy.get_default_memory_pool(), device.cupy.cuda.get_allocator()
+    dfmst.arrays.forest_rows(*columns)  # a filled pool
     if device.real:
-        # RMM's memory would know no such limit, and takes the place of CuPy's own pool only.
-        device.cupy.cuda.set_allocator(lambda size: pool.malloc(size))
+        device.cupy.cuda.set_allocator(pool.malloc)  # RMM's memory, which cuDF sets, would know no such limit
+    pool.free_all_blocks()  # what earlier tests left there would serve this one
     pool.set_limit(size=pool.used_bytes() + (1 << 16))
     try:
         with pytest.raises(CapacityError, match=r"the GPU is out of memory: [\d,]+ more bytes were needed"):
             dfmst.arrays.forest_rows(*columns)
     finally:
         pool.set_limit(size=0)
+        device.cupy.cuda.set_allocator(allocator)
     assert len(dfmst.arrays.forest_rows(*columns)) == 999
 
 

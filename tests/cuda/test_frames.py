@@ -422,6 +422,7 @@ def test_update_on_the_device():
     found = dfmst.update(forest, new, "u", "v", "w", engine="cuda")
     assert rows_of(found) == rows_of(dfmst.minimum_spanning_forest(table, "u", "v", "w"))
     pool = cupy.get_default_memory_pool()
+    pool.free_all_blocks()
     pool.set_limit(pool.used_bytes() + 1000)
     try:
         with pytest.raises(CapacityError, match="the GPU is out of memory"):

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tests.support.standin.cupy.device import Memory, traffic
+from tests.support.standin.cupy.device import traffic
+from tests.support.standin.cupy.memory import Memory
 from tests.support.standin.cupy.ndarray import ndarray, wrapped
 
 __all__ = ["Column", "Decimal128Dtype", "Index", "ListDtype", "Series", "StringDtype", "concat"]

@@ -8,7 +8,9 @@ import numpy as np
 from numpy import bool_, float32, float64, int8, int32, int64, uint8, uint32, uint64
 
 from tests.support.standin.cupy import cuda
-from tests.support.standin.cupy.device import get_default_memory_pool, reset, traffic
+from tests.support.standin.cupy.cuda import reset
+from tests.support.standin.cupy.device import driver_memory, traffic
+from tests.support.standin.cupy.memory import get_default_memory_pool
 from tests.support.standin.cupy.modules import RawModule
 from tests.support.standin.cupy.ndarray import bare, ndarray, received, wrapped
 
@@ -27,6 +29,7 @@ __all__ = [
     "cuda",
     "cumsum",
     "diff",
+    "driver_memory",
     "empty",
     "empty_like",
     "equal",

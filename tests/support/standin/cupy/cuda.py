@@ -1,18 +1,31 @@
-"""``cupy.cuda``: one device, its streams, and faults that a test can ask for."""
+"""``cupy.cuda``: devices, streams, allocators, and faults that a test can ask for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
 
-from tests.support.standin.cupy.device import MEMORY, OutOfMemoryError, free, get_default_memory_pool
+from tests.support.standin.cupy import memory as pools
+from tests.support.standin.cupy import placement
+from tests.support.standin.cupy.device import MEMORY, OutOfMemoryError, traffic
+from tests.support.standin.cupy.memory import (
+    MemoryPool,
+    allocator,
+    free,
+    get_allocator,
+    set_allocator,
+    using_allocator,
+)
+from tests.support.standin.cupy.placement import Device
+from tests.support.standin.cupy.streams import Event, Stream, get_current_stream, waits
 
 __all__ = [
     "Device",
     "Event",
+    "MemoryPool",
     "Stream",
     "alloc_pinned_memory",
+    "allocator",
     "compiler",
     "driver",
     "faults",
@@ -24,6 +37,8 @@ __all__ = [
     "reset",
     "runtime",
     "set_allocator",
+    "using_allocator",
+    "waits",
 ]
 
 
@@ -50,68 +65,35 @@ class Faults:
     count: str = ""
     compile: str = ""
     launch: str = ""
+    nvrtc: str = ""
     synchronize: str = ""
+
+    def __setattr__(self, name: str, value: str) -> None:
+        """A stream raises its fault itself."""
+        object.__setattr__(self, name, value)
+        if name == "synchronize":
+            Stream.fault = CUDARuntimeError(value) if value else None
 
 
 faults = Faults()
-#: Kernel, count and threads of each launch.
-launches: list[tuple[str, int, int]] = []
-#: The allocator that was set last.
-allocator: list[Any] = []
+#: Kernel, count, threads and stream of each launch.
+launches: list[tuple[str, int, int, Stream]] = []
 devices = [1]
 
 
-class Device:
-    """An H200's numbers, less so many multiprocessors that grids end below the count already on small graphs."""
-
-    def __init__(self, device: int | None = None) -> None:
-        self.id = 0 if device is None else device
-        self.attributes = {
-            "MultiProcessorCount": 1,
-            "MaxThreadsPerMultiProcessor": 2048,
-            "MaxGridDimX": 2**31 - 1,
-            "MaxThreadsPerBlock": 1024,
-        }
-
-
-class Event:
-    """An event that has always happened."""
-
-    def synchronize(self) -> None:
-        """Nothing to wait for."""
-
-
-class Stream:
-    """A stream that has always caught up."""
-
-    def __init__(self, non_blocking: bool = False) -> None:
-        self.non_blocking = non_blocking
-
-    def synchronize(self) -> None:
-        if faults.synchronize:
-            raise CUDARuntimeError(faults.synchronize)
-
-    def record(self) -> Event:
-        return Event()
-
-    def wait_event(self, event: Event) -> None:
-        assert isinstance(event, Event)
-
-
 def alloc_pinned_memory(size: int) -> bytearray:
+    traffic.pinned.append(size)
     return bytearray(size)
 
 
-def get_current_stream() -> Stream:
-    return Stream()
+class DynamicLibNotFoundError(RuntimeError):
+    """What the loader of CUDA's libraries raises, in words of its own."""
 
 
-def get_allocator() -> Any:
-    return allocator[-1] if allocator else get_default_memory_pool().malloc
-
-
-def set_allocator(chosen: Any) -> None:
-    allocator.append(chosen)
+def _nvrtc_version() -> tuple[int, int]:
+    if faults.nvrtc:
+        raise DynamicLibNotFoundError(faults.nvrtc)
+    return 13, 0
 
 
 def _device_count() -> int:
@@ -122,19 +104,21 @@ def _device_count() -> int:
 
 runtime = SimpleNamespace(
     CUDARuntimeError=CUDARuntimeError,
-    getDevice=lambda: 0,
+    getDevice=placement.current,
     getDeviceCount=_device_count,
     memGetInfo=lambda: (free(), MEMORY),
 )
-nvrtc = SimpleNamespace(NVRTCError=NVRTCError)
+nvrtc = SimpleNamespace(NVRTCError=NVRTCError, getVersion=_nvrtc_version)
 driver = SimpleNamespace(CUDADriverError=CUDADriverError)
 compiler = SimpleNamespace(CompileException=CompileException)
 memory = SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
 
 
 def reset() -> None:
-    """One device, no faults, nothing recorded."""
+    """One device, no faults, nothing recorded, CuPy's own pool."""
     faults.__init__()  # type: ignore[misc]
     launches.clear()
-    allocator.clear()
+    waits.clear()
+    pools.reset()
+    traffic.reset()
     devices[0] = 1

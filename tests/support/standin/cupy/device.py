@@ -1,12 +1,10 @@
-"""The device's memory, and what is copied to it and from it."""
+"""The device's memory as its driver hands it out, and what is copied to it and from it."""
 
 from __future__ import annotations
 
-import weakref
 from dataclasses import dataclass, field
-from typing import Any
 
-__all__ = ["MEMORY", "Memory", "OutOfMemoryError", "get_default_memory_pool", "reset", "traffic"]
+__all__ = ["MEMORY", "OutOfMemoryError", "driver_memory", "traffic"]
 
 MEMORY = 1 << 34  # bytes of the device
 
@@ -27,74 +25,35 @@ class Traffic:
 
     to_device: list[int] = field(default_factory=list)
     to_host: list[int] = field(default_factory=list)
+    #: Bytes of each piece of pinned memory.
+    pinned: list[int] = field(default_factory=list)
 
     def reset(self) -> None:
         self.to_device.clear()
         self.to_host.clear()
+        self.pinned.clear()
 
     def columns(self, least: int) -> list[int]:
         """Copies of at least so many bytes, in either direction."""
         return [size for size in (*self.to_device, *self.to_host) if size >= least]
 
 
-class Pool:
-    """The memory pool."""
+@dataclass
+class DriverMemory:
+    """What ``cudaMalloc`` hands out; every call of it is counted."""
 
-    def __init__(self) -> None:
-        self.limit = MEMORY
-        self.used = 0
-        self.peak = 0
-
-    def set_limit(self, size: int) -> None:
-        self.limit = size or MEMORY
-
-    def malloc(self, size: int) -> Any:
-        """Never called, but known to be the default allocator."""
-        raise NotImplementedError(size)
-
-    def used_bytes(self) -> int:
-        return self.used
-
-    def free_bytes(self) -> int:
-        """Bytes that the pool holds and nobody uses: none, it gives all back at once."""
-        return 0
+    used: int = 0
+    mallocs: list[int] = field(default_factory=list)
 
     def take(self, size: int) -> None:
-        if self.used + size > self.limit:
-            raise OutOfMemoryError(size, self.used, self.limit)
+        if self.used + size > MEMORY:
+            raise OutOfMemoryError(size, self.used)
         self.used += size
-        self.peak = max(self.peak, self.used)
+        self.mallocs.append(size)
 
     def give(self, size: int) -> None:
         self.used -= size
 
 
 traffic = Traffic()
-_pool = Pool()
-
-
-class Memory:
-    """A piece of the device's memory, given back when the last array over it is gone."""
-
-    def __init__(self, size: int) -> None:
-        _pool.take(size)
-        weakref.finalize(self, _pool.give, size)
-
-
-def get_default_memory_pool() -> Pool:
-    return _pool
-
-
-def reset() -> None:
-    """Put the device back: all memory, one device, no faults, nothing counted."""
-    from tests.support.standin.cupy import cuda
-
-    _pool.set_limit(0)
-    _pool.peak = _pool.used
-    traffic.reset()
-    cuda.reset()
-
-
-def free(pool: Any = _pool) -> int:
-    """Bytes that can still be had."""
-    return int(pool.limit - pool.used)
+driver_memory = DriverMemory()

@@ -58,7 +58,7 @@ class RawKernel:
         values = [self._value(*pair) for pair in zip(self._kernel.parameters, arguments, strict=True)]
         if cuda.faults.launch:
             raise cuda.driver.CUDADriverError(cuda.faults.launch)
-        cuda.launches.append((self.name, int(count), grid[0] * block[0]))
+        cuda.launches.append((self.name, int(count), grid[0] * block[0], cuda.get_current_stream()))
         _function(self.name, self._kernel)(int(count), _THREADS, _GRAIN, *values)
 
     def _value(self, parameter: Any, argument: Any) -> int | None:

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.standin.cupy.device import Memory, traffic
+from tests.support.standin.cupy.device import traffic
+from tests.support.standin.cupy.memory import Memory
+from tests.support.standin.cupy.placement import Device
 
 __all__ = ["bare", "ndarray", "received", "wrapped"]
 
@@ -43,6 +45,7 @@ class ndarray:
     nbytes = property(lambda self: self._host.nbytes)
     itemsize = property(lambda self: self._host.itemsize)
     flags = property(lambda self: Flags(self._host))
+    device = property(lambda self: Device(self._memory.device))
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -74,7 +77,11 @@ class ndarray:
         if not isinstance(arr, np.ndarray) or arr.dtype != self.dtype or arr.shape != self.shape:
             raise TypeError("set() takes a NumPy array of the same shape and type")
         traffic.to_device.append(self.nbytes)
-        self._host[...] = arr
+        if stream is None:
+            self._host[...] = arr
+            return
+        host = self._host
+        stream.write(self._memory, lambda: host.__setitem__(..., arr))
 
     def item(self) -> Any:
         traffic.to_host.append(self.nbytes)
@@ -102,6 +109,8 @@ class ndarray:
     # ---- on the device
 
     def __getitem__(self, at: Any) -> ndarray:
+        if isinstance(at, int) and self.ndim == 1:
+            return ndarray(self._host[at : at + 1 or None].reshape(()), self._memory)  # a view, as CuPy's
         found = self._host[_index(at)]
         view = isinstance(found, np.ndarray) and found.size and np.may_share_memory(found, self._host)
         return ndarray(found, self._memory) if view else wrapped(np.asarray(found))
@@ -174,8 +183,9 @@ def wrapped(host: np.ndarray) -> ndarray:
 
 
 def received(host: np.ndarray) -> ndarray:
-    """An array that is copied from the host."""
+    """An array that is copied from the host, through pinned memory of its size."""
     traffic.to_device.append(host.nbytes)
+    traffic.pinned.append(host.nbytes)
     return wrapped(host.copy())
 
 

@@ -1,5 +1,5 @@
-"""RMM: only its allocator for CuPy."""
+"""RMM: its allocator for CuPy, and its kinds of memory."""
 
-from tests.support.standin.rmm import allocators
+from tests.support.standin.rmm import allocators, mr
 
-__all__ = ["allocators"]
+__all__ = ["allocators", "mr"]

@@ -1,0 +1,130 @@
+"""Where columns on the GPU come from: the user's allocator, or a pool for temporary ones where that keeps nothing."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dfmst
+from dfmst._engines import CudaEngine, select_engine
+from dfmst._engines.cuda import _memory
+from dfmst._engines.device_scratch import PooledModule, device_scratch, kept_bytes
+from dfmst.errors import CapacityError
+from tests.support import standin
+from tests.support.standin import cupy
+
+RMM = standin.rmm.allocators.cupy.rmm_cupy_allocator
+
+
+def graph(rows=5000):
+    rng = np.random.default_rng(0)
+    return [cupy.asarray(column) for column in (*rng.integers(0, 500, (2, rows)), rng.random(rows))]
+
+
+def mallocs(columns):
+    cupy.driver_memory.mallocs.clear()
+    rows: Any = dfmst.arrays.forest_rows(*columns)
+    assert len(rows) == 499
+    return len(cupy.driver_memory.mallocs)
+
+
+# ---- whose memory -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loaded", [True, False], ids=["rmm", "no rmm"])
+def test_the_allocator_stays(device, monkeypatch, loaded):
+    if not loaded:
+        monkeypatch.delitem(sys.modules, "rmm")
+    for chosen in (None, RMM, "the user's own"):
+        if chosen is not None:
+            cupy.cuda.set_allocator(chosen)
+        before = cupy.cuda.get_allocator()
+        select_engine("cuda")
+        dfmst.arrays.forest_rows(*graph())
+        assert cupy.cuda.get_allocator() == before
+
+
+def test_only_memory_from_the_driver_gets_a_pool(device, monkeypatch):
+    assert device_scratch(cupy) is cupy  # CuPy's own pool
+    cupy.cuda.set_allocator("the user's own")
+    assert device_scratch(cupy) is cupy
+    cupy.cuda.set_allocator(RMM)
+    assert isinstance(device_scratch(cupy), PooledModule)
+    standin.rmm.mr.set_current_device_resource(standin.rmm.mr.PoolMemoryResource())
+    assert device_scratch(cupy) is cupy
+    monkeypatch.delitem(sys.modules, "rmm")
+    assert device_scratch(cupy) is cupy
+
+
+def test_temporary_columns_beside_cudf_come_out_of_a_pool(device):
+    cupy.cuda.set_allocator(RMM)
+    columns = graph()
+    first, second = mallocs(columns), mallocs(columns)
+    # What is left: the results of operators and reductions, and the forest's rows.
+    assert second <= 8 < first
+    assert mallocs(columns) == second
+
+
+def test_results_lie_in_the_memory_of_the_user(device):
+    cupy.cuda.set_allocator(RMM)
+    rows = dfmst.arrays.forest_rows(*graph())
+    before = cupy.driver_memory.used
+    del rows
+    assert cupy.driver_memory.used < before  # a pool would have kept it
+
+
+def test_an_engine_for_temporary_columns_is_the_same_engine(device):
+    cupy.cuda.set_allocator(RMM)
+    engine = CudaEngine()
+    scratch = engine.in_scratch()
+    assert scratch.lasting() == engine
+    assert scratch.in_scratch() == scratch
+    parent = scratch.xp.arange(5, dtype=np.uint32)
+    scratch.launch("flatten", 5, parent)
+    assert isinstance(parent, engine.xp.ndarray)
+    assert scratch.threads == engine.threads
+
+
+# ---- how much, and when it goes -----------------------------------------------------------------------------------
+
+
+def test_the_pool_is_given_back_on_demand(device):
+    cupy.cuda.set_allocator(RMM)
+    columns = graph()
+    before = cupy.driver_memory.used
+    mallocs(columns)
+    assert kept_bytes() > 0
+    dfmst.release_memory()
+    assert kept_bytes() == 0
+    assert cupy.driver_memory.used == before
+
+
+def test_the_pool_keeps_a_share_of_the_device_at_most(device, monkeypatch):
+    cupy.cuda.set_allocator(RMM)
+    monkeypatch.setattr("dfmst._engines.cuda._memory", lambda xp, device: 16 * 1000)
+    mallocs(graph())
+    assert kept_bytes() <= 1000
+    assert _memory(cupy, 0) == 1 << 34
+
+
+def test_out_of_memory_counts_what_the_pool_keeps(device, monkeypatch):
+    cupy.cuda.set_allocator(RMM)
+    mallocs(graph())
+    engine = CudaEngine()
+    free = cupy.cuda.runtime.memGetInfo()[0]
+    with pytest.raises(CapacityError, match=f"now {free + kept_bytes():,} of"), engine.guard():
+        raise MemoryError
+
+
+def test_columns_of_the_host_are_not_staged_in_pinned_memory(device):
+    engine = CudaEngine()
+    columns = [np.arange(20_000), np.arange(40_000)[::2]]
+    for column in columns:
+        moved: Any = engine.from_host(column)
+        np.testing.assert_array_equal(moved.get(), column)
+        assert engine.from_host(moved) is moved
+    assert cupy.traffic.pinned == []
+    assert cupy.traffic.to_device == [160_000] * 2

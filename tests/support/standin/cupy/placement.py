@@ -1,0 +1,37 @@
+"""Which device is the current one."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+__all__ = ["Device", "current"]
+
+_thread = threading.local()
+
+
+def current() -> int:
+    """Number of this thread's device."""
+    return int(getattr(_thread, "device", 0))
+
+
+class Device:
+    """An H200's numbers, less so many multiprocessors that grids end below the count already on small graphs."""
+
+    def __init__(self, device: int | None = None) -> None:
+        self.id = current() if device is None else device
+        self.attributes = {
+            "MultiProcessorCount": 1,
+            "MaxThreadsPerMultiProcessor": 2048,
+            "MaxGridDimX": 2**31 - 1,
+            "MaxThreadsPerBlock": 1024,
+        }
+        self._before: list[int] = []
+
+    def __enter__(self) -> Device:
+        self._before.append(current())
+        _thread.device = self.id
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        _thread.device = self._before.pop()
