@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from dfmst._cluster.plan import Plan, plan
     from dfmst._engines import release_memory
     from dfmst._folding.update import update
+    from dfmst._hierarchy.clusters import clusters
+    from dfmst._hierarchy.linkage import single_linkage
     from dfmst._verification.certificate import Certificate, verify
     from dfmst.components import connected_components
     from dfmst.errors import (
@@ -55,6 +57,7 @@ _HOME = {
     "InvalidEdgesError": "errors",
     "OutputError": "errors",
     "UnsupportedFrameError": "errors",
+    "clusters": "_hierarchy.clusters",
     "connected_components": "components",
     "Plan": "_cluster.plan",
     "plan": "_cluster.plan",
@@ -62,6 +65,7 @@ _HOME = {
     "minimum_spanning_forest": "forest",
     "read_edges": "formats",
     "release_memory": "_engines",
+    "single_linkage": "_hierarchy.linkage",
     "spanning_forest": "forest",
     "update": "_folding.update",
     "verify": "_verification.certificate",
@@ -74,6 +78,8 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "maximum_spanning_forest",
     "spanning_forest",
     "connected_components",
+    "clusters",
+    "single_linkage",
     "update",
     "verify",
     "Certificate",

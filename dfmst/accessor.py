@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dfmst._hierarchy.clusters import clusters
+from dfmst._hierarchy.linkage import single_linkage
 from dfmst._verification.certificate import Certificate, verify
 from dfmst.components import connected_components
 from dfmst.forest import maximum_spanning_forest, minimum_spanning_forest
@@ -29,6 +31,14 @@ class ForestAccessor:
     def components(self, source: Any = "source", target: Any = "target", **options: Any) -> Any:
         """Component of every vertex; see :func:`dfmst.connected_components`."""
         return connected_components(self._frame, source, target, **options)
+
+    def clusters(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
+        """Cluster of every vertex, at one threshold or several; see :func:`dfmst.clusters`."""
+        return clusters(self._frame, source, target, weight, **options)
+
+    def linkage(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
+        """Single-linkage dendrogram; see :func:`dfmst.single_linkage`."""
+        return single_linkage(self._frame, source, target, weight, **options)
 
     def verify(
         self, forest: Frame, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any

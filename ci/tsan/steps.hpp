@@ -115,7 +115,8 @@ struct Links {
 
   Links(u32 vertices, const std::vector<u64>& ends) : link(vertices, NONE), top(vertices) {
     std::vector<u32> parent = iota(vertices), size(vertices, 1);
-    launch_link_trees(1, ends.data(), ends.size(), parent.data(), size.data(), link.data(), &cycle);
+    launch_link_trees(1, ends.data(), ends.size(), parent.data(), size.data(), link.data(), &cycle, vertices, nullptr, nullptr,
+                      nullptr, nullptr);
     launch_climb(vertices, link.data(), top.data());
   }
 };

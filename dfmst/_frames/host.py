@@ -91,7 +91,7 @@ class FrameView:
 
     def take(self, engine: Engine, rows: Array) -> Frame:
         """Return the user's kind of frame with these rows: every column, and the index of a pandas frame."""
-        return self._finish(self.rows(engine, rows).frame)
+        return self.finish(self.rows(engine, rows).frame)
 
     def rows(self, engine: Engine, rows: Array) -> FrameView:
         """Return the view of these rows."""
@@ -105,7 +105,7 @@ class FrameView:
 
     def build(self, columns: Mapping[str, Any]) -> Frame:
         """Return a new frame of the user's kind."""
-        return self._finish(nw.from_dict(dict(columns), backend=self.frame.implementation))
+        return self.finish(nw.from_dict(dict(columns), backend=self.frame.implementation))
 
     def build_from(self, names: tuple[Any, Any], columns: Mapping[str, Array]) -> Frame:
         """Return a new frame of the user's kind with entries of two columns stacked, by position, in their own type.
@@ -126,7 +126,7 @@ class FrameView:
             return pa.table({name: take_arrow(whole, at) for name, at in columns.items()})
         stacked = nw.concat([part.to_frame() for part in parts], how="vertical")
         taken = [nw.maybe_reset_index(stacked[at]).rename({"stacked": name}) for name, at in columns.items()]
-        return self._finish(nw.concat(taken, how="horizontal"))
+        return self.finish(nw.concat(taken, how="horizontal"))
 
     def stackable(self, names: tuple[Any, Any]) -> bool:
         """Whether :meth:`build_from` has a type for the entries of two columns."""
@@ -138,10 +138,11 @@ class FrameView:
         """Return a new frame of the user's kind of Arrow columns."""
         table = pa.table(dict(columns))
         if self.frame.implementation.is_polars():
-            return self._finish(nw.from_native(sys.modules["polars"].from_arrow(table), eager_only=True))
+            return self.finish(nw.from_native(sys.modules["polars"].from_arrow(table), eager_only=True))
         return table.to_pandas() if self.frame.implementation.is_pandas() else table
 
-    def _finish(self, frame: nw.DataFrame[Any]) -> Frame:
+    def finish(self, frame: nw.DataFrame[Any]) -> Frame:
+        """Return a frame as the user's kind: lazy, where the user's frame was."""
         return nw.to_native(frame.lazy() if self.lazy else frame)
 
 

@@ -21,7 +21,12 @@ KERNEL_OF(K, rank_edges, (const u32* order, u64 length, const K* key, const u32*
 // Index 0 does all the work. `parent` is a second forest over the same sets, with path halving, which only serves the
 // finds. The first edge that joins nothing closes a cycle: its rank goes to `cycle`. As in scan_edges, a block's finds
 // climb level by level, so that their cache misses overlap.
-KERNEL(link_trees, (const u64* ends, u64 edges, u32* parent, u32* size, u64* link, u64* cycle)) {
+//
+// With `last` (zeros), the merges of the dendrogram instead of links: edge r makes cluster vertices + r of `left` and
+// `right`, the smaller number first, which has `merged` vertices. last[root] is one more than the last edge that its
+// cluster took.
+KERNEL(link_trees, (const u64* ends, u64 edges, u32* parent, u32* size, u64* link, u64* cycle, u64 vertices, u32* last,
+                    u64* left, u64* right, u32* merged)) {
   const u32 block = 64;
   u32 first[block], second[block];
   for (u64 begin = 0; begin < edges; begin += block) {
@@ -42,6 +47,8 @@ KERNEL(link_trees, (const u64* ends, u64 edges, u32* parent, u32* size, u64* lin
       store(&parent[(u32)now[j]], second[j]);
       PREFETCH(&size[first[j]]);
       PREFETCH(&size[second[j]]);
+      if (last) PREFETCH(&last[first[j]]);
+      if (last) PREFETCH(&last[second[j]]);
     }
     for (u32 j = 0; j < length; ++j) {
       const u32 a = root(parent, first[j]), b = root(parent, second[j]);
@@ -52,7 +59,15 @@ KERNEL(link_trees, (const u64* ends, u64 edges, u32* parent, u32* size, u64* lin
       const u32 large = size[a] < size[b] ? b : a, small = large == a ? b : a;
       size[large] += size[small];
       store(&parent[small], large);
-      link[small] = (begin + j) << 32 | large;
+      if (!last) {
+        link[small] = (begin + j) << 32 | large;
+        continue;
+      }
+      const u64 one = last[large] ? vertices + last[large] - 1 : large, two = last[small] ? vertices + last[small] - 1 : small;
+      left[begin + j] = one < two ? one : two;
+      right[begin + j] = one < two ? two : one;
+      merged[begin + j] = size[large];
+      last[large] = (u32)(begin + j) + 1;
     }
   }
 } END

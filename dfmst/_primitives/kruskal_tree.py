@@ -22,7 +22,15 @@ from dfmst._primitives.edges import Edges
 from dfmst._primitives.sort import sort_order
 from dfmst.typing import Array
 
-__all__ = ["KruskalTree", "RankedForest", "build_kruskal_tree", "largest_tree", "rank_forest"]
+__all__ = [
+    "KruskalTree",
+    "Merges",
+    "RankedForest",
+    "build_kruskal_tree",
+    "largest_tree",
+    "merge_clusters",
+    "rank_forest",
+]
 
 _NONE = int(np.iinfo(np.uint64).max)
 _SAMPLE = 1024
@@ -61,17 +69,58 @@ def rank_forest(engine: Engine, forest: Edges) -> RankedForest:
     return RankedForest(key, row, ends)
 
 
-def build_kruskal_tree(engine: Engine, ends: Array, vertices: int) -> KruskalTree:
-    """Link the vertices by a forest's edges in ascending order; ``top`` is empty where one of them closes a cycle."""
+class Merges(NamedTuple):
+    """Merges of a dendrogram in the forest's order; cluster ``vertices + r`` is what merge r makes.
+
+    Attributes
+    ----------
+    left, right
+        The two clusters, the smaller number first, ``uint64``.
+    size
+        Vertices of the new cluster, ``uint32``.
+    """
+
+    left: Array
+    right: Array
+    size: Array
+
+
+def merge_clusters(engine: Engine, ends: Array, vertices: int) -> Merges:
+    """Merge vertices along the edges of a forest (source << 32 | target) in ascending order."""
+    left, right = (engine.xp.empty(len(ends), np.uint64) for _ in range(2))
+    merges = Merges(left, right, engine.xp.empty(len(ends), np.uint32))
+    cycle = _unite_by_size(engine, ends, vertices, None, engine.xp.zeros(vertices, np.uint32), *merges)
+    assert cycle is None
+    return merges
+
+
+def _unite_by_size(
+    engine: Engine,
+    ends: Array,
+    vertices: int,
+    link: Array | None,
+    last: Array | None = None,
+    left: Array | None = None,
+    right: Array | None = None,
+    merged: Array | None = None,
+) -> int | None:
+    """Unite vertices along edges, and keep the links or the merges; return the rank that closed a cycle."""
     xp = engine.xp
     parent, size = xp.arange(vertices, dtype=np.uint32), xp.ones(vertices, np.uint32)
-    link, cycle = xp.full(vertices, _NONE, np.uint64), xp.full(1, _NONE, np.uint64)
-    engine.launch_alone("link_trees", ends, len(ends), parent, size, link, cycle)
-    del parent, size
+    cycle = xp.full(1, _NONE, np.uint64)
+    kept = link, cycle, vertices, last, left, right, merged
+    engine.launch_alone("link_trees", ends, len(ends), parent, size, *kept)
     closing = int(cycle[0])
-    if closing != _NONE:
-        return KruskalTree(link, xp.empty(0, np.uint64), closing)
-    top: Array = xp.empty_like(link)
+    return None if closing == _NONE else closing
+
+
+def build_kruskal_tree(engine: Engine, ends: Array, vertices: int) -> KruskalTree:
+    """Link the vertices by a forest's edges in ascending order; ``top`` is empty where one of them closes a cycle."""
+    link = engine.xp.full(vertices, _NONE, np.uint64)
+    cycle = _unite_by_size(engine, ends, vertices, link)
+    if cycle is not None:
+        return KruskalTree(link, engine.xp.empty(0, np.uint64), cycle)
+    top: Array = engine.xp.empty_like(link)
     engine.launch("climb", vertices, link, top)
     return KruskalTree(link, top, None)
 

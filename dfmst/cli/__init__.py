@@ -1,4 +1,4 @@
-"""The command line: ``dfmst forest``, ``components``, ``verify``, ``update``, ``convert``, ``plan`` and ``demo``.
+"""The command line: ``dfmst forest`` and the other commands.
 
 Data goes to files or to standard output, notes and progress to standard error. The exit status is 0, or
 2 where the input or the command is wrong, or 1 where something failed, or 130 after an interrupt.
@@ -15,6 +15,7 @@ from dfmst.cli.components import components
 from dfmst.cli.convert import convert
 from dfmst.cli.demo import demo
 from dfmst.cli.forest import forest
+from dfmst.cli.hierarchy import clusters, linkage
 from dfmst.cli.options import debug_option
 from dfmst.cli.plan import plan
 from dfmst.cli.program import Program
@@ -37,5 +38,5 @@ def main() -> None:
     """
 
 
-for command in (forest, components, verify, update, convert, plan, demo):
+for command in (forest, components, clusters, linkage, verify, update, convert, plan, demo):
     main.add_command(command)

@@ -249,7 +249,7 @@ def test_sequential_kernels_run_on_the_host(device):
     cycle = engine.xp.full(1, 2**64 - 1, np.uint64)
     cupy.cuda.launches.clear()
     cupy.traffic.reset()
-    engine.launch_alone("link_trees", ends, 2, parent, size, link, cycle)
+    engine.launch_alone("link_trees", ends, 2, parent, size, link, cycle, 3, None, None, None, None)
     assert cupy.cuda.launches == []
     assert cupy.traffic.to_host == [16, 12, 12, 24, 8]
     assert cupy.traffic.to_device == [12, 12, 24, 8]  # `ends` is only read

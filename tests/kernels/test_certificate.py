@@ -35,7 +35,7 @@ def linked(engine, ends: np.ndarray, vertices: int) -> tuple[np.ndarray, np.ndar
     parent, size = np.arange(vertices, dtype=np.uint32), np.ones(vertices, np.uint32)
     link, cycle = np.full(vertices, NONE, np.uint64), np.full(1, NONE, np.uint64)
     packed = ends[:, 0].astype(np.uint64) << np.uint64(32) | ends[:, 1].astype(np.uint64)
-    engine.launch("link_trees", 1, packed, len(packed), parent, size, link, cycle)
+    engine.launch("link_trees", 1, packed, len(packed), parent, size, link, cycle, vertices, None, None, None, None)
     top = np.empty_like(link)
     engine.launch("climb", vertices, link, top, grain=1)
     return link, top, int(cycle[0])

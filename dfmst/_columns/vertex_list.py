@@ -1,0 +1,157 @@
+"""The vertices that a result is about, in ascending order: those that occur in a table, or those of a list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dfmst._columns.ids import IdColumns, id_columns
+from dfmst._columns.read import Input
+from dfmst._columns.vertex_frame import id_frame, vertex_frame
+from dfmst._engines import Engine
+from dfmst._frames.columns import host_column
+from dfmst._frames.host import FrameView
+from dfmst._primitives.edges import used_vertices
+from dfmst.errors import InvalidEdgesError
+from dfmst.typing import Array, Frame
+
+__all__ = ["VertexList", "list_vertices"]
+
+
+@dataclass(frozen=True, slots=True)
+class VertexList:
+    """Vertices in ascending order, each with a place; all on the host.
+
+    Attributes
+    ----------
+    view, names, input
+        The frame, its id columns and its table, vertices numbered in the order of their ids.
+    vertex
+        Place -> vertex of the table, ``int64``; -1 where it is in no row.
+    place
+        Vertex of the table -> place, ``uint32``.
+    ids
+        Place -> id, where the vertices were listed; else ``None``.
+    """
+
+    view: FrameView
+    names: tuple[Any, Any]
+    input: Input
+    vertex: Array
+    place: Array
+    ids: pa.Array | None
+
+    def __len__(self) -> int:
+        """Return the number of vertices."""
+        return len(self.vertex)
+
+    def frame(self, columns: Mapping[str, Array]) -> Frame:
+        """Build a frame of the user's kind, with ids for columns of places."""
+        if self.ids is None:
+            return vertex_frame(
+                self.view, self.names, self.input, {name: self.vertex[at] for name, at in columns.items()}
+            )
+        ids = self.ids
+        return id_frame(self.view, self.names, {name: ids.take(pa.array(at)) for name, at in columns.items()})
+
+    def values(self) -> pa.Array:
+        """Return the ids in ascending order."""
+        if self.ids is not None:
+            return self.ids
+        values = self.input.vertices.values
+        return pa.array(self.vertex) if values is None else values.take(pa.array(self.vertex))
+
+
+def list_vertices(
+    engine: Engine, view: FrameView, names: tuple[Any, Any], input: Input, vertices: Any = None
+) -> VertexList:
+    """List the vertices that occur in a table or, where `vertices` is not ``None``, those.
+
+    Parameters
+    ----------
+    engine
+        Where the table lies.
+    view, names, input
+        The frame, its id columns and its table, vertices numbered in the order of their ids.
+    vertices
+        A list, an array or a column of ids.
+
+    Raises
+    ------
+    InvalidEdgesError
+        An id is null or there twice, or is not comparable with the frame's, or an edge ends in a vertex that is not
+        in the list.
+    """
+    occurs = input.beside_frame(used_vertices(engine, input.table))
+    if vertices is None:
+        vertex = np.flatnonzero(occurs)
+        place = np.cumsum(occurs, dtype=np.uint32) - np.uint32(1)
+        return VertexList(view, names, input, vertex, place, None)
+    ids, values = _aligned(names[0], input, vertices)
+    ids = _ascending(ids)
+    match = pc.index_in(values, value_set=ids)
+    listed = match.is_valid().to_numpy(zero_copy_only=False)
+    _check_ends(input, names, occurs.astype(bool) & ~listed, values)
+    place = pc.fill_null(match, 0).to_numpy().astype(np.uint32)
+    vertex = np.full(len(ids), -1, np.int64)
+    vertex[place[listed]] = np.flatnonzero(listed)
+    return VertexList(view, names, input, vertex, place, ids)
+
+
+def _aligned(name: Any, input: Input, vertices: Any) -> tuple[pa.Array, pa.Array]:
+    """The list, and the ids of the table's vertices, in one type."""
+    values = input.vertices.values
+    if values is None:
+        values = pa.array(np.arange(input.vertices.total, dtype=np.int64))
+    ids: IdColumns = id_columns(("vertices", _column(vertices)), (name, values))
+    if ids.null_source is not None:
+        count, first = int(ids.null_source.sum()), int(ids.null_source.argmax())
+        message = f"vertices has {count:,} null entries, the first at position {first}"
+        raise InvalidEdgesError(message, "leave them out")
+    return tuple(pa.array(column) if isinstance(column, np.ndarray) else column for column in ids[:2])
+
+
+def _column(vertices: Any) -> Any:
+    if isinstance(vertices, (pa.Array, pa.ChunkedArray)):
+        return vertices
+    series = nw.from_native(vertices, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return host_column("vertices", series)
+    column = np.asarray(vertices if hasattr(vertices, "__array__") else list(vertices))
+    if column.ndim != 1:
+        message = f"vertices has {column.ndim} dimensions; it must have one"
+        raise InvalidEdgesError(message, "pass one id a vertex")
+    if not len(column):
+        return pa.nulls(0)
+    return np.array(list(vertices), object) if column.dtype.kind in "USO" else column
+
+
+def _ascending(ids: pa.Array) -> pa.Array:
+    ids = ids.take(pc.sort_indices(ids))
+    twice = pc.equal(ids[1:], ids[:-1]).to_numpy(zero_copy_only=False)
+    if twice.any():
+        first = ids[int(twice.argmax())]
+        message = f"vertices lists ids more than once: {int(twice.sum()):,} too many, the first is {first.as_py()!r}"
+        raise InvalidEdgesError(message, "list every vertex once")
+    return ids
+
+
+def _check_ends(input: Input, names: tuple[Any, Any], unlisted: Array, values: pa.Array) -> None:
+    if not unlisted.any():
+        return
+    ends = [unlisted[column] for column in (input.vertices.source, input.vertices.target)]
+    rows = np.flatnonzero(ends[0] | ends[1])
+    first = int(rows[0])
+    side = 0 if ends[0][first] else 1
+    vertex = int((input.vertices.source, input.vertices.target)[side][first])
+    row = first if input.kept is None else int(input.kept[first])
+    message = f"{len(rows):,} rows end in vertices that vertices= does not list, the first in column {names[side]!r}"
+    raise InvalidEdgesError(
+        f"{message}: {values[vertex].as_py()!r} in row {row}", "list all vertices, or drop the rows"
+    )

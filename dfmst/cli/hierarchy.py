@@ -1,0 +1,162 @@
+"""``dfmst clusters`` and ``dfmst linkage``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dfmst.cli.console import plural
+from dfmst.cli.inputs import columns_by_option
+from dfmst.cli.job import weight_name
+from dfmst.cli.options import (
+    algorithm_option,
+    debug_option,
+    format_option,
+    inputs_argument,
+    invalid_option,
+    json_option,
+    output_options,
+    vertex_options,
+    weight_options,
+)
+from dfmst.cli.result import write_result
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["clusters", "linkage"]
+
+
+def _threshold(text: str) -> float:
+    """A distance; one without a fraction stays an integer, so that large ones are exact."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a number.") from None
+
+
+def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[float]:
+    return [_threshold(text) for text in values]
+
+
+@click.command(short_help="Cut the forest into clusters.")
+@inputs_argument
+@output_options
+@format_option
+@vertex_options
+@weight_options
+@click.option(
+    "-k", "--clusters", "counts", type=click.IntRange(min=1), multiple=True, metavar="N", help="How many to make."
+)
+@click.option(
+    "-d",
+    "--distance",
+    "distances",
+    callback=_thresholds,
+    multiple=True,
+    metavar="D",
+    help="The heaviest weight to keep.",
+)
+@algorithm_option
+@invalid_option
+@json_option
+@debug_option
+def clusters(
+    inputs: tuple[Path, ...],
+    output: Path | None,
+    to: str | None,
+    format: str | None,
+    source: str,
+    target: str,
+    weight: str | None,
+    unweighted: bool,
+    maximum: bool,
+    counts: tuple[int, ...],
+    distances: list[float],
+    json: bool,
+    **options: Any,
+) -> None:
+    """Cut the forest of IN into clusters, and write the cluster of every vertex.
+
+    Give -k or -d. The columns are vertex and cluster, in the order of the vertices; a cluster is called after its
+    smallest vertex. With several -k, or several -d, there is a column for each: k2, k3, d5, d10. With --maximum,
+    weights are similarities, and -d is the lightest weight to keep.
+
+    \b
+      dfmst clusters roads.parquet -k 10 -o clusters.parquet
+      dfmst clusters roads.parquet -d 5 -d 10 -d 20 -o clusters.csv
+    """  # noqa: D301 - click's mark for lines that stay as they are
+    if bool(counts) == bool(distances):
+        raise click.UsageError("Give -k N (how many clusters) or -d D (the heaviest weight to keep).")
+    column = weight_name(weight, unweighted)
+    if column is None and distances:
+        raise click.UsageError("-d and --unweighted cannot be combined.")
+
+    def cut(table: pa.Table) -> pa.Table:
+        import dfmst
+
+        wanted: list[Any] = [*counts, *distances]
+        chosen: Any = {"n_clusters" if counts else "distance": wanted[0] if len(wanted) == 1 else wanted}
+        return dfmst.clusters(table, source, target, column, maximum=maximum, **chosen, **options)
+
+    columns = columns_by_option(source, target, column)
+    write_result(inputs, format, columns, "finding the clusters of", cut, _cluster_summary, output, to, json)
+
+
+def _cluster_summary(labels: pa.Table) -> tuple[dict[str, Any], str]:
+    import pyarrow.compute as pc
+
+    found = {name: pc.count_distinct(labels[name]).as_py() for name in labels.column_names[1:]}
+    counts = [f"{plural(count, 'cluster')}" + (f" ({name})" if len(found) > 1 else "") for name, count in found.items()]
+    figures = {"vertices": labels.num_rows, "clusters": found}
+    return figures, f"{', '.join(counts)} of {plural(labels.num_rows, 'vertex')}"
+
+
+@click.command(short_help="Write the single-linkage dendrogram.")
+@inputs_argument
+@output_options
+@format_option
+@vertex_options
+@click.option("-w", "--weight", default="weight", show_default=True, metavar="COLUMN", help="Column with the distance.")
+@click.option("--join", type=float, metavar="D", help="Join components at this distance in the end (inf is one).")
+@algorithm_option
+@invalid_option
+@json_option
+@debug_option
+def linkage(
+    inputs: tuple[Path, ...],
+    output: Path | None,
+    to: str | None,
+    format: str | None,
+    source: str,
+    target: str,
+    weight: str,
+    json: bool,
+    **options: Any,
+) -> None:
+    """Write the single-linkage dendrogram of IN, one row a merge.
+
+    The columns are left, right, distance and size, as SciPy has them: of n vertices, 0 to n - 1 are the vertices in
+    ascending order (as `dfmst components` lists them), and n + r is the cluster that row r makes.
+
+    \b
+      dfmst linkage roads.parquet -o linkage.parquet
+    """  # noqa: D301 - click's mark for lines that stay as they are
+
+    def merge(table: pa.Table) -> pa.Table:
+        import dfmst
+
+        return dfmst.single_linkage(table, source, target, weight, **options)
+
+    columns = columns_by_option(source, target, weight)
+    write_result(inputs, format, columns, "finding the dendrogram of", merge, _linkage_summary, output, to, json)
+
+
+def _linkage_summary(merges: pa.Table) -> tuple[dict[str, Any], str]:
+    return {"merges": merges.num_rows}, plural(merges.num_rows, "merge")

@@ -1,0 +1,164 @@
+"""Clusters are the components of the edges up to a threshold, each called after its smallest vertex."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import pdist
+
+import dfmst
+import dfmst.pandas
+import dfmst.polars
+from tests.support.lanes import examples
+from tests.support.oracle import kruskal_rows
+
+ROADS = pd.DataFrame({"source": [1, 2, 3, 4], "target": [2, 3, 4, 5], "weight": [1, 9, 2, 4]})
+
+tables = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(-3, 3)), max_size=30)
+
+
+def components(pairs: list[tuple[str, str]], vertices: list[str]) -> dict[str, str]:
+    """Smallest vertex of each vertex's component, by repeated relabelling."""
+    label = {vertex: vertex for vertex in vertices}
+    for _ in vertices:
+        for a, b in pairs:
+            label[a] = label[b] = min(label[a], label[b])
+    return label
+
+
+def split(points: np.ndarray) -> pd.DataFrame:
+    source, target = np.triu_indices(len(points), 1)
+    return pd.DataFrame({"source": source, "target": target, "weight": pdist(points)})
+
+
+def same_partition(one: np.ndarray, other: np.ndarray) -> bool:
+    return len(set(zip(one, other, strict=True))) == len(set(one)) == len(set(other))
+
+
+@given(tables, st.booleans(), st.lists(st.integers(-4, 4), min_size=1, max_size=3, unique=True))
+@examples(100)
+def test_distances(rows, maximum, distances):
+    text = [(str(a), str(b), weight) for a, b, weight in rows]
+    frame = pl.DataFrame(text, schema={"source": pl.String, "target": pl.String, "weight": pl.Int32}, orient="row")
+    vertices = sorted({end for a, b, _ in text for end in (a, b)})
+    cut = dfmst.clusters(frame, distance=distances, maximum=maximum)
+    assert cut["vertex"].to_list() == vertices
+    for distance in distances:
+        kept = [(a, b) for a, b, weight in text if (weight >= distance if maximum else weight <= distance)]
+        labels = components(kept, vertices)
+        assert cut[f"d{distance}"].to_list() == [labels[vertex] for vertex in vertices]
+
+
+@given(tables, st.booleans(), st.sets(st.integers(-5, 14), max_size=8))
+@examples(100)
+def test_numbers_of_clusters(rows, maximum, isolated):
+    source, target, weight = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
+    frame = pa.table({"source": pa.array(source, pa.int64()), "target": pa.array(target, pa.int64()), "weight": weight})
+    vertices = sorted({*source, *target, *isolated})
+    forest = kruskal_rows(source, target, weight, maximum=maximum)
+    heavy = sorted(forest, key=lambda row: ((-1 if maximum else 1) * weight[row], row))
+    for count in range(len(vertices) - len(forest), len(vertices) + 1):
+        kept = [(source[row], target[row]) for row in heavy[: len(vertices) - count]]
+        labels = components(kept, vertices)
+        if not vertices:
+            continue
+        cut = dfmst.clusters(frame, n_clusters=count, vertices=vertices, maximum=maximum)
+        assert dict(zip(*(column.to_pylist() for column in cut.columns), strict=True)) == labels
+        assert len(set(labels.values())) == count
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_scipy(seed):
+    rng = np.random.default_rng(seed)
+    points = rng.integers(0, 12, (60, 2)) if seed % 2 else rng.random((60, 3))
+    edges, tree = split(points), linkage(points, "single")
+    for distance in np.quantile(tree[:, 2], [0, 0.2, 0.5, 0.9, 1]):
+        ours = dfmst.clusters(edges, distance=distance)["cluster"].to_numpy()
+        assert same_partition(ours, fcluster(tree, distance, "distance"))
+
+
+def test_isolated_vertices_are_clusters():
+    forest = dfmst.minimum_spanning_forest(ROADS)
+    cut = forest[forest.weight <= 2]
+    labels = dfmst.connected_components(cut, vertices=[1, 2, 3, 4, 5])
+    assert labels.component.tolist() == [1, 1, 3, 3, 5]
+    assert labels.equals(dfmst.clusters(ROADS, distance=2).rename(columns={"cluster": "component"}))
+
+
+@pytest.mark.parametrize("kind", ["list", "array", "series", "arrow", "index", "range"])
+def test_lists_of_vertices(kind):
+    ids = {
+        "list": [9, 2, 1],
+        "array": np.array([9, 2, 1], np.int8),
+        "series": pl.Series([9, 2, 1]),
+        "arrow": pa.chunked_array([[9], [2, 1]]),
+        "index": pd.Index([9, 2, 1]),
+        "range": range(1, 3),
+    }[kind]
+    labels = dfmst.connected_components(pd.DataFrame({"source": [2**40], "target": [2**40]})[:0], vertices=ids)
+    assert labels.vertex.tolist() == sorted(ids.to_pylist() if kind == "arrow" else list(ids))
+    assert labels.component.equals(labels.vertex.rename("component"))
+    assert labels.vertex.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("vertices", "message"),
+    [
+        ([1, 2, 3], "2 rows end in vertices that vertices= does not list, the first in column 'target': 4 in row 2"),
+        ([1, 2, 3, 4, 5, 5, 1], "vertices lists ids more than once: 2 too many, the first is 1"),
+        ([1, None], "vertices has 1 null entries, the first at position 1"),
+        (["a"], "column 'vertices' holds string ids and column 'source' holds int64 ids"),
+        ([1.5], "column 'vertices' holds float64 values"),
+        ([[1, 2]], "vertices has 2 dimensions"),
+    ],
+)
+@pytest.mark.parametrize("function", [dfmst.connected_components, dfmst.single_linkage])
+def test_bad_lists_of_vertices(function, vertices, message):
+    with pytest.raises(dfmst.InvalidEdgesError) as caught:
+        function(ROADS, vertices=vertices)
+    assert message in str(caught.value)
+
+
+def test_bad_thresholds():
+    with pytest.raises(dfmst.InvalidEdgesError, match="9 clusters cannot be made of 5 vertices in 1 components"):
+        dfmst.clusters(ROADS, n_clusters=9)
+    with pytest.raises(dfmst.InvalidEdgesError, match="make 2 to 5"):
+        dfmst.clusters(ROADS[1:], n_clusters=1, vertices=range(1, 6))
+    none: dict[str, Any] = {}
+    for wrong in (none, {"n_clusters": 1, "distance": 2}):
+        with pytest.raises(ValueError, match="give either n_clusters= or distance="):
+            dfmst.clusters(ROADS, **wrong)
+    with pytest.raises(ValueError, match="distance 'far' does not compare with column 'weight', which holds int64"):
+        dfmst.clusters(ROADS, distance="far")
+    with pytest.raises(ValueError, match="the same threshold twice: d2, d2"):
+        dfmst.clusters(ROADS, distance=[2, 2.0])
+    with pytest.raises(ValueError, match="needs a weight column"):
+        dfmst.clusters(ROADS, weight=None, distance=2)
+
+
+def test_durations():
+    hours = [datetime.timedelta(hours=hour) for hour in (1, 9, 2, 4)]
+    cut = dfmst.clusters(ROADS.assign(weight=hours), distance=datetime.timedelta(hours=3))
+    assert cut.cluster.tolist() == [1, 1, 3, 3, 5]
+
+
+def test_equal_weights_are_cut_by_row():
+    assert dfmst.clusters(ROADS, weight=None, n_clusters=2).cluster.tolist() == [1, 1, 1, 1, 5]
+
+
+def test_accessors():
+
+    for frame in (ROADS, pl.from_pandas(ROADS), pl.from_pandas(ROADS).lazy()):
+        cut = frame.mst.clusters(n_clusters=[2, 3])
+        cut = cut.collect() if isinstance(cut, pl.LazyFrame) else cut
+        assert list(cut.columns) == ["vertex", "k2", "k3"]
+        assert list(cut["k3"]) == [1, 1, 3, 3, 5]
