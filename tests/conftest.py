@@ -30,6 +30,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Let fuzzers run longer than in the suite."""
     about = "how long each fuzzer runs, from new seeds (default: 60, always the same examples)"
     parser.addoption("--fuzz-seconds", type=float, help=about)
+    about = "seed of each fuzzer's first batch, the next ones counting up from it (default: new ones)"
+    parser.addoption("--fuzz-seed", type=int, help=about)
 
 
 @pytest.fixture(scope="session")

@@ -106,8 +106,10 @@ def _read_sample(file: GraphFile, separator: str | None) -> CsvSample:
     text = data.decode("utf-8", errors="replace")
     separator = separator or find_separator(text)
     if separator == " ":
-        lines = text.split("\n", SAMPLE_ROWS)[:SAMPLE_ROWS]
-        return CsvSample([line.split() for line in lines if line.strip()], separator, skip, 1, counts)
+        # Bytes are split at the blanks of ASCII, as the rows will be; text would be at Unicode's as well.
+        lines = (line.split() for line in data.split(b"\n", SAMPLE_ROWS)[:SAMPLE_ROWS])
+        rows = [[word.decode("utf-8", errors="replace") for word in words] for words in lines if words]
+        return CsvSample(rows, separator, skip, 1, counts)
     rows, first_lines = _read_quoted_rows(text, separator, skip, file)
     return CsvSample(rows, separator, skip, first_lines, counts)
 

@@ -94,3 +94,16 @@ def test_a_weight_that_is_no_number_is_a_column_like_any_other(tmp_path: Path) -
 def test_the_format_can_be_forced(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("ann 1\n7 bob\n")
     assert read_edges(tmp_path / "a.txt", format="csv").to_pydict() == {"source": ["ann", "7"], "target": ["1", "bob"]}
+
+
+def test_blanks_are_those_of_ascii(tmp_path):
+    path = tmp_path / "edges.csv"
+    path.write_text("source target km\nNew\u00a0York Salt\u2003Lake\x1fCity 5\n")
+    assert read_edges(path).to_pydict() == {
+        "source": ["New\u00a0York"],
+        "target": ["Salt\u2003Lake\x1fCity"],
+        "km": [5],
+    }
+    path.write_bytes(b"\x1f")
+    with pytest.raises(FormatError, match="line 1: too few columns"):
+        read_edges(path)

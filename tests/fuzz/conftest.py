@@ -18,9 +18,12 @@ EXAMPLES = 200  # a batch: a failing one is shrunk, and printed with its seed
 def fuzz(request: pytest.FixtureRequest) -> Callable[[Callable[[], None]], None]:
     """Run a Hypothesis test, which takes nothing but what it draws, again and again.
 
-    The suite runs the same examples each time; with ``--fuzz-seconds`` the seeds are new.
+    The suite runs the same examples each time; with ``--fuzz-seconds`` the seeds are new, or count up from
+    ``--fuzz-seed``.
     """
-    chosen = request.config.getoption("--fuzz-seconds")
+    chosen, first = (request.config.getoption(name) for name in ("--fuzz-seconds", "--fuzz-seed"))
+    if first is None:
+        first = 0 if chosen is None else SystemRandom().randrange(1 << 32)
     seconds = SECONDS if chosen is None else chosen
 
     def run(test: Callable[[], None]) -> None:
@@ -35,9 +38,8 @@ def fuzz(request: pytest.FixtureRequest) -> Callable[[Callable[[], None]], None]
         end = time.monotonic() + seconds
         batches = 0
         while time.monotonic() < end and (chosen is not None or batches < BATCHES):
-            number = batches if chosen is None else SystemRandom().randrange(1 << 32)
-            seed(number)(test)()
+            seed(first + batches)(test)()
             batches += 1
-        print(f"{batches} batches of {EXAMPLES} examples")
+        print(f"{batches} batches of {EXAMPLES} examples, the first of seed {first}")
 
     return run
