@@ -8,7 +8,8 @@ from typing import Any, Literal, TypeVar, overload
 from dfmst._columns.read import EdgeColumns
 from dfmst._columns.total import total_weight
 from dfmst._verification.certificate import certify
-from dfmst.algorithms import Algorithm
+from dfmst.algorithms import Algorithm, Dataframe
+from dfmst.algorithms.dataframe import frame_forest
 from dfmst.algorithms.solution import Solution, solve_edges
 from dfmst.algorithms.solve import Step
 from dfmst.typing import Frame, Invalid, Options, Unpack
@@ -67,7 +68,8 @@ def minimum_spanning_forest(
     ----------
     edges
         pandas, polars (eager or lazy), pyarrow or cuDF, or any object with ``__arrow_c_stream__`` (a DuckDB
-        relation, for one; the result is then a ``pyarrow.Table``). It is not changed.
+        relation, for one; the result is then a ``pyarrow.Table``). With ``algorithm="dataframe"`` also Dask, PySpark
+        and Ibis, and a DuckDB relation gives one back. It is not changed.
     source, target
         Names of the id columns: integers of any width, strings, categoricals.
     weight
@@ -116,8 +118,7 @@ def minimum_spanning_forest(
     2      a      c       2
     """
     columns = EdgeColumns(source, target, weight, False, invalid)
-    solution = solve_edges(edges, columns, algorithm, engine, threads, return_trace=return_trace)
-    return (solution.frame, solution.trace) if return_trace else solution.frame
+    return _find_forest(edges, columns, algorithm, engine, threads, return_trace)
 
 
 @overload
@@ -166,8 +167,7 @@ def maximum_spanning_forest(
     [0, 2]
     """
     columns = EdgeColumns(source, target, weight, True, invalid)
-    solution = solve_edges(edges, columns, algorithm, engine, threads, return_trace=return_trace)
-    return (solution.frame, solution.trace) if return_trace else solution.frame
+    return _find_forest(edges, columns, algorithm, engine, threads, return_trace)
 
 
 @overload
@@ -211,6 +211,22 @@ def spanning_forest(
     [0, 1]
     """
     columns = EdgeColumns(source, target, None, False, invalid)
+    return _find_forest(edges, columns, algorithm, engine, threads, return_trace)
+
+
+def _find_forest(
+    edges: Frame,
+    columns: EdgeColumns,
+    algorithm: str | Algorithm,
+    engine: str,
+    threads: int | None,
+    return_trace: bool,
+) -> Any:
+    """Find a forest with kernels, or in the steps of the frame's own library."""
+    if algorithm == "dataframe" or isinstance(algorithm, Dataframe):
+        steps = algorithm if isinstance(algorithm, Dataframe) else Dataframe()
+        forest, trace = frame_forest(edges, columns, steps, engine, threads, return_trace)
+        return (forest, trace) if return_trace else forest
     solution = solve_edges(edges, columns, algorithm, engine, threads, return_trace=return_trace)
     return (solution.frame, solution.trace) if return_trace else solution.frame
 

@@ -13,25 +13,38 @@ import pyarrow as pa
 from dfmst._columns.device import device_factorize, device_ids, device_weights
 from dfmst._columns.ids import IdColumns, id_columns
 from dfmst._columns.vertices import Vertices, factorize, sampled_vertices
-from dfmst._columns.weights import WeightColumn, constant_weights, missing_weights, weight_column
+from dfmst._columns.weights import WeightColumn, constant_weights, missing_weights, nan_weights, weight_column
 from dfmst._engines import Engine
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array, Invalid
 
-__all__ = ["DEVICE", "HOST", "CheckedColumns", "Readers", "check_columns", "check_invalid"]
+__all__ = [
+    "DEVICE",
+    "HOST",
+    "PLAIN",
+    "CheckedColumns",
+    "Readers",
+    "check_columns",
+    "check_ends",
+    "check_invalid",
+    "flagged_columns",
+    "invalid_rows",
+]
 
 
 class Readers(NamedTuple):
-    """How columns are read: ids, ids that are not dense integers, and weights."""
+    """How columns are read: ids, ids that are not dense integers, weights, and which weights are null or NaN."""
 
     ids: Callable[..., IdColumns]
     number: Callable[..., Vertices]
     weights: Callable[..., WeightColumn]
+    missing: Callable[[Engine, WeightColumn], Array | None] = missing_weights
 
 
-#: Readers of columns on the host, and of columns on a GPU.
+#: Readers of columns on the host, of columns on a GPU, and of columns on the host without any kernel.
 HOST = Readers(id_columns, factorize, weight_column)
 DEVICE = Readers(device_ids, device_factorize, device_weights)
+PLAIN = Readers(id_columns, factorize, weight_column, nan_weights)
 
 
 class CheckedColumns(NamedTuple):
@@ -57,6 +70,19 @@ def check_invalid(invalid: str) -> None:
     if invalid not in ("raise", "drop"):
         message = f"invalid is {invalid!r}; it must be 'raise' or 'drop'"
         raise ValueError(message)
+
+
+def check_ends(source: object, target: object) -> None:
+    """Raise where both ends are one column.
+
+    Raises
+    ------
+    InvalidEdgesError
+        They are.
+    """
+    if source == target:
+        message = f"source and target both name the column {source!r}"
+        raise InvalidEdgesError(message, "name the columns of both ends")
 
 
 def check_columns(
@@ -97,10 +123,8 @@ def check_columns(
         See :func:`dfmst.minimum_spanning_forest`.
     """
     check_invalid(invalid)
+    check_ends(*names[:2])
     source, target, weight = names
-    if source == target:
-        message = f"source and target both name the column {source!r}"
-        raise InvalidEdgesError(message, "name the columns of both ends")
     columns = [(name, column(name)) for name in (source, target)]
     if not rows:
         # An empty column often has an accidental type, float64 say, that no value vouches for.
@@ -111,15 +135,28 @@ def check_columns(
     unchecked = sampled_vertices(ids) if defer_checks and weights.invalid is None else None
     if unchecked is not None:
         return CheckedColumns(ids, weights, None, unchecked)
-    flagged = [
-        (f"column {source!r} has {{}} null id{{}}", ids.null_source),
-        (f"column {target!r} has {{}} null id{{}}", ids.null_target),
-        (f"column {weight!r} has {{}} weight{{}} that {{}} NaN or null", missing_weights(beside, weights)),
-    ]
-    kept = _kept(beside, flagged, invalid, first_row)
+    masks = (ids.null_source, ids.null_target, read.missing(beside, weights))
+    kept = _kept(beside, list(zip(flagged_columns(names), masks, strict=True)), invalid, first_row)
     if kept is not None:
         ids, weights = _filter(beside, ids, weights, kept)
     return CheckedColumns(ids, weights, kept)
+
+
+def flagged_columns(names: tuple[Any, Any, Any]) -> list[str]:
+    """What is wrong with the flagged rows of the source, the target and the weight, for :func:`invalid_rows`."""
+    source, target, weight = names
+    return [
+        f"column {source!r} has {{}} null id{{}}",
+        f"column {target!r} has {{}} null id{{}}",
+        f"column {weight!r} has {{}} weight{{}} that {{}} NaN or null",
+    ]
+
+
+def invalid_rows(text: str, count: int, first: int) -> InvalidEdgesError:
+    """The error for so many flagged rows."""
+    counted = text.format(f"{count:,}", *(("", "is") if count == 1 else ("s", "are")))
+    message = f"{counted}, {'in row' if count == 1 else 'the first in row'} {first}"
+    return InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'")
 
 
 def _kept(engine: Engine, flagged: list[tuple[str, Array | None]], invalid: Invalid, first_row: int) -> Array | None:
@@ -128,10 +165,7 @@ def _kept(engine: Engine, flagged: list[tuple[str, Array | None]], invalid: Inva
         return None
     if invalid == "raise":
         text, mask = masks[0]
-        count = int(mask.sum())
-        counted = text.format(f"{count:,}", *(("", "is") if count == 1 else ("s", "are")))
-        message = f"{counted}, {'in row' if count == 1 else 'the first in row'} {first_row + int(mask.argmax())}"
-        raise InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'")
+        raise invalid_rows(text, int(mask.sum()), first_row + int(mask.argmax()))
     rows: Array = engine.xp.flatnonzero(~reduce(operator.or_, [mask for _, mask in masks]))
     return rows
 

@@ -13,7 +13,15 @@ from dfmst._columns.id_types import common_id_type, is_missing, native_values, p
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
-__all__ = ["IdColumns", "different_ids", "float_ids", "id_columns", "same_width", "unsuitable_ids"]
+__all__ = [
+    "IdColumns",
+    "different_ids",
+    "float_ids",
+    "id_columns",
+    "no_common_integer",
+    "same_width",
+    "unsuitable_ids",
+]
 
 
 class IdColumns(NamedTuple):
@@ -41,6 +49,12 @@ def different_ids(source: tuple[object, Any], target: tuple[object, Any]) -> Inv
     """The error for two (name, type) pairs of ids that cannot be compared."""
     message = f"column {source[0]!r} holds {source[1]} ids and column {target[0]!r} holds {target[1]} ids"
     return InvalidEdgesError(message, "cast both columns to one type, so that equal ids are equal")
+
+
+def no_common_integer(source: tuple[object, Any], target: tuple[object, Any]) -> InvalidEdgesError:
+    """The error for two (name, type) pairs of integers that no integer type holds both of."""
+    message = f"columns {source[0]!r} ({source[1]}) and {target[0]!r} ({target[1]}) have no common integer type"
+    return InvalidEdgesError(message, "cast both columns to one integer type")
 
 
 def id_columns(source: tuple[object, Any], target: tuple[object, Any]) -> IdColumns:
@@ -117,8 +131,7 @@ def same_width(source: object, target: object, first: Array, second: Array) -> t
     if common.kind == "f":  # uint64 beside a signed type has no common integer type
         unsigned, signed = (first, second) if first.dtype.kind == "u" else (second, first)
         if len(unsigned) and int(unsigned.max()) > np.iinfo(np.int64).max and int(signed.min()) < 0:
-            message = f"columns {source!r} ({first.dtype}) and {target!r} ({second.dtype}) have no common integer type"
-            raise InvalidEdgesError(message, "cast both columns to one integer type")
+            raise no_common_integer((source, first.dtype), (target, second.dtype))
         common = np.dtype(np.uint64 if len(signed) and int(signed.min()) >= 0 else np.int64)
     if common.itemsize < 4:
         common = np.dtype(f"{common.kind}4")

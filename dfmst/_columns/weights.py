@@ -23,6 +23,7 @@ __all__ = [
     "WeightColumn",
     "constant_weights",
     "missing_weights",
+    "nan_weights",
     "unsupported_weights",
     "weight_column",
 ]
@@ -98,7 +99,14 @@ def missing_weights(engine: Engine, weights: WeightColumn) -> Array | None:
         engine.launch("count_nan", blocks, values, len(values), _BLOCK, counts, grain=1)
         if not int(counts.sum()):
             return weights.invalid
-    missing: Array = engine.xp.isnan(values)
+    return nan_weights(engine, weights)
+
+
+def nan_weights(engine: Engine, weights: WeightColumn) -> Array | None:
+    """Rows whose weight is null or NaN, found without a kernel."""
+    if weights.values.dtype.kind != "f":
+        return weights.invalid
+    missing: Array = engine.xp.isnan(weights.values)
     return missing if weights.invalid is None else missing | weights.invalid
 
 

@@ -56,7 +56,7 @@ class DeviceView:
             raise missing_column(name, self.frame.columns, NAMES_HINT)
         return self.frame[name]
 
-    def take(self, engine: Engine, rows: Array) -> Frame:
+    def take(self, engine: Engine | None, rows: Array) -> Frame:
         """Return the user's kind of frame with these rows: every column, and the index."""
         return self._finish(self.frame.take(rows))
 

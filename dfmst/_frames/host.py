@@ -89,14 +89,17 @@ class FrameView:
         default = type(labels).__name__ == "RangeIndex" and (labels.start, labels.step, labels.name) == (0, 1, None)
         return replace(self, labelled=not default)
 
-    def take(self, engine: Engine, rows: Array) -> Frame:
-        """Return the user's kind of frame with these rows: every column, and the index of a pandas frame."""
+    def take(self, engine: Engine | None, rows: Array) -> Frame:
+        """Return the user's kind of frame with these rows: every column, and the index of a pandas frame.
+
+        Without an engine, no kernel is used.
+        """
         return self.finish(self.rows(engine, rows).frame)
 
-    def rows(self, engine: Engine, rows: Array) -> FrameView:
+    def rows(self, engine: Engine | None, rows: Array) -> FrameView:
         """Return the view of these rows."""
         native = nw.to_native(self.frame)
-        if can_gather(native):
+        if can_gather(native) and engine is not None:
             return replace(self, frame=nw.from_native(gather_rows(host_engine(engine), native, rows), eager_only=True))
         if isinstance(native, pa.Table):
             columns = [take_arrow(column, rows) for column in native.columns]

@@ -12,6 +12,7 @@ from dfmst.algorithms.bader_cong import BaderCong
 from dfmst.algorithms.base import Algorithm
 from dfmst.algorithms.boruvka import Boruvka
 from dfmst.algorithms.bsp import BSP
+from dfmst.algorithms.dataframe import Dataframe
 from dfmst.algorithms.epmst import EPMST
 from dfmst.algorithms.filter_boruvka import FilterBoruvka
 from dfmst.algorithms.filter_kruskal import FilterKruskal
@@ -28,6 +29,7 @@ __all__ = [
     "Algorithm",
     "BaderCong",
     "Boruvka",
+    "Dataframe",
     "FilterBoruvka",
     "FilterKruskal",
     "Kruskal",
@@ -40,6 +42,7 @@ __all__ = [
 REGISTRY: dict[str, type[Algorithm]] = {
     "boruvka": Boruvka,
     "bsp": BSP,
+    "dataframe": Dataframe,
     "epmst": EPMST,
     "filter-boruvka": FilterBoruvka,
     "filter-kruskal": FilterKruskal,

@@ -18,6 +18,7 @@ from tests.support.oracle import kruskal_rows
 from tests.support.standin import cupy
 
 ENGINE = CudaEngine(cupy)
+pytestmark = pytest.mark.usefixtures("shared_device")  # the steps of "dataframe" run in cuDF
 
 few = examples(6)
 

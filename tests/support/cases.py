@@ -16,6 +16,7 @@ from dfmst.algorithms import (
     Algorithm,
     BaderCong,
     Boruvka,
+    Dataframe,
     FilterBoruvka,
     FilterKruskal,
     Kruskal,
@@ -73,6 +74,7 @@ ALGORITHMS: list[Algorithm] = [
     EPMST(),
     EPMST(sample=0.1),
     EPMST(sample=1),
+    Dataframe(),
 ]
 
 

@@ -1,0 +1,123 @@
+"""Ids and weights of frames that stay in their engine: checked and aligned by expressions, nothing read out.
+
+The counterpart of :mod:`dfmst._columns.check` with the same promises. The ids stay what they are, so that both columns
+must be of one type: integers of any width, text of any kind, or twice the same type.
+"""
+
+from __future__ import annotations
+
+import operator
+from functools import reduce
+from typing import Any
+
+import narwhals.stable.v2 as nw
+
+from dfmst._columns.check import check_ends, flagged_columns, invalid_rows
+from dfmst._columns.ids import different_ids, float_ids, no_common_integer, unsuitable_ids
+from dfmst._columns.read import EdgeColumns
+from dfmst._columns.weights import unsupported_weights
+from dfmst._frames.lazy import LazyView
+
+__all__ = ["lazy_edges"]
+
+_TEXT = (nw.String, nw.Categorical, nw.Enum)
+_IDS = (nw.Boolean, nw.Date, nw.Datetime, nw.Time, nw.Duration, nw.Decimal, nw.Binary)
+_SIGNED = (nw.Int8, nw.Int16, nw.Int32, nw.Int64)
+_UNSIGNED = (nw.UInt8, nw.UInt16, nw.UInt32)
+_LARGEST = (1 << 63) - 1
+
+
+def lazy_edges(view: LazyView, columns: EdgeColumns) -> nw.LazyFrame[Any]:
+    """Read the edges of a frame that stays in its engine.
+
+    Parameters
+    ----------
+    view
+        The frame.
+    columns
+        Which columns, and how. In a maximum forest the weights are turned round.
+
+    Returns
+    -------
+    edges
+        Columns ``row``, ``source``, ``target`` and ``weight``, the least of which comes first.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError
+        See :func:`dfmst.minimum_spanning_forest`.
+    """
+    check_ends(columns.source, columns.target)
+    names = [name for name in columns.names if name is not None]
+    rows = view.columns(names)
+    types = rows.collect_schema()
+    ids = _common_ids(rows, columns, types)
+    missing = {"source": nw.col("source").is_null(), "target": nw.col("target").is_null()}
+    weight: Any = nw.lit(0)
+    if columns.weight is not None:
+        weight, missing["weight"] = _weight(columns.weight, types["weight"], columns.maximum)
+    rows = _without_missing(rows, columns, missing)
+    return rows.select("row", *ids, weight=weight)
+
+
+def _common_ids(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> list[nw.Expr]:
+    """Both id columns in one type."""
+    ends = nw.col("source", "target")
+    common: Any = None
+    first, second = types["source"], types["target"]
+    for name, kind in ((columns.source, first), (columns.target, second)):
+        if kind.is_float():
+            raise float_ids(name, str(kind))
+        if not (kind.is_integer() or isinstance(kind, (*_TEXT, *_IDS))):
+            raise unsuitable_ids(name, str(kind))
+    if isinstance(first, _TEXT) and isinstance(second, _TEXT):
+        common = nw.String
+    elif first != second and first.is_integer() and second.is_integer():
+        _check_range(rows, columns, types)
+        common = nw.Int64
+    elif first != second:
+        raise different_ids((columns.source, first), (columns.target, second))
+    return [ends if common is None else ends.cast(common)]
+
+
+def _check_range(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> None:
+    """Raise where an integer column beside one of another type does not fit 64 bits with a sign."""
+    for end in ("source", "target"):
+        if isinstance(types[end], (*_SIGNED, *_UNSIGNED)):
+            continue
+        largest = rows.select(nw.col(end).max()).collect().item()
+        if not isinstance(types[end], nw.UInt64) or (largest is not None and int(largest) > _LARGEST):
+            raise no_common_integer((columns.source, types["source"]), (columns.target, types["target"]))
+
+
+def _weight(name: Any, kind: Any, maximum: bool) -> tuple[nw.Expr, nw.Expr]:
+    """The weight such that the least comes first, and where there is none."""
+    weight = nw.col("weight")
+    missing = weight.is_null()
+    if kind.is_float():
+        # Engines differ on whether -0.0 comes before 0.0.
+        plain = nw.when(weight == 0).then(nw.lit(0.0)).otherwise(weight)
+        return (0.0 - plain if maximum else plain), missing | weight.is_nan()
+    if isinstance(kind, nw.Boolean):
+        return (1 - weight.cast(nw.Int64) if maximum else weight.cast(nw.Int64)), missing
+    if not (kind.is_integer() or isinstance(kind, (nw.Decimal, nw.Duration))):
+        raise unsupported_weights(name, str(kind))
+    if not maximum:
+        return weight, missing
+    if isinstance(kind, (*_SIGNED, *_UNSIGNED)):
+        return -1 - weight.cast(nw.Int64), missing  # the complement: the least integer has no negative
+    return weight.rank("min", descending=True), missing
+
+
+def _without_missing(rows: nw.LazyFrame[Any], columns: EdgeColumns, missing: dict[str, nw.Expr]) -> nw.LazyFrame[Any]:
+    """Leave out rows without an id or a weight, or raise for the first such column."""
+    if columns.invalid == "drop":
+        return rows.filter(~reduce(operator.or_, missing.values()))
+    counts = {f"{end}_count": mask.cast(nw.Int64).sum() for end, mask in missing.items()}
+    firsts = {f"{end}_first": nw.when(mask).then(nw.col("row")).min() for end, mask in missing.items()}
+    told = rows.select(**counts, **firsts).collect().to_dict(as_series=False)
+    for end, text in zip(missing, flagged_columns(columns.names), strict=False):
+        count = told[f"{end}_count"][0]
+        if count:  # of no rows it is null in some engines
+            raise invalid_rows(text, int(count), int(told[f"{end}_first"][0]))
+    return rows

@@ -1,0 +1,337 @@
+"""The forest in dataframe steps: the same rows on every library, and no kernel."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+import dask.dataframe as dd
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import dfmst
+from dfmst._frames.tables import DuckDbTables, NativeTables
+from dfmst.algorithms import Dataframe
+from tests.support.oracle import kruskal_rows
+
+FIRST = ["pandas", "polars", "polars lazy", "pyarrow", "duckdb"]
+each_library = pytest.mark.parametrize("library", FIRST)
+each_and_dask = pytest.mark.parametrize("library", [*FIRST, "dask"])
+
+
+def frame_of(library, table):
+    """The table as a frame of a library; pandas with Arrow's types, so that integers may be null."""
+    if library == "polars":
+        return pl.from_arrow(table)
+    if library == "polars lazy":
+        return pl.from_arrow(table).lazy()
+    if library == "pyarrow":
+        return table
+    if library == "duckdb":
+        return duckdb.connect().from_arrow(table)
+    frame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    return dd.from_pandas(frame, npartitions=3) if library == "dask" else frame
+
+
+def rows_in(forest):
+    """The column ``row`` of a forest of any library."""
+    if isinstance(forest, (dd.DataFrame, pl.LazyFrame)):
+        forest = forest.compute() if isinstance(forest, dd.DataFrame) else forest.collect()
+    if isinstance(forest, duckdb.DuckDBPyRelation):
+        forest = forest.to_arrow_table()
+    column = forest["row"]
+    return column.to_pylist() if isinstance(column, pa.ChunkedArray) else list(column)
+
+
+def multigraph(seed=0, vertices=60, rows=400, weight=None):
+    """Random rows with self-loops, parallel rows and ties."""
+    draw = np.random.default_rng(seed)
+    ends = draw.integers(0, vertices, (2, rows))
+    ends[1, ::17] = ends[0, ::17]
+    values = draw.integers(-8, 8, rows) if weight is None else weight(draw, rows)
+    return pa.table({"source": ends[0], "target": ends[1], "weight": values, "row": np.arange(rows)})
+
+
+def floats(draw, rows):
+    values = draw.integers(-2, 3, rows) / 4
+    values[draw.random(rows) < 0.2] = -0.0
+    values[::19], values[7::23] = np.inf, -np.inf
+    return values
+
+
+def expected(table, maximum=False):
+    source, target, weight = (table[name].to_pylist() for name in ("source", "target", "weight"))
+    return sorted(kruskal_rows(source, target, weight, maximum=maximum))
+
+
+def solve(frame, *names, maximum=False, order=None, **options):
+    find = dfmst.maximum_spanning_forest if maximum else dfmst.minimum_spanning_forest
+    return find(frame, *names, algorithm=Dataframe(order), **options)
+
+
+WEIGHTS = {
+    "int64": lambda draw, rows: draw.choice([-(2**63), 2**63 - 1, 0, 5], rows),
+    "uint64": lambda draw, rows: draw.integers(0, 4, rows).astype(np.uint64) + np.uint64(2**64 - 5),
+    "uint8": lambda draw, rows: draw.integers(0, 9, rows).astype(np.uint8),
+    "float32": lambda draw, rows: floats(draw, rows).astype(np.float32),
+    "float64": floats,
+    "bool": lambda draw, rows: draw.random(rows) < 0.5,
+    "decimal": lambda draw, rows: pa.array(draw.integers(-9, 9, rows)).cast(pa.decimal128(24, 2)),
+    "duration": lambda draw, rows: pa.array(draw.integers(-9, 9, rows)).cast(pa.duration("us")),
+}
+
+
+@each_library
+@pytest.mark.parametrize("maximum", [False, True])
+@pytest.mark.parametrize("kind", WEIGHTS)
+def test_weights(library, kind, maximum):
+    if (library, kind) == ("duckdb", "duration"):
+        pytest.skip("DuckDB reads Arrow's durations as intervals, which have months and no order")
+    table = multigraph(weight=WEIGHTS[kind])
+    forest = solve(frame_of(library, table), maximum=maximum)
+    assert rows_in(forest) == expected(table, maximum)
+
+
+@each_and_dask
+def test_the_forest_is_a_frame_of_the_library(library):
+    table = multigraph(weight=floats)
+    frame = frame_of(library, table)
+    forest, trace = solve(frame, return_trace=True)
+    assert type(forest) is type(frame)
+    assert rows_in(forest) == expected(table)
+    chosen = trace.collect()["chosen"] if library == "polars lazy" else trace["chosen"]
+    assert int(np.sum(np.asarray(chosen))) == len(rows_in(forest))
+    spanning = dfmst.spanning_forest(frame, algorithm="dataframe")
+    assert rows_in(spanning) == rows_in(dfmst.spanning_forest(table))
+
+
+@each_library
+@pytest.mark.parametrize("rows", [0, 1, 3])
+def test_few_rows(library, rows):
+    table = multigraph(vertices=2, rows=5).slice(0, rows)
+    assert rows_in(solve(frame_of(library, table))) == expected(table)
+
+
+@each_library
+@pytest.mark.parametrize("shape", ["path", "star", "loops"])
+def test_shapes(library, shape):
+    at = np.arange(300)
+    source, target = {"path": (at, at + 1), "star": (at, at * 0 + 999), "loops": (at, at)}[shape]
+    table = pa.table({"source": source, "target": target, "weight": at, "row": at})
+    assert rows_in(solve(frame_of(library, table))) == expected(table)
+
+
+def ids(kind):
+    table = multigraph()
+    text = [pa.array([f"v{v}" for v in table[end].to_pylist()]) for end in ("source", "target")]
+    narrow = [table["source"].cast(pa.int16()), table["target"].cast(pa.uint32())]
+    unsigned = [table["source"].cast(pa.uint64()), table["target"]]
+    huge = [pa.array(np.array(table[end]) * 10**16 - 2**61) for end in ("source", "target")]
+    category = [column.dictionary_encode() for column in text]
+    choices = {"text": text, "narrow": narrow, "unsigned": unsigned, "huge": huge, "category": category}
+    source, target = choices[kind]
+    return table.set_column(0, "source", source).set_column(1, "target", target)
+
+
+@each_library
+@pytest.mark.parametrize("kind", ["text", "narrow", "unsigned", "huge", "category"])
+def test_ids(library, kind):
+    assert rows_in(solve(frame_of(library, ids(kind)))) == expected(multigraph())
+
+
+def spoil(name, value, at):
+    table = multigraph(weight=floats)
+    values = table[name].to_pylist()
+    for row in at:
+        values[row] = value
+    return table.set_column(table.column_names.index(name), name, pa.array(values, table[name].type))
+
+
+@each_library
+@pytest.mark.parametrize(
+    ("name", "value", "at"),
+    [("source", None, [5, 9]), ("target", None, [0]), ("weight", None, [3, 4]), ("weight", float("nan"), [399])],
+)
+def test_invalid_rows(library, name, value, at):
+    frame, table = frame_of(library, spoil(name, value, at)), spoil(name, value, at)
+    with pytest.raises(dfmst.InvalidEdgesError) as other:
+        dfmst.minimum_spanning_forest(table)
+    with pytest.raises(dfmst.InvalidEdgesError) as error:
+        solve(frame)
+    assert str(error.value) == str(other.value)
+    assert rows_in(solve(frame, invalid="drop")) == rows_in(dfmst.minimum_spanning_forest(table, invalid="drop"))
+
+
+def test_invalid_rows_of_dask():
+    table = spoil("weight", None, [3, 4])
+    frame = frame_of("dask", table)
+    with pytest.raises(
+        dfmst.InvalidEdgesError, match="column 'weight' has 2 weights that are NaN or null, the first in"
+    ):
+        solve(frame)
+    assert rows_in(solve(frame, invalid="drop")) == rows_in(dfmst.minimum_spanning_forest(table, invalid="drop"))
+
+
+@each_library
+def test_other_bad_input(library):
+    frame = frame_of(library, multigraph(weight=floats))
+    with pytest.raises(dfmst.ColumnNotFoundError, match="column 'wieght' not found"):
+        solve(frame, "source", "target", "wieght")
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"column 'weight' holds .* vertex ids must be"):
+        solve(frame, "source", "weight", "weight")
+    text = frame_of(library, ids("text"))
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"column 'source' holds .* weights must be"):
+        solve(text, "source", "target", "source")
+    with pytest.raises(dfmst.InvalidEdgesError, match="ids and column 'row' holds"):
+        solve(text, "source", "row", "weight")
+    with pytest.raises(dfmst.InvalidEdgesError, match="source and target both name the column 'row'"):
+        solve(text, "row", "row", "weight")
+
+
+def test_integers_without_a_common_type():
+    table = multigraph()
+    table = table.set_column(0, "source", pa.array(np.full(400, 2**63, np.uint64)))
+    table = table.set_column(1, "target", pa.array(np.full(400, -1)))
+    for library in ("pandas", "duckdb"):
+        with pytest.raises(dfmst.InvalidEdgesError, match="have no common integer type"):
+            solve(frame_of(library, table))
+
+
+@each_and_dask
+def test_columns_order_the_rows(library):
+    table = multigraph()
+    reverse = pa.array(np.arange(400)[::-1])
+    frame = frame_of(library, table.append_column("at", reverse))
+    turned = table.take(reverse)
+    want = sorted(turned["row"].to_pylist()[row] for row in expected(turned))
+    assert want != expected(table)
+    assert sorted(rows_in(solve(frame, order="at"))) == want
+    if library == "dask":
+        return
+    assert sorted(rows_in(solve(frame, order=("weight", "at")))) == want
+    with pytest.raises(dfmst.InvalidEdgesError, match="column 'weight' cannot order the rows: 400 rows hold 16 diff"):
+        solve(frame, order="weight")
+    with pytest.raises(dfmst.ColumnNotFoundError, match=r"column 'att' not found(.|\n)*did you mean 'at'"):
+        solve(frame, order="att")
+
+
+def test_pandas_keeps_its_index_and_dask_its_partitions():
+    frame = multigraph().to_pandas().set_index(pd.Index(np.arange(400) * 3 + 1, name="label"))
+    before = frame.copy()
+    forest = solve(frame)
+    pd.testing.assert_frame_equal(forest, dfmst.minimum_spanning_forest(frame))
+    pd.testing.assert_frame_equal(frame, before)
+    parts = dd.from_pandas(frame, npartitions=4)
+    same = solve(parts)
+    assert same.divisions == parts.divisions
+    pd.testing.assert_frame_equal(same._meta, parts._meta)
+    pd.testing.assert_frame_equal(same.compute(), forest, check_dtype=False)
+
+
+def test_duckdb_is_left_as_it_was():
+    connection = duckdb.connect()
+    table = multigraph()
+    edges = connection.from_arrow(table)
+    forest = solve(edges)
+    tables = "select count(*) from duckdb_tables()"
+    assert connection.sql(tables).fetchall() == [(0,)]
+    assert forest.filter("row < 50").order("row").fetchall() == forest.fetchall()[: len(forest.filter("row < 50"))]
+    with pytest.raises(dfmst.InvalidEdgesError):
+        solve(edges.project("source, target, 'nan'::double as weight"))
+    assert connection.sql(tables).fetchall() == [(0,)]
+
+
+def test_rows_without_an_order():
+    edges = duckdb.connect(config={"preserve_insertion_order": "false"}).from_arrow(multigraph())
+    with pytest.raises(dfmst.UnsupportedFrameError, match=r"no order(.|\n)*Dataframe\(order='id'\)"):
+        solve(edges)
+    assert rows_in(solve(edges, order="row")) == expected(multigraph())
+
+
+@each_library
+def test_a_missing_operation_is_named(library, monkeypatch):
+    def number(*_):
+        raise NotImplementedError("'rank' is not implemented for this backend")
+
+    for kind in (NativeTables, DuckDbTables):
+        monkeypatch.setattr(kind, "number", number)
+    name = library.partition(" ")[0]
+    with pytest.raises(dfmst.UnsupportedFrameError, match=f"{name} lacks an operation that .* takes: 'rank' is not"):
+        solve(frame_of(library, multigraph()))
+
+
+@pytest.mark.parametrize("library", ["pandas", "duckdb"])
+def test_another_engine_than_the_frames_own(library):
+    with pytest.raises((dfmst.UnsupportedFrameError, dfmst.EngineUnavailableError)):
+        solve(frame_of(library, multigraph()), engine="cuda")
+    with pytest.raises(ValueError, match="unknown engine 'gpu'"):
+        solve(frame_of(library, multigraph()), engine="gpu")
+
+
+WITHOUT_KERNELS = """
+import duckdb, pandas as pd, polars as pl
+import dfmst
+frame = pd.DataFrame({"source": ["a", "b", "a"], "target": ["b", "c", "c"], "weight": [3.0, 1.0, 2.0]})
+try:
+    dfmst.minimum_spanning_forest(frame)
+except dfmst.EngineUnavailableError as error:
+    print("no kernels")
+for edges in (frame, pl.from_pandas(frame), pl.from_pandas(frame).lazy(), pl.from_pandas(frame).to_arrow()):
+    forest = dfmst.minimum_spanning_forest(edges, algorithm="dataframe")
+    forest = forest.collect() if isinstance(forest, pl.LazyFrame) else forest
+    print(pd.DataFrame(forest.to_dict(as_series=False) if isinstance(forest, pl.DataFrame)
+                       else forest.to_pydict() if hasattr(forest, "to_pydict") else forest)["weight"].tolist())
+print(dfmst.minimum_spanning_forest(duckdb.from_df(frame), algorithm="dataframe").fetchall())
+"""
+
+
+def test_it_needs_no_kernel():
+    command = [sys.executable, "-c", WITHOUT_KERNELS]
+    run = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "DFMST_KERNELS": "nowhere"}, check=False
+    )
+    assert run.stdout.splitlines() == ["no kernels", *["[1.0, 2.0]"] * 4, "[('b', 'c', 1.0), ('a', 'c', 2.0)]"], (
+        run.stderr
+    )
+
+
+@pytest.fixture(scope="module")
+def spark():
+    sql = pytest.importorskip("pyspark.sql", reason="needs PySpark (pip install pyspark)")
+    if shutil.which("java") is None:
+        pytest.skip("PySpark needs a Java runtime")
+    builder = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.sql.shuffle.partitions", 1).getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_pyspark(spark):
+    table = multigraph(vertices=20, rows=60, weight=floats)
+    edges = spark.createDataFrame(table.to_pandas())
+    with pytest.raises(dfmst.UnsupportedFrameError, match="rows of pyspark have no order"):
+        solve(edges)
+    forest = solve(edges, order="row")
+    assert type(forest) is type(edges)
+    assert [row["row"] for row in forest.collect()] == expected(table)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_ibis():
+    ibis = pytest.importorskip("ibis", reason="needs Ibis (pip install 'ibis-framework[duckdb]')")
+    table = multigraph(vertices=20, rows=60, weight=floats)
+    edges = ibis.memtable(table)
+    with pytest.raises(dfmst.UnsupportedFrameError, match="rows of ibis have no order"):
+        solve(edges)
+    forest = solve(edges, order="row")
+    assert isinstance(forest, type(edges))
+    assert forest.to_pyarrow()["row"].to_pylist() == expected(table)
