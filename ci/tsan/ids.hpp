@@ -45,8 +45,8 @@ void integer_ids(const Graph& graph) {
   for (u64 begin : {(u64)0, half}) {
     std::vector<u64> word(ends.begin() + begin, ends.begin() + begin + half);
     for (u64& id : word) id *= 0x9e3779b97f4a7c15ull;
-    launch_claim_ids(half, word.data(), no_offset, no_text, known.data(), no_text, table.data(), slots, claimed.data(),
-                     number.data());
+    launch_claim_ids((half + 63) / 64, word.data(), no_offset, no_text, half, 64, known.data(), no_text, table.data(),
+                     slots, claimed.data(), number.data());
     count += number_new(word, claimed, count, table, known.data(), number, first);
     all.insert(all.end(), number.begin(), number.end());
   }
@@ -54,8 +54,8 @@ void integer_ids(const Graph& graph) {
   std::vector<u64> larger(3 * slots, NONE);
   launch_place_ids(count, known.data(), 0, larger.data(), larger.size());
   std::vector<u32> again(count);
-  launch_find_ids(count, known.data(), no_offset, no_text, known.data(), no_text, larger.data(), larger.size(), ~0u,
-                  again.data());
+  launch_find_ids((count + 2) / 3, known.data(), no_offset, no_text, count, 3, known.data(), no_text, larger.data(),
+                  larger.size(), ~0u, again.data());
   CHECK(again == iota(count));
 }
 
@@ -74,8 +74,8 @@ void text_ids(const Graph& graph) {
   for (u64& hash : word) hash &= 3;  // few hashes: the bytes must decide
   std::vector<u32> number(length), first;
   std::vector<u8> copy(text.size());
-  launch_claim_ids(length, word.data(), offset.data(), bytes, known.data(), copy.data(), table.data(), slots,
-                   claimed.data(), number.data());
+  launch_claim_ids((length + 63) / 64, word.data(), offset.data(), bytes, length, 64, known.data(), copy.data(),
+                   table.data(), slots, claimed.data(), number.data());
   number_new(word, claimed, 0, table, nullptr, number, first);
   CHECK(number == expected);
   for (u32 at : first) {
@@ -84,8 +84,8 @@ void text_ids(const Graph& graph) {
   }
   launch_copy_texts(first.size(), begins.data(), bytes, known.data(), copy.data());
   std::vector<u32> again(length);
-  launch_find_ids(length, word.data(), offset.data(), bytes, known.data(), copy.data(), table.data(), slots, ~0u,
-                  again.data());
+  launch_find_ids((length + 63) / 64, word.data(), offset.data(), bytes, length, 64, known.data(), copy.data(),
+                  table.data(), slots, ~0u, again.data());
   CHECK(again == expected);
 }
 

@@ -19,30 +19,29 @@ DEVICE u64 mixed(u64 word) {
 DEVICE u64 first_slot(u64 hash, u64 slots) { return high_half(hash, slots); }
 DEVICE u64 next_slot(u64 slot, u64 slots) { return slot + 1 == slots ? 0 : slot + 1; }
 
-DEVICE u64 load_word(const u8* at) {
+// Bytes as a word; a GPU reads words only where they are aligned.
+template <typename Word> DEVICE Word load_word(const u8* at) {
+  Word word = 0;
 #ifndef __CUDACC_RTC__
-  u64 word;
-  std::memcpy(&word, at, 8);
-  return word;
+  std::memcpy(&word, at, sizeof word);
 #else
-  u64 word = 0;  // a GPU reads words only where they are aligned
-  for (u32 j = 0; j < 8; ++j) word |= (u64)at[j] << (8 * j);
-  return word;
+  for (u32 j = 0; j < sizeof word; ++j) word |= (Word)at[j] << (8 * j);
 #endif
+  return word;
 }
 
-// Bytes that fill no word, at most seven.
-DEVICE u64 load_bytes(const u8* at, u64 length) {
-  u64 word = 0;
-  for (u64 j = 0; j < length; ++j) word |= (u64)at[j] << (8 * j);
-  return word;
+// The last bytes of a text, at most eight; those of a longer one may have been read before. For one length, no two are
+// the same word.
+DEVICE u64 last_word(const u8* text, u64 length) {
+  if (length >= 8) return load_word<u64>(text + length - 8);
+  if (length >= 4) return (u64)load_word<u32>(text) << 32 | load_word<u32>(text + length - 4);
+  return length ? (u64)text[0] << 16 | (u64)text[length / 2] << 8 | text[length - 1] : 0;
 }
 
 DEVICE bool same_bytes(const u8* a, const u8* b, u64 length) {
-  u64 at = 0;
-  for (; at + 8 <= length; at += 8)
-    if (load_word(a + at) != load_word(b + at)) return false;
-  return load_bytes(a + at, length - at) == load_bytes(b + at, length - at);
+  for (u64 at = 0; at + 8 < length; at += 8)
+    if (load_word<u64>(a + at) != load_word<u64>(b + at)) return false;
+  return last_word(a, length) == last_word(b, length);
 }
 
 DEVICE bool same_text(const u64* offset, const u8* text, u64 i, const u64* other_offset, const u8* other, u64 j) {
@@ -50,73 +49,105 @@ DEVICE bool same_text(const u64* offset, const u8* text, u64 i, const u64* other
   return other_offset[j + 1] - other_begin == length && same_bytes(text + begin, other + other_begin, length);
 }
 
-// A word for each text. The product of two words of 64 bits has 128; both halves together depend on all of them.
+// Words folded into a hash: the product of two words has 128 bits, and its halves together depend on all of them.
+DEVICE u64 fold_in(u64 hash, u64 word) {
+  const u64 factor = 0x9e3779b97f4a7c15ull;
+  return (hash ^ word) * factor ^ high_half(hash ^ word, factor);
+}
+
+// A word for each text.
 KERNEL(hash_texts, (const u64* offset, const u8* text, u64* word)) {
-  const u64 factor = 0x9e3779b97f4a7c15ull, length = offset[i + 1] - offset[i];
-  const u8* at = text + offset[i];
-  u64 hash = length * factor + 1, left = length;
-  for (; left; left -= left < 8 ? left : 8, at += 8) {
-    const u64 mixed_in = (left < 8 ? load_bytes(at, left) : load_word(at)) ^ hash;
-    hash = (mixed_in * factor ^ high_half(mixed_in, factor)) + length;
-  }
-  word[i] = hash;
+  const u8* const begin = text + offset[i];
+  const u64 length = offset[i + 1] - offset[i];
+  u64 hash = length;
+  for (u64 at = 0; at + 8 < length; at += 8) hash = fold_in(hash, load_word<u64>(begin + at)) + length;
+  word[i] = fold_in(hash, last_word(begin, length));
 } END
 
-// Fetches slots, and what they lead to, of ids ahead, so that misses overlap.
-#define PREFETCH_KNOWN                                                                    \
-  if (i + 32 < count) PREFETCH(&table[first_slot(mixed(word[i + 32]), slots)]);           \
-  if (i + 16 < count) {                                                                   \
-    const u64 ahead = load(&table[first_slot(mixed(word[i + 16]), slots)]);               \
-    if (!(ahead >> 32 & 1)) PREFETCH(&known[(u32)ahead]);                                 \
-  }                                                                                       \
-  if (text && i + 8 < count) {                                                            \
-    const u64 ahead = load(&table[first_slot(mixed(word[i + 8]), slots)]);                \
-    if (!(ahead >> 32 & 1)) PREFETCH(&known_text[known[(u32)ahead]]);                     \
-  }
+struct Ids {
+  const u64 *word, *offset;
+  const u8* text;
+  const u64* known;
+  const u8* known_text;
+};
 
-// Numbers of ids that are known; `unknown` for the others.
-KERNEL(find_ids, (const u64* word, const u64* offset, const u8* text, const u64* known, const u8* known_text,
-                  const u64* table, u64 slots, u32 unknown, u32* number)) {
-  PREFETCH_KNOWN
-  const u64 hash = mixed(word[i]), tag = hash << 33;
-  u32 result = unknown;
-  for (u64 slot = first_slot(hash, slots);; slot = next_slot(slot, slots)) {
-    const u64 seen = table[slot];
-    if (seen == ~0ull) break;
-    if ((seen ^ tag) >> 33) continue;
-    if (text ? same_text(offset, text, i, known, known_text, (u32)seen) : known[(u32)seen] == word[i]) {
+DEVICE bool is_known(u64 seen) { return !(seen >> 32 & 1); }
+DEVICE bool same_known(const Ids& ids, u64 i, u64 seen) {
+  return ids.text ? same_text(ids.offset, ids.text, i, ids.known, ids.known_text, (u32)seen)
+                  : ids.known[(u32)seen] == ids.word[i];
+}
+DEVICE bool same_claimed(const Ids& ids, u64 i, u64 seen) {
+  return ids.text ? same_text(ids.offset, ids.text, i, ids.offset, ids.text, (u32)seen)
+                  : ids.word[(u32)seen] == ids.word[i];
+}
+
+// Walks through the ids from `begin`, up to 64, a step for all of them at a time, so that their misses overlap.
+// `resolve` gets the first slot with an id's tag, or the free slot before one.
+template <typename Resolve>
+DEVICE void look_up(const Ids& ids, u64 begin, u64 length, const u64* table, u64 slots, Resolve resolve) {
+  u64 hash[64], slot[64];
+  for (u64 j = 0; j < length; ++j) {
+    hash[j] = mixed(ids.word[begin + j]);
+    slot[j] = first_slot(hash[j], slots);
+    PREFETCH(&table[slot[j]]);
+  }
+  for (u64 j = 0; j < length; ++j) {
+    u64 seen = load(&table[slot[j]]);
+    for (; seen != ~0ull && (seen ^ hash[j] << 33) >> 33; seen = load(&table[slot[j]]))
+      slot[j] = next_slot(slot[j], slots);
+    if (is_known(seen)) PREFETCH(&ids.known[(u32)seen]);
+  }
+  for (u64 j = 0; ids.text && j < length; ++j) {
+    const u64 seen = load(&table[slot[j]]);
+    if (is_known(seen)) PREFETCH(&ids.known_text[ids.known[(u32)seen]]);
+  }
+  for (u64 j = 0; j < length; ++j) resolve(begin + j, hash[j], slot[j]);
+}
+
+DEVICE u64 block_length(u64 i, u64 block, u64 length) { return length - i * block < block ? length - i * block : block; }
+
+// Numbers of a block of ids (at most 64) that are known; `unknown` for the others.
+KERNEL(find_ids, (const u64* word, const u64* offset, const u8* text, u64 length, u64 block, const u64* known,
+                  const u8* known_text, const u64* table, u64 slots, u32 unknown, u32* number)) {
+  const Ids ids{word, offset, text, known, known_text};
+  look_up(ids, i * block, block_length(i, block, length), table, slots, [=](u64 j, u64 hash, u64 slot) {
+    u32 result = unknown;
+    for (;; slot = next_slot(slot, slots)) {
+      const u64 seen = table[slot];
+      if (seen == ~0ull) break;
+      if ((seen ^ hash << 33) >> 33 || !same_known(ids, j, seen)) continue;
       result = (u32)seen;
       break;
     }
-  }
-  number[i] = result;
+    number[j] = result;
+  });
 } END
 
-// Numbers of ids that are known; each of the others gets ~0, and a slot, the same at all of its positions. Slots are
-// taken and never freed, and all threads look for an id in the same order: none can take a second slot for it.
-KERNEL(claim_ids, (const u64* word, const u64* offset, const u8* text, const u64* known, const u8* known_text,
-                   u64* table, u64 slots, u64* claimed, u32* number)) {
-  PREFETCH_KNOWN
-  const u64 hash = mixed(word[i]), tag = hash << 33, mine = tag | 1ull << 32 | i;
-  u64 slot = first_slot(hash, slots);
-  u32 result = ~0u;
-  for (;; slot = next_slot(slot, slots)) {
-    u64 seen = load(&table[slot]);
-    if (seen == ~0ull) seen = compare_swap(&table[slot], ~0ull, mine);
-    if (seen == ~0ull) break;
-    if ((seen ^ tag) >> 33) continue;
-    if (seen >> 32 & 1) {
-      if (!(text ? same_text(offset, text, i, offset, text, (u32)seen) : word[(u32)seen] == word[i])) continue;
+// The same; an unknown id gets ~0, and a slot, the same at all of its positions. Slots are taken and never freed, and
+// all threads look for an id in the same order: none can take a second slot for it.
+KERNEL(claim_ids, (const u64* word, const u64* offset, const u8* text, u64 length, u64 block, const u64* known,
+                   const u8* known_text, u64* table, u64 slots, u64* claimed, u32* number)) {
+  const Ids ids{word, offset, text, known, known_text};
+  look_up(ids, i * block, block_length(i, block, length), table, slots, [=](u64 j, u64 hash, u64 slot) {
+    const u64 mine = hash << 33 | 1ull << 32 | j;
+    u32 result = ~0u;
+    for (;; slot = next_slot(slot, slots)) {
+      u64 seen = load(&table[slot]);
+      if (seen == ~0ull) seen = compare_swap(&table[slot], ~0ull, mine);
+      if (seen == ~0ull) break;
+      if ((seen ^ mine) >> 33) continue;
+      if (is_known(seen)) {
+        if (!same_known(ids, j, seen)) continue;
+        result = (u32)seen;
+        break;
+      }
+      if (!same_claimed(ids, j, seen)) continue;
       if (mine < seen) atomic_min(&table[slot], mine);
       break;
     }
-    if (text ? same_text(offset, text, i, known, known_text, (u32)seen) : known[(u32)seen] == word[i]) {
-      result = (u32)seen;
-      break;
-    }
-  }
-  claimed[i] = slot;
-  number[i] = result;
+    claimed[j] = slot;
+    number[j] = result;
+  });
 } END
 
 // Positions at which an unknown id occurs first.

@@ -23,7 +23,8 @@ _FREE = (1 << 64) - 1
 _LOAD = 0.75
 _GROWTH = 1.75
 _LEAST_SLOTS = 1 << 10
-_LEAST_BLOCK, _BLOCK = 1 << 14, 1 << 18  # ids
+_OVERLAPPING, _GRAIN = 64, 32  # ids whose misses overlap, and how many times these a thread takes
+_LEAST_BLOCK, _BLOCK = 1 << 14, 262144  # ids
 
 
 class IdWords(NamedTuple):
@@ -85,7 +86,7 @@ class IdTable:
     """
 
     def __init__(self, engine: Engine, *, texts: bool) -> None:
-        self._engine = engine
+        self._engine, self._temporary = engine, engine.in_scratch()
         self.count = 0
         self._slots: Array = engine.xp.full(_LEAST_SLOTS, _FREE, np.uint64)
         # One entry more than there may be ids: texts have an end as well.
@@ -127,15 +128,14 @@ class IdTable:
     def find(self, ids: IdWords, unknown: int = UNKNOWN) -> Array:
         """Return the numbers of ids, ``uint32``; those that are not in the table get `unknown`."""
         number: Array = self._engine.xp.empty(len(ids), np.uint32)
-        arguments = (self._known, self._content, self._slots, len(self._slots), unknown)
-        self._engine.launch("find_ids", len(number), *ids.hashed(self._engine, 0, len(ids)), *arguments, number)
+        self._look_up("find_ids", ids.hashed(self._temporary, 0, len(ids)), unknown, number)
         return number
 
     def encode(self, ids: IdWords) -> Array:
         """Return the numbers of ids, ``uint32``; those that are not in the table are added to it."""
         number: Array = self._engine.xp.empty(len(ids), np.uint32)
         for begin, end in self._blocks(len(number)):
-            self._encode_block(ids.hashed(self._engine, begin, end), number[begin:end])
+            self._encode_block(ids.hashed(self._temporary, begin, end), number[begin:end])
         return number
 
     def _blocks(self, length: int) -> Iterator[tuple[int, int]]:
@@ -147,12 +147,11 @@ class IdTable:
             begin = end
 
     def _encode_block(self, ids: IdWords, number: Array) -> None:
-        engine = self._engine
+        engine = self._temporary
         if self.count + len(number) > _room(len(self._slots)):
             self._grow(self.count + len(number))
         claimed = engine.xp.empty(len(number), np.uint64)
-        arguments = (self._known, self._content, self._slots, len(self._slots), claimed, number)
-        engine.launch("claim_ids", len(number), *ids, *arguments)
+        self._look_up("claim_ids", ids, claimed, number)
         new = engine.xp.flatnonzero(number == UNKNOWN).astype(np.uint32)
         if not len(new):
             return
@@ -165,6 +164,12 @@ class IdTable:
         engine.launch("number_ids", len(first), first, ids.word, claimed, self.count, self._slots, known)
         engine.launch("read_numbers", len(new), new, claimed, self._slots, number)
         self.count += len(first)
+
+    def _look_up(self, kernel: str, ids: IdWords, *results: Array | int) -> None:
+        block = self._engine.stretch(_OVERLAPPING)
+        known = (self._known, self._content, self._slots, len(self._slots))
+        arguments = (*ids, len(ids), block, *known, *results)
+        self._engine.launch(kernel, -(-len(ids) // block), *arguments, grain=_GRAIN)
 
     def _append_texts(self, ids: IdWords, position: Array) -> None:
         """Add the bytes of the texts at these positions, and where they end."""
@@ -191,7 +196,7 @@ class IdTable:
     def _known_words(self, begin: int, end: int) -> Array:
         if self._content is None:
             return self._known[begin:end]
-        return hash_texts(self._engine, self._known[begin : end + 1], self._content)
+        return hash_texts(self._temporary, self._known[begin : end + 1], self._content)
 
     def _longer(self, column: Array, length: int) -> Array:
         longer: Array = self._engine.xp.empty(length, column.dtype)

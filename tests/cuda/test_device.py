@@ -16,6 +16,7 @@ import pytest
 import dfmst
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import CpuEngine, CudaEngine
+from dfmst._primitives.id_table import IdTable, IdWords
 from dfmst._primitives.sort import sort_order
 from dfmst._verification.optimality import certify_rows
 from dfmst.algorithms import EPMST, Prim
@@ -105,6 +106,23 @@ def test_long_paths(device):
 
 
 # ---- steps --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("texts", [False, True])
+def test_a_table_of_ids(device, texts):
+    rng = np.random.default_rng(4)
+    table = IdTable(device.engine, texts=texts)
+    numbers: dict[int, int] = {}
+    for length in (0, 300, 5_000, 30_000):
+        values = [value * 7919**3 for value in rng.integers(0, 20_000, length).tolist()]
+        parts = [str(value).encode() for value in values]
+        offset = np.cumsum([0, *map(len, parts)]).astype(np.uint64)
+        columns = [offset, np.frombuffer(b"".join(parts), np.uint8)] if texts else [np.array(values, np.uint64)]
+        on_device = [device.engine.from_host(column) for column in columns]
+        ids = IdWords(None, *on_device) if texts else IdWords(*on_device)
+        encoded = device.engine.to_host(table.encode(ids)).tolist()
+        assert encoded == [numbers.setdefault(value, len(numbers)) for value in values]
+        assert device.engine.to_host(table.find(ids)).tolist() == encoded
 
 
 def test_sorts_are_stable(device):

@@ -16,6 +16,7 @@ from dfmst._columns.dictionary import Dictionary
 from dfmst._columns.encode import Encoder
 from dfmst._columns.id_words import plain
 from dfmst._columns.ids import id_columns
+from dfmst._columns.vertices import factorize
 from dfmst._engines import CpuEngine
 from dfmst.errors import InvalidEdgesError
 from tests.support.arrow_types import FAMILIES, ids
@@ -85,6 +86,21 @@ def test_integers_of_any_width(batches):
     assert look_up_all(dictionary, arrays) == numbered(batches)
     if large:
         assert dictionary.values.type == pa.uint64()
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+@pytest.mark.parametrize("kind", [*KINDS, pa.dictionary(pa.int32(), pa.string())], ids=str)
+def test_a_table_in_memory_is_numbered_as_by_arrow(kind, in_order, monkeypatch):
+    rng = np.random.default_rng(2)
+    pair = id_columns(*[(name, ids(kind, rng.integers(0, 10, 40).tolist())) for name in "uv"])
+    by_arrow = factorize(CpuEngine(), pair.source, pair.target, in_order=in_order)
+    monkeypatch.setattr("dfmst._columns.vertices._FEW", 0)
+    ours = factorize(CpuEngine(), pair.source, pair.target, in_order=in_order)
+    assert ours.values.equals(by_arrow.values)
+    assert ours.total == by_arrow.total
+    for mine, other in zip(ours[:2], by_arrow[:2], strict=True):
+        assert mine.dtype == np.uint32
+        assert mine.tolist() == other.tolist()
 
 
 def test_an_encoder_that_travels():
