@@ -8,6 +8,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dfmst._arguments import yes_or_no
 from dfmst._columns.check import DEVICE, HOST, CheckedColumns
 from dfmst._columns.edge_table import check_capacity
 from dfmst._columns.ids import IdColumns
@@ -84,11 +85,18 @@ def forest_rows(
     columns = {name: values for name, values in (("u", u), ("v", v), ("w", w)) if values is not None}
     engine = select_engine("auto", threads, on_device=_on_device(columns), rows=_rows(u))
     with engine.guard():
-        return solve(engine, lambda defer_checks: _read(engine, columns, bound, maximum, defer_checks), algorithm).rows
+        return solve(
+            engine,
+            lambda defer_checks: _read(engine, columns, bound, yes_or_no("maximum", maximum), defer_checks),
+            algorithm,
+        ).rows
 
 
 def _rows(values: Any) -> int | None:
-    return len(values) if hasattr(values, "__len__") else None
+    try:
+        return len(values)
+    except TypeError:  # what has no length is refused, or measured, when it is read
+        return None
 
 
 def _on_device(arrays: dict[str, Any]) -> bool:
@@ -126,11 +134,14 @@ def _read(engine: Engine, arrays: dict[str, Any], n: int | None, maximum: bool, 
 def _column(engine: Engine, name: str, values: Any) -> Array:
     if isinstance(values, np.ma.MaskedArray):
         _refuse_missing(name, np.ma.getmaskarray(values))
-    column: Array = _from_dlpack(engine, values) if _is_dlpack(values) else engine.xp.asarray(values)
+    try:
+        column: Array = _from_dlpack(engine, values) if _is_dlpack(values) else engine.xp.asarray(values)
+    except ValueError as error:
+        raise InvalidEdgesError(f"{name} is no array: {error}", "pass one entry an edge") from error
     if column.ndim != 1:
         message = f"{name} has {column.ndim} dimensions; it must have one"
         raise InvalidEdgesError(message, "pass one entry an edge")
-    if column.dtype.kind in "US":
+    if column.dtype.kind in "UST":
         column = column.astype(object)
     # An empty list reads as floats, which ids may not be.
     return column.astype(np.int64) if not len(column) and isinstance(values, (list, tuple)) else column

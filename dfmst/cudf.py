@@ -41,9 +41,8 @@ def read_parquet(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
     Raises
     ------
     InvalidEdgesError
-        A file is no Parquet, or has other columns than the first.
-    FileNotFoundError
-        There is no such file.
+        A file is no Parquet, or has other columns than the first, or there is none: the error is a
+        ``FileNotFoundError`` as well.
     EngineUnavailableError
         There is no GPU.
     CapacityError

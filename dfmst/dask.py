@@ -34,6 +34,7 @@ from dfmst._cluster.directory import WrittenForest, require_columns, write_fores
 from dfmst._columns.read import EdgeColumns
 from dfmst.formats.atomic import check_directory
 from dfmst.formats.lock import sole_use
+from dfmst.formats.problems import existing_path
 from dfmst.typing import Invalid
 
 __all__ = ["WrittenForest", "forest_of_files", "maximum_spanning_forest", "minimum_spanning_forest"]
@@ -217,7 +218,7 @@ def forest_of_files(
     if sum(choice is not None for choice in (workers, scheduler, client)) > 1:
         message = "workers, scheduler and client cannot be combined"
         raise ValueError(message)
-    paths = [Path(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
+    paths = [existing_path(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
     tell = progress or (lambda step: None)

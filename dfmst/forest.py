@@ -223,7 +223,7 @@ def _find_forest(
     return_trace: bool,
 ) -> Any:
     """Find a forest with kernels, or in the steps of the frame's own library."""
-    if algorithm == "dataframe" or isinstance(algorithm, Dataframe):
+    if isinstance(algorithm, Dataframe) or (isinstance(algorithm, str) and algorithm == "dataframe"):
         steps = algorithm if isinstance(algorithm, Dataframe) else Dataframe()
         forest, trace = frame_forest(edges, columns, steps, engine, threads, return_trace)
         return (forest, trace) if return_trace else forest

@@ -11,6 +11,7 @@ import dask.dataframe as dd
 from dask.dataframe.utils import make_meta
 from dask.tokenize import tokenize
 
+from dfmst._arguments import check_choice, whole_number
 from dfmst._cluster.checkpoint import first_workers, prepare_directory
 from dfmst._cluster.client import resources
 from dfmst._cluster.graph import TaskGraph
@@ -46,12 +47,11 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse what no graph can be built from."""
-        if self.strategy not in _STRATEGIES:
-            message = f"unknown strategy {self.strategy!r}; known: {', '.join(map(repr, _STRATEGIES))}"
-            raise ValueError(message)
+        message = f"unknown strategy {self.strategy!r}; known: {', '.join(map(repr, _STRATEGIES))}"
+        check_choice(self.strategy, _STRATEGIES, message)
         for name, least in (("split_every", 2), ("vertices", 1), ("memory_limit", 1)):
             value = getattr(self, name)
-            if value is not None and value < least:
+            if value is not None and whole_number(name, value) < least:
                 message = f"{name} is {value!r}; it must be at least {least}"
                 raise ValueError(message)
 

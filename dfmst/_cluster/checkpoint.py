@@ -32,7 +32,7 @@ def prepare_directory(directory: str | os.PathLike[str]) -> str:
     path = Path(directory).absolute()
     try:
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a name that no system takes
         raise _unusable(directory, error) from error
     return str(path)
 
@@ -102,7 +102,8 @@ def _read(path: str, read: Callable[[pa.NativeFile, int], _Content]) -> _Content
         raise _unusable(Path(path).parent, error) from error
 
 
-def _unusable(directory: str | os.PathLike[str], error: OSError) -> OutputError:
+def _unusable(directory: str | os.PathLike[str], error: OSError | ValueError) -> OutputError:
     cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
-    message = f"cannot use {directory} for checkpoints: {cause.strerror or getattr(cause, 'message', cause)}"
+    reason = getattr(cause, "strerror", None) or getattr(cause, "message", cause)
+    message = f"cannot use {directory} for checkpoints: {reason}"
     return OutputError(message, "name a directory that every worker can write to")

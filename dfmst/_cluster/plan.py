@@ -10,9 +10,9 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
+from dfmst._arguments import check_choice, check_column_name, with_numbers
 from dfmst._folding.memory import ROW, SOLVE, VERTEX, parse_memory
 from dfmst.errors import InvalidEdgesError
 
@@ -99,6 +99,7 @@ class _Work:
         return Plan(*size, strategy, reads, rounds, int(moved), peak, peak <= self.memory, formulas)
 
 
+@with_numbers("vertices", "edges", "partitions", "workers")
 def plan(
     vertices: int | None = None,
     edges: int | None = None,
@@ -137,7 +138,7 @@ def plan(
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         A count below 1, an unknown strategy, or a `memory` that is no number of bytes.
     InvalidEdgesError
         `vertices` is missing, and the footers of `files` do not bound it.
@@ -151,6 +152,8 @@ def plan(
     >>> prediction.strategy, prediction.reads, prediction.formulas["bytes_moved"]
     ('two-pass', 2, '(W - 1) · n · (24 + 1 + 24 · 0.05) + (W - 1) / W · n · 4')
     """
+    for argument, name in (("source", source), ("target", target)):
+        check_column_name(argument, name)
     paths = [files] if isinstance(files, (str, os.PathLike)) else list(files)
     if paths:
         vertices, edges, count = _size_of_files(paths, (source, target), vertices, edges)
@@ -160,11 +163,10 @@ def plan(
     if vertices is None or edges is None:
         message = "plan() needs vertices and edges, or files"
         raise TypeError(message)
+    message = f"unknown strategy {strategy!r}; known: 'auto', {', '.join(map(repr, _PLANS))}"
+    check_choice(strategy, ("auto", *_PLANS), message)
     work = _Work(vertices, edges, 1 if partitions is None else partitions, workers, parse_memory(memory))
     chosen = choose_strategy(vertices, edges, work.memory) if strategy == "auto" else strategy
-    if chosen not in _PLANS:
-        message = f"unknown strategy {strategy!r}; known: 'auto', {', '.join(map(repr, _PLANS))}"
-        raise ValueError(message)
     return _PLANS[chosen](work)
 
 
@@ -174,8 +176,9 @@ def _size_of_files(
     """Vertices and rows, where they are not known already, and the number of files."""
     from dfmst.formats.footers import parquet_size
     from dfmst.formats.parquet import parquet_files
+    from dfmst.formats.problems import existing_path
 
-    files = [file for path in map(Path, paths) for file in (parquet_files(path) if path.is_dir() else [path])]
+    files = [file for path in map(existing_path, paths) for file in (parquet_files(path) if path.is_dir() else [path])]
     size = parquet_size([(file, None) for file in files], ends)
     edges = max(size.rows, 1) if edges is None else edges
     return size.vertices if vertices is None else vertices, edges, len(files)

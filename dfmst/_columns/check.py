@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from dfmst._arguments import check_choice
 from dfmst._columns.device import device_factorize, device_ids, device_weights
 from dfmst._columns.ids import IdColumns, id_columns
 from dfmst._columns.vertices import Vertices, factorize, sampled_vertices
@@ -67,9 +68,7 @@ def check_invalid(invalid: str) -> None:
     ValueError
         It is something else.
     """
-    if invalid not in ("raise", "drop"):
-        message = f"invalid is {invalid!r}; it must be 'raise' or 'drop'"
-        raise ValueError(message)
+    check_choice(invalid, ("raise", "drop"), f"invalid is {invalid!r}; it must be 'raise' or 'drop'")
 
 
 def check_ends(source: object, target: object) -> None:

@@ -41,11 +41,11 @@ def native_values(values: Array) -> Array:
 
 
 def is_missing(value: object) -> bool:
-    """Whether an object stands for a missing value: ``None``, NaN, or a value that compares to nothing."""
+    """Whether an object stands for a missing value: ``None``, NaN, or pandas.NA, which compares to nothing."""
     try:
         return value is None or bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA, arrays
-        return True
+    except Exception:  # whatever the class of an object raises
+        return type(value).__name__ == "NAType"
 
 
 def plain_ids(column: pa.Array) -> pa.Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dfmst._arguments import check_column_name, yes_or_no
 from dfmst._columns.check import DEVICE, HOST, CheckedColumns, Readers, check_columns, check_invalid
 from dfmst._columns.edge_table import DeferredChecks, EdgeTable, check_capacity
 from dfmst._columns.vertices import Vertices, dense_vertices
@@ -38,7 +39,10 @@ class EdgeColumns:
     invalid: Invalid = "raise"
 
     def __post_init__(self) -> None:
-        """Refuse an `invalid` that has no meaning."""
+        """Refuse names that no column has, and an `invalid` that has no meaning."""
+        for argument in ("source", "target", "weight"):
+            check_column_name(argument, getattr(self, argument))
+        object.__setattr__(self, "maximum", yes_or_no("maximum", self.maximum))
         check_invalid(self.invalid)
 
     @property

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
 __all__ = ["Total", "total_of_pieces", "total_weight"]
@@ -22,7 +23,16 @@ _PART = 1 << 16
 _MOST = 1 << 25  # floats whose significands' halves of 27 bits add up below 2^53
 _EXPONENTS = 1 << 11
 _DIGITS = 400  # a decimal column has at most 76 digits, and a sum few more
-_MICROSECONDS = {"D": 86_400_000_000, "h": 3_600_000_000, "m": 60_000_000, "s": 1_000_000, "ms": 1_000, "us": 1}
+_FINER = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}  # units of a microsecond
+_MICROSECONDS = {
+    "W": 604_800_000_000,
+    "D": 86_400_000_000,
+    "h": 3_600_000_000,
+    "m": 60_000_000,
+    "s": 1_000_000,
+    "ms": 1_000,
+    "us": 1,
+}
 
 
 def total_weight(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
@@ -39,6 +49,11 @@ def total_weight(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
         ``int``, ``float``, ``Decimal`` or ``timedelta`` (whole microseconds, rounded down); ``None`` where the
         sum of durations is beyond what ``timedelta`` holds.
 
+    Raises
+    ------
+    InvalidEdgesError
+        The column holds something else.
+
     Examples
     --------
     >>> import numpy as np
@@ -47,8 +62,20 @@ def total_weight(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
     >>> total_weight(np.array([0.1] * 10))
     1.0
     """
+    try:
+        return _total(column)
+    except (AttributeError, KeyError, NotImplementedError, TypeError, ValueError) as error:
+        kind = getattr(column, "dtype", getattr(column, "type", type(column).__name__))
+        message = f"the column holds {kind} values, which have no sum"
+        raise InvalidEdgesError(
+            message, "pass an array of integers, booleans, floats, decimals or durations"
+        ) from error
+
+
+def _total(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
     if isinstance(column, np.ndarray):
-        return _objects(column.tolist()) if column.dtype.kind == "O" else total_of_pieces(lambda: [column])
+        numbers = column.dtype.kind in "biufm"
+        return total_of_pieces(lambda: [column]) if numbers else _objects(column.tolist())
     column = column.drop_null()
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -137,7 +164,8 @@ def _floats(values: Callable[[], Iterable[float]]) -> float:
 
 def _duration(total: int, dtype: np.dtype[Any]) -> timedelta | None:
     unit, count = np.datetime_data(dtype)
-    microseconds = total * count // 1000 if unit == "ns" else total * count * _MICROSECONDS[unit]
+    finer = _FINER.get(unit)
+    microseconds = total * count * _MICROSECONDS[unit] if finer is None else total * count // finer
     try:
         return timedelta(microseconds=microseconds)
     except OverflowError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dfmst._arguments import check_choice, whole_number
 from dfmst._engines.base import Engine
 from dfmst._engines.cpu import CpuEngine
 from dfmst._engines.cuda import CudaEngine
@@ -37,17 +38,17 @@ def select_engine(
     EngineUnavailableError
         The engine cannot run here.
     """
+    message = f"unknown engine {name!r}; known engines: 'auto', 'cpu', 'cuda'"
+    check_choice(name, ("auto", "cpu", "cuda"), message)
+    threads = None if threads is None else whole_number("threads", threads)
     if threads is not None and threads < 1:
         message = f"threads is {threads}; it must be at least 1, or None for every processor"
         raise ValueError(message)
     if name == "cuda" or (name == "auto" and on_device):
         return CudaEngine()
-    if name in ("auto", "cpu"):
-        if threads is None and rows is not None and rows < _SERIAL_ROWS:
-            threads = 1
-        return CpuEngine() if threads is None else CpuEngine(threads)
-    message = f"unknown engine {name!r}; known engines: 'auto', 'cpu', 'cuda'"
-    raise ValueError(message)
+    if threads is None and rows is not None and rows < _SERIAL_ROWS:
+        threads = 1
+    return CpuEngine() if threads is None else CpuEngine(threads)
 
 
 def host_engine(engine: Engine) -> Engine:

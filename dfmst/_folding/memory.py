@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import re
 
+from dfmst._arguments import whole_number
+
 __all__ = ["ROW", "SOLVE", "VERTEX", "parse_memory"]
 
 ROW = 4 + 4 + 8  # bytes a row of the buffer besides its weight: two ends and the locator
@@ -35,7 +37,7 @@ def parse_memory(limit: int | str) -> int:
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         It is something else.
 
     Examples
@@ -43,8 +45,8 @@ def parse_memory(limit: int | str) -> int:
     >>> parse_memory("2GiB"), parse_memory("700 MB")
     (2147483648, 700000000)
     """
-    if isinstance(limit, int):
-        return limit
+    if not isinstance(limit, str):
+        return whole_number("memory_limit", limit)
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", limit.lower())
     if match is None or match[2] not in _UNITS:
         message = f"memory_limit is {limit!r}; write it as '2GiB', '700MB' or a number of bytes"

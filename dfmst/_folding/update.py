@@ -11,7 +11,7 @@ import pyarrow as pa
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import select_engine
 from dfmst._frames.host import FrameView, open_frame
-from dfmst._frames.stack import check_stackable
+from dfmst._frames.stack import check_stackable, stack_frames
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve_frame
 from dfmst.errors import UnsupportedFrameError
@@ -109,7 +109,8 @@ def _record(forest: FrameView) -> Provenance | None:
 def _stacked(old: FrameView, new: FrameView) -> FrameView:
     """Old rows, then new ones."""
     check_stackable(("forest", old), ("new_edges", new))
-    return FrameView(nw.concat([old.frame, new.frame.select(old.frame.columns)], how="vertical"), lazy=old.lazy)
+    aligned = FrameView(new.frame.select(old.frame.columns))
+    return FrameView(stack_frames([("forest", old), ("new_edges", aligned)]), lazy=old.lazy)
 
 
 def _locators(record: Provenance, old: int, rows: Array) -> Array | None:

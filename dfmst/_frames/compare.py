@@ -66,8 +66,11 @@ def _same(one: Any, other: Any) -> bool:
     if one is other or (_missing(one) and _missing(other)):
         return True
     # Arrays and the like in object columns compare entry by entry.
-    return bool(np.array_equal(one, other)) if isinstance(one, np.ndarray) else bool(one == other)
+    try:
+        return bool(np.array_equal(one, other)) if isinstance(one, np.ndarray) else bool(one == other)
+    except Exception:  # whatever the class of an object raises
+        return False
 
 
 def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and value != value)
+    return value is None or (isinstance(value, float) and value != value) or type(value).__name__ == "NAType"

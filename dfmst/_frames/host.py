@@ -141,6 +141,7 @@ class FrameView:
         """Return a new frame of the user's kind of Arrow columns."""
         table = pa.table(dict(columns))
         if self.frame.implementation.is_polars():
+            table = pa.table({name: _narrow(column) for name, column in columns.items()})
             return self.finish(nw.from_native(sys.modules["polars"].from_arrow(table), eager_only=True))
         return table.to_pandas() if self.frame.implementation.is_pandas() else table
 
@@ -215,10 +216,29 @@ def _type(series: nw.Series[Any]) -> str:
     return str(native.type if hasattr(native, "type") else native.dtype)
 
 
+def _narrow(column: pa.Array) -> pa.Array:
+    """Decimals of at most 38 digits: polars has no longer ones.
+
+    Raises
+    ------
+    InvalidEdgesError
+        They have more.
+    """
+    if not pa.types.is_decimal256(column.type):
+        return column
+    try:
+        return column.cast(pa.decimal128(38, column.type.scale))
+    except pa.ArrowException as error:
+        message = f"ids of more than 38 digits ({column.type}) have no type in polars"
+        raise InvalidEdgesError(message, "cast both id columns to one type, such as strings") from error
+
+
 def _common(first: nw.Series[Any], second: nw.Series[Any]) -> Any:
-    """A type for entries of both columns: 64-bit integers, or text."""
+    """A type for entries of both columns: integers of 64 bits or of polars' 128, or text."""
     if not first.dtype.is_integer():
         return nw.String
+    if nw.Int128 in (first.dtype, second.dtype):
+        return nw.Int128
     return nw.UInt64 if nw.UInt64 in (first.dtype, second.dtype) else nw.Int64
 
 

@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import narwhals.stable.v2 as nw
+
 from dfmst._frames.host import FrameView
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
-__all__ = ["check_stackable"]
+__all__ = ["check_stackable", "stack_frames"]
+
+
+def stack_frames(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
+    """Stack frames, each with a name for messages.
+
+    Raises
+    ------
+    UnsupportedFrameError
+        Frames of two kinds.
+    InvalidEdgesError
+        A column that only some of them have, or that has another type in each.
+    """
+    frames = [view.frame for _, view in named]
+    try:
+        return nw.concat(frames, how="vertical")
+    except Exception as error:  # whatever a library raises for frames that it cannot stack
+        for other in named[1:]:
+            check_stackable(named[0], other)
+        message = f"{named[0][0]} and {named[-1][0]} cannot be stacked: {type(error).__name__} {error}".rstrip()
+        raise InvalidEdgesError(message, "give all frames the same columns, in one order") from error
 
 
 def check_stackable(first: tuple[str, FrameView], second: tuple[str, FrameView]) -> None:

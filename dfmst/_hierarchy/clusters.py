@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dfmst._arguments import whole_number
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.read import EdgeColumns
 from dfmst._frames.columns import host_column
@@ -98,7 +99,8 @@ def clusters(
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
     if distance is None:
-        cuts = [(_name("k", k), _merges(forest, k)) for k in _each(n_clusters)]
+        counts = [whole_number("n_clusters", count) for count in _each(n_clusters)]
+        cuts = [(_name("k", count), _merges(forest, count)) for count in counts]
         several = _several(n_clusters)
     else:
         weights = _weights(forest, weight)

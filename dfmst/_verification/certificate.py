@@ -147,6 +147,9 @@ def certify(solution: Solution) -> Certificate:
     certificate
         True where the forest is right, which it is unless dfmst is at fault.
     """
+    if not hasattr(solution, "solved"):
+        message = f"solution is a {type(solution).__name__}, not what dfmst.forest.solve returns"
+        raise TypeError(message)
     with solution.runner.guard():
         violation = certify_rows(solution.runner, solution.solved.input.table, solution.solved.rows)
     return Certificate(violation is None, solution.rows, solution.total_weight, solution.components, violation)

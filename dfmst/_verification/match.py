@@ -13,7 +13,7 @@ Bloom: Space/time trade-offs in hash coding with allowable errors. Communication
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -224,7 +224,7 @@ def _equal_rows(match: ForestMatch, ends: _Ends, position: int) -> Array:
     """Rows of the table that agree with a forest row in every column."""
     table = match.input.table
     rows = np.flatnonzero(_same_ends(table.source, table.target, ends, position))
-    theirs = replace(match.forest, frame=match.forest.frame[np.full(len(rows), position)])
+    theirs = match.forest.rows(match.engine, np.full(len(rows), position))
     differs = np.zeros(len(rows), bool)
     for _, mask in differences(match.rows(rows), theirs):
         differs |= mask

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dfmst.formats.delimited import find_separator
 from dfmst.formats.graph_file import GraphFile
-from dfmst.formats.problems import problem
+from dfmst.formats.problems import existing_path, problem
 from dfmst.formats.text.blocks import BYTE_ORDER_MARK
 from dfmst.formats.text.line_ends import with_newlines
 
@@ -59,9 +59,7 @@ def detect_format(path: str | os.PathLike[str]) -> str:
     Raises
     ------
     FormatError
-        The file is empty or an archive.
-    FileNotFoundError
-        There is no such file.
+        The file is empty or an archive, or there is none: the error is a ``FileNotFoundError`` as well.
 
     Examples
     --------
@@ -72,7 +70,7 @@ def detect_format(path: str | os.PathLike[str]) -> str:
     ...     detect_format(path)
     'dimacs'
     """
-    return format_of_file(GraphFile(Path(path)))
+    return format_of_file(GraphFile(existing_path(path)))
 
 
 def format_of_file(file: GraphFile) -> str:

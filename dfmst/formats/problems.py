@@ -2,13 +2,44 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from dfmst.errors import FormatError
 
-__all__ = ["at_line", "problem", "shorten"]
+__all__ = ["MissingFileError", "at_line", "existing_path", "problem", "shorten"]
 
 LONGEST_QUOTE = 60
+
+
+class MissingFileError(FormatError, FileNotFoundError):
+    """There is no such file."""
+
+
+def existing_path(name: str | os.PathLike[str]) -> Path:
+    """Return the path of a file or directory that is there.
+
+    Raises
+    ------
+    FormatError
+        It is not there (the error is a ``FileNotFoundError`` as well), or the system takes no such name.
+
+    Examples
+    --------
+    >>> existing_path("no.gr")
+    Traceback (most recent call last):
+    dfmst.formats.problems.MissingFileError: no.gr: there is no such graph file
+    Hint: check the name, and the directory you are in
+    """
+    path, hint = Path(name), "check the name, and the directory you are in"
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingFileError(f"{path}: there is no such graph file", hint) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise problem(path, f"cannot be opened ({reason})", hint=hint) from error
+    return path
 
 
 def shorten(text: bytes | str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
+from dfmst._arguments import check_choice, whole_number
 from dfmst.errors import FormatError, InvalidEdgesError, did_you_mean
 from dfmst.formats.arrow_ipc import open_arrow
 from dfmst.formats.delimited import open_csv, open_tsv
@@ -22,7 +22,7 @@ from dfmst.formats.matrix_market import open_matrix_market
 from dfmst.formats.metis import open_metis
 from dfmst.formats.networkx_files import open_gml, open_graphml, open_node_link
 from dfmst.formats.parquet import open_parquet
-from dfmst.formats.problems import problem
+from dfmst.formats.problems import existing_path, problem
 from dfmst.formats.schema import check_same_columns
 from dfmst.formats.snap import open_snap
 from dfmst.formats.tsplib import open_tsplib
@@ -98,8 +98,6 @@ def open_edges(
         A file breaks its format, here or while the batches are read; the message names the file and the line.
     InvalidEdgesError
         While the batches are read: a file has other columns than the first.
-    FileNotFoundError
-        There is no such file.
     EngineUnavailableError
         The file is GML, GraphML or JSON, and NetworkX is not installed.
 
@@ -114,9 +112,8 @@ def open_edges(
     """
     if isinstance(path, (str, os.PathLike)):
         path = [path]
-    if counts not in ("check", "ignore"):
-        message = f"counts must be 'check' or 'ignore', not {counts!r}"
-        raise ValueError(message)
+    check_choice(counts, ("check", "ignore"), f"counts must be 'check' or 'ignore', not {counts!r}")
+    block_bytes = whole_number("block_bytes", block_bytes)
     files = [GraphFile(Path(name), block_bytes, counts == "check") for name in path]
     if not files:
         raise InvalidEdgesError("there is no file to read", "name at least one")
@@ -162,11 +159,10 @@ def read_edges(
     Raises
     ------
     FormatError
-        A file breaks its format; the message names the file and the line.
+        A file breaks its format; the message names the file and the line. Or there is no such file: the error is a
+        ``FileNotFoundError`` as well.
     InvalidEdgesError
         A file has other columns than the first.
-    FileNotFoundError
-        There is no such file.
     EngineUnavailableError
         The file is GML, GraphML or JSON, and NetworkX is not installed.
 
@@ -183,8 +179,7 @@ def read_edges(
 
 
 def _check_file(file: GraphFile) -> None:
-    if not file.path.exists():
-        raise FileNotFoundError(errno.ENOENT, "there is no such graph file", str(file.path))
+    existing_path(file.path)
     if not (file.path.is_file() or file.path.is_dir()):
         raise problem(file.path, "neither a file nor a directory", hint="write the stream to a file first")
 

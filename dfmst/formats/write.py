@@ -17,7 +17,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from dfmst.errors import FormatError, OutputError
+from dfmst.errors import FormatError, OutputError, UnsupportedFrameError
 from dfmst.formats.atomic import atomic_path, no_space
 from dfmst.formats.detect import format_of_suffix
 
@@ -68,8 +68,8 @@ def write_edges(
         _write_through(edges, path, format)
         return
     target = Path(path)
-    name = _writable(format or format_of_suffix(target), target)
-    reader = pa.RecordBatchReader.from_stream(edges) if not isinstance(edges, pa.RecordBatchReader) else edges
+    name = _writable(format_of_suffix(target) if format is None else format, target)
+    reader = edges if isinstance(edges, pa.RecordBatchReader) else _stream_of(edges)
     with atomic_path(target, token) as part, _room_on(target), ExitStack() as stack:
         try:
             writer = stack.enter_context(WRITERS[name](_sink(part, target, name, stack), reader.schema, target))
@@ -84,6 +84,9 @@ def write_edges(
 
 def _write_through(edges: Any, stream: BinaryIO, format: str | None) -> None:
     """Write by way of a file: every format can be written so, and a failure leaves nothing half-written in a pipe."""
+    if not hasattr(stream, "write"):
+        message = f"path is a {type(stream).__name__}, neither a path nor a binary stream"
+        raise TypeError(message)
     with tempfile.TemporaryDirectory(prefix="dfmst-") as folder:
         spool = Path(folder) / "edges"
         write_edges(edges, spool, format)
@@ -92,8 +95,16 @@ def _write_through(edges: Any, stream: BinaryIO, format: str | None) -> None:
         stream.flush()
 
 
+def _stream_of(edges: Any) -> pa.RecordBatchReader:
+    try:
+        return pa.RecordBatchReader.from_stream(edges)
+    except Exception as error:  # whatever the class of an object raises
+        message = f"edges is a {type(edges).__name__}, which has no stream of Arrow batches"
+        raise UnsupportedFrameError(message, "pass a frame of pyarrow, polars or pandas") from error
+
+
 def _writable(name: str | None, target: Path) -> str:
-    if name in WRITERS:
+    if isinstance(name, str) and name in WRITERS:
         return name
     reason = "no format follows from the name" if name is None else f"the format {name!r} cannot be written"
     hint = f"these can be written: {', '.join(WRITABLE_FORMATS)}; give the name such an ending, or format="

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from dfmst._arguments import with_numbers
 from dfmst._engines import Engine, select_engine
 from dfmst._primitives.flags import FLAG_GRAIN, compact, flag_words
 from dfmst.generate.tables import Weight, chance, edge_columns, edge_table, half_bits, require, stream
@@ -13,6 +14,7 @@ from dfmst.typing import Array
 __all__ = ["erdos_renyi", "exact_density", "rmat", "watts_strogatz"]
 
 
+@with_numbers("scale", "edge_factor", "seed")
 def rmat(
     scale: int,
     edge_factor: int = 16,
@@ -66,6 +68,7 @@ def rmat(
     return edge_table(on, source, target, seed, weight)
 
 
+@with_numbers("vertices", "edges", "seed")
 def erdos_renyi(
     vertices: int, edges: int, *, seed: int = 0, weight: Weight = "float64", engine: str = "auto"
 ) -> pa.Table:
@@ -92,6 +95,7 @@ def erdos_renyi(
     return edge_table(on, source, target, seed, weight)
 
 
+@with_numbers("vertices", "neighbours", "seed", real=("rewire",))
 def watts_strogatz(
     vertices: int,
     neighbours: int = 4,
@@ -133,6 +137,7 @@ def watts_strogatz(
     return edge_table(on, source, target, seed, weight)
 
 
+@with_numbers("vertices", "seed", real=("density",))
 def exact_density(
     vertices: int, density: float, *, seed: int = 0, weight: Weight = "float64", engine: str = "auto"
 ) -> pa.Table:

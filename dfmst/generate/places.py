@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from dfmst._arguments import with_numbers
 from dfmst._engines import Engine, select_engine
 from dfmst._primitives.flags import FLAG_GRAIN, compact, exclusive_sum, flag_words
 from dfmst.generate.tables import Weight, chance, edge_columns, edge_table, require, stream
@@ -15,6 +16,7 @@ from dfmst.typing import Array
 __all__ = ["complete_points", "road_grid", "ssca2"]
 
 
+@with_numbers("rows", "columns", "seed", real=("keep",))
 def road_grid(
     rows: int,
     columns: int,
@@ -53,6 +55,7 @@ def road_grid(
     return edge_table(on, source, target, seed, weight)
 
 
+@with_numbers("points", "dimensions", "seed")
 def complete_points(
     points: int,
     dimensions: int = 2,
@@ -80,17 +83,18 @@ def complete_points(
     >>> complete_points(100).num_rows
     4950
     """
-    require(points >= 0, f"points is {points}; it must be at least 0")
+    require(0 <= points < 1 << 32, f"points is {points}; it must be at least 0 and fit 32 bits")
     require(0 < dimensions <= 1 << 12, f"dimensions is {dimensions}; it must be between 1 and 4,096")
     on = select_engine(engine)
     source, target = _clique_edges(on, on.xp.full(points, points, np.uint64))
-    if weight != "distance":
+    if not isinstance(weight, str) or weight != "distance":
         return edge_table(on, source, target, seed, weight)
     distance = on.xp.empty(len(source), np.float64)
     on.launch("distances", len(source), stream(seed, 1), dimensions, source, target, distance)
     return edge_table(on, source, target, seed, None, distance)
 
 
+@with_numbers("scale", "largest_clique", "seed", real=("inter_clique",))
 def ssca2(
     scale: int,
     largest_clique: int | None = None,

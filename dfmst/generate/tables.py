@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
+from dfmst._arguments import check_choice
 from dfmst._engines import Engine, select_engine
 from dfmst.errors import CapacityError
 from dfmst.typing import ROW_LIMIT, Array
@@ -73,6 +74,8 @@ def edge_table(
     """Return the table of edges, with weights at random, or those in `values`."""
     columns = {"source": source, "target": target}
     if values is None and weight is not None:
+        message = f"weight is {weight!r}; it must be 'float64', 'float32', 'int32', 'hash24' or None"
+        check_choice(weight, ("hash24", *_DRAWN), message)
         values = _weights(engine, source, target, seed, weight)
     if values is not None:
         columns["weight"] = values
@@ -84,9 +87,6 @@ def _weights(engine: Engine, source: Array, target: Array, seed: int, weight: st
         hashed: Array = engine.xp.empty(len(source), np.int32)
         engine.launch("hash24", len(source), source, target, hashed)
         return hashed
-    if weight not in _DRAWN:
-        message = f"weight is {weight!r}; it must be 'float64', 'float32', 'int32', 'hash24' or None"
-        raise ValueError(message)
     kernel, dtype = _DRAWN[weight]
     drawn: Array = engine.xp.empty(len(source), dtype)
     engine.launch(kernel, len(source), stream(seed, 0), drawn)
@@ -117,5 +117,9 @@ def hash24(source: ArrayLike, target: ArrayLike) -> Array:
     >>> hash24([0, 7], [7, 0])
     array([10010074, 10010074], dtype=int32)
     """
-    first, second = (np.ascontiguousarray(column, np.int64) for column in (source, target))
+    try:
+        first, second = (np.ascontiguousarray(column, np.int64) for column in (source, target))
+    except OverflowError:
+        message = "vertices are integers of 64 bits"
+        raise ValueError(message) from None
     return _weights(select_engine("cpu"), first, second, 0, "hash24")

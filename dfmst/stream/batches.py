@@ -118,7 +118,8 @@ class Job:
     @property
     def names(self) -> list[Any]:
         """The columns to read."""
-        return [name for name in self.columns.names if name is not None]
+        source, target, weight = self.columns.names
+        return [source, target] if weight is None else [source, target, weight]
 
 
 def read_batch(job: Job, batch: Batch) -> CheckedColumns:

@@ -92,8 +92,9 @@ class Checkpoint:
         self._token = hashlib.sha256(json.dumps(fingerprint, sort_keys=True).encode()).hexdigest()[:12]
         try:
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"cannot make the directory {folder}: {error.strerror}", "name another") from error
+        except (OSError, ValueError) as error:  # ValueError: a name that no system takes
+            reason = getattr(error, "strerror", None) or error
+            raise OutputError(f"cannot make the directory {folder}: {reason}", "name another") from error
         self._file = folder / _NAME
         self._cost = 0.0  # seconds that the last save took
         self._last = time.monotonic()

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dfmst.errors import missing_column
 from dfmst.formats.parquet import parquet_files
-from dfmst.formats.problems import problem
+from dfmst.formats.problems import existing_path, problem
 from dfmst.formats.schema import check_same_columns
 from dfmst.stream.batches import Batch
 from dfmst.stream.locators import Locators
@@ -33,10 +33,11 @@ def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """
     files: list[Path] = []
     for name in names:
-        path = Path(name)
+        pattern = glob.has_magic(os.fspath(name)) and not os.path.exists(name)
+        path = Path(name) if pattern else existing_path(name)
         if path.is_dir():
             files += parquet_files(path)
-        elif path.exists() or not glob.has_magic(str(name)):
+        elif not pattern:
             files.append(path)
         else:
             matches = sorted(Path(match) for match in glob.glob(str(name), recursive=True))

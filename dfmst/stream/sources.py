@@ -13,7 +13,7 @@ import pyarrow as pa
 from dfmst._engines import Engine
 from dfmst._folding.memory import parse_memory
 from dfmst._frames.host import FrameView, open_frame
-from dfmst._frames.stack import check_stackable
+from dfmst._frames.stack import stack_frames
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.stream.batches import Batch
 from dfmst.stream.locators import Locators
@@ -165,15 +165,8 @@ class FrameSource:
         if not pieces:
             message = "edges holds no frame"
             raise InvalidEdgesError(message, "pass at least one, which may be empty")
-        frames = [nw.from_native(frame, eager_only=True) for _, frame in pieces]
-        try:
-            return nw.to_native(nw.concat(frames, how="vertical"))
-        except Exception as error:  # whatever a library raises for frames that it cannot stack
-            views = [(name, FrameView(frame)) for (name, _), frame in zip(pieces, frames, strict=True)]
-            for view in views[1:]:
-                check_stackable(views[0], view)
-            message = f"the rows of {pieces[0][0]} and those after it cannot be stacked: {error}"
-            raise InvalidEdgesError(message, "give all frames the same columns, in one order") from error
+        named = [(name, FrameView(nw.from_native(frame, eager_only=True))) for name, frame in pieces]
+        return nw.to_native(stack_frames(named))
 
     def _take(self, locators: Locators) -> Iterator[tuple[int, Any]]:
         """The rows, and the numbers of their frames."""

@@ -112,7 +112,7 @@ def verify(
 def _verify_file(source: ParquetSource, path: Path, job: Job) -> tuple[FoldedForest, StreamVerdict]:
     try:
         file = pyarrow.parquet.ParquetFile(str(path))
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         hint = "name the file that dfmst has written"
         raise problem(path, "not a Parquet file, or a damaged one", hint=hint) from error
     with file:

@@ -1,0 +1,138 @@
+"""Arguments of public functions: what is no number, no name or no path is an error that says which argument it is."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar
+
+__all__ = ["check_choice", "check_column_name", "real_number", "whole_number", "with_numbers", "yes_or_no"]
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+
+def whole_number(name: str, value: Any) -> int:
+    """Return an argument that must be a whole number; floats such as 1e9 are.
+
+    Raises
+    ------
+    TypeError
+        It is none.
+
+    Examples
+    --------
+    >>> whole_number("edges", 1e3)
+    1000
+    >>> whole_number("edges", 0.5)
+    Traceback (most recent call last):
+    TypeError: edges is 0.5; it must be a whole number
+    """
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    try:
+        return operator.index(value)
+    except TypeError:
+        message = f"{name} is {_shown(value)}; it must be a whole number"
+        raise TypeError(message) from None
+
+
+def real_number(name: str, value: Any) -> float:
+    """Return an argument that must be a number.
+
+    Raises
+    ------
+    TypeError
+        It is none.
+    """
+    try:
+        if not isinstance(value, (str, bytes)):
+            return float(value)
+    except (TypeError, ValueError, ArithmeticError):
+        pass
+    message = f"{name} is {_shown(value)}; it must be a number"
+    raise TypeError(message)
+
+
+def with_numbers(
+    *whole: str, real: tuple[str, ...] = ()
+) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
+    """Decorate a function of which some arguments must be numbers, or ``None`` where that is their default.
+
+    Parameters
+    ----------
+    whole, real
+        The names of those that must be whole, and of the others.
+    """
+
+    def decorate(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+        declared = signature(function)
+
+        @wraps(function)
+        def call(*values: _Parameters.args, **named: _Parameters.kwargs) -> _Result:
+            bound = declared.bind(*values, **named)
+            for name, value in bound.arguments.items():
+                if value is None and declared.parameters[name].default is None:
+                    continue
+                if name in whole:
+                    bound.arguments[name] = whole_number(name, value)
+                elif name in real:
+                    bound.arguments[name] = real_number(name, value)
+            return function(*bound.args, **bound.kwargs)
+
+        return call
+
+    return decorate
+
+
+def check_choice(value: Any, known: tuple[str, ...], message: str) -> None:
+    """Raise where an argument is none of the known names.
+
+    Raises
+    ------
+    ValueError
+        With the message.
+    """
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(message)
+
+
+def yes_or_no(name: str, value: Any) -> bool:
+    """Return an argument that must be true or false.
+
+    Raises
+    ------
+    TypeError
+        It is a frame, a missing value or the like.
+    """
+    try:
+        return bool(value)
+    except Exception:  # whatever an object of any class raises
+        message = f"{name} is {_shown(value)}; it must be True or False"
+        raise TypeError(message) from None
+
+
+def check_column_name(argument: str, value: Any) -> None:
+    """Raise where an argument cannot be a column's name: it has no hash, or equality that is no yes or no.
+
+    Raises
+    ------
+    TypeError
+        It is a frame, a list, a missing value or the like.
+    """
+    try:
+        hash(value)
+        bool(value == value)
+    except Exception:  # whatever an object of any class raises
+        message = f"{argument} is {_shown(value)}, which is no column's name"
+        raise TypeError(message) from None
+
+
+def _shown(value: Any) -> str:
+    """A value in a few letters, or its class."""
+    if value is None or isinstance(value, (str, bytes, int, float, complex)):
+        text = repr(value)
+        return text if len(text) <= 60 else f"{text[:57]}..."
+    return f"a {type(value).__name__}"
