@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow.parquet
+from id_kinds import with_ids
 from machine import describe
 
 import dfmst.dask
@@ -44,9 +45,16 @@ class Files(NamedTuple):
     make: Any
 
 
+def er1m_with(kind: str, rows: int, seed: int) -> Any:
+    """The graph er1M with other ids."""
+    return with_ids(generate.erdos_renyi(1_000_000, rows, seed=seed), kind)
+
+
 GRAPHS = {
     "er2M": Files(2_000_000, 96_000_000, 48, lambda rows, seed: generate.erdos_renyi(2_000_000, rows, seed=seed)),
     "er1M": Files(1_000_000, 10_000_000, 10, lambda rows, seed: generate.erdos_renyi(1_000_000, rows, seed=seed)),
+    "er1M-sparse": Files(1_000_000, 10_000_000, 10, lambda rows, seed: er1m_with("sparse", rows, seed)),
+    "er1M-text": Files(1_000_000, 10_000_000, 10, lambda rows, seed: er1m_with("text", rows, seed)),
     "er4M": Files(4_000_000, 24_000_000, 24, lambda rows, seed: generate.erdos_renyi(4_000_000, rows, seed=seed)),
     "rmat20": Files(1 << 20, 16 << 20, 16, lambda rows, seed: generate.rmat(20, rows >> 20, seed=seed)),
     "dense100k": Files(100_000, 12_000_000, 12, lambda rows, seed: generate.erdos_renyi(100_000, rows, seed=seed)),
@@ -55,6 +63,10 @@ CASES = [
     Case("er2M", "two-pass"),
     Case("er2M", "merge"),
     Case("er1M", "merge"),
+    Case("er1M-sparse", "merge"),
+    Case("er1M-text", "merge"),
+    Case("er1M-sparse", "two-pass"),
+    Case("er1M-text", "two-pass"),
     Case("er4M", "merge"),
     Case("rmat20", "two-pass"),
     Case("dense100k", "merge"),
@@ -130,6 +142,12 @@ used = resource.getrusage(resource.RUSAGE_SELF)
 print(len(forest), time.perf_counter() - begin, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
 """
 BODIES = {
+    "scan": """
+import pyarrow.dataset as ds
+forest = ()
+for batch in ds.dataset({folder!r}).scanner(columns=["source", "target", "weight"]).to_batches():
+    pass
+""",
     "stream": "import dfmst.stream; forest = dfmst.stream.minimum_spanning_forest({folder!r}, memory_limit='800MiB')",
     "in_memory": (
         "import dfmst, pyarrow.parquet as pq; forest = dfmst.minimum_spanning_forest(pq.read_table({folder!r}))"
@@ -173,6 +191,9 @@ def main() -> None:
     parser.add_argument("--only", action="append", help="graph:strategy, or graph:stream, :in_memory or :scipy")
     chosen = parser.parse_args()
     known = [f"{case.graph}:{case.strategy}" for case in CASES] + [f"er2M:{name}" for name in BODIES]
+    known += [
+        f"{graph}:{name}" for graph in ("er1M", "er1M-sparse", "er1M-text") for name in ("stream", "in_memory", "scan")
+    ]
     results = json.loads(chosen.output.read_text(encoding="utf-8")) if chosen.output.exists() else {"runs": {}}
     for name in chosen.only or known:
         graph, run = name.split(":")

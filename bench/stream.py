@@ -6,6 +6,7 @@ default. They are made by ``dfmst.generate``, and removed in the end.
 
     python bench/stream.py speed            # n = 2 M, m = 96 M in 48 files
     python bench/stream.py large            # n = 10 M, m = 400 M, and a smaller sibling in memory
+    python bench/stream.py ids              # n = 2 M, m = 24 M with dense ids, 64-bit hashes and texts, 3 minutes
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from id_kinds import ID_KINDS, with_ids
 from machine import describe
 
 RESULTS = Path(__file__).parent / "results" / "cpu"
 NAMES = ("source", "target", "weight")
 
 
-def write_graph(folder: Path, vertices: int, rows: int, files: int) -> None:
+def write_graph(folder: Path, vertices: int, rows: int, files: int, kind: str = "dense") -> None:
     """Write a graph, file after file."""
     import pyarrow.parquet
 
@@ -39,7 +41,7 @@ def write_graph(folder: Path, vertices: int, rows: int, files: int) -> None:
         path = folder / f"part-{number:04}.parquet"
         if not path.exists():
             table = erdos_renyi(vertices, rows * (number + 1) // files - rows * number // files, seed=number)
-            pyarrow.parquet.write_table(table, path)
+            pyarrow.parquet.write_table(with_ids(table, kind), path)
 
 
 def run_stream(folder: Path, limit: str) -> float:
@@ -96,6 +98,26 @@ def run_scan_in_order(folder: Path, limit: str) -> float:
     return float(sum(batch.num_rows for file in files for batch in file.iter_batches(1 << 19, columns=list(NAMES))))
 
 
+def run_hash(folder: Path, limit: str) -> float:
+    """The same, and Arrow's hash table of each batch's ids: the least that ids which are not dense cost."""
+    import pyarrow.parquet
+
+    different = 0
+    for path in sorted(folder.iterdir()):
+        for batch in pyarrow.parquet.ParquetFile(path).iter_batches(1 << 19, columns=list(NAMES)):
+            different += sum(len(batch.column(name).dictionary_encode().dictionary) for name in NAMES[:2])
+    return float(different)
+
+
+def run_in_memory(folder: Path, limit: str) -> float:
+    """Read all rows, and solve them in memory."""
+    import pyarrow.parquet
+
+    import dfmst
+
+    return float(len(dfmst.minimum_spanning_forest(pyarrow.parquet.read_table(folder))))
+
+
 def run_scipy(folder: Path, limit: str) -> float:
     """SciPy in memory; parallel rows are added up there, so that its weight is not quite that of the forest."""
     import numpy as np
@@ -117,6 +139,8 @@ RUNS: dict[str, Callable[[Path, str], float]] = {
     "memory": run_memory,
     "scan": run_scan,
     "scan_in_order": run_scan_in_order,
+    "scan_and_hash": run_hash,
+    "in_memory": run_in_memory,
     "scipy": run_scipy,
 }
 
@@ -202,6 +226,32 @@ def large(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def ids(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
+    """The same rows with ids of three kinds: a scan, a scan that hashes, the stream and a run in memory, in turn."""
+    names = ("scan_in_order", "scan_and_hash", "stream", "in_memory")
+    folders = {kind: folder.with_name(kind) for kind in ID_KINDS}
+    runs: dict[str, dict[str, list[dict[str, float]]]] = {kind: {name: [] for name in names} for kind in ID_KINDS}
+    for kind, edges in folders.items():
+        write_graph(edges, chosen.vertices, chosen.rows, chosen.files, kind)
+        measure("scan", edges)  # brings the files into memory's cache
+    for _ in range(chosen.repeat):
+        for kind, edges in folders.items():
+            for name in names:
+                runs[kind][name].append(measure(name, edges, chosen.limit))
+    forests = {run["result"] for kinds in runs.values() for name in names[2:] for run in kinds[name]}
+    if len(forests) != 1:
+        raise AssertionError("forests of one graph have different numbers of rows")
+    kinds: dict[str, Any] = {}
+    for kind, times in runs.items():
+        figures: dict[str, Any] = {name: best(found) for name, found in times.items()}
+        for figure in figures.values():
+            figure["m_rows_per_s"] = round(chosen.rows / figure["seconds"] / 1e6, 1)
+        busy = {name: figure["processor_seconds"] for name, figure in figures.items()}
+        figures["times_scan_and_hash"] = round(busy["stream"] / max(busy["scan_and_hash"], 0.01), 2)
+        kinds[kind] = figures
+    return {**graph_of(folders["dense"], chosen), "memory_limit": chosen.limit, **kinds}
+
+
 def graph_of(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
     """What the graph is."""
     size = sum(path.stat().st_size for path in folder.iterdir())
@@ -217,6 +267,7 @@ def graph_of(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
 PLANS: dict[str, tuple[Callable[[Path, argparse.Namespace], dict[str, Any]], dict[str, Any]]] = {
     "speed": (speed, {"vertices": 2_000_000, "rows": 96_000_000, "files": 48, "limit": "560MiB"}),
     "large": (large, {"vertices": 10_000_000, "rows": 400_000_000, "files": 100, "limit": "2GiB"}),
+    "ids": (ids, {"vertices": 2_000_000, "rows": 24_000_000, "files": 12, "limit": "1GiB"}),
 }
 
 

@@ -25,3 +25,26 @@ def test_plan(tmp_path, plan, figures):
     for name in figures.split():
         assert (result[name] if name != "sibling" else result[name]["stream"])["peak_mib"] > 0
     assert [path.name for path in tmp_path.iterdir()] == ["stream.json"]
+
+
+@pytest.mark.slow
+def test_ids(tmp_path):
+    command = [
+        sys.executable,
+        "-P",
+        BENCH / "stream.py",
+        "ids",
+        *SMALL,
+        "--repeat",
+        "1",
+        "-o",
+        tmp_path / "stream.json",
+    ]
+    command[command.index("300MiB")] = "400MiB"
+    done = subprocess.run(command, env={"PYTHONPATH": str(BENCH)}, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "stream.json").read_text())["ids"]
+    for kind in ("dense", "sparse", "text"):
+        for name in ("scan_in_order", "scan_and_hash", "stream", "in_memory"):
+            assert result[kind][name]["processor_seconds"] >= 0
+            assert result[kind][name]["m_rows_per_s"] > 0

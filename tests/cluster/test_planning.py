@@ -75,6 +75,7 @@ def test_auto_follows_the_footers_and_the_memory(tmp_path):
 
 def test_predictions_are_within_a_factor_of_what_was_measured():
     runs = [run for run in json.loads(RESULT.read_text(encoding="utf-8"))["runs"].values() if "strategy" in run]
+    runs = [run for run in runs if "-" not in run["graph"]]  # the account is of integers, and not of texts
     assert len({run["graph"] for run in runs}) == 5
     for run in runs:
         for measured, planned in (("mb_moved", "mb_moved_planned"), ("peak_mb", "peak_mb_planned")):
