@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any, Literal, TypeVar, overload
 
+from dfmst._columns.conditions import Conditions
 from dfmst._columns.read import EdgeColumns
 from dfmst._columns.total import total_weight
 from dfmst._verification.certificate import certify
 from dfmst.algorithms import Algorithm, Dataframe
 from dfmst.algorithms.dataframe import frame_forest
-from dfmst.algorithms.solution import Solution, solve_edges
-from dfmst.algorithms.solve import Step
+from dfmst.algorithms.solution import Solution, solve, solve_edges
 from dfmst.typing import Frame, Invalid, Options, Unpack
 
 __all__ = [
@@ -53,6 +52,9 @@ def minimum_spanning_forest(
     target: Any = "target",
     weight: Any = "weight",
     *,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
     algorithm: str | Algorithm = "auto",
     engine: str = "auto",
     invalid: Invalid = "raise",
@@ -75,6 +77,13 @@ def minimum_spanning_forest(
     weight
         Name of the weight column: integers, floats (infinities too), booleans, decimals, durations; ``None``
         gives every edge the same weight.
+    by
+        A column, or a list of columns: every group of rows that agree in it has a forest of its own, all of them found
+        at once. A null is a group like any other.
+    keep
+        A boolean column: these rows are in the forest, whatever they weigh, and the others join what they leave apart.
+    drop
+        A boolean column: these rows are not in the forest. Their ends are vertices all the same.
     algorithm
         A name (``"auto"``, ``"boruvka"``, ``"filter-kruskal"``, ...) or an object of :mod:`dfmst.algorithms`.
     engine
@@ -99,7 +108,8 @@ def minimum_spanning_forest(
     ColumnNotFoundError
         A named column is absent.
     InvalidEdgesError
-        Null ids, NaN or null weights (unless dropped), float ids, weights without an order.
+        Null ids, NaN or null weights (unless dropped), float ids, weights without an order; rows to keep that form a
+        cycle, columns of rows to keep or to drop that are not boolean, or have nulls.
     UnsupportedFrameError
         `edges` is not a frame.
     EngineUnavailableError
@@ -116,8 +126,10 @@ def minimum_spanning_forest(
       source target  weight
     1      b      c       1
     2      a      c       2
+    >>> dfmst.minimum_spanning_forest(roads.assign(built=[True, False, False]), keep="built").index.tolist()
+    [0, 1]
     """
-    columns = EdgeColumns(source, target, weight, False, invalid)
+    columns = EdgeColumns(source, target, weight, False, invalid, Conditions.of(by, keep, drop))
     return _find_forest(edges, columns, algorithm, engine, threads, return_trace)
 
 
@@ -147,6 +159,9 @@ def maximum_spanning_forest(
     target: Any = "target",
     weight: Any = "weight",
     *,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
     algorithm: str | Algorithm = "auto",
     engine: str = "auto",
     invalid: Invalid = "raise",
@@ -166,7 +181,7 @@ def maximum_spanning_forest(
     >>> dfmst.maximum_spanning_forest(roads).index.tolist()
     [0, 2]
     """
-    columns = EdgeColumns(source, target, weight, True, invalid)
+    columns = EdgeColumns(source, target, weight, True, invalid, Conditions.of(by, keep, drop))
     return _find_forest(edges, columns, algorithm, engine, threads, return_trace)
 
 
@@ -193,6 +208,9 @@ def spanning_forest(
     source: Any = "source",
     target: Any = "target",
     *,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
     algorithm: str | Algorithm = "auto",
     engine: str = "auto",
     invalid: Invalid = "raise",
@@ -210,7 +228,7 @@ def spanning_forest(
     >>> dfmst.spanning_forest(pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2]})).index.tolist()
     [0, 1]
     """
-    columns = EdgeColumns(source, target, None, False, invalid)
+    columns = EdgeColumns(source, target, None, False, invalid, Conditions.of(by, keep, drop))
     return _find_forest(edges, columns, algorithm, engine, threads, return_trace)
 
 
@@ -224,61 +242,11 @@ def _find_forest(
 ) -> Any:
     """Find a forest with kernels, or in the steps of the frame's own library."""
     if isinstance(algorithm, Dataframe) or (isinstance(algorithm, str) and algorithm == "dataframe"):
+        if columns.conditions:
+            message = f"algorithm='dataframe' takes no {' and '.join(columns.conditions.words)}"
+            raise ValueError(message)
         steps = algorithm if isinstance(algorithm, Dataframe) else Dataframe()
         forest, trace = frame_forest(edges, columns, steps, engine, threads, return_trace)
         return (forest, trace) if return_trace else forest
     solution = solve_edges(edges, columns, algorithm, engine, threads, return_trace=return_trace)
     return (solution.frame, solution.trace) if return_trace else solution.frame
-
-
-def solve(
-    edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
-    *,
-    maximum: bool = False,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    return_trace: bool = False,
-    step: Step = nullcontext,
-) -> Solution:
-    """Find a forest, and keep what there is to tell about it beside the rows.
-
-    Parameters
-    ----------
-    edges, source, target, weight, algorithm, engine, invalid, threads
-        As for :func:`minimum_spanning_forest`.
-    maximum
-        Whether heavier edges come first.
-    return_trace
-        Whether the solution has a trace.
-    step
-        Called with ``"prepare"`` and with ``"solve"``, it gives a context manager that is entered around that step:
-        to time it, for example.
-
-    Returns
-    -------
-    Solution
-        The forest's rows and their positions, counts, total weight, algorithm and engine. :func:`certify` proves it.
-
-    Raises
-    ------
-    ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, EngineUnavailableError, CapacityError
-        As for :func:`minimum_spanning_forest`.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> import dfmst
-    >>> roads = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
-    >>> solution = dfmst.forest.solve(roads)
-    >>> solution.positions, solution.total_weight, solution.components
-    (array([1, 2]), 3, 1)
-    >>> print(dfmst.forest.certify(solution))
-    verified: 2 rows, 1 component, total weight 3
-    """
-    columns = EdgeColumns(source, target, weight, maximum, invalid)
-    return solve_edges(edges, columns, algorithm, engine, threads, return_trace=return_trace, step=step)

@@ -35,6 +35,9 @@ class SupportsDLPack(Protocol):
 class Options(TypedDict, total=False):
     """How a forest is found; see :func:`dfmst.minimum_spanning_forest`."""
 
+    by: Any
+    keep: Any
+    drop: Any
     algorithm: Any
     engine: str
     invalid: Invalid

@@ -7,6 +7,7 @@ from typing import Any
 
 from dfmst._arguments import check_column_name, yes_or_no
 from dfmst._columns.check import DEVICE, HOST, CheckedColumns, Readers, check_columns, check_invalid
+from dfmst._columns.conditions import NO_CONDITIONS, Conditions, apply_conditions
 from dfmst._columns.edge_table import DeferredChecks, EdgeTable, check_capacity
 from dfmst._columns.vertices import Vertices, dense_vertices
 from dfmst._engines import Engine, host_engine
@@ -30,6 +31,8 @@ class EdgeColumns:
         Whether heavier edges come first.
     invalid
         ``"raise"``, or ``"drop"`` to leave out rows with null ids or with null or NaN weights.
+    conditions
+        What the forest must obey beside the weights.
     """
 
     source: Any = "source"
@@ -37,6 +40,7 @@ class EdgeColumns:
     weight: Any = "weight"
     maximum: bool = False
     invalid: Invalid = "raise"
+    conditions: Conditions = NO_CONDITIONS
 
     def __post_init__(self) -> None:
         """Refuse names that no column has, and an `invalid` that has no meaning."""
@@ -65,12 +69,28 @@ class Input:
         The frame's row of each table row, ascending; ``None`` where no row was dropped.
     moved_by
         The engine that the table was copied to, away from the frame; ``None`` where both lie side by side.
+    forced
+        Rows of the table that are in the forest by condition, ascending ``int64``, on the host; ``None`` where there is
+        no condition on rows. The table's vertices are then those that these rows leave, and the forest is what an
+        algorithm finds in it and these.
+    barred
+        Rows of the table that are not in the forest by condition, in the same form.
     """
 
     table: EdgeTable
     vertices: Vertices
     kept: Array | None = None
     moved_by: Engine | None = None
+    forced: Array | None = None
+    barred: Array | None = None
+
+    def whole(self, *, barred: bool = True) -> EdgeTable:
+        """The table before conditions on rows, on the host; rows that are barred are loops, or (`barred`) edges."""
+        source, target, total, _ = self.vertices
+        if not barred and self.barred is not None and len(self.barred):
+            target = target.copy()
+            target[self.barred] = source[self.barred]
+        return EdgeTable(source, target, source, total)
 
     def frame_rows(self, rows: Array) -> Array:
         """Rows of the frame, and where it lies, from rows of the table."""
@@ -119,11 +139,19 @@ def read_table(
     """
     check_capacity(len(view))
     beside, read = _reader(engine, view)
-    defer_checks &= beside.on_host and engine.on_host
+    conditions = columns.conditions
+    defer_checks &= beside.on_host and engine.on_host and not conditions
     checked = check_columns(
         beside, read, view.column, len(view), columns.names, columns.invalid, defer_checks=defer_checks
     )
     input = number_ids(beside, read, checked, columns.maximum, in_order=in_order)
+    if conditions:
+        if isinstance(view, DeviceView):
+            message = (
+                f"{' and '.join(conditions.words)}: conditions are read of frames on the host, this one is on a GPU"
+            )
+            raise UnsupportedFrameError(message, "pass edges.to_arrow()")
+        input = apply_conditions(beside, view, conditions, input)
     if beside.on_host == engine.on_host:
         return input
     return replace(input, table=move_table(engine, input.table), moved_by=engine)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._columns.conditions import Conditions, apply_conditions
 from dfmst._columns.read import EdgeColumns, Input, move_table, read_table
 from dfmst._columns.total import Total, total_weight
 from dfmst._columns.weights import weight_column
@@ -67,6 +67,9 @@ def verify(
     weight: Any = "weight",
     *,
     maximum: bool = False,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
     engine: str = "auto",
     invalid: Invalid = "raise",
     threads: int | None = None,
@@ -88,6 +91,8 @@ def verify(
         Column names in both frames; ``weight=None``: all weights are equal.
     maximum
         Check for the maximum spanning forest.
+    by, keep, drop
+        As the forest was made; columns of `edges`.
     engine, invalid, threads
         As for :func:`dfmst.minimum_spanning_forest`, but that a cuDF frame is copied to the host, where rows are
         compared: ``"cuda"`` only searches for lighter rows on the GPU.
@@ -125,12 +130,16 @@ def verify(
     if weight is not None and len(claimed):
         weight_column(weight, claimed.column(weight))  # refuses what has no order
     input = read_table(host, view, columns)
-    match = ForestMatch(host, view, input, claimed, columns.names, _describer(view, input, columns.names))
+    conditions = Conditions.of(by, keep, drop)
+    describe = _describer(view, input, columns.names)
+    match = ForestMatch(host, view, input, claimed, columns.names, describe, conditions.columns)
     rows = match_rows(match)
+    if conditions:
+        input = apply_conditions(host, view, conditions, input)
     with runner.guard():
-        violation = _violation(runner, match, rows)
+        violation = _violation(runner, match, input, rows)
     total = None if weight is None else total_weight(claimed.column(weight))
-    trees = _components(host, input.table, None if violation else len(claimed))
+    trees = _components(host, input, None if violation else len(claimed))
     return Certificate(violation is None, len(claimed), total, trees, violation)
 
 
@@ -151,16 +160,31 @@ def certify(solution: Solution) -> Certificate:
         message = f"solution is a {type(solution).__name__}, not what dfmst.forest.solve returns"
         raise TypeError(message)
     with solution.runner.guard():
-        violation = certify_rows(solution.runner, solution.solved.input.table, solution.solved.rows)
+        violation = _certified(solution.runner, solution.solved.input, solution.solved.rows, None)
     return Certificate(violation is None, solution.rows, solution.total_weight, solution.components, violation)
 
 
-def _violation(engine: Engine, match: ForestMatch, rows: Array | Violation) -> Violation | None:
+def _certified(engine: Engine, input: Input, rows: Array, describe: Callable[[int], str] | None) -> Violation | None:
+    """Certify rows of a table, those that are in the forest by condition set apart."""
+    if input.forced is None or input.barred is None:
+        return certify_rows(engine, input.table, rows, describe)
+    claimed, describe = engine.to_host(rows), describe or "row {}".format
+    for kind, wrong, words in (
+        ("not-kept", np.setdiff1d(input.forced, claimed), "is to be kept, and is left out"),
+        ("not-dropped", np.intersect1d(input.barred, claimed), "is to be dropped, and is in the forest"),
+    ):
+        if len(wrong):
+            return Violation(kind, int(wrong[0]), f"{describe(int(wrong[0]))} {words}")
+    rest = np.setdiff1d(claimed, input.forced, assume_unique=True)
+    return certify_rows(engine, input.table, engine.from_host(rest), describe)
+
+
+def _violation(engine: Engine, match: ForestMatch, input: Input, rows: Array | Violation) -> Violation | None:
     if isinstance(rows, Violation):
         violation: Violation | None = rows
     else:
-        table = move_table(engine, match.input.table)
-        violation = certify_rows(engine, table, engine.from_host(rows), match.describe)
+        moved = replace(input, table=move_table(engine, input.table))
+        violation = _certified(engine, moved, engine.from_host(rows), match.describe)
     if violation is None or violation.kind == "not-a-row":
         return violation
     return replace(violation, row=int(match.input.frame_rows(np.array([violation.row]))[0]))
@@ -178,11 +202,12 @@ def _describer(view: FrameView, input: Input, names: tuple[Any, Any, Any]) -> Ca
     return describe
 
 
-def _components(engine: Engine, table: EdgeTable, forest: int | None) -> int:
+def _components(engine: Engine, input: Input, forest: int | None) -> int:
     """Count components among the vertices that occur; the size of a certified forest tells without a search."""
-    present = int(used_vertices(engine, table).sum(dtype=np.int64))
+    present = int(used_vertices(engine, input.whole()).sum(dtype=np.int64))
     if forest is not None:
         return present - forest
+    table = input.whole(barred=False)
     label = component_labels(engine, table)
     roots = int((label == engine.xp.arange(table.vertices, dtype=np.uint32)).sum())
     return roots - (table.vertices - present)

@@ -13,13 +13,14 @@ Bloom: Space/time trade-offs in hash coding with allowable errors. Communication
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dfmst._columns.conditions import group_codes, pair_vertices
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.ids import id_columns
 from dfmst._columns.read import Input
@@ -46,7 +47,7 @@ class ForestMatch:
     """A frame of edges, its edge table, and the frame said to be its forest.
 
     ``engine`` works on the host, ``names`` are the columns of ids and weights, ``describe`` names a row of the table in
-    messages.
+    messages. Rows match only where they agree in the columns of ``groups`` as well.
     """
 
     engine: Engine
@@ -55,6 +56,7 @@ class ForestMatch:
     forest: FrameView
     names: tuple[Any, Any, Any]
     describe: Callable[[int], str]
+    groups: tuple[Any, ...] = ()
 
     def rows(self, rows: Array) -> FrameView:
         """Take rows of the table from the edge frame."""
@@ -96,6 +98,8 @@ def match_rows(match: ForestMatch) -> Array | Violation:
     if unknown.any():
         return _not_a_row(int(unknown.argmax()))
     ends = _Ends(source.astype(np.uint32), target.astype(np.uint32))
+    if match.groups:
+        match, ends = _grouped(match, ends)
     if (source == target).any():
         return _loop(match, ends, int((source == target).argmax()))
     candidates = _candidates(match.engine, match.input, ends)
@@ -117,6 +121,18 @@ def _vertices(input: Input, name: Any, column: Any) -> Array:
         return np.where((vertices >= 0) & (vertices < input.vertices.total), vertices, -1)
     place = pc.index_in(pa.array(ids.target), value_set=pa.array(ids.source))
     return np.asarray(pc.fill_null(place, -1), np.int64)
+
+
+def _grouped(match: ForestMatch, ends: _Ends) -> tuple[ForestMatch, _Ends]:
+    """Make vertices of pairs of a group and a vertex, in the table and in the forest."""
+    table = match.input.table
+    groups = group_codes(match.groups, (match.edges, match.input.kept), (match.forest, None))
+    first, second = (np.concatenate(pair) for pair in ((table.source, ends.source), (table.target, ends.target)))
+    pairs = pair_vertices(match.engine, np.concatenate(groups), first, second, table.vertices)
+    source, target = (column.astype(np.uint32) for column in (pairs.source, pairs.target))
+    rows = len(table)
+    table = replace(table, source=source[:rows], target=target[:rows], vertices=pairs.total)
+    return replace(match, input=replace(match.input, table=table)), _Ends(source[rows:], target[rows:])
 
 
 def _candidates(engine: Engine, input: Input, ends: _Ends) -> Array:

@@ -41,8 +41,9 @@ class Violation:
     ----------
     kind
         ``"out-of-range"`` or ``"not-a-row"`` (it is no row of the edge table), ``"duplicate-row"``, ``"cycle"``,
-        ``"not-spanning"`` (a row joins two trees), ``"not-lightest"`` (a row left out comes before one kept) or, of a
-        stream, ``"miscounted"`` (another number of rows or vertices than when the forest was found).
+        ``"not-spanning"`` (a row joins two trees), ``"not-lightest"`` (a row left out comes before one kept), under
+        conditions ``"not-kept"`` and ``"not-dropped"`` or, of a stream, ``"miscounted"`` (another number of rows or
+        vertices than when the forest was found).
     row
         The offending row of the edge table; for ``"not-a-row"`` the position in the forest.
     message

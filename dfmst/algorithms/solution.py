@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from dfmst._columns.conditions import Conditions
 from dfmst._columns.read import EdgeColumns
 from dfmst._columns.total import Total, total_weight
-from dfmst._engines import Engine, select_engine
+from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView, open_frame, open_host_frame
 from dfmst._primitives.edges import used_vertices
@@ -20,9 +21,9 @@ from dfmst.algorithms import REGISTRY, Algorithm
 from dfmst.algorithms.solve import Solved, Step, solve_frame
 from dfmst.algorithms.trace import Trace
 from dfmst.formats.provenance import Provenance, with_provenance
-from dfmst.typing import Array, Frame
+from dfmst.typing import Array, Frame, Invalid
 
-__all__ = ["Solution", "open_edges", "solve_edges"]
+__all__ = ["Solution", "open_edges", "solve", "solve_edges"]
 
 
 def open_edges(edges: Frame, engine: str, threads: int | None) -> tuple[FrameView | DeviceView, Engine]:
@@ -79,8 +80,11 @@ class Solution:
     @cached_property
     def vertices(self) -> int:
         """Vertices that occur in the frame."""
+        input = self.solved.input
         with self.runner.guard():
-            return int(used_vertices(self.runner, self.solved.input.table).sum())
+            if input.forced is None:
+                return int(used_vertices(self.runner, input.table).sum())
+            return int(used_vertices(host_engine(self.runner), input.whole()).sum())
 
     @property
     def components(self) -> int:
@@ -118,6 +122,7 @@ class Solution:
         table: pa.Table = open_host_frame(self.frame).frame.to_arrow()
         locator = np.asarray(self.runner.to_host(self.positions)).astype(np.uint64)
         record = Provenance(self.columns.names, self.columns.maximum, self.source_rows, locator)
+        record = replace(record, conditions=tuple(self.columns.conditions.words))
         return table.replace_schema_metadata(with_provenance(table.schema, record, self.rows).metadata)
 
 
@@ -137,3 +142,59 @@ def solve_edges(
     with runner.guard():
         solved = solve_frame(runner, view, columns, algorithm, trace, step)
     return Solution(view, runner, columns, solved, trace)
+
+
+def solve(
+    edges: Frame,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    maximum: bool = False,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
+    algorithm: str | Algorithm = "auto",
+    engine: str = "auto",
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+    return_trace: bool = False,
+    step: Step = nullcontext,
+) -> Solution:
+    """Find a forest, and keep what there is to tell about it beside the rows.
+
+    Parameters
+    ----------
+    edges, source, target, weight, by, keep, drop, algorithm, engine, invalid, threads
+        As for :func:`minimum_spanning_forest`.
+    maximum
+        Whether heavier edges come first.
+    return_trace
+        Whether the solution has a trace.
+    step
+        Called with ``"prepare"`` and with ``"solve"``, it gives a context manager that is entered around that step:
+        to time it, for example.
+
+    Returns
+    -------
+    Solution
+        The forest's rows and their positions, counts, total weight, algorithm and engine. :func:`certify` proves it.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, EngineUnavailableError, CapacityError
+        As for :func:`minimum_spanning_forest`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dfmst
+    >>> roads = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+    >>> solution = dfmst.forest.solve(roads)
+    >>> solution.positions, solution.total_weight, solution.components
+    (array([1, 2]), 3, 1)
+    >>> print(dfmst.forest.certify(solution))
+    verified: 2 rows, 1 component, total weight 3
+    """
+    columns = EdgeColumns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
+    return solve_edges(edges, columns, algorithm, engine, threads, return_trace=return_trace, step=step)

@@ -77,11 +77,17 @@ def solve(
             input = read(False)
     with step("solve"):
         try:
-            return Solved(input, chosen.run(scratch, input.table, trace), chosen)
+            return _run(scratch, input, chosen, trace)
         except ChecksFailed:
             trace.records.clear()
-        input = read(False)
-        return Solved(input, chosen.run(scratch, input.table, trace), chosen)
+        return _run(scratch, read(False), chosen, trace)
+
+
+def _run(engine: Engine, input: Input, algorithm: Algorithm, trace: Trace) -> Solved:
+    rows = algorithm.run(engine, input.table, trace)
+    if input.forced is not None and len(input.forced):
+        rows = engine.xp.sort(engine.xp.concatenate([rows, engine.from_host(input.forced)]))
+    return Solved(input, rows, algorithm)
 
 
 def solve_frame(

@@ -32,6 +32,7 @@ def cluster_options(command: Callable[..., Any]) -> Any:
 def run_on_cluster(job: ForestJob, workers: int | None, scheduler: str | None, strategy: str) -> None:
     """Read, solve and write on a cluster, then tell."""
     _check(job, workers, scheduler)
+    job.require_memory("--workers and --scheduler")
     columns_by_option(job.source, job.target, job.weight)
     check_inputs(job.inputs)
     watch = Stopwatch()

@@ -15,6 +15,7 @@ from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs, rea
 from dfmst.cli.job import ForestJob, weight_name
 from dfmst.cli.options import (
     algorithm_option,
+    condition_options,
     debug_option,
     engine_options,
     format_option,
@@ -49,6 +50,7 @@ _STEPS = {
 @format_option
 @vertex_options
 @weight_options
+@condition_options
 @algorithm_option
 @engine_options
 @invalid_option
@@ -92,6 +94,7 @@ def forest(
 def run(job: ForestJob) -> None:
     """Read, solve, verify, write, tell."""
     columns = columns_by_option(job.source, job.target, job.weight)
+    columns |= {"--by": next(iter(job.by), None), "--keep": job.keep, "--drop": job.drop}
     watch = Stopwatch()
     target = output_path(job.output, job.json)
     if target and job.trace and target.resolve() == job.trace.resolve():
@@ -102,6 +105,8 @@ def run(job: ForestJob) -> None:
         load_libraries()
         from dfmst.cli.streamed import is_streamed, stream_forest
     streamed = is_streamed(job.inputs, job.memory_limit, job.checkpoint, job.spill_dir)
+    if streamed:
+        job.require_memory("--memory-limit, --spill-dir and --checkpoint")
     with Progress() as progress:
         if streamed:
             _tell(job, target, stream_forest(job, target, watch, progress))
@@ -148,6 +153,7 @@ def _solve(job: ForestJob, table: Any, watch: Stopwatch, progress: Progress) -> 
         job.target,
         job.weight,
         maximum=job.maximum,
+        **job.conditions,
         threads=job.threads,
         return_trace=job.trace is not None,
         step=step,

@@ -33,6 +33,26 @@ class ForestJob:
     memory_limit: str | None = None
     checkpoint: Path | None = None
     spill_dir: Path | None = None
+    by: tuple[str, ...] = ()
+    keep: str | None = None
+    drop: str | None = None
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """Groups, and columns of rows to keep or to drop."""
+        return {"by": list(self.by) or None, "keep": self.keep, "drop": self.drop}
+
+    def require_memory(self, option: str) -> None:
+        """Raise where an option does not go with conditions.
+
+        Raises
+        ------
+        click.UsageError
+            With both.
+        """
+        for name, value in self.conditions.items():
+            if value is not None:
+                raise click.UsageError(f"--{name} needs the rows in memory; leave {option} out.")
 
     @property
     def kind(self) -> str:

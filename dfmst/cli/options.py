@@ -13,6 +13,7 @@ from dfmst.errors import did_you_mean
 
 __all__ = [
     "algorithm_option",
+    "condition_options",
     "counts_ignored",
     "debug_option",
     "engine_options",
@@ -133,6 +134,16 @@ def weight_options(command: Any) -> Any:
     command = click.option("--maximum", is_flag=True, help=maximum)(command)
     command = click.option("--unweighted", is_flag=True, help=unweighted)(command)
     return click.option("-w", "--weight", metavar="COLUMN", help=weight)(command)
+
+
+def condition_options(command: Any) -> Any:
+    """``--by``, ``--keep`` and ``--drop``."""
+    drop = "Boolean column of the rows that must not be in the forest."
+    keep = "Boolean column of the rows that must be in the forest."
+    by = "Column that names groups, each with a forest of its own; several together name one."
+    command = click.option("--drop", metavar="COLUMN", help=drop)(command)
+    command = click.option("--keep", metavar="COLUMN", help=keep)(command)
+    return click.option("--by", multiple=True, metavar="COLUMN", help=by)(command)
 
 
 def engine_options(command: Any) -> Any:

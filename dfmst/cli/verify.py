@@ -11,6 +11,7 @@ from dfmst.cli.console import Progress, Stopwatch, note, plain, plural, print_js
 from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs
 from dfmst.cli.job import weight_name
 from dfmst.cli.options import (
+    condition_options,
     debug_option,
     engine_options,
     format_option,
@@ -38,6 +39,7 @@ __all__ = ["verify"]
 @format_option
 @vertex_options
 @weight_options
+@condition_options
 @engine_options
 @invalid_option
 @memory_option
@@ -57,6 +59,9 @@ def verify(
     maximum: bool,
     json: bool,
     memory_limit: str | None,
+    by: tuple[str, ...],
+    keep: str | None,
+    drop: str | None,
     **options: Any,
 ) -> None:
     """Check that FOREST holds a minimum spanning forest of EDGES, whoever made it.
@@ -75,7 +80,10 @@ def verify(
         load_libraries()
     names = (source, target, column)
     asked = {**options, "maximum": maximum}
+    conditions = {"by": list(by) or None, "keep": keep, "drop": drop}
     streamed = is_streamed((edges,), memory_limit)
+    if streamed and any(conditions.values()):
+        raise click.UsageError("--by, --keep and --drop need the rows in memory; leave --memory-limit out.")
     with Progress() as progress:
         if streamed:
             with watch.step("verify"):
@@ -86,7 +94,7 @@ def verify(
                 claimed = _alike(read_inputs((forest,), None, progress, columns), table.schema)
             progress.show("verifying")
             with watch.step("verify"):
-                certificate = _certificate(table, claimed, names, asked)
+                certificate = _certificate(table, claimed, names, asked | conditions)
     if json:
         print_json(_summary(edges, forest, certificate, watch))
     if certificate.first_violation is None:

@@ -43,15 +43,18 @@ class Provenance:
         How many rows it is the forest of.
     locator
         Which of them its rows are, ascending ``uint64``; ``None`` where a footer would have no room for that.
+    conditions
+        What it obeys beside the weights, in words: ``("by='window'",)``.
     """
 
     names: tuple[Any, Any, Any]
     maximum: bool
     rows: int
     locator: Array | None
+    conditions: tuple[str, ...] = ()
 
     def require(self, what: str, names: tuple[Any, Any, Any], maximum: bool) -> None:
-        """Raise where a forest was made with other columns or in another order.
+        """Raise where a forest was made with other columns, in another order, or under conditions.
 
         Raises
         ------
@@ -66,6 +69,9 @@ class Provenance:
             kinds = ("minimum", "maximum") if maximum else ("maximum", "minimum")
             message = f"{what} is a {kinds[0]} spanning forest, not a {kinds[1]} one"
             raise InvalidEdgesError(message, "keep its order, or make the forest anew from all rows")
+        if self.conditions:
+            message = f"{what} was made with {' and '.join(self.conditions)}, which only a whole table is checked by"
+            raise InvalidEdgesError(message, "make the forest anew from all rows")
 
 
 def with_provenance(
@@ -96,6 +102,7 @@ def with_provenance(
         "rows": record.rows,
         "forest": forest,
         "locators": None if locators is None else _packed(locators),
+        "conditions": list(record.conditions),
     }
     metadata = {**(schema.metadata or {}), _KEY: json.dumps(entries).encode()}
     return schema.with_metadata(metadata)
@@ -119,7 +126,8 @@ def read_provenance(schema: pa.Schema, rows: int) -> Provenance | None:
         source, target, weight = record["columns"]
         recorded = record["forest"] if locator is None else len(locator)
         made_of = operator.index(record["rows"])
-        provenance = Provenance((source, target, weight), record["order"] == "maximum", made_of, locator)
+        conditions = tuple(map(str, record.get("conditions", ())))
+        provenance = Provenance((source, target, weight), record["order"] == "maximum", made_of, locator, conditions)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, zlib.error) as error:
         message = "the record of how the forest was made is damaged"
         raise InvalidEdgesError(message, "make the forest anew") from error

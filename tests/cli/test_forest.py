@@ -262,3 +262,17 @@ def test_every_algorithm_gives_the_same_rows(dfmst, roads, rows, picked):
 def test_golden_totals(dfmst, shared, name, columns, rows, total):
     summary = json.loads(dfmst("forest", shared / name, *columns, "--json", "--verify").stdout)
     assert (summary["rows"], summary["total_weight"], summary["verified"]) == (rows, total, True)
+
+
+def test_conditions(dfmst, parquet, rows):
+    edges = {"source": [1, 2, 1, 1, 2], "target": [2, 3, 3, 2, 3], "weight": [3, 1, 2, 5, 4]}
+    parquet("in.parquet", {**edges, "day": [0, 0, 0, 1, 1], "built": [True, False, False, False, False]})
+    dfmst("forest", "in.parquet", "--by", "day", "--keep", "built", "-o", "out.parquet", "--verify")
+    assert rows("out.parquet")["weight"] == [3, 1, 5, 4]
+    dfmst("verify", "in.parquet", "out.parquet", "--by", "day", "--keep", "built")
+    assert "is not a row" not in dfmst("verify", "in.parquet", "out.parquet", "--by", "day", code=1).stderr
+    dfmst("forest", "in.parquet", "--drop", "built", "-o", "out.parquet")
+    assert rows("out.parquet")["weight"] == [1, 2]
+    assert "did you mean 'day'" in dfmst("forest", "in.parquet", "--by", "dya", code=2).stderr.lower()
+    streamed = dfmst("forest", "in.parquet", "--by", "day", "--checkpoint", "kept", code=2)
+    assert "--by needs the rows in memory" in streamed.stderr

@@ -1,0 +1,230 @@
+"""Groups, and rows that must or must not be in a forest: conditions that turn into another edge table.
+
+A forest of each group is a forest of vertices that are pairs of a group and an id. A row that must be in the forest
+makes one vertex of its two ends, and a row that must not becomes a self-loop, which no forest has. So no algorithm
+knows of any of this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._columns.id_types import plain_ids, whole_ids
+from dfmst._columns.vertices import Vertices, factorize
+from dfmst._frames.host import FrameView
+from dfmst._primitives.contract import flatten
+from dfmst.errors import InvalidEdgesError
+from dfmst.typing import Array
+
+if TYPE_CHECKING:
+    from dfmst._columns.read import Input
+    from dfmst._engines import Engine
+
+__all__ = ["NO_CONDITIONS", "Conditions", "apply_conditions", "group_codes", "pair_vertices"]
+
+_FEW = 4096  # pairs below this bound are vertices as they are
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What a forest must obey beside its weights.
+
+    Attributes
+    ----------
+    by
+        Columns whose entries, taken together, name a row's group: every group has a forest of its own.
+    keep
+        Boolean column of the rows that must be in the forest; ``None``: none.
+    drop
+        Boolean column of the rows that must not be in it; ``None``: none.
+    """
+
+    by: tuple[Any, ...] = ()
+    keep: Any = None
+    drop: Any = None
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return bool(self.by) or self.keep is not None or self.drop is not None
+
+    @classmethod
+    def of(cls, by: Any, keep: Any, drop: Any) -> Conditions:
+        """Take the arguments of a call: one name or a list of names for `by`."""
+        names = () if by is None else tuple(by) if isinstance(by, list) else (by,)
+        return cls(names, keep, drop)
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """Columns that they read."""
+        return (*self.by, *(name for name in (self.keep, self.drop) if name is not None))
+
+    @property
+    def words(self) -> list[str]:
+        """The conditions, as arguments are written."""
+        by = self.by[0] if len(self.by) == 1 else list(self.by)
+        named = {"by": by if self.by else None, "keep": self.keep, "drop": self.drop}
+        return [f"{name}={value!r}" for name, value in named.items() if value is not None]
+
+
+NO_CONDITIONS = Conditions()
+
+
+def apply_conditions(engine: Engine, view: FrameView, conditions: Conditions, input: Input) -> Input:
+    """Return the table whose forest obeys the conditions, with the rows that it has beside.
+
+    Parameters
+    ----------
+    engine
+        On the host, as the table.
+    view
+        The frame.
+    conditions
+        What to obey.
+    input
+        The table, its columns checked.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        A column is absent.
+    InvalidEdgesError
+        A column of rows to keep or to drop is not boolean, or has nulls; a row is in both; rows to keep form a cycle.
+    """
+    if conditions.by:
+        (group,) = group_codes(conditions.by, (view, input.kept))
+        table = input.table
+        vertices = pair_vertices(engine, group, table.source, table.target, table.vertices)
+        table = replace(table, source=vertices.source, target=vertices.target, vertices=vertices.total)
+        input = replace(input, table=table, vertices=vertices)
+    if conditions.keep is None and conditions.drop is None:
+        return input
+    keep, drop = (_mask(view, name, input) for name in (conditions.keep, conditions.drop))
+    both = np.flatnonzero(keep & drop)
+    if len(both):
+        message = f"{len(both):,} rows are to be kept by column {conditions.keep!r} and dropped by {conditions.drop!r}"
+        raise InvalidEdgesError(f"{message}, the first is row {_frame_row(input, both[0])}", "unset one of the two")
+    table = input.table
+    source, target = table.source, np.where(drop, table.source, table.target)
+    forced = np.flatnonzero(keep)
+    if len(forced):
+        label = _united(engine, input, forced, conditions.keep)
+        source, target = label[source], label[target]
+    table = replace(table, source=source, target=target)
+    return replace(input, table=table, forced=forced, barred=np.flatnonzero(drop))
+
+
+def group_codes(names: tuple[Any, ...], *frames: tuple[FrameView, Array | None]) -> list[Array]:
+    """Number the groups of the frames' rows, alike in all frames, ``uint64``; a null is an entry like any other.
+
+    Parameters
+    ----------
+    names
+        Columns that are in every frame.
+    frames
+        Frames, and which rows of each (``None``: all).
+
+    Raises
+    ------
+    ColumnNotFoundError
+        A column is absent.
+    InvalidEdgesError
+        A column of a type by which rows cannot be grouped, or of types that are not comparable.
+    """
+    group = np.zeros(sum(len(view) if rows is None else len(rows) for view, rows in frames), np.uint64)
+    for name in names:
+        entry = _codes(name, [_entries(view, name, rows) for view, rows in frames]).astype(np.uint64)
+        group = group * np.uint64(int(entry.max()) + 1 if len(entry) else 1) + entry
+        group = np.unique(group, return_inverse=True)[1].astype(np.uint64)
+    ends = np.cumsum([len(view) if rows is None else len(rows) for view, rows in frames])
+    return np.split(group, ends[:-1])
+
+
+def _entries(view: FrameView, name: Any, rows: Array | None) -> pa.Array:
+    column: Any = view.column(name)
+    if isinstance(column, np.ndarray):
+        column = pa.array(column, from_pandas=True)
+    column = plain_ids(whole_ids(column) if isinstance(column, pa.ChunkedArray) else column)
+    return column if rows is None else column.take(pa.array(rows))
+
+
+def _codes(name: Any, columns: list[pa.Array]) -> Array:
+    kind = columns[0].type
+    try:
+        column = pa.concat_arrays([column.cast(kind) for column in columns])
+        codes: Array = pc.dictionary_encode(column, null_encoding="encode").indices.to_numpy()
+    except pa.ArrowException as error:
+        kinds = " and ".join(sorted({str(column.type) for column in columns}))
+        message = f"column {name!r} holds {kinds} values, by which rows cannot be grouped"
+        raise InvalidEdgesError(message, "make a plain column of it, the same in all frames") from error
+    return codes
+
+
+def pair_vertices(engine: Engine, group: Array, source: Array, target: Array, total: int) -> Vertices:
+    """Number pairs of a group and a vertex below `total`."""
+    first, second = (group * np.uint64(total) + column for column in (source, target))
+    pairs = total * (int(group.max()) + 1 if len(group) else 0)
+    if pairs <= max(2 * len(group), _FEW):
+        return Vertices(first, second, pairs, None)
+    return factorize(engine, first, second, in_order=False)
+
+
+def _mask(view: FrameView, name: Any, input: Input) -> Array:
+    """A boolean column's entries in the table's rows."""
+    if name is None:
+        return np.zeros(len(input.table), bool)
+    column: Any = view.column(name)
+    column = pa.array(column, from_pandas=True) if isinstance(column, np.ndarray) else column
+    if not pa.types.is_boolean(column.type) and len(column):
+        message = f"column {name!r} holds {column.type} values; the rows to keep or to drop are told by booleans"
+        raise InvalidEdgesError(message, "make it boolean: a comparison, for example")
+    mask = np.asarray(column.is_null())
+    if mask.any():
+        message = f"column {name!r} has {int(mask.sum()):,} nulls, the first in row {int(mask.argmax())}"
+        raise InvalidEdgesError(message, "fill them with True or False")
+    mask = np.asarray(column).astype(bool)
+    return mask if input.kept is None else mask[input.kept]
+
+
+def _united(engine: Engine, input: Input, forced: Array, name: Any) -> Array:
+    """Label of each vertex after the rows to keep have united their ends."""
+    table = input.table
+    rows = EdgeTable(table.source[forced], table.target[forced], table.weight[forced], table.vertices)
+    label = np.arange(table.vertices, dtype=np.uint32)
+    engine.launch("unite", len(rows), rows.source, rows.target, None, label)
+    flatten(engine, label)
+    united = len(label) - int((label == np.arange(len(label), dtype=np.uint32)).sum())
+    if united == len(forced):
+        return label
+    closing = [_frame_row(input, forced[at]) for at in _closing_rows(rows)]
+    shown = ", ".join(map(str, closing[:5])) + (" ..." if len(closing) > 5 else "")
+    message = f"the rows to keep (column {name!r}) form cycles: {len(closing):,} of them close one, in rows {shown}"
+    raise InvalidEdgesError(message, "unset at least one row of each cycle")
+
+
+def _closing_rows(rows: EdgeTable) -> list[int]:
+    """Places of the rows that close a cycle with those before them."""
+    parent: dict[int, int] = {}
+
+    def root(vertex: int) -> int:
+        while vertex in parent:
+            vertex = parent[vertex]
+        return vertex
+
+    closing = []
+    for at, (source, target) in enumerate(zip(rows.source.tolist(), rows.target.tolist(), strict=True)):
+        one, other = root(source), root(target)
+        if one == other:
+            closing.append(at)
+        else:
+            parent[one] = other
+    return closing
+
+
+def _frame_row(input: Input, row: Any) -> int:
+    return int(row if input.kept is None else input.kept[row])

@@ -1,0 +1,144 @@
+"""Forests of groups, and forests that must or must not have rows: held against Kruskal's algorithm on each group."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dfmst
+from dfmst.algorithms import REGISTRY
+from tests.support.lanes import examples
+from tests.support.oracle import kruskal_rows
+
+ROWS = st.tuples(
+    st.integers(0, 6), st.integers(0, 6), st.integers(-2, 2), st.sampled_from(["x", "y", None]), st.booleans()
+)
+NAMES = ["source", "target", "weight", "group", "half"]
+KERNELS = [name for name in REGISTRY if name != "dataframe"]
+
+
+def table(rows: list[Any], **more: Any) -> pa.Table:
+    columns: list[Any] = list(zip(*rows, strict=True)) if rows else [[]] * 5
+    kinds = [pa.int64(), pa.int64(), pa.int32(), pa.string(), pa.bool_()]
+    arrays = {name: pa.array(column, kind) for name, column, kind in zip(NAMES, columns, kinds, strict=True)}
+    return pa.table({**arrays, **more, "row": pa.array(range(len(rows)), pa.int64())})
+
+
+def expected(rows: list[Any], keep: list[bool], drop: list[bool], maximum: bool) -> list[int]:
+    """Rows of the forest: first those to keep, then by weight and row; within one group."""
+    order = sorted(
+        (at for at in range(len(rows)) if not drop[at]),
+        key=lambda at: (not keep[at], -rows[at][2] if maximum else rows[at][2], at),
+    )
+    ranked = kruskal_rows([rows[at][0] for at in order], [rows[at][1] for at in order], list(range(len(order))))
+    return sorted(order[place] for place in ranked)
+
+
+@given(st.lists(ROWS, max_size=40), st.booleans(), st.sampled_from(KERNELS))
+@examples(150)
+def test_groups(rows, maximum, algorithm):
+    find = dfmst.maximum_spanning_forest if maximum else dfmst.minimum_spanning_forest
+    for by, key in (("group", lambda row: row[3]), (["group", "half"], lambda row: row[3:])):
+        wanted = []
+        for group in {key(row) for row in rows}:
+            members = [at for at, row in enumerate(rows) if key(row) == group]
+            none = [False] * len(members)
+            wanted += [members[at] for at in expected([rows[at] for at in members], none, none, maximum)]
+        forest = find(table(rows), by=by, algorithm=algorithm)
+        assert forest["row"].to_pylist() == sorted(wanted)
+        assert dfmst.verify(table(rows), forest, by=by, maximum=maximum)
+        if forest.num_rows:
+            assert not dfmst.verify(table(rows), forest.slice(1), by=by, maximum=maximum)
+
+
+@given(st.lists(ROWS, max_size=30), st.randoms(use_true_random=False), st.booleans(), st.sampled_from(KERNELS))
+@examples(150)
+def test_rows_to_keep_and_to_drop(rows, random, maximum, algorithm):
+    drop = [random.random() < 0.2 for _ in rows]
+    tree = kruskal_rows([row[0] for row in rows], [row[1] for row in rows], None)
+    keep = [at in tree and not drop[at] and random.random() < 0.4 for at in range(len(rows))]
+    edges = table(rows, built=pa.array(keep, pa.bool_()), closed=pa.array(drop, pa.bool_()))
+    find = dfmst.maximum_spanning_forest if maximum else dfmst.minimum_spanning_forest
+    forest = find(edges, keep="built", drop="closed", algorithm=algorithm)
+    assert forest["row"].to_pylist() == expected(rows, keep, drop, maximum)
+    conditions: Any = {"keep": "built", "drop": "closed", "maximum": maximum}
+    assert dfmst.verify(edges, forest, **conditions)
+    for at in range(min(3, forest.num_rows)):
+        without = pa.concat_tables([forest.slice(0, at), forest.slice(at + 1)])
+        assert not dfmst.verify(edges, without, **conditions)
+    solution = dfmst.forest.solve(edges, **conditions)
+    assert dfmst.forest.certify(solution)
+    vertices = {end for row in rows for end in row[:2]}
+    assert (solution.rows, solution.vertices) == (forest.num_rows, len(vertices))
+
+
+ROADS = pd.DataFrame({"source": [1, 2, 1], "target": [2, 3, 3], "weight": [3, 1, 2], "built": [True, False, False]})
+
+
+def test_what_a_certificate_says():
+    everything = dfmst.verify(ROADS, ROADS.iloc[1:], keep="built").first_violation
+    assert everything.kind == "not-kept"
+    assert everything.message == "row 0 (1, 2, weight 3) is to be kept, and is left out"
+    closed = dfmst.verify(ROADS, ROADS.iloc[:2], drop="built").first_violation
+    assert (closed.kind, closed.row) == ("not-dropped", 0)
+    assert "is to be dropped, and is in the forest" in closed.message
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ({"built": [1, 0, 0]}, {"keep": "built"}, "column 'built' holds int64 values; the rows to keep or to drop are"),
+        ({"built": [True, None, None]}, {"drop": "built"}, "column 'built' has 2 nulls, the first in row 1"),
+        ({"built": True}, {"keep": "built"}, "the rows to keep (column 'built') form cycles: 1 of them close one, in"),
+        ({}, {"keep": "built", "drop": "built"}, "1 rows are to be kept by column 'built' and dropped by 'built'"),
+        ({"built": [[1], [2], [1]]}, {"by": "built"}, "by which rows cannot be grouped"),
+    ],
+)
+def test_bad_conditions(change, options, message):
+    with pytest.raises(dfmst.InvalidEdgesError, match=re.escape(message)):
+        dfmst.minimum_spanning_forest(ROADS.assign(**change), **options)
+
+
+def test_missing_columns():
+    conditions: list[Any] = [{"by": "bilt"}, {"keep": "bilt"}, {"drop": "bilt"}]
+    for condition in conditions:
+        with pytest.raises(dfmst.ColumnNotFoundError, match=r"(?s)'bilt' not found.*did you mean 'built'"):
+            dfmst.minimum_spanning_forest(ROADS, **condition)
+
+
+def test_many_windows_and_every_kind_of_frame():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 40, (20_000, 2)) + 10**12, columns=["source", "target"])
+    frame["weight"], frame["window"] = rng.integers(0, 99, 20_000), rng.integers(0, 500, 20_000)
+    parts = [dfmst.minimum_spanning_forest(part) for _, part in frame.groupby("window")]
+    expected = pd.concat(parts).sort_index()
+    assert dfmst.minimum_spanning_forest(frame, by="window").equals(expected)
+    ours = dfmst.minimum_spanning_forest(pl.from_pandas(frame).lazy(), by=["window"]).collect()
+    assert ours.equals(pl.from_pandas(expected))
+    shifted = frame.assign(
+        window=pd.Series(frame.window, dtype="category"), weight=frame.weight.where(frame.weight > 9)
+    )
+    dropped = dfmst.minimum_spanning_forest(shifted, by="window", invalid="drop")
+    assert dropped.equals(dfmst.minimum_spanning_forest(shifted[shifted.weight.notna()], by="window"))
+
+
+def test_a_file_remembers_conditions(tmp_path):
+    import pyarrow.parquet
+
+    forest = dfmst.forest.solve(pa.Table.from_pandas(ROADS), keep="built").to_arrow()
+    pyarrow.parquet.write_table(forest, tmp_path / "forest.parquet")
+    with pytest.raises(dfmst.InvalidEdgesError, match="the forest was made with keep='built'"):
+        dfmst.update(pyarrow.parquet.read_table(tmp_path / "forest.parquet"), pa.Table.from_pandas(ROADS))
+
+
+def test_where_conditions_are_not_known():
+    with pytest.raises(ValueError, match="algorithm='dataframe' takes no by='built'"):
+        dfmst.minimum_spanning_forest(ROADS, by="built", algorithm="dataframe")
