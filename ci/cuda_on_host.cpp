@@ -1,6 +1,7 @@
 // Runs what the kernels expand to for CUDA on the host, a thread at a time: the part of portable.cuh that the CPU's
 // build never sees. Grids smaller than the count must take every index once, and indices beyond 2^31 and 2^32 must come
-// out whole. Memory for those is reserved, and only touched where a thread writes.
+// out whole. Memory for those is reserved, and only touched where a thread writes. tests/ptx runs what NVRTC makes of the
+// kernels, in warps and in any order, but its arrays are real: none of them has 2^32 entries.
 //
 //   g++ -std=c++17 -O1 -fsanitize=undefined ci/cuda_on_host.cpp -o cuda_on_host && ./cuda_on_host
 #include <sys/mman.h>

@@ -12,32 +12,12 @@ from dfmst._kernels import Kernel, kernels, translation_units
 from tests.support.standin.cupy import cuda
 from tests.support.standin.cupy.ndarray import ndarray
 
-__all__ = ["RawModule"]
+__all__ = ["RawKernel", "RawModule"]
 
 REQUIRED = ("--std=c++17", "--fmad=false")
 _GRAIN = 5  # a few indices at a time, so that threads meet on small graphs as well
 _THREADS = 2
 _KEYS = {"i32": "u32", "u32": "u32", "f32": "u32", "i64": "u64", "u64": "u64", "f64": "u64"}
-
-
-class RawModule:
-    """One of the package's translation units; no other text is known."""
-
-    def __init__(self, *, code: str, options: Any = ()) -> None:
-        names = [unit.name for unit in translation_units() if unit.text == code]
-        if not isinstance(options, tuple) or not names:
-            raise ValueError("not a translation unit of dfmst")
-        if {*options} != {*REQUIRED}:
-            raise cuda.compiler.CompileException(f"other options than expected: {options}")
-        self._unit = names[0]
-
-    def get_function(self, name: str) -> RawKernel:
-        for kernel in kernels().values():
-            if kernel.variants().get(name) == self._unit:
-                if cuda.faults.compile:
-                    raise cuda.compiler.CompileException(cuda.faults.compile)
-                return RawKernel(name, kernel, name.removeprefix(f"{kernel.name}_"))
-        raise cuda.driver.CUDADriverError("CUDA_ERROR_NOT_FOUND: named symbol not found")
 
 
 class RawKernel:
@@ -59,7 +39,11 @@ class RawKernel:
         if cuda.faults.launch:
             raise cuda.driver.CUDADriverError(cuda.faults.launch)
         cuda.launches.append((self.name, int(count), grid[0] * block[0], cuda.get_current_stream()))
-        _function(self.name, self._kernel)(int(count), _THREADS, _GRAIN, *values)
+        self.run((grid[0], block[0]), int(count), values, [argument for argument in arguments if _is_column(argument)])
+
+    def run(self, shape: tuple[int, int], count: int, values: list[int | None], columns: list[ndarray]) -> None:
+        """Run all indices; `values` are numbers and the addresses of the columns."""
+        _function(self.name, self._kernel)(count, _THREADS, _GRAIN, *values)
 
     def _value(self, parameter: Any, argument: Any) -> int | None:
         expected = self._expected(parameter.type)
@@ -79,6 +63,32 @@ class RawKernel:
         elif type_ == "Key<W>":
             type_ = _KEYS[self._type]
         return TYPES[type_]
+
+
+class RawModule:
+    """One of the package's translation units; no other text is known."""
+
+    kernel_class: type[RawKernel] = RawKernel
+
+    def __init__(self, *, code: str, options: Any = ()) -> None:
+        names = [unit.name for unit in translation_units() if unit.text == code]
+        if not isinstance(options, tuple) or not names:
+            raise ValueError("not a translation unit of dfmst")
+        if {*options} != {*REQUIRED}:
+            raise cuda.compiler.CompileException(f"other options than expected: {options}")
+        self._unit = names[0]
+
+    def get_function(self, name: str) -> RawKernel:
+        for kernel in kernels().values():
+            if kernel.variants().get(name) == self._unit:
+                if cuda.faults.compile:
+                    raise cuda.compiler.CompileException(cuda.faults.compile)
+                return self.kernel_class(name, kernel, name.removeprefix(f"{kernel.name}_"))
+        raise cuda.driver.CUDADriverError("CUDA_ERROR_NOT_FOUND: named symbol not found")
+
+
+def _is_column(argument: Any) -> bool:
+    return isinstance(argument, ndarray)
 
 
 def _check_shape(grid: tuple[int, ...], block: tuple[int, ...]) -> None:

@@ -1,0 +1,86 @@
+"""Faults sown into what only CUDA compiles of portable.cuh: running the PTX finds each of them.
+
+The CPU never sees that text, so that no other test could.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from dfmst._engines import CpuEngine
+from dfmst._kernels import translation_units
+from dfmst.algorithms import FilterBoruvka, Kruskal
+from tests.support.ptx.memory import Fault
+from tests.support.ptx.modules import Card, real_ptx
+from tests.support.solving import forest_of
+
+pytestmark = pytest.mark.slow
+
+#: What is wrong -> the text that is right, the text in its place, and the weights that show it.
+FAULTS = {
+    "three bits of a wish in place of four": ("bit < 4; ++bit", "bit < 3; ++bit", "float32"),
+    "room counted up to and with one's own lane": ("((1u << lane) - 1)", "((2u << lane) - 1)", "float32"),
+    "lane 0 leads, present or not": ("const u32 leader = __ffs(here) - 1;", "const u32 leader = 0;", "float32"),
+    "every lane is thought to be present": ("here = __activemask()", "here = ~0u", "float32"),
+    "room for the leader alone": (
+        "begin = atomicAdd(length, total);",
+        "begin = atomicAdd(length, wanted);",
+        "float32",
+    ),
+    "a minimum in two steps": ("{ atomicMin(p, value); }", "{ if (value < *p) *p = value; }", "float32"),
+    "a flag set in two steps": ("{ atomicOr(p, value); }", "{ *(volatile T*)p = *p | value; }", "float32"),
+    # Of 32-bit keys, a lost join comes again in the next round. Of 64-bit keys, the lightest edge itself is lost.
+    "a swap in two steps": (
+        "{ return atomicCAS(p, expected, value); }",
+        "{ T old = *(volatile T*)p; if (old == expected) *(volatile T*)p = value; return old; }",
+        "int64",
+    ),
+    "a grid that strides by one block": (
+        "threads_ = (u64)gridDim.x * blockDim.x;",
+        "threads_ = blockDim.x;",
+        "float32",
+    ),
+    "one index too many": ("index_ < count; index_", "index_ <= count; index_", "float32"),
+    # Shown by +0.0 in a row before -0.0.
+    "two kinds of zero, f32": ("if (bits == 0x80000000u) bits = 0;", "", "float32"),
+    "two kinds of zero, f64": ("if (bits == 0x8000000000000000ull) bits = 0;", "", "float64"),
+}
+SCHEDULES = (None, 1, 2)
+
+
+@cache
+def graph(dtype):
+    """Random edges, of which many are parallel and weigh +0.0 or, in later rows, -0.0; and the forest's rows."""
+    rng = np.random.default_rng(3)
+    source, target = rng.integers(0, 300, (2, 1500)).astype(np.uint32)
+    weight = (rng.random(1500) * 1e6).astype(dtype)
+    source[750:790], target[750:790] = source[:40], target[:40]
+    weight[:40] = 0
+    weight[750:790] = -weight[:40]
+    columns = source, target, weight
+    return columns, forest_of(CpuEngine(1), Kruskal(), *columns, 300)
+
+
+def outcome(card, dtype):
+    columns, expected = graph(dtype)
+    with real_ptx(card) as engine:
+        try:
+            return "right" if np.array_equal(forest_of(engine, FilterBoruvka(), *columns, 300), expected) else "wrong"
+        except Fault as fault:
+            return str(fault)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_the_text_itself_is_right(dtype):
+    assert {outcome(Card(seed=seed), dtype) for seed in SCHEDULES} == {"right"}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_found(name):
+    right, wrong, dtype = FAULTS[name]
+    assert any(right in unit.text for unit in translation_units()), name
+    cards = (Card(seed=seed, edit=lambda text: text.replace(right, wrong)) for seed in SCHEDULES)
+    assert any(outcome(card, dtype) != "right" for card in cards)
