@@ -70,8 +70,8 @@ def minimum_spanning_forest(
     ----------
     edges
         pandas, polars (eager or lazy), pyarrow or cuDF, or any object with ``__arrow_c_stream__`` (a DuckDB
-        relation, for one; the result is then a ``pyarrow.Table``). With ``algorithm="dataframe"`` also Dask, PySpark
-        and Ibis, and a DuckDB relation gives one back. It is not changed.
+        relation, for one; the result is then a ``pyarrow.Table``). With ``algorithm="dataframe"`` also Dask and
+        PySpark, and a DuckDB relation gives one back. It is not changed.
     source, target
         Names of the id columns: integers of any width, strings, categoricals.
     weight

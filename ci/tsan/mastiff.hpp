@@ -40,9 +40,13 @@ struct Statuses {
   }
 
   void join(const u32* list, u64 count, const u32* first, const u32* second, u64* chosen) {
+    launch_append(count, list, first, second, best.data(), nullptr, parent.data(), chosen);
+    merge(list, count);
+  }
+
+  void merge(const u32* list, u64 count) {
     std::vector<u32> top(count);
     u32 depth = 0;
-    launch_append(count, list, first, second, best.data(), nullptr, parent.data(), chosen);
     launch_find_tops(count, list, parent.data(), 1, top.data(), &depth);
     if (depth > 1) launch_halve_paths(parent.size(), parent.data());
     launch_find_tops(count, list, parent.data(), ~0u, top.data(), &depth);
@@ -71,9 +75,29 @@ template <typename K> void mastiff(const Graph& graph, bool frontier) {
   CHECK(forest.equals(chosen));
 }
 
+template <typename K> void mastiff_by_lists(const Graph& graph) {
+  const std::vector<K> key(graph.weight.begin(), graph.weight.end());
+  const Forest forest(graph);
+  const Incidence lists(graph, order_by_weight(graph));
+  Statuses statuses(graph, forest);
+  std::vector<u32> across(graph.vertices);
+  std::vector<u64> chosen(words(graph.size())), loads(words(graph.vertices));
+  while (!statuses.roots.empty()) {
+    launch_lightest_in_lists(K(), loads.size(), lists.offset.data(), lists.edge.data(), lists.other.data(), key.data(),
+                             graph.vertices, statuses.parent.data(), statuses.exempt.data(), statuses.best.data(),
+                             loads.data());
+    launch_find_across(graph.vertices, graph.source.data(), graph.target.data(), statuses.best.data(),
+                       statuses.parent.data(), across.data());
+    launch_append_across(graph.vertices, across.data(), statuses.best.data(), statuses.parent.data(), chosen.data());
+    statuses.merge(nullptr, graph.vertices);
+  }
+  CHECK(forest.equals(chosen));
+}
+
 template <typename K> void mastiff(const Graph& graph) {
   mastiff<K>(graph, false);
   mastiff<K>(graph, true);
+  mastiff_by_lists<K>(graph);
 }
 
 template <typename K> void bsp(const Graph& graph) {

@@ -1,7 +1,7 @@
-"""Frames of engines that compute when asked, and stay there: DuckDB, Dask, PySpark and Ibis.
+"""Frames of engines that compute when asked, and stay there: DuckDB, Dask and PySpark.
 
 Ties are broken by a row's position, so rows must have one. In a DuckDB relation it is the order that its rows are
-inserted in, which DuckDB preserves by default; in a Dask frame it is partition by partition. PySpark and Ibis promise
+inserted in, which DuckDB preserves by default; in a Dask frame it is partition by partition. PySpark promises
 no order: there, and wherever the user prefers it, columns give it (`order`), no two rows the same.
 """
 

@@ -2,7 +2,7 @@
 
 Libraries that compute at once need none. In an engine that computes when asked, a plan of many rounds would grow
 without end, so each step's result becomes a table of that engine: DuckDB's are temporary tables, which it spills to
-disk by itself; Dask's are persisted, under a fresh index; PySpark's are local checkpoints, Ibis' are cached.
+disk by itself; Dask's are persisted, under a fresh index; PySpark's are local checkpoints.
 
 A *slot* holds one table: its next table takes the place of the last one.
 """
@@ -43,8 +43,6 @@ class NativeTables:
         native: Any = nw.to_native(frame)
         if frame.implementation.is_polars():
             return frame.collect().lazy()
-        if frame.implementation.is_ibis():
-            return as_lazy(native.cache())
         return as_lazy(native.localCheckpoint()) if frame.implementation.is_pyspark() else frame
 
     def number(self, frame: nw.LazyFrame[Any], name: str, order: Sequence[str], slot: str) -> nw.LazyFrame[Any]:
@@ -166,7 +164,9 @@ def open_tables(frame: nw.LazyFrame[Any]) -> Tables:
         return DuckDbTables(nw.to_native(frame))
     if kind.is_dask():
         return DaskTables()
-    if kind.is_pandas_like() or kind.is_pyarrow() or kind.is_polars() or kind.is_ibis() or kind.is_pyspark():
+    if kind.is_pandas_like() or kind.is_pyarrow() or kind.is_polars() or kind.is_pyspark():
         return NativeTables()
-    message = f"a forest in dataframe steps needs a table after each step, and {kind} makes none that dfmst knows of"
-    raise UnsupportedFrameError(message, "collect the frame first")
+    message = (
+        f"a forest in dataframe steps needs a table after each step, and {kind.value} makes none that dfmst knows of"
+    )
+    raise UnsupportedFrameError(message, "collect the frame, as pandas, polars or pyarrow")

@@ -47,6 +47,44 @@ KERNEL_OF(K, lightest_of_roots, (const u32* source, const u32* target, const K* 
   touched[i] = (u8)looks;
 } END
 
+// The same vertex by vertex, for 64 vertices at a time: `edge` and `other` hold the vertices' lists of edges, which begin at
+// `offset`. The lists of an exempt component are skipped; no edge column is written. A list offers its lightest edge only.
+// `loads` counts the list entries that were read.
+KERNEL_OF(K, lightest_in_lists, (const u64* offset, const u32* edge, const u32* other, const K* key, u64 vertices,
+                                 const u32* parent, const u8* exempt, u64* best, u64* loads)) {
+  const u64 begin = i * 64, end = begin + word_length(i, vertices);
+  u64 looks = 0;
+  for (u64 vertex = begin; vertex < end; ++vertex) {
+    const u32 mine = parent[vertex];
+    if (exempt[mine]) continue;
+    u64 lightest = ~0ull;
+    for (u64 at = offset[vertex]; at < offset[vertex + 1]; ++at, ++looks) {
+      if (parent[other[at]] == mine) continue;
+      const u64 candidate = sizeof(K) == 4 ? (u64)key[edge[at]] << 32 | edge[at] : edge[at];
+      if (lighter(candidate, lightest, key)) lightest = candidate;
+    }
+    if (lightest != ~0ull) offer(best, mine, 0, key, (u32)lightest);
+  }
+  loads[i] = looks;
+} END
+
+// The component at the other end of every component's lightest edge, before any of them hooks.
+KERNEL(find_across, (const u32* source, const u32* target, const u64* best, const u32* parent, u32* across)) {
+  if (best[i] == ~0ull) return;
+  const u32 edge = (u32)best[i], a = parent[source[edge]];
+  across[i] = a == i ? parent[target[edge]] : a;
+} END
+
+// `append` with the other components known.
+KERNEL(append_across, (const u32* across, const u64* best, u32* parent, u64* flags)) {
+  const u64 mine = best[i];
+  if (mine == ~0ull) return;
+  const u32 other = across[i];
+  if (best[other] == mine && i < other) return;
+  parent[i] = other;
+  set_flag(flags, (u32)mine);
+} END
+
 // Every component hooks onto the one at the other end of its lightest edge. An exempt component has no lightest edge,
 // so that it never chooses the same edge as another.
 KERNEL(append, (const u32* list, const u32* source, const u32* target, const u64* best, const u32* row, u32* parent,

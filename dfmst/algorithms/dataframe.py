@@ -36,14 +36,14 @@ class Dataframe:
     """Borůvka's algorithm in pure dataframe steps: groupby-min, join and compaction, no kernel.
 
     The steps run in the library that the frame belongs to, through Narwhals: pandas, polars, pyarrow and cuDF, and
-    engines that keep their data, where the forest is a lazy frame of the same engine: DuckDB, Dask, PySpark and Ibis.
+    engines that keep their data, where the forest is a lazy frame of the same engine: DuckDB, Dask and PySpark.
     It is slower than the kernels by one or two orders of magnitude, and works where they cannot.
 
     Parameters
     ----------
     order
-        Column or columns that give the rows an order in place of their position, no two rows the same. PySpark and Ibis
-        need them: of equal weights the earlier row counts as lighter, and their rows have no order. Positions are the
+        Column or columns that give the rows an order in place of their position, no two rows the same. PySpark
+        needs them: of equal weights the earlier row counts as lighter, and its rows have no order. Positions are the
         order of insertion in DuckDB (which must preserve it, as by default), and partition by partition in Dask.
 
     Notes

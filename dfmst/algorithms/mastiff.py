@@ -12,16 +12,15 @@ line 8, graph components   :func:`dfmst.algorithms.components.component_labels`
 lines 9-13, max degree     kernel ``count_ends``, then ``stand`` and ``elect`` by degree: each graph component's
                            vertex of highest degree is the first to be exempt
 lines 14-21                :meth:`_Forest.begin`
-step 1, lines 23-29        kernel ``lightest_of_roots``, edge by edge, for both of its ends
-steps 2-3, lines 30-37     kernel ``append``
+step 1, lines 23-29        kernel ``lightest_in_lists``, vertex by vertex (``frontier``: ``lightest_of_roots``, edge by
+                           edge, for both of its ends)
+steps 2-3, lines 30-37     kernels ``find_across`` and ``append_across`` (``frontier``: ``append``)
 step 4, lines 38-43        kernels ``find_tops`` and ``compress_paths``
 step 5, lines 44-49        kernels ``stand`` and ``elect``
 section 5.5, figure 9      ``frontier``: lists of the components and of the edges that are still of use
 =========================  =====================================================================================
 
-Differences: ties go to the smaller row (the paper: to the smaller parent), so that the forest is unique and steps 2
-and 3 are one kernel; of two components that chose each other, the smaller vertex stays a root. Degrees are counted
-over a sample of the edges where they are many: which vertex is exempt never changes the rows.
+What differs from the paper stands in :class:`Mastiff`.
 """
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ import numpy as np
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import Engine
+from dfmst._primitives.adjacency import adjacency
 from dfmst._primitives.edges import Edges, gather_edges, key_edges, spread_positions
 from dfmst._primitives.flags import FLAG_GRAIN, compact, flag_words
 from dfmst.algorithms.base import chosen_rows
@@ -56,8 +56,10 @@ class Mastiff:
     Parameters
     ----------
     frontier
-        Visit only the components that look for an edge, and drop the edges inside components once a twentieth of
-        those at hand are. Otherwise each round visits all vertices and edges, as published.
+        Visit only the components that look for an edge, edge by edge, and drop the edges inside components once a
+        twentieth of those at hand are. Otherwise, as published, each round visits all vertices and reads the neighbour
+        lists of those whose component is not exempt; no edge is rewritten, and beside the lists all memory is of the
+        order of the vertices.
 
     Examples
     --------
@@ -67,9 +69,19 @@ class Mastiff:
 
     Notes
     -----
+    Differences from the paper:
+
+    * Ties go to the smaller row (there: to the smaller parent), so that the forest is unique and steps 2 and 3 are one;
+      of two components that chose each other, the smaller vertex stays a root.
+    * Degrees are counted over a sample of the edges where they are many: which vertex is exempt never changes the rows.
+    * The input is an edge table, so that the published form first makes neighbour lists of it (step ``lists``); there
+      the graph comes as lists, in which an entry holds the weight, where ours leads to it.
+    * ``frontier=True``, the default, is ours, after section 5.5's outlook on sparse frontiers.
+
     The trace adds, for each round: ``touched``, the edges looked at, once from each end that looked (Borůvka's
-    algorithm: from both); ``root``, ``exempt``, ``merged_root`` and ``merged_exempt``, the vertices of each status at
-    its end, those merged by the status above them (figure 6); ``largest``, the size of the largest component (figure
+    algorithm: from both), in the published form the entries of neighbour lists that the kernel read; ``root``,
+    ``exempt``, ``merged_root`` and ``merged_exempt``, the vertices of each status at its end, those merged by the
+    status above them (figure 6); ``largest``, the size of the largest component (figure
     3); ``depth``, the longest path to a root (figure 10; 65 stands for more than 64); and the seconds of the steps
     (figure 7), of which ``components``, ``degrees`` and ``init`` come before the first round.
 
@@ -88,21 +100,50 @@ class Mastiff:
         trace.round(vertices=table.vertices, edges=len(table), chosen=0, components=table.vertices)
         with trace.step("init"):
             edges = key_edges(engine, table.edges(), table.flip)
-            ends = Edges(engine.xp.empty_like(edges.source), engine.xp.empty_like(edges.target), edges.key, edges.row)
         forest = _Forest.begin(engine, table, edges, trace)
-        parent = listed = None  # at first, vertices are components, and all of them look for an edge
-        while len(forest.roots):
-            _lightest(engine, edges, parent, forest, ends, trace)
-            forest.join(engine, listed, ends, chosen, trace)
-            parent = forest.parent
-            if not len(forest.roots):
-                break
-            if self.frontier:
-                listed = forest.roots
-                with trace.step("frontier"):
-                    edges = ends = _still_of_use(engine, ends, forest)
-            trace.round(vertices=forest.groups + len(forest.roots), edges=len(edges))
+        rounds = _sparse_rounds if self.frontier else _dense_rounds
+        rounds(engine, edges, forest, chosen, trace)
         return chosen_rows(engine, chosen)
+
+
+def _sparse_rounds(engine: Engine, edges: Edges, forest: _Forest, chosen: Array, trace: Trace) -> None:
+    """Rounds over the components that look for an edge, and the edges that are still of use."""
+    ends = Edges(engine.xp.empty_like(edges.source), engine.xp.empty_like(edges.target), edges.key, edges.row)
+    parent = listed = None  # at first, vertices are components, and all of them look for an edge
+    while len(forest.roots):
+        _lightest(engine, edges, parent, forest, ends, trace)
+        with trace.step("append"):
+            count = len(forest.parent) if listed is None else len(listed)
+            arguments = (ends.source, ends.target, forest.best, ends.row, forest.parent, chosen)
+            engine.launch("append", count, listed, *arguments)
+        forest.merge(engine, listed, trace)
+        parent, listed = forest.parent, forest.roots
+        if len(listed):
+            with trace.step("frontier"):
+                edges = ends = _still_of_use(engine, ends, forest)
+            trace.round(vertices=forest.groups + len(listed), edges=len(edges))
+
+
+def _dense_rounds(engine: Engine, edges: Edges, forest: _Forest, chosen: Array, trace: Trace) -> None:
+    """Rounds over all vertices, as published."""
+    vertices = len(forest.parent)
+    with trace.step("lists"):
+        lists = adjacency(engine, edges, vertices)
+    words = -(-vertices // 64)
+    loads, across = engine.xp.empty(words, np.uint64), engine.xp.empty(vertices, np.uint32)
+    while len(forest.roots):
+        with trace.step("lightest"):
+            graph = (lists.offset, lists.edge, lists.other, edges.key, vertices)
+            arguments = (*graph, forest.parent, forest.exempt, forest.best, loads)
+            engine.launch("lightest_in_lists", words, *arguments, grain=4)
+        trace.add(touched=int(loads.sum()))
+        with trace.step("append"):
+            ends = (edges.source, edges.target, forest.best, forest.parent, across)
+            engine.launch("find_across", vertices, *ends)
+            engine.launch("append_across", vertices, across, forest.best, forest.parent, chosen)
+        forest.merge(engine, None, trace)
+        if len(forest.roots):
+            trace.round(vertices=forest.groups + len(forest.roots), edges=len(edges))
 
 
 @dataclass(slots=True)
@@ -143,13 +184,9 @@ class _Forest:
             forest.groups = vertices - len(forest.roots)
         return forest
 
-    def join(self, engine: Engine, listed: Array | None, ends: Edges, chosen: Array, trace: Trace) -> None:
-        """Steps 2 to 5: what the components chose joins them, and the largest are exempt."""
+    def merge(self, engine: Engine, listed: Array | None, trace: Trace) -> None:
+        """Steps 4 and 5: components that hooked become one, and the largest are exempt."""
         before = len(self.roots)
-        with trace.step("append"):
-            count = len(self.parent) if listed is None else len(listed)
-            arguments = (ends.source, ends.target, self.best, ends.row, self.parent, chosen)
-            engine.launch("append", count, listed, *arguments)
         with trace.step("update"):
             depth = self._compress(engine, listed)
         with trace.step("exempt"):

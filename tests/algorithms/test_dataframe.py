@@ -322,16 +322,3 @@ def test_pyspark(spark):
     forest = solve(edges, order="row")
     assert type(forest) is type(edges)
     assert [row["row"] for row in forest.collect()] == expected(table)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_ibis():
-    ibis = pytest.importorskip("ibis", reason="needs Ibis (pip install 'ibis-framework[duckdb]')")
-    table = multigraph(vertices=20, rows=60, weight=floats)
-    edges = ibis.memtable(table)
-    with pytest.raises(dfmst.UnsupportedFrameError, match="rows of ibis have no order"):
-        solve(edges)
-    forest = solve(edges, order="row")
-    assert isinstance(forest, type(edges))
-    assert forest.to_pyarrow()["row"].to_pylist() == expected(table)
