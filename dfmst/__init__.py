@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dfmst._folding.update import update
     from dfmst._hierarchy.clusters import clusters
     from dfmst._hierarchy.linkage import single_linkage
+    from dfmst._hierarchy.rooted import path, rooted
     from dfmst._verification.certificate import Certificate, verify
     from dfmst.components import connected_components
     from dfmst.errors import (
@@ -60,11 +61,13 @@ _HOME = {
     "clusters": "_hierarchy.clusters",
     "connected_components": "components",
     "Plan": "_cluster.plan",
+    "path": "_hierarchy.rooted",
     "plan": "_cluster.plan",
     "maximum_spanning_forest": "forest",
     "minimum_spanning_forest": "forest",
     "read_edges": "formats",
     "release_memory": "_engines",
+    "rooted": "_hierarchy.rooted",
     "single_linkage": "_hierarchy.linkage",
     "spanning_forest": "forest",
     "update": "_folding.update",
@@ -80,6 +83,8 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "connected_components",
     "clusters",
     "single_linkage",
+    "rooted",
+    "path",
     "update",
     "verify",
     "Certificate",

@@ -6,6 +6,7 @@ from typing import Any
 
 from dfmst._hierarchy.clusters import clusters
 from dfmst._hierarchy.linkage import single_linkage
+from dfmst._hierarchy.rooted import path, rooted
 from dfmst._verification.certificate import Certificate, verify
 from dfmst.components import connected_components
 from dfmst.forest import maximum_spanning_forest, minimum_spanning_forest
@@ -39,6 +40,14 @@ class ForestAccessor:
     def linkage(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
         """Single-linkage dendrogram; see :func:`dfmst.single_linkage`."""
         return single_linkage(self._frame, source, target, weight, **options)
+
+    def rooted(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
+        """Parent, depth and distance of every vertex in its tree; see :func:`dfmst.rooted`."""
+        return rooted(self._frame, source, target, weight, **options)
+
+    def path(self, start: Any, stop: Any, *columns: Any, **options: Any) -> Any:
+        """Rows of the forest's path between two vertices; see :func:`dfmst.path`."""
+        return path(self._frame, start, stop, *columns, **options)
 
     def verify(
         self, forest: Frame, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any

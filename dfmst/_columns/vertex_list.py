@@ -21,7 +21,7 @@ from dfmst._primitives.edges import used_vertices
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array, Frame
 
-__all__ = ["VertexList", "list_vertices"]
+__all__ = ["VertexList", "find_places", "list_vertices"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,19 @@ class VertexList:
         """Return the number of vertices."""
         return len(self.vertex)
 
-    def frame(self, columns: Mapping[str, Array]) -> Frame:
-        """Build a frame of the user's kind, with ids for columns of places."""
-        if self.ids is None:
-            return vertex_frame(
-                self.view, self.names, self.input, {name: self.vertex[at] for name, at in columns.items()}
-            )
+    def frame(self, columns: Mapping[str, Array], numbers: Mapping[str, Array] | None = None) -> Frame:
+        """Build a frame of the user's kind, with ids for columns of places, and columns of numbers beside."""
         ids = self.ids
-        return id_frame(self.view, self.names, {name: ids.take(pa.array(at)) for name, at in columns.items()})
+        if ids is None:
+            vertices = {name: self.vertex[at] for name, at in columns.items()}
+            frame = vertex_frame(self.view, self.names, self.input, vertices)
+        else:
+            frame = id_frame(self.view, self.names, {name: ids.take(pa.array(at)) for name, at in columns.items()})
+        if not numbers:
+            return frame
+        named: Any = nw.from_native(frame)
+        beside = nw.from_dict(dict(numbers), backend=self.view.frame.implementation)
+        return self.view.finish(nw.concat([named.collect() if self.view.lazy else named, beside], how="horizontal"))
 
     def values(self) -> pa.Array:
         """Return the ids in ascending order."""
@@ -102,6 +107,24 @@ def list_vertices(
     vertex = np.full(len(ids), -1, np.int64)
     vertex[place[listed]] = np.flatnonzero(listed)
     return VertexList(view, names, input, vertex, place, ids)
+
+
+def find_places(listed: VertexList, argument: str, ids: list[Any]) -> Array:
+    """Return the places of ids, ``int64``.
+
+    Raises
+    ------
+    InvalidEdgesError
+        One is no vertex.
+    """
+    wanted = id_columns((argument, _column(ids)), ("ids", listed.values()))
+    columns = [pa.array(column) if isinstance(column, np.ndarray) else column for column in wanted[:2]]
+    match = pc.index_in(columns[0], value_set=columns[1])
+    unknown = np.asarray(match.is_null())
+    if unknown.any():
+        message = f"{argument}: {ids[int(unknown.argmax())]!r} is no vertex of the table"
+        raise InvalidEdgesError(message, "name one that is the end of a row, or in vertices=")
+    return np.asarray(match).astype(np.int64)
 
 
 def _aligned(name: Any, input: Input, vertices: Any) -> tuple[pa.Array, pa.Array]:
