@@ -24,7 +24,6 @@ template <typename K> void of_keys(const Graph& graph) {
   keys<K>(graph);
   portions<K>(graph);
   boruvka<K>(graph);
-  contract_owned<K>(graph);
   bsp<K>(graph);
   mastiff<K>(graph);
   partial_prim<K>(graph);

@@ -45,7 +45,7 @@ struct Variant {
   TYPED(name, i32) TYPED(name, u32) TYPED(name, f32) TYPED(name, i64) TYPED(name, u64) TYPED(name, f64)
 
 PLAIN(incidence_records) PLAIN(list_offsets) PLAIN(list_entries)
-OF_K(lightest_edges) PLAIN(hold_cut_edges) PLAIN(hook) OF_K(lightest_by_code) OF_K(flag_lightest_in_runs)
+OF_K(lightest_edges) PLAIN(hook) OF_K(lightest_by_code) OF_K(flag_lightest_in_runs)
 OF_K(propose_to_ends)
 OF_V(largest_id) OF_W(count_nan) OF_V(gather_entries) PLAIN(gather_bytes) PLAIN(gather_rows) OF_W(gather_keys)
 OF_V(gather_labels) OF_V(mark_vertices) OF_V(pack_ends) PLAIN(pair_codes)

@@ -47,43 +47,6 @@ template <typename K> void boruvka(const Graph& graph) {
   drop_parallel<K>(graph);
 }
 
-// Boruvka over the vertices of two shards, each with the edges at its own: what both choose is of the forest.
-template <typename K> void contract_owned(const Graph& graph) {
-  const Forest forest(graph);
-  for (u32 shard : {0u, 1u}) {
-    std::vector<u8> owned(graph.vertices);
-    std::vector<u32> source, target, row, parent = iota(graph.vertices), hook(graph.vertices);
-    std::vector<K> key;
-    for (u32 vertex = 0; vertex < graph.vertices; ++vertex) owned[vertex] = vertex % 2 == shard;
-    for (u32 i = 0; i < graph.size(); ++i) {
-      if (!owned[graph.source[i]] && !owned[graph.target[i]]) continue;
-      source.push_back(graph.source[i]);
-      target.push_back(graph.target[i]);
-      key.push_back(graph.weight[i]);
-      row.push_back(i);
-    }
-    std::vector<u64> chosen(words(graph.size())), roots(words(graph.vertices));
-    for (u64 before = 0, components = graph.vertices; before != components;) {
-      std::vector<u64> best(graph.vertices, NONE);
-      launch_lightest_edges(K(), source.size(), source.data(), target.data(), key.data(), parent.data(), best.data());
-      launch_hold_cut_edges(hook.size(), source.data(), target.data(), row.data(), owned.data(), best.data(),
-                            hook.data());
-      launch_hook(parent.size(), source.data(), target.data(), best.data(), row.data(), parent.data(), chosen.data());
-      jump(parent);
-      launch_flag_roots(roots.size(), parent.data(), parent.size(), roots.data());
-      before = components;
-      components = ones(roots);
-    }
-    for (u64 i = 0; i < graph.size(); ++i) CHECK(!flagged(chosen, i) || forest.rows.count(i));
-    for (u32 vertex = 0; vertex < graph.vertices; ++vertex) {
-      CHECK(owned[vertex] == owned[parent[vertex]] && (owned[vertex] || parent[vertex] == vertex));
-      if (hook[vertex] == ~0u) continue;
-      CHECK(owned[vertex] && parent[vertex] == vertex && forest.rows.count(hook[vertex]));
-      CHECK(!owned[graph.source[hook[vertex]]] || !owned[graph.target[hook[vertex]]]);
-    }
-  }
-}
-
 // Every vertex's edges, self-loops left out.
 struct Lists {
   std::vector<u64> offset;

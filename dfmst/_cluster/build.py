@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -13,25 +12,37 @@ from dask.tokenize import tokenize
 
 from dfmst._arguments import check_choice, whole_number
 from dfmst._cluster.checkpoint import first_workers, prepare_directory
-from dfmst._cluster.client import resources
+from dfmst._cluster.client import Resources, resources
 from dfmst._cluster.graph import TaskGraph
 from dfmst._cluster.partitions import FrameParts, frame_parts, size_of_parts
-from dfmst._cluster.plan import choose_strategy, fitting_vertices
-from dfmst._cluster.rows import gather, rows_of_forest, rows_of_shards
+from dfmst._cluster.plan import (
+    NUMBERED,
+    SLICES,
+    batch_rows,
+    choose_strategy,
+    fitting_strategy,
+    fitting_vertices,
+    slice_memory,
+    slice_vertices,
+)
+from dfmst._cluster.rows import gather, rows_of_forest
 from dfmst._cluster.strategies.merge import add_merge
-from dfmst._cluster.strategies.shuffle.sharding import Sharding
-from dfmst._cluster.strategies.shuffle.shuffling import add_shuffle, no_records
+from dfmst._cluster.strategies.shuffle.shuffling import ShuffleSizes, add_shuffle, no_records
 from dfmst._cluster.strategies.two_pass import add_two_passes
 from dfmst._cluster.tasks import group_parts
 from dfmst._columns.read import EdgeColumns
 from dfmst._frames.host import open_frame
 from dfmst.errors import UnsupportedFrameError
+from dfmst.formats.footers import TableSize
 
 __all__ = ["ForestGraph", "Options", "Strategy", "forest_frame", "forest_graph"]
 
 #: How a forest is found on a cluster.
 Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
-_ROUNDS = 8  # of a shuffle of unknown size
+_GROUPS = 4  # of partitions, for each worker that shuffles
+_ALWAYS_DENSE = 1 << 16  # vertices
+_BATCHES = 3  # that a worker has memory for, of ids that are numbered
+_MOST_OWNERS = 64
 _STRATEGIES = ("auto", "two-pass", "merge", "shuffle")
 
 
@@ -77,19 +88,16 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     """
     at_hand = resources()
     memory = options.memory_limit or at_hand.memory
-    strategy, rounds = _strategy(parts, columns.names[:2], options, memory)
-    fit = fitting_vertices(memory)
+    strategy, size = _strategy(parts, columns.names[:2], options, Resources(at_hand.workers, memory))
     work = (parts.token, columns, strategy, options.split_every, options.vertices)
     checkpoint = None if options.checkpoint is None else prepare_directory(options.checkpoint)
     workers = at_hand.workers if checkpoint is None else first_workers(checkpoint, tokenize(work), at_hand.workers)
-    groups = group_parts(parts.edges, workers if parts.rereadable else len(parts.edges))
-    sharding = Sharding(max(2, workers))
-    # A shuffle alone cuts its rounds to the workers' memory; the checkpoints of the other strategies do with any.
-    tokens = (work, len(groups), (fit, rounds, sharding) if strategy == "shuffle" else None)
-    graph = TaskGraph(tokens, checkpoint, parts.tasks)
-    if strategy == "shuffle":
-        forests, trace, marks = add_shuffle(graph, groups, columns, options.split_every, fit, rounds, sharding)
-        rows = rows_of_shards(graph, groups, forests, marks)
+    tasks = _GROUPS * workers if strategy == "shuffle" else workers
+    groups = group_parts(parts.edges, tasks if parts.rereadable else len(parts.edges))
+    sizes = _shuffle_sizes(size, options.vertices, memory, workers) if strategy == "shuffle" else None
+    graph = TaskGraph((work, len(groups), sizes), checkpoint, parts.tasks)
+    if sizes is not None:
+        rows, trace = add_shuffle(graph, groups, columns, sizes)
     else:
         arguments = (graph, groups, columns, options.split_every)
         forest = add_two_passes(*arguments, options.vertices) if strategy == "two-pass" else add_merge(*arguments)
@@ -120,21 +128,36 @@ def forest_frame(edges: Any, columns: EdgeColumns, options: Options, return_trac
     return forest, dd.from_graph(graph, no_records(), (None, None), [trace.key], "dfmst-trace")
 
 
-def _strategy(parts: FrameParts, ends: tuple[Any, Any], options: Options, memory: int) -> tuple[str, int]:
-    """The strategy to take, and the most rounds of a shuffle."""
+def _strategy(
+    parts: FrameParts, ends: tuple[Any, Any], options: Options, at_hand: Resources
+) -> tuple[str, TableSize | None]:
+    """The strategy to take, and the size of the table where that was read for it.
+
+    Raises
+    ------
+    CapacityError
+        ``"auto"`` finds none that fits.
+    """
     # Footers are read only where something depends on them.
-    size = size_of_parts(parts.edges, ends) if _needs_size(options) else None
-    vertices = options.vertices or (size.vertices or 2 * size.rows if size else None)
-    fit = fitting_vertices(memory)
-    rounds = _ROUNDS if vertices is None else max(1, math.ceil(math.log2(max(2.0, vertices / fit))))
+    size = size_of_parts(parts.edges, ends) if options.strategy in ("auto", "shuffle") else None
     if options.strategy != "auto":
-        return options.strategy, rounds
+        return options.strategy, size
+    known = options.vertices or (size.vertices if size else None)
     if size is None:
-        return "shuffle" if (options.vertices or 0) > fit else "merge", rounds
-    # Without a bound, twice the rows: enough to see that a forest fits, never that a second read pays.
-    return choose_strategy(vertices or 1, size.rows, memory, parts.rereadable), rounds
+        return "shuffle" if (known or 0) > fitting_vertices(at_hand.memory) else "merge", None
+    if known is None:
+        # Twice the rows: enough to see that a forest fits, never that a second read pays.
+        return choose_strategy(max(1, 2 * size.rows), size.rows, at_hand.memory, parts.rereadable), size
+    count = (len(parts.edges), at_hand.workers, at_hand.memory)
+    return fitting_strategy(known, size.rows, *count, parts.rereadable), size
 
 
-def _needs_size(options: Options) -> bool:
-    """Whether the strategy, or its rounds, depend on the size of the table."""
-    return options.strategy == "auto" or (options.strategy == "shuffle" and options.vertices is None)
+def _shuffle_sizes(size: TableSize | None, vertices: int | None, memory: int, workers: int) -> ShuffleSizes:
+    """How large the tasks of a shuffle are."""
+    fits = max(slice_vertices(memory), _ALWAYS_DENSE)
+    bound = None if size is None else size.vertices
+    expected = vertices or bound or (2 * size.rows if size else 0)
+    owners = max(workers, min(_MOST_OWNERS, -(-_BATCHES * NUMBERED * expected // max(1, slice_memory(memory)))))
+    if bound is not None and bound <= fits:
+        owners = 1  # which has nothing to do: the ids are dense
+    return ShuffleSizes(batch_rows(memory), fits, owners, SLICES, slice_memory(memory))

@@ -7,19 +7,19 @@ rows tell whether both saw the same. They depend on values alone, not on the typ
 from __future__ import annotations
 
 import hashlib
-import itertools
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from dfmst._cluster.files import FileRows
 from dfmst._cluster.hashing import id_words
 from dfmst._cluster.tables import POSITION_BITS, column_values, weight_kind
 from dfmst.errors import ClusterError
 from dfmst.typing import Array
 
-__all__ = ["IdTypes", "RowMarks", "changed", "digest_of", "marks_by_partition", "row_marks", "types_of"]
+__all__ = ["GroupMarks", "IdTypes", "RowMarks", "changed", "digest_of", "row_marks", "types_of"]
 
 _FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _SHIFT = np.uint64(32)
@@ -60,13 +60,49 @@ def row_marks(table: pa.Table) -> Array:
     return mark
 
 
-def marks_by_partition(table: pa.Table) -> Iterator[tuple[int, RowMarks]]:
-    """Give the number of each partition that has rows in a table, and their marks; locators ascend."""
-    row, marks, types = column_values(table, "row"), row_marks(table), types_of(table)
-    number = row >> np.uint64(POSITION_BITS)
-    bounds = [0, *(np.flatnonzero(number[1:] != number[:-1]) + 1).tolist(), len(row)]
-    for begin, end in itertools.pairwise(bounds if len(row) else []):
-        yield int(number[begin]), RowMarks(row[begin:end].astype(np.uint32), marks[begin:end].copy(), types)
+class GroupMarks:
+    """Marks of those edges of a group of partitions that are kept.
+
+    Parameters
+    ----------
+    first
+        Number of the first partition.
+    parts
+        The partitions. A file's rows need no marks: it is known by its stamp.
+    """
+
+    def __init__(self, first: int, parts: Sequence[Any]) -> None:
+        self._first = first
+        self._marked = not isinstance(parts[0], FileRows)
+        self._kept: list[list[RowMarks]] = [[] for _ in parts]
+        self._waiting: dict[int, RowMarks] = {}
+
+    def begin(self, number: int, table: pa.Table) -> None:
+        """Mark all edges of a partition."""
+        if self._marked:
+            position = column_values(table, "row").astype(np.uint32)
+            self._waiting[number] = RowMarks(position, row_marks(table), types_of(table))
+
+    def keep(self, locator: Array) -> None:
+        """Keep the marks of edges at ascending locators; no earlier ones of their partitions follow."""
+        bounds = np.array(list(self._waiting), np.uint64)
+        begins = np.searchsorted(locator, bounds << np.uint64(POSITION_BITS)).tolist()
+        ends = np.searchsorted(locator, bounds + np.uint64(1) << np.uint64(POSITION_BITS)).tolist()
+        for number, begin, end in zip(list(self._waiting), begins, ends, strict=True):
+            known, position = self._waiting[number], locator[begin:end].astype(np.uint32)
+            mark = known.mark[np.searchsorted(known.position, position)]
+            self._kept[number - self._first].append(RowMarks(position, mark, known.types))
+        for number in list(self._waiting)[:-1]:  # later rows are those of the last one
+            del self._waiting[number]
+
+    def kept(self) -> list[RowMarks | None]:
+        """Return each partition's marks; ``None`` for a file, and where there are no edges."""
+        return [_joined(parts) if parts else None for parts in self._kept]
+
+
+def _joined(parts: list[RowMarks]) -> RowMarks:
+    position, mark = (np.concatenate([part[place] for part in parts]) for place in (0, 1))
+    return RowMarks(position, mark, parts[0].types)
 
 
 def digest_of(marks: Array) -> int:

@@ -14,9 +14,22 @@ from typing import Any
 
 from dfmst._arguments import check_choice, check_column_name, with_numbers
 from dfmst._folding.memory import ROW, SOLVE, VERTEX, parse_memory
-from dfmst.errors import InvalidEdgesError
+from dfmst._slices.memory import Room
+from dfmst.errors import CapacityError, InvalidEdgesError
 
-__all__ = ["BASE", "Plan", "choose_strategy", "fitting_vertices", "plan"]
+__all__ = [
+    "BASE",
+    "NUMBERED",
+    "SLICES",
+    "Plan",
+    "batch_rows",
+    "choose_strategy",
+    "fitting_strategy",
+    "fitting_vertices",
+    "plan",
+    "slice_memory",
+    "slice_vertices",
+]
 
 BASE = 210_000_000  # bytes of a worker that has loaded Python, Dask, Arrow and pandas
 EDGE = ROW + 8  # bytes of an edge that travels or waits: two 32-bit ids, a 64-bit locator, a 64-bit key
@@ -29,7 +42,13 @@ LIGHT = 4.0  # rows that a first pass folds, a vertex
 RESIDUE = 0.05  # rows that pass the filter and survive, a vertex
 DENSE = 8  # rows a vertex from which a second read pays
 _FOREST = max(BUFFER * FOLD + VERTEX, MERGE)  # bytes a vertex of the forest that a worker holds
-ROUND = 3.0  # components that one round of a shuffle makes one of; at least 2
+USABLE = 0.85  # share of a worker's memory beyond `BASE` that a shuffle uses: Dask ends a worker at 0.95 of all
+_LEAST_BATCH = 128  # rows
+BATCH = 120  # bytes a row that is read, solved and sorted by a shuffle
+_SHARE = 3 * BATCH  # bytes of a worker's memory for each row of a batch
+SLICE_VERTEX = Room(0, 8).vertex  # bytes a vertex of a shuffle's slice
+SLICES = 8  # that a shuffle solves one after the other
+NUMBERED = 100  # bytes an id of those that a task of a shuffle numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +64,7 @@ class Plan:
     reads
         How often the rows are read to find the forest; once more to write it.
     rounds
-        Rounds of a shuffle before what is left fits one worker.
+        Slices of a shuffle, which are solved one after the other.
     bytes_moved
         Between workers.
     peak_memory
@@ -166,8 +185,14 @@ def plan(
     message = f"unknown strategy {strategy!r}; known: 'auto', {', '.join(map(repr, _PLANS))}"
     check_choice(strategy, ("auto", *_PLANS), message)
     work = _Work(vertices, edges, 1 if partitions is None else partitions, workers, parse_memory(memory))
-    chosen = choose_strategy(vertices, edges, work.memory) if strategy == "auto" else strategy
+    chosen = _automatic(work) if strategy == "auto" else strategy
     return _PLANS[chosen](work)
+
+
+def _automatic(work: _Work) -> str:
+    """What ``"auto"`` takes, or comes closest to."""
+    chosen = choose_strategy(work.vertices, work.edges, work.memory)
+    return "shuffle" if not _PLANS[chosen](work).fits and _shuffle(work).fits else chosen
 
 
 def _size_of_files(
@@ -194,6 +219,44 @@ def choose_strategy(vertices: int, edges: int, memory: int, rereadable: bool = T
 def fitting_vertices(memory: int) -> int:
     """Vertices whose forest one worker folds and merges within so much memory."""
     return max(1, (memory - BASE) // _FOREST)
+
+
+def slice_memory(memory: int) -> int:
+    """Bytes that a task of a shuffle may hold."""
+    return max(0, int(USABLE * (memory - BASE)))
+
+
+def slice_vertices(memory: int) -> int:
+    """Vertices that a shuffle solves with workers of so much memory."""
+    return slice_memory(memory) // SLICE_VERTEX
+
+
+def batch_rows(memory: int) -> int:
+    """Rows that a task of a shuffle reads before it drops what cycles among them beat."""
+    return max(_LEAST_BATCH, slice_memory(memory) // _SHARE)
+
+
+def fitting_strategy(
+    vertices: int, edges: int, partitions: int, workers: int, memory: int, rereadable: bool = True
+) -> str:
+    """The strategy that ``"auto"`` stands for, of those that fit.
+
+    Raises
+    ------
+    CapacityError
+        None does; with what would do.
+    """
+    work = _Work(max(1, vertices), max(1, edges), max(1, partitions), max(1, workers), memory)
+    for strategy in (choose_strategy(vertices, edges, memory, rereadable), "shuffle"):
+        if _PLANS[strategy](work).fits:
+            return strategy
+    least = math.ceil(_shuffle(work).peak_memory / 1e6 * 1.2)
+    message = (
+        f"{vertices:,} vertices in partitions of {work.rows:,} rows do not fit workers of {memory // 1_000_000:,} MB, "
+        "by any strategy"
+    )
+    hint = f"use workers of {least:,} MB, or more and smaller partitions; dfmst forest --spill-dir needs one machine"
+    raise CapacityError(message, hint)
 
 
 def _gathering(vertices: int, workers: int) -> float:
@@ -234,20 +297,19 @@ def _peak_formula(buffered: str) -> str:
 
 
 def _shuffle(work: _Work) -> Plan:
-    fit = fitting_vertices(work.memory)
-    shards = max(2, work.workers)
-    rounds = max(0, math.ceil(math.log(max(work.vertices / fit, 1.0), ROUND)))
-    # A batch of `fit` rows leaves its own forest, at most its vertices; parallel edges go with every round.
-    kept = min(work.edges, math.ceil(work.edges / max(fit, 1)) * work.vertices)
-    left = [min(kept, kept * (1 - 1 / shards) ** step) for step in range(rounds + 1)]
-    moved = 2 * WIDE * (shards - 1) / shards * sum(left)
-    peak = BASE + 2 * kept / shards * WIDE * 4
+    batch, workers = batch_rows(work.memory), work.workers
+    # A batch leaves its own forest, at most its vertices.
+    kept = min(work.edges, math.ceil(work.edges / batch) * work.vertices)
+    moved = (workers - 1) / workers * (kept * EDGE + work.vertices * 8)
+    reading = PART * work.rows + BATCH * min(batch, work.edges)
+    solving = SLICE_VERTEX * work.vertices
+    peak = BASE + max(reading, solving)
+    reading_formula = f"{PART} · m / P + {BATCH} · min(b, m)"
     formulas = {
-        "rounds": f"log{ROUND:g}(n / fit), fit = (M - {BASE // 1_000_000} MB) / {_FOREST}",
-        "bytes_moved": f"sum over rounds of 2 · {WIDE} · (S - 1) / S · edges left, S = max(2, W)",
-        "peak_memory": f"{BASE // 1_000_000} MB + 4 · {WIDE} · 2 · min(m, m / fit · n) / S",
+        "bytes_moved": f"(W - 1) / W · (min(m, m / b · n) · {EDGE} + 8 · n), b = {USABLE} · (M - BASE) / {_SHARE}",
+        "peak_memory": f"{BASE // 1_000_000} MB + max({reading_formula}, {SLICE_VERTEX} · n)",
     }
-    return work.plan("shuffle", moved, int(peak), formulas, rounds=rounds)
+    return work.plan("shuffle", moved, int(peak), formulas, rounds=SLICES)
 
 
 _PLANS = {"merge": _merge, "two-pass": _two_pass, "shuffle": _shuffle}

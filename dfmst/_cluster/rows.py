@@ -17,15 +17,16 @@ from dfmst._cluster.partitions import read_part
 from dfmst._cluster.read import taken_edges
 from dfmst._cluster.solve import task_engine
 from dfmst._cluster.tables import POSITION_BITS, column_values, in_row_order
-from dfmst._cluster.tasks import Group, pick
+from dfmst._cluster.tasks import pick
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import Engine, select_engine
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView, open_frame
+from dfmst._slices.stored import StoredArray
 from dfmst.errors import DfmstError
 from dfmst.typing import Array
 
-__all__ = ["Chosen", "choose", "gather", "locate", "rows_of_forest", "rows_of_shards", "write"]
+__all__ = ["Chosen", "choose", "gather", "locate", "rows_of_forest", "unite", "write"]
 
 
 class Chosen(NamedTuple):
@@ -64,30 +65,6 @@ def rows_of_forest(graph: TaskGraph, partitions: int, forest: Any, marked: bool)
     return [graph.add("rows", number, pick, lists, number) for number in range(partitions)]
 
 
-def rows_of_shards(graph: TaskGraph, groups: list[Group], forests: list[Any], marks: list[Any]) -> list[Any]:
-    """Return the same as :func:`rows_of_forest`, of tables that hold the forest's locators between them.
-
-    Parameters
-    ----------
-    graph
-        Receives the tasks.
-    groups
-        The partitions.
-    forests
-        References to the tables; two may hold one row.
-    marks
-        For each group the reference to the marks of its partitions' rows.
-    """
-    partitions = sum(len(group.parts) for group in groups)
-    lists = [graph.add("locate", number, locate, forest, partitions) for number, forest in enumerate(forests)]
-    rows = []
-    for group, known in zip(groups, marks, strict=True):
-        for place, number in enumerate(range(group.first, group.first + len(group.parts))):
-            positions = [graph.add("rows", (source, number), pick, each, number) for source, each in enumerate(lists)]
-            rows.append(graph.add("chosen-rows", number, unite, positions, known, place))
-    return rows
-
-
 def locate(forest: pa.Table, partitions: int) -> list[Array]:
     """Return the forest's positions in each partition (a task)."""
     row = np.sort(column_values(forest, "row"))
@@ -114,12 +91,18 @@ def _bounds(row: Array, partitions: int) -> itertools.pairwise[tuple[int, int]]:
     return itertools.pairwise(np.searchsorted(row, firsts).tolist())
 
 
-def unite(positions: list[Array], marks: list[RowMarks | None], place: int) -> Chosen:
-    """Return a partition's rows that any shard has chosen (a task)."""
-    rows, known = np.unique(np.concatenate(positions)), marks[place]
-    if known is None:
+def unite(locators: list[StoredArray], number: int, known: list[RowMarks | None], place: int) -> Chosen:
+    """Return a partition's rows of all slices (a task); `locators` are those of its group."""
+    pieces = [np.zeros(0, np.uint64)]
+    first = np.uint64(number << POSITION_BITS)
+    for stored in locators:
+        values = stored.load()
+        begin, end = np.searchsorted(values, np.array([first, first + np.uint64(1 << POSITION_BITS)], np.uint64))
+        pieces.append(values[begin:end])
+    rows, marks = np.sort(np.concatenate(pieces)).astype(np.uint32), known[place]
+    if marks is None:
         return Chosen(rows)
-    return Chosen(rows, digest_of(known.mark[np.searchsorted(known.position, rows)]), known.types)
+    return Chosen(rows, digest_of(marks.mark[np.searchsorted(marks.position, rows)]), marks.types)
 
 
 def gather(part: Any, chosen: Chosen, number: int, columns: EdgeColumns, file: FileRows | None = None) -> Any:

@@ -15,25 +15,6 @@ KERNEL(hook, (const u32* source, const u32* target, const u64* best, const u32* 
   hook_root((u32)i, source, target, best, row, parent, flags);
 } END
 
-// Edges to vertices that are not owned are cut: a component whose lightest edge is one must wait. `hook` takes the row of
-// that edge (~0 for all other vertices), and `best` loses it. A vertex that is not owned chooses no edge.
-KERNEL(hold_cut_edges, (const u32* source, const u32* target, const u32* row, const u8* owned, u64* best, u32* hook)) {
-  if (i + 16 < count) {
-    const u64 next = load(&best[i + 16]);  // another thread may be taking it out
-    if (next != ~0ull) {
-      PREFETCH(&source[(u32)next]);
-      PREFETCH(&target[(u32)next]);
-    }
-  }
-  hook[i] = ~0u;
-  const u64 mine = best[i];
-  if (mine == ~0ull) return;
-  const u32 edge = (u32)mine, a = source[edge], other = a == i ? target[edge] : a;
-  if (owned[i] && owned[other]) return;
-  if (owned[i]) hook[i] = row ? row[edge] : edge;
-  store(&best[i], ~0ull);
-} END
-
 // ---- groups: the lightest of the edges with equal codes is kept ----------------------------------------------------
 
 KERNEL_OF(K, lightest_by_code, (const u64* code, const K* key, u64* best)) { propose(best, code[i], key, i); } END

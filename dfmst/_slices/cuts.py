@@ -3,37 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from dfmst._slices.runs import GRAIN, Run
+from dfmst._folding.buffer import Rows
+from dfmst._slices.runs import Run
+from dfmst.typing import Array
 
-__all__ = ["cut_runs"]
+__all__ = ["Cut", "RunIndex", "Span", "concat_spans", "cut_runs", "cuts_of", "read_spans"]
 
 Span = tuple[int, int]
 
+_PIECE = 1 << 18  # rows read at a time
+
+
+class Cut(NamedTuple):
+    """A place in the total order: before row `place` of run `number`, whose key is `key`."""
+
+    key: int
+    number: int
+    place: int
+
+    def place_in(self, run: Run, number: int) -> int:
+        """Rows of a run that come before. Of equal keys those in earlier runs, and earlier in their run, come first."""
+        return self.place if number == self.number else run.place(self.key, after_equal=number < self.number)
+
+
+class RunIndex(NamedTuple):
+    """Keys of every `grain` rows of a run."""
+
+    key: Array
+    grain: int
+
+    @classmethod
+    def of_run(cls, run: Run) -> RunIndex:
+        """Take a run's index."""
+        return cls(run.index, run.grain)
+
+
+def cuts_of(runs: Sequence[RunIndex], rows: int) -> list[Cut]:
+    """Choose cuts between which about so many rows lie: not more, unless that is below the grain of all runs together.
+
+    The order is total, so that masses of equal keys are cut as any others.
+    """
+    if not runs:
+        return []
+    key = np.concatenate([run.key for run in runs])
+    number = np.repeat(np.arange(len(runs)), [len(run.key) for run in runs])
+    place = np.concatenate([np.arange(len(run.key)) * run.grain for run in runs])
+    order = np.lexsort((place, number, key))
+    step = max(1, rows // max(run.grain for run in runs) - len(runs))
+    chosen = order[step::step]
+    columns = (key[chosen].tolist(), number[chosen].tolist(), place[chosen].tolist())
+    return [Cut(*entry) for entry in zip(*columns, strict=True)]
+
 
 def cut_runs(runs: Sequence[Run], rows: int) -> Iterator[list[Span]]:
-    """Yield slices of all runs in ascending order: a span of each run.
-
-    Of equal keys those in earlier runs, and earlier in their run, come first. The order is total, so that masses of
-    equal keys are cut as any others, and no slice has more than `rows` rows (or ``1 + len(runs)`` times ``GRAIN``).
-    """
-    key = np.concatenate([run.index for run in runs]) if runs else np.zeros(0, np.uint64)
-    number = np.repeat(np.arange(len(runs)), [len(run.index) for run in runs])
-    place = np.concatenate([np.arange(len(run.index)) * GRAIN for run in runs]) if runs else number
-    order = np.lexsort((place, number, key))
-    step = max(1, rows // GRAIN - len(runs))
+    """Yield slices of all runs in ascending order: a span of each run, of at most so many rows in all."""
     begins = [0] * len(runs)
-    for at in order[step::step].tolist():
-        ends = _cut(runs, int(key[at]), int(number[at]), int(place[at]))
+    cuts = cuts_of([RunIndex.of_run(run) for run in runs], rows)
+    for cut in [*cuts, None]:
+        ends = [len(run) if cut is None else cut.place_in(run, number) for number, run in enumerate(runs)]
         if ends != begins:
             yield list(zip(begins, ends, strict=True))
         begins = ends
-    if begins != list(map(len, runs)):
-        yield list(zip(begins, map(len, runs), strict=True))
 
 
-def _cut(runs: Sequence[Run], key: int, number: int, place: int) -> list[int]:
-    """Rows of each run before row `place` of run `number`, whose key is `key`."""
-    return [place if other == number else run.place(key, after_equal=other < number) for other, run in enumerate(runs)]
+def read_spans(runs: Sequence[Run], spans: Sequence[Span]) -> Iterator[Rows]:
+    """Read a slice, run after run, a bounded number of rows at a time."""
+    for run, (begin, end) in zip(runs, spans, strict=True):
+        marks = [*range(begin, end, _PIECE), end]
+        yield from (run.part(*span) for span in pairwise(marks))
+
+
+def concat_spans(runs: Sequence[Run], spans: Sequence[Span]) -> Rows:
+    """Read a slice that is not empty, run after run, into one."""
+    return Rows(*map(np.concatenate, zip(*(rows.arrays for rows in read_spans(runs, spans)), strict=True)))

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from dfmst.errors import OutputError
 from dfmst.formats.lock import sole_use
 
-__all__ = ["SpillDirectory", "disk_errors"]
+__all__ = ["SpillDirectory", "disk_errors", "removed_with"]
 
-_PREFIX = "dfmst-"
+_PREFIX = "dfmst-spill-"
 _YOUNG = 60.0  # seconds: a directory that another run has just made may not be locked yet
 
 
@@ -43,17 +44,21 @@ class SpillDirectory:
             self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder))
         lock = ExitStack()
         lock.enter_context(sole_use(self.path))
-        self._files = 0
+        self._numbers = itertools.count()  # several threads may ask
         self._remove = weakref.finalize(self, _remove, self.path, lock, os.getpid())
 
     def new_name(self) -> str:
         """Return the beginning of a path that no other file has."""
-        self._files += 1
-        return str(self.path / f"{self._files}")
+        return str(self.path / f"{next(self._numbers)}")
 
     def remove(self) -> None:
         """Remove the directory and all that is in it."""
         self._remove()
+
+
+def removed_with(owner: object, paths: Sequence[Path]) -> Callable[[], object]:
+    """Remove files when the result is called, else with their owner."""
+    return weakref.finalize(owner, _remove_files, list(paths), os.getpid())
 
 
 @contextmanager
@@ -83,10 +88,17 @@ def _remove_stale(folder: Path) -> None:
     """Remove the directories of runs that have ended without: nobody holds their locks."""
     for path in folder.glob(f"{_PREFIX}*"):
         with suppress(OSError):
-            if path.is_dir() and time.time() - path.stat().st_mtime > _YOUNG:
+            if (path / ".lock").exists() and time.time() - path.stat().st_mtime > _YOUNG:
                 with sole_use(path):
                     pass
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def _remove_files(paths: list[Path], process: int) -> None:
+    if process == os.getpid():  # a forked process does not own them
+        for path in paths:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
 
 
 def _remove(path: Path, lock: ExitStack, process: int) -> None:

@@ -12,7 +12,7 @@ exactly where they must, whatever the order of the rows, the weights' distributi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -23,7 +23,7 @@ from dfmst._folding.buffer import RowBuffer, Rows
 from dfmst._primitives.cycle_filter import CycleFilter
 from dfmst._primitives.edges import gather_keys
 from dfmst._primitives.flags import compact
-from dfmst._slices.cuts import Span, cut_runs
+from dfmst._slices.cuts import concat_spans, cut_runs
 from dfmst._slices.directory import SpillDirectory
 from dfmst._slices.kruskal import Chosen, SliceKruskal
 from dfmst._slices.levels import LevelMarks
@@ -171,18 +171,10 @@ class SpillFold:
         capacity = self._room.slice_rows(self.vertices)
         kruskal = SliceKruskal(self._engine, self.vertices, capacity, self._weight, self._flip)
 
-        def solved() -> Chosen:
-            chosen = kruskal.solve()
+        for chosen in kruskal.solve_runs(self._runs, max(1, capacity // _SLICES)):
             if levels and len(chosen.rows):
                 levels.mark(kruskal.parent, self._heaviest(chosen.rows))
-            return chosen
-
-        for spans in cut_runs(self._runs, max(1, capacity // _SLICES)):
-            if sum(end - begin for begin, end in spans) > kruskal.free:
-                yield solved()
-            for rows in _read(self._runs, spans):
-                kruskal.add(rows)
-        yield solved()
+            yield chosen
 
     def _heaviest(self, rows: Rows) -> int:
         pieces = (rows.weight[begin : begin + _PIECE] for begin in range(0, len(rows), _PIECE))
@@ -194,24 +186,15 @@ class SpillFold:
             return parts[0]
         merged = self._new_run(order)
         for spans in cut_runs(parts, _PIECE):
-            pieces = zip(*(rows.arrays for rows in _read(parts, spans)), strict=True)
-            rows = Rows(*map(np.concatenate, pieces))
-            write_sorted(self._engine, merged, order, rows)
+            write_sorted(self._engine, merged, order, concat_spans(parts, spans))
         for part in parts:
             part.remove()
         return merged
 
     def _new_run(self, order: Order) -> Run:
-        return Run(self._engine, self._directory, order, self._weight)
+        return Run(self._engine, self._directory, order, self._weight, GRAIN)
 
     def _clear(self) -> None:
         for run in self._runs:
             run.remove()
         self._runs = []
-
-
-def _read(runs: Sequence[Run], spans: Sequence[Span]) -> Iterator[Rows]:
-    """Read a slice, run after run."""
-    for run, (begin, end) in zip(runs, spans, strict=True):
-        for at in range(begin, end, _PIECE):
-            yield run.part(at, min(at + _PIECE, end))

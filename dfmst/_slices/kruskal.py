@@ -11,6 +11,7 @@ Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. AL
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ from dfmst._primitives.contract import flatten
 from dfmst._primitives.crossing import crossing_flags
 from dfmst._primitives.edges import Edges
 from dfmst._primitives.flags import compact, flag_words
+from dfmst._slices.cuts import cut_runs, read_spans
+from dfmst._slices.runs import Run
 from dfmst.algorithms._steps.light_edges import scan_light
 from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
@@ -51,24 +54,41 @@ class SliceKruskal:
         Of the weights.
     flip
         Bits that turn a key around for a maximum forest.
+    state
+        Where earlier slices have come to; ``None``: these are the first.
 
     Attributes
     ----------
     parent
         Disjoint sets over the vertices; every vertex points at its root.
+    components
+        How many of them are their own root.
     """
 
-    def __init__(self, engine: Engine, vertices: int, capacity: int, weight_dtype: DTypeLike, flip: int) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        vertices: int,
+        capacity: int,
+        weight_dtype: DTypeLike,
+        flip: int,
+        state: tuple[Array, int] | None = None,
+    ) -> None:
         self._engine, self._flip = engine, flip
         self._buffer = RowBuffer(engine, capacity, weight_dtype)
-        self._components = vertices
-        self._scanned = False
-        self.parent: Array = engine.xp.arange(vertices, dtype=np.uint32)
+        self._scanned = state is not None
+        self.parent: Array
+        self.components: int
+        self.parent, self.components = state or (engine.xp.arange(vertices, dtype=np.uint32), vertices)
 
-    @property
-    def free(self) -> int:
-        """Rows that the buffer has room for."""
-        return self._buffer.free
+    def solve_runs(self, runs: Sequence[Run], rows: int) -> Iterator[Chosen]:
+        """Take all rows of runs, in slices of so many rows; what is yielded is good until the next."""
+        for spans in cut_runs(runs, rows):
+            if sum(end - begin for begin, end in spans) > self._buffer.free:
+                yield self.solve()
+            for piece in read_spans(runs, spans):
+                self.add(piece)
+        yield self.solve()
 
     def add(self, rows: Rows) -> None:
         """Take rows of a slice; of equal weights, earlier ones come first."""
@@ -82,13 +102,17 @@ class SliceKruskal:
         """Choose among the rows in the buffer, which is empty then: good until the next row is added."""
         rows = self._buffer.rows
         self._buffer.filled = 0
+        return self.choose(rows)
+
+    def choose(self, rows: Rows) -> Chosen:
+        """Choose among the rows of a slice; their ends are ``uint32``."""
         chosen = flag_words(self._engine, len(rows))
-        if len(rows) and self._components > 1:
+        if len(rows) and self.components > 1:
             edges = Edges(rows.source, rows.target, rows.weight, None)
             trace = Trace()
-            trace.round(vertices=self._components, edges=len(edges))
-            arguments = (edges, self._flip, None, self._components, self.parent, chosen, trace)
-            self._components -= scan_light(self._engine, *arguments)
+            trace.round(vertices=self.components, edges=len(edges))
+            arguments = (edges, self._flip, None, self.components, self.parent, chosen, trace)
+            self.components -= scan_light(self._engine, *arguments)
             flatten(self._engine, self.parent)
             self._scanned = True
         return Chosen(rows, compact(self._engine, chosen))

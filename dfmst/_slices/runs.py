@@ -8,11 +8,11 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
-from dfmst._engines import Engine
+from dfmst._engines import CpuEngine, Engine
 from dfmst._folding.buffer import Rows
 from dfmst._primitives.edges import gather_keys
 from dfmst._primitives.sort import sort_order
-from dfmst._slices.directory import SpillDirectory, disk_errors
+from dfmst._slices.directory import SpillDirectory, disk_errors, removed_with
 from dfmst.errors import OutputError
 from dfmst.typing import Array
 
@@ -38,7 +38,8 @@ class Order(NamedTuple):
 
     def keys(self, engine: Engine, values: Array) -> Array:
         """Ordered keys of the column's values."""
-        return values if self.column == "locator" else gather_keys(engine, values, None, self.flip)
+        ordered = self.column == "locator" or (values.dtype.kind == "u" and not self.flip)
+        return values if ordered else gather_keys(engine, values, None, self.flip)
 
 
 class Run:
@@ -54,10 +55,24 @@ class Run:
         What ascends.
     weight_dtype
         Of the weights.
+    grain
+        Rows for which the index has one key.
+
+    Notes
+    -----
+    The files go with the object. A run that is sent to another process is written there as well, and is one of that
+    process's files; its size, for those who count memory, is a sixteenth of theirs.
     """
 
-    def __init__(self, engine: Engine, directory: SpillDirectory, order: Order, weight_dtype: np.dtype[Any]) -> None:
-        self._engine, self.directory, self._order = engine, directory, order
+    def __init__(
+        self,
+        engine: Engine,
+        directory: SpillDirectory,
+        order: Order,
+        weight_dtype: np.dtype[Any],
+        grain: int = GRAIN,
+    ) -> None:
+        self._engine, self.directory, self._order, self.grain = engine, directory, order, grain
         kinds: Any = (np.dtype(np.uint32), np.dtype(np.uint32), weight_dtype, np.dtype(np.uint64))
         self._kinds: dict[str, np.dtype[Any]] = dict(zip(Rows._fields, kinds, strict=True))
         name = directory.new_name()
@@ -67,14 +82,28 @@ class Run:
         with disk_errors(directory.path):
             for path in self._paths.values():
                 path.touch()
+        self.remove = removed_with(self, list(self._paths.values()))
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return self._rows
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel with the rows."""
+        return _run_of_rows, (self.directory, self._order, self.grain, *self.part(0, self._rows))
+
+    def __sizeof__(self) -> int:
+        """Return a number that grows with the rows."""
+        return self.nbytes // 16
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the files."""
+        return self._rows * sum(kind.itemsize for kind in self._kinds.values())
+
     @property
     def index(self) -> Array:
-        """Keys of the rows 0, ``GRAIN``, 2 ``GRAIN`` ..., ``uint64``."""
+        """Keys of every so many rows from the first one on, ``uint64``."""
         if len(self._index) != 1:
             self._index = [np.concatenate([np.zeros(0, np.uint64), *self._index])]
         return self._index[0]
@@ -91,10 +120,12 @@ class Run:
                     file.close()
 
     def _append(self, rows: Rows, files: Mapping[str, BinaryIO]) -> None:
+        if not len(rows):
+            return
         for column, values in zip(Rows._fields, rows.arrays, strict=True):
             files[column].write(np.ascontiguousarray(values).data.cast("B"))
         key = self._order.keys(self._engine, getattr(rows, self._order.column))
-        self._index.append(key[-self._rows % GRAIN :: GRAIN].astype(np.uint64))
+        self._index.append(key[-self._rows % self.grain :: self.grain].astype(np.uint64))
         self._rows += len(rows)
 
     def part(self, begin: int, end: int) -> Rows:
@@ -107,14 +138,9 @@ class Run:
         block = int(np.searchsorted(self.index, np.uint64(key), side)) - 1
         if block < 0:
             return 0
-        begin, end = block * GRAIN, min((block + 1) * GRAIN, self._rows)
+        begin, end = block * self.grain, min((block + 1) * self.grain, self._rows)
         keys = self._order.keys(self._engine, self._read(self._order.column, begin, end))
         return begin + int(np.searchsorted(keys, keys.dtype.type(key), side))
-
-    def remove(self) -> None:
-        """Remove the files."""
-        for path in self._paths.values():
-            path.unlink(missing_ok=True)
 
     def _read(self, column: str, begin: int, end: int) -> Array:
         kind, path = self._kinds[column], self._paths[column]
@@ -124,6 +150,13 @@ class Run:
             message = f"temporary files in {self.directory.path} were cut short during the run"
             raise OutputError(message, "keep other programs away from that directory, and run again")
         return values
+
+
+def _run_of_rows(directory: SpillDirectory, order: Order, grain: int, *columns: Array) -> Run:
+    rows = Rows(*columns)
+    run = Run(CpuEngine(), directory, order, rows.weight.dtype, grain)
+    run.append([rows])
+    return run
 
 
 def write_sorted(engine: Engine, run: Run, order: Order, rows: Rows, positions: Array | None = None) -> None:

@@ -85,7 +85,7 @@ def _show(plan: Plan) -> None:
     click.echo(f"strategy     {plan.strategy}")
     click.echo(f"reads        {plan.reads}, and one to write the rows")
     if plan.strategy == "shuffle":
-        click.echo(f"rounds       {plan.rounds} = {plan.formulas['rounds']}")
+        click.echo(f"slices       {plan.rounds}, one after the other")
     click.echo(f"bytes moved  {plan.bytes_moved / 1e9:,.2f} GB = {plan.formulas['bytes_moved']}")
     click.echo(f"peak memory  {plan.peak_memory / 1e9:,.2f} GB a worker = {plan.formulas['peak_memory']}")
     if not plan.fits:

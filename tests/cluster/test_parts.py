@@ -1,6 +1,9 @@
-"""The small pieces: local contraction, sizes from footers, sharing of threads."""
+"""The small pieces: a shuffle's tasks, sizes from footers, sharing of threads."""
 
 from __future__ import annotations
+
+import pickle
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,95 +15,117 @@ from hypothesis import strategies as st
 
 from dfmst._cluster.files import FileRows
 from dfmst._cluster.hashing import id_words
+from dfmst._cluster.local_files import local_directory
 from dfmst._cluster.partitions import frame_parts, size_of_parts
 from dfmst._cluster.solve import task_engine
-from dfmst._cluster.strategies.shuffle.contraction import contract_owned
-from dfmst._cluster.strategies.shuffle.sharding import Sharding
+from dfmst._cluster.strategies.shuffle.edges import GroupEdges, distribute, summarize, survey
+from dfmst._cluster.strategies.shuffle.numbering import Numbering, ask, number_ids, settle
+from dfmst._cluster.strategies.shuffle.slices import cut, cuts
+from dfmst._cluster.tasks import Group
 from dfmst._columns.ids import id_columns
+from dfmst._columns.read import EdgeColumns
 from dfmst._engines import CpuEngine
-from dfmst._primitives.edges import Edges
+from dfmst._folding.buffer import Rows
+from dfmst._slices.runs import Order, Run
+from dfmst._slices.stored import StoredArray, StoredIds
 from dfmst.formats.footers import TableSize
-from tests.support.oracle import kruskal_rows
 
 
 def columns(source, target):
     return id_columns(("u", source), ("v", target))
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30), st.integers(0, 2**10 - 1))
-def test_local_contraction_chooses_edges_of_the_forest_and_stops_at_cut_edges(pairs, mask):
-    owned = np.array([bool(mask >> vertex & 1) for vertex in range(10)])
-    pairs = [(u, v) for u, v in pairs if owned[u] or owned[v]]  # a shard holds no others
-    source, target = (np.array([pair[side] for pair in pairs], np.uint32) for side in (0, 1))
-    edges = Edges(source, target, np.arange(len(pairs), dtype=np.uint32), None)
-    contraction = contract_owned(CpuEngine(1), edges, owned)
-    forest = kruskal_rows(source.tolist(), target.tolist(), list(range(len(pairs))))
-    assert set(contraction.chosen.tolist()) <= set(forest)
-    cut = dict(zip(contraction.waiting.tolist(), contraction.cut.tolist(), strict=True))
-    for vertex in range(10):
-        if not owned[vertex]:
-            assert contraction.root[vertex] == vertex
-            continue
-        component = contraction.root == contraction.root[vertex]
-        leaving = [edge for edge, (u, v) in enumerate(pairs) if component[u] != component[v]]
-        hook = cut.get(int(contraction.root[vertex]))
-        assert hook == (leaving[0] if leaving else None)
-        if hook is not None:
-            assert not all(owned[end] for end in pairs[hook])
+def group_of(tables: list[pa.Table], first: int, rows: int = 100, dense: int = 0) -> GroupEdges:
+    """The edges of a group of tables with the columns u, v and w."""
+    return distribute(Group(first, tables), tables[0], EdgeColumns("u", "v", "w", False, "raise"), rows, dense)
 
 
-def contract_plainly(source, target, key, owned):
-    """The same contraction, one edge after the other: components' names, cut edges by component, chosen edges."""
-    root = list(range(len(owned)))
-    chosen: set[int] = set()
-    order = sorted(range(len(source)), key=lambda edge: (key[edge], edge))
-    while True:
-        lightest: dict[int, tuple[int, int]] = {}
-        for edge in order:
-            ends = root[source[edge]], root[target[edge]]
-            for component, other in (ends, ends[::-1]):
-                if ends[0] != ends[1] and owned[component]:
-                    lightest.setdefault(component, (edge, other))
-        inside = {component: far for component, far in lightest.items() if owned[far[1]]}
-        if not inside:
-            cut = {component: edge for component, (edge, _) in lightest.items()}
-            return root, cut, sorted(chosen | set(cut.values()))
-        chosen.update(edge for edge, _ in inside.values())
-        parent = {component: other for component, (_, other) in inside.items()}
-        for component, other in list(parent.items()):
-            if parent.get(other) == component and component < other:
-                del parent[component]
-        for vertex, name in enumerate(root):
-            while name in parent:
-                name = parent[name]
-            root[vertex] = name
+def tables_of(ids: str, count: int, seed: int = 0) -> list[pa.Table]:
+    rng = np.random.default_rng(seed)
+    tables = []
+    for _ in range(count):
+        ends = rng.integers(0, 60, (2, 150))
+        columns = [pa.array([f"v{end}" for end in column]) if ids == "text" else pa.array(column) for column in ends]
+        if ids == "sparse":
+            columns = [pa.array(column.to_numpy() * 10**12 - 7) for column in columns]
+        tables.append(pa.table({"u": columns[0], "v": columns[1], "w": rng.integers(0, 9, 150)}))
+    return tables
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
-@pytest.mark.parametrize("weights", [3, 2**32 - 1])
-@pytest.mark.parametrize("vertices", [1, 7, 400])
-@pytest.mark.parametrize("share", [0.1, 0.5, 1])
-def test_local_contraction_is_that_of_one_edge_after_the_other(threads, dtype, weights, vertices, share):
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        owned = rng.random(vertices) < share
-        ends = rng.integers(0, vertices, (2, 3 * vertices)).astype(np.uint32)
-        source, target = np.ascontiguousarray(ends[:, owned[ends].any(axis=0)])
-        key = rng.integers(0, weights, len(source)).astype(dtype)
-        contraction = contract_owned(CpuEngine(threads), Edges(source, target, key, None), owned)
-        root, cut, chosen = contract_plainly(*(column.tolist() for column in (source, target, key, owned)))
-        assert contraction.root.tolist() == root
-        assert dict(zip(contraction.waiting.tolist(), contraction.cut.tolist(), strict=True)) == cut
-        assert contraction.chosen.tolist() == chosen
+@pytest.mark.parametrize("ids", ["dense", "sparse", "text"])
+@pytest.mark.parametrize("owners", [1, 3])
+def test_groups_number_their_vertices_alike(ids, owners):
+    tables = tables_of(ids, 3)
+    groups = [group_of([table], number) for number, table in enumerate(tables)]
+    found = survey([summarize(group) for group in groups])
+    assert found.dense is None
+    asked = [ask(group, found, owners) for group in groups]
+    answers = [number_ids([each[owner] for each in asked]) for owner in range(owners)]
+    counts = [answer[0] for answer in answers]
+    named: dict[object, set[int]] = {}
+    for place, group in enumerate(groups):
+        numbering = settle(group, found, asked[place], counts, [answer[1 + place] for answer in answers])
+        assert numbering.total == sum(counts) == 60
+        for run in group.runs:
+            rows = run.part(0, len(run))
+            decoded = group.encoder().decode(rows.source).to_pylist()
+            for vertex, end in zip(decoded, numbering.numbers.load()[rows.source].tolist(), strict=True):
+                named.setdefault(vertex, set()).add(end)
+    assert all(len(numbers) == 1 for numbers in named.values())
+    assert len(set.union(*named.values())) == len(named)
 
 
-@pytest.mark.parametrize("ids", [pa.array([0, 5, 300, -7]), pa.array(["a", "b", "c", "a"])])
-def test_owners_are_the_same_wherever_they_are_asked(ids):
-    sharding = Sharding(3, block_bits=0)
-    owner = sharding.owner(ids)
-    assert ((owner >= 0) & (owner < 3)).all()
-    assert sharding.owner(ids.take(pa.array([3, 2, 1, 0]))).tolist() == owner[::-1].tolist()
+@pytest.mark.parametrize("slices", [1, 2, 5])
+def test_slices_cut_all_runs_at_the_same_places(slices):
+    groups = [group_of([table], number, dense=100) for number, table in enumerate(tables_of("dense", 3))]
+    found = survey([summarize(group) for group in groups])
+    assert found.dense == 60
+    places = cuts(found, slices)
+    numbering = Numbering(None, 60)
+    pieces = [cut(group, number, found, places, numbering, slices) for number, group in enumerate(groups)]
+    assert all(len(each) == slices for each in pieces)
+    last = (-1, -1)
+    for slice_ in zip(*pieces, strict=True):
+        rows = [run.part(0, len(run)) for run in slice_ if run is not None]
+        order = sorted(
+            pair for part in rows for pair in zip(part.weight.tolist(), part.arrays[3].tolist(), strict=True)
+        )
+        assert order
+        assert last < order[0]
+        last = order[-1]
+    sizes = [sum(len(run) for run in slice_ if run is not None) for slice_ in zip(*pieces, strict=True)]
+    assert sum(sizes) == sum(len(run) for group in groups for run in group.runs)
+    assert max(sizes) < 2 * min(sizes) + 20
+
+
+def test_a_batch_drops_what_its_cycles_beat():
+    tables = tables_of("dense", 8)
+    (group,) = [group_of(tables[:1] * 8, 0, rows=600, dense=100)]
+    assert [len(run) for run in group.runs] == [59, 59]
+    assert next(len(marks.position) for marks in group.marks if marks is not None) == 59
+
+
+@pytest.mark.parametrize("what", ["run", "array", "ids"])
+def test_files_travel_and_go_with_their_objects(what):
+    values = np.arange(5000, dtype=np.uint64)
+    if what == "run":
+        kept: Any = Run(CpuEngine(1), local_directory(), Order("weight"), np.dtype(np.uint64))
+        kept.append([Rows(values.astype(np.uint32), values.astype(np.uint32), values, values)])
+    else:
+        kept = (StoredArray if what == "array" else StoredIds)(
+            local_directory(), values if what == "array" else pa.array(values)
+        )
+    before = set(local_directory().path.iterdir())
+    copy = pickle.loads(pickle.dumps(kept))
+    assert len(set(local_directory().path.iterdir()) - before) == (4 if what == "run" else 1)
+    assert copy.__sizeof__() == kept.__sizeof__() > 0
+    if what == "run":
+        assert copy.part(7, 9).arrays[3].tolist() == [7, 8]
+        assert copy.place(4000, after_equal=True) == 4001
+    else:
+        assert np.array_equal(np.asarray(copy.load()), values)
+    del copy
+    assert set(local_directory().path.iterdir()) == before
 
 
 @given(st.lists(st.binary(max_size=20)), st.integers(0, 5))

@@ -68,9 +68,23 @@ def test_auto_follows_the_footers_and_the_memory(tmp_path):
     parts = dd.read_parquet(tmp_path)
     assert "dfmst-light" in names(parts.mst.minimum("a", "b", "w"))
     assert "dfmst-fold" in names(parts.mst.minimum("a", "b", "w", vertices=1900))
-    assert "dfmst-shard" in names(parts.mst.minimum("a", "b", "w", memory_limit=BASE + 188))
+    with pytest.raises(
+        dfmst.CapacityError, match="50 vertices in partitions of 2,000 rows do not fit workers of 210 MB"
+    ):
+        parts.mst.minimum("a", "b", "w", memory_limit=BASE + 188)
     expected = dfmst.minimum_spanning_forest(parts.compute(), "a", "b", "w")
     pd.testing.assert_frame_equal(parts.mst.minimum("a", "b", "w").compute(scheduler="synchronous"), expected)
+
+
+def test_auto_shuffles_what_fits_no_worker_otherwise(tmp_path):
+    frame = random_frame(42, vertices=3000, rows=4000)
+    frame.reset_index(drop=True).to_parquet(tmp_path / "0.parquet")
+    parts, limit = dd.read_parquet(tmp_path), BASE + 300_000
+    assert fitting_vertices(limit) < 3000
+    forest = parts.mst.minimum("a", "b", "w", memory_limit=limit)
+    assert "dfmst-slice" in names(forest)
+    expected = dfmst.minimum_spanning_forest(parts.compute(), "a", "b", "w")
+    pd.testing.assert_frame_equal(forest.compute(scheduler="synchronous"), expected)
 
 
 def test_predictions_are_within_a_factor_of_what_was_measured():

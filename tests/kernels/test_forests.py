@@ -288,26 +288,3 @@ def test_flag_lightest_in_runs(engine, dtype, seed, length, codes, keys):
     by_code = np.lexsort([np.arange(length), key, code])
     first = np.append([True], code[by_code][1:] != code[by_code][:-1])[:length]
     np.testing.assert_array_equal(flags, pack(np.isin(np.arange(length), by_code[first])))
-
-
-@each_engine
-@given(seed=seeds, vertices=st.sampled_from([1, 2, 64, 300]), edges=st.sampled_from(COUNTS), numbered=st.booleans())
-@quick
-def test_hold_cut_edges(engine, seed, vertices, edges, numbered):
-    rng = np.random.default_rng(seed)
-    source, target = rng.integers(0, vertices, (2, edges), np.uint32)
-    row = np.sort(rng.integers(0, 1000, edges, np.uint32)) if numbered else None
-    owned = rng.integers(0, 2, vertices).astype(np.uint8)
-    best = np.full(vertices, NONE, np.uint64)
-    for edge in rng.permutation(edges):
-        for end in (source[edge], target[edge]):
-            best[end] = np.uint64(int(rng.integers(0, 9)) << 32 | int(edge))
-    held, hook = best.copy(), np.full(vertices, 7, np.uint32)
-    engine.launch("hold_cut_edges", vertices, source, target, row, owned, held, hook, grain=1)
-    for vertex, entry in enumerate(best.tolist()):
-        edge = entry & 0xFFFFFFFF
-        ends = {} if entry == NONE else {int(source[edge]), int(target[edge])}
-        inside = bool(ends) and all(owned[end] for end in ends)
-        assert held[vertex] == (entry if inside else NONE)
-        cut = bool(ends) and bool(owned[vertex]) and not inside
-        assert hook[vertex] == ((edge if row is None else row[edge]) if cut else 2**32 - 1)

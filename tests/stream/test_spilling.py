@@ -35,9 +35,8 @@ ENGINE = CpuEngine(threads=2)
 
 def short_pieces(monkeypatch, grain: int, piece: int) -> None:
     """Let runs have many index keys, buffers few rows and pieces fewer."""
-    for module in ("cuts", "runs", "fold"):
-        monkeypatch.setattr(f"dfmst._slices.{module}.GRAIN", grain)
-    for module in ("fold", "runs", "levels"):
+    monkeypatch.setattr("dfmst._slices.fold.GRAIN", grain)
+    for module in ("fold", "runs", "levels", "cuts"):
         monkeypatch.setattr(f"dfmst._slices.{module}._PIECE", piece)
     monkeypatch.setattr("dfmst._slices.memory._FIXED", 0)
     monkeypatch.setattr("dfmst._slices.memory._LEAST", 4 * grain)
@@ -160,9 +159,10 @@ def test_what_a_forest_on_disk_tells(monkeypatch, tmp_path):
 def test_the_directory_is_left_clean(monkeypatch, tmp_path):
     tight(monkeypatch, 700)
     short_pieces(monkeypatch, 64, 2_000)
-    stale = tmp_path / "dfmst-stale"
+    stale = tmp_path / "dfmst-spill-stale"
     stale.mkdir()
     (stale / "1.source").write_bytes(b"rows")
+    (stale / ".lock").touch()
     os.utime(stale, (0, 0))
     other = SpillDirectory(tmp_path)  # of a run that goes on
     os.utime(other.path, (0, 0))

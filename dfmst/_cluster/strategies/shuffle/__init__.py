@@ -1,1 +1,1 @@
-"""Borůvka rounds over partitioned tables, for forests that do not fit one worker."""
+"""Slices of the total order over sorted runs on the workers' disks, for forests that do not fit one worker."""

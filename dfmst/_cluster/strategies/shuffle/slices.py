@@ -1,0 +1,146 @@
+"""Kruskal's algorithm over slices of all groups' edges, one after the other: each task goes on where the last has come.
+
+A slice holds pieces of every group in files of the worker that solves it, and is read from there in bounded spans
+(:mod:`dfmst._slices.kruskal`): no task holds more than 4 bytes and a bit a vertex, and a buffer.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dfmst._cluster.local_files import local_directory
+from dfmst._cluster.solve import task_engine
+from dfmst._cluster.strategies.shuffle.edges import BY_KEY, GroupEdges, Survey
+from dfmst._cluster.strategies.shuffle.numbering import Numbering
+from dfmst._cluster.tables import POSITION_BITS
+from dfmst._engines import Engine
+from dfmst._folding.buffer import Rows
+from dfmst._primitives.flags import count_set, flag_words
+from dfmst._slices.cuts import Cut, concat_spans, cuts_of
+from dfmst._slices.kruskal import SliceKruskal
+from dfmst._slices.memory import Room
+from dfmst._slices.runs import Run, write_sorted
+from dfmst._slices.stored import StoredArray
+from dfmst.algorithms.trace import Trace
+from dfmst.typing import Array
+
+__all__ = ["RECORD", "SliceState", "cut", "cuts", "records", "solve_slice"]
+
+#: Columns of the trace: a round is a slice.
+RECORD = ["round", "vertices", "edges", "chosen", "components", "bytes", "largest_partition"]
+_SPANS = 8  # that a full buffer is read in
+
+
+class SliceState(NamedTuple):
+    """Where the slices so far have come to.
+
+    Attributes
+    ----------
+    parent
+        Root of each vertex.
+    used
+        Flags of the vertices that chosen edges end in.
+    components
+        Roots, those of vertices that no edge ends in included.
+    edges, chosen, bytes, largest
+        Of this slice: its edges, those that were chosen, the bytes of its pieces, and the edges of the largest.
+    """
+
+    parent: StoredArray
+    used: StoredArray
+    components: int
+    edges: int
+    chosen: int
+    bytes: int
+    largest: int
+
+
+def cuts(found: Survey, slices: int) -> list[Cut]:
+    """Cut all runs into so many slices of about equal length, or fewer (a task)."""
+    rows = sum(len(index.key) * index.grain for index in found.indexes)
+    grain = max((index.grain for index in found.indexes), default=1)
+    wanted = cuts_of(found.indexes, max(1, rows // slices) + grain * len(found.indexes))
+    return wanted[: slices - 1]
+
+
+def cut(
+    edges: GroupEdges, group: int, found: Survey, places: list[Cut], numbering: Numbering, slices: int
+) -> list[Run | None]:
+    """Return a group's piece of each slice, its vertices numbered as in all groups (a task)."""
+    engine, numbers = task_engine(), None if numbering.numbers is None else numbering.numbers.load()
+    begins = [0] * len(edges.runs)
+    pieces: list[Run | None] = []
+    for place in [*places, None]:
+        ends = [
+            len(run) if place is None else place.place_in(run, found.first[group] + number)
+            for number, run in enumerate(edges.runs)
+        ]
+        spans = list(zip(begins, ends, strict=True))
+        pieces.append(_piece(engine, edges.runs, spans, numbers) if ends != begins else None)
+        begins = ends
+    return pieces + [None] * (slices - len(pieces))
+
+
+def _piece(engine: Engine, runs: list[Run], spans: list[tuple[int, int]], numbers: Array | None) -> Run:
+    rows = concat_spans(runs, spans)
+    if numbers is not None:
+        rows = Rows(numbers[rows.source], numbers[rows.target], rows.weight, rows.locator)
+    piece = Run(engine, local_directory(), BY_KEY, rows.weight.dtype, max(run.grain for run in runs))
+    write_sorted(engine, piece, BY_KEY, rows)
+    return piece
+
+
+def solve_slice(
+    before: SliceState | None, pieces: list[Run | None], totals: list[int], bounds: list[int], size: int
+) -> list[Any]:
+    """Solve a slice (a task): the state after it, then the locators of the edges that each group has in the forest.
+
+    Parameters
+    ----------
+    before
+        The state before it; ``None``: it is the first.
+    pieces
+        Of all groups.
+    totals
+        How many vertices there are, as each group knows.
+    bounds
+        Number of each group's first partition, but for the first group.
+    size
+        Bytes that the task may hold.
+    """
+    engine, runs = task_engine(), [piece for piece in pieces if piece is not None and len(piece)]
+    vertices = max(totals, default=0)
+    lengths = [len(run) for run in runs]
+    state = None if before is None else (before.parent.load(), before.components)
+    used = flag_words(engine, vertices) if before is None else before.used.load()
+    chosen: list[Array] = []
+    weight = runs[0].part(0, 0).weight.dtype if runs else np.dtype(np.uint32)
+    capacity = min(Room(size, weight.itemsize).slice_rows(vertices), max(1, sum(lengths)))
+    kruskal = SliceKruskal(engine, vertices, capacity, weight, 0, state)
+    for rows, positions in kruskal.solve_runs(runs, max(1, capacity // _SPANS)):
+        for ends in (rows.source, rows.target):
+            engine.launch("set_flags", len(positions), ends[positions], used)
+        chosen.append(rows.arrays[3][positions])
+    locator = np.sort(np.concatenate([np.zeros(0, np.uint64), *chosen]))
+    firsts = np.array(bounds, np.uint64) << np.uint64(POSITION_BITS)
+    parts = np.split(locator, np.searchsorted(locator, firsts))
+    directory = local_directory()
+    columns = (StoredArray(directory, kruskal.parent), StoredArray(directory, used))
+    counts = (sum(lengths), len(locator), sum(run.nbytes for run in runs), max(lengths, default=0))
+    return [SliceState(*columns, kruskal.components, *counts), *(StoredArray(directory, part) for part in parts)]
+
+
+def records(states: list[SliceState]) -> pd.DataFrame:
+    """Return a frame with one record a slice (a task)."""
+    trace = Trace()
+    last = states[-1]
+    unused = len(last.parent) - count_set(task_engine(), last.used.load())
+    before = len(last.parent) - unused
+    for state in states:
+        trace.round(vertices=before, edges=state.edges, chosen=state.chosen)
+        before -= state.chosen
+        trace.add(components=before, bytes=state.bytes, largest_partition=state.largest)
+    return pd.DataFrame(trace.columns(), columns=RECORD, dtype="int64")
