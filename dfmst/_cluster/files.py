@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst.errors import ClusterError, FormatError
+from dfmst.formats.native import open_native
 
 __all__ = ["FileRows", "file_stamp"]
 
@@ -88,7 +89,7 @@ class FileRows:
 
     def _read(self) -> pa.Table:
         try:
-            with pyarrow.parquet.ParquetFile(self.path, pre_buffer=True) as file:
+            with open_native(self.path) as native, pyarrow.parquet.ParquetFile(native, pre_buffer=True) as file:
                 options = {"columns": self.columns, "use_threads": False}
                 return file.read(**options) if self.groups is None else file.read_row_groups(self.groups, **options)
         except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -97,7 +98,7 @@ def run(job: ForestJob) -> None:
     columns |= {"--by": next(iter(job.by), None), "--keep": job.keep, "--drop": job.drop}
     watch = Stopwatch()
     target = output_path(job.output, job.json)
-    if target and job.trace and target.resolve() == job.trace.resolve():
+    if target and job.trace and os.path.realpath(target) == os.path.realpath(job.trace):
         raise click.UsageError("-o and --trace name the same file.")
     with watch.step("import"):
         check_output(target, job.to, job.inputs)

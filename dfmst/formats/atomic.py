@@ -93,7 +93,7 @@ def atomic_directory(target: str | os.PathLike[str]) -> Iterator[Path]:
         As :func:`check_directory`, or the parent cannot be written.
     """
     check_directory(target)
-    final = Path(target).resolve()
+    final = Path(os.path.realpath(target))
     part = _part(final)
     try:
         part.mkdir()

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst.errors import FormatError, missing_column
+from dfmst.formats.native import open_native
 
 __all__ = ["TableSize", "parquet_footer", "parquet_size"]
 
@@ -30,8 +31,9 @@ def parquet_footer(path: str | os.PathLike[str]) -> pyarrow.parquet.FileMetaData
         The file is damaged or no Parquet.
     """
     try:
-        return pyarrow.parquet.read_metadata(os.fspath(path))
-    except pa.ArrowException as error:
+        with open_native(path) as file:
+            return pyarrow.parquet.read_metadata(file)
+    except (pa.ArrowException, OSError) as error:
         reason = str(error).partition("\n")[0]
         message = f"{path}: not a Parquet file, or a damaged one ({reason})"
         raise FormatError(message, "fetch or write the file again") from error

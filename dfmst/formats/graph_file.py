@@ -16,6 +16,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from dfmst.errors import FormatError
+from dfmst.formats.native import open_native
 from dfmst.formats.problems import at_line, problem
 
 __all__ = ["BLOCK_BYTES", "HEAD_BYTES", "GraphFile"]
@@ -35,7 +36,7 @@ OPENERS: dict[str | None, Callable[[Path], Any]] = {
     "gzip": gzip.open,
     "xz": lzma.open,
     "bzip2": bz2.open,
-    "zstd": lambda path: pa.input_stream(str(path), compression="zstd"),
+    "zstd": lambda path: pa.CompressedInputStream(open_native(path), "zstd"),
 }
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError)
 

@@ -87,7 +87,7 @@ class Hold:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._place = Path(folder).resolve()
+        self._place = Path(os.path.realpath(folder))
         idle = _IDLE.pop(self._place, None)
         if idle is not None:
             idle.release()

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from dfmst.formats.atomic import atomic_path
+from dfmst.formats.native import open_native
 
 __all__ = ["BrokenSealError", "SealedOutput", "sealed_input", "sealed_output"]
 
@@ -93,7 +94,7 @@ def sealed_input(path: str | os.PathLike[str]) -> Iterator[tuple[pa.NativeFile, 
     OSError
         It is not there, or cannot be read.
     """
-    with pa.OSFile(os.fspath(path)) as file:
+    with open_native(path) as file:
         size = file.size() - _DIGEST
         digest = _digest(Path(path).name)
         for begin in range(0, size, _PIECE):
@@ -107,4 +108,4 @@ def sealed_input(path: str | os.PathLike[str]) -> Iterator[tuple[pa.NativeFile, 
 
 def _digest(name: str) -> Any:
     """The digest of a file; one under another file's name does not keep it."""
-    return hashlib.blake2b(name.encode(), digest_size=_DIGEST)
+    return hashlib.blake2b(os.fsencode(name), digest_size=_DIGEST)

@@ -20,6 +20,7 @@ import pyarrow.parquet
 from dfmst.errors import FormatError, OutputError, UnsupportedFrameError
 from dfmst.formats.atomic import atomic_path, no_space
 from dfmst.formats.detect import format_of_suffix
+from dfmst.formats.native import open_native
 
 __all__ = ["WRITABLE_FORMATS", "write_edges"]
 
@@ -132,7 +133,8 @@ def _sink(part: Path, target: Path, name: str, stack: ExitStack) -> Any:
     if suffix == ".xz":
         return stack.enter_context(lzma.open(part, "wb"))
     codec = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2"}.get(suffix)
-    return stack.enter_context(pa.output_stream(str(part), compression=codec))
+    file = stack.enter_context(open_native(part, "wb"))
+    return file if codec is None else stack.enter_context(pa.CompressedOutputStream(file, codec))
 
 
 def _parquet(sink: Any, schema: pa.Schema, target: Path) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from dfmst.formats.native import open_native
 from dfmst.formats.problems import problem
 from dfmst.stream.locators import Locators
 
@@ -53,7 +54,8 @@ class SourceFile:
             state = path.stat()
             with path.open("rb") as stream:
                 footer = _footer_hash(stream, state.st_size)
-            metadata = pyarrow.parquet.read_metadata(str(path))
+            with open_native(path) as native:
+                metadata = pyarrow.parquet.read_metadata(native)
         except FileNotFoundError as error:
             raise problem(path, "no such file", hint="check the name, and the directory you are in") from error
         except (pa.ArrowException, OSError) as error:
@@ -81,7 +83,7 @@ class SourceFile:
             state = self.path.stat()
             if (state.st_size, state.st_mtime_ns) != (self.size, self.modified):
                 raise problem(self.path, "the file has changed since the run began", hint="start the run again")
-            with pyarrow.parquet.ParquetFile(str(self.path), pre_buffer=False) as parquet:
+            with open_native(self.path) as file, pyarrow.parquet.ParquetFile(file, pre_buffer=False) as parquet:
                 yield parquet
         except FileNotFoundError as error:
             message = "the file has vanished since the run began"

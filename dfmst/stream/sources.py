@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
@@ -150,8 +149,8 @@ class FrameSource:
 
     def take(self, locators: Locators, names: Sequence[Any], rows: int) -> Iterator[Any]:
         """Yield the rows of each frame that holds some of these, all columns, as the user's kind of frame."""
-        for _, frame in self._take(locators):
-            yield frame
+        for _, view in self._take(locators):
+            yield view.finish(view.frame)
 
     def gather(self, locators: Locators) -> Any:
         """Return these rows as one frame of the user's kind.
@@ -161,25 +160,24 @@ class FrameSource:
         UnsupportedFrameError, InvalidEdgesError
             The frames are of two kinds, or their columns differ; there is none.
         """
-        pieces = [(f"frame {number} of edges", frame) for number, frame in self._take(locators)]
-        if not pieces:
+        named = [(f"frame {number} of edges", view) for number, view in self._take(locators)]
+        if not named:
             message = "edges holds no frame"
             raise InvalidEdgesError(message, "pass at least one, which may be empty")
-        named = [(name, FrameView(nw.from_native(frame, eager_only=True))) for name, frame in pieces]
-        return nw.to_native(stack_frames(named))
+        return named[0][1].finish(stack_frames(named))
 
-    def _take(self, locators: Locators) -> Iterator[tuple[int, Any]]:
+    def _take(self, locators: Locators) -> Iterator[tuple[int, FrameView]]:
         """The rows, and the numbers of their frames."""
         view = None
         for number, first, view in self._views():
             end = first + len(view)
             if locators.any_below(end):
-                yield number, view.take(self._engine, (locators.below(end) - np.uint64(first)).astype(np.int64))
+                yield number, view.rows(self._engine, (locators.below(end) - np.uint64(first)).astype(np.int64))
         if locators.taken != len(locators):
             message = "the second pass over the edges gave fewer rows than the first"
             raise InvalidEdgesError(message, "pass a list, or a function that returns the same frames each time")
         if view is not None and not locators.taken:
-            yield 0, view.take(self._engine, np.zeros(0, np.int64))
+            yield 0, view.rows(self._engine, np.zeros(0, np.int64))
 
     def _views(self) -> Iterator[tuple[int, int, FrameView]]:
         first = 0

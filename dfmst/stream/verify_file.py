@@ -27,6 +27,7 @@ from dfmst._frames.host import FrameView
 from dfmst._verification.certificate import Certificate
 from dfmst._verification.optimality import Violation
 from dfmst.errors import InvalidEdgesError
+from dfmst.formats.native import open_native
 from dfmst.formats.problems import problem
 from dfmst.formats.provenance import Provenance, read_provenance
 from dfmst.stream.batches import Batch, Job, ignore_progress, read_batch
@@ -111,11 +112,12 @@ def verify(
 
 def _verify_file(source: ParquetSource, path: Path, job: Job) -> tuple[FoldedForest, StreamVerdict]:
     try:
-        file = pyarrow.parquet.ParquetFile(str(path))
+        native = open_native(path)
+        file = pyarrow.parquet.ParquetFile(native)
     except (pa.ArrowException, OSError, ValueError) as error:
         hint = "name the file that dfmst has written"
         raise problem(path, "not a Parquet file, or a damaged one", hint=hint) from error
-    with file:
+    with native, file:
         record = read_provenance(file.schema_arrow, file.metadata.num_rows)
         if record is None or record.locator is None:
             message = f"{path} does not say which rows it holds, and to search for them all rows must fit the memory"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from dfmst.formats import FORMATS
@@ -56,7 +59,7 @@ def test_a_full_disk_is_a_failure(dfmst, roads, monkeypatch):
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("dfmst.formats.write.pa.output_stream", full)
+    monkeypatch.setattr("dfmst.formats.write.open_native", full)
     for arguments in (["-o", "forest.csv"], []):
         result = dfmst("forest", roads, *arguments, code=1)
         assert ": no space left on device\nHint: free some space, or write to another disk\n" in result.stderr
@@ -160,3 +163,30 @@ def test_the_package_runs_as_a_program():
         [sys.executable, "-P", "-m", "dfmst", "--version"], capture_output=True, check=True, timeout=60
     )
     assert result.stdout.startswith(b"dfmst ")
+
+
+def test_files_whose_names_are_no_utf8(dfmst):
+    name = os.fsdecode(b"caf\xe9.parquet")
+    table = pa.table({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+    try:
+        with open(name, "wb") as file:
+            pyarrow.parquet.write_table(table, file)
+    except OSError as error:
+        pytest.skip(f"this file system takes no such name: {error}")
+    kept = os.fsdecode(b"\xe9")
+    dfmst("forest", name, "-o", "in memory.csv")
+    dfmst("forest", name, "-o", "out.csv", "--memory-limit", "1GiB", "--checkpoint", kept)
+    assert Path("out.csv").read_bytes() == Path("in memory.csv").read_bytes()
+    forest = os.fsdecode(b"for\xeat.parquet")
+    dfmst("forest", name, "-o", forest, "--checkpoint", kept)
+    assert "is a minimum spanning forest" in dfmst("verify", name, forest).output
+    assert "is a minimum spanning forest" in dfmst("verify", name, forest, "--memory-limit", "257MiB").output
+    assert "two-pass" in dfmst("plan", name, "--strategy", "two-pass").output
+
+
+def test_a_link_to_itself(dfmst):
+    os.symlink("loop", "loop")
+    pyarrow.parquet.write_table(pa.table({"source": [0], "target": [1], "weight": [3]}), "edges.parquet")
+    for option in ("-o", "--trace", "--checkpoint"):
+        outputs = ["-o", "out.csv"] if option != "-o" else []
+        assert "loop" in dfmst("forest", "edges.parquet", *outputs, option, "loop", code=2).stderr
