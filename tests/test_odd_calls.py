@@ -50,6 +50,8 @@ FUNCTIONS: dict[Callable[..., Any], dict[str, Any]] = {
     dfmst.connected_components: {"edges": TABLE},
     dfmst.clusters: {"edges": TABLE, "n_clusters": 2},
     dfmst.single_linkage: {"edges": TABLE},
+    dfmst.rooted: {"edges": TABLE},
+    dfmst.path: {"edges": TABLE, "start": 0, "stop": 2},
     dfmst.update: {"forest": TABLE.slice(1), "new_edges": TABLE},
     dfmst.verify: {"edges": TABLE, "forest": TABLE.slice(1)},
     dfmst.plan: {"vertices": 100, "edges": 1000},

@@ -16,6 +16,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import pyarrow as pa
 
+from dfmst._arguments import check_column_name
 from dfmst._engines import Engine, host_engine
 from dfmst._frames.columns import host_column
 from dfmst._frames.device import NAMES_HINT, DeviceView, open_device_frame
@@ -72,6 +73,7 @@ class FrameView:
         ColumnNotFoundError
             The frame has no such column.
         """
+        check_column_name("column", name)
         if name not in self.frame.columns:
             raise missing_column(name, self.frame.columns, NAMES_HINT)
         return self.frame.get_column(name)
