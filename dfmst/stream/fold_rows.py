@@ -95,6 +95,7 @@ class _Pass:
         ends = self.job.columns.names[:2]
         self.known = self.source.vertices(ends)
         dense = self.source.integers(ends)
+        self.memory = replace(self.memory, integers=dense)
         if self.known is not None and self.known > self.memory.most_vertices:
             if self.known <= 2 * (self.source.rows or 0):
                 self._fit(self.known)  # dense, and too many
@@ -148,7 +149,8 @@ class _Pass:
 
     def _refold(self, rows: Rows) -> None:
         """Begin a fold with a forest."""
-        if self.memory.dictionary and self.encoder.count > self.memory.most_vertices:
+        # Of integers that are their own vertices, many may not occur.
+        if self.memory.dictionary and self.encoder.count > self.memory.most_vertices // 2:
             rows = self._renumber(rows)
         self._fit(self.encoder.count)
         if len(rows):
@@ -187,6 +189,7 @@ class _Pass:
         """Return the vertices of both columns; ``None`` where they must wait for a dictionary, or for rows on disk."""
         ends = self.encoder.encode(ids) if self.memory.dictionary else self.encoder.encode_dense(ids)
         if ends is None:
+            self.memory = replace(self.memory, integers=isinstance(ids.source, np.ndarray))
             on_disk = self._may_spill and SpillMemory.of_memory(self.memory).looks_dense(ids, rows)
             self.waiting_for = "disk" if on_disk else "dictionary"
             return None

@@ -4,9 +4,11 @@ The limit is kept by accounting. A stream of n vertices and a buffer of b rows t
 
 - ``FIXED`` for the interpreter, its libraries, and the batches that are read, waited for and folded;
 - what the fold holds (:mod:`dfmst._folding.memory`): with 64-bit weights 40 b and 52 n;
-- for ids that are not dense, ``HASHING`` and their dictionary: up to a third of what is left.
+- for ids that are not dense, ``HASHING`` and their dictionary: 27 n for integers, up to a third of what is left for
+  others.
 
-The buffer needs room for twice the vertices, so that the least limit is ``FIXED`` and 132 bytes a vertex.
+The buffer needs room for twice the vertices, so that the least limit is ``FIXED`` and 132 bytes a vertex; 159 with a
+dictionary of integers.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ _LINKED = 100  # a vertex, while a forest is sorted and linked for a certificate
 _LEAST, _MOST = 2, 8  # rows in the buffer, as multiples of the vertices
 _SMALL = 1024  # rows that a buffer has room for in any case
 _BATCH = 1 << 19  # 12 MiB
+_ID = 27  # bytes that an integer takes in a dictionary at most (dfmst._primitives.id_table)
 
 
 def _shown(size: int) -> str:
@@ -49,11 +52,14 @@ class Memory:
         Bytes of a weight.
     dictionary
         Whether ids go through a dictionary.
+    integers
+        Whether they are integers: their dictionary's size is known.
     """
 
     limit: int
     weight: int = 8
     dictionary: bool = False
+    integers: bool = False
 
     @property
     def _fixed(self) -> int:
@@ -80,7 +86,8 @@ class Memory:
     @property
     def dictionary_bytes(self) -> int:
         """Bytes that the dictionary may take."""
-        return max(0, self._left // 3) if self.dictionary else 0
+        share = _ID / (_ID + self._least) if self.integers else 1 / 3
+        return max(0, int(self._left * share)) if self.dictionary else 0
 
     @property
     def batch_rows(self) -> int:
@@ -95,7 +102,9 @@ class Memory:
     def needed(self, vertices: int) -> int:
         """Return the least limit for so many vertices."""
         least = vertices * self._least
-        return self._fixed + (least * 3 // 2 if self.dictionary else least) + (1 << 20)
+        if self.dictionary:
+            least = least + _ID * vertices if self.integers else least * 3 // 2
+        return self._fixed + least + (1 << 20)
 
     def capacity(self, vertices: int | None, rows: int | None) -> int:
         """Rows for the buffer: as many as fit, up to eight times the vertices or all the rows there are.
@@ -141,7 +150,7 @@ class Memory:
     @property
     def _share(self) -> str:
         """What the dictionary may take, in words."""
-        return "a third is for the ids"
+        return f"{self.dictionary_bytes >> 20:,} MiB of it are for the ids"
 
     def check_dictionary(self, encoder: Encoder) -> None:
         """Raise where ids outgrow their share.

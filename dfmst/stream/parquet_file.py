@@ -19,6 +19,9 @@ from dfmst.stream.locators import Locators
 
 __all__ = ["SourceFile"]
 
+_BATCH_BYTES = 16 << 20  # longer batches are read in no less time
+_LEAST_ROWS = 1 << 10
+
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
@@ -118,7 +121,7 @@ class SourceFile:
         return largest
 
     def batches(self, groups: Sequence[int], names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield the named columns of row groups, at most `rows` at a time.
+        """Yield the named columns of row groups, at most `rows` at a time; fewer where texts are long.
 
         Raises
         ------
@@ -126,7 +129,8 @@ class SourceFile:
             A row group cannot be read.
         """
         with self.open() as parquet:
-            batches = parquet.iter_batches(batch_size=rows, row_groups=list(groups), columns=list(names))
+            size = _batch_rows(parquet.metadata, groups, names, rows)
+            batches = parquet.iter_batches(batch_size=size, row_groups=list(groups), columns=list(names))
             done = sum(self.groups[: groups[0]]) if len(groups) else 0
             while True:
                 try:
@@ -149,6 +153,19 @@ class SourceFile:
             if len(taken):
                 yield batch.take(pa.array(taken - np.uint64(first)))
             first += batch.num_rows
+
+
+def _batch_rows(metadata: Any, groups: Sequence[int], names: Sequence[Any], rows: int) -> int:
+    """How many rows to read at a time: fewer where the footer says that a batch would pass `_BATCH_BYTES`."""
+    places = [
+        place
+        for place in range(metadata.num_columns)
+        if (path := metadata.schema.column(place).path) in names or path.partition(".")[0] in names
+    ]
+    row_groups = [metadata.row_group(group) for group in groups]
+    sizes = [sum(group.column(place).total_uncompressed_size for place in places) for group in row_groups]
+    fit = [_BATCH_BYTES * group.num_rows // max(1, size) for group, size in zip(row_groups, sizes, strict=True)]
+    return min(rows, max(_LEAST_ROWS, min(fit, default=rows)))
 
 
 def _footer_hash(stream: Any, size: int) -> str:

@@ -14,6 +14,7 @@ import dfmst
 from dfmst._folding.fold import Fold
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
 from dfmst.stream.memory import Memory
+from dfmst.stream.sources import open_parquet
 from tests.support.stream_files import edges, tight
 
 BATCH, BATCHES, VERTICES = 2_000, 10, 1_000
@@ -197,3 +198,22 @@ def test_a_checkpoint_and_another_limit(tmp_path, monkeypatch, capacities):
     forest = dfmst.stream.fold(parts, memory_limit=smaller, checkpoint=tmp_path / "checkpoint")
     assert forest.vertices == 500
     assert forest.read().equals(dfmst.minimum_spanning_forest(table))
+
+
+def test_batches_of_long_texts_are_short(tmp_path):
+    texts = pa.array([f"{number:01000}" for number in range(20_000)])
+    short = pa.array(range(20_000))
+    path = tmp_path / "edges.parquet"
+    pyarrow.parquet.write_table(pa.table({"source": texts, "target": texts, "weight": short}), path)
+    source = open_parquet(path)
+    assert max(batch.rows for batch in source.batches(["source", "target"], 1 << 19)) < 10_000
+    assert [batch.rows for batch in source.batches(["weight"], 1 << 19)] == [20_000]
+    assert sum(batch.rows for batch in source.batches(["source", "weight"], 1 << 19, 777)) == 20_000 - 777
+
+
+def test_a_dictionary_of_integers_has_the_share_that_it_needs():
+    for memory in (Memory(1 << 30, dictionary=True, integers=True), Memory(1 << 30, dictionary=True)):
+        vertices = memory.most_vertices
+        assert Memory(memory.needed(vertices), dictionary=True, integers=memory.integers).most_vertices >= vertices
+        assert memory.dictionary_bytes >= 27 * vertices
+    assert Memory(1 << 30, dictionary=True, integers=True).most_vertices > 1.2 * memory.most_vertices
