@@ -81,11 +81,18 @@ DEVICE bool same_claimed(const Ids& ids, u64 i, u64 seen) {
                   : ids.word[(u32)seen] == ids.word[i];
 }
 
-// Walks through the ids from `begin`, up to 64, a step for all of them at a time, so that their misses overlap.
+// Ids that a thread looks up at a time. A GPU has threads enough for misses to overlap, and words kept in registers.
+#ifdef __CUDACC_RTC__
+const u32 MOST_IDS = 1;
+#else
+const u32 MOST_IDS = 64;
+#endif
+
+// Walks through the ids from `begin`, up to MOST_IDS, a step for all of them at a time, so that their misses overlap.
 // `resolve` gets the first slot with an id's tag, or the free slot before one.
 template <typename Resolve>
 DEVICE void look_up(const Ids& ids, u64 begin, u64 length, const u64* table, u64 slots, Resolve resolve) {
-  u64 hash[64], slot[64];
+  u64 hash[MOST_IDS], slot[MOST_IDS];
   for (u64 j = 0; j < length; ++j) {
     hash[j] = mixed(ids.word[begin + j]);
     slot[j] = first_slot(hash[j], slots);
@@ -106,7 +113,7 @@ DEVICE void look_up(const Ids& ids, u64 begin, u64 length, const u64* table, u64
 
 DEVICE u64 block_length(u64 i, u64 block, u64 length) { return length - i * block < block ? length - i * block : block; }
 
-// Numbers of a block of ids (at most 64) that are known; `unknown` for the others.
+// Numbers of a block of ids (at most MOST_IDS) that are known; `unknown` for the others.
 KERNEL(find_ids, (const u64* word, const u64* offset, const u8* text, u64 length, u64 block, const u64* known,
                   const u8* known_text, const u64* table, u64 slots, u32 unknown, u32* number)) {
   const Ids ids{word, offset, text, known, known_text};
