@@ -92,8 +92,8 @@ def arange(*bounds: int, dtype: Any = None) -> ndarray:
     return wrapped(np.arange(*bounds, dtype=dtype))
 
 
-def empty_like(a: ndarray) -> ndarray:
-    return empty(a.shape, a.dtype)
+def empty_like(prototype: ndarray) -> ndarray:
+    return empty(prototype.shape, prototype.dtype)
 
 
 def zeros_like(a: ndarray) -> ndarray:
@@ -115,8 +115,8 @@ def asarray(a: Any, dtype: Any = None) -> ndarray:
     return received(np.asarray(a, dtype))
 
 
-def array(a: Any, dtype: Any = None) -> ndarray:
-    return asarray(a, dtype).copy()
+def array(obj: Any, dtype: Any = None) -> ndarray:
+    return asarray(obj, dtype).copy()
 
 
 def asnumpy(a: Any) -> np.ndarray:
@@ -130,12 +130,12 @@ def ascontiguousarray(a: ndarray) -> ndarray:
     return a if a.flags.c_contiguous else a.copy()
 
 
-def concatenate(arrays: Any) -> ndarray:
-    return wrapped(np.concatenate([bare(part, arrays_only=True) for part in arrays]))
+def concatenate(tup: Any) -> ndarray:
+    return wrapped(np.concatenate([bare(part, arrays_only=True) for part in tup]))
 
 
-def stack(arrays: Any) -> ndarray:
-    return wrapped(np.stack([bare(part, arrays_only=True) for part in arrays]))
+def stack(tup: Any) -> ndarray:
+    return wrapped(np.stack([bare(part, arrays_only=True) for part in tup]))
 
 
 def append(arr: ndarray, values: Any) -> ndarray:

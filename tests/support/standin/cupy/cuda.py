@@ -10,7 +10,6 @@ from tests.support.standin.cupy import placement
 from tests.support.standin.cupy.device import MEMORY, OutOfMemoryError, traffic
 from tests.support.standin.cupy.memory import (
     MemoryPool,
-    allocator,
     free,
     get_allocator,
     set_allocator,
@@ -25,7 +24,6 @@ __all__ = [
     "MemoryPool",
     "Stream",
     "alloc_pinned_memory",
-    "allocator",
     "compiler",
     "driver",
     "faults",

@@ -13,7 +13,7 @@ from typing import Any
 from tests.support.standin.cupy import placement
 from tests.support.standin.cupy.device import MEMORY, OutOfMemoryError, driver_memory
 
-__all__ = ["Memory", "MemoryPool", "allocator", "clock", "free", "get_allocator", "get_default_memory_pool"]
+__all__ = ["Memory", "MemoryPool", "clock", "free", "get_allocator", "get_default_memory_pool"]
 
 _ROUND = 512  # a pool's memory comes in multiples of so many bytes
 #: Moments of allocations and events: an event knows of all memory that was handed out before it.
@@ -69,7 +69,7 @@ class MemoryPool:
 
 _default = MemoryPool()
 #: The allocators that were set, the last one last.
-allocator: list[Any] = []
+allocators: list[Any] = []
 _thread = threading.local()
 
 
@@ -80,16 +80,16 @@ def get_default_memory_pool() -> MemoryPool:
 def get_allocator() -> Any:
     """The allocator of this thread."""
     chosen = getattr(_thread, "chosen", [])
-    return chosen[-1] if chosen else allocator[-1] if allocator else _default.malloc
+    return chosen[-1] if chosen else allocators[-1] if allocators else _default.malloc
 
 
-def set_allocator(chosen: Any) -> None:
-    allocator.append(chosen)
+def set_allocator(allocator: Any) -> None:
+    allocators.append(allocator)
 
 
 @contextmanager
-def using_allocator(chosen: Any) -> Iterator[None]:
-    _thread.chosen = [*getattr(_thread, "chosen", []), chosen]
+def using_allocator(allocator: Any) -> Iterator[None]:
+    _thread.chosen = [*getattr(_thread, "chosen", []), allocator]
     try:
         yield
     finally:
@@ -120,5 +120,5 @@ def reset() -> None:
     _default.set_limit(0)
     _default.free_all_blocks()
     _default.peak = _default.used
-    allocator.clear()
+    allocators.clear()
     driver_memory.mallocs.clear()

@@ -3,9 +3,9 @@
 from types import SimpleNamespace
 
 
-def rmm_cupy_allocator(size: int) -> None:
+def rmm_cupy_allocator(nbytes: int) -> None:
     """Never called: the stand-in's memory is CuPy's."""
-    raise NotImplementedError(size)
+    raise NotImplementedError(nbytes)
 
 
 cupy = SimpleNamespace(rmm_cupy_allocator=rmm_cupy_allocator)

@@ -20,5 +20,5 @@ def get_current_device_resource() -> object:
     return _current[0]
 
 
-def set_current_device_resource(resource: object) -> None:
-    _current[0] = resource
+def set_current_device_resource(mr: object) -> None:
+    _current[0] = mr
