@@ -81,7 +81,8 @@ def minimum_spanning_forest(
         A column, or a list of columns: every group of rows that agree in it has a forest of its own, all of them found
         at once. A null is a group like any other.
     keep
-        A boolean column: these rows are in the forest, whatever they weigh, and the others join what they leave apart.
+        A boolean column (or one of 0 and 1, or of the words true and false): these rows are in the forest, whatever
+        they weigh, and the others join what they leave apart.
     drop
         A boolean column: these rows are not in the forest. Their ends are vertices all the same.
     algorithm

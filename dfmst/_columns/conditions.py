@@ -180,15 +180,28 @@ def _mask(view: FrameView, name: Any, input: Input) -> Array:
         return np.zeros(len(input.table), bool)
     column: Any = view.column(name)
     column = pa.array(column, from_pandas=True) if isinstance(column, np.ndarray) else column
-    if not pa.types.is_boolean(column.type) and len(column):
-        message = f"column {name!r} holds {column.type} values; the rows to keep or to drop are told by booleans"
-        raise InvalidEdgesError(message, "make it boolean: a comparison, for example")
+    column = _booleans(name, column) if len(column) else column
     mask = np.asarray(column.is_null())
     if mask.any():
         message = f"column {name!r} has {int(mask.sum()):,} nulls, the first in row {int(mask.argmax())}"
         raise InvalidEdgesError(message, "fill them with True or False")
     mask = np.asarray(column).astype(bool)
     return mask if input.kept is None else mask[input.kept]
+
+
+def _booleans(name: Any, column: Any) -> Any:
+    """A column as booleans: of integers 0 and 1, of text true and false, as CSV files have them."""
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        return column
+    flags = pa.types.is_integer(kind) and pc.all(pc.is_in(column, pa.array([0, 1, None], kind))).as_py()
+    if flags or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        try:
+            return column.cast(pa.bool_())
+        except pa.ArrowInvalid:  # other words
+            pass
+    message = f"column {name!r} holds {kind} values; the rows to keep or to drop are told by booleans"
+    raise InvalidEdgesError(message, "make it boolean: true or false, or 1 or 0")
 
 
 def _united(engine: Engine, input: Input, forced: Array, name: Any) -> Array:

@@ -95,7 +95,8 @@ def test_what_a_certificate_says():
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        ({"built": [1, 0, 0]}, {"keep": "built"}, "column 'built' holds int64 values; the rows to keep or to drop are"),
+        ({"built": [2, 0, 0]}, {"keep": "built"}, "column 'built' holds int64 values; the rows to keep or to drop are"),
+        ({"built": ["true", "false", "maybe"]}, {"keep": "built"}, "string values; the rows to keep or to drop"),
         ({"built": [True, None, None]}, {"drop": "built"}, "column 'built' has 2 nulls, the first in row 1"),
         ({"built": True}, {"keep": "built"}, "the rows to keep (column 'built') form cycles: 1 of them close one, in"),
         ({}, {"keep": "built", "drop": "built"}, "1 rows are to be kept by column 'built' and dropped by 'built'"),
@@ -105,6 +106,12 @@ def test_what_a_certificate_says():
 def test_bad_conditions(change, options, message):
     with pytest.raises(dfmst.InvalidEdgesError, match=re.escape(message)):
         dfmst.minimum_spanning_forest(ROADS.assign(**change), **options)
+
+
+@pytest.mark.parametrize("built", [[1, 0, 0], ["True", "false", "FALSE"], np.array([1, 0, 0], np.uint8)])
+def test_columns_that_read_as_booleans(built):
+    expected = dfmst.minimum_spanning_forest(ROADS, keep="built").index.tolist()
+    assert dfmst.minimum_spanning_forest(ROADS.assign(built=built), keep="built").index.tolist() == expected
 
 
 def test_missing_columns():
