@@ -97,7 +97,7 @@ class Checkpoint:
             raise OutputError(f"cannot make the directory {folder}: {reason}", "name another") from error
         self._file = folder / _NAME
         self._cost = 0.0  # seconds that the last save took
-        self._last = time.monotonic()
+        self._begin = self._last = time.monotonic()
         self.hold = Hold(folder)
         try:
             self._state = self._read()
@@ -111,8 +111,13 @@ class Checkpoint:
         return self._token if self.hold.valid else None
 
     def due(self) -> bool:
-        """Whether it is time to save: so much was done since the last time that saving takes a small share of it."""
-        return time.monotonic() - self._last >= max(_LEAST, self._cost / _SHARE)
+        """Whether it is time to save.
+
+        So much was done since the last time that saving takes a small share of it; or, early in a run, half of all
+        that was done would be lost.
+        """
+        now = time.monotonic()
+        return now - self._last >= max(_LEAST, min(self._cost / _SHARE, self._last - self._begin))
 
     def load(self) -> FoldState | None:
         """Return what an earlier run saved, once; ``None`` where there is nothing."""
