@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.read import EdgeColumns, Input, read_table
 from dfmst._columns.vertex_frame import vertex_frame
 from dfmst._columns.vertex_list import list_vertices
@@ -13,12 +15,15 @@ from dfmst._engines import Engine
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView
 from dfmst._primitives.edges import used_vertices
+from dfmst.algorithms.bsp import strut_components
 from dfmst.algorithms.components import component_labels
 from dfmst.algorithms.solution import open_edges
 from dfmst.errors import UnsupportedFrameError
 from dfmst.typing import Array, Frame, Invalid
 
 __all__ = ["connected_components"]
+
+_LABELLERS: dict[str, Callable[[Engine, EdgeTable], Array]] = {"auto": component_labels, "bsp": strut_components}
 
 
 def connected_components(
@@ -27,6 +32,7 @@ def connected_components(
     target: Any = "target",
     *,
     vertices: Any = None,
+    algorithm: str = "auto",
     engine: str = "auto",
     invalid: Invalid = "raise",
     threads: int | None = None,
@@ -40,6 +46,9 @@ def connected_components(
     vertices
         All vertices: a list, an array or a column of ids, each once. One without edges, as there are where a forest
         is cut, is a component of its own. ``None``: the ends of the rows.
+    algorithm
+        ``"auto"`` unites the ends of all edges. ``"bsp"`` takes the trees of a spanning forest by the struts of
+        Vasconcellos et al. (2018). The components are the same.
 
     Returns
     -------
@@ -66,10 +75,13 @@ def connected_components(
     >>> dfmst.connected_components(roads, vertices=range(1, 7)).component.tolist()
     [1, 1, 3, 4, 4, 6]
     """
+    if algorithm not in _LABELLERS:
+        message = f"unknown algorithm {algorithm!r} of components; known: {', '.join(map(repr, _LABELLERS))}"
+        raise ValueError(message)
     view, runner = open_edges(edges, engine, threads)
     with runner.guard():
         input = read_table(runner, view, EdgeColumns(source, target, None, invalid=invalid), in_order=True)
-        labels = component_labels(runner, input.table)
+        labels = _LABELLERS[algorithm](runner, input.table)
         if vertices is None:
             return _occurring(runner, view, (source, target), input, labels)
         if isinstance(view, DeviceView):

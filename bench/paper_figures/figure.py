@@ -48,8 +48,9 @@ class Figure:
         The numbers, by panel and series.
     published, ours
         What the paper's text says, and what our numbers say of it.
-    agrees
-        Whether they agree, found out from the rows; ``None`` where the text says nothing of it.
+    claims
+        What the paper's text claims, and whether the rows keep it, by :mod:`paper_figures.rules`; empty where the text
+        claims nothing that numbers can be held against.
     note
         Differences of size or method that one must know to compare.
     """
@@ -60,8 +61,13 @@ class Figure:
     rows: list[Row]
     published: str
     ours: str
-    agrees: bool | None
+    claims: dict[str, bool]
     note: str
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether every claim is kept; ``None`` without any."""
+        return all(self.claims.values()) if self.claims else None
 
 
 #: Measures a figure; ``None`` where its graphs are absent.
@@ -79,7 +85,9 @@ def _table(figure: Figure) -> pa.Table:
 
 def write(name: str, figure: Figure, machine: dict[str, Any], spent: dict[str, float], folder: Path) -> None:
     """Write the Parquet file with the account of the run in its metadata; `spent`: its seconds, the load before."""
-    texts = {field: getattr(figure, field) for field in ("figure", "title", "published", "ours", "agrees", "note")}
+    texts = {
+        field: getattr(figure, field) for field in ("figure", "title", "published", "ours", "agrees", "claims", "note")
+    }
     account = {**texts, **spent, "machine": machine}
     table = _table(figure).replace_schema_metadata({METADATA: json.dumps(account, ensure_ascii=False)})
     pq.write_table(table, folder / f"{name}.parquet", compression="zstd")

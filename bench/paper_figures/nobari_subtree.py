@@ -5,6 +5,7 @@ from __future__ import annotations
 from dfmst.algorithms import PMA
 from paper_figures.figure import Figure, Row
 from paper_figures.nobari_graphs import BITS, KINDS, SMALLER, road, scale_free
+from paper_figures.rules import rises, within
 from paper_figures.setting import Setting
 
 __all__ = ["subtree_by_density", "subtree_sizes"]
@@ -13,6 +14,7 @@ __all__ = ["subtree_by_density", "subtree_sizes"]
 BEST_SPARSE, BEST_DENSE = (5, 6), 200
 #: Section 6.2, figure 7: the best on the road network of Florida, and SortPMA's on a dense R-MAT graph.
 BEST_ROAD, BEST_RMAT = 8, 14
+WAYS = ("MinPMA", "SortPMA")
 _FLAT = 1.05  # the curves are flat at the bottom: a larger γ must be better by this to count
 
 
@@ -49,7 +51,11 @@ def subtree_by_density(setting: Setting) -> Figure:
         f"the best γ is {BEST_SPARSE[0]} or {BEST_SPARSE[1]} at small average degrees, up to {BEST_DENSE} at bigger "
         "ones; 2 and 1000 are never good (section 6.2)",
         ", ".join(f"degree {degree}: best γ {span}" for degree, span in best.items()),
-        best[degrees[-1]] > best[degrees[0]] and min(best.values()) > 2,
+        {
+            "the best γ is 5 or 6 at the smallest degree": within([best[degrees[0]]], *BEST_SPARSE),
+            "it rises with the degree, up to 200": rises(list(best.values())) and best[degrees[-1]] <= BEST_DENSE,
+            "2 and 1000 are never best": not {2, 1000} & set(best.values()),
+        },
         f"{SMALLER} A heap of the subtree's vertices makes large γ cheaper than the paper's pass over all of them; "
         "the best γ is the smallest within 5 % of the fastest, since the curves are flat.",
     )
@@ -81,7 +87,12 @@ def subtree_sizes(setting: Setting) -> Figure:
         "best γ: "
         + ", ".join(f"{name} {series} {span}" for (name, series), span in best.items())
         + f"; at γ = 300 on R-MAT, MinPMA takes {dense[0]:.2f} and SortPMA {dense[1]:.2f} times its best",
-        all(4 <= best["road grid", series] <= 14 for series in ("MinPMA", "SortPMA")) and dense[1] < 1.25 < dense[0],
+        {
+            "both are best at γ = 8 on the road network": all(best["road grid", s] == BEST_ROAD for s in WAYS),
+            "SortPMA is best at γ = 14 on dense R-MAT": best[f"R-MAT {bits}", "SortPMA"] == BEST_RMAT,
+            "SortPMA is flat from there": dense[1] <= 1.25,
+            "MinPMA slows down as γ grows": dense[0] > 1.25,
+        },
         "A quarter of Florida's vertices; R-MAT of a fifth of the edges. With a heap in the place of the pass over the "
         "subtree's vertices, MinPMA has no reason to slow down as theirs does.",
     )

@@ -91,7 +91,11 @@ def random_graphs(setting: Setting) -> Figure:
         f"rounds within one of {' / '.join(map(str, near.values()))} of the {graphs} published with "
         f"{' / '.join(map(str, near))} weights, {min(distinct)} to {max(distinct)} with distinct ones; "
         f"speedup over EPMST {min(faster):.2f} to {max(faster):.2f}",
-        max(near.values()) == graphs and max(faster) > 1,
+        {
+            "rounds within one of the published": max(near.values()) == graphs,
+            "EPMST is faster on sparse graphs": min(faster) < 1,
+            "EPMST is slower on dense graphs": max(faster) > 1,
+        },
         "graph10 has the published size, graph15 fewer vertices. Rounds fall with density because of ties, not of "
         "density: where weights tie, the smallest row wins. From 2 to 20 % density the published EPMST slows down by "
         f"{GRAPH10[0.2][2] / GRAPH10[0.02][2]:.0f} times; ours sorts n ln(n) / 2 light edges at any density, and only "
@@ -124,7 +128,10 @@ def roads(setting: Setting) -> Figure | None:
         rows,
         "NY 9 rounds, 0.158 s (CPU), 0.515 times EPMST's speed; BAY 10 rounds, 0.167 s, 0.480 times",
         "; ".join(ours),
-        all(abs(row.value - (row.published or 0)) <= 1 for row in rounds),
+        {
+            "rounds within one of the published": all(abs(row.value - (row.published or 0)) <= 1 for row in rounds),
+            "EPMST is faster": all(row.value < 1 for row in rows if row.panel.startswith("speedup")),
+        },
         "BAY has no weights in our copy, so that a hash of the ends stands for them: rounds may differ. Seconds are of "
         "another machine. The paper's remark that EPMST is faster on small road networks holds where the ratio is "
         "below 1.",

@@ -41,6 +41,13 @@ class BaderCong:
 
     Notes
     -----
+    **Differences from the paper**
+
+    * Colours are taken by an atomic operation, and no barrier separates colouring from growing. (Nobari et al. 2012,
+      section 6.4, use atomic operations in place of colours altogether; that form is not built.)
+    * A tree stops at the size of its part of the vertices, which bounds all heaps by the number of vertices.
+    * A start vertex whose neighbours were taken counts as unvisited.
+
     The records are those of PMA; parallel edges stay.
 
     Examples

@@ -42,6 +42,17 @@ class Boruvka:
     contract
         What is removed between rounds: ``"none"``, ``"loops"`` or ``"parallel"``.
 
+    Notes
+    -----
+    **Differences from the paper**
+
+    * Knox and Knox drop parallel edges by an approximate filter that may keep heavier ones; ours keeps exactly the
+      lightest.
+    * They write a component's lightest edge by one of three ways of synchronising (figure 7). Ours is one: an atomic
+      minimum, guarded by a read. Their critical sections and locks have no counterpart in kernels that also run on
+      a GPU.
+    * The edges are a table; there are no neighbour lists.
+
     Examples
     --------
     >>> import numpy as np

@@ -29,6 +29,7 @@ A spanning forest is the case of equal weights: ties go to the smaller row, whic
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -55,8 +56,8 @@ class BSP:
     Parameters
     ----------
     rounds
-        Rounds at most, before Kruskal's scan finishes sequentially; log2 of the number of processors in the paper.
-        ``None``: until few edges are left.
+        Rounds at most, before Kruskal's scan finishes sequentially. ``"log p"``: the logarithm to base 2 of the
+        engine's threads, rounded up, as in the paper. ``None``: until few edges are left.
     drop_parallel
         Of the edges between two vertices keep the lightest only, after each compaction.
 
@@ -68,6 +69,13 @@ class BSP:
 
     Notes
     -----
+    **Differences from the paper**
+
+    * The bipartite graph is never built: its edge vertices are the rows (see the module's table).
+    * A forest ends where no edge is left; the paper's stopping rule assumes a connected graph.
+    * By default rounds go on until few edges are left; ``rounds="log p"`` is the paper's number.
+    * Processors are threads that share the columns; nothing is sent between them.
+
     The trace adds, for each round: ``strut``, the vertices with an edge in the strut; ``zero_difference``, the
     zero-difference vertices; ``edges_after``, the edges that compaction leaves (``edges`` are those before), and
     ``edges_parallel``, those of them that are left without parallel ones. The sequential finish is a record of its
@@ -80,13 +88,14 @@ class BSP:
     Journal of High Performance Computing Applications, 2018.
     """
 
-    rounds: int | None = None
+    rounds: int | Literal["log p"] | None = None
     drop_parallel: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a negative number of rounds."""
-        if self.rounds is not None and self.rounds < 0:
-            message = f"rounds is {self.rounds}; it must be at least 0, or None to go on until few edges are left"
+        known = self.rounds == "log p" if isinstance(self.rounds, str) else self.rounds is None or self.rounds >= 0
+        if not known:
+            message = f"rounds is {self.rounds!r}; it must be at least 0, 'log p', or None to go on until few are left"
             raise ValueError(message)
 
     def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
@@ -95,9 +104,10 @@ class BSP:
         vertices = components = table.vertices
         edges = key_edges(engine, table.edges(), table.flip)
         done = 0
+        most = (engine.threads - 1).bit_length() if self.rounds == "log p" else self.rounds
         while len(edges):
             trace.round(vertices=vertices, edges=len(edges))
-            if len(edges) <= _FEW if self.rounds is None else done >= self.rounds:
+            if len(edges) <= _FEW if most is None else done >= most:
                 parent = engine.xp.arange(vertices, dtype=np.uint32)
                 components -= scan_light(engine, edges, 0, None, vertices, parent, chosen, trace)
                 trace.add(components=components)

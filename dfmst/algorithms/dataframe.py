@@ -48,6 +48,11 @@ class Dataframe:
 
     Notes
     -----
+    **Differences from the paper**
+
+    * Borůvka's lengths are all different; here ties are broken by the rows' order.
+    * He has a city take its nearest one; components and tables are how it is done today.
+
     Every round, each component takes its lightest edge (groupby-min), hooks onto the component at its other end (join),
     pointer jumping (joins) finds the roots, the ends of all edges are relabelled (joins), and of the edges between two
     components the lightest stays (groupby-min).

@@ -27,6 +27,8 @@ from dfmst.typing import Array
 
 __all__ = ["EPMST"]
 
+_MOST = 0.5  # share that Kruskal gets at most
+
 
 @dataclass(frozen=True, slots=True)
 class EPMST:
@@ -36,10 +38,18 @@ class EPMST:
     ----------
     sample
         Share of the edges, above 0 and at most 1, that the pivot leaves to Kruskal. ``None``: about ``n ln(n) / 2``
-        edges, with which a random graph becomes connected.
+        edges, with which a random graph becomes connected, but half of all at most.
 
     Notes
     -----
+    **Differences from the paper**
+
+    * The subset that Kruskal solves is the lightest edges below a pivot, and the random sample is of weights, to find
+      the pivot: of another subset, not every edge that Kruskal chooses would be in the forest.
+    * The sample takes an edge at a fixed pseudo-random place in each of as many equal stretches of rows, so that a run
+      can be repeated.
+    * Kruskal gets half of the edges at most, so that a sparse graph, too, leaves some to Prim.
+
     On the CUDA engine Kruskal's scan, which is sequential, runs on the host: 8 bytes for each edge below the pivot and
     4 bytes a vertex are copied there, the parents and the choice back.
 
@@ -81,4 +91,4 @@ class EPMST:
         return chosen_rows(engine, chosen)
 
     def _share(self, edges: int, vertices: int) -> float:
-        return self.sample or min(1.0, vertices * math.log(max(vertices, 3)) / 2 / edges)
+        return self.sample or min(_MOST, vertices * math.log(max(vertices, 3)) / 2 / edges)

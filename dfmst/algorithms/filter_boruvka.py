@@ -65,6 +65,15 @@ class FilterBoruvka:
         light edges filter more of the heavy ones, which pays where there are many. Small and sparse tables are
         solved in one list.
 
+    Notes
+    -----
+    **Differences from the paper**
+
+    * The input is the edge table, each edge in one direction; ECL-MST starts from a symmetric CSR with both.
+    * Weights of any type, 32 or 64 bits; theirs are 32-bit integers.
+    * Two arrays of minima take turns, and representatives are found by path halving (as in raft's port).
+    * Ties go by row, and so does the threshold: equal weights cannot all fall on one side.
+
     Examples
     --------
     >>> import dfmst

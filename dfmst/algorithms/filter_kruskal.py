@@ -45,6 +45,12 @@ class FilterKruskal:
 
     Notes
     -----
+    **Differences from the paper**
+
+    * One threshold a level from a sample, at a wanted number of edges, in place of a quicksort pivot and recursion.
+    * The light edges are sorted in buckets by a radix sort while the scan runs; theirs are sorted first.
+    * Ties are split by position, so that equal weights cannot all fall on one side.
+
     On the CUDA engine the scan of each level, which is sequential, runs on the host: the level's light edges (8 bytes
     each) and the parents (4 bytes a component) are copied there, the parents and the choice back.
 

@@ -69,7 +69,7 @@ class Mastiff:
 
     Notes
     -----
-    Differences from the paper:
+    **Differences from the paper**
 
     * Ties go to the smaller row (there: to the smaller parent), so that the forest is unique and steps 2 and 3 are one;
       of two components that chose each other, the smaller vertex stays a root.

@@ -14,15 +14,7 @@ algorithm 5, lines 2 to 4, and 5.4: degree 0        ``contract_edges`` (contract
 section 5.3: parallel edges                         ``drop_parallel`` (contract.py)
 ==================================================  ===========================================================
 
-What differs, and why:
-
-* The paper's ``successor`` says both which subtree a vertex is in and what a subtree hooked onto. A start vertex that
-  hooked onto us then looks like one of our own, our lightest edge to it is passed over, and the next one need not
-  belong to the forest. Here ``tree`` never changes once set, and hooking goes to ``parent``.
-* The edges are sorted by weight once, not once a round: compaction and relabelling keep their order.
-* The subtree's lightest edge comes from a heap of its vertices by their lightest edges, where the paper looks at all
-  of them; a large ``max_subtree`` costs a logarithm. (The heaps that the paper tried held every edge.)
-* Self-loops and vertices of degree 0 leave the graph before the first round as well.
+What differs, and why, stands in :class:`PMA`.
 """
 
 from __future__ import annotations
@@ -62,6 +54,18 @@ class PMA:
 
     Notes
     -----
+    **Differences from the paper**
+
+    * The paper's ``successor`` says both which subtree a vertex is in and what a subtree hooked onto. A start vertex
+      that hooked onto us then looks like one of our own, our lightest edge to it is passed over, and the next one need
+      not belong to the forest. Here ``tree`` never changes once set, and hooking goes to ``parent``.
+    * The edges are sorted by weight once, not once a round: compaction and relabelling keep their order.
+    * The subtree's lightest edge comes from a heap of its vertices by their lightest edges, where the paper looks at
+      all of them. So a large ``max_subtree`` costs a logarithm: on R-MAT, γ = 300 takes MinPMA 1.00 times its best
+      time, and the paper's slows down (figure 7). The paper's search is not built.
+    * Self-loops and vertices of degree 0 leave the graph before the first round as well.
+    * Vineet's algorithm is not built: γ = 2 stands for it, which the paper says behaves like it.
+
     γ follows the degree because a sparse graph's subtrees meet late and leave the cache as they grow, while in a dense
     one the rounds saved are dear. Figures 4(a) and 7 have the best γ at 5 to 8 on sparse graphs and up to 200 on dense
     ones, and the CPU engine's optima lie in the same places (road network 8, degree 10 to 30 from 64 on, 2,000 from 256

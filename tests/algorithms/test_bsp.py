@@ -171,3 +171,18 @@ def test_rounds_by_density(density):
     # Where weights are distinct, density does not matter.
     _, records = traced(BSP(rounds=ALL), upper_triangle(density, 2**31 - 1))
     assert abs(len(records) - 5) <= 1
+
+
+@pytest.mark.parametrize(("threads", "rounds"), [(1, 0), (2, 1), (3, 2), (4, 2), (8, 3)])
+def test_log_p_rounds(threads, rounds):
+    source = np.arange(5000, dtype=np.uint32)
+    table = EdgeTable(source, source + np.uint32(1), np.random.default_rng(0).random(5000), 5001)
+    trace = Trace()
+    assert BSP("log p").run(CpuEngine(threads), table, trace).tolist() == source.tolist()
+    assert sum("strut" in record for record in trace.records) == rounds
+    assert "light" in trace.records[-1]
+
+
+def test_other_rounds_are_refused():
+    with pytest.raises(ValueError, match="rounds is 'log n'; it must be at least 0, 'log p', or None"):
+        BSP("log n")  # type: ignore[arg-type]

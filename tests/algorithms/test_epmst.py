@@ -63,3 +63,11 @@ def test_all_edges_leave_nothing_to_prim():
 def test_no_share(sample):
     with pytest.raises(ValueError, match="it must be above 0 and at most 1"):
         EPMST(sample)
+
+
+def test_prim_finishes_a_sparse_graph_as_well():
+    trace = Trace()
+    EPMST().run(ENGINES[0], TABLES["roads"], trace)
+    assert len(trace.records) == 2
+    assert abs(trace.records[0]["light"] / len(TABLES["roads"]) - 0.5) < 0.1
+    assert trace.records[1]["chosen"] > 0

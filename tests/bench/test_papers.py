@@ -57,3 +57,23 @@ def test_only(papers, setting, tmp_path, monkeypatch):
 
 def test_names_are_distinct(papers):
     assert len(names(papers)) == len(set(names(papers))) > 15
+
+
+def test_verdicts_follow_from_the_claims(papers):
+    rules = importlib.import_module("paper_figures.rules")
+    assert rules.falls([5, 3, 1])
+    assert not rules.falls([5, 3, 3])  # the last bar must fall, too
+    assert rules.rises([1, 2])
+    assert not rules.rises([1, 2, 1.9])
+    assert rules.within([1, 2], 1, 2)
+    assert not rules.within([0.9], 1, 2)
+    assert rules.steady([1, 1.2])
+    assert not rules.steady([1, 1.3])
+    assert rules.same_order({"a": 1, "b": 3, "c": 2}, {"a": 5, "b": 9, "c": 5})
+    assert not rules.same_order({"a": 2, "b": 1}, {"a": 5, "b": 9})
+    assert rules.fastest("a", {"a": [1, 2], "b": [1, 3]})
+    assert not rules.fastest("a", {"a": [1, 4], "b": [1, 3]})
+    figure = papers.knox.Figure("", "", "x", [], "", "", {}, "")
+    assert figure.agrees is None
+    assert papers.replace(figure, claims={"one": True}).agrees
+    assert not papers.replace(figure, claims={"one": True, "other": False}).agrees

@@ -246,3 +246,12 @@ def test_a_subclass_of_a_pandas_frame_stays_one() -> None:
     forest = dfmst.minimum_spanning_forest(Roads({"u": [0, 1, 0], "v": [1, 2, 2], "w": [3, 1, 2]}), "u", "v", "w")
     assert type(forest) is Roads
     assert forest.index.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("vertices", [None, range(9)])
+def test_components_by_struts(vertices):
+    frame = pd.DataFrame({"source": [7, 1, 4, 4, 3], "target": [1, 2, 5, 4, 3]})
+    expected = dfmst.connected_components(frame, vertices=vertices)
+    pd.testing.assert_frame_equal(dfmst.connected_components(frame, vertices=vertices, algorithm="bsp"), expected)
+    with pytest.raises(ValueError, match="unknown algorithm 'prim' of components; known: 'auto', 'bsp'"):
+        dfmst.connected_components(frame, algorithm="prim")
