@@ -13,13 +13,13 @@ from dask.tokenize import tokenize
 from dfmst._arguments import check_choice, whole_number
 from dfmst._cluster.checkpoint import first_workers, prepare_directory
 from dfmst._cluster.client import Resources, resources
+from dfmst._cluster.estimate import estimate_vertices
 from dfmst._cluster.graph import TaskGraph
 from dfmst._cluster.partitions import FrameParts, frame_parts, size_of_parts
 from dfmst._cluster.plan import (
     NUMBERED,
     SLICES,
     batch_rows,
-    choose_strategy,
     fitting_strategy,
     fitting_vertices,
     slice_memory,
@@ -142,20 +142,20 @@ def _strategy(
     size = size_of_parts(parts.edges, ends) if options.strategy in ("auto", "shuffle") else None
     if options.strategy != "auto":
         return options.strategy, size
-    known = options.vertices or (size.vertices if size else None)
     if size is None:
-        return "shuffle" if (known or 0) > fitting_vertices(at_hand.memory) else "merge", None
-    if known is None:
-        # Twice the rows: enough to see that a forest fits, never that a second read pays.
-        return choose_strategy(max(1, 2 * size.rows), size.rows, at_hand.memory, parts.rereadable), size
+        return "shuffle" if (options.vertices or 0) > fitting_vertices(at_hand.memory) else "merge", None
+    vertices = options.vertices or size.vertices or 2 * size.rows
+    if options.vertices is None and 2 * size.rows <= vertices > fitting_vertices(at_hand.memory):
+        # Twice the rows is a loose bound; only where that does not fit it pays to look at some.
+        vertices = min(vertices, estimate_vertices([(part.path, part.groups) for part in parts.edges], ends))
     count = (len(parts.edges), at_hand.workers, at_hand.memory)
-    return fitting_strategy(known, size.rows, *count, parts.rereadable), size
+    return fitting_strategy(vertices, size.rows, *count, parts.rereadable), size
 
 
 def _shuffle_sizes(size: TableSize | None, vertices: int | None, memory: int, workers: int) -> ShuffleSizes:
     """How large the tasks of a shuffle are."""
     fits = max(slice_vertices(memory), _ALWAYS_DENSE)
-    bound = None if size is None else size.vertices
+    bound = None if size is None or size.vertices == 2 * size.rows else size.vertices
     expected = vertices or bound or (2 * size.rows if size else 0)
     owners = max(workers, min(_MOST_OWNERS, -(-_BATCHES * NUMBERED * expected // max(1, slice_memory(memory)))))
     if bound is not None and bound <= fits:

@@ -15,7 +15,7 @@ from typing import Any
 from dfmst._arguments import check_choice, check_column_name, with_numbers
 from dfmst._folding.memory import ROW, SOLVE, VERTEX, parse_memory
 from dfmst._slices.memory import Room
-from dfmst.errors import CapacityError, InvalidEdgesError
+from dfmst.errors import CapacityError
 
 __all__ = [
     "BASE",
@@ -136,7 +136,8 @@ def plan(
     Parameters
     ----------
     vertices, edges
-        Of the graph; of `files` by default what their footers say.
+        Of the graph; of `files` by default what their footers say, or where ids are not dense what a sample of rows
+        does.
     files
         Parquet files, or directories of them, that hold the graph.
     source, target
@@ -159,8 +160,6 @@ def plan(
     ------
     ValueError, TypeError
         A count below 1, an unknown strategy, or a `memory` that is no number of bytes.
-    InvalidEdgesError
-        `vertices` is missing, and the footers of `files` do not bound it.
     ColumnNotFoundError, FormatError
         A file lacks an id column, or is no Parquet.
 
@@ -177,8 +176,6 @@ def plan(
     if paths:
         vertices, edges, count = _size_of_files(paths, (source, target), vertices, edges)
         partitions = count if partitions is None else partitions
-    if vertices is None and paths:
-        raise InvalidEdgesError("the files do not tell how many vertices there are", "give vertices=")
     if vertices is None or edges is None:
         message = "plan() needs vertices and edges, or files"
         raise TypeError(message)
@@ -206,6 +203,10 @@ def _size_of_files(
     files = [file for path in map(existing_path, paths) for file in (parquet_files(path) if path.is_dir() else [path])]
     size = parquet_size([(file, None) for file in files], ends)
     edges = max(size.rows, 1) if edges is None else edges
+    if vertices is None and (size.vertices is None or size.vertices >= 2 * size.rows):
+        from dfmst._cluster.estimate import estimate_vertices
+
+        vertices = max(1, min(2 * size.rows, estimate_vertices([(file, None) for file in files], ends)))
     return size.vertices if vertices is None else vertices, edges, len(files)
 
 

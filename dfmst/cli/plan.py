@@ -12,7 +12,7 @@ from dfmst.cli.console import note, print_json
 from dfmst.cli.inputs import check_inputs
 from dfmst.cli.options import debug_option, json_option, to_path, vertex_options
 from dfmst.cli.program import FAILURE
-from dfmst.errors import FormatError, InvalidEdgesError
+from dfmst.errors import FormatError
 
 if TYPE_CHECKING:
     from dfmst import Plan
@@ -73,8 +73,6 @@ def _predict(inputs: tuple[Path, ...], memory: str, **options: Any) -> Plan:
         return dfmst.plan(files=inputs, memory=memory, **options)
     except FormatError:
         raise
-    except InvalidEdgesError:
-        raise click.UsageError("the files do not tell how many vertices there are; give --vertices.") from None
     except ValueError:  # click has checked all else
         raise click.UsageError(f"--memory {memory}: write it as 8GiB, 700MB or a number of bytes.") from None
 

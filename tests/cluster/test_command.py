@@ -205,7 +205,9 @@ def test_plan(folder):
     assert "--memory much" in run("plan", "edges", "-s", "a", "-t", "b", "--memory", "much", code=2).stderr
     Path("other").mkdir()
     pyarrow.parquet.write_table(pa.table({"a": ["x"], "b": ["y"]}), "other/text.parquet")
-    assert "do not tell how many vertices" in run("plan", "other", "-s", "a", "-t", "b", code=2).stderr
+    assert json.loads(run("plan", "other", "-s", "a", "-t", "b", "--json").stdout)["vertices"] == 2
+    text = run("plan", "edges", "-s", "a", "-t", "b", "--strategy", "shuffle", "--memory", "1GiB").stdout
+    assert "slices       8, one after the other" in text
     unknown = run("plan", "edges", "-s", "a", "-t", "c", code=2).stderr
     assert (
         "has no column 'c'; its columns: 'a', 'b', 'w', 'payload'\nHint: name the id columns with -s and -t" in unknown

@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 
 import dask.dataframe as dd
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import dfmst
@@ -85,6 +88,20 @@ def test_auto_shuffles_what_fits_no_worker_otherwise(tmp_path):
     assert "dfmst-slice" in names(forest)
     expected = dfmst.minimum_spanning_forest(parts.compute(), "a", "b", "w")
     pd.testing.assert_frame_equal(forest.compute(scheduler="synchronous"), expected)
+
+
+@pytest.mark.parametrize("order", ["random", "by id"])
+@pytest.mark.parametrize("ids", ["sparse", "text"])
+def test_vertices_are_estimated_from_a_sample(tmp_path, order, ids):
+    rng = np.random.default_rng(0)
+    source, target = rng.integers(0, 30_000, (2, 120_000)) if order == "random" else np.arange(60_000) // 2 + [[0], [1]]
+    columns = [column * 10**12 for column in (source, target)]
+    if ids == "text":
+        columns = [np.char.add("v", column.astype(str)) for column in columns]
+    table = pa.table({"a": columns[0], "b": columns[1], "w": rng.random(len(source))})
+    pyarrow.parquet.write_table(table, tmp_path / "0.parquet", row_group_size=len(source) // 40)
+    prediction = dfmst.plan(files=tmp_path, source="a", target="b")
+    assert 1 / 1.3 < prediction.vertices / 30_000 < 1.3
 
 
 def test_predictions_are_within_a_factor_of_what_was_measured():

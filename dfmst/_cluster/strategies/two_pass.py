@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from dfmst._cluster.estimate import draws_of
 from dfmst._cluster.files import FileRows
 from dfmst._cluster.graph import TaskGraph
 from dfmst._cluster.marks import changed, digest_of, row_marks
@@ -126,8 +127,7 @@ def sample(group: Group, frame: Any, columns: EdgeColumns, parts: int) -> KeySam
 def likely_vertices(table: pa.Table) -> int:
     """Estimate the vertices of a graph from one partition.
 
-    Of n vertices, d random ends show n · (1 − exp(−d / n)) different ones; the estimate solves that for n, and integer
-    ids bound it. It only decides how much work goes where, never what comes out.
+    Integer ids bound it. It only decides how much work goes where, never what comes out.
     """
     if not table.num_rows:
         return 0
@@ -140,11 +140,7 @@ def likely_vertices(table: pa.Table) -> int:
             bound = max(int(column.max()) for column in columns) + 1
     else:
         seen = len(pa.chunked_array([ids.source, ids.target]).unique())
-    low, high = float(seen), float(seen) * ends
-    for _ in range(64):
-        middle = (low + high) / 2
-        low, high = (middle, high) if -middle * math.expm1(-ends / middle) < seen else (low, middle)
-    return int(min(bound, max(high, seen)))
+    return int(min(bound, draws_of(seen, ends)))
 
 
 def light_bound(samples: list[KeySample], vertices: int | None) -> LightBound | None:

@@ -133,15 +133,22 @@ class _Batches:
             return
         rows, self._buffer, positions = self._buffer.rows, None, None
         if self._drops:
-            chosen = SliceKruskal(self._engine, self.encoder.count, 0, rows.weight.dtype, 0).choose(rows)
-            self._drops = len(chosen.positions) <= _DROPS * len(rows)
-            positions = chosen.positions
+            positions = self._forest(rows)
+            self._drops = len(positions) <= _DROPS * len(rows)
         count = len(rows) if positions is None else len(positions)
         grain = min(GRAIN, max(1, count // _CUTS))
         self.runs.append(Run(self._engine, local_directory(), BY_KEY, rows.weight.dtype, grain))
         write_sorted(self._engine, self.runs[-1], BY_KEY, rows, positions)
         locator = rows.arrays[3]
         yield locator if positions is None else locator[positions]
+
+    def _forest(self, rows: Rows) -> Array:
+        """Positions of a batch's forest; parents are only held for the range of vertices that it has."""
+        low = min(int(rows.source.min()), int(rows.target.min()))
+        vertices = max(int(rows.source.max()), int(rows.target.max())) + 1 - low
+        if low:
+            rows = rows._replace(source=rows.source - np.uint32(low), target=rows.target - np.uint32(low))
+        return SliceKruskal(self._engine, vertices, 0, rows.weight.dtype, 0).choose(rows).positions
 
 
 class GroupSummary(NamedTuple):
