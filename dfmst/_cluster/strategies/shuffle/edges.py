@@ -147,7 +147,7 @@ class _Batches:
         low = min(int(rows.source.min()), int(rows.target.min()))
         vertices = max(int(rows.source.max()), int(rows.target.max())) + 1 - low
         if low:
-            rows = rows._replace(source=rows.source - np.uint32(low), target=rows.target - np.uint32(low))
+            rows = Rows(rows.source - np.uint32(low), rows.target - np.uint32(low), rows.weight, rows.locator)
         return SliceKruskal(self._engine, vertices, 0, rows.weight.dtype, 0).choose(rows).positions
 
 
