@@ -59,6 +59,12 @@ class Dictionary:
             return ids_of_words(table.known, self.type)
         return ids_of_texts(table.known, table.content, self.type) if self.count else pa.array([], self.type)
 
+    def take(self, numbers: Array) -> pa.Array:
+        """Return the ids of these numbers."""
+        if holds_words(self.type):
+            return ids_of_words(self._table.known[numbers], self.type)
+        return self.values.take(pa.array(numbers))
+
     def look_up(self, ids: pa.Array, *, extend: bool) -> Array:
         """Return the numbers of ids, ``uint32``.
 

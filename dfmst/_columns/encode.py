@@ -81,6 +81,11 @@ class Encoder:
         return None if self._dictionary is None else self._dictionary.values
 
     @property
+    def type(self) -> pa.DataType | None:
+        """The type of `values`."""
+        return None if self._dictionary is None else self._dictionary.type
+
+    @property
     def count(self) -> int:
         """Exclusive upper bound of the vertices."""
         return self.dense + (0 if self._dictionary is None else self._dictionary.count)
@@ -140,14 +145,13 @@ class Encoder:
 
     def decode(self, vertices: Array) -> pa.Array:
         """Return the ids of vertices."""
-        values = self.values
-        if values is None:
+        if self._dictionary is None:
             return pa.array(vertices.copy())
         if not self.dense:
-            return values.take(pa.array(vertices))
-        ids = vertices.astype(np.uint64 if values.type == pa.uint64() else np.int64)
+            return self._dictionary.take(vertices)
+        ids = vertices.astype(np.uint64 if self.type == pa.uint64() else np.int64)
         later = np.flatnonzero(vertices >= self.dense)
-        ids[later] = values.to_numpy()[vertices[later] - self.dense]
+        ids[later] = self._dictionary.take(vertices[later] - self.dense).to_numpy()
         return pa.array(ids)
 
     @property

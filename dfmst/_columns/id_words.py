@@ -13,7 +13,7 @@ from dfmst._columns.id_types import plain_ids
 from dfmst._primitives.id_table import IdWords
 from dfmst.typing import Array
 
-__all__ = ["holds_words", "id_words", "ids_of_texts", "ids_of_words", "plain"]
+__all__ = ["holds_words", "id_words", "ids_of_texts", "ids_of_words", "plain", "plain_type"]
 
 _STORAGE = {1: pa.int8(), 2: pa.int16(), 4: pa.int32(), 8: pa.int64()}  # by bytes
 _LONGER = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
@@ -25,8 +25,13 @@ def plain(column: pa.Array | Array) -> pa.Array:
         return pa.array(column)
     column = plain_ids(column)
     # A dictionary of short texts may pass 2 GiB in all.
-    longer = _LONGER.get(column.type)
-    return column if longer is None else _with_long_offsets(column, longer)
+    kind = plain_type(column.type)
+    return column if kind == column.type else _with_long_offsets(column, kind)
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type in which ids without an encoding go into a dictionary."""
+    return _LONGER.get(kind, kind)
 
 
 def _with_long_offsets(column: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dfmst._columns.id_words import plain_type
 from dfmst._columns.total import Total, total_of_pieces
-from dfmst._folding.buffer import Rows
-from dfmst._slices.runs import Run, read_pieces
+from dfmst._slices.runs import read_pieces
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats.provenance import Provenance, with_provenance
 from dfmst.stream.batches import Job
@@ -28,8 +28,8 @@ _PIECE = 1 << 17
 def gather_rows(source: ParquetSource, forest: FoldedForest, job: Job) -> pa.RecordBatchReader:
     """Read the forest's rows, all columns, piece by piece; the schema says how the forest was made.
 
-    Integer ids and plain weights come from the fold itself; only what is missing there is read from the files, and
-    nothing at all where the files hold nothing else.
+    Ids and plain weights come from the fold itself; only what is missing there is read from the files, and nothing at
+    all where the files hold nothing else.
     """
     record = Provenance(job.columns.names, job.columns.maximum, forest.source_rows, None)
     schema = with_provenance(
@@ -38,7 +38,7 @@ def gather_rows(source: ParquetSource, forest: FoldedForest, job: Job) -> pa.Rec
     kept = _kept(forest, job, schema)
     missing = [name for name in schema.names if name not in kept]
     pieces = _read(source, forest, missing) if missing else _nothing(len(forest.rows))
-    return pa.RecordBatchReader.from_batches(schema, _joined(pieces, forest.rows, kept, schema))
+    return pa.RecordBatchReader.from_batches(schema, _joined(pieces, forest, kept, schema))
 
 
 def forest_total(forest: FoldedForest, unit: pa.DataType | None) -> Total | None:
@@ -57,17 +57,24 @@ def forest_total(forest: FoldedForest, unit: pa.DataType | None) -> Total | None
 def _kept(forest: FoldedForest, job: Job, schema: pa.Schema) -> dict[Any, str]:
     """Columns whose values the fold has as they are, and what they are called there."""
     columns = {job.columns.source: "source", job.columns.target: "target", job.columns.weight: "weight"}
+    ids = forest.encoder.type
     return {
         name: column
         for name, column in columns.items()
         if name is not None
-        and _same_values(schema.field(name).type, weight=column == "weight")
-        and (column == "weight" or forest.encoder.values is None)
+        and (_same_weights(schema.field(name).type) if column == "weight" else _same_ids(schema.field(name).type, ids))
     }
 
 
-def _same_values(kind: pa.DataType, weight: bool) -> bool:
-    return bool(pa.types.is_integer(kind) or (weight and (pa.types.is_floating(kind) or pa.types.is_boolean(kind))))
+def _same_weights(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+
+
+def _same_ids(kind: pa.DataType, known: pa.DataType | None) -> bool:
+    """Whether ids in a dictionary's type (``None``: integers without one) are cast to the column's type exactly."""
+    if pa.types.is_integer(kind):
+        return known is None or bool(pa.types.is_integer(known))
+    return bool(plain_type(kind) == known)
 
 
 def _nothing(rows: int) -> Iterator[tuple[int, dict[Any, pa.Array]]]:
@@ -86,13 +93,15 @@ def _read(source: ParquetSource, forest: FoldedForest, names: list[Any]) -> Iter
 
 
 def _joined(
-    pieces: Iterator[tuple[int, dict[Any, pa.Array]]], rows: Rows | Run, kept: dict[Any, str], schema: pa.Schema
+    pieces: Iterator[tuple[int, dict[Any, pa.Array]]], forest: FoldedForest, kept: dict[Any, str], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     begin = 0
     for length, columns in pieces:
         if kept:
-            part = rows.part(begin, begin + length)
-            columns |= {name: _typed(getattr(part, column), schema.field(name).type) for name, column in kept.items()}
+            part = forest.rows.part(begin, begin + length)
+            for name, column in kept.items():
+                values, kind = getattr(part, column), schema.field(name).type
+                columns[name] = _typed(values, kind) if column == "weight" else forest.encoder.decode(values).cast(kind)
         yield pa.record_batch([columns[name] for name in schema.names], schema=schema)
         begin += length
 

@@ -14,6 +14,7 @@ import dfmst
 from dfmst._folding.fold import Fold
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
 from dfmst.stream.memory import Memory
+from dfmst.stream.parquet import ParquetSource
 from dfmst.stream.sources import open_parquet
 from tests.support.stream_files import edges, tight
 
@@ -217,3 +218,29 @@ def test_a_dictionary_of_integers_has_the_share_that_it_needs():
         assert Memory(memory.needed(vertices), dictionary=True, integers=memory.integers).most_vertices >= vertices
         assert memory.dictionary_bytes >= 27 * vertices
     assert Memory(1 << 30, dictionary=True, integers=True).most_vertices > 1.2 * memory.most_vertices
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.int32(), pa.uint64(), pa.string(), pa.large_string(), pa.binary(), pa.date32()], ids=str
+)
+def test_ids_of_the_forest_are_not_read_again(tmp_path, monkeypatch, kind):
+    table = edges(VERTICES, 5_000)
+    for at, name in enumerate(("source", "target")):
+        spread = pa.array(2_000_003 * table[name].to_numpy())
+        ids = spread.cast(pa.string()).cast(kind) if "string" in str(kind) or "binary" in str(kind) else spread
+        table = table.set_column(
+            at, name, ids.cast(pa.int32()).cast(kind) if pa.types.is_date(kind) else ids.cast(kind)
+        )
+    path = tmp_path / "edges.parquet"
+    pyarrow.parquet.write_table(table, path)
+    read: list[list[str]] = []
+    take = ParquetSource.take
+
+    def noted(self, locators, names, rows):
+        read.append(names)
+        return take(self, locators, names, rows)
+
+    monkeypatch.setattr(ParquetSource, "take", noted)
+    forest = dfmst.stream.minimum_spanning_forest(path)
+    assert forest.replace_schema_metadata().equals(dfmst.minimum_spanning_forest(table))
+    assert read == [["payload"]]
