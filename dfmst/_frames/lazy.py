@@ -17,7 +17,7 @@ import numpy as np
 from dfmst._frames.device import NAMES_HINT
 from dfmst._frames.order import check_order
 from dfmst._frames.tables import DuckDbTables, Tables, as_lazy, lasting, open_tables, with_positions
-from dfmst.errors import UnsupportedFrameError, missing_column
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
 from dfmst.typing import Array, Frame
 
 __all__ = ["LazyView", "open_lazy_frame"]
@@ -106,6 +106,8 @@ def open_lazy_frame(edges: Frame, order: tuple[str, ...], names: Sequence[Any]) 
     frame = _recognise(edges)
     if frame is None:
         return None
+    if _POSITION in frame.collect_schema().names():
+        raise InvalidEdgesError(f"the frame has a column {_POSITION!r}, a name that dfmst uses", "rename the column")
     tables = open_tables(frame)
     try:
         numbered = _by_columns(frame, tables, order, names) if order else _by_position(edges, frame, tables)
@@ -128,7 +130,8 @@ def _by_position(edges: Frame, frame: nw.LazyFrame[Any], tables: Tables) -> nw.L
         preserved = edges.query("dfmst_rows", "SELECT current_setting('preserve_insertion_order')").fetchall()
         if preserved[0][0]:
             # A copy: a query with a join may give its rows in another order each time.
-            return as_lazy(tables.select(tables.make(edges, "input"), f'rowid AS "{_POSITION}", *'))
+            number = "row_number() OVER () - 1" if "rowid" in map(str.lower, edges.columns) else "rowid"
+            return as_lazy(tables.select(tables.make(edges, "input"), f'{number} AS "{_POSITION}", *'))
         reason = "DuckDB's preserve_insertion_order is off, so that its rows have no order"
     elif frame.implementation.is_dask():
         return as_lazy(with_positions(edges, _POSITION))

@@ -247,6 +247,17 @@ def test_duckdb_is_left_as_it_was():
     assert connection.sql(tables).fetchall() == [(0,)]
 
 
+def test_names_that_the_steps_use_themselves():
+    table = multigraph()
+    edges = duckdb.connect().from_arrow(table)
+    renamed = edges.project("source, target, weight, row, 7 - row as rowid, row as rank, row as vertex")
+    assert rows_in(solve(renamed)) == expected(table)
+    with pytest.raises(dfmst.InvalidEdgesError, match="column 'dfmst_position', a name that dfmst uses"):
+        solve(edges.project("*, 1 as dfmst_position"))
+    frame = table.to_pandas().assign(rank=1, vertex=2, parent=3, root=4)
+    assert rows_in(solve(frame)) == expected(table)
+
+
 def test_rows_without_an_order():
     edges = duckdb.connect(config={"preserve_insertion_order": "false"}).from_arrow(multigraph())
     with pytest.raises(dfmst.UnsupportedFrameError, match=r"no order(.|\n)*Dataframe\(order='id'\)"):
