@@ -83,10 +83,13 @@ def readme(folder: Path) -> str:
 
 
 def _line(name: str, account: dict[str, Any]) -> str:
+    figure = f"[{account['figure']}]({name}.png): {account['title']}"
+    if "claims" not in account:
+        old = "measured before verdicts were computed from claims: measure it again"
+        return f"| {figure} | {account['published']} | {account['ours']} | {old}. {account['note']} |"
     verdict = VERDICTS[account["agrees"]]
     broken = [claim for claim, kept in account["claims"].items() if not kept]
     verdict += f": not kept: {'; '.join(broken)}" if broken else ""
-    figure = f"[{account['figure']}]({name}.png): {account['title']}"
     return f"| {figure} | {account['published']} | {account['ours']} | {verdict}. {account['note']} |"
 
 
