@@ -22,7 +22,7 @@ from tests.support.oracle import kruskal_rows
 
 FIRST = ["pandas", "polars", "polars lazy", "pyarrow", "duckdb"]
 each_library = pytest.mark.parametrize("library", FIRST)
-each_and_dask = pytest.mark.parametrize("library", [*FIRST, "dask"])
+each_and_dask = pytest.mark.parametrize("library", [*FIRST, pytest.param("dask", marks=pytest.mark.slow)])
 
 
 def frame_of(library, table):
@@ -87,6 +87,7 @@ WEIGHTS = {
 }
 
 
+@pytest.mark.sampled(4)
 @each_library
 @pytest.mark.parametrize("maximum", [False, True])
 @pytest.mark.parametrize("kind", WEIGHTS)
@@ -139,6 +140,7 @@ def ids(kind):
     return table.set_column(0, "source", source).set_column(1, "target", target)
 
 
+@pytest.mark.sampled(2)
 @each_library
 @pytest.mark.parametrize("kind", ["text", "narrow", "unsigned", "huge", "category"])
 def test_ids(library, kind):
@@ -168,6 +170,7 @@ def test_invalid_rows(library, name, value, at):
     assert rows_in(solve(frame, invalid="drop")) == rows_in(dfmst.minimum_spanning_forest(table, invalid="drop"))
 
 
+@pytest.mark.slow
 def test_invalid_rows_of_dask():
     table = spoil("weight", None, [3, 4])
     frame = frame_of("dask", table)
