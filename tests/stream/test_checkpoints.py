@@ -134,6 +134,28 @@ def test_a_wrong_state_is_never_verified(kept, name, monkeypatch):
     assert not certificate.ok
 
 
+@pytest.mark.parametrize("values", [lambda ids: ["no such id", *ids[1:]], lambda ids: [*ids[1:], ids[0]]])
+def test_a_wrong_dictionary_is_never_verified(tmp_path, monkeypatch, values):
+    tight(monkeypatch, 500)
+    monkeypatch.setattr(Checkpoint, "due", lambda self: True)
+    kept, saved = write(tmp_path, name=str), []
+    with pytest.raises(Stopped):
+        fold(kept, progress=stop(ROWS // 2))
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "load", lambda self: saved.append((self.fingerprint, self._state)))
+        fold(kept).discard_checkpoint()
+    ((fingerprint, state),) = saved
+    wrong = pa.array(values(state.values.to_pylist()), state.values.type)
+    checkpoint = Checkpoint(kept, fingerprint)
+    checkpoint.save(lambda: replace(state, values=wrong))
+    checkpoint.hold.release()
+    try:
+        certificate = fold(kept).verify()
+    except DfmstError:
+        return
+    assert not certificate.ok
+
+
 def test_a_frame_that_changes_is_not_verified():
     numbers = iter(range(10))
 
