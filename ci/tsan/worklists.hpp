@@ -10,7 +10,7 @@ template <typename W> struct Worklist {
   const u32 shift;  // 40 leaves no bits of a key that tell edges apart: every tie is looked up
   std::vector<u32> parent;
   std::vector<u64> best[2], records[2], chosen;
-  u32 length[2] = {}, joined = 0;
+  u32 length[2] = {}, joined[2] = {};  // edges and rounds
 
   Worklist(const Graph& graph, u32 shift)
       : graph(graph), weight(graph.weight.begin(), graph.weight.end()), shift(shift), parent(iota(graph.vertices)),
@@ -34,12 +34,12 @@ template <typename W> struct Worklist {
 
   void solve() {
     for (u32 now = 0; length[now]; now = 1 - now) {
-      const u32 before = joined;
+      const u32 before = joined[0], rounds = joined[1];
       launch_join_records(length[now], records[now].data(), &length[now], best[now].data(), best[1 - now].data(),
-                          parent.data(), chosen.data(), &joined, &length[1 - now]);
+                          parent.data(), chosen.data(), joined, &length[1 - now]);
       launch_offer_records(W(), (length[now] + 3) / 4, records[now].data(), &length[now], weight.data(), 0, shift,
                            parent.data(), best[1 - now].data(), records[1 - now].data(), &length[1 - now]);
-      CHECK(joined != before);
+      CHECK(joined[0] != before && joined[1] == rounds + 1);
     }
     jump(parent);
   }
@@ -51,7 +51,7 @@ template <typename W> void filter_boruvka(const Graph& graph) {
     Worklist<W> work(graph, shift);
     work.take((W)1, graph.size() / 2, 0);
     work.solve();
-    CHECK(work.joined == ones(work.chosen));
+    CHECK(work.joined[0] == ones(work.chosen));
     work.take((W)1, graph.size() / 2, 1);
     work.solve();
     CHECK(forest.equals(work.chosen) && work.parent == forest.parent);
@@ -63,7 +63,7 @@ void one_round(const Graph& graph) {
   Worklist<u32> work(graph, 0);
   work.take(~0u, NONE, 0);
   launch_join_records(work.length[0], work.records[0].data(), &work.length[0], work.best[0].data(), nullptr,
-                      work.parent.data(), work.chosen.data(), &work.joined, &work.length[1]);
+                      work.parent.data(), work.chosen.data(), work.joined, &work.length[1]);
   jump(work.parent);
   const Forest forest(graph);
   CHECK(std::all_of(forest.rows.begin(), forest.rows.end(), [&](u32 row) {

@@ -92,10 +92,13 @@ KERNEL_OF(W, take_edges, (const u32* source, const u32* target, u32 stride, cons
 // An edge that is the lightest of either end joins the two, and its row is flagged. The ends were roots when the edge
 // was offered. `other` (or null) is the array of minima of the next round: the roots of that round are ends of this
 // round's edges, so that clearing it here replaces a pass over the vertices. `next_length`, the length of the next
-// round's list, is cleared as well; `joined` goes on counting.
+// round's list, is cleared as well; `joined` goes on counting edges, and behind them rounds that had any.
 KERNEL(join_records, (const u64* records, const u32* length, const u64* best, u64* other, u32* parent, u64* flags,
                       u32* joined, u32* next_length)) {
-  if (i == 0) *next_length = 0;
+  if (i == 0) {
+    *next_length = 0;
+    joined[1] += *length != 0;
+  }
   if (i >= *length) return;
   const Pair* record = (const Pair*)records + i;
   if (i + 16 < *length) {  // records ahead, so that misses overlap

@@ -169,4 +169,5 @@ def _ends(engine: Engine, table: EdgeTable) -> tuple[int, int]:
         return 0, 0
     drawn = engine.xp.ascontiguousarray(table.weight[:: max(1, len(table) // _SAMPLE)])
     keys = gather_keys(engine, drawn, None, table.flip)
-    return int(keys.min()), int(keys.max())
+    least, greatest = engine.xp.stack([keys.min(), keys.max()]).tolist()  # one read for both
+    return least, greatest

@@ -74,10 +74,17 @@ def _copies(order, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
-def test_the_host_reads_three_counters_every_second_round(dtype):
+def test_the_host_reads_four_counters_every_fourth_round(dtype):
     few, many = _copies("ascending", dtype), _copies("ruler", dtype)
     assert (few[1], many[1]) == (1, 12)
-    # 2 rounds are begun either way, and 12 bytes tell whether any edge is left.
-    assert sorted(many[0]) == sorted(few[0] + [12] * 5)
+    # 4 rounds are begun either way, and 16 bytes tell whether any edge is left.
+    assert sorted(many[0]) == sorted(few[0] + [16] * 2)
     # Beside these: the edges taken, the rows found, and the least and greatest of a sample of wide keys.
-    assert sorted(few[0]) == sorted([4, 8, 12] + [8, 8] * (dtype == "int64"))
+    assert sorted(few[0]) == sorted([4, 8, 16] + [16] * (dtype == "int64"))
+
+
+def test_a_long_list_is_looked_at_every_second_round(monkeypatch):
+    monkeypatch.setattr("dfmst.algorithms._steps.worklist._SHORT", 1000)
+    few, many = _copies("ascending", "float32"), _copies("ruler", "float32")
+    # Lists of 4096 and 2048 edges, of 1024 and 512, then 8 rounds with short ones.
+    assert sorted(many[0]) == sorted(few[0] + [16] * 3)

@@ -3,7 +3,8 @@
 A record is 16 bytes: two representatives, 32 bits of the key, and the row (_kernels/filter_boruvka.cuh). A round is two
 launches: ``join_records`` joins the ends of the edges that are the lightest of either, and ``offer_records`` drops the
 edges inside a component and offers the others to both ends. The number of edges left stays on the device, where the
-next launch reads it; the host reads it once in two rounds, so that its bound for a launch may be a round old.
+next launch reads it; the host reads it once in two rounds, or in four where the list is short, so that its bound for a
+launch may be some rounds old.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ __all__ = ["Side", "Worklist"]
 
 _NONE = np.uint64(np.iinfo(np.uint64).max)
 _ROUNDS_PER_READ = 2  # one in each direction between the two lists
-_COUNTERS = 3  # edges in each list, chosen edges
+_SHORT = 1 << 20  # edges up to which a GPU runs two rounds more, perhaps for nothing, in the time of a read
+_COUNTERS = 4  # edges in each list, chosen edges, rounds
 _TAKEN = 8  # edges that a thread of `take_edges` takes
 _OFFERED = 4  # records that a thread of `offer_records` takes
 _CLEAR_SHARE = 8  # with fewer vertices than this for each record, clearing all minima is cheaper than by record
@@ -119,13 +121,13 @@ class Worklist:
 
     def solve(self, length: int) -> tuple[int, int]:
         """Run rounds until no edge of the list is left; the numbers of rounds and of chosen edges."""
-        rounds, read = 0, [length, 0, 0]
+        read = [length, 0, 0, 0]
         while read[0]:
-            for now in range(_ROUNDS_PER_READ):
-                self._round(now, read[0])
+            twice = not self._engine.on_host and read[0] <= _SHORT
+            for number in range(_ROUNDS_PER_READ << twice):
+                self._round(number % 2, read[0])
             read = self._counters.tolist()
-            rounds += _ROUNDS_PER_READ if read[1] else 1
-        return rounds, read[2]
+        return read[3], read[2]
 
     def _round(self, now: int, bound: int) -> None:
         """Join, then offer the remaining edges to the roots. Two arrays of minima take turns, and so do two lists."""
@@ -141,7 +143,8 @@ class Worklist:
         if prepared is not None:
             return prepared
         records, best, table, then = self._records, self._best, self._table, 1 - now
-        length, next_length, joined = (self._counters[at : at + 1] for at in (now, then, 2))
+        length, next_length = (self._counters[at : at + 1] for at in (now, then))
+        joined = self._counters[2:]
         arguments: tuple[Array | int | None, ...]
         if kernel == "join_records":
             other = best[then] if by_records else None

@@ -12,7 +12,7 @@ from tests.support.standin.cupy.cuda import reset
 from tests.support.standin.cupy.device import driver_memory, traffic
 from tests.support.standin.cupy.memory import get_default_memory_pool
 from tests.support.standin.cupy.modules import RawModule
-from tests.support.standin.cupy.ndarray import bare, ndarray, received, wrapped
+from tests.support.standin.cupy.ndarray import bare, ndarray, placed, received, wrapped
 
 __all__ = [
     "RawModule",
@@ -73,7 +73,7 @@ def empty(shape: Any, dtype: Any = float) -> ndarray:
     """What was in memory before: nothing that anybody should read."""
     made = np.empty(shape, dtype)
     made.view(np.uint8).fill(0xA5) if made.size else None
-    return wrapped(made)
+    return placed(made)
 
 
 def zeros(shape: Any, dtype: Any = float) -> ndarray:

@@ -27,11 +27,14 @@ class Traffic:
     to_host: list[int] = field(default_factory=list)
     #: Bytes of each piece of pinned memory.
     pinned: list[int] = field(default_factory=list)
+    #: Results and columns that CuPy's own kernels wrote, by name of the function or method.
+    array_calls: list[str] = field(default_factory=list)
 
     def reset(self) -> None:
         self.to_device.clear()
         self.to_host.clear()
         self.pinned.clear()
+        self.array_calls.clear()
 
     def columns(self, least: int) -> list[int]:
         """Copies of at least so many bytes, in either direction."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from tests.support.standin.cupy.device import traffic
 from tests.support.standin.cupy.memory import Memory
 from tests.support.standin.cupy.placement import Device
 
-__all__ = ["bare", "ndarray", "received", "wrapped"]
+__all__ = ["bare", "ndarray", "placed", "received", "wrapped"]
 
 _SUPPORTED = "biufmM"
 
@@ -116,6 +117,7 @@ class ndarray:
         return ndarray(found, self._memory) if view else wrapped(np.asarray(found))
 
     def __setitem__(self, at: Any, value: Any) -> None:
+        traffic.array_calls.append("setitem")
         self._host[_index(at)] = bare(value)
 
     def view(self, dtype: Any) -> ndarray:
@@ -133,6 +135,7 @@ class ndarray:
         return wrapped(self._host.copy())
 
     def fill(self, value: Any) -> None:
+        traffic.array_calls.append("fill")
         self._host.fill(bare(value))
 
     def take(self, indices: ndarray) -> ndarray:
@@ -159,6 +162,7 @@ def _operator(name: str) -> Any:
 
 def _in_place(name: str) -> Any:
     def apply(self: ndarray, other: Any) -> ndarray:
+        traffic.array_calls.append(name)
         getattr(self._host, name)(bare(other))
         return self
 
@@ -176,6 +180,12 @@ for _name in ("add", "sub", "mul", "floordiv", "truediv", "mod", "and", "or", "x
 
 
 def wrapped(host: np.ndarray) -> ndarray:
+    """The result of one of CuPy's kernels, in memory of its own."""
+    traffic.array_calls.append(sys._getframe(1).f_code.co_name)
+    return placed(host)
+
+
+def placed(host: np.ndarray) -> ndarray:
     """An array of the device, in memory of its own."""
     if host.dtype.kind not in _SUPPORTED:
         raise ValueError(f"Unsupported dtype {host.dtype}")
@@ -186,7 +196,7 @@ def received(host: np.ndarray) -> ndarray:
     """An array that is copied from the host, through pinned memory of its size."""
     traffic.to_device.append(host.nbytes)
     traffic.pinned.append(host.nbytes)
-    return wrapped(host.copy())
+    return placed(host.copy())
 
 
 def bare(value: Any, arrays_only: bool = False) -> Any:

@@ -1,0 +1,48 @@
+"""The counts of a GPU's work, and the estimate made of them."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support import standin
+
+BENCH = Path(__file__).parents[2] / "bench"
+
+
+@pytest.fixture
+def counting(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCH))
+    return importlib.import_module("gpu_counts")
+
+
+def test_a_small_graph_is_counted(counting):
+    with standin.installed():
+        memory = counting.counted_memory(counting.star(500))
+        calls = counting.counted_calls(counting.star(500))
+    assert memory["edges"] == 500
+    assert memory["atomics_per_edge"] > 1  # each leaf offers, is joined and is flagged
+    assert memory["sectors_stored_per_edge"] > 0.5  # a record of 16 bytes
+    assert 0 < memory["hottest_address_share"] <= 1
+    assert 0 <= memory["idle_lane_share"] < 1
+    assert calls["launches"] == 11
+    assert calls["reads"] == 3
+
+
+def test_the_estimate_is_the_model(counting):
+    calls = {"launches": 10, "array_calls": 5, "reads": 2}
+    memory = {"sectors_loaded_per_edge": 10, "sectors_stored_per_edge": 5, "atomics_per_edge": 2}
+    low, high = counting.estimate(calls, memory, 10**7)
+    assert low == pytest.approx(0.046 + 1.0)
+    assert high == pytest.approx(0.115 + 17 / 6, abs=1e-3)
+
+
+def test_the_committed_results_have_the_model_and_both_ends(counting):
+    result = json.loads(counting.RESULTS.read_text(encoding="utf-8"))
+    assert result["model"] == {name: list(ends) for name, ends in counting.MODEL.items()}
+    for told in result["graphs"].values():
+        low, high = told["estimated_ms"]
+        assert 0 < low < high
