@@ -94,7 +94,9 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     workers = at_hand.workers if checkpoint is None else first_workers(checkpoint, tokenize(work), at_hand.workers)
     tasks = _GROUPS * workers if strategy == "shuffle" else workers
     groups = group_parts(parts.edges, tasks if parts.rereadable else len(parts.edges))
-    sizes = _shuffle_sizes(size, options.vertices, memory, workers) if strategy == "shuffle" else None
+    sizes = None
+    if strategy == "shuffle":
+        sizes = _shuffle_sizes(size, options.vertices, Resources(workers, memory, at_hand.tasks))
     graph = TaskGraph((work, len(groups), sizes), checkpoint, parts.tasks)
     if sizes is not None:
         rows, trace = add_shuffle(graph, groups, columns, sizes)
@@ -152,12 +154,15 @@ def _strategy(
     return fitting_strategy(vertices, size.rows, *count, parts.rereadable), size
 
 
-def _shuffle_sizes(size: TableSize | None, vertices: int | None, memory: int, workers: int) -> ShuffleSizes:
-    """How large the tasks of a shuffle are."""
+def _shuffle_sizes(size: TableSize | None, vertices: int | None, at_hand: Resources) -> ShuffleSizes:
+    """How large the tasks of a shuffle are: those that run side by side share a worker's memory."""
+    memory, workers = at_hand.memory, at_hand.workers
     fits = max(slice_vertices(memory), _ALWAYS_DENSE)
     bound = None if size is None or size.vertices == 2 * size.rows else size.vertices
     expected = vertices or bound or (2 * size.rows if size else 0)
-    owners = max(workers, min(_MOST_OWNERS, -(-_BATCHES * NUMBERED * expected // max(1, slice_memory(memory)))))
+    owners = max(
+        workers, min(_MOST_OWNERS, -(-_BATCHES * NUMBERED * expected * at_hand.tasks // max(1, slice_memory(memory))))
+    )
     if bound is not None and bound <= fits:
         owners = 1  # which has nothing to do: the ids are dense
-    return ShuffleSizes(batch_rows(memory), fits, owners, SLICES, slice_memory(memory))
+    return ShuffleSizes(batch_rows(memory, at_hand.tasks), fits, owners, SLICES, slice_memory(memory))

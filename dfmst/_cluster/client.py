@@ -113,10 +113,13 @@ class Resources:
         Processes.
     memory
         Bytes each may use.
+    tasks
+        Tasks that each may run at once.
     """
 
     workers: int
     memory: int
+    tasks: int = 1
 
 
 def resources() -> Resources:
@@ -126,7 +129,7 @@ def resources() -> Resources:
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
         if workers:
             limits = [worker["memory_limit"] or _machine_memory() for worker in workers]
-            return Resources(len(limits), min(limits))
+            return Resources(len(limits), min(limits), max(worker["nthreads"] for worker in workers))
     threads = os.cpu_count() or 1
     return Resources(threads, _machine_memory() // threads)
 

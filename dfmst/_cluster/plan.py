@@ -232,9 +232,9 @@ def slice_vertices(memory: int) -> int:
     return slice_memory(memory) // SLICE_VERTEX
 
 
-def batch_rows(memory: int) -> int:
-    """Rows that a task of a shuffle reads before it drops what cycles among them beat."""
-    return max(_LEAST_BATCH, slice_memory(memory) // _SHARE)
+def batch_rows(memory: int, tasks: int = 1) -> int:
+    """Rows that each of so many tasks of a shuffle reads before it drops what cycles among them beat."""
+    return max(_LEAST_BATCH, slice_memory(memory) // _SHARE // tasks)
 
 
 def fitting_strategy(

@@ -94,4 +94,6 @@ def _texts(ids: pa.Array) -> tuple[Array, Array]:
     if size or pa.types.is_fixed_size_binary(ids.type):
         return np.arange(ids.offset, ids.offset + len(ids) + 1, dtype=np.uint64) * np.uint64(size), content
     offset = np.frombuffer(ids.buffers()[1], np.uint64)[ids.offset : ids.offset + len(ids) + 1] if len(ids) else None
+    if offset is not None and not offset.flags.aligned:
+        offset = offset.copy()  # Arrow's buffers lie anywhere in a message that Dask has sent
     return np.zeros(1, np.uint64) if offset is None else offset, content

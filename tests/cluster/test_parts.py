@@ -22,6 +22,7 @@ from dfmst._cluster.strategies.shuffle.edges import GroupEdges, distribute, summ
 from dfmst._cluster.strategies.shuffle.numbering import Numbering, ask, number_ids, settle
 from dfmst._cluster.strategies.shuffle.slices import cut, cuts
 from dfmst._cluster.tasks import Group
+from dfmst._columns.dictionary import Dictionary
 from dfmst._columns.ids import id_columns
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import CpuEngine
@@ -168,3 +169,10 @@ def test_a_task_in_a_worker_takes_the_workers_threads():
     options = {"processes": False, "n_workers": 1, "threads_per_worker": 3, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         assert client.submit(lambda: task_engine().threads, pure=False).result() == 3
+
+
+def test_texts_whose_offsets_are_not_aligned():
+    ids = pa.array(["a", "bc", "a"], pa.large_string())
+    offsets = pa.py_buffer(b"x" + bytes(ids.buffers()[1])).slice(1)  # as a message of Dask may hold them
+    moved = pa.Array.from_buffers(ids.type, 3, [None, offsets, ids.buffers()[2]])
+    assert Dictionary(CpuEngine(1), None).look_up(moved, extend=True).tolist() == [0, 1, 0]

@@ -14,7 +14,8 @@ import pytest
 
 import dfmst
 import dfmst.dask
-from dfmst._cluster.plan import BASE, fitting_vertices
+from dfmst._cluster.client import resources
+from dfmst._cluster.plan import BASE, batch_rows, fitting_vertices
 from tests.support.dask_frames import random_frame
 
 RESULT = Path(__file__).resolve().parents[2] / "bench" / "results" / "cpu" / "cluster.json"
@@ -30,6 +31,11 @@ RESULT = Path(__file__).resolve().parents[2] / "bench" / "results" / "cpu" / "cl
 )
 def test_strategy(vertices, edges, memory, strategy):
     assert dfmst.plan(vertices, edges, workers=2, memory=memory).strategy == strategy
+
+
+def test_tasks_side_by_side_share_a_workers_memory(client):
+    assert 4 * batch_rows(1 << 30, 4) <= batch_rows(1 << 30)
+    assert resources().tasks == 1
 
 
 def test_what_fits_has_a_plan_that_fits():
