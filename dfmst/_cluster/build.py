@@ -14,9 +14,7 @@ from dfmst._arguments import check_choice, whole_number
 from dfmst._cluster.checkpoint import first_workers, prepare_directory
 from dfmst._cluster.client import Resources, resources
 from dfmst._cluster.estimate import estimate_vertices
-from dfmst._cluster.graph import TaskGraph
-from dfmst._cluster.partitions import FrameParts, frame_parts, size_of_parts
-from dfmst._cluster.plan import (
+from dfmst._cluster.formulas import (
     NUMBERED,
     SLICES,
     batch_rows,
@@ -25,6 +23,8 @@ from dfmst._cluster.plan import (
     slice_memory,
     slice_vertices,
 )
+from dfmst._cluster.graph import TaskGraph
+from dfmst._cluster.partitions import FrameParts, frame_parts, size_of_parts
 from dfmst._cluster.rows import gather, rows_of_forest
 from dfmst._cluster.strategies.merge import add_merge
 from dfmst._cluster.strategies.shuffle.shuffling import ShuffleSizes, add_shuffle, no_records

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._cluster.plan import BUFFER
+from dfmst._cluster.formulas import BUFFER
 from dfmst._cluster.tables import check_kinds, column_values, concat, empty_table, id_pair, in_row_order, take
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.encode import Encoder

@@ -15,7 +15,7 @@ import pytest
 import dfmst
 import dfmst.dask
 from dfmst._cluster.client import resources
-from dfmst._cluster.plan import BASE, batch_rows, fitting_vertices
+from dfmst._cluster.formulas import BASE, batch_rows, fitting_vertices
 from tests.support.dask_frames import random_frame
 
 RESULT = Path(__file__).resolve().parents[2] / "bench" / "results" / "cpu" / "cluster.json"

@@ -21,10 +21,10 @@ import pyarrow as pa
 
 from dfmst._cluster.estimate import draws_of
 from dfmst._cluster.files import FileRows
+from dfmst._cluster.formulas import LIGHT
 from dfmst._cluster.graph import TaskGraph
 from dfmst._cluster.marks import changed, digest_of, row_marks
 from dfmst._cluster.partitions import is_part
-from dfmst._cluster.plan import LIGHT
 from dfmst._cluster.read import read_edges
 from dfmst._cluster.solve import TableFold, merge, task_engine
 from dfmst._cluster.strategies.merge import add_merge_tree
