@@ -245,7 +245,7 @@ def ids(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
     for kind, times in runs.items():
         figures: dict[str, Any] = {name: best(found) for name, found in times.items()}
         for figure in figures.values():
-            figure["m_rows_per_s"] = round(chosen.rows / figure["seconds"] / 1e6, 1)
+            figure["m_rows_per_s"] = float(f"{chosen.rows / figure['seconds'] / 1e6:.3g}")
         busy = {name: figure["processor_seconds"] for name, figure in figures.items()}
         figures["times_scan_and_hash"] = round(busy["stream"] / max(busy["scan_and_hash"], 0.01), 2)
         kinds[kind] = figures
