@@ -12,6 +12,7 @@ from dfmst.typing import Array
 __all__ = ["id_words"]
 
 _FACTOR = np.uint64(0xBF58476D1CE4E5B9)
+_LENGTH = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
 _WORD = 8  # bytes
 
@@ -48,7 +49,7 @@ def _hashed(ids: pa.LargeBinaryArray) -> Array:
         padded[:-_WORD] = np.frombuffer(content, np.uint8)[first:last]
     words: Array = np.ndarray((len(padded) - _WORD + 1,), "<u8", padded, strides=(1,))
     place, left = bounds[:-1] - first, np.diff(bounds)
-    hashed = left.astype(np.uint64)
+    hashed = (left + 1).astype(np.uint64) * _LENGTH  # a short text must not cancel its own length
     active = np.flatnonzero(left)
     while len(active):
         bits = np.uint64(8) * np.minimum(left[active], _WORD).astype(np.uint64)

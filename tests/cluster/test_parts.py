@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dfmst._cluster.files import FileRows
@@ -130,6 +130,7 @@ def test_files_travel_and_go_with_their_objects(what):
 
 
 @given(st.lists(st.binary(max_size=20)), st.integers(0, 5))
+@example([b"", b"\x01", b"\x02\x00"], 0)
 def test_hashes_depend_on_the_values_alone(values, skipped):
     ids = pa.array(values, pa.binary())
     hashed = id_words(ids).tolist()
