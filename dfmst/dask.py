@@ -75,8 +75,8 @@ def minimum_spanning_forest(
     split_every
         Forests that one task merges.
     checkpoint
-        A directory where every task's forest is kept, for a later run of the same call on as many workers (a shuffle
-        keeps nothing there).
+        A directory where every task's forest is kept (of a shuffle, its sorted rows and its slices), for a later run
+        of the same call.
     vertices
         How many vertices there may be, for planning; no result depends on it.
     memory_limit

@@ -1,4 +1,4 @@
-"""Results that outlive their worker and their client: one Arrow file a task, complete or absent.
+"""Results that outlive their worker and their client: a file of Arrow tables for each task, complete or absent.
 
 Every file is sealed (:mod:`dfmst.formats.sealed`). One that does not keep its digest is damaged, and made anew.
 """
@@ -6,9 +6,9 @@ Every file is sealed (:mod:`dfmst.formats.sealed`). One that does not keep its d
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.ipc
@@ -16,9 +16,35 @@ import pyarrow.ipc
 from dfmst.errors import OutputError
 from dfmst.formats.sealed import BrokenSealError, SealedOutput, sealed_input, sealed_output
 
-__all__ = ["checkpointed", "first_workers", "prepare_directory"]
+__all__ = [
+    "ONE_TABLE",
+    "Codec",
+    "checkpointed",
+    "first_workers",
+    "is_kept",
+    "kept_result",
+    "partial_path",
+    "prepare_directory",
+    "read_kept",
+    "write_kept",
+]
 
 _Content = TypeVar("_Content")
+
+
+class Codec(NamedTuple):
+    """How a task's result becomes tables, and is made of them again."""
+
+    tables: Callable[[Any], Iterable[pa.Table]]
+    result: Callable[[Iterator[pa.Table]], Any]
+
+
+def _only(table: pa.Table) -> list[pa.Table]:
+    return [table]
+
+
+#: Of tasks whose result is a table.
+ONE_TABLE = Codec(_only, next)
 
 
 def prepare_directory(directory: str | os.PathLike[str]) -> str:
@@ -65,22 +91,64 @@ def first_workers(directory: str, token: str, workers: int) -> int:
     return max(1, workers)
 
 
-def checkpointed(path: str, task: Callable[..., pa.Table], *arguments: Any) -> pa.Table:
-    """Return the table in the file; where there is none, run the task and write it.
+def checkpointed(path: str, codec: Codec, task: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result in the file; where there is none, run the task and write it.
 
     The name of the file stands for the task and everything it depends on.
     """
-    kept = _read(path, lambda file, size: pa.ipc.open_stream(file).read_all())
+    kept = read_kept(path, codec)
     if kept is not None:
         return kept
-    table = task(*arguments)
+    result = task(*arguments)
+    write_kept(path, codec, result)
+    Path(partial_path(path)).unlink(missing_ok=True)
+    return result
+
+
+def partial_path(path: str) -> str:
+    """Return the file of a task in progress, which goes when its result is in its own."""
+    return f"{path}.partial"
+
+
+def write_kept(path: str, codec: Codec, result: Any) -> None:
+    """Write a result to a file."""
 
     def write(file: SealedOutput) -> None:
-        with pa.ipc.new_stream(pa.PythonFile(file, "w"), table.schema) as writer:
-            writer.write_table(table)
+        for table in codec.tables(result):
+            with pa.ipc.new_stream(pa.PythonFile(file, "w"), table.schema) as writer:
+                writer.write_table(table)
 
     _write(path, write)
-    return table
+
+
+def read_kept(path: str, codec: Codec) -> Any:
+    """Return the result in a file; ``None`` where there is none, or a damaged one."""
+    return _read(path, lambda file, size: codec.result(_tables(file, size)))
+
+
+def is_kept(path: str) -> bool:
+    """Whether the file is there, and whole."""
+    return _read(path, lambda file, size: True) or False
+
+
+def kept_result(path: str, codec: Codec) -> Any:
+    """Return the result in a file that was there, and whole, when the run began (a task).
+
+    Raises
+    ------
+    OutputError
+        It is not any more.
+    """
+    kept = read_kept(path, codec)
+    if kept is None:
+        message = f"the checkpoint {path} was damaged or removed during the run"
+        raise OutputError(message, "start the run again: it goes on from what is left")
+    return kept
+
+
+def _tables(file: pa.NativeFile, size: int) -> Iterator[pa.Table]:
+    while file.tell() < size:
+        yield pa.ipc.open_stream(file).read_all()
 
 
 def _write(path: str, write: Callable[[SealedOutput], object]) -> None:
@@ -98,6 +166,8 @@ def _read(path: str, read: Callable[[pa.NativeFile, int], _Content]) -> _Content
             return read(file, size)
     except (FileNotFoundError, BrokenSealError, pa.ArrowInvalid):
         return None
+    except OutputError:  # of the place where the content goes
+        raise
     except OSError as error:
         raise _unusable(Path(path).parent, error) from error
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from dask.tokenize import tokenize
 
-from dfmst._cluster.checkpoint import checkpointed
+from dfmst._cluster.checkpoint import Codec, checkpointed, is_kept, kept_result, partial_path
 from dfmst._cluster.dask_internals import new_task, reference
 
 __all__ = ["TaskGraph"]
@@ -34,8 +34,16 @@ class TaskGraph(dict[Hashable, Any]):
         super().__init__(tasks or {})
         self._token = tokenize(parameters)
         self._checkpoint = checkpoint
+        self._files: dict[Hashable, tuple[str, Codec]] = {}
 
-    def add(self, name: str, number: Hashable, task: Callable[..., Any], *arguments: Any, durable: bool = False) -> Any:
+    def add(
+        self,
+        name: str,
+        number: Hashable,
+        task: Callable[..., Any],
+        *arguments: Any,
+        durable: Codec | None = None,
+    ) -> Any:
         """Add a task and return a reference to its result.
 
         Parameters
@@ -47,16 +55,46 @@ class TaskGraph(dict[Hashable, Any]):
         task, arguments
             What to run; an argument may be a reference, or a list of them.
         durable
-            Whether its table goes to the checkpoint directory.
+            How its result is kept in the checkpoint directory; ``None``: it is not.
         """
         key = (f"dfmst-{name}-{self._token}", number)
         if durable and self._checkpoint is not None:
-            label = "-".join(map(str, number)) if isinstance(number, tuple) else str(number)
-            file = Path(self._checkpoint) / f"{name}-{self._token}-{label}.arrow"
-            self[key] = new_task(key, checkpointed, [os.fspath(file), task, *arguments])
+            file = self._file(name, number)
+            self._files[key] = file, durable
+            self[key] = new_task(key, checkpointed, [file, durable, task, *arguments])
         else:
             self[key] = new_task(key, task, arguments)
         return reference(key)
+
+    def _file(self, name: str, number: Hashable) -> str:
+        assert self._checkpoint is not None
+        label = "-".join(map(str, number)) if isinstance(number, tuple) else str(number)
+        return os.fspath(Path(self._checkpoint) / f"{name}-{self._token}-{label}.arrow")
+
+    def partial(self, name: str, number: Hashable) -> str | None:
+        """Return the file in which a durable task may save how far it has come; ``None``: nowhere."""
+        return None if self._checkpoint is None else partial_path(self._file(name, number))
+
+    def use_kept(self, wanted: Iterable[Any]) -> None:
+        """Let tasks whose result an earlier run has kept read it, and need nothing else.
+
+        Parameters
+        ----------
+        wanted
+            References to what the graph is for.
+        """
+        if not self._files:
+            return
+        waiting, seen = [each.key for each in wanted], set()
+        while waiting:
+            key = waiting.pop()
+            if key in seen or key not in self:
+                continue
+            seen.add(key)
+            if key in self._files and is_kept(self._files[key][0]):
+                self[key] = new_task(key, kept_result, self._files[key])
+            else:
+                waiting.extend(self[key].dependencies)
 
     def __dask_tokenize__(self) -> Any:
         """Identify the graph without a look at the data in it."""

@@ -19,7 +19,7 @@ from dfmst._cluster.tables import POSITION_BITS, column_values, weight_kind
 from dfmst.errors import ClusterError
 from dfmst.typing import Array
 
-__all__ = ["GroupMarks", "IdTypes", "RowMarks", "changed", "digest_of", "row_marks", "types_of"]
+__all__ = ["GroupMarks", "IdTypes", "RowMarks", "changed", "digest_of", "is_marked", "row_marks", "types_of"]
 
 _FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _SHIFT = np.uint64(32)
@@ -60,6 +60,11 @@ def row_marks(table: pa.Table) -> Array:
     return mark
 
 
+def is_marked(parts: Sequence[Any]) -> bool:
+    """Whether the rows of a group of partitions need marks; those of files do not, which are known by their stamps."""
+    return not isinstance(parts[0], FileRows)
+
+
 class GroupMarks:
     """Marks of those edges of a group of partitions that are kept.
 
@@ -68,12 +73,12 @@ class GroupMarks:
     first
         Number of the first partition.
     parts
-        The partitions. A file's rows need no marks: it is known by its stamp.
+        The partitions.
     """
 
     def __init__(self, first: int, parts: Sequence[Any]) -> None:
         self._first = first
-        self._marked = not isinstance(parts[0], FileRows)
+        self._marked = is_marked(parts)
         self._kept: list[list[RowMarks]] = [[] for _ in parts]
         self._waiting: dict[int, RowMarks] = {}
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dfmst._cluster.partial import PartialFold
 from dfmst._cluster.partitions import is_part
 from dfmst._cluster.read import read_edges
 from dfmst._cluster.solve import TableFold, task_engine
@@ -34,9 +35,9 @@ class Group:
         """The group inside a task that got it and the frame as :meth:`arguments`."""
         return self if self.parts else replace(self, parts=[frame])
 
-    def tables(self, engine: Engine, columns: EdgeColumns, frame: Any) -> Iterator[pa.Table]:
-        """Read one partition after the other, inside a task."""
-        for number, part in enumerate(self.complete(frame).parts, self.first):
+    def tables(self, engine: Engine, columns: EdgeColumns, frame: Any, done: int = 0) -> Iterator[pa.Table]:
+        """Read one partition after the other, inside a task; the first `done` are skipped."""
+        for number, part in enumerate(self.complete(frame).parts[done:], self.first + done):
             yield read_edges(engine, part, number, columns)
 
 
@@ -47,12 +48,14 @@ def group_parts(parts: list[Any], groups: int) -> list[Group]:
     return [Group(begin, parts[begin:end]) for begin, end in itertools.pairwise(bounds)]
 
 
-def fold(group: Group, frame: Any, columns: EdgeColumns) -> pa.Table:
-    """Return the forest of a group of partitions (a task)."""
+def fold(group: Group, frame: Any, columns: EdgeColumns, partial: str | None = None) -> pa.Table:
+    """Return the forest of a group of partitions (a task), which saves how far it has come in the file `partial`."""
     engine = task_engine()
     forest = TableFold(engine)
-    for table in group.tables(engine, columns, frame):
+    saved = PartialFold(partial, forest)
+    for done, table in enumerate(group.tables(engine, columns, frame, saved.done), saved.done + 1):
         forest.add(table)
+        saved.save(done)
     return forest.forest()
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dfmst._folding.fold import Rows
+from dfmst._folding.pace import SavePace
 from dfmst.errors import DfmstError, OutputError
 from dfmst.formats.lock import Hold
 from dfmst.formats.problems import problem
@@ -29,8 +30,6 @@ __all__ = ["Checkpoint", "FoldState", "Tell", "ignore_checkpoints"]
 #: What is told of checkpoints: that a run goes on after so many rows, or that so many are done and saved.
 Tell: TypeAlias = Callable[[Literal["resumed", "saved"], int], object]
 
-_LEAST = 3.0  # seconds of work between two saves
-_SHARE = 0.05  # of the work that saving may take
 _VERSION = 2  # of the file: raised whenever its meaning changes
 _NAME = "fold.arrow"
 _NUMBERS = ("dense", "done", "dropped")
@@ -96,8 +95,7 @@ class Checkpoint:
             reason = getattr(error, "strerror", None) or error
             raise OutputError(f"cannot make the directory {folder}: {reason}", "name another") from error
         self._file = folder / _NAME
-        self._cost = 0.0  # seconds that the last save took
-        self._begin = self._last = time.monotonic()
+        self._pace = SavePace()
         self.hold = Hold(folder)
         try:
             self._state = self._read()
@@ -111,13 +109,8 @@ class Checkpoint:
         return self._token if self.hold.valid else None
 
     def due(self) -> bool:
-        """Whether it is time to save.
-
-        So much was done since the last time that saving takes a small share of it; or, early in a run, half of all
-        that was done would be lost.
-        """
-        now = time.monotonic()
-        return now - self._last >= max(_LEAST, min(self._cost / _SHARE, self._last - self._begin))
+        """Whether it is time to save."""
+        return self._pace.due()
 
     def load(self) -> FoldState | None:
         """Return what an earlier run saved, once; ``None`` where there is nothing."""
@@ -154,8 +147,7 @@ class Checkpoint:
             reason = "no space left on device" if error.errno == errno.ENOSPC else str(error)
             hint = "free some space and run the same command again: the last checkpoint is kept"
             raise OutputError(f"cannot write a checkpoint to {self.folder}: {reason}", hint) from error
-        self._last = time.monotonic()
-        self._cost = self._last - begin
+        self._pace.saved(begin)
         self._tell("saved", state.done)
 
     def clear(self) -> None:

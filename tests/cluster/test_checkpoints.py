@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dask.dataframe as dd
 import pandas as pd
@@ -14,7 +17,11 @@ import pytest
 
 import dfmst
 import dfmst.dask
-from dfmst._cluster.checkpoint import checkpointed, first_workers
+from dfmst._cluster import tasks
+from dfmst._cluster.checkpoint import ONE_TABLE, checkpointed, first_workers
+from dfmst._cluster.client import Resources
+from dfmst._cluster.strategies import merge, two_pass
+from dfmst._cluster.strategies.shuffle import shuffling
 from dfmst.formats.lock import sole_use
 from tests.support.dask_frames import STRATEGIES, random_frame
 
@@ -29,7 +36,7 @@ def damaged(content: bytes, draw: random.Random) -> bytes:
     return content[:place] + bytes([content[place] ^ 1 << draw.randrange(8)]) + content[place + 1 :]
 
 
-@pytest.mark.parametrize("strategy", ["merge", "two-pass"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_damaged_checkpoint_is_made_anew(strategy, tmp_path):
     frame = random_frame(60, rows=800)
     expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
@@ -42,48 +49,146 @@ def test_a_damaged_checkpoint_is_made_anew(strategy, tmp_path):
 
     pd.testing.assert_frame_equal(forest(), expected)
     files = sorted(tmp_path.iterdir())
-    whole = {file: file.read_bytes() for file in files}
+    contents = {file: file.read_bytes() for file in files}
     draw = random.Random(strategy)
     for _ in range(DAMAGES):
         for file in draw.sample(files, draw.randint(1, len(files))):
-            file.write_bytes(damaged(whole[file], draw))
+            file.write_bytes(damaged(contents[file], draw))
         pd.testing.assert_frame_equal(forest(), expected)
-        assert {file: file.read_bytes() for file in sorted(tmp_path.iterdir())} == whole
+        now = {file: file.read_bytes() for file in sorted(tmp_path.iterdir())}
+        if strategy == "shuffle":  # does not look at what it needs no more
+            read_last = [file for file in files if file.name.startswith("slice-")]
+            now = contents | {file: now[file] for file in read_last}
+        assert now == contents
 
 
 def test_any_bit_and_any_cut(tmp_path):
     path = tmp_path / "fold.arrow"
     table = pa.table({"row": [3, 1]})
-    assert checkpointed(str(path), lambda: table).equals(table)
+    assert checkpointed(str(path), ONE_TABLE, lambda: table).equals(table)
     whole, made = path.read_bytes(), []
 
     def make() -> pa.Table:
         made.append(0)
         return table
 
-    assert checkpointed(str(path), make).equals(table)
+    assert checkpointed(str(path), ONE_TABLE, make).equals(table)
     assert not made
     harms = [whole[:size] for size in range(len(whole))] + [whole + b"\0"]
     harms += [whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :] for at in range(len(whole))]
     for number, harm in enumerate(harms, 1):
         path.write_bytes(harm)
-        assert checkpointed(str(path), make).equals(table)
+        assert checkpointed(str(path), ONE_TABLE, make).equals(table)
         assert (len(made), path.read_bytes()) == (number, whole)
 
 
 def test_the_checkpoint_of_another_task_is_not_taken(tmp_path):
-    checkpointed(str(tmp_path / "a"), lambda: pa.table({"row": [1]}))
+    checkpointed(str(tmp_path / "a"), ONE_TABLE, lambda: pa.table({"row": [1]}))
     (tmp_path / "a").rename(tmp_path / "b")
-    assert checkpointed(str(tmp_path / "b"), lambda: pa.table({"row": [2]}))["row"].to_pylist() == [2]
+    assert checkpointed(str(tmp_path / "b"), ONE_TABLE, lambda: pa.table({"row": [2]}))["row"].to_pylist() == [2]
 
 
 def test_a_checkpoint_that_cannot_be_read_is_an_error_with_the_directory(tmp_path):
     (tmp_path / "a").mkdir()
     with pytest.raises(dfmst.OutputError, match=f"cannot use {tmp_path} for checkpoints"):
-        checkpointed(str(tmp_path / "a"), lambda: pa.table({"row": [1]}))
+        checkpointed(str(tmp_path / "a"), ONE_TABLE, lambda: pa.table({"row": [1]}))
     (tmp_path / "workers-token").mkdir()
     with pytest.raises(dfmst.OutputError, match=f"cannot use {tmp_path} for checkpoints"):
         first_workers(str(tmp_path), "token", 2)
+
+
+class Stopped(Exception):
+    """Ends a run from within."""
+
+
+@pytest.mark.parametrize("ids", ["dense", "text"])
+@pytest.mark.parametrize("files", [True, False])
+def test_a_shuffle_goes_on_where_it_was(tmp_path, monkeypatch, ids, files):
+    frame = random_frame(63, rows=800, ids=ids)
+    parts = dd.from_pandas(frame, npartitions=4, sort=False)
+    if files:
+        (tmp_path / "edges").mkdir()
+        frame = frame.reset_index(drop=True)
+        for number in range(4):
+            frame[number * 200 : number * 200 + 200].to_parquet(tmp_path / "edges" / f"{number}.parquet")
+        parts = dd.read_parquet(tmp_path / "edges")
+    expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
+    calls: Counter[str] = Counter()
+    stop_at = 6
+
+    def counted(name: str) -> None:
+        task = getattr(shuffling, name)
+
+        def call(*arguments: Any) -> Any:
+            calls[name] += 1
+            if name == "solve_slice" and calls[name] == stop_at:
+                raise Stopped
+            return task(*arguments)
+
+        monkeypatch.setattr(shuffling, name, call)
+
+    for name in ("distribute", "cut", "solve_slice"):
+        counted(name)
+
+    def forest() -> pd.DataFrame:
+        options = {**STRATEGIES["shuffle"], "strategy": "shuffle", "checkpoint": tmp_path / "kept"}
+        return parts.mst.minimum("a", "b", "w", **options).compute(scheduler="synchronous")
+
+    with pytest.raises(Stopped):
+        forest()
+    stop_at = 0
+    calls.clear()
+    pd.testing.assert_frame_equal(forest(), expected, check_dtype=False)
+    assert calls == {"cut": 3 * 4, "solve_slice": 3}
+    calls.clear()
+    pd.testing.assert_frame_equal(forest(), expected, check_dtype=False)
+    assert not calls
+
+
+@pytest.mark.parametrize(
+    ("strategy", "task"), [("merge", "fold"), ("two-pass", "fold_light"), ("two-pass", "fold_residue")]
+)
+@pytest.mark.parametrize("ids", ["dense", "text"])
+def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, strategy, task, ids):
+    monkeypatch.setattr("dfmst._folding.pace.SavePace.due", lambda self: True)
+    frame = random_frame(64, rows=800, ids=ids)
+    parts = dd.from_pandas(frame, npartitions=12, sort=False)
+    tables, read, stop_at = tasks.Group.tables, list[int](), 8
+    running = False  # the task, and not another that reads
+
+    def counted(group: tasks.Group, *arguments: Any) -> Iterator[pa.Table]:
+        for table in tables(group, *arguments):
+            if running:
+                read.append(table.num_rows)
+                if len(read) == stop_at:
+                    raise Stopped
+            yield table
+
+    def marked(*arguments: Any) -> pa.Table:
+        nonlocal running
+        running = True
+        try:
+            return fold(*arguments)
+        finally:
+            running = False
+
+    fold = getattr(tasks if task == "fold" else two_pass, task)
+    monkeypatch.setattr(tasks.Group, "tables", counted)
+    monkeypatch.setattr(merge if task == "fold" else two_pass, task, marked)
+    monkeypatch.setattr("dfmst._cluster.build.resources", lambda: Resources(1, 3 << 30))
+
+    def forest() -> pd.DataFrame:
+        options = {**STRATEGIES[strategy], "strategy": strategy, "checkpoint": tmp_path}
+        return parts.mst.minimum("a", "b", "w", **options).compute(scheduler="synchronous")
+
+    with pytest.raises(Stopped):
+        forest()
+    assert list(tmp_path.glob("*.partial"))
+    stop_at = 0
+    read.clear()
+    pd.testing.assert_frame_equal(forest(), dfmst.minimum_spanning_forest(frame, "a", "b", "w"), check_dtype=False)
+    assert len(read) == 12 - 7
+    assert not list(tmp_path.glob("*.partial"))
 
 
 def write_edges(folder: Path) -> Path:

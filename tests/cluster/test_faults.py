@@ -22,7 +22,7 @@ from distributed import Client, LocalCluster
 import dfmst
 import dfmst.dask
 from dfmst import errors
-from dfmst._cluster.checkpoint import checkpointed, first_workers
+from dfmst._cluster.checkpoint import ONE_TABLE, checkpointed, first_workers
 from dfmst._cluster.client import Resources
 from tests.support.dask_frames import STRATEGIES, random_frame
 from tests.support.forked import Forked
@@ -268,5 +268,5 @@ def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatc
 
     monkeypatch.setattr("os.replace", full)
     with pytest.raises(OSError, match="No space left"):
-        checkpointed(str(tmp_path / "a.arrow"), lambda: __import__("pyarrow").table({"row": [1]}))
+        checkpointed(str(tmp_path / "a.arrow"), ONE_TABLE, lambda: __import__("pyarrow").table({"row": [1]}))
     assert list(tmp_path.iterdir()) == []

@@ -83,8 +83,10 @@ def test_slices_cut_all_runs_at_the_same_places(slices):
     assert found.dense == 60
     places = cuts(found, slices)
     numbering = Numbering(None, 60)
-    pieces = [cut(group, number, found, places, numbering, slices) for number, group in enumerate(groups)]
-    assert all(len(each) == slices for each in pieces)
+    pieces = [
+        [cut(group, number, found, places, numbering, slice_) for slice_ in range(slices)]
+        for number, group in enumerate(groups)
+    ]
     last = (-1, -1)
     for slice_ in zip(*pieces, strict=True):
         rows = [run.part(0, len(run)) for run in slice_ if run is not None]

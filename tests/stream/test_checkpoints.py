@@ -229,7 +229,7 @@ def test_an_interrupt_passes_and_the_checkpoint_is_kept(tmp_path, monkeypatch):
 
 def test_saving_takes_a_small_share_of_the_work(tmp_path, monkeypatch):
     now = 0.0
-    monkeypatch.setattr("dfmst.stream.checkpoint.time.monotonic", lambda: now)
+    monkeypatch.setattr("dfmst._folding.pace.time.monotonic", lambda: now)
     checkpoint = Checkpoint(tmp_path, {})
     empty = np.zeros(0, np.uint32)
     state = FoldState(Rows(empty, empty, empty, empty), 0, None, empty, 0, 0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dfmst._cluster.checkpoint import ONE_TABLE
 from dfmst._cluster.graph import TaskGraph
 from dfmst._cluster.solve import merge
 from dfmst._cluster.tasks import Group, fold
@@ -18,7 +19,7 @@ __all__ = ["add_merge", "add_merge_tree"]
 def add_merge(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, split_every: int) -> Any:
     """Add the tasks of this strategy, and return the reference to the forest of all groups."""
     forests = [
-        graph.add("fold", number, fold, *group.arguments(), columns, durable=True)
+        graph.add("fold", number, fold, *group.arguments(), columns, graph.partial("fold", number), durable=ONE_TABLE)
         for number, group in enumerate(groups)
     ]
     return add_merge_tree(graph, forests, split_every)
@@ -30,7 +31,7 @@ def add_merge_tree(graph: TaskGraph, forests: list[Any], split_every: int, name:
     while len(forests) > 1:
         spans = range(0, len(forests), split_every)
         forests = [
-            graph.add(name, (level, number), merge, forests[begin : begin + split_every], durable=True)
+            graph.add(name, (level, number), merge, forests[begin : begin + split_every], durable=ONE_TABLE)
             for number, begin in enumerate(spans)
         ]
         level += 1

@@ -11,24 +11,30 @@ Vassilvitskii: A model of computation for MapReduce. SODA 2010 (filtering in rou
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from dfmst._cluster.estimate import draws_of
-from dfmst._cluster.files import FileRows
-from dfmst._cluster.formulas import LIGHT
+from dfmst._cluster.checkpoint import ONE_TABLE
 from dfmst._cluster.graph import TaskGraph
-from dfmst._cluster.marks import changed, digest_of, row_marks
+from dfmst._cluster.marks import changed
+from dfmst._cluster.partial import PartialFold
 from dfmst._cluster.partitions import is_part
-from dfmst._cluster.read import read_edges
 from dfmst._cluster.solve import TableFold, merge, task_engine
+from dfmst._cluster.strategies.light_rows import (
+    SAMPLED_PARTS,
+    KeySample,
+    LightBound,
+    is_light,
+    light_bound,
+    part_digest,
+    sample,
+)
 from dfmst._cluster.strategies.merge import add_merge_tree
-from dfmst._cluster.tables import column_values, concat, id_pair, take
+from dfmst._cluster.tables import column_values, id_pair, take
 from dfmst._cluster.tasks import Group
 from dfmst._columns.encode import Encoder
 from dfmst._columns.read import EdgeColumns
@@ -40,27 +46,7 @@ from dfmst.typing import Array
 
 __all__ = ["add_two_passes"]
 
-_SAMPLED_PARTS = 4
-_SAMPLE = 1 << 13  # rows of a partition
-_COUNTED_ROWS = 1 << 16
 _DIGESTS = b"digests"
-
-
-class KeySample(NamedTuple):
-    """Keys and locators of some rows of a group, how many rows and vertices it may have, and digests of partitions."""
-
-    key: Array
-    row: Array
-    rows: int
-    vertices: int
-    digests: dict[int, int]
-
-
-class LightBound(NamedTuple):
-    """The last light row in the order (key, locator)."""
-
-    key: int
-    row: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,94 +70,57 @@ def add_two_passes(
     graph: TaskGraph, groups: list[Group], columns: EdgeColumns, split_every: int, vertices: int | None
 ) -> Any:
     """Add the tasks of this strategy, and return the reference to the forest of all groups."""
-    each = -(-_SAMPLED_PARTS // len(groups))
+    each = -(-SAMPLED_PARTS // len(groups))
     inputs = [(*group.arguments(), columns) for group in groups]
     samples = [graph.add("sample", number, sample, *input, each) for number, input in enumerate(inputs)]
     bound = graph.add("threshold", 0, light_bound, samples, vertices)
     # Dask runs a task where its inputs are. The bound is on one worker: each group's task also takes its own sample,
     # which draws it to another worker; in the second pass it takes the digests of the first pass.
-    forests = [
-        graph.add("light", number, fold_light, *input, bound, samples[number], durable=True)
-        for number, input in enumerate(inputs)
-    ]
+    forests = []
+    for number, input in enumerate(inputs):
+        known = (bound, samples[number], graph.partial("light", number))
+        forests.append(graph.add("light", number, fold_light, *input, *known, durable=ONE_TABLE))
     digests = [graph.add("digests", number, digests_of, forest) for number, forest in enumerate(forests)]
     light = add_merge_tree(graph, forests, split_every, "merge-light")
     cycle_filter = graph.add("filter", 0, broadcast_filter, light)
-    residues = [
-        graph.add("residue", number, fold_residue, *input, bound, cycle_filter, digests[number], durable=True)
-        for number, input in enumerate(inputs)
-    ]
+    residues = []
+    for number, input in enumerate(inputs):
+        before = (bound, cycle_filter, digests[number], graph.partial("residue", number))
+        residues.append(graph.add("residue", number, fold_residue, *input, *before, durable=ONE_TABLE))
     residue = add_merge_tree(graph, residues, split_every, "merge-residue")
-    return graph.add("merge", 0, merge, [light, residue], durable=True)
+    return graph.add("merge", 0, merge, [light, residue], durable=ONE_TABLE)
 
 
-def sample(group: Group, frame: Any, columns: EdgeColumns, parts: int) -> KeySample:
-    """Return some rows of some of a group's partitions, evenly spread (a task)."""
-    engine = task_engine()
-    numbered = list(enumerate(group.complete(frame).parts, group.first))
-    step = -(-len(numbered) // parts)
-    chosen = numbered[step // 2 :: step]
-    pieces, rows, vertices = [], 0, 0
-    digests: dict[int, int] = {}
-    for number, part in chosen:
-        table = read_edges(engine, part, number, columns)
-        digests |= _digest(number, part, table)
-        rows, vertices = rows + table.num_rows, max(vertices, likely_vertices(table))
-        spread = max(1, table.num_rows // _SAMPLE)
-        pieces.append(take(table, np.arange(spread // 2, table.num_rows, spread)))
-    whole = concat(pieces)
-    estimate = rows * len(numbered) // len(chosen)
-    return KeySample(column_values(whole, "key"), column_values(whole, "row"), estimate, vertices, digests)
-
-
-def likely_vertices(table: pa.Table) -> int:
-    """Estimate the vertices of a graph from one partition.
-
-    Integer ids bound it. It only decides how much work goes where, never what comes out.
-    """
-    if not table.num_rows:
-        return 0
-    ids = id_pair(table.slice(0, _COUNTED_ROWS))
-    ends, bound = 2 * len(ids.source), math.inf
-    if isinstance(ids.source, np.ndarray):
-        seen = len(np.unique(np.concatenate([ids.source, ids.target])))
-        columns = id_pair(table)[:2]
-        if min(int(column.min()) for column in columns) >= 0:
-            bound = max(int(column.max()) for column in columns) + 1
-    else:
-        seen = len(pa.chunked_array([ids.source, ids.target]).unique())
-    return int(min(bound, draws_of(seen, ends)))
-
-
-def light_bound(samples: list[KeySample], vertices: int | None) -> LightBound | None:
-    """Return the row at the rank of `LIGHT` times the vertices (a task); ``None`` where all rows are light."""
-    key, row = (
-        np.concatenate([getattr(sample, name) for sample in samples if len(sample.key)] or [[]])
-        for name in ("key", "row")
-    )
-    rows = sum(sample.rows for sample in samples)
-    share = LIGHT * (vertices or max(sample.vertices for sample in samples)) / max(rows, 1)
-    if share >= 1 or not len(key):
-        return None
-    at = np.lexsort([row, key])[int(share * len(key))]
-    return LightBound(int(key[at]), int(row[at]))
-
-
-def fold_light(group: Group, frame: Any, columns: EdgeColumns, bound: LightBound | None, drawn: KeySample) -> pa.Table:
+def fold_light(
+    group: Group,
+    frame: Any,
+    columns: EdgeColumns,
+    bound: LightBound | None,
+    drawn: KeySample,
+    partial: str | None = None,
+) -> pa.Table:
     """Return the forest of a group's light rows (a task), with the digests of its partitions."""
     engine = task_engine()
     forest = TableFold(engine)
-    digests: dict[int, int] = {}
-    for table in _tables_as_before(engine, group, frame, columns, drawn.digests, digests):
-        light = table if bound is None else take(table, np.flatnonzero(_is_light(table, bound)))
+    saved = PartialFold(partial, forest)
+    digests = _digests(saved.record or {})
+    tables = _tables_as_before(engine, group, frame, columns, drawn.digests, saved.done, digests)
+    for done, table in enumerate(tables, saved.done + 1):
+        light = table if bound is None else take(table, np.flatnonzero(is_light(table, bound)))
         forest.add(light, table.num_rows)
+        saved.save(done, digests)
     light = forest.forest()
     return light.replace_schema_metadata({**(light.schema.metadata or {}), _DIGESTS: json.dumps(digests)})
 
 
 def digests_of(forest: pa.Table) -> dict[int, int]:
     """Return the digests that :func:`fold_light` has put to a forest (a task)."""
-    return {int(number): digest for number, digest in json.loads(forest.schema.metadata[_DIGESTS]).items()}
+    return _digests(json.loads(forest.schema.metadata[_DIGESTS]))
+
+
+def _digests(written: Mapping[str, int]) -> dict[int, int]:
+    """Digests by partition, as JSON has them."""
+    return {int(number): digest for number, digest in written.items()}
 
 
 def _tables_as_before(
@@ -180,30 +129,24 @@ def _tables_as_before(
     frame: Any,
     columns: EdgeColumns,
     before: dict[int, int],
+    done: int,
     now: dict[int, int] | None = None,
 ) -> Iterator[pa.Table]:
-    """Read a group's partitions, and compare them with what was read before; `now` gets their digests.
+    """Read a group's partitions but the first `done`, and compare them with what was read before; `now` gets digests.
 
     Raises
     ------
     ClusterError
         A partition differs.
     """
-    parts = group.complete(frame).parts
-    for (number, part), table in zip(enumerate(parts, group.first), group.tables(engine, columns, frame), strict=True):
-        digest = _digest(number, part, table)
+    parts = list(enumerate(group.complete(frame).parts, group.first))[done:]
+    for (number, part), table in zip(parts, group.tables(engine, columns, frame, done), strict=True):
+        digest = part_digest(number, part, table)
         if before.get(number, digest.get(number)) != digest.get(number):
             raise changed(number, part.name if is_part(part) else "")
         if now is not None:
             now |= digest
         yield table
-
-
-def _digest(number: int, part: Any, table: pa.Table) -> dict[int, int]:
-    """The digest of a partition's edges by its number; none of a file, which is known by its stamp."""
-    if isinstance(part, FileRows):
-        return {}
-    return {number: digest_of(row_marks(table))}
 
 
 def broadcast_filter(forest: pa.Table) -> BroadcastFilter | None:
@@ -223,24 +166,16 @@ def fold_residue(
     bound: LightBound | None,
     cycle_filter: BroadcastFilter | None,
     digests: dict[int, int],
+    partial: str | None = None,
 ) -> pa.Table:
     """Return the forest of a group's rows that are not light and pass the filter (a task)."""
     engine = task_engine()
     forest = TableFold(engine)
     if bound is not None:
-        for table in _tables_as_before(engine, group, frame, columns, digests):
+        saved = PartialFold(partial, forest)
+        tables = _tables_as_before(engine, group, frame, columns, digests, saved.done)
+        for done, table in enumerate(tables, saved.done + 1):
             passing = table if cycle_filter is None else take(table, cycle_filter.passing(engine, table))
-            forest.add(take(passing, np.flatnonzero(~_is_light(passing, bound))), table.num_rows)
+            forest.add(take(passing, np.flatnonzero(~is_light(passing, bound))), table.num_rows)
+            saved.save(done)
     return forest.forest()
-
-
-def _is_light(table: pa.Table, bound: LightBound) -> Array:
-    key, row = column_values(table, "key"), column_values(table, "row")
-    if not len(key):
-        return np.zeros(0, bool)
-    limit = key.dtype.type(bound.key)
-    # Rows ascend, so that those of the bound's key are light up to a position.
-    light: Array = key < limit
-    ties = key[: int(np.searchsorted(row, np.uint64(bound.row), side="right"))] == limit
-    light[: len(ties)] |= ties
-    return light

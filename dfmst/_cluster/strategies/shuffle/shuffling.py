@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from dfmst._cluster.graph import TaskGraph
+from dfmst._cluster.marks import is_marked
 from dfmst._cluster.rows import unite
 from dfmst._cluster.strategies.shuffle import numbering
 from dfmst._cluster.strategies.shuffle.edges import distribute, marks_of, summarize, survey
+from dfmst._cluster.strategies.shuffle.kept import EDGES, NUMBERING, SOLVED_SLICE
 from dfmst._cluster.strategies.shuffle.slices import RECORD, cut, cuts, records, solve_slice
 from dfmst._cluster.tasks import Group, pick
 from dfmst._columns.read import EdgeColumns
@@ -59,33 +61,37 @@ class ShuffledForest(NamedTuple):
 def add_shuffle(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, sizes: ShuffleSizes) -> ShuffledForest:
     """Add the tasks of this strategy, and return references to the rows of each partition."""
     count = range(len(groups))
+    options = (columns, sizes.batch, sizes.dense)
     edges = [
-        graph.add("distribute", group, distribute, *groups[group].arguments(), columns, sizes.batch, sizes.dense)
+        graph.add("distribute", group, distribute, *groups[group].arguments(), *options, durable=EDGES)
         for group in count
     ]
     summaries = [graph.add("summary", group, summarize, edges[group]) for group in count]
     found = graph.add("survey", 0, survey, summaries)
     numberings = _add_numbering(graph, edges, found, sizes.owners)
     places = graph.add("cuts", 0, cuts, found, sizes.slices)
-    pieces = [
-        graph.add("cut", group, cut, edges[group], group, found, places, numberings[group], sizes.slices)
-        for group in count
-    ]
     states, locators = [None], []
     totals = [graph.add("total", group, numbering.total_of, each) for group, each in enumerate(numberings)]
     bounds = [group.first for group in groups[1:]]
     for place in range(sizes.slices):
-        slice_ = [graph.add("piece", (place, group), pick, pieces[group], place) for group in count]
-        solved = graph.add("slice", place, solve_slice, states[-1], slice_, totals, bounds, sizes.memory)
+        pieces = [
+            graph.add("cut", (place, group), cut, edges[group], group, found, places, numberings[group], place)
+            for group in count
+        ]
+        state = (states[-1], pieces, totals, bounds, sizes.memory)
+        solved = graph.add("slice", place, solve_slice, *state, durable=SOLVED_SLICE)
         states.append(graph.add("state", place, pick, solved, 0))
         locators.append([graph.add("locators", (place, group), pick, solved, 1 + group) for group in count])
     trace = graph.add("trace", 0, records, states[1:])
     rows = []
     for group in count:
-        known = graph.add("marks", group, marks_of, edges[group])
+        known: Any = [None] * len(groups[group].parts)
+        if is_marked(groups[group].parts):
+            known = graph.add("marks", group, marks_of, edges[group])
         own = [each[group] for each in locators]
         for place, number in enumerate(range(groups[group].first, groups[group].first + len(groups[group].parts))):
             rows.append(graph.add("chosen-rows", number, unite, own, number, known, place))
+    graph.use_kept([*rows, trace])
     return ShuffledForest(rows, trace)
 
 
@@ -100,7 +106,9 @@ def _add_numbering(graph: TaskGraph, edges: list[Any], found: Any, owners: int) 
     numberings = []
     for group, each in enumerate(edges):
         own = [graph.add("number-part", (owner, group), pick, answers[owner], 1 + group) for owner in range(owners)]
-        numberings.append(graph.add("name", group, numbering.settle, each, found, asked[group], counts, own))
+        numberings.append(
+            graph.add("name", group, numbering.settle, each, found, asked[group], counts, own, durable=NUMBERING)
+        )
     return numberings
 
 

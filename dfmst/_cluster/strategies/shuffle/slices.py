@@ -67,21 +67,24 @@ def cuts(found: Survey, slices: int) -> list[Cut]:
 
 
 def cut(
-    edges: GroupEdges, group: int, found: Survey, places: list[Cut], numbering: Numbering, slices: int
-) -> list[Run | None]:
-    """Return a group's piece of each slice, its vertices numbered as in all groups (a task)."""
-    engine, numbers = task_engine(), None if numbering.numbers is None else numbering.numbers.load()
-    begins = [0] * len(edges.runs)
-    pieces: list[Run | None] = []
-    for place in [*places, None]:
-        ends = [
-            len(run) if place is None else place.place_in(run, found.first[group] + number)
-            for number, run in enumerate(edges.runs)
-        ]
-        spans = list(zip(begins, ends, strict=True))
-        pieces.append(_piece(engine, edges.runs, spans, numbers) if ends != begins else None)
-        begins = ends
-    return pieces + [None] * (slices - len(pieces))
+    edges: GroupEdges, group: int, found: Survey, places: list[Cut], numbering: Numbering, slice_: int
+) -> Run | None:
+    """Return a group's piece of a slice, its vertices numbered as in all groups (a task)."""
+    if slice_ > len(places):
+        return None
+    begins = [0] * len(edges.runs) if slice_ == 0 else _places(edges.runs, found.first[group], places[slice_ - 1])
+    ends = [len(run) for run in edges.runs]
+    if slice_ < len(places):
+        ends = _places(edges.runs, found.first[group], places[slice_])
+    if begins == ends:
+        return None
+    numbers = None if numbering.numbers is None else numbering.numbers.load()
+    return _piece(task_engine(), edges.runs, list(zip(begins, ends, strict=True)), numbers)
+
+
+def _places(runs: list[Run], first: int, place: Cut) -> list[int]:
+    """Rows of each run that come before a cut; the first run has this number."""
+    return [place.place_in(run, number) for number, run in enumerate(runs, first)]
 
 
 def _piece(engine: Engine, runs: list[Run], spans: list[tuple[int, int]], numbers: Array | None) -> Run:

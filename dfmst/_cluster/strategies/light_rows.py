@@ -1,0 +1,118 @@
+"""What the light rows of two passes are: the rows up to one of a sample, in the order (key, locator).
+
+Equal weights cannot all be light: the locator decides between them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._cluster.estimate import draws_of
+from dfmst._cluster.files import FileRows
+from dfmst._cluster.formulas import LIGHT
+from dfmst._cluster.marks import digest_of, row_marks
+from dfmst._cluster.read import read_edges
+from dfmst._cluster.solve import task_engine
+from dfmst._cluster.tables import column_values, concat, id_pair, take
+from dfmst._cluster.tasks import Group
+from dfmst._columns.read import EdgeColumns
+from dfmst.typing import Array
+
+__all__ = ["SAMPLED_PARTS", "KeySample", "LightBound", "is_light", "light_bound", "part_digest", "sample"]
+
+SAMPLED_PARTS = 4  # of all groups together
+_SAMPLE = 1 << 13  # rows of a partition
+_COUNTED_ROWS = 1 << 16
+
+
+class KeySample(NamedTuple):
+    """Keys and locators of some rows of a group, how many rows and vertices it may have, and digests of partitions."""
+
+    key: Array
+    row: Array
+    rows: int
+    vertices: int
+    digests: dict[int, int]
+
+
+class LightBound(NamedTuple):
+    """The last light row in the order (key, locator)."""
+
+    key: int
+    row: int
+
+
+def sample(group: Group, frame: Any, columns: EdgeColumns, parts: int) -> KeySample:
+    """Return some rows of some of a group's partitions, evenly spread (a task)."""
+    engine = task_engine()
+    numbered = list(enumerate(group.complete(frame).parts, group.first))
+    step = -(-len(numbered) // parts)
+    chosen = numbered[step // 2 :: step]
+    pieces, rows, vertices = [], 0, 0
+    digests: dict[int, int] = {}
+    for number, part in chosen:
+        table = read_edges(engine, part, number, columns)
+        digests |= part_digest(number, part, table)
+        rows, vertices = rows + table.num_rows, max(vertices, likely_vertices(table))
+        spread = max(1, table.num_rows // _SAMPLE)
+        pieces.append(take(table, np.arange(spread // 2, table.num_rows, spread)))
+    whole = concat(pieces)
+    estimate = rows * len(numbered) // len(chosen)
+    return KeySample(column_values(whole, "key"), column_values(whole, "row"), estimate, vertices, digests)
+
+
+def likely_vertices(table: pa.Table) -> int:
+    """Estimate the vertices of a graph from one partition.
+
+    Integer ids bound it. It only decides how much work goes where, never what comes out.
+    """
+    if not table.num_rows:
+        return 0
+    ids = id_pair(table.slice(0, _COUNTED_ROWS))
+    ends, bound = 2 * len(ids.source), math.inf
+    if isinstance(ids.source, np.ndarray):
+        seen = len(np.unique(np.concatenate([ids.source, ids.target])))
+        columns = id_pair(table)[:2]
+        if min(int(column.min()) for column in columns) >= 0:
+            bound = max(int(column.max()) for column in columns) + 1
+    else:
+        seen = len(pa.chunked_array([ids.source, ids.target]).unique())
+    return int(min(bound, draws_of(seen, ends)))
+
+
+def light_bound(samples: list[KeySample], vertices: int | None) -> LightBound | None:
+    """Return the row at the rank of `LIGHT` times the vertices (a task); ``None`` where all rows are light."""
+    key, row = (
+        np.concatenate([getattr(sample, name) for sample in samples if len(sample.key)] or [[]])
+        for name in ("key", "row")
+    )
+    rows = sum(sample.rows for sample in samples)
+    share = LIGHT * (vertices or max(sample.vertices for sample in samples)) / max(rows, 1)
+    if share >= 1 or not len(key):
+        return None
+    at = np.lexsort([row, key])[int(share * len(key))]
+    return LightBound(int(key[at]), int(row[at]))
+
+
+def part_digest(number: int, part: Any, table: pa.Table) -> dict[int, int]:
+    """Return the digest of a partition's edges by its number; none of a file, which is known by its stamp."""
+    if isinstance(part, FileRows):
+        return {}
+    return {number: digest_of(row_marks(table))}
+
+
+def is_light(table: pa.Table, bound: LightBound) -> Array:
+    """Flag the light rows of a table, whose locators ascend."""
+    key, row = column_values(table, "key"), column_values(table, "row")
+    if not len(key):
+        return np.zeros(0, bool)
+    limit = key.dtype.type(bound.key)
+    # Rows ascend, so that those of the bound's key are light up to a position.
+    light: Array = key < limit
+    ties = key[: int(np.searchsorted(row, np.uint64(bound.row), side="right"))] == limit
+    light[: len(ties)] |= ties
+    return light

@@ -1,0 +1,118 @@
+"""How the results of a shuffle's tasks are kept in a directory of checkpoints: as Arrow tables, one after the other.
+
+The first table has no columns; its metadata holds what is not a column. Runs are read back one at a time, into files
+of the worker that needs them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from dfmst._cluster.checkpoint import Codec
+from dfmst._cluster.local_files import local_directory
+from dfmst._cluster.marks import IdTypes, RowMarks
+from dfmst._cluster.solve import task_engine
+from dfmst._cluster.strategies.shuffle.edges import BY_KEY, GroupEdges
+from dfmst._cluster.strategies.shuffle.numbering import Numbering
+from dfmst._cluster.strategies.shuffle.slices import SliceState
+from dfmst._cluster.tables import column_values
+from dfmst._folding.buffer import Rows
+from dfmst._slices.runs import Run
+from dfmst._slices.stored import StoredArray, StoredIds
+from dfmst.typing import Array
+
+__all__ = ["EDGES", "NUMBERING", "SOLVED_SLICE"]
+
+_RECORD = b"dfmst"
+
+
+def _header(record: dict[str, Any]) -> pa.Table:
+    return pa.table({}).replace_schema_metadata({_RECORD: json.dumps(record)})
+
+
+def _record(tables: Iterator[pa.Table]) -> Any:
+    return json.loads(next(tables).schema.metadata[_RECORD])
+
+
+def _column(values: Array) -> pa.Table:
+    return pa.table({"values": values})
+
+
+def _stored(table: pa.Table) -> StoredArray:
+    return StoredArray(local_directory(), column_values(table, "values"))
+
+
+def _edge_tables(edges: GroupEdges) -> Iterable[pa.Table]:
+    kinds = [None if marks is None else marks.types.kind for marks in edges.marks]
+    numbers = {"dense": edges.dense, "kind": edges.kind, "grains": [run.grain for run in edges.runs]}
+    yield _header({**numbers, "ids": edges.ids is not None, "marks": kinds})
+    for run in edges.runs:
+        yield pa.table(run.part(0, len(run))._asdict())
+    if edges.ids is not None:
+        yield pa.table({"ids": edges.ids.load()})
+    for marks in edges.marks:
+        if marks is not None:
+            yield pa.table({"position": marks.position, "mark": marks.mark})
+            yield pa.schema({"source": marks.types.source, "target": marks.types.target}).empty_table()
+
+
+def _edges(tables: Iterator[pa.Table]) -> GroupEdges:
+    record = _record(tables)
+    runs = [_run(next(tables), grain) for grain in record["grains"]]
+    ids = None
+    if record["ids"]:
+        ids = StoredIds(local_directory(), next(tables).column("ids").combine_chunks())
+    marks = [None if kind is None else _marks(next(tables), next(tables), kind) for kind in record["marks"]]
+    return GroupEdges(runs, record["dense"], ids, record["kind"], marks)
+
+
+def _run(table: pa.Table, grain: int) -> Run:
+    rows = Rows(*(column_values(table, name) for name in Rows._fields))
+    run = Run(task_engine(), local_directory(), BY_KEY, rows.weight.dtype, grain)
+    run.append([rows])
+    return run
+
+
+def _marks(table: pa.Table, like: pa.Table, kind: str) -> RowMarks:
+    types = IdTypes(like.schema.field("source").type, like.schema.field("target").type, kind)
+    return RowMarks(column_values(table, "position"), column_values(table, "mark"), types)
+
+
+def _numbering_tables(numbering: Numbering) -> Iterable[pa.Table]:
+    yield _header({"total": numbering.total})
+    if numbering.numbers is not None:
+        yield _column(numbering.numbers.load())
+
+
+def _numbering(tables: Iterator[pa.Table]) -> Numbering:
+    total = _record(tables)["total"]
+    column = next(tables, None)
+    return Numbering(None if column is None else _stored(column), total)
+
+
+_COUNTS = ("components", "edges", "chosen", "bytes", "largest")
+
+
+def _slice_tables(solved: list[Any]) -> Iterable[pa.Table]:
+    state, *locators = solved
+    yield _header({name: int(getattr(state, name)) for name in _COUNTS})
+    for column in (state.parent, state.used, *locators):
+        yield _column(column.load())
+
+
+def _solved_slice(tables: Iterator[pa.Table]) -> list[Any]:
+    counts = _record(tables)
+    parent, used, *locators = map(_stored, tables)
+    return [SliceState(parent, used, **counts), *locators]
+
+
+#: Of a group's edges.
+EDGES = Codec(_edge_tables, _edges)
+#: Of the numbers of a group's vertices.
+NUMBERING = Codec(_numbering_tables, _numbering)
+#: Of a slice.
+SOLVED_SLICE = Codec(_slice_tables, _solved_slice)
