@@ -67,37 +67,37 @@ struct Lists {
 
 // Half of the vertices are hubs, whose neighbours are offered by several threads.
 template <typename K> void prim_by_queues(const Graph& graph, const Lists& lists, const Forest& forest) {
-  const u32 queues = 12, vertices = graph.vertices;
+  const u32 queues = 12, vertices = graph.vertices, hub = 4;
   std::vector<K> key, nearest(vertices, (K)~0ull);
   for (u32 row : lists.edge) key.push_back(graph.weight[row]);
-  std::vector<u64> heaps(2 * queues * graph.size()), starts, sizes(queues), state(4), rows(words(graph.size()));
+  std::vector<u64> heaps(2 * queues * graph.size()), starts, sizes(queues), state(5), rows(words(graph.size()));
   for (u32 queue = 0; queue < queues; ++queue) starts.push_back(queue * graph.size());
   std::vector<u32> edge_of(vertices, ~0u), chosen(vertices);
   std::vector<u8> in_tree(vertices);
-  for (;;) {
-    launch_grow_trees(K(), 1, lists.offset.data(), lists.edge.data(), lists.other.data(), key.data(), vertices, 4,
-                      heaps.data(), starts.data(), sizes.data(), queues, nearest.data(), edge_of.data(),
-                      in_tree.data(), chosen.data(), state.data());
-    if (state[3] == vertices) break;
-    const u64 begin = lists.offset[state[3]], end = lists.offset[state[3] + 1];
-    launch_offer_neighbours(K(), queues, lists.edge.data(), lists.other.data(), key.data(), begin, end,
-                            (end - begin + queues - 1) / queues, heaps.data(), starts.data(), sizes.data(),
-                            nearest.data(), edge_of.data(), in_tree.data());
-  }
+  launch_grow_trees(K(), 1, lists.offset.data(), lists.edge.data(), lists.other.data(), key.data(), vertices, hub,
+                    heaps.data(), starts.data(), sizes.data(), queues, nearest.data(), edge_of.data(), in_tree.data(),
+                    chosen.data(), state.data());
+  u64 hubs = 0;
+  for (u32 vertex = 0; vertex < vertices; ++vertex) hubs += lists.offset[vertex + 1] - lists.offset[vertex] >= hub;
+  CHECK(state[3] == hubs);
   launch_flag_chosen(state[0], chosen.data(), nullptr, nullptr, nullptr, rows.data());
   CHECK(forest.equals(rows));
 }
 
-template <typename K> void prim_by_reduction(const Graph& graph, const Lists& lists, const Forest& forest) {
+template <typename K>
+void prim_by_reduction(const Graph& graph, const Lists& lists, const Forest& forest, bool in_one_call) {
   const u32 vertices = graph.vertices, most = 20;
   const std::vector<K> key(graph.weight.begin(), graph.weight.end());
-  std::vector<u64> lightest(vertices, NONE), value(most), state(3), rows(words(graph.size()));
+  std::vector<u64> lightest(vertices, NONE), value(most), state(3), spent(3), rows(words(graph.size()));
   std::vector<u32> index(most), vertex = iota(vertices), place = vertex, chosen(vertices);
-  for (u32 front = 0; front < vertices; ++front) {
-    const u32 lanes = std::min(most, vertices - front);
-    launch_lightest_of_lanes(K(), lanes, lightest.data(), front, vertices, lanes, key.data(), value.data(),
-                             index.data());
-    launch_join_lightest(K(), 1, value.data(), index.data(), lanes, front, key.data(), lightest.data(), vertex.data(),
+  if (in_one_call)
+    launch_reduce_rounds(K(), 1, lists.offset.data(), lists.edge.data(), lists.other.data(), vertices, most, GRAIN,
+                         key.data(), lightest.data(), vertex.data(), place.data(), value.data(), index.data(),
+                         chosen.data(), state.data(), spent.data());
+  for (u32 front = 0; !in_one_call && front < vertices; ++front) {
+    launch_least_of_groups(K(), 32 * most, lightest.data(), front, vertices, most, key.data(), value.data(),
+                           index.data());
+    launch_join_lightest(K(), 32, value.data(), index.data(), most, front, key.data(), lightest.data(), vertex.data(),
                          place.data(), chosen.data(), state.data());
     launch_relax_neighbours(K(), 50, lists.offset.data(), lists.edge.data(), lists.other.data(), 50, front, key.data(),
                             place.data(), state.data(), lightest.data());
@@ -110,7 +110,7 @@ template <typename K> void prim(const Graph& graph) {
   const Forest forest(graph);
   const Lists lists(graph);
   prim_by_queues<K>(graph, lists, forest);
-  prim_by_reduction<K>(graph, lists, forest);
+  for (bool in_one_call : {false, true}) prim_by_reduction<K>(graph, lists, forest, in_one_call);
 }
 
 }  // namespace

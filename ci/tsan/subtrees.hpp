@@ -45,7 +45,7 @@ void check_growth(const Graph& graph, std::vector<u32> parent, const std::vector
   for (u64 i = 0; i < graph.size(); ++i) CHECK(!flagged(chosen, i) || forest.rows.count(i));
 }
 
-template <typename K> void grow(const Graph& graph, u64 span, u32 sorted) {
+template <typename K> void grow(const Graph& graph, u64 span, u32 sorted, u32 other_way) {
   const Incidence lists(graph, sorted ? order_by_weight(graph) : iota(graph.size()));
   const u64 parts = (graph.vertices + span - 1) / span;
   std::vector<K> key, heap_key(parts * span);
@@ -55,16 +55,23 @@ template <typename K> void grow(const Graph& graph, u64 span, u32 sorted) {
   std::vector<u64> heap_entry(parts * span), chosen(words(graph.size()));
   u64 conflicts = 0;
   launch_grow_subtrees(K(), parts, lists.offset.data(), lists.edge.data(), lists.other.data(), key.data(), row.data(),
-                       graph.vertices, span, sorted, tree.data(), parent.data(), heap_key.data(), heap_entry.data(),
+                       graph.vertices, span, sorted, other_way, tree.data(), parent.data(), heap_key.data(), heap_entry.data(),
                        chosen.data(), &conflicts);
   check_growth(graph, parent, chosen);
-  if (!sorted) return;
+  if (!sorted) {
+    parent = iota(graph.vertices);
+    chosen.assign(chosen.size(), 0);
+    launch_hook_lightest(K(), parent.size(), lists.offset.data(), lists.edge.data(), lists.other.data(), key.data(),
+                         row.data(), parent.data(), chosen.data());
+    check_growth(graph, parent, chosen);
+    return;
+  }
   tree.assign(graph.vertices, ~0u);
   parent = iota(graph.vertices);
   chosen.assign(chosen.size(), 0);
-  launch_grow_coloured(K(), parts, lists.offset.data(), lists.edge.data(), lists.other.data(), key.data(), row.data(),
-                       graph.vertices, span, colour.data(), tree.data(), parent.data(), heap_key.data(),
-                       heap_entry.data(), chosen.data(), &conflicts);
+  launch_grow_apart(K(), parts, lists.offset.data(), lists.edge.data(), lists.other.data(), key.data(), row.data(),
+                    graph.vertices, span, other_way, colour.data(), tree.data(), parent.data(), heap_key.data(),
+                    heap_entry.data(), chosen.data(), &conflicts);
   check_growth(graph, parent, chosen);
   launch_hook_unvisited(parent.size(), lists.offset.data(), lists.edge.data(), lists.other.data(), row.data(),
                         tree.data(), parent.data(), chosen.data());
@@ -73,7 +80,8 @@ template <typename K> void grow(const Graph& graph, u64 span, u32 sorted) {
 
 template <typename K> void partial_prim(const Graph& graph) {
   for (u64 span : {2, 7, 100})
-    for (u32 sorted : {0u, 1u}) grow<K>(graph, span, sorted);
+    for (u32 sorted : {0u, 1u})
+      for (u32 other_way : {0u, 1u}) grow<K>(graph, span, sorted, other_way);  // scan or heap, with and without colours
 }
 
 }  // namespace

@@ -4,10 +4,10 @@
 // set. An instance only compares it with its own start, which no other instance stores: the answer is exact, whatever
 // the others do meanwhile. `parent` joins subtrees to each other.
 
-// One growing subtree, and a binary heap of its vertices by their lightest edges. An entry is the vertex and its
-// lightest arc (a place in the lists) that left the subtree when the entry was made. The subtree only grows: an arc
-// that leads inside by now still bounds the vertex's lightest edge from below, and is replaced when it comes to the
-// top.
+// One growing subtree, and its vertices by their lightest edges: a binary heap or, as published, a plain list (`scan`).
+// An entry is the vertex and its lightest arc (a place in the lists) that left the subtree when the entry was made. The
+// subtree only grows: an arc that leads inside by now still bounds the vertex's lightest edge from below, and a heap
+// replaces it only when it comes to the top.
 template <typename K> struct Instance {
   const u64* offset;
   const u32* edge;
@@ -16,7 +16,7 @@ template <typename K> struct Instance {
   const u32* tree;
   K* heap_key;
   u64* heap_entry;
-  u32 sorted, start;
+  u32 sorted, scan, start;
   u64 size;
 };
 
@@ -56,7 +56,7 @@ template <typename K> DEVICE void push(Instance<K>& own, u32 vertex) {
   const K key = own.key[arc];
   const u64 entry = (u64)arc << 32 | vertex;
   u64 at = own.size++;
-  for (; at && before(own, key, entry, (at - 1) / 2); at = (at - 1) / 2)
+  for (; !own.scan && at && before(own, key, entry, (at - 1) / 2); at = (at - 1) / 2)
     place(own, at, own.heap_key[(at - 1) / 2], own.heap_entry[(at - 1) / 2]);
   place(own, at, key, entry);
 }
@@ -74,8 +74,30 @@ template <typename K> DEVICE void replace_top(const Instance<K>& own, K key, u64
   place(own, at, key, entry);
 }
 
+// As published: every vertex of the subtree is looked at, and its list searched where its arc leads inside by now. A
+// vertex without an arc that leaves is looked at no more.
+template <typename K> DEVICE u32 lightest_by_scan(Instance<K>& own) {
+  u64 least = 0;
+  for (u64 at = 0; at < own.size;) {
+    const u64 entry = own.heap_entry[at];
+    if (!leaves(own, (u32)(entry >> 32))) {
+      const u32 next = lightest_arc(own, (u32)entry, (entry >> 32) + 1);
+      if (next == ~0u) {
+        --own.size;
+        place(own, at, own.heap_key[own.size], own.heap_entry[own.size]);
+        continue;
+      }
+      place(own, at, own.key[next], (u64)next << 32 | (u32)entry);
+    }
+    if (before(own, own.heap_key[at], own.heap_entry[at], least)) least = at;
+    ++at;
+  }
+  return own.size ? (u32)(own.heap_entry[least] >> 32) : ~0u;
+}
+
 // The lightest arc that leaves the subtree, or ~0.
 template <typename K> DEVICE u32 lightest_leaving(Instance<K>& own) {
+  if (own.scan) return lightest_by_scan(own);
   while (own.size) {
     const u64 top = own.heap_entry[0];
     const u32 arc = (u32)(top >> 32), vertex = (u32)top;
@@ -94,14 +116,14 @@ template <typename K> DEVICE u32 lightest_leaving(Instance<K>& own) {
 // Partial Prim on one part of the vertices: `span` start vertices, and subtrees of at most as many. A subtree that
 // meets another one hooks onto it and stops.
 KERNEL_OF(K, grow_subtrees, (const u64* offset, const u32* edge, const u32* other, const K* key, const u32* row,
-                             u64 vertices, u64 span, u32 sorted, u32* tree, u32* parent, K* heap_key, u64* heap_entry,
-                             u64* flags, u64* conflicts)) {
+                             u64 vertices, u64 span, u32 sorted, u32 scan, u32* tree, u32* parent, K* heap_key,
+                             u64* heap_entry, u64* flags, u64* conflicts)) {
   const u64 begin = i * span, end = begin + span < vertices ? begin + span : vertices;
   u64 met = 0;
   for (u64 s = begin; s < end; ++s) {
     const u32 start = (u32)s;
     if (load(&tree[s]) != ~0u || compare_swap(&tree[s], ~0u, start) != ~0u) continue;
-    Instance<K> own = {offset, edge, other, key, tree, heap_key + begin, heap_entry + begin, sorted, start, 0};
+    Instance<K> own = {offset, edge, other, key, tree, heap_key + begin, heap_entry + begin, sorted, scan, start, 0};
     parent[s] = start;
     u32 newest = start;
     for (u64 size = 1; size < span; ++size) {
@@ -133,22 +155,28 @@ template <typename K> DEVICE bool colour_neighbours(const Instance<K>& own, u32 
   return true;
 }
 
-// Prim under colours on one part of the vertices: a vertex joins a subtree only if all its neighbours take the
-// subtree's colour, so that subtrees never touch. A start vertex that stays alone counts as unvisited. The lists are
-// sorted by weight.
-KERNEL_OF(K, grow_coloured, (const u64* offset, const u32* edge, const u32* other, const K* key, const u32* row,
-                             u64 vertices, u64 span, u32* colour, u32* tree, u32* parent, K* heap_key, u64* heap_entry,
-                             u64* flags, u64* conflicts)) {
+// Whether a vertex joins: all its neighbours take the subtree's colour or, without colours, it was taken by no other.
+template <typename K> DEVICE bool joins(const Instance<K>& own, u32 vertex, u32 coloured, u32* colour) {
+  if (coloured) return colour_neighbours(own, vertex, colour);
+  return vertex == own.start || compare_swap(&colour[vertex], ~0u, own.start) == ~0u;
+}
+
+// Prim on one part of the vertices, by subtrees that stop where they meet, and do not hook: at a vertex that has a
+// neighbour of another colour or (not `coloured`) is of another subtree itself. A start vertex that stays alone counts
+// as unvisited. The lists are sorted by weight.
+KERNEL_OF(K, grow_apart, (const u64* offset, const u32* edge, const u32* other, const K* key, const u32* row,
+                          u64 vertices, u64 span, u32 coloured, u32* colour, u32* tree, u32* parent, K* heap_key,
+                          u64* heap_entry, u64* flags, u64* conflicts)) {
   const u64 begin = i * span, end = begin + span < vertices ? begin + span : vertices;
   u64 met = 0;
   for (u64 s = begin; s < end; ++s) {
     const u32 start = (u32)s;
     if (load(&colour[s]) != ~0u || compare_swap(&colour[s], ~0u, start) != ~0u) continue;
-    Instance<K> own = {offset, edge, other, key, tree, heap_key + begin, heap_entry + begin, 1, start, 0};
+    Instance<K> own = {offset, edge, other, key, tree, heap_key + begin, heap_entry + begin, 1, 0, start, 0};
     u32 newest = start, arc = ~0u;
     u64 size = 0;
     for (;;) {
-      if (!colour_neighbours(own, newest, colour)) {
+      if (!joins(own, newest, coloured, colour)) {
         ++met;
         break;
       }
@@ -173,6 +201,19 @@ KERNEL(hook_unvisited, (const u64* offset, const u32* edge, const u32* other, co
   const u64 first = offset[i];
   parent[i] = other[first];
   set_flag(flags, row ? row[edge[first]] : edge[first]);
+} END
+
+// Every vertex hooks onto the other end of its lightest edge. Its list is in the order of positions, so that the first of
+// equal keys is the lightest.
+KERNEL_OF(K, hook_lightest, (const u64* offset, const u32* edge, const u32* other, const K* key, const u32* row,
+                             u32* parent, u64* flags)) {
+  const u64 begin = offset[i], end = offset[i + 1];
+  if (begin == end) return;
+  u64 best = begin;
+  for (u64 arc = begin + 1; arc < end; ++arc)
+    if (key[arc] < key[best]) best = arc;
+  parent[i] = other[best];
+  set_flag(flags, row ? row[edge[best]] : edge[best]);
 } END
 
 // Of two vertices that point at each other, the smaller becomes a root. Only the smaller one ever stores.

@@ -2,6 +2,7 @@
 //
 //   KERNEL(name, (parameters)) { body of index i } END          one function, `name`
 //   KERNEL_OF(K, name, (parameters)) { body of index i } END    one for each type of K: `name_u32`, `name_u64`
+//   FORK(length, grain, body);                                  within a kernel of one index: body(0) to body(length - 1)
 //
 // A kernel is flat: one index `i` below `count`, no barriers, no shared memory, relaxed atomics only.
 #pragma once
@@ -55,6 +56,9 @@ struct none;
   }
 #define PREFETCH(address) ((void)(address))
 #define UNROLL _Pragma("unroll")
+// One thread of a device runs a fork alone.
+#define FORK(length, grain, body) \
+  for (u64 fork_ = 0; fork_ < (u64)(length); ++fork_) (body)(fork_)
 
 template <typename T> DEVICE T load(const T* p) { return *(const volatile T*)p; }
 template <typename T> DEVICE void store(T* p, T value) { *(volatile T*)p = value; }
@@ -69,6 +73,7 @@ DEVICE u32 count_ones(u64 word) { return __popcll(word); }
 DEVICE u64 high_half(u64 a, u64 b) { return __umul64hi(a, b); }
 DEVICE u32 bits_of(f32 x) { return __float_as_uint(x); }
 DEVICE u64 bits_of(f64 x) { return (u64)__double_as_longlong(x); }
+DEVICE u64 nanoseconds() { return 0; }  // steps are timed on a CPU only
 
 // Room for `wanted` (at most 15) entries at the end of a list. The threads of a warp that come here together share one
 // atomic: all of a grid would otherwise queue for one word.
@@ -89,6 +94,7 @@ DEVICE u32 reserve(u32* length, u32 wanted) {
 
 #else
 
+#include <chrono>
 #include <cstring>
 #include "cpu/pool.hpp"
 
@@ -106,6 +112,9 @@ DEVICE u32 reserve(u32* length, u32 wanted) {
   }
 #define PREFETCH(address) __builtin_prefetch(address)
 #define UNROLL
+// By the threads of the kernel's launch, each `grain` indices at a time; they see what came before, and end before what
+// follows.
+#define FORK(length, grain_of_fork, body) dfmst::parallel_for(length, threads, grain_of_fork, body)
 
 template <typename T> DEVICE T load(const T* p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
 template <typename T> DEVICE void store(T* p, T value) { __atomic_store_n(p, value, __ATOMIC_RELAXED); }
@@ -135,6 +144,10 @@ DEVICE u64 high_half(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64
 DEVICE u32 bits_of(f32 x) { u32 bits; std::memcpy(&bits, &x, sizeof bits); return bits; }
 DEVICE u64 bits_of(f64 x) { u64 bits; std::memcpy(&bits, &x, sizeof bits); return bits; }
 DEVICE u32 reserve(u32* length, u32 wanted) { return wanted ? atomic_add(length, wanted) : 0; }
+DEVICE u64 nanoseconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return (u64)std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
 
 #endif
 

@@ -20,6 +20,7 @@ from dfmst.algorithms.kruskal import Kruskal
 from dfmst.algorithms.mastiff import Mastiff
 from dfmst.algorithms.pma import PMA
 from dfmst.algorithms.prim import Prim
+from dfmst.algorithms.vineet import Vineet
 
 __all__ = [
     "BSP",
@@ -35,6 +36,7 @@ __all__ = [
     "Kruskal",
     "Mastiff",
     "Prim",
+    "Vineet",
     "resolve",
 ]
 
@@ -51,6 +53,7 @@ REGISTRY: dict[str, type[Algorithm]] = {
     "kruskal": Kruskal,
     "mastiff": Mastiff,
     "prim": Prim,
+    "vineet": Vineet,
 }
 
 

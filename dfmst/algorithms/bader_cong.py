@@ -1,14 +1,14 @@
 """MST-BC: Prim trees grown at once under colours, Borůvka for the vertices between them, contraction, repeat.
 
 An instance colours the neighbours of each vertex that its tree takes in, and stops where one of them already has
-another colour (kernel ``grow_coloured``); the trees never touch. A vertex that no tree has taken in chooses its
-lightest edge (kernel ``hook_unvisited``). Components become vertices, and the rest is solved in the same way, a small
-one by a single tree.
+another colour (kernel ``grow_apart``); the trees never touch. A vertex that no tree has taken in chooses its lightest
+edge (kernel ``hook_unvisited``). Components become vertices, and the rest is solved in the same way, a small one by a
+single tree.
 
-With one tree this is Prim's algorithm, with a tree for every vertex it is Borůvka's. As in the comparison of Nobari et
-al. (2012, section 6.4), colours are taken by an atomic operation, and no barrier separates colouring from growing. Two
-things are added: a tree stops at the size of its part of the vertices, which bounds all trees' heaps by the number of
-vertices, and a start vertex whose neighbours were taken counts as unvisited.
+Nobari et al. (2012, section 6.4) ran it without colours: an atomic operation takes the vertex itself, so that trees
+grow until they meet. That is ``colours=False``.
+
+With one tree this is Prim's algorithm, with a tree for every vertex it is Borůvka's.
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ class BaderCong:
     trees
         How many trees grow at once. ``None`` takes a few for every thread of the engine, and one for a small graph:
         trees stop where they meet, so that more of them leave more to the rounds after.
+    colours
+        Whether a tree stops next to another one's vertices, as published. Without colours it stops only where its
+        lightest edge leads into another tree, as Nobari et al. (2012, section 6.4) ran it.
 
     Notes
     -----
     **Differences from the paper**
 
-    * Colours are taken by an atomic operation, and no barrier separates colouring from growing. (Nobari et al. 2012,
-      section 6.4, use atomic operations in place of colours altogether; that form is not built.)
+    * Colours are taken by an atomic operation, and no barrier separates colouring from growing.
     * A tree stops at the size of its part of the vertices, which bounds all heaps by the number of vertices.
     * A start vertex whose neighbours were taken counts as unvisited.
 
@@ -62,6 +64,7 @@ class BaderCong:
     """
 
     trees: int | None = None
+    colours: bool = True
 
     def __post_init__(self) -> None:
         """Refuse less than one tree."""
@@ -75,7 +78,7 @@ class BaderCong:
         def growth(graph: RoundGraph, chosen: Array) -> Growth:
             span = -(-graph.vertices // self._trees(engine, graph))
             colour = engine.xp.full(graph.vertices, UNVISITED, np.uint32)
-            grown = grow(engine, "grow_coloured", graph, span, colour, chosen)
+            grown = grow(engine, "grow_apart", graph, span, (int(self.colours), colour), chosen)
             lists, row = graph.lists, graph.edges.row
             arguments = (lists.offset, lists.edge, lists.other, row, grown.tree, grown.parent, chosen)
             engine.launch("hook_unvisited", graph.vertices, *arguments)

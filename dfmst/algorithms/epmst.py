@@ -37,8 +37,12 @@ class EPMST:
     Parameters
     ----------
     sample
-        Share of the edges, above 0 and at most 1, that the pivot leaves to Kruskal. ``None``: about ``n ln(n) / 2``
-        edges, with which a random graph becomes connected, but half of all at most.
+        Share of the edges, above 0 and at most 1, that the pivot leaves to Kruskal. ``None``: about ``n ln(n) / 4``
+        edges, half of those with which a random graph becomes connected, so that about the root of its vertices are
+        components that Prim joins; half of all edges at most.
+    seed
+        Draws the sampled edges at random. ``None``: one at a fixed pseudo-random place in each of as many equal
+        stretches of rows, so that a run can be repeated.
 
     Notes
     -----
@@ -46,9 +50,8 @@ class EPMST:
 
     * The subset that Kruskal solves is the lightest edges below a pivot, and the random sample is of weights, to find
       the pivot: of another subset, not every edge that Kruskal chooses would be in the forest.
-    * The sample takes an edge at a fixed pseudo-random place in each of as many equal stretches of rows, so that a run
-      can be repeated.
-    * Kruskal gets half of the edges at most, so that a sparse graph, too, leaves some to Prim.
+    * By default the sample is spread evenly over the rows; with a `seed` it is random, as published.
+    * The texts do not say how large the sampled subset is. Ours leaves a part of every graph of table 7 to Prim.
 
     On the CUDA engine Kruskal's scan, which is sequential, runs on the host: 8 bytes for each edge below the pivot and
     4 bytes a vertex are copied there, the parents and the choice back.
@@ -65,11 +68,15 @@ class EPMST:
     """
 
     sample: float | None = None
+    seed: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is not a share."""
+        """Refuse what is not a share, and what is no seed."""
         if self.sample is not None and not 0 < self.sample <= 1:
             message = f"sample is {self.sample!r}; it must be above 0 and at most 1, or None to choose by size"
+            raise ValueError(message)
+        if self.seed is not None and self.seed < 0:
+            message = f"seed is {self.seed!r}; it must be at least 0, or None for a sample that is spread evenly"
             raise ValueError(message)
 
     def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
@@ -81,7 +88,7 @@ class EPMST:
         trace.round(vertices=components, edges=len(edges))
         parent = engine.xp.arange(components, dtype=np.uint32)
         share = self._share(len(edges), components)
-        light = select_light(engine, edges, table.flip, share, trace) if share < 1 else None
+        light = select_light(engine, edges, table.flip, share, trace, seed=self.seed) if share < 1 else None
         components -= scan_light(engine, edges, table.flip, light, components, parent, chosen, trace)
         if light is not None and components > 1:
             rest, components = survivors(engine, edges, table.flip, light.flags, parent, trace)
@@ -91,4 +98,4 @@ class EPMST:
         return chosen_rows(engine, chosen)
 
     def _share(self, edges: int, vertices: int) -> float:
-        return self.sample or min(_MOST, vertices * math.log(max(vertices, 3)) / 2 / edges)
+        return self.sample or min(_MOST, vertices * math.log(max(vertices, 3)) / 4 / edges)

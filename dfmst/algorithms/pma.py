@@ -5,10 +5,10 @@ Where the steps of Nobari, Cao, Karras and Bressan (2012) are:
 ==================================================  ===========================================================
 algorithm 1, and 5 (unification)                    ``grow_and_unify`` (partial_prim.py)
 algorithm 2, lines 1 to 4: an unvisited vertex      kernel ``grow_subtrees``: compare-and-swap on ``tree``
-algorithm 2, line 7: the lightest edge out          ``lightest_leaving``: a heap with one entry a vertex
+algorithm 2, line 7: the lightest edge out          ``lightest_by_scan``; ``lightest_leaving``, from a heap
 algorithm 2, lines 11 to 16: join, or hook, stop    kernel ``grow_subtrees``: compare-and-swap, ``parent``
-algorithm 3 (MinPMA), 5.4: lightest to the front    ``lightest_arc``, ``sorted`` = 0, kept in the heap's entry
-algorithm 4 (SortPMA), ``Last``                     ``lightest_arc``, ``sorted`` = 1, from the heap's entry on
+algorithm 3 (MinPMA), 5.4: lightest to the front    ``lightest_arc``, ``sorted`` = 0, kept in the vertex's entry
+algorithm 4 (SortPMA), ``Last``                     ``lightest_arc``, ``sorted`` = 1, from the vertex's entry on
 algorithm 5, line 1, and two-cycles                 kernels ``break_cycles``, ``halve_paths``, ``flatten``
 algorithm 5, lines 2 to 4, and 5.4: degree 0        ``contract_edges`` (contract.py)
 section 5.3: parallel edges                         ``drop_parallel`` (contract.py)
@@ -45,12 +45,14 @@ class PMA:
         list sorted by weight, ``"hybrid"`` searches in the first round and sorts for the later, denser ones.
     max_subtree
         γ: the vertices a subtree may grow to, at least 2. ``None`` takes four times the average degree of the round's
-        graph, no less than 8 and no more than 256. With 2, every subtree finds a single edge, as in the Borůvka of
-        Vineet et al. that the paper takes it for: the baseline, always the slowest choice. (A vertex that another one
-        takes up does not choose an edge of its own there, so that a round joins less than one of
-        :class:`~dfmst.algorithms.Boruvka`.)
+        graph, no less than 8 and no more than 256. With 2, every subtree finds a single edge, always the slowest
+        choice. (The paper says that PMA then behaves like Vineet's algorithm. A vertex that another one takes up
+        chooses no edge of its own, though, so that a round joins less than one of :class:`~dfmst.algorithms.Vineet`.)
     drop_parallel
         Whether to keep only the lightest of the edges between two components.
+    search
+        How a subtree's lightest edge is found: ``"scan"`` looks through all of its vertices, as published, so that a
+        large `max_subtree` is dear; ``"heap"`` keeps them in a heap.
 
     Notes
     -----
@@ -60,11 +62,11 @@ class PMA:
       that hooked onto us then looks like one of our own, our lightest edge to it is passed over, and the next one need
       not belong to the forest. Here ``tree`` never changes once set, and hooking goes to ``parent``.
     * The edges are sorted by weight once, not once a round: compaction and relabelling keep their order.
-    * The subtree's lightest edge comes from a heap of its vertices by their lightest edges, where the paper looks at
-      all of them. So a large ``max_subtree`` costs a logarithm: on R-MAT, γ = 300 takes MinPMA 1.00 times its best
-      time, and the paper's slows down (figure 7). The paper's search is not built.
+    * By default the subtree's lightest edge comes from a heap of its vertices by their lightest edges, so that a large
+      ``max_subtree`` costs a logarithm. (The paper's section 5.2.3 finds a heap of edges slower; ours has one entry a
+      vertex, which stays a lower bound while the subtree grows.) ``search="scan"`` is the paper's, but for vertices
+      all of whose edges lead inside: they are passed over from then on.
     * Self-loops and vertices of degree 0 leave the graph before the first round as well.
-    * Vineet's algorithm is not built: γ = 2 stands for it, which the paper says behaves like it.
 
     γ follows the degree because a sparse graph's subtrees meet late and leave the cache as they grow, while in a dense
     one the rounds saved are dear. Figures 4(a) and 7 have the best γ at 5 to 8 on sparse graphs and up to 200 on dense
@@ -90,11 +92,15 @@ class PMA:
     lightest: Literal["min", "sort", "hybrid"] = "hybrid"
     max_subtree: int | None = None
     drop_parallel: bool = True
+    search: Literal["heap", "scan"] = "heap"
 
     def __post_init__(self) -> None:
         """Refuse an unknown way, and subtrees that could not grow."""
         if self.lightest not in _SORT_FROM:
             message = f"lightest is {self.lightest!r}; it must be 'min', 'sort' or 'hybrid'"
+            raise ValueError(message)
+        if self.search not in ("heap", "scan"):
+            message = f"search is {self.search!r}; it must be 'heap' or 'scan'"
             raise ValueError(message)
         if self.max_subtree is not None and self.max_subtree < 2:
             message = f"max_subtree is {self.max_subtree!r}; it must be at least 2, or None to choose by the degree"
@@ -104,7 +110,8 @@ class PMA:
         """Return the forest's rows, ascending ``int64``."""
 
         def growth(graph: RoundGraph, chosen: Array) -> Growth:
-            return grow(engine, "grow_subtrees", graph, self._span(graph), int(graph.ordered), chosen)
+            rule = (int(graph.ordered), int(self.search == "scan"))
+            return grow(engine, "grow_subtrees", graph, self._span(graph), rule, chosen)
 
         return grow_and_unify(engine, table, trace, Rounds(growth, _SORT_FROM[self.lightest], self.drop_parallel))
 

@@ -2,13 +2,14 @@
 
 ``"queues"`` is the parallel Prim of Knox and Knox (2025, section 3.3): one priority queue per thread, so that the
 neighbours of a new vertex are offered in parallel without contention, and the lightest edge is the least of the
-queues' tops. A fork and a join cost as much as thousands of offers, so that only the neighbours of a vertex of high
-degree are shared out; one index grows the trees in between (kernels ``grow_trees`` and ``offer_neighbours``).
+queues' tops. One native call runs it all (kernel ``grow_trees``); it forks within the thread pool for the neighbours of
+a hub, a vertex with so many of them that a fork and a join cost less than they save.
 
 ``"reduction"`` is that of Wang, Huang and Guo (2011): every round a minimum reduction over the candidates that carries
 the index (any length, at most two launches), one candidate joins, and the new vertex's neighbours are relaxed. There
-is one round a vertex, three launches each, and no parallelism beyond one vertex's neighbours and the candidates: it is
-for small or dense graphs (the paper stops at 16,384 vertices; here only time does).
+is one round a vertex, and no parallelism beyond one vertex's neighbours and the candidates: it is for small or dense
+graphs (the paper stops at 16,384 vertices; here only time does). A GPU takes three launches a round. On a CPU a launch
+takes longer than a round, so that one native call runs them all (kernel ``reduce_rounds``), of the same steps.
 
 Either form begins a new tree where no edge leads out of the last one, so that forests need no second pass.
 
@@ -16,8 +17,8 @@ Either form begins a new tree where no edge leads out of the last one, so that f
 Wang, Huang and Guo (2011)           here
 ===================================  ===============================================================================
 section III.C, figure 4 (A, B)       :class:`dfmst._primitives.adjacency.Adjacency`
-section IV, kernel 1 (T1, T2)        kernel ``lightest_of_lanes``; step ``reduce`` of the trace
-section IV, kernel 2; adding (C)     kernel ``join_lightest``; step ``join``
+section IV, kernel 1 (T1, T2)        kernel ``least_of_groups``, a tree in each warp; step ``reduce`` of the trace
+section IV, kernel 2; adding (C)     kernel ``join_lightest``, a tree in one warp; step ``join``
 table II, R1 and R3; R2              columns ``lightest`` (edge and weight); ``vertex``
 section V.C.2, kernel 3              kernel ``relax_neighbours``, a thread a neighbour; step ``relax``
 figures 9 and 10                     ``Prim("reduction")`` against ``Prim("reduction", lanes=1)`` and ``Prim("queues")``
@@ -29,7 +30,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -44,9 +45,11 @@ from dfmst.typing import Array
 
 __all__ = ["Prim"]
 
-_HUB = 1 << 15  # neighbours from which sharing them out pays for a fork and a join
+_HUB_SHARE = 1 << 12  # neighbours a queue must get before a fork and a join pay: 1.6 ns each
 _LANES = 128  # MAX_BLOCKS of Wang et al.: the measured best there
+_WARP = 32  # threads that reduce together
 _RELAX_LANES = 1 << 14
+_SHARE = 1 << 12  # candidates or neighbours that a thread of a CPU takes at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +64,22 @@ class Prim:
         Priority queues, each filled by one thread. ``None``: the engine's threads; on the CUDA engine, where one of
         the device's threads grows the trees and looks at every queue, a single one.
     hub
-        Neighbours from which a vertex's are shared out among the queues.
+        Neighbours from which a vertex's are shared out among the queues. ``None``: 4,096 for each queue.
     lanes
-        Partial minima of a reduction. ``None``: the square root of the vertices, at most 128.
+        Partial minima of a reduction. ``None``: the square root of the vertices, at most 128. With one, a single
+        thread of a CPU looks at all candidates, and a single warp of a GPU.
 
     Notes
     -----
     **Differences from the paper**
 
     * Wang et al. need a connected graph of at most 16,384 vertices; here a new tree begins where the last one ends.
-    * Their reduction is a tree within a block of threads. Ours is flat: `lanes` partial minima, each a scan, and one
-      index that joins them. On the CPU a launch of 128 lanes is less than a thread's share and runs on one: shared
-      among two threads, a reduction over 16,384 vertices took 2,900 to 3,500 ms of CPU time where one thread took
-      1,900 to 2,200.
-    * Knox and Knox share out every neighbour list among the queues. Ours shares those of `hub` neighbours or more: a
-      fork costs as much as thousands of offers. From 256 neighbours on, two threads gain nothing (0.9 to 1.1 times
-      the speed of one at densities of 5 to 100 %), so that the default shares none on such graphs.
+    * Their reduction is a tree in the shared memory of a block of threads. Ours is one of exchanges between the 32
+      threads of a warp, twice: no barrier, and two launches reduce any length as well. On a CPU a thread scans in the
+      place of each warp.
+    * On a CPU all rounds run in one call, and a thread takes no less than 4,096 candidates at a time.
+    * Knox and Knox share out every neighbour list among the queues, once half of the vertices are in the tree. Ours
+      shares the lists of `hub` neighbours or more.
 
     Examples
     --------
@@ -92,7 +95,7 @@ class Prim:
 
     form: Literal["queues", "reduction"] | None = None
     queues: int | None = None
-    hub: int = _HUB
+    hub: int | None = None
     lanes: int | None = None
 
     def __post_init__(self) -> None:
@@ -130,58 +133,92 @@ class Prim:
         xp, vertices = engine.xp, len(lists.offset) - 1
         with trace.step("gather"):
             key = gather_keys(engine, edges.key, lists.edge)
-        most = engine.threads if engine.on_host else 1
-        starts, hubs = _queue_starts(engine, lists, len(edges), self.queues or most, self.hub)
+        most = self.queues or (engine.threads if engine.on_host else 1)
+        hub = self.hub or _HUB_SHARE * most
+        starts, shared = _queue_starts(engine, lists, len(edges), most, hub)
         queues = len(starts) - 1
         heap = (xp.empty(2 * int(starts[-1]), np.uint64), starts, xp.zeros(queues, np.uint64))
-        columns = (lists.edge, lists.other, key)
         reached = (
             xp.full(vertices, np.iinfo(key.dtype).max, key.dtype),
             xp.full(vertices, np.iinfo(np.uint32).max, np.uint32),
             xp.zeros(vertices, np.uint8),
         )
-        found, state = xp.empty(vertices, np.uint32), xp.zeros(4, np.uint64)
-        while True:
-            with trace.step("grow"):
-                lengths = (vertices, self.hub)
-                engine.launch("grow_trees", 1, lists.offset, *columns, *lengths, *heap, queues, *reached, found, state)
-                vertex = int(state[3])
-            if vertex == vertices:
-                break
-            with trace.step("offer"):
-                begin, end = int(lists.offset[vertex]), int(lists.offset[vertex + 1])
-                span = (begin, end, -(-(end - begin) // queues))
-                engine.launch("offer_neighbours", queues, *columns, *span, *heap, *reached, grain=1)
-        trace.add(queues=queues, hubs=hubs)
-        return found, int(state[0]), int(state[2])
+        found, state = xp.empty(vertices, np.uint32), xp.zeros(5, np.uint64)
+        columns = (lists.offset, lists.edge, lists.other, key)
+        with trace.step("grow"):
+            engine.launch("grow_trees", 1, *columns, vertices, hub, *heap, queues, *reached, found, state)
+            joined, _, trees, hubs, nanoseconds = state.tolist()
+        trace.add(queues=queues, hubs=hubs, shared=shared, seconds_offer=nanoseconds / 1e9)
+        return found, joined, trees
 
     def _by_reduction(self, engine: Engine, edges: Edges, lists: Adjacency, trace: Trace) -> tuple[Array, int, int]:
-        xp, key, vertices = engine.xp, edges.key, len(lists.offset) - 1
+        xp, vertices = engine.xp, len(lists.offset) - 1
         most = self.lanes or min(_LANES, max(1, math.isqrt(vertices)))
-        partial = (xp.empty(most, np.uint64), xp.empty(most, np.uint32))
         lightest = xp.full(vertices, np.iinfo(np.uint64).max, np.uint64)
         vertex, place = (xp.arange(vertices, dtype=np.uint32) for _ in range(2))
-        found, state = xp.empty(vertices, np.uint32), xp.zeros(3, np.uint64)
-        neighbours = (lists.offset, lists.edge, lists.other)
-        relax_lanes = min(_RELAX_LANES, int(xp.diff(lists.offset).max()))
-        for front in range(vertices):
-            lanes, minima = vertices - front, (lightest[front:], None)
-            if lanes > most:
-                lanes, minima = most, partial
-                with trace.step("reduce"):
-                    engine.launch("lightest_of_lanes", lanes, lightest, front, vertices, lanes, key, *partial)
-            with trace.step("join"):
-                columns = (lightest, vertex, place, found, state)
-                engine.launch("join_lightest", 1, *minima, lanes, front, key, *columns)
-            with trace.step("relax"):
-                arguments = (relax_lanes, front, key, place, state, lightest)
-                engine.launch("relax_neighbours", relax_lanes, *neighbours, *arguments)
+        candidates = _Candidates(
+            lightest,
+            vertex,
+            place,
+            (xp.empty(most, np.uint64), xp.empty(most, np.uint32)),
+            xp.empty(vertices, np.uint32),
+        )
+        run = _rounds_in_one_call if engine.on_host else _rounds_by_launches
+        state = run(engine, edges.key, lists, candidates, trace)
         trace.add(lanes=most)
-        return found, int(state[0]), int(state[2])
+        return candidates.found, int(state[0]), int(state[2])
+
+
+class _Candidates(NamedTuple):
+    """The columns of a reduction: see ``prim.cuh``."""
+
+    lightest: Array
+    vertex: Array
+    place: Array
+    partial: tuple[Array, Array]
+    found: Array
+
+
+def _rounds_in_one_call(engine: Engine, key: Array, lists: Adjacency, candidates: _Candidates, trace: Trace) -> Array:
+    """All rounds, and the seconds of their steps; the kernel's state."""
+    lightest, vertex, place, partial, found = candidates
+    lanes = len(partial[0])
+    # A single lane is the scan without a reduction: nobody shares it.
+    share = _SHARE if lanes > 1 else len(vertex)
+    state: Array = engine.xp.zeros(3, np.uint64)
+    spent = engine.xp.zeros(3, np.uint64)
+    neighbours = (lists.offset, lists.edge, lists.other)
+    columns = (lightest, vertex, place, *partial, found, state, spent)
+    engine.launch("reduce_rounds", 1, *neighbours, len(vertex), lanes, share, key, *columns)
+    seconds = zip(("reduce", "join", "relax"), spent.tolist(), strict=True)
+    trace.add(**{f"seconds_{step}": nanoseconds / 1e9 for step, nanoseconds in seconds})
+    return state
+
+
+def _rounds_by_launches(engine: Engine, key: Array, lists: Adjacency, candidates: _Candidates, trace: Trace) -> Array:
+    """Three launches a round at most; the kernels' state."""
+    lightest, vertex, place, partial, found = candidates
+    vertices, most = len(vertex), len(partial[0])
+    relax_lanes = min(_RELAX_LANES, int(engine.xp.diff(lists.offset).max()))
+    state: Array = engine.xp.zeros(3, np.uint64)
+    for front in range(vertices):
+        minima: tuple[Array, Array | None] = (lightest[front:], None)
+        length = vertices - front
+        if length > most:
+            length, minima = most, partial
+            with trace.step("reduce"):
+                engine.launch("least_of_groups", _WARP * most, lightest, front, vertices, most, key, *partial)
+        with trace.step("join"):
+            columns = (lightest, vertex, place, found, state)
+            engine.launch("join_lightest", _WARP, *minima, length, front, key, *columns)
+        with trace.step("relax"):
+            arguments = (lists.offset, lists.edge, lists.other, relax_lanes, front, key, place, state, lightest)
+            engine.launch("relax_neighbours", relax_lanes, *arguments)
+    return state
 
 
 def _queue_starts(engine: Engine, lists: Adjacency, edges: int, queues: int, hub: int) -> tuple[Array, int]:
-    """Where each queue begins and the last one ends, and how many vertices fill more than the first of them."""
+    """Where each queue begins and the last one ends, and how many list entries the queues share."""
     degree = engine.xp.diff(lists.offset)
     shared = degree[degree >= np.uint64(hub)]
     if not len(shared):
@@ -190,4 +227,4 @@ def _queue_starts(engine: Engine, lists: Adjacency, edges: int, queues: int, hub
     lengths = engine.xp.full(queues, min(edges, int((shared // np.uint64(queues) + np.uint64(1)).sum())), np.uint64)
     lengths[0] = edges
     starts, total = exclusive_sum(engine, lengths)
-    return engine.xp.append(starts, np.uint64(total)), len(shared)
+    return engine.xp.append(starts, np.uint64(total)), int(shared.sum()) if queues > 1 else 0

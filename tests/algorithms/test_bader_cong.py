@@ -45,6 +45,15 @@ def test_more_trees_join_less(name):
 
 
 @each_graph
+@pytest.mark.parametrize("trees", [4, 64])
+def test_without_colours_trees_grow_further(name, trees):
+    # Section 6.4 of Nobari et al.: "thus allowing the subtrees to grow a little bit further".
+    coloured, free = (run(BaderCong(trees, colours), GRAPHS[name]) for colours in (True, False))
+    assert free[0] == coloured[0]
+    assert len(free[1]) < len(coloured[1])
+
+
+@each_graph
 def test_rounds(name):
     _, rounds = run(BaderCong(trees=16), GRAPHS[name])
     assert len(rounds) > 1

@@ -44,8 +44,18 @@ def path(*weights):
 def test_ways_agree(name, max_subtree, engine):
     for lightest in ("min", "sort", "hybrid"):
         for drop_parallel in (True, False):
-            algorithm = PMA(lightest, max_subtree, drop_parallel)
+            scanning = drop_parallel and max_subtree != 10**9
+            algorithm = PMA(lightest, max_subtree, drop_parallel, "scan" if scanning else "heap")
             assert algorithm.run(engine, GRAPHS[name], Trace()).tolist() == forest(name), algorithm
+
+
+@each_graph
+@pytest.mark.parametrize("lightest", ["min", "sort"])
+def test_the_published_search_grows_the_same_subtrees(name, lightest):
+    # On one thread nothing depends on timing: every count of every round is the same.
+    heap, scan = (records(PMA(lightest, 40, search=search), GRAPHS[name]) for search in ("heap", "scan"))
+    counts = [[{k: v for k, v in r.items() if not k.startswith("seconds")} for r in rs] for rs in (heap, scan)]
+    assert counts[0] == counts[1]
 
 
 @each_engine
@@ -139,5 +149,7 @@ def test_loops_and_isolated_vertices_leave_first():
 def test_wrong_parameters():
     with pytest.raises(ValueError, match="lightest is 'max'; it must be 'min', 'sort' or 'hybrid'"):
         PMA("max")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="search is 'list'; it must be 'heap' or 'scan'"):
+        PMA(search="list")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="max_subtree is 1; it must be at least 2, or None"):
         PMA(max_subtree=1)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CpuEngine
 from dfmst.algorithms import Prim
 from dfmst.algorithms.trace import Trace
 from tests.support.cases import ENGINES, ORDERS, SHAPES, ordered_weights
@@ -25,12 +26,13 @@ FORMS = [
 ]
 each_form = pytest.mark.parametrize("form", FORMS, ids=repr)
 NONE = 2**64 - 1
+LAUNCHING = CpuEngine(1, on_host=False)  # three launches a round, as on a GPU
 
 
 def check(form, table):
     columns = (table.source.tolist(), table.target.tolist(), table.weight.tolist())
     expected = sorted(kruskal_rows(*columns, maximum=table.maximum))
-    for engine in ENGINES:
+    for engine in (*ENGINES, LAUNCHING):
         trace = Trace()
         assert form.run(engine, table, trace).tolist() == expected
         assert len(trace.records) == min(1, len(table))
@@ -64,9 +66,9 @@ def test_shapes(form, shape, order):
 
 @each_engine
 @pytest.mark.parametrize("dtype", KEYS)
-@given(seed=seeds, length=st.sampled_from([1, 2, 3, 63, 64, 300]), lanes=st.sampled_from([1, 2, 7, 128]))
+@given(seed=seeds, length=st.sampled_from([1, 2, 3, 63, 64, 300]), groups=st.sampled_from([1, 2, 7, 128]))
 @quick
-def test_reduction_carries_the_index(engine, dtype, seed, length, lanes):
+def test_reduction_carries_the_index(engine, dtype, seed, length, groups):
     # Any length, two launches: section IV of Wang et al.
     rng = np.random.default_rng(seed)
     front = int(rng.integers(0, length))
@@ -74,10 +76,9 @@ def test_reduction_carries_the_index(engine, dtype, seed, length, lanes):
     edge = rng.permutation(400)[:length].astype(np.uint64)
     lightest = key[edge].astype(np.uint64) << np.uint64(32) | edge if dtype == "uint32" else edge.copy()
     lightest[rng.random(length) < rng.choice([0.0, 0.5, 1.0])] = NONE
-    lanes = min(lanes, length - front)
-    value, index = np.empty(lanes, np.uint64), np.empty(lanes, np.uint32)
-    engine.launch("lightest_of_lanes", lanes, lightest, front, length, lanes, key, value, index, grain=1)
-    np.testing.assert_array_equal(value, lightest[index])
+    value, index = np.empty(groups, np.uint64), np.empty(groups, np.uint32)
+    engine.launch("least_of_groups", 32 * groups, lightest, front, length, groups, key, value, index, grain=1)
+    np.testing.assert_array_equal(value[value != NONE], lightest[index[value != NONE]])
     assert (index >= front).all()
 
     candidates = [at for at in range(front, length) if lightest[at] != NONE]
@@ -85,7 +86,7 @@ def test_reduction_carries_the_index(engine, dtype, seed, length, lanes):
     before = lightest.copy()
     vertex, place = (np.arange(length, dtype=np.uint32) for _ in range(2))
     chosen, state = np.full(1, 999, np.uint32), np.zeros(3, np.uint64)
-    engine.launch("join_lightest", 1, value, index, lanes, front, key, lightest, vertex, place, chosen, state)
+    engine.launch("join_lightest", 32, value, index, groups, front, key, lightest, vertex, place, chosen, state)
     assert state.tolist() == [bool(candidates), best, not candidates]
     assert int(chosen[0]) == (int(edge[best]) if candidates else 999)
     assert vertex[front] == best
@@ -99,26 +100,53 @@ def dense(vertices):
     return EdgeTable(source.astype(np.uint32), target.astype(np.uint32), weight, vertices)
 
 
+def edges_with_a_hub(vertices):
+    rng = np.random.default_rng(3)
+    source, target = rng.integers(0, vertices, (2, 3 * vertices), np.uint32)
+    source[::3] = 0
+    return EdgeTable(source, target, rng.random(len(source), np.float32), vertices)
+
+
 def test_hubs_are_shared_out_among_the_queues():
     trace = Trace()
     Prim("queues", queues=3, hub=50).run(ENGINES[1], dense(60), trace)
     record = trace.records[0]
-    assert (record["queues"], record["hubs"]) == (3, 60)
-    assert "seconds_offer" in record
+    assert (record["queues"], record["hubs"], record["shared"]) == (3, 60, 60 * 59)
+    assert record["seconds_offer"] > 0
+
+
+@pytest.mark.parametrize(("threads", "hubs"), [(1, 0), (2, 1), (3, 0)])
+def test_the_hub_follows_the_threads(threads, hubs):
+    # 4,096 neighbours for each thread: 10,000 are worth two threads, and not three.
+    leaves = np.arange(1, 10_001, dtype=np.uint32)
+    star = EdgeTable(np.zeros_like(leaves), leaves, leaves[::-1].astype(np.int32), 10_001)
+    trace = Trace()
+    assert Prim("queues").run(CpuEngine(threads), star, trace).tolist() == list(range(10_000))
+    record = trace.records[0]
+    assert (record["queues"], record["hubs"], record["shared"]) == (1 + hubs, hubs, 10_000 * hubs)
 
 
 def test_without_a_hub_one_queue_does():
     trace = Trace()
     Prim("queues", queues=3, hub=60).run(ENGINES[1], dense(60), trace)
-    assert (trace.records[0]["queues"], trace.records[0]["hubs"]) == (1, 0)
+    assert [trace.records[0][name] for name in ("queues", "hubs", "shared")] == [1, 0, 0]
 
 
-def test_one_record_whatever_the_size():
+@pytest.mark.parametrize("engine", [ENGINES[0], LAUNCHING], ids=["one call", "launches"])
+def test_one_record_whatever_the_size(engine):
     trace = Trace()
-    Prim("reduction").run(ENGINES[0], dense(200), trace)
+    Prim("reduction").run(engine, dense(200), trace)
     assert len(trace.records) == 1
-    assert {"seconds_adjacency", "seconds_reduce", "seconds_join", "seconds_relax"} <= set(trace.records[0])
+    assert all(trace.records[0][f"seconds_{step}"] > 0 for step in ("adjacency", "reduce", "join", "relax"))
     assert trace.records[0]["lanes"] == 14
+
+
+def test_a_reduction_of_many_candidates_is_shared_out():
+    # 20,000 candidates are more than two threads' least shares; the hub's neighbours as well.
+    table = edges_with_a_hub(20_000)
+    expected = Prim("queues").run(ENGINES[0], table, Trace()).tolist()
+    for engine in (CpuEngine(2), CpuEngine(4)):
+        assert Prim("reduction").run(engine, table, Trace()).tolist() == expected
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ KERNEL = re.compile(r"Function properties for (\w+)")
 USAGE = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 REGISTERS = re.compile(r"Used (\d+) registers")
 MOST_REGISTERS = 80  # of 65,536 a multiprocessor, so that it holds three blocks of 256 threads
-# These run on the host alone: scans of one thread, and the CPU's own sorts.
+# These run on the host alone: scans of one thread, loops that fork, and the CPU's own sorts.
 ON_HOST = (
-    *("scan_portion", "scan_edges", "link_trees"),
+    *("scan_portion", "scan_edges", "link_trees", "reduce_rounds"),
     *("count_leading", "scatter_edges", "count_digits", "scatter_digits"),
 )
 

@@ -20,7 +20,7 @@ def grow(kernel, edges, span, rule, tree, parent):
     lists = adjacency(CpuEngine(1), edges, len(tree), by_weight=True)
     chosen, conflicts = np.zeros(1, np.uint64), np.zeros(1, np.uint64)
     heap = np.empty(len(tree), edges.key.dtype), np.empty(len(tree), np.uint64)
-    arguments = (lists.offset, lists.edge, lists.other, edges.key[lists.edge], None, len(tree), span, rule)
+    arguments = (lists.offset, lists.edge, lists.other, edges.key[lists.edge], None, len(tree), span, *rule)
     CpuEngine(1).launch(kernel, 1, *arguments, tree, parent, *heap, chosen, conflicts)
     return np.flatnonzero(unpack(chosen, 64)).tolist(), int(conflicts[0])
 
@@ -31,10 +31,11 @@ def triangle(dtype):
 
 @pytest.mark.parametrize("dtype", KEYS)
 @pytest.mark.parametrize("ordered", [0, 1])
-def test_a_subtree_that_hooked_onto_us_is_not_us(dtype, ordered):
+@pytest.mark.parametrize("scan", [0, 1])
+def test_a_subtree_that_hooked_onto_us_is_not_us(dtype, ordered, scan):
     # 1 has just hooked onto 0. If 0 then took 1 for its own, it would choose the edge of weight 3 to 2: a wrong one.
     tree, parent = np.array([NONE, 1, NONE], np.uint32), np.array([0, 0, 2], np.uint32)
-    assert grow("grow_subtrees", triangle(dtype), 3, ordered, tree, parent) == ([0, 1], 2)
+    assert grow("grow_subtrees", triangle(dtype), 3, (ordered, scan), tree, parent) == ([0, 1], 2)
     assert tree.tolist() == [0, 1, 2]
     assert parent.tolist() == [1, 0, 1]
 
@@ -45,9 +46,20 @@ def test_a_neighbour_of_another_colour_stops_a_tree(dtype):
     colour = np.array([NONE, NONE, NONE, 3], np.uint32)
     tree, parent = np.full(4, NONE, np.uint32), np.arange(4, dtype=np.uint32)
     # 0 takes up 1 and colours 2, but cannot take it up: 3 is next to it.
-    assert grow("grow_coloured", path, 4, colour, tree, parent) == ([0], 1)
+    assert grow("grow_apart", path, 4, (1, colour), tree, parent) == ([0], 1)
     assert (tree.tolist(), parent.tolist()) == ([0, 0, NONE, NONE], [0, 0, 2, 3])
     assert colour.tolist() == [0, 0, 0, 3]
+
+
+@pytest.mark.parametrize("dtype", KEYS)
+def test_without_colours_a_tree_stops_at_the_other_tree_itself(dtype):
+    path = Edges(np.arange(3, dtype=np.uint32), np.arange(1, 4, dtype=np.uint32), np.array([1, 2, 3], dtype), None)
+    taken = np.array([NONE, NONE, NONE, 3], np.uint32)
+    tree, parent = np.full(4, NONE, np.uint32), np.arange(4, dtype=np.uint32)
+    # As above, but 2 is taken up: only 3 belongs to another.
+    assert grow("grow_apart", path, 4, (0, taken), tree, parent) == ([0, 1], 1)
+    assert (tree.tolist(), parent.tolist()) == ([0, 0, 0, NONE], [0, 0, 0, 3])
+    assert taken.tolist() == [0, 0, 0, 3]
 
 
 @each_engine

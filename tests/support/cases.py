@@ -22,6 +22,7 @@ from dfmst.algorithms import (
     Kruskal,
     Mastiff,
     Prim,
+    Vineet,
 )
 from tests.support.oracle import kruskal_rows
 
@@ -56,10 +57,10 @@ ALGORITHMS: list[Algorithm] = [
     PMA("min", max_subtree=5),
     PMA("sort", max_subtree=2),
     PMA("sort", max_subtree=10**6, drop_parallel=False),
-    PMA("hybrid", max_subtree=3),
+    PMA("hybrid", max_subtree=30, search="scan"),
     BaderCong(),
     BaderCong(trees=1),
-    BaderCong(trees=7),
+    BaderCong(trees=7, colours=False),
     BaderCong(trees=10**6),
     BSP(),
     BSP(rounds=1),
@@ -74,6 +75,7 @@ ALGORITHMS: list[Algorithm] = [
     EPMST(),
     EPMST(sample=0.1),
     EPMST(sample=1),
+    Vineet(),
     Dataframe(),
 ]
 

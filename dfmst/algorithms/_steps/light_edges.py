@@ -55,10 +55,15 @@ class Threshold(NamedTuple):
     highest: int
 
 
-def sampled_threshold(engine: Engine, edges: Edges, flip: int, share: float) -> Threshold:
-    """Return the sampled entry near the wanted rank: mass ties are split by position."""
+def sampled_threshold(engine: Engine, edges: Edges, flip: int, share: float, seed: int | None = None) -> Threshold:
+    """Return the sampled entry near the wanted rank: mass ties are split by position.
+
+    The sample is spread over all positions or, with a `seed`, drawn at random.
+    """
     size = min(max(math.ceil(_SAMPLE_HITS / share), 1024), max(1, len(edges) // 8))
     position = spread_positions(np, len(edges), size)
+    if seed is not None:
+        position = np.sort(np.random.default_rng(seed).integers(0, len(edges), size).astype(position.dtype))
     # On the host: the sample is a few kilobytes, and a GPU would take longer to begin each of the steps below.
     key = engine.to_host(gather_keys(engine, edges.key, engine.from_host(position), flip))
     rank = int(size * share)
@@ -68,9 +73,15 @@ def sampled_threshold(engine: Engine, edges: Edges, flip: int, share: float) -> 
 
 
 def select_light(
-    engine: Engine, edges: Edges, flip: int, share: float, trace: Trace, deferred: DeferredChecks | None = None
+    engine: Engine,
+    edges: Edges,
+    flip: int,
+    share: float,
+    trace: Trace,
+    deferred: DeferredChecks | None = None,
+    seed: int | None = None,
 ) -> LightEdges:
-    """Flag about `share` (below 1) of the edges: the lightest ones.
+    """Flag about `share` (below 1) of the edges: the lightest ones, by a sample (see `sampled_threshold`).
 
     Raises
     ------
@@ -78,7 +89,7 @@ def select_light(
         Checks are `deferred`, and a weight is NaN.
     """
     with trace.step("threshold"):
-        threshold = sampled_threshold(engine, edges, flip, share)
+        threshold = sampled_threshold(engine, edges, flip, share, seed)
     with trace.step("select"):
         flags = flag_words(engine, len(edges))
         arguments = (edges.key, flip, len(edges), *threshold[:2], flags)

@@ -56,15 +56,17 @@ class Growth(NamedTuple):
     conflicts: int
 
 
-def grow(engine: Engine, kernel: str, graph: RoundGraph, span: int, rule: Array | int, chosen: Array) -> Growth:
+def grow(
+    engine: Engine, kernel: str, graph: RoundGraph, span: int, rule: tuple[Array | int, int | Array], chosen: Array
+) -> Growth:
     """Run Prim's algorithm from parts of `span` start vertices, every subtree of at most as many vertices.
 
     Parameters
     ----------
     kernel
-        ``"grow_subtrees"`` or ``"grow_coloured"``.
+        ``"grow_subtrees"`` or ``"grow_apart"``.
     rule
-        The kernel's argument that only it takes.
+        The kernel's two arguments that only it takes.
     chosen
         Flags of the table's rows; the subtrees' edges are set.
     """
@@ -76,7 +78,7 @@ def grow(engine: Engine, kernel: str, graph: RoundGraph, span: int, rule: Array 
     lists, edges = graph.lists, graph.edges
     # A list's keys side by side: a thread reads them one after the other, and would wait for each.
     key = gather_keys(engine, edges.key, lists.edge)
-    arguments = (lists.offset, lists.edge, lists.other, key, edges.row, graph.vertices, span, rule)
+    arguments = (lists.offset, lists.edge, lists.other, key, edges.row, graph.vertices, span, *rule)
     grain = max(1, _GRAIN // span)
     engine.launch(kernel, parts, *arguments, tree, parent, *heap, chosen, conflicts, grain=grain)
     return Growth(tree, parent, int(conflicts[0]))
