@@ -60,7 +60,7 @@ PLAIN(clique_links) PLAIN(tree_parents) PLAIN(tree_edges) PLAIN(flag_not_own_par
 PLAIN(flag_outside_tree) PLAIN(gather_pairs)
 PLAIN(hash_texts) PLAIN(find_ids) PLAIN(claim_ids) PLAIN(flag_first) PLAIN(number_ids) PLAIN(copy_texts)
 PLAIN(read_numbers) PLAIN(place_ids)
-PLAIN(scan_edges) PLAIN(scan_portion)
+PLAIN(scan_edges) PLAIN(scan_portion) OF_V(scan_short)
 OF_K(rank_edges) PLAIN(link_trees) PLAIN(climb) PLAIN(path_maxima) PLAIN(join_levels)
 PLAIN(count_ends) OF_K(lightest_of_roots) PLAIN(append) PLAIN(find_tops) PLAIN(compress_paths) PLAIN(stand)
 PLAIN(elect) OF_K(lightest_in_lists) PLAIN(find_across) PLAIN(append_across)

@@ -97,6 +97,13 @@ template <typename T> void portions(const Graph& graph) {
   launch_unpack_records(length, records.data(), order.data());
   CHECK(order == order_by_weight(graph));
   CHECK(forest.equals(rows));
+  std::fill(rows.begin(), rows.end(), 0);
+  parent = iota(graph.vertices);
+  found[0] = 0;
+  launch_scan_short(T(), 1, source.data(), target.data(), nullptr, nullptr, leading.data(), nullptr, length,
+                    graph.vertices - 1, parent.data(), records.data(), ends.data(), spare.data(), other.data(),
+                    chosen.data(), found.data(), rows.data());
+  CHECK(forest.equals(rows));
 }
 
 // Threads walk the same long path, from many places.

@@ -120,7 +120,7 @@ def _largest(engine: Engine, ids: Array) -> int:
     """Largest entry of an unsigned column; -1 if empty."""
     if not len(ids):
         return -1
-    if not engine.on_host:
+    if not engine.on_host or len(ids) <= _BLOCK:
         return int(ids.max())
     blocks = -(-len(ids) // _BLOCK)
     largest = engine.xp.empty(blocks, np.uint64)

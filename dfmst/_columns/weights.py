@@ -93,7 +93,10 @@ def missing_weights(engine: Engine, weights: WeightColumn) -> Array | None:
     values = weights.values
     if values.dtype.kind != "f" or not len(values):
         return weights.invalid
-    if engine.on_host:
+    if engine.on_host and len(values) <= _BLOCK:
+        if not np.isnan(values).any():
+            return weights.invalid
+    elif engine.on_host:
         blocks = -(-len(values) // _BLOCK)
         counts = engine.xp.empty(blocks, np.uint64)
         engine.launch("count_nan", blocks, values, len(values), _BLOCK, counts, grain=1)

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from dfmst._engines.arguments import described
 from dfmst._engines.base import bind
 from dfmst._engines.scratch import shared_scratch
 from dfmst._kernels import Kernel
@@ -55,6 +56,7 @@ def _library() -> ctypes.CDLL:
 
 
 _functions: dict[str, Any] = {}  # by variant: hashing a kernel's description costs as much as a small launch
+_checked: dict[Any, Any] = {}  # by what the checks of a launch depend on, so that they are made once
 
 
 def _function(variant: str, kernel: Kernel) -> Any:
@@ -105,9 +107,13 @@ class CpuEngine:
 
     def launch(self, kernel: str, count: int, *arguments: Array | int | None, grain: int = 4096) -> None:
         """Run a kernel for every index below `count` (see :class:`dfmst._engines.base.Engine`)."""
-        variant, signature = bind(kernel, arguments)
-        values = [a if a is None or isinstance(a, int) else a.__array_interface__["data"][0] for a in arguments]
-        _function(variant, signature)(count, self.threads, grain, *values)
+        key, values = described(kernel, arguments)
+        function = _checked.get(key)
+        if function is None:
+            function = _function(*bind(kernel, arguments))
+            if key is not None:
+                _checked[key] = function
+        function(count, self.threads, grain, *values)
 
     def prepare(self, kernel: str, *arguments: Array | int | None) -> Callable[[int], None]:
         """Launch with these arguments later: a check costs little beside a kernel on the host."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
-__all__ = ["host_column"]
+__all__ = ["host_column", "pandas_column"]
 
 
 def host_column(name: object, series: nw.Series[Any]) -> Array | pa.Array | pa.ChunkedArray:
@@ -27,10 +27,7 @@ def host_column(name: object, series: nw.Series[Any]) -> Array | pa.Array | pa.C
     if isinstance(native, (pa.Array, pa.ChunkedArray)):
         return native
     if series.implementation.is_pandas():
-        if isinstance(native.dtype, np.dtype):
-            # Frames that were unpickled may lie at odd addresses, which kernels refuse.
-            return np.require(native.to_numpy(), requirements="A")
-        return _arrow(name, native)
+        return pandas_column(name, native)
     dtype = _narwhals_type(series)
     if dtype in (nw.Int128, nw.UInt128):
         # Arrow has no 128-bit integers; a decimal holds 38 digits of them, and polars refuses longer ones.
@@ -38,6 +35,20 @@ def host_column(name: object, series: nw.Series[Any]) -> Array | pa.Array | pa.C
     if dtype == nw.Object:
         return native.to_numpy()
     return _exported(name, series)
+
+
+def pandas_column(name: object, series: Any) -> Array | pa.Array | pa.ChunkedArray:
+    """Return a column of pandas.
+
+    Raises
+    ------
+    InvalidEdgesError
+        Arrow has no type for it.
+    """
+    if isinstance(series.dtype, np.dtype):
+        # Frames that were unpickled may lie at odd addresses, which kernels refuse.
+        return np.require(series.to_numpy(), requirements="A")
+    return _arrow(name, series)
 
 
 def _narwhals_type(series: nw.Series[Any]) -> Any:

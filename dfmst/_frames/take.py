@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,16 @@ import pyarrow.compute as pc
 from dfmst._engines import Engine
 from dfmst.typing import Array, Frame
 
-__all__ = ["can_gather", "gather_rows", "take_arrow"]
+__all__ = ["gather_rows", "is_plain_pandas", "take_arrow"]
 
 #: Fixed-width columns: numbers and times. Their entries are moved as unsigned words.
 _KINDS = "biufmM"
 _SIZES = (1, 4, 8)
+_FEW = 1 << 14  # rows that pandas gathers faster than a launch for each column does
 
 
-def can_gather(frame: Frame) -> bool:
-    """Whether the frame is a plain pandas one; a subclass may mean something by its own ``take``."""
+def is_plain_pandas(frame: Frame) -> bool:
+    """Whether the frame is a plain pandas one; a subclass may mean something by its own ``take`` or columns."""
     return type(frame).__name__ == "DataFrame" and type(frame).__module__.partition(".")[0] == "pandas"
 
 
@@ -35,6 +37,9 @@ def gather_rows(engine: Engine, frame: Frame, rows: Array) -> Frame:
     rows
         ``int64`` positions; ascending ones are the fastest.
     """
+    if len(rows) <= _FEW:
+        with contextlib.suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid):  # Arrow types without a take
+            return frame.take(rows)
     series_at = [frame.iloc[:, place] for place in range(frame.shape[1])]
     moved = {place: values for place, series in enumerate(series_at) if (values := _words(series)) is not None}
     gathered = _gather(engine, moved, rows)

@@ -40,6 +40,8 @@ def count_set(engine: Engine, flags: Array) -> int:
 
 def compact(engine: Engine, flags: Array, dtype: type = np.uint32, *, lasting: bool = False) -> Array:
     """Positions of the flags that are set, ascending; where they are `lasting`, not in the engine's scratch."""
+    if engine.on_host and len(flags) <= _FLAG_BLOCK:  # a launch would cost more
+        return np.flatnonzero(np.unpackbits(flags.view(np.uint8), bitorder="little")).astype(dtype, copy=False)
     return compact_all(engine, flags, dtype=dtype, lasting=lasting)[0]
 
 

@@ -6,7 +6,7 @@ in place of a quicksort pivot. A level is a row of columnar steps:
 1. a sampled threshold in the total order (key, position), near the ``light`` · n lightest edges: mass ties are
    split by position, so that equal weights cannot put everything in the light part;
 2. the light edges are compacted, brought into buckets and scanned by Kruskal's union-find while the next buckets are
-   sorted (kernel ``scan_portion``);
+   sorted (kernel ``scan_portion``; a short list in one launch, kernel ``scan_short``);
 3. pointer jumping labels the vertices, and one pass over the rest (kernel ``flag_leaving``) keeps only the edges
    between different components: a bit a vertex for the giant component answers for most of them;
 4. the survivors, with components as their ends, are the next level.

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from dfmst._primitives.edges import Edges
 from dfmst._primitives.flags import count_set, flag_words
 from dfmst.algorithms._steps.portion_scan import PortionScan
+from dfmst.algorithms._steps.short_scan import SHORT, ShortScan
+from dfmst.arrays import forest_rows
 from tests.support.cases import ENGINES
+from tests.support.columns import roots_of
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 
@@ -54,6 +57,10 @@ def test_order_and_choice(engine, dtype, spread, seed, length, listed):
     found = scan.run()
     order = scan._records.astype(np.uint32)
     np.testing.assert_array_equal(order, np.argsort(key[at], kind="stable"))
+    alone, again = np.arange(VERTICES, dtype=np.uint32), flag_words(engine, length)
+    assert ShortScan(engine, Edges(source, target, key, None), position, 0, alone, VERTICES - 1, again).run() == found
+    np.testing.assert_array_equal(again, chosen)
+    np.testing.assert_array_equal(roots_of(alone), roots_of(parent))
     expected = np.sort(at[kruskal_rows(source[at].tolist(), target[at].tolist(), key[at].tolist())])
     assert found == len(expected)
     np.testing.assert_array_equal(np.flatnonzero(np.unpackbits(chosen.view(np.uint8), bitorder="little")), expected)
@@ -69,6 +76,15 @@ def test_many_portions(engine, dtype, spread):
     scan = PortionScan(engine, Edges(source, target, key, None), None, 0, parent, VERTICES - 1, chosen)
     assert scan.run() == count_set(engine, chosen) == VERTICES - 2
     np.testing.assert_array_equal(scan._records.astype(np.uint32), np.argsort(key, kind="stable"))
+
+
+@pytest.mark.parametrize("rows", [SHORT, SHORT + 1])
+@pytest.mark.parametrize("maximum", [False, True])
+def test_both_sides_of_a_short_list(rows, maximum):
+    rng = np.random.default_rng(3)
+    u, v, w = rng.integers(0, 900, rows), rng.integers(0, 900, rows), rng.integers(-50, 50, rows).astype(np.float64)
+    expected = forest_rows(u, v, w, algorithm="boruvka", maximum=maximum)
+    np.testing.assert_array_equal(forest_rows(u, v, w, algorithm="filter-kruskal", maximum=maximum), expected)
 
 
 def test_a_scan_ends_with_the_last_join():

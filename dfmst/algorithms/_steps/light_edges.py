@@ -18,6 +18,7 @@ from dfmst._primitives.edges import Edges, gather_edges, gather_keys, spread_pos
 from dfmst._primitives.flags import FLAG_GRAIN, compact, flag_words
 from dfmst.algorithms._steps.kruskal_scan import KruskalScan, SortedEdges
 from dfmst.algorithms._steps.portion_scan import PortionScan
+from dfmst.algorithms._steps.short_scan import SHORT, ShortScan
 from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
 
@@ -125,9 +126,7 @@ def scan_light(
         return 0
     position = None if light is None else light.position
     with trace.step("sort"):
-        scan = _prepare(engine, edges, position, flip, parent, components - 1, chosen)
-        if deferred is not None and isinstance(scan, PortionScan):
-            scan.check_ends(deferred)
+        scan = _prepare(engine, edges, position, flip, parent, components - 1, chosen, deferred)
     with trace.step("scan"):
         joined = scan.run()
     trace.add(light=length, chosen=joined, components=components - joined)
@@ -135,12 +134,25 @@ def scan_light(
 
 
 def _prepare(
-    engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, chosen: Array
-) -> PortionScan | KruskalScan:
+    engine: Engine,
+    edges: Edges,
+    position: Array | None,
+    flip: int,
+    parent: Array,
+    most: int,
+    chosen: Array,
+    deferred: DeferredChecks | None,
+) -> PortionScan | ShortScan | KruskalScan:
     """Sort while scanning on the CPU; elsewhere sort on the device first, since the scan runs on the host."""
-    if engine.on_host:
-        return PortionScan(engine, edges, position, flip, parent, most, chosen)
-    return KruskalScan(engine, SortedEdges.sort(engine, edges, position, flip), parent, most, chosen)
+    arguments = (engine, edges, position, flip, parent, most, chosen)
+    if not engine.on_host:
+        return KruskalScan(engine, SortedEdges.sort(engine, edges, position, flip), parent, most, chosen)
+    if deferred is None:
+        length = len(edges) if position is None else len(position)
+        return ShortScan(*arguments) if length <= SHORT else PortionScan(*arguments)
+    scan = PortionScan(*arguments)
+    scan.check_ends(deferred)
+    return scan
 
 
 def survivors(
