@@ -101,15 +101,18 @@ def take_arrow(column: pa.ChunkedArray, rows: Array) -> pa.ChunkedArray:
     kind = column.type
     if not len(rows):
         return pa.chunked_array([], kind)
+    # Not by pa.array, which loads numpy.ma to see whether they are masked.
+    positions = np.ascontiguousarray(rows, np.int64)
+    at = pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(positions)])
     if pa.types.is_run_end_encoded(kind):
         plain = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], kind.value_type)
         taken = take_arrow(plain, rows)
         return pa.chunked_array([pc.run_end_encode(chunk, kind.run_end_type) for chunk in taken.chunks], kind)
     for view, plain_kind in ((pa.string_view(), pa.large_string()), (pa.binary_view(), pa.large_binary())):
         if kind == view:
-            return column.cast(plain_kind).take(pa.array(rows)).cast(kind)
+            return column.cast(plain_kind).take(at).cast(kind)
     try:
-        return column.take(pa.array(rows))
+        return column.take(at)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         return _joined_slices(column, rows)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +15,7 @@ import click
 
 from dfmst.cli.console import Progress, plural
 from dfmst.cli.options import counts_ignored
+from dfmst.cli.program import Program
 from dfmst.errors import DfmstError, InvalidEdgesError, missing_column
 
 if TYPE_CHECKING:
@@ -21,15 +25,39 @@ __all__ = ["check_inputs", "columns_by_option", "load_libraries", "open_inputs",
 
 
 def load_libraries() -> None:
-    """Load what reading needs, so that the steps' seconds are those of the work.
-
-    PyArrow looks for pandas at its first array, and that alone takes a good part of a short run.
-    """
+    """Load what reading needs, so that the steps' seconds are those of the work."""
     import pyarrow as pa
 
     for module in ("dfmst.formats", "dfmst.forest"):
         import_module(module)
-    pa.array([0])
+    with _without_pandas():
+        pa.array([0])
+
+
+@contextmanager
+def _without_pandas() -> Iterator[None]:
+    """PyArrow imports pandas at its first array, which takes longer than most runs and is of no use to a command.
+
+    It does not look for it again: so this is for a process that ends with the command.
+    """
+    if not Program.own_process or "pandas" in sys.modules:
+        yield
+        return
+    finder = _NoPandas()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+class _NoPandas(MetaPathFinder):
+    """Says that there is no pandas."""
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        """Refuse pandas; other modules are left to others."""
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
 
 
 def columns_by_option(source: str, target: str, weight: str | None = None) -> dict[str, str | None]:

@@ -41,6 +41,14 @@ _NOT_THE_INPUT = (CapacityError, ClusterError, DeviceError, EngineUnavailableErr
 class Program(click.Group):
     """A group whose commands end with a one-line message and an exit status, never with a traceback."""
 
+    #: Whether this process runs one command and nothing else, as the program ``dfmst`` does.
+    own_process = False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run as the program: in a process of its own, which ends with the command."""
+        Program.own_process = True
+        return super().__call__(*args, **kwargs)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import base64
 import json
 import operator
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -96,7 +96,7 @@ def with_provenance(
         locators = partial(iter, [record.locator])
     entries = {
         "format": _FORMAT,
-        "version": _version(),
+        "version": sys.modules["dfmst"].__version__,
         "columns": list(record.names),
         "order": "maximum" if record.maximum else "minimum",
         "rows": record.rows,
@@ -138,13 +138,6 @@ def read_provenance(schema: pa.Schema, rows: int) -> Provenance | None:
         message = f"the record of how the forest was made tells of {recorded:,} rows, and there are {rows:,}"
         raise InvalidEdgesError(message, "rows were added or removed since: make the forest anew")
     return provenance
-
-
-def _version() -> str | None:
-    try:
-        return version("dfmst")
-    except PackageNotFoundError:  # a source tree that is not installed
-        return None
 
 
 def _packed(locators: Callable[[], Iterable[Array]]) -> str | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -39,6 +41,23 @@ def test_help_loads_no_library(start):
     process = start("--help", before=check)
     output, _ = process.communicate(timeout=60)
     assert output.startswith(b"[]\nUsage: dfmst ")
+
+
+def test_a_command_loads_neither_pandas_nor_masked_arrays(start, roads):
+    check = "import atexit, sys; atexit.register(lambda: print(sorted({'pandas', 'numpy.ma'} & sys.modules.keys())))"
+    process = start("forest", roads, "--json", before=check)
+    output, _ = process.communicate(timeout=60)
+    assert output.endswith(b"[]\n")
+
+
+def test_a_process_that_goes_on_keeps_pandas(roads):
+    # Called by a program that uses PyArrow with pandas, a command does not hide pandas from it.
+    program = (
+        "import sys; from dfmst.cli import main; main.main(sys.argv[1:], standalone_mode=False)\n"
+        "import pandas as pd, pyarrow as pa; print(pa.array(pd.Series([1.0, None])).null_count)"
+    )
+    command = [sys.executable, "-c", program, "forest", str(roads), "--json"]
+    assert subprocess.run(command, capture_output=True, check=True, timeout=60).stdout.endswith(b"\n1\n")
 
 
 @pytest.mark.parametrize(
