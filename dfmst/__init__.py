@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dfmst._hierarchy.clusters import clusters
     from dfmst._hierarchy.linkage import single_linkage
     from dfmst._hierarchy.rooted import path, rooted
+    from dfmst._report.report import Report, report
     from dfmst._verification.certificate import Certificate, verify
     from dfmst.components import connected_components
     from dfmst.errors import (
@@ -67,6 +68,8 @@ _HOME = {
     "minimum_spanning_forest": "forest",
     "read_edges": "formats",
     "release_memory": "_engines",
+    "Report": "_report.report",
+    "report": "_report.report",
     "rooted": "_hierarchy.rooted",
     "single_linkage": "_hierarchy.linkage",
     "spanning_forest": "forest",
@@ -90,6 +93,8 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "Certificate",
     "plan",
     "Plan",
+    "report",
+    "Report",
     "read_edges",
     "release_memory",
     "algorithms",

@@ -8,7 +8,15 @@ from functools import wraps
 from inspect import signature
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["check_choice", "check_column_name", "real_number", "whole_number", "with_numbers", "yes_or_no"]
+__all__ = [
+    "check_choice",
+    "check_column_name",
+    "check_text",
+    "real_number",
+    "whole_number",
+    "with_numbers",
+    "yes_or_no",
+]
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -128,6 +136,19 @@ def check_column_name(argument: str, value: Any) -> None:
     except Exception:  # whatever an object of any class raises
         message = f"{argument} is {_shown(value)}, which is no column's name"
         raise TypeError(message) from None
+
+
+def check_text(name: str, value: Any) -> None:
+    """Raise where an argument is no text.
+
+    Raises
+    ------
+    TypeError
+        It is none.
+    """
+    if not isinstance(value, str):
+        message = f"{name} is {_shown(value)}; it must be a text"
+        raise TypeError(message)
 
 
 def _shown(value: Any) -> str:

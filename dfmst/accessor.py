@@ -7,6 +7,7 @@ from typing import Any
 from dfmst._hierarchy.clusters import clusters
 from dfmst._hierarchy.linkage import single_linkage
 from dfmst._hierarchy.rooted import path, rooted
+from dfmst._report.report import Report, report
 from dfmst._verification.certificate import Certificate, verify
 from dfmst.components import connected_components
 from dfmst.forest import maximum_spanning_forest, minimum_spanning_forest
@@ -48,6 +49,10 @@ class ForestAccessor:
     def path(self, start: Any, stop: Any, *columns: Any, **options: Any) -> Any:
         """Rows of the forest's path between two vertices; see :func:`dfmst.path`."""
         return path(self._frame, start, stop, *columns, **options)
+
+    def report(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Report:
+        """Page about graph, run and forest, which a notebook shows; see :func:`dfmst.report`."""
+        return report(self._frame, source, target, weight, **options)
 
     def verify(
         self, forest: Frame, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any

@@ -55,6 +55,7 @@ FUNCTIONS: dict[Callable[..., Any], dict[str, Any]] = {
     dfmst.update: {"forest": TABLE.slice(1), "new_edges": TABLE},
     dfmst.verify: {"edges": TABLE, "forest": TABLE.slice(1)},
     dfmst.plan: {"vertices": 100, "edges": 1000},
+    dfmst.report: {"edges": TABLE},
     dfmst.read_edges: {"path": "edges.csv"},
     forest.solve: {"edges": TABLE},
     forest.total_weight: {"column": TABLE["weight"]},

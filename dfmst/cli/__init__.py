@@ -19,6 +19,7 @@ from dfmst.cli.hierarchy import clusters, linkage
 from dfmst.cli.options import debug_option
 from dfmst.cli.plan import plan
 from dfmst.cli.program import Program
+from dfmst.cli.report import report
 from dfmst.cli.update import update
 from dfmst.cli.verify import verify
 
@@ -38,5 +39,5 @@ def main() -> None:
     """
 
 
-for command in (forest, components, clusters, linkage, verify, update, convert, plan, demo):
+for command in (forest, components, clusters, linkage, verify, update, convert, plan, report, demo):
     main.add_command(command)

@@ -12,6 +12,7 @@ import click
 
 from dfmst.cli.clustered import cluster_options, run_on_cluster
 from dfmst.cli.console import Progress, Stopwatch, note, plain, plural, print_json
+from dfmst.cli.grouped import GroupedCommand
 from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs, read_on_device
 from dfmst.cli.job import ForestJob, weight_name
 from dfmst.cli.options import (
@@ -25,16 +26,18 @@ from dfmst.cli.options import (
     json_option,
     memory_option,
     output_options,
+    picture_options,
     to_path,
     vertex_options,
     weight_options,
 )
 from dfmst.cli.outputs import check_output, output_path, rows_on_host, write_rows
+from dfmst.cli.report import check_report, write_report
 
 if TYPE_CHECKING:
     from dfmst.forest import Solution
 
-__all__ = ["forest"]
+__all__ = ["find_forest", "forest", "summary_of"]
 
 #: What each step of a run does to the rows.
 _STEPS = {
@@ -45,7 +48,7 @@ _STEPS = {
 }
 
 
-@click.command(short_help="Write the minimum spanning forest of edge tables.")
+@click.command(cls=GroupedCommand, short_help="Write the minimum spanning forest of edge tables.")
 @inputs_argument
 @output_options
 @format_option
@@ -57,6 +60,8 @@ _STEPS = {
 @invalid_option
 @click.option("--verify", is_flag=True, help="Prove the forest minimal before it is written.")
 @click.option("--trace", metavar="FILE", callback=to_path, help="Write a table with a row each round.")
+@click.option("--report", metavar="FILE", callback=to_path, help="Write a page about graph, run and forest (HTML).")
+@picture_options
 @memory_option
 @click.option("--checkpoint", metavar="DIR", callback=to_path, help="Go on from here after an interruption.")
 @click.option("--spill-dir", metavar="DIR", callback=to_path, help="Put rows here where the vertices do not fit.")
@@ -108,20 +113,31 @@ def run(job: ForestJob) -> None:
     streamed = is_streamed(job.inputs, job.memory_limit, job.checkpoint, job.spill_dir)
     if streamed:
         job.require_memory("--memory-limit, --spill-dir and --checkpoint")
+    check_report(job, target, streamed)
     with Progress() as progress:
         if streamed:
-            _tell(job, target, stream_forest(job, target, watch, progress))
-            return
-        with watch.step("read"):
-            table = _read(job, progress, columns)
-        solution = _solve(job, table, watch, progress)
-        progress.show("writing")
-        with watch.step("write"):
-            if target or not job.json:
-                _write(job, solution, target)
-            if job.trace:
-                write_rows(rows_on_host(solution.trace), job.trace, None)
-    _tell(job, target, _summary(job, solution, watch))
+            summary = stream_forest(job, target, watch, progress)
+            write_report(job, target, summary, progress)
+        else:
+            summary = _run_in_memory(job, target, columns, watch, progress)
+    _tell(job, target, summary)
+
+
+def _run_in_memory(
+    job: ForestJob, target: Path | None, columns: dict[str, str | None], watch: Stopwatch, progress: Progress
+) -> dict[str, Any]:
+    with watch.step("read"):
+        table = _read(job, progress, columns)
+    solution = find_forest(job, table, watch, progress)
+    progress.show("writing")
+    with watch.step("write"):
+        if target or not job.json:
+            _write(job, solution, target)
+        if job.trace:
+            write_rows(rows_on_host(solution.trace), job.trace, None)
+    summary = summary_of(job, solution, watch)
+    write_report(job, solution, summary, progress)
+    return summary
 
 
 def _tell(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> None:
@@ -137,7 +153,7 @@ def _read(job: ForestJob, progress: Progress, columns: dict[str, str | None]) ->
     return read_inputs(job.inputs, job.format, progress, columns) if table is None else table
 
 
-def _solve(job: ForestJob, table: Any, watch: Stopwatch, progress: Progress) -> Solution:
+def find_forest(job: ForestJob, table: Any, watch: Stopwatch, progress: Progress) -> Solution:
     """Find the forest, certify it where that is asked for, and gather its rows."""
     from dfmst.forest import certify, solve
 
@@ -156,7 +172,7 @@ def _solve(job: ForestJob, table: Any, watch: Stopwatch, progress: Progress) -> 
         maximum=job.maximum,
         **job.conditions,
         threads=job.threads,
-        return_trace=job.trace is not None,
+        return_trace=job.trace is not None or job.report is not None,
         step=step,
         **options,
     )
@@ -184,7 +200,8 @@ def _write(job: ForestJob, solution: Solution, target: Path | None) -> None:
         write_rows(solution.to_arrow(), target, job.to)
 
 
-def _summary(job: ForestJob, solution: Solution, watch: Stopwatch) -> dict[str, Any]:
+def summary_of(job: ForestJob, solution: Solution, watch: Stopwatch) -> dict[str, Any]:
+    """What there is to tell of a run, as ``--json`` prints it."""
     return {
         "kind": job.kind,
         "input": [str(path) for path in job.inputs],

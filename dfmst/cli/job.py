@@ -36,6 +36,10 @@ class ForestJob:
     by: tuple[str, ...] = ()
     keep: str | None = None
     drop: str | None = None
+    report: Path | None = None
+    points: Path | None = None
+    id: str | None = None
+    coordinates: tuple[str, str] | None = None
 
     @property
     def conditions(self) -> dict[str, Any]:

@@ -23,6 +23,7 @@ __all__ = [
     "json_option",
     "memory_option",
     "output_options",
+    "picture_options",
     "to_path",
     "vertex_options",
     "weight_options",
@@ -144,6 +145,17 @@ def condition_options(command: Any) -> Any:
     command = click.option("--drop", metavar="COLUMN", help=drop)(command)
     command = click.option("--keep", metavar="COLUMN", help=keep)(command)
     return click.option("--by", multiple=True, metavar="COLUMN", help=by)(command)
+
+
+def picture_options(command: Any) -> Any:
+    """``--points``, ``--id`` and ``--coordinates``."""
+    two = "Columns with longitude and latitude, or x and y: of FILE, or beside the edges (a_X, b_X for ends a and b)."
+    command = click.option("--coordinates", nargs=2, metavar="X Y", help=two)(command)
+    command = click.option("--id", metavar="COLUMN", help="Column of FILE with the vertices (default: its first).")(
+        command
+    )
+    where = "Coordinates of the vertices, for a map: any format that is read, or GeoParquet."
+    return click.option("--points", metavar="FILE", callback=to_path, help=where)(command)
 
 
 def engine_options(command: Any) -> Any:

@@ -1,0 +1,148 @@
+"""Places for vertices that have no coordinates: each tree spread so that no two of its edges cross.
+
+A tree is drawn around its middle, on a circle for each number of steps from there: a vertex hands each of its subtrees
+a sector as wide as its share of the leaves (Eades: Drawing free trees. Bulletin of the ICA 5, 1992). Trees stand beside
+each other in rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from dfmst._report.forest_facts import ForestFacts
+from dfmst.typing import Array
+
+__all__ = ["MOST", "Layout", "lay_out"]
+
+MOST = 2_000
+"""Vertices that are drawn at most."""
+
+_WIDER = 1.3
+_GAP = 0.06  # between trees, as a share of the larger one's side
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Places in a plane, y upwards.
+
+    Attributes
+    ----------
+    x, y
+        Of each vertex of the forest, NaN where it is not drawn.
+    drawn
+        How many vertices are drawn.
+    cut
+        Whether of a tree only the vertices around its middle are drawn.
+    """
+
+    x: Array
+    y: Array
+    drawn: int
+    cut: bool
+
+
+def lay_out(forest: ForestFacts) -> Layout:
+    """Lay out the largest trees as long as they fit; of the largest, if it alone does not, the part around its hub."""
+    sizes = forest.tree_sizes
+    x, y = np.full(forest.vertices, np.nan), np.full(forest.vertices, np.nan)
+    if not len(sizes):
+        return Layout(x, y, 0, False)
+    whole = int(np.searchsorted(np.cumsum(sizes), MOST, side="right"))
+    cut = whole == 0
+    chosen = np.flatnonzero(forest.tree < max(whole, 1))
+    neighbours = _Neighbours.of(forest)
+    hub = chosen[np.lexsort((chosen, -forest.degree[chosen], forest.tree[chosen]))]
+    _, first = np.unique(forest.tree[hub], return_index=True)
+    placed = [_place_tree(_middle(start, neighbours, cut), neighbours) for start in hub[first].tolist()]
+    _pack(placed, x, y)
+    return Layout(x, y, sum(len(vertices) for vertices, *_ in placed), cut)
+
+
+@dataclass(frozen=True, slots=True)
+class _Neighbours:
+    """Neighbours of each vertex, one vertex's after another's."""
+
+    first: Array
+    others: Array
+
+    @classmethod
+    def of(cls, forest: ForestFacts) -> _Neighbours:
+        source, target = forest.ordered.source, forest.ordered.target
+        order = np.argsort(np.concatenate([source, target]), kind="stable")
+        first = np.concatenate([[0], np.cumsum(forest.degree)])
+        return cls(first, np.concatenate([target, source])[order])
+
+    def __getitem__(self, vertex: int) -> list[int]:
+        own: list[int] = self.others[self.first[vertex] : self.first[vertex + 1]].tolist()
+        return own
+
+
+def _middle(start: int, neighbours: _Neighbours, cut: bool) -> int:
+    """The middle of a tree's longest path; of a tree that is cut, its hub."""
+    if cut:
+        return start
+    first = _breadth_first(start, neighbours)[0][-1]
+    order, parent = _breadth_first(first, neighbours)
+    path = [order[-1]]
+    while parent[path[-1]] != path[-1]:
+        path.append(parent[path[-1]])
+    return path[len(path) // 2]
+
+
+def _breadth_first(start: int, neighbours: _Neighbours) -> tuple[list[int], dict[int, int]]:
+    """Vertices from `start` on, as many as are drawn, and the parent of each."""
+    parent, order, waiting = {start: start}, [start], deque([start])
+    while waiting and len(order) < MOST:
+        vertex = waiting.popleft()
+        for other in neighbours[vertex]:
+            if other not in parent and len(order) < MOST:
+                parent[other] = vertex
+                order.append(other)
+                waiting.append(other)
+    return order, parent
+
+
+def _place_tree(root: int, neighbours: _Neighbours) -> tuple[list[int], Array, Array]:
+    order, parent = _breadth_first(root, neighbours)
+    leaves = dict.fromkeys(order, 0)
+    for vertex in reversed(order):
+        leaves[vertex] = max(1, leaves[vertex])
+        if vertex != root:
+            leaves[parent[vertex]] += leaves[vertex]
+    middle, depth = {root: 0.0}, {root: 0}
+    begin, unit = {root: 0.0}, 2 * math.pi / leaves[root]
+    for vertex in order[1:]:
+        above = parent[vertex]
+        middle[vertex], depth[vertex] = begin[above] + unit * leaves[vertex] / 2, depth[above] + 1
+        begin[vertex] = begin[above]
+        begin[above] += unit * leaves[vertex]
+    angle = np.array([middle[vertex] for vertex in order])
+    radius = np.array([depth[vertex] for vertex in order], float)
+    points = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+    # The longest side goes across: pictures are wider than high.
+    if len(points) > 2:
+        points = points @ np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2].T
+    return order, _WIDER * points[:, 0], points[:, 1]
+
+
+def _pack(placed: list[tuple[list[int], Array, Array]], x: Array, y: Array) -> None:
+    """Put the trees into rows, each in a box whose area follows its vertices."""
+    boxes = []
+    for vertices, own_x, own_y in placed:
+        wide, high = float(np.ptp(own_x)) or 0.3, float(np.ptp(own_y)) or 0.3
+        scale = math.sqrt(len(vertices) ** 0.9 / (wide * high))
+        scale = min(scale, 3 * len(vertices) ** 0.5 / max(wide, high))
+        boxes.append((scale * wide, scale * high, scale))
+    gap = _GAP * max(max(wide, high) for wide, high, _ in boxes)
+    room = max(max(wide for wide, *_ in boxes), 1.35 * math.sqrt(sum((w + gap) * (h + gap) for w, h, _ in boxes)))
+    left = top = row = 0.0
+    for (vertices, own_x, own_y), (wide, high, scale) in zip(placed, boxes, strict=True):
+        if left and left + wide > room:
+            left, top, row = 0.0, top - row - gap, 0.0
+        x[vertices] = left + scale * (own_x - own_x.min())
+        y[vertices] = top - high + scale * (own_y - own_y.min())
+        left, row = left + wide + gap, max(row, high)

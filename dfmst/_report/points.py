@@ -1,0 +1,204 @@
+"""Coordinates of vertices: of a table of points, of a GeoParquet file, or of the edges' own columns."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dfmst._arguments import check_column_name
+from dfmst._frames.host import FrameView, open_host_frame
+from dfmst._report.words import label
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
+from dfmst.typing import Array
+
+__all__ = ["Points", "edge_points", "frame_points"]
+
+_EAST = ("lon", "lng", "long", "longitude", "x_lon")
+_NORTH = ("lat", "latitude", "y_lat")
+_WKB_POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Coordinates by id.
+
+    Attributes
+    ----------
+    ids
+        Ids, Arrow; of one that is there twice the first counts.
+    x, y
+        Coordinates, ``float64``.
+    geographic
+        Whether they are degrees of longitude and of latitude.
+    """
+
+    ids: Any
+    x: Array
+    y: Array
+    geographic: bool
+
+    def of(self, values: pa.Array) -> tuple[Array, Array]:
+        """Return x and y of vertices, NaN where a vertex has none.
+
+        Raises
+        ------
+        InvalidEdgesError
+            No vertex has coordinates.
+        """
+        try:
+            ids = pa.chunked_array(self.ids) if isinstance(self.ids, list) else self.ids
+            match = pc.index_in(values, value_set=ids.cast(values.type))
+        except (pa.ArrowException, NotImplementedError):
+            match = pa.nulls(len(values), pa.int32())
+        there = match.is_valid().to_numpy(zero_copy_only=False)
+        if len(values) and not there.any():
+            message = f"none of the {len(values):,} vertices is among the {len(self.ids):,} points"
+            example = f"a vertex is {label(values[0].as_py())!r}"
+            raise InvalidEdgesError(message, f"{example}: name the points' column of such ids with id=")
+        at = pc.fill_null(match, 0).to_numpy()
+        if not len(self.x):
+            return np.full(len(at), np.nan), np.full(len(at), np.nan)
+        return np.where(there, self.x[at], np.nan), np.where(there, self.y[at], np.nan)
+
+
+def frame_points(points: Any, id: Any = None, coordinates: Any = None) -> Points:
+    """Read a table of points.
+
+    Parameters
+    ----------
+    points
+        A frame on the host.
+    id
+        Column of the vertices' ids; ``None``: the first one.
+    coordinates
+        Names of two columns, x and y (longitude and latitude), or of one with points as GeoParquet has them; ``None``:
+        the geometry that the table's metadata names.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        A column is not there.
+    InvalidEdgesError
+        The coordinates are not numbers or points.
+    """
+    view = open_host_frame(points, "points")
+    ids = _arrow(view, view.frame.columns[0] if id is None else id, "id=")
+    names = [] if coordinates is None else _names(coordinates)
+    if len(names) == 2:
+        return _of_columns(ids, _numbers(view, names[0]), _numbers(view, names[1]), str(names[0]), str(names[1]))
+    about = _geometry(points)
+    name = names[0] if names else about.get("primary_column")
+    if name is None:
+        message = "the points have no geometry, and no columns of coordinates are named"
+        raise InvalidEdgesError(message, "name two columns: coordinates=('lon', 'lat')")
+    x, y = _of_geometry(_arrow(view, name, "coordinates="), name)
+    crs = about.get("columns", {}).get(name, {}).get("crs", "OGC:CRS84")
+    degrees = crs == "OGC:CRS84" or (isinstance(crs, dict) and "Geographic" in str(crs.get("type")))
+    return Points(ids, x, y, degrees and _are_degrees(x, y))
+
+
+def edge_points(view: FrameView, ends: tuple[Any, Any], coordinates: Any) -> Points:
+    """Read coordinates that stand beside each end of the edges: ``source_lon`` for ``lon``, and so on.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        A column is not there.
+    """
+    names = _names(coordinates)
+    if len(names) != 2:
+        raise InvalidEdgesError("coordinates= names one column, and the edges have no geometry", "name two columns")
+    columns = [_numbers(view, f"{end}_{name}") for name in names for end in ends]
+    ids = [_arrow(view, end, "") for end in ends]
+    one = pa.concat_arrays([part for column in ids for part in _chunks(column.cast(ids[0].type))])
+    return _of_columns(one, np.concatenate(columns[:2]), np.concatenate(columns[2:]), str(names[0]), str(names[1]))
+
+
+def _names(coordinates: Any) -> list[Any]:
+    """The columns that an argument names.
+
+    Raises
+    ------
+    TypeError
+        It names none.
+    """
+    if isinstance(coordinates, str):
+        return [coordinates]
+    names = list(coordinates) if isinstance(coordinates, (list, tuple)) else []
+    if not 0 < len(names) <= 2:
+        message = "coordinates must be one or two columns' names, such as ('lon', 'lat')"
+        raise TypeError(message)
+    for name in names:
+        check_column_name("coordinates", name)
+    return names
+
+
+def _chunks(column: Any) -> list[pa.Array]:
+    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+
+
+def _of_columns(ids: Any, x: Array, y: Array, first: str, second: str) -> Points:
+    if first.lower() in _NORTH and second.lower() in _EAST:
+        x, y, first, second = y, x, second, first
+    named = first.lower() in _EAST and second.lower() in _NORTH
+    return Points(ids, x, y, named and _are_degrees(x, y))
+
+
+def _are_degrees(x: Array, y: Array) -> bool:
+    """Whether coordinates may be degrees; those that are none are left out."""
+    x, y = x[np.isfinite(x)], y[np.isfinite(y)]
+    return bool(len(x)) and bool((np.abs(x) <= 360).all() and (np.abs(y) <= 90).all())
+
+
+def _arrow(view: FrameView, name: Any, argument: str) -> Any:
+    check_column_name(argument or "id", name)
+    if name not in view.frame.columns:
+        raise missing_column(name, view.frame.columns, f"name the column with {argument}" if argument else "")
+    return pa.chunked_array([pa.array(column)]) if isinstance(column := view.column(name), np.ndarray) else column
+
+
+def _numbers(view: FrameView, name: Any) -> Array:
+    column = _arrow(view, name, "coordinates=")
+    try:
+        return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+    except (pa.ArrowException, NotImplementedError) as error:
+        message = f"column {name!r} holds {column.type} values, which are no coordinates"
+        raise InvalidEdgesError(message, "name columns of numbers with coordinates=") from error
+
+
+def _geometry(points: Any) -> dict[str, Any]:
+    """What GeoParquet's metadata say; nothing where there are none."""
+    schema = getattr(points, "schema", None)
+    text = (getattr(schema, "metadata", None) or {}).get(b"geo") if isinstance(schema, pa.Schema) else None
+    try:
+        about = json.loads(text) if text else {}
+    except ValueError:
+        about = {}
+    return about if isinstance(about, dict) else {}
+
+
+def _of_geometry(column: Any, name: Any) -> tuple[Array, Array]:
+    """Points as WKB, or as structs of x and y."""
+    kind = column.type
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_struct(kind) and {"x", "y"} <= {kind.field(at).name for at in range(kind.num_fields)}:
+        x, y = (pc.struct_field(whole, [axis]).cast(pa.float64()) for axis in "xy")
+        return x.to_numpy(zero_copy_only=False), y.to_numpy(zero_copy_only=False)
+    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        raise UnsupportedFrameError(f"column {name!r} holds {kind} values, not points", "name two columns of numbers")
+    x, y = np.full(len(whole), np.nan), np.full(len(whole), np.nan)
+    for at, value in enumerate(whole.to_pylist()):
+        if value is not None and len(value) >= _WKB_POINT.itemsize:
+            order = _WKB_POINT if value[0] else _WKB_POINT.newbyteorder(">")
+            one = np.frombuffer(value[: order.itemsize], order)[0]
+            if one["kind"] % 1000 == 1:
+                x[at], y[at] = one["x"], one["y"]
+    if len(whole) and np.isnan(x).all():
+        message = f"column {name!r} holds no points"
+        raise InvalidEdgesError(message, "store points as WKB, or name two columns of numbers")
+    return x, y

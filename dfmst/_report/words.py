@@ -1,0 +1,143 @@
+"""Numbers and labels as people read them."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from decimal import Decimal
+from typing import Any
+
+__all__ = ["clip", "duration", "grouped", "label", "percent", "rate", "size", "tick"]
+
+_PREFIXES = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"))
+
+
+def grouped(value: Any) -> str:
+    """Return a number with its thousands set apart, a fraction to two places or to four digits.
+
+    Examples
+    --------
+    >>> grouped(170522), grouped(882377.0449), grouped(0.012345), grouped(float("inf"))
+    ('170,522', '882,377.04', '0.01234', 'inf')
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+        return label(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    number = float(value)
+    if not math.isfinite(number):
+        return f"{number}"
+    if number and not 1e-3 <= abs(number) < 1e15:
+        return f"{number:.4g}"
+    if number == int(number):
+        return f"{int(number):,}"
+    return f"{number:,.2f}" if abs(number) >= 1 else f"{number:.4g}"
+
+
+def tick(value: float) -> str:
+    """Return a number for an axis.
+
+    Examples
+    --------
+    >>> tick(0), tick(1000), tick(10_000), tick(2.5e6), tick(0.001)
+    ('0', '1,000', '10 k', '2.5 M', '0.001')
+    """
+    if abs(value) >= 1e15:
+        return f"{value:.0e}"
+    for unit, prefix in _PREFIXES:
+        if abs(value) >= max(unit, 1e4):
+            return f"{value / unit:g}{prefix}"
+    return f"{value:,g}" if abs(value) >= 1 else f"{value:g}"
+
+
+def percent(part: float, whole: float) -> str:
+    """Return a share; of nothing there is none.
+
+    Examples
+    --------
+    >>> percent(33995, 170522), percent(0, 0)
+    ('19.9 %', '–')
+    """
+    return f"{100 * part / whole:.1f} %" if whole else "–"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds in three digits.
+
+    Examples
+    --------
+    >>> duration(0.0205), duration(2.5), duration(0.682), duration(754)
+    ('20.5 ms', '2.50 s', '682 ms', '754 s')
+    """
+    if seconds < 1:
+        ms = 1e3 * seconds
+        return f"{ms:.0f} ms" if ms >= 100 else f"{ms:.1f} ms" if ms >= 10 else f"{ms:.2f} ms"
+    return f"{seconds:.0f} s" if seconds >= 100 else f"{seconds:.1f} s" if seconds >= 10 else f"{seconds:.2f} s"
+
+
+def rate(rows: float, seconds: float) -> str:
+    """Return rows a second.
+
+    Examples
+    --------
+    >>> rate(170522, 0.0205), rate(78, 0.00267)
+    ('8.3 M rows/s', '29 k rows/s')
+    """
+    if not seconds:
+        return ""
+    each = rows / seconds
+    return f"{each / 1e6:,.1f} M rows/s" if each >= 1e6 else f"{each / 1e3:,.0f} k rows/s"
+
+
+def size(count: float) -> str:
+    """Return a number of bytes.
+
+    Examples
+    --------
+    >>> size(943_718_400), size(2_147_483_648)
+    ('900 MiB', '2.0 GiB')
+    """
+    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:,.0f} MiB"
+
+
+def label(value: Any) -> str:
+    r"""Return a value as one line of text that no page stumbles over.
+
+    Control characters, halves of surrogates and marks that turn the direction of writing become question marks.
+
+    Examples
+    --------
+    >>> label("a\nb"), label(None), label(b"ab")
+    ('a�b', '–', "b'ab'")
+    """
+    if value is None:
+        return "–"
+    text = value if isinstance(value, str) else str(value)
+    return "".join("\ufffd" if _disturbs(letter) else letter for letter in text)
+
+
+#: Marks that turn the direction of writing around, and what is no character in XML.
+_MARKS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufffe\uffff"
+
+
+def _disturbs(letter: str) -> bool:
+    return unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") or letter in _MARKS
+
+
+def clip(text: str, width: int) -> str:
+    """Return a text cut to so many columns, wide letters counted twice.
+
+    Examples
+    --------
+    >>> clip("Tromsø", 20), clip("Llanfairpwllgwyngyll", 10), clip("東京都庁", 5)
+    ('Tromsø', 'Llanfairp…', '東京…')
+    """
+    columns = [0 if unicodedata.combining(one) else 1 + (unicodedata.east_asian_width(one) in "WF") for one in text]
+    if sum(columns) <= width:
+        return text
+    taken = 0
+    for at, one in enumerate(columns):
+        taken += one
+        if taken > width - 1:
+            return f"{text[:at]}…"
+    return text

@@ -1,0 +1,91 @@
+"""``dfmst report``, and ``--report`` of a run in memory, of a stream and of a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.report.page import check_page, text_of
+
+
+def page(name: str) -> str:
+    html = Path(name).read_text(encoding="utf-8")
+    check_page(html)
+    return html
+
+
+def test_a_page_named_after_the_input(dfmst, roads):
+    result = dfmst("report", roads, "--verify")
+    assert result.stderr.endswith(" s -> roads.html\n")
+    assert result.stderr.startswith("minimum spanning forest: 4 of 9 rows, ")
+    html = page("roads.html")
+    assert "✓ verified" in html
+    assert "roads.parquet" in html
+    assert "ab again" not in html
+    assert dfmst("report", roads, "-o", "-").stdout.startswith("<!doctype html>")
+
+
+def test_a_map_from_a_file_of_points(dfmst, roads):
+    lines = [f"{name},{at},{50 - at}" for at, name in enumerate("abcdxy")]
+    Path("points.csv").write_text("\n".join(["town,lon,lat", *lines]) + "\n")
+    dfmst("report", roads, "-o", "map.html", "--points", "points.csv", "--coordinates", "lon", "lat", "--title", "<Us>")
+    assert "The forest on the map" in page("map.html")
+    assert "&lt;Us&gt;" in page("map.html")
+    result = dfmst("report", roads, "--points", "points.csv", "--coordinates", "lon", "late", code=2)
+    assert "did you mean 'lat'?" in result.stderr
+    assert not Path("roads.html").exists()
+
+
+def test_beside_a_run_in_memory(dfmst, roads):
+    result = dfmst("forest", roads, "-o", "out.parquet", "--report", "out.html", "--maximum", "--algorithm", "boruvka")
+    assert "report -> out.html\n" in result.stderr
+    html = page("out.html")
+    assert "Maximum spanning forest" in html
+    assert "boruvka" in html
+    assert "write" in text_of(check_page(html), "run")
+
+
+def test_beside_a_stream(dfmst, roads):
+    dfmst("forest", roads, "-o", "out.parquet", "--report", "out.html", "--checkpoint", "saved")
+    root = check_page(page("out.html"))
+    assert "of the 2.0 GiB of the limit" in text_of(root, "run")
+    assert "fold" in text_of(root, "run")
+    result = dfmst("forest", roads, "--report", "out.html", "--checkpoint", "saved", code=2)
+    assert "name it with -o" in result.stderr
+
+
+@pytest.mark.slow
+def test_beside_a_cluster(dfmst, roads):
+    pytest.importorskip("distributed")
+    dfmst("forest", roads, "-o", "out", "--workers", "1", "--report", "out.html")
+    words = text_of(check_page(page("out.html")), "run")
+    assert "planned happened strategy" in words
+    assert "rows read 9 9" in words
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["forest", "--points", "p.csv"], "--points is for the picture of a report"),
+        (["forest", "--report", "out.html", "--by", "name"], "--report is of one forest"),
+        (["forest", "--report", "same.csv", "-o", "same.csv"], "another one than -o"),
+        (["forest", "--report", "missing/out.html"], "missing does not exist"),
+        (["report", "-o", "roads.parquet"], "is also an input"),
+        (["report", "--points", "none.csv", "--coordinates", "x", "y"], "none.csv: no such file"),
+    ],
+)
+def test_what_cannot_be(dfmst, roads, arguments, words):
+    result = dfmst(arguments[0], roads, *arguments[1:], code=2)
+    assert words in result.stderr
+    assert sorted(path.name for path in Path().iterdir()) == ["roads.parquet"]
+
+
+def test_help_of_forest_stands_in_groups(dfmst):
+    text = dfmst("forest", "--help").stdout
+    titles = ["Input:", "Output:", "Algorithm:", "Files larger than memory:", "Cluster:", "Other:"]
+    places = [text.index(f"\n{title}\n") for title in titles]
+    assert places == sorted(places)
+    assert "\nOptions:\n" not in text
+    for option in ("--spill-dir", "--strategy", "--keep", "--ignore-counts", "--debug", "--help"):
+        assert text.count(f"  {option}") + text.count(f", {option}") >= 1
