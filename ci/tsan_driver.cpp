@@ -6,6 +6,7 @@
 // The kernels are included, so that the compiler checks each call against the kernel's parameters. The driver fails
 // where a kernel has not run for one of its types; tests/kernels/test_driver.py checks that it knows every kernel.
 #include "tsan/ids.hpp"
+#include "tsan/points.hpp"
 #include "tsan/worklists.hpp"
 
 namespace {
@@ -41,6 +42,7 @@ void everything(u32 seed) {
     degrees(graph);
     integer_ids(graph);
     text_ids(graph);
+    points(vertices_wanted / 2 + 3, seed);
     generate(graph);
     kruskal(graph);
     kruskal_tree(graph);

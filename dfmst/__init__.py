@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dfmst._hierarchy.clusters import clusters
     from dfmst._hierarchy.linkage import single_linkage
     from dfmst._hierarchy.rooted import path, rooted
+    from dfmst._points.euclidean import euclidean_forest, knn_edges
     from dfmst._report.report import Report, report
     from dfmst._verification.certificate import Certificate, verify
     from dfmst.components import connected_components
@@ -61,6 +62,8 @@ _HOME = {
     "UnsupportedFrameError": "errors",
     "clusters": "_hierarchy.clusters",
     "connected_components": "components",
+    "euclidean_forest": "_points.euclidean",
+    "knn_edges": "_points.euclidean",
     "Plan": "_cluster.plan",
     "path": "_hierarchy.rooted",
     "plan": "_cluster.plan",
@@ -88,6 +91,8 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "single_linkage",
     "rooted",
     "path",
+    "euclidean_forest",
+    "knn_edges",
     "update",
     "verify",
     "Certificate",

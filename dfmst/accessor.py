@@ -7,6 +7,7 @@ from typing import Any
 from dfmst._hierarchy.clusters import clusters
 from dfmst._hierarchy.linkage import single_linkage
 from dfmst._hierarchy.rooted import path, rooted
+from dfmst._points.euclidean import euclidean_forest, knn_edges
 from dfmst._report.report import Report, report
 from dfmst._verification.certificate import Certificate, verify
 from dfmst.components import connected_components
@@ -49,6 +50,14 @@ class ForestAccessor:
     def path(self, start: Any, stop: Any, *columns: Any, **options: Any) -> Any:
         """Rows of the forest's path between two vertices; see :func:`dfmst.path`."""
         return path(self._frame, start, stop, *columns, **options)
+
+    def euclidean(self, columns: Any = None, **options: Any) -> Any:
+        """Spanning tree of points; see :func:`dfmst.euclidean_forest`."""
+        return euclidean_forest(self._frame, columns, **options)
+
+    def neighbours(self, columns: Any = None, k: int = 10, **options: Any) -> Any:
+        """Every point joined with its nearest others; see :func:`dfmst.knn_edges`."""
+        return knn_edges(self._frame, columns, k, **options)
 
     def report(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Report:
         """Page about graph, run and forest, which a notebook shows; see :func:`dfmst.report`."""

@@ -52,6 +52,8 @@ FUNCTIONS: dict[Callable[..., Any], dict[str, Any]] = {
     dfmst.single_linkage: {"edges": TABLE},
     dfmst.rooted: {"edges": TABLE},
     dfmst.path: {"edges": TABLE, "start": 0, "stop": 2},
+    dfmst.euclidean_forest: {"points": TABLE},
+    dfmst.knn_edges: {"points": TABLE},
     dfmst.update: {"forest": TABLE.slice(1), "new_edges": TABLE},
     dfmst.verify: {"edges": TABLE, "forest": TABLE.slice(1)},
     dfmst.plan: {"vertices": 100, "edges": 1000},
@@ -79,7 +81,7 @@ FUNCTIONS: dict[Callable[..., Any], dict[str, Any]] = {
     generate.ssca2: {"scale": 3},
     generate.watts_strogatz: {"vertices": 10},
 }
-CALLBACKS = {"progress", "step", "on_checkpoint", "return_trace", "as_scipy", "shuffle", "token"}
+CALLBACKS = {"progress", "step", "on_checkpoint", "return_trace", "return_exact", "as_scipy", "shuffle", "token"}
 
 
 def ours(error: BaseException) -> bool:

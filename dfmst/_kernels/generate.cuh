@@ -22,14 +22,6 @@ DEVICE i64 another(u64 number, u64 vertices, u64 vertex) {
   return (i64)(found + (found >= vertex));
 }
 
-DEVICE f64 square_root(f64 x) {
-#ifdef __CUDACC_RTC__
-  return sqrt(x);
-#else
-  return __builtin_sqrt(x);
-#endif
-}
-
 // A pseudo-random permutation of [0, length): a Feistel network over twice `half` bits, walked along its cycle until it
 // comes back below `length`.
 DEVICE u64 permuted(u64 stream, u64 at, u64 length, u32 half) {

@@ -73,6 +73,8 @@ DEVICE u32 count_ones(u64 word) { return __popcll(word); }
 DEVICE u64 high_half(u64 a, u64 b) { return __umul64hi(a, b); }
 DEVICE u32 bits_of(f32 x) { return __float_as_uint(x); }
 DEVICE u64 bits_of(f64 x) { return (u64)__double_as_longlong(x); }
+DEVICE f64 real_of(u64 bits) { return __longlong_as_double((i64)bits); }
+DEVICE f64 square_root(f64 x) { return sqrt(x); }
 DEVICE u64 nanoseconds() { return 0; }  // steps are timed on a CPU only
 
 // Room for `wanted` (at most 15) entries at the end of a list. The threads of a warp that come here together share one
@@ -143,6 +145,8 @@ DEVICE u32 count_ones(u64 word) { return (u32)__builtin_popcountll(word); }
 DEVICE u64 high_half(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }  // of the product
 DEVICE u32 bits_of(f32 x) { u32 bits; std::memcpy(&bits, &x, sizeof bits); return bits; }
 DEVICE u64 bits_of(f64 x) { u64 bits; std::memcpy(&bits, &x, sizeof bits); return bits; }
+DEVICE f64 real_of(u64 bits) { f64 x; std::memcpy(&x, &bits, sizeof x); return x; }
+DEVICE f64 square_root(f64 x) { return __builtin_sqrt(x); }
 DEVICE u32 reserve(u32* length, u32 wanted) { return wanted ? atomic_add(length, wanted) : 0; }
 DEVICE u64 nanoseconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();

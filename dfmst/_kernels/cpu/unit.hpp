@@ -15,6 +15,7 @@ typedef TYPE V, W, K;
 #include "../mastiff.cuh"
 #include "../match.cuh"
 #include "../partial_prim.cuh"
+#include "../points.cuh"
 #include "../prim.cuh"
 #include "../sets.cuh"
 #include "../sort.cuh"

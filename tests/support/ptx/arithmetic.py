@@ -35,6 +35,13 @@ _COMPARE: dict[str, Callable[..., Any]] = {
     "gt": operator.gt,
     "ge": operator.ge,
     "nan": lambda a, b: np.isnan(a) | np.isnan(b),
+    # These also hold where an operand is NaN.
+    "neu": operator.ne,
+    "equ": lambda a, b: ~((a < b) | (a > b)),
+    "ltu": lambda a, b: ~(a >= b),
+    "leu": lambda a, b: ~(a > b),
+    "gtu": lambda a, b: ~(a <= b),
+    "geu": lambda a, b: ~(a < b),
 }
 _UNSIGNED_32 = TYPES["u32"]
 

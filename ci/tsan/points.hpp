@@ -1,0 +1,103 @@
+// A tree of points, neighbours, and the rounds that span all points.
+#pragma once
+#include "harness.hpp"
+
+#include <cmath>
+
+namespace {
+
+struct Cloud {
+  u64 length, axes, depth = 0;
+  std::vector<f64> column, point, low, high, cut;
+  std::vector<u32> order, axis;
+
+  // Points of a small grid: hardly any distance is the only one of its kind.
+  Cloud(u64 length, u64 axes, u32 seed)
+      : length(length), axes(axes), column(length * axes + 8), point(length * axes), order(iota(length)) {
+    std::mt19937 random(seed);
+    for (u64 at = 0; at < length * axes; ++at) column[at] = random() % 40;
+    while (length >> (depth + 1) >= 4) ++depth;
+    low.resize((2ull << depth) * axes), high.resize((2ull << depth) * axes);
+    cut.resize(1ull << depth), axis.resize(1ull << depth);
+    for (u64 at = 0; at <= depth; ++at)
+      launch_split_points(1ull << at, column.data(), order.data(), length, axes, at, depth, low.data(), high.data(),
+                          axis.data(), cut.data());
+    for (u64 p = 0; p < length; ++p)
+      for (u64 a = 0; a < axes; ++a) point[p * axes + a] = column[a * length + p];
+  }
+
+  f64 distance(u64 p, u64 q) const {
+    f64 sum = 0;
+    for (u64 a = 0; a < axes; ++a) {
+      const f64 difference = point[p * axes + a] - point[q * axes + a];
+      sum += difference * difference;
+    }
+    return std::sqrt(sum);
+  }
+
+  // Prim's total weight.
+  f64 spanned() const {
+    std::vector<f64> nearest(length, INFINITY);
+    std::vector<bool> in(length);
+    f64 total = 0;
+    for (u64 at = 0, steps = 0; steps < length; ++steps) {
+      if (steps) {
+        at = 0;
+        while (in[at]) ++at;
+        for (u64 q = at; q < length; ++q)
+          if (!in[q] && nearest[q] < nearest[at]) at = q;
+        total += nearest[at];
+      }
+      in[at] = true;
+      for (u64 q = 0; q < length; ++q) nearest[q] = std::min(nearest[q], distance(at, q));
+    }
+    return total;
+  }
+};
+
+void span(const Cloud& c, u64 wanted, const f64* core) {
+  const u64 n = c.length, infinite = 0x7ff0000000000000ull;
+  std::vector<u32> neighbour(n * wanted), label = iota(n), other(n, ~0u), whole(2ull << c.depth);
+  std::vector<f64> distance(n * wanted), weight(n), reach(n, 0);
+  std::vector<u8> sure(n);
+  launch_nearest_points(n, c.column.data(), c.point.data(), c.order.data(), n, c.axes, c.depth, c.low.data(),
+                        c.high.data(), c.axis.data(), c.cut.data(), wanted, neighbour.data(), distance.data());
+  for (u64 at = 1; at < n * wanted; ++at) CHECK(at % wanted == 0 || distance[at - 1] <= distance[at]);
+  std::vector<u64> place(n);
+  for (u64 p = 0; p < n; ++p) place[c.order[p]] = p;
+  std::set<u64> pairs;
+  while (pairs.size() + 1 < n) {
+    std::vector<u64> lightest(n, infinite), chosen(n, NONE);
+    launch_known_ways(n, label.data(), c.order.data(), neighbour.data(), distance.data(), wanted, core, other.data(),
+                      weight.data(), sure.data(), reach.data(), lightest.data());
+    launch_label_leaves(1ull << c.depth, label.data(), n, c.depth, whole.data());
+    for (u64 at = c.depth; at--;) launch_label_nodes(1ull << at, at, whole.data());
+    launch_find_ways(n, c.column.data(), c.point.data(), c.order.data(), n, c.axes, c.depth, c.low.data(),
+                     c.high.data(), c.axis.data(), c.cut.data(), label.data(), whole.data(), core, other.data(),
+                     weight.data(), sure.data(), reach.data(), lightest.data());
+    launch_first_ways(n, label.data(), c.order.data(), other.data(), weight.data(), lightest.data(), chosen.data());
+    std::vector<u32> source, target;
+    for (u64 pair : chosen)
+      if (pair != NONE && pairs.insert(pair).second) {
+        source.push_back((u32)place[pair >> 32]);
+        target.push_back((u32)place[(u32)pair]);
+      }
+    CHECK(!source.empty());
+    launch_unite(u32(), source.size(), source.data(), target.data(), (const u32*)nullptr, label.data());
+    jump(label);
+  }
+  f64 total = 0;
+  for (u64 pair : pairs) total += c.distance(place[pair >> 32], place[(u32)pair]);
+  if (!core) CHECK(std::abs(total - c.spanned()) < 1e-6 * (1 + total));
+}
+
+void points(u64 length, u32 seed) {
+  for (u64 axes : {2, 3, 5}) {
+    const Cloud cloud(length, axes, seed);
+    const std::vector<f64> core(length, 2);
+    span(cloud, 2, nullptr);
+    span(cloud, 2, core.data());
+  }
+}
+
+}  // namespace

@@ -1,0 +1,127 @@
+"""Points as coordinates: columns of a frame, or an array."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+
+from dfmst._frames.columns import host_column
+from dfmst._frames.device import DeviceView
+from dfmst._frames.host import FrameView, open_frame
+from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
+from dfmst.typing import ROW_LIMIT, Array
+
+__all__ = ["Points", "read_points"]
+
+_FARTHEST = 1e150  # the square of a difference is still a number
+
+
+class Points(NamedTuple):
+    """Points, and what their numbers stand for.
+
+    Attributes
+    ----------
+    coordinates
+        ``float64``, shape ``(axes, points)``.
+    view
+        The frame that results resemble: the points' own, or an Arrow table where they came as an array.
+    ids
+        The column that names the points; ``None``: their row does.
+    """
+
+    coordinates: Array
+    view: FrameView
+    ids: Any
+
+    def frame(self, source: Array, target: Array, distance: Array) -> Any:
+        """Build a frame of the points' kind with one row a pair of points."""
+        backend = self.view.frame.implementation
+        measured = {"distance": distance}
+        if self.ids is None:
+            return self.view.build({"source": source, "target": target, **measured})
+        ids = self.view.series(self.ids)
+        ends = [nw.maybe_reset_index(ids[at]).alias(name) for name, at in (("source", source), ("target", target))]
+        columns = [*(end.to_frame() for end in ends), nw.from_dict(measured, backend=backend)]
+        return self.view.finish(nw.concat(columns, how="horizontal"))
+
+
+def read_points(points: Any, columns: Any, ids: Any) -> Points:
+    """Read the coordinates of points.
+
+    Parameters
+    ----------
+    points
+        A frame, or an array of shape ``(points, axes)``.
+    columns
+        Names of the columns with the coordinates; ``None``: all columns but `ids`.
+    ids
+        Name of the column that names the points, or ``None``.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, CapacityError
+        As for :func:`dfmst.euclidean_forest`.
+    """
+    if (hasattr(points, "shape") and hasattr(points, "dtype")) or isinstance(points, (list, tuple)):
+        points, columns = _table(points, columns, ids)
+    view = open_frame(points, "points")
+    if isinstance(view, DeviceView):
+        raise UnsupportedFrameError("points are read on the host, and these are on a GPU", "pass points.to_arrow()")
+    if ids is not None:
+        view.series(ids)
+    names = [name for name in view.frame.columns if ids is None or name != ids] if columns is None else columns
+    names = list(names) if isinstance(names, (list, tuple)) else [names]
+    if not names:
+        raise InvalidEdgesError("the points have no coordinates", "name their columns with columns=")
+    if len(view) > ROW_LIMIT:
+        message = f"there are {len(view):,} points; positions number at most {ROW_LIMIT:,}"
+        raise CapacityError(message, "take a sample of them")
+    coordinates = np.empty((len(names), len(view)))
+    for place, name in enumerate(names):
+        coordinates[place] = _coordinate(name, view)
+    return Points(coordinates, view, ids)
+
+
+def _table(points: Any, columns: Any, ids: Any) -> tuple[pa.Table, list[str]]:
+    """An array as a table of columns x0, x1 and so on."""
+    if columns is not None or ids is not None:
+        raise InvalidEdgesError(
+            "columns= and ids= name columns of a frame, and the points are an array", "leave them out"
+        )
+    try:
+        array = np.asarray(points)
+    except (TypeError, ValueError) as error:  # rows of different lengths, an array on a GPU
+        raise UnsupportedFrameError(f"the points are no array: {error}", "pass one row a point") from error
+    if array.ndim != 2:
+        message = f"the array of points has {array.ndim} dimensions; it must have two"
+        raise InvalidEdgesError(message, "pass one row a point, one column an axis")
+    names = [f"x{axis}" for axis in range(array.shape[1])]
+    if array.dtype.kind not in "iuf":
+        message = f"the array of points holds {array.dtype} values; coordinates must be numbers"
+        raise InvalidEdgesError(message, "cast it to float64")
+    return pa.table({name: np.ascontiguousarray(array[:, axis]) for axis, name in enumerate(names)}), names
+
+
+def _coordinate(name: Any, view: FrameView) -> Array:
+    column: Any = host_column(name, view.series(name))
+    column = pa.array(column, from_pandas=False) if isinstance(column, np.ndarray) else column
+    kind = column.type
+    if not any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)):
+        message = f"column {name!r} holds {kind} values; coordinates must be numbers"
+        raise InvalidEdgesError(message, "name the columns with the coordinates: columns=['x', 'y']")
+    missing = np.asarray(column.is_null())
+    try:
+        values = np.asarray(column.cast(pa.float64()).fill_null(0.0))
+    except pa.ArrowInvalid as error:
+        message = f"column {name!r} holds integers that no float64 is equal to"
+        raise InvalidEdgesError(message, "subtract a constant, or cast it to float64 yourself") from error
+    wrong = missing | ~np.isfinite(values)
+    if wrong.any():
+        message = f"column {name!r} has {int(wrong.sum()):,} coordinates that are null, NaN or infinite"
+        raise InvalidEdgesError(f"{message}, the first in row {int(wrong.argmax())}", "fill or remove those rows")
+    if len(values) and (float(values.max()) > _FARTHEST or float(values.min()) < -_FARTHEST):
+        raise InvalidEdgesError(f"column {name!r} holds coordinates beyond 1e150", "choose a larger unit")
+    return values

@@ -1,0 +1,71 @@
+"""The kd-tree of points, its neighbours and its rounds, on every number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dfmst._points.spanning import spanning_pairs
+from dfmst._points.tree import build_tree, nearest_points, node_labels
+from tests.support.columns import each_engine
+
+
+def square(points: np.ndarray) -> np.ndarray:
+    """Distances of all pairs, summed up axis by axis."""
+    total = np.zeros((points.shape[1], points.shape[1]))
+    for axis in points:
+        total += (axis[:, None] - axis) ** 2
+    return np.sqrt(total)
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3, 5])
+@pytest.mark.parametrize("count", [2, 9, 150, 700])
+@each_engine
+def test_a_tree(engine, axes, count):
+    rng = np.random.default_rng(count)
+    points = rng.integers(0, 30, (axes, count)).astype(float)
+    tree = build_tree(engine, points)
+    assert sorted(tree.order) == list(range(count))
+    np.testing.assert_array_equal(tree.point.T, points[:, tree.order])
+    label = (np.arange(count) // 40).astype(np.uint32)
+    whole = node_labels(engine, tree, label)
+    for depth in range(tree.depth + 1):
+        for place in range(1 << depth):
+            node, (begin, end) = (1 << depth) + place, (count * at >> depth for at in (place, place + 1))
+            inside = tree.point[begin:end]
+            np.testing.assert_array_equal(tree.low[node], inside.min(axis=0))
+            np.testing.assert_array_equal(tree.high[node], inside.max(axis=0))
+            labels = set(label[begin:end].tolist())
+            assert whole[node] == (labels.pop() if len(labels) == 1 else 2**32 - 1)
+    wanted = min(7, count - 1)
+    neighbour, distance = nearest_points(engine, tree, wanted)
+    everyone = square(points)
+    np.fill_diagonal(everyone, -1)
+    for position, number in enumerate(tree.order):
+        expected = np.lexsort((np.arange(count), everyone[number]))[1 : wanted + 1]
+        np.testing.assert_array_equal(tree.order[neighbour[position]], expected)
+        np.testing.assert_array_equal(distance[position], everyone[number, expected])
+
+
+@pytest.mark.parametrize("core_k", [0, 3])
+@each_engine
+def test_rounds(engine, core_k):
+    rng = np.random.default_rng(5)
+    points = rng.integers(0, 40, (2, 300)).astype(float) * rng.choice([1, 3], 300)
+    source, target, weight = spanning_pairs(engine, points, 2, core_k)
+    distance = square(points)
+    if core_k:
+        np.fill_diagonal(distance, -1)
+        core = np.sort(distance, axis=1)[:, core_k]
+        distance = np.maximum(distance, np.maximum(core[:, None], core))
+    one, other = np.triu_indices(300, 1)
+    order, group, rows = np.lexsort((other, one, distance[one, other])), list(range(300)), []
+    for pair in order:
+        a, b = group[one[pair]], group[other[pair]]
+        if a != b:
+            group = [a if label == b else label for label in group]
+            rows.append(pair)
+    rows.sort()
+    np.testing.assert_array_equal(source, one[rows])
+    np.testing.assert_array_equal(target, other[rows])
+    np.testing.assert_array_equal(weight, distance[one, other][rows])
