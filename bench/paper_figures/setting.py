@@ -44,7 +44,7 @@ class Setting:
     """
 
     size: float = 1.0
-    repeat: int = 5
+    repeat: int = 3
     threads: int = 2
     data: Path = SHARED
     note: Callable[[str], None] = print

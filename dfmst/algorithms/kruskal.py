@@ -58,7 +58,8 @@ class Kruskal:
 
     * Helpers work in rounds with the scan, over stretches of the sorted edges; there they run beside it freely. The
       share that they exclude is within 5 points of figure 6's, and does not depend on timing.
-    * The edges are sorted by a parallel radix sort, where figure 5 has a merge sort. The order is the same.
+    * The edges are sorted by a parallel radix sort, where figure 5 has a merge sort (``bench/papers.py`` measures
+      both). The order is the same.
     * The scan stops with the forest's last edge.
 
     Examples
