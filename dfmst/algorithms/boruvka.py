@@ -49,8 +49,8 @@ class Boruvka:
     * Knox and Knox drop parallel edges by an approximate filter that may keep heavier ones; ours keeps exactly the
       lightest.
     * They write a component's lightest edge by one of three ways of synchronising (figure 7). Ours is one: an atomic
-      minimum, guarded by a read. Theirs allocate or lock, which kernels that also run on a GPU cannot; ``bench/papers.py``
-      measures them beside it.
+      minimum, guarded by a read. Theirs allocate or lock, which kernels that also run on a GPU cannot;
+      ``bench/papers.py`` measures them beside it.
     * The edges are a table; there are no neighbour lists.
 
     Examples
