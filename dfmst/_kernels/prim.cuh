@@ -154,8 +154,9 @@ struct Least {
 
 // The indices [32 g, 32 g + 32) are group g of `groups`, which has its part of the entries [front, end) of a column.
 // True for the group's first index, which then holds the group's least. For CUDA it is a tree of exchanges among the
-// threads of a warp: of 16,384 entries in 128 groups each thread looks at 4. On a CPU that index goes through all of the
-// group's entries, which lie side by side.
+// threads of a warp: of 16,384 entries in 128 groups each thread looks at 4, and a warp takes 155 instructions and reads
+// 36 sectors of 32 bytes, where a thread alone takes 875 and reads 128 (counted in tests/ptx). On a CPU that index goes
+// through all of the group's entries, which lie side by side.
 const u64 GROUP = 32;
 #ifdef __CUDACC_RTC__
 template <typename K>
