@@ -21,13 +21,11 @@ from dfmst._engines import Engine, host_engine
 from dfmst._frames.columns import host_column, pandas_column
 from dfmst._frames.device import NAMES_HINT, DeviceView, open_device_frame
 from dfmst._frames.take import gather_rows, is_plain_pandas, take_arrow
+from dfmst._frames.types import common_type, have_common_type, narrow_decimals, native_type
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
 from dfmst.typing import Array, Frame
 
 __all__ = ["FrameView", "open_frame", "open_host_frame"]
-
-
-_TEXT = (nw.String, nw.Categorical, nw.Enum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +129,8 @@ class FrameView:
             Name -> positions in the stacked column.
         """
         parts = [self.series(name).alias("stacked") for name in names]
-        if _type(parts[0]) != _type(parts[1]):
-            parts = [part.cast(_common(*parts)) for part in parts]
+        if native_type(parts[0]) != native_type(parts[1]):
+            parts = [part.cast(common_type(*parts)) for part in parts]
         if self.frame.implementation.is_pyarrow():
             chunks = [chunk for part in parts for chunk in nw.to_native(part).chunks]
             whole = pa.chunked_array(chunks, nw.to_native(parts[0]).type)
@@ -143,15 +141,13 @@ class FrameView:
 
     def stackable(self, names: tuple[Any, Any]) -> bool:
         """Whether :meth:`build_from` has a type for the entries of two columns."""
-        first, second = (self.series(name) for name in names)
-        text = all(isinstance(series.dtype, _TEXT) for series in (first, second))
-        return _type(first) == _type(second) or text or (first.dtype.is_integer() and second.dtype.is_integer())
+        return have_common_type(*(self.series(name) for name in names))
 
     def build_arrow(self, columns: Mapping[str, pa.Array]) -> Frame:
         """Return a new frame of the user's kind of Arrow columns."""
         table = pa.table(dict(columns))
         if self.frame.implementation.is_polars():
-            table = pa.table({name: _narrow(column) for name, column in columns.items()})
+            table = pa.table({name: narrow_decimals(column) for name, column in columns.items()})
             return self.finish(nw.from_native(sys.modules["polars"].from_arrow(table), eager_only=True))
         return table.to_pandas() if self.frame.implementation.is_pandas() else table
 
@@ -218,38 +214,6 @@ def open_host_frame(edges: Frame, argument: str = "edges") -> FrameView:
     if isinstance(view, DeviceView):
         return FrameView(nw.from_native(view.to_arrow(), eager_only=True))
     return view
-
-
-def _type(series: nw.Series[Any]) -> str:
-    """The library's own name of the column's type, finer than Narwhals': string and large_string differ."""
-    native = nw.to_native(series)
-    return str(native.type if hasattr(native, "type") else native.dtype)
-
-
-def _narrow(column: pa.Array) -> pa.Array:
-    """Decimals of at most 38 digits: polars has no longer ones.
-
-    Raises
-    ------
-    InvalidEdgesError
-        They have more.
-    """
-    if not pa.types.is_decimal256(column.type):
-        return column
-    try:
-        return column.cast(pa.decimal128(38, column.type.scale))
-    except pa.ArrowException as error:
-        message = f"ids of more than 38 digits ({column.type}) have no type in polars"
-        raise InvalidEdgesError(message, "cast both id columns to one type, such as strings") from error
-
-
-def _common(first: nw.Series[Any], second: nw.Series[Any]) -> Any:
-    """A type for entries of both columns: integers of 64 bits or of polars' 128, or text."""
-    if not first.dtype.is_integer():
-        return nw.String
-    if nw.Int128 in (first.dtype, second.dtype):
-        return nw.Int128
-    return nw.UInt64 if nw.UInt64 in (first.dtype, second.dtype) else nw.Int64
 
 
 def _in_memory(frame: nw.DataFrame[Any]) -> bool:
