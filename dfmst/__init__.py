@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from dfmst._engines import release_memory
     from dfmst._folding.update import update
     from dfmst._hierarchy.clusters import clusters
+    from dfmst._hierarchy.density import hdbscan
     from dfmst._hierarchy.linkage import single_linkage
+    from dfmst._hierarchy.newick import newick
     from dfmst._hierarchy.rooted import path, rooted
     from dfmst._points.euclidean import euclidean_forest, knn_edges
     from dfmst._report.report import Report, report
@@ -63,6 +65,8 @@ _HOME = {
     "clusters": "_hierarchy.clusters",
     "connected_components": "components",
     "euclidean_forest": "_points.euclidean",
+    "hdbscan": "_hierarchy.density",
+    "newick": "_hierarchy.newick",
     "knn_edges": "_points.euclidean",
     "Plan": "_cluster.plan",
     "path": "_hierarchy.rooted",
@@ -91,8 +95,10 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "single_linkage",
     "rooted",
     "path",
+    "newick",
     "euclidean_forest",
     "knn_edges",
+    "hdbscan",
     "update",
     "verify",
     "Certificate",

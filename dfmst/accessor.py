@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dfmst._hierarchy.clusters import clusters
+from dfmst._hierarchy.density import hdbscan
 from dfmst._hierarchy.linkage import single_linkage
+from dfmst._hierarchy.newick import newick
 from dfmst._hierarchy.rooted import path, rooted
 from dfmst._points.euclidean import euclidean_forest, knn_edges
 from dfmst._report.report import Report, report
@@ -51,9 +53,17 @@ class ForestAccessor:
         """Rows of the forest's path between two vertices; see :func:`dfmst.path`."""
         return path(self._frame, start, stop, *columns, **options)
 
+    def newick(self, *names: Any, **options: Any) -> str:
+        """Trees of the forest, or a dendrogram, as text; see :func:`dfmst.newick`."""
+        return newick(self._frame, *names, **options)
+
     def euclidean(self, columns: Any = None, **options: Any) -> Any:
         """Spanning tree of points; see :func:`dfmst.euclidean_forest`."""
         return euclidean_forest(self._frame, columns, **options)
+
+    def hdbscan(self, *names: Any, **options: Any) -> Any:
+        """Clusters by density, of an edge table or of points; see :func:`dfmst.hdbscan`."""
+        return hdbscan(self._frame, *names, **options)
 
     def neighbours(self, columns: Any = None, k: int = 10, **options: Any) -> Any:
         """Every point joined with its nearest others; see :func:`dfmst.knn_edges`."""

@@ -19,6 +19,8 @@ ROOT = str(Path(__file__).resolve().parents[1])
 if ROOT in sys.path and ROOT not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
     sys.path.remove(ROOT)
 os.environ["PYTHONSAFEPATH"] = "1"
+# fast_hdbscan compiles for 26 seconds at its first call; uncompiled it is fast enough for tests.
+os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 # A pytest that a test starts is one process, also where this one was asked to use every core.
 os.environ.pop("PYTEST_ADDOPTS", None)
 

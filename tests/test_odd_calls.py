@@ -54,6 +54,8 @@ FUNCTIONS: dict[Callable[..., Any], dict[str, Any]] = {
     dfmst.path: {"edges": TABLE, "start": 0, "stop": 2},
     dfmst.euclidean_forest: {"points": TABLE},
     dfmst.knn_edges: {"points": TABLE},
+    dfmst.newick: {"forest": TABLE},
+    dfmst.hdbscan: {"edges": TABLE},
     dfmst.update: {"forest": TABLE.slice(1), "new_edges": TABLE},
     dfmst.verify: {"edges": TABLE, "forest": TABLE.slice(1)},
     dfmst.plan: {"vertices": 100, "edges": 1000},

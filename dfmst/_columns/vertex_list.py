@@ -21,7 +21,7 @@ from dfmst._primitives.edges import used_vertices
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array, Frame
 
-__all__ = ["VertexList", "find_places", "list_vertices"]
+__all__ = ["VertexList", "find_places", "id_column", "list_vertices"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def find_places(listed: VertexList, argument: str, ids: list[Any]) -> Array:
     InvalidEdgesError
         One is no vertex.
     """
-    wanted = id_columns((argument, _column(ids)), ("ids", listed.values()))
+    wanted = id_columns((argument, id_column(ids)), ("ids", listed.values()))
     columns = [pa.array(column) if isinstance(column, np.ndarray) else column for column in wanted[:2]]
     match = pc.index_in(columns[0], value_set=columns[1])
     unknown = np.asarray(match.is_null())
@@ -132,7 +132,7 @@ def _aligned(name: Any, input: Input, vertices: Any) -> tuple[pa.Array, pa.Array
     values = input.vertices.values
     if values is None:
         values = pa.array(np.arange(input.vertices.total, dtype=np.int64))
-    ids: IdColumns = id_columns(("vertices", _column(vertices)), (name, values))
+    ids: IdColumns = id_columns(("vertices", id_column(vertices)), (name, values))
     if ids.null_source is not None:
         count, first = int(ids.null_source.sum()), int(ids.null_source.argmax())
         message = f"vertices has {count:,} null entries, the first at position {first}"
@@ -140,7 +140,8 @@ def _aligned(name: Any, input: Input, vertices: Any) -> tuple[pa.Array, pa.Array
     return tuple(pa.array(column) if isinstance(column, np.ndarray) else column for column in ids[:2])
 
 
-def _column(vertices: Any) -> Any:
+def id_column(vertices: Any) -> Any:
+    """Return a list, an array or a column of ids as an array, NumPy's or Arrow's."""
     if isinstance(vertices, (pa.Array, pa.ChunkedArray)):
         return vertices
     series = nw.from_native(vertices, series_only=True, pass_through=True)

@@ -6,10 +6,8 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import pyarrow as pa
 
 from dfmst._columns.read import EdgeColumns
-from dfmst._frames.columns import host_column
 from dfmst._hierarchy.ordered import OrderedForest, order_forest
 from dfmst._primitives.kruskal_tree import Merges, merge_clusters
 from dfmst.algorithms import Algorithm
@@ -124,12 +122,8 @@ def _frame(forest: OrderedForest, merges: Merges, weight: Any, join: float | Non
 
 def _distances(forest: OrderedForest, merges: Merges, weight: Any, join: float | None) -> Array:
     """Distances of all merges, ``float64``."""
-    distance = np.ones(len(merges.size))
-    if weight is not None:
-        column = host_column(weight, forest.column(weight, "distance").get_column("distance"))
-        values = column if isinstance(column, np.ndarray) else column.cast(pa.float64()).to_numpy()
-        distance[: len(forest)] = values
-    distance[len(forest) :] = join
+    distance = np.full(len(merges.size), np.nan if join is None else join)
+    distance[: len(forest)] = forest.distances(weight)
     return distance
 
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pyarrow as pa
 
 from dfmst._columns.read import EdgeColumns, read_table
 from dfmst._columns.vertex_list import VertexList, list_vertices
 from dfmst._engines import Engine, host_engine
+from dfmst._frames.columns import host_column
 from dfmst._frames.host import FrameView
 from dfmst._primitives.edges import gather_keys
 from dfmst._primitives.sort import sort_order
@@ -61,6 +63,15 @@ class OrderedForest:
         """Return a column's entries of the edges, in order, as a frame of one column and without an index."""
         view = replace(self.view, frame=self.view.series(name).alias(alias).to_frame())
         return nw.maybe_reset_index(view.rows(self.engine, self.rows).frame)
+
+    def distances(self, weight: Any) -> Array:
+        """Return the weights of the edges, in order, ``float64``; 1 where there is no column."""
+        if weight is None:
+            return np.ones(len(self))
+        column = host_column(weight, self.column(weight, "distance").get_column("distance"))
+        values = column if isinstance(column, np.ndarray) else column.cast(pa.float64()).to_numpy()
+        distances: Array = values.astype(np.float64, copy=False)
+        return distances
 
     @property
     def trees(self) -> int:

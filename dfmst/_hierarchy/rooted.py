@@ -18,7 +18,7 @@ from dfmst.algorithms.components import component_labels
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array, Frame, Invalid
 
-__all__ = ["path", "rooted"]
+__all__ = ["path", "rooted", "tree_roots"]
 
 
 def rooted(
@@ -83,7 +83,7 @@ def rooted(
     """
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
-    roots = _roots(forest, [] if root is None else root if isinstance(root, list) else [root])
+    roots = tree_roots(forest, root)
     trees = root_trees(forest.engine, forest.source, forest.target, roots)
     at_root = trees.edge < 0
     lengths = _lengths(forest, weight)
@@ -174,21 +174,28 @@ def _components(forest: OrderedForest) -> Array:
     return component_labels(forest.engine, table).astype(np.int64)
 
 
-def _roots(forest: OrderedForest, chosen: list[Any]) -> Array:
-    """The root of each place's tree."""
+def tree_roots(forest: OrderedForest, root: Any) -> Array:
+    """The root of each place's tree: the chosen vertex, or the smallest.
+
+    Raises
+    ------
+    InvalidEdgesError
+        One is no vertex, or two are in one tree.
+    """
+    chosen = [] if root is None else root if isinstance(root, list) else [root]
     label = _components(forest)
     if not chosen:
         return label
     place = find_places(forest.listed, "root", chosen)
     trees, first, count = np.unique(label[place], return_index=True, return_counts=True)
     if len(trees) < len(chosen):
-        shared = [root for root, tree in zip(chosen, label[place], strict=True) if tree == trees[count > 1][0]]
+        shared = [vertex for vertex, tree in zip(chosen, label[place], strict=True) if tree == trees[count > 1][0]]
         message = f"the roots {', '.join(map(repr, shared))} are in one tree"
         raise InvalidEdgesError(message, "choose one of them")
-    root = np.arange(forest.vertices)
-    root[trees] = place[first]
-    rooted: Array = root[label]
-    return rooted
+    representative = np.arange(forest.vertices)
+    representative[trees] = place[first]
+    roots: Array = representative[label]
+    return roots
 
 
 def _lengths(forest: OrderedForest, weight: Any) -> Array:

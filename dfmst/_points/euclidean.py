@@ -14,7 +14,7 @@ from dfmst._points.tree import build_tree, nearest_points
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array, Frame
 
-__all__ = ["euclidean_forest", "knn_edges"]
+__all__ = ["default_neighbours", "euclidean_forest", "knn_edges"]
 
 _NEAR, _FAR = 6, 4  # neighbours to look at first: up to three axes, where they cost little, and above
 
@@ -89,9 +89,10 @@ def euclidean_forest(
     Campello, Moulavi, Sander: Density-based clustering based on hierarchical density estimates. PAKDD 2013.
     """
     read = read_points(points, columns, ids)
-    wanted = _neighbours("k", k, read) if k is not None else _NEAR if len(read.coordinates) <= 3 else _FAR
+    wanted = default_neighbours(read) if k is None else _neighbours("k", k, read)
     core = 0 if core_k is None else _core(core_k, read)
-    return read.frame(*spanning_pairs(_engine(read, threads), read.coordinates, wanted, core))
+    source, target, distance = spanning_pairs(_engine(read, threads), read.coordinates, wanted, core)
+    return read.frame({"source": source, "target": target}, {"distance": distance})
 
 
 def knn_edges(
@@ -140,11 +141,17 @@ def knn_edges(
     wanted, told = _neighbours("k", k, read), yes_or_no("return_exact", return_exact)
     engine = _engine(read, threads)
     source, target = _nearest_pairs(engine, read.coordinates, wanted)
-    frame = read.frame(source, target, distances(read.coordinates, source, target))
+    numbers = {"distance": distances(read.coordinates, source, target)}
+    frame = read.frame({"source": source, "target": target}, numbers)
     if not told:
         return frame
     tree = spanning_pairs(engine, read.coordinates, wanted)
     return frame, bool(np.isin(_words(*tree[:2]), _words(source, target)).all())
+
+
+def default_neighbours(read: Points) -> int:
+    """How many neighbours of every point to look at first."""
+    return _NEAR if len(read.coordinates) <= 3 else _FAR
 
 
 def _engine(read: Points, threads: int | None) -> Engine:

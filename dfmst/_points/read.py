@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -14,7 +15,7 @@ from dfmst._frames.host import FrameView, open_frame
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
 from dfmst.typing import ROW_LIMIT, Array
 
-__all__ = ["Points", "read_points"]
+__all__ = ["Points", "is_array", "read_points"]
 
 _FARTHEST = 1e150  # the square of a difference is still a number
 
@@ -36,16 +37,14 @@ class Points(NamedTuple):
     view: FrameView
     ids: Any
 
-    def frame(self, source: Array, target: Array, distance: Array) -> Any:
-        """Build a frame of the points' kind with one row a pair of points."""
-        backend = self.view.frame.implementation
-        measured = {"distance": distance}
+    def frame(self, ends: Mapping[str, Array], numbers: Mapping[str, Array]) -> Any:
+        """Build a frame of the points' kind, with ids for columns of points, and columns of numbers beside."""
         if self.ids is None:
-            return self.view.build({"source": source, "target": target, **measured})
+            return self.view.build({**ends, **numbers})
         ids = self.view.series(self.ids)
-        ends = [nw.maybe_reset_index(ids[at]).alias(name) for name, at in (("source", source), ("target", target))]
-        columns = [*(end.to_frame() for end in ends), nw.from_dict(measured, backend=backend)]
-        return self.view.finish(nw.concat(columns, how="horizontal"))
+        named = [nw.maybe_reset_index(ids[at]).alias(name).to_frame() for name, at in ends.items()]
+        beside = nw.from_dict(dict(numbers), backend=self.view.frame.implementation)
+        return self.view.finish(nw.concat([*named, beside], how="horizontal"))
 
 
 def read_points(points: Any, columns: Any, ids: Any) -> Points:
@@ -83,6 +82,11 @@ def read_points(points: Any, columns: Any, ids: Any) -> Points:
     for place, name in enumerate(names):
         coordinates[place] = _coordinate(name, view)
     return Points(coordinates, view, ids)
+
+
+def is_array(points: Any) -> bool:
+    """Whether an object is an array or a list, and no frame."""
+    return (hasattr(points, "shape") and hasattr(points, "dtype")) or isinstance(points, (list, tuple))
 
 
 def _table(points: Any, columns: Any, ids: Any) -> tuple[pa.Table, list[str]]:

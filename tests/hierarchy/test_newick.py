@@ -1,0 +1,108 @@
+"""Newick's text, read back by a parser of its own."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dfmst
+import dfmst.pandas
+from tests.support.lanes import examples
+
+ROADS = pd.DataFrame({"source": ["a", "b", "c"], "target": ["b", "c", "d"], "weight": [1, 9, 2]})
+TOKEN = re.compile(r"'(?:[^']|'')*'|[(),:;]|[^(),:;']+")
+
+
+def parse(text: str) -> tuple[dict[str, str], dict[str, float]]:
+    """Name -> name of its parent, and name -> length; inner nodes without a name are called by their children."""
+    tokens, parent, length = TOKEN.findall(text)[::-1], dict[str, str](), dict[str, float]()
+
+    def node() -> str:
+        children = []
+        if tokens[-1] == "(":
+            while tokens.pop() != ")":
+                children.append(node())
+        plain = tokens[-1] not in "(),:;"
+        name = tokens.pop().strip("'").replace("''", "'") if plain else "+".join(sorted(children))
+        parent.update(dict.fromkeys(children, name))
+        if tokens[-1] == ":":
+            tokens.pop()
+            length[name] = float(tokens.pop())
+        return name
+
+    node()
+    assert tokens == [";"]
+    return parent, length
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(-9, 9)), min_size=1, max_size=25))
+@examples(100)
+def test_forests(rows):
+    table = pa.table(dict(zip(("source", "target", "weight"), map(list, zip(*rows, strict=True)), strict=True)))
+    trees = dfmst.rooted(table)
+    lines = dfmst.newick(table).splitlines()
+    known = [parse(line) for line in lines]
+    parent = {child: above for tree, _ in known for child, above in tree.items()}
+    length = {child: value for _, lengths in known for child, value in lengths.items()}
+    for vertex, above, edge in zip(*(trees[name].to_pylist() for name in ("vertex", "parent", "edge")), strict=True):
+        assert parent.get(str(vertex), str(vertex)) == str(above)
+        assert length.get(str(vertex)) == (None if edge < 0 else table["weight"][edge].as_py())
+    assert len(lines) == len(set(trees["component"].to_pylist()))
+
+
+def test_dendrograms():
+    rng = np.random.default_rng(0)
+    tree = dfmst.euclidean_forest(rng.random((40, 2)))
+    matrix, ids = dfmst.single_linkage(tree, weight="distance", as_scipy=True)
+    text = dfmst.newick(matrix, names=ids)
+    assert text == dfmst.newick(dfmst.single_linkage(tree, weight="distance"))
+    parent, length = parse(text)
+    leaves = [node for node in parent if "+" not in node]
+    assert sorted(map(int, leaves)) == list(range(40))
+    for leaf in leaves:
+        total, node = 0.0, leaf
+        while node in parent:
+            total, node = total + length[node], parent[node]
+        assert total == pytest.approx(matrix[-1, 2])  # all leaves are as far from the root
+
+
+def test_names_and_lengths():
+    odd = ["a b", "it's", "x_1", "", "ü"]
+    frame = pl.DataFrame({"source": odd[:-1], "target": odd[1:], "weight": [0.5, 1.5, 2.5, float("inf")]})
+    assert dfmst.newick(frame, root="ü") == "(((('a b':0.5)'it''s':1.5)'x_1':2.5)'')ü;"
+    assert dfmst.newick(frame[:1], weight=None) == "('it''s')'a b';"
+    assert ROADS.mst.newick(root=["d"]) == "(((a:1)b:9)c:2)d;"
+    merges = dfmst.single_linkage(ROADS[::2], vertices=list("abcde"))
+    assert dfmst.newick(merges, names=list("abcde")) == "(a:1,b:1);\n(c:2,d:2);\ne;"
+    joined = dfmst.single_linkage(ROADS[::2], join=np.inf)
+    assert dfmst.newick(joined) == "((0:1.0,1:1.0),(2:2.0,3:2.0));"
+    assert dfmst.newick(ROADS[:0]) == dfmst.newick(merges[:0]) == ""
+
+
+def test_a_deep_tree():
+    line = pd.DataFrame({"source": range(5000), "target": range(1, 5001), "weight": 1})
+    assert dfmst.newick(line, weight=None).startswith("(" * 5000 + "5000)4999)")
+    assert dfmst.newick(dfmst.single_linkage(line)).count("(") == 5000
+
+
+@pytest.mark.parametrize(
+    ("merges", "names", "message"),
+    [
+        ({}, list("abc"), "the merges are not those of a dendrogram of 3 vertices"),
+        ({"left": [0, 0, 4]}, None, "a cluster is merged twice"),
+        ({"left": [0.5, 2, 4]}, None, "column 'left' holds"),
+        ({"left": [-1, 2, 4]}, None, "the merges are not those of a dendrogram of 4 vertices"),
+    ],
+)
+def test_bad_dendrograms(merges: dict[str, Any], names, message):
+    frame = dfmst.single_linkage(ROADS).assign(**merges)
+    with pytest.raises(dfmst.InvalidEdgesError, match=message):
+        dfmst.newick(frame, names=names)
