@@ -36,7 +36,7 @@ LEFT_OUT = 77  # exit code of a script whose library is not installed
 PYTEST = ["-P", "-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
 #: Bytes from memory and second-level cache, atomics, occupancy and time of each launch.
 PROFILER = ["ncu", "--target-processes", "all", "--launch-count", "60", "--kernel-name"]
-PROFILER += ["regex:^(take_edges|offer_records|join_records)", "--metrics"]
+PROFILER += ["regex:^(take_edges|offer_records|join_records|finish_records)", "--metrics"]
 PROFILER += [
     "gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum,lts__t_bytes.sum,lts__t_sectors_op_atom.sum,"
     "lts__t_sectors_op_red.sum,sm__warps_active.avg.pct_of_peak_sustained_active,launch__registers_per_thread"

@@ -91,6 +91,7 @@ class TimedEngine:
             "take_edges": self._taken,
             "offer_records": self._offered,
             "join_records": self._joined,
+            "finish_records": self._finished,
             "gather_keys": _sampled,
         }
         self.bytes[kernel] += measure.get(kernel, _columns)(named)
@@ -138,8 +139,14 @@ class TimedEngine:
     @staticmethod
     def _joined(named: dict[str, Any]) -> int:
         """Records, and the minima of their ends: those of this round, and those cleared for the next."""
-        length, arrays = int(named["length"][0]), 1 + (named["other"] is not None)
-        return 16 * length + 8 * arrays * min(len(named["parent"]), 2 * length)
+        length, vertices = int(named["length"][0]), len(named["parent"])
+        return 16 * length + 8 * min(vertices, 2 * length) + 8 * min(vertices, named["cleared"] or 2 * length)
+
+    @staticmethod
+    def _finished(named: dict[str, Any]) -> int:
+        """Records of each round, read twice and, but for the first, written; every vertex's parent and minima, once."""
+        taken, listed = (int(count) for count in named["counters"][3:5].tolist())
+        return int(48 * listed - 16 * taken + 20 * min(named["vertices"], 2 * taken))
 
 
 def _sampled(named: dict[str, Any]) -> int:

@@ -50,6 +50,10 @@ static long long __double_as_longlong(double x) { return bits<long long>(x); }
 static unsigned __activemask() { return 1u << (threadIdx.x & 31); }
 static unsigned __ballot_sync(unsigned here, bool set) { return set ? here : 0; }
 template <typename T> T __shfl_sync(unsigned, T value, int) { return value; }
+// Nothing here runs a kernel in steps: its threads would wait for each other.
+static void __syncthreads() {}
+static void __threadfence() {}
+static void __nanosleep(unsigned) {}
 
 #include "../dfmst/_kernels/portable.cuh"
 

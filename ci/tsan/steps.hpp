@@ -6,12 +6,12 @@ namespace {
 
 void flags(const Graph& graph) {
   const u64 length = graph.size(), block = 3, blocks = (words(length) + block - 1) / block;
-  std::vector<u64> set(words(length)), counts(blocks), offsets(blocks);
+  std::vector<u64> set(words(length)), counts(blocks + 1), offsets(blocks + 1);
   launch_set_flags(length, graph.target.data(), set.data());  // a few hundred words, every bit set several times
   CHECK(ones(set) == std::set<u32>(graph.target.begin(), graph.target.end()).size());
   launch_count_flags(blocks, set.data(), set.size(), block, counts.data());
   CHECK(std::accumulate(counts.begin(), counts.end(), 0ull) == ones(set));
-  std::exclusive_scan(counts.begin(), counts.end(), offsets.begin(), 0ull);
+  std::inclusive_scan(counts.begin(), counts.end(), offsets.begin());
   std::vector<u32> positions(ones(set));
   launch_list_flags(u32(), blocks, set.data(), set.size(), block, offsets.data(), positions.data());
   CHECK(std::is_sorted(positions.begin(), positions.end()));
@@ -26,6 +26,10 @@ void flags(const Graph& graph) {
   std::vector<u64> equal(words(length));
   launch_flag_equal(equal.size(), graph.source.data(), length, graph.source[0], equal.data());
   for (u64 i = 0; i < length; ++i) CHECK(flagged(equal, i) == (graph.source[i] == graph.source[0]));
+  std::vector<u64> beside(words(graph.vertices));
+  launch_flag_beside(beside.size(), graph.target.data(), graph.vertices, graph.source.data(), 1, 1, beside.data());
+  for (u64 i = 0; i < graph.vertices; ++i)
+    CHECK(flagged(beside, i) == (graph.target[i] == graph.target[graph.source[1]]));
 }
 
 void radix_sort(const Graph& graph) {

@@ -46,6 +46,10 @@ class Engine(Protocol):
     def threads(self) -> int:
         """How many threads a kernel may run on at once."""
 
+    @property
+    def in_steps(self) -> bool:
+        """Whether kernels in steps run: those whose threads wait for each other (see ``_kernels/portable.cuh``)."""
+
     def launch(self, kernel: str, count: int, *arguments: Array | int | None, grain: int = 4096) -> None:
         """Run a kernel for every index below `count`.
 

@@ -104,6 +104,7 @@ class CpuEngine:
     name: str = "cpu"
     on_host: bool = True
     xp: Any = np
+    in_steps: bool = True
 
     def launch(self, kernel: str, count: int, *arguments: Array | int | None, grain: int = 4096) -> None:
         """Run a kernel for every index below `count` (see :class:`dfmst._engines.base.Engine`)."""

@@ -58,6 +58,19 @@ def _threads(xp: Any, device: int) -> int:
 
 
 @cache
+def _resident(xp: Any, variant: str, kernel: Kernel, device: int) -> int:
+    """Blocks of a kernel that a device holds at once."""
+    pointer = _function(xp, variant, kernel).kernel.ptr
+    blocks = xp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(pointer, _BLOCK, 0)
+    return int(blocks * xp.cuda.Device(device).attributes["MultiProcessorCount"])
+
+
+@cache
+def _cooperative(xp: Any, device: int) -> bool:
+    return bool(xp.cuda.Device(device).attributes.get("CooperativeLaunch", 0))
+
+
+@cache
 def _memory(xp: Any, device: int) -> int:
     """Bytes of a device."""
     with xp.cuda.Device(device):
@@ -96,7 +109,16 @@ class CudaEngine:
     @property
     def threads(self) -> int:
         """How many threads the device holds at once."""
-        return _threads(self.xp, self.xp.cuda.runtime.getDevice())
+        return _threads(self.xp, self._device)
+
+    @property
+    def in_steps(self) -> bool:
+        """Whether the device launches grids whose threads wait for each other."""
+        return _cooperative(self._cupy, self._device)
+
+    @property
+    def _device(self) -> int:
+        return int(self.xp.cuda.runtime.getDevice())
 
     def launch(self, kernel: str, count: int, *arguments: Array | int | None, grain: int = 4096) -> None:
         """Run a kernel for every index below `count` (see :class:`dfmst._engines.base.Engine`).
@@ -116,15 +138,19 @@ class CudaEngine:
             else:
                 # CuPy passes a Python integer as 64 bits, whatever the kernel takes.
                 values.append(TYPES[parameter.type].type(argument))
-        most_blocks = max(1, self.threads // _BLOCK) * _WAVES
+        most_blocks, options = max(1, self.threads // _BLOCK) * _WAVES, {}
         with self._naming(kernel):
             function = _function(self._cupy, variant, signature)
+            if signature.in_steps:
+                most_blocks = _resident(self._cupy, variant, signature, self._device)
+                function, options = function.kernel, {"enable_cooperative_groups": True}
 
         def launch(count: int) -> None:
             if not count:
                 return
             with self._naming(kernel):
-                function((min(-(-count // _BLOCK), most_blocks),), (_BLOCK,), (np.uint64(count), *values))
+                blocks = min(-(-count // _BLOCK), most_blocks)
+                function((blocks,), (_BLOCK,), (np.uint64(count), *values), **options)
                 if self.synchronous:
                     self.xp.cuda.get_current_stream().synchronize()
 
@@ -219,7 +245,7 @@ class CudaEngine:
             hint = "set DFMST_CUDA_SYNC=1 to learn which kernel it was, and please report it; engine='cpu' does without"
             raise DeviceError(f"the GPU failed: {error}", hint) from error
         else:
-            trim_device_scratch(_memory(self._cupy, self._cupy.cuda.runtime.getDevice()))
+            trim_device_scratch(_memory(self._cupy, self._device))
 
     def _out_of_memory(self, error: MemoryError) -> CapacityError:
         free, total = self.xp.cuda.runtime.memGetInfo()

@@ -15,7 +15,7 @@ from importlib.resources import files
 __all__ = ["Kernel", "Parameter", "TranslationUnit", "kernels", "translation_units"]
 
 _PORTABLE = "portable.cuh"
-_KERNEL = re.compile(r"^KERNEL(?:_OF\((\w),\s*|\()(\w+),\s*\((.*?)\)\)\s*\{", re.DOTALL | re.MULTILINE)
+_KERNEL = re.compile(r"^(KERNEL|STEPS)(?:_OF\((\w),\s*|\()(\w+),\s*\((.*?)\)\)\s*\{", re.DOTALL | re.MULTILINE)
 _TYPE = re.compile(r"^#define UNIT_(\w)_(\w+) ", re.MULTILINE)
 
 
@@ -57,6 +57,8 @@ class Kernel:
         The C types it is compiled for; empty without a type parameter.
     parameters
         Its parameters after ``count``.
+    in_steps
+        Whether its threads wait for each other, so that all of them must be in flight at once.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Kernel:
     type_parameter: str
     types: tuple[str, ...]
     parameters: tuple[Parameter, ...]
+    in_steps: bool = False
 
     def variants(self) -> dict[str, str]:
         """Name of each compiled function -> the translation unit that holds it."""
@@ -101,9 +104,9 @@ def kernels() -> dict[str, Kernel]:
     for parameter, type_ in _TYPE.findall(_read(_PORTABLE)):
         types[parameter] = (*types.get(parameter, ()), type_)
     return {
-        name: Kernel(name, file, of, types[of], tuple(map(_parameter, parameters.split(","))))
+        name: Kernel(name, file, of, types[of], tuple(map(_parameter, parameters.split(","))), macro == "STEPS")
         for file in _files()
-        for of, name, parameters in _KERNEL.findall(_read(f"{file}.cuh"))
+        for macro, of, name, parameters in _KERNEL.findall(_read(f"{file}.cuh"))
     }
 
 

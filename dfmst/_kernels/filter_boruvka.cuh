@@ -4,6 +4,13 @@
 // leading << 32 | row. `leading` is the whole key where W has 32 bits, so that the second word is the total order. Of a
 // 64-bit key it is 32 bits: where those of two records are equal, the keys are looked up by row.
 
+enum : u64 {
+  COUNTERS = 8,    // the first list's edges, those of count_round, the second list's edges, the team's word
+  JOINED = 1,
+  SECOND = 5,
+  CLEAR_SHARE = 8  // with fewer edges than vertices / 8, minima are cleared at their ends
+};
+
 // The number of the step of 2^shift keys, counted from `low` on, that holds the key; 0 below `low`, all ones beyond the
 // last step.
 template <typename K> DEVICE u32 leading_bits(K key, u64 low, u32 shift) {
@@ -89,19 +96,30 @@ KERNEL_OF(W, take_edges, (const u32* source, const u32* target, u32 stride, cons
   }
 } END
 
+// Begins a worklist: the minima and the counters of its first round, and where they are given, parents and flags.
+KERNEL(begin_worklist, (u64 vertices, u64 words, u32* parent, u64* best, u64* flags, u32* counters)) {
+  if (i < vertices) {
+    best[i] = ~0ull;
+    if (parent) parent[i] = (u32)i;
+  }
+  if (i < words) flags[i] = 0;
+  if (i < COUNTERS) counters[i] = 0;
+} END
+
+// What rounds count: edges that joined, rounds that had any edge, the edges of the first round, and those of all.
+DEVICE void count_round(u32 edges, u32* joined, u32* next_length) {
+  *next_length = 0;
+  if (edges && joined[1]++ == 0) joined[2] = edges;
+  joined[3] += edges;
+}
+
 // An edge that is the lightest of either end joins the two, and its row is flagged. The ends were roots when the edge
 // was offered. `other` (or null) is the array of minima of the next round: the roots of that round are ends of this
-// round's edges, so that clearing it here replaces a pass over the vertices. `next_length`, the length of the next
-// round's list, is cleared as well; `joined` goes on counting edges, and behind them rounds that had any.
-KERNEL(join_records, (const u64* records, const u32* length, const u64* best, u64* other, u32* parent, u64* flags,
-                      u32* joined, u32* next_length)) {
-  if (i == 0) {
-    *next_length = 0;
-    joined[1] += *length != 0;
-  }
-  if (i >= *length) return;
+// round's edges, so that clearing it here replaces a pass over the vertices.
+DEVICE void join_record(u64 i, u32 edges, const u64* records, const u64* best, u64* other, u32* parent, u64* flags,
+                        u32* joined) {
   const Pair* record = (const Pair*)records + i;
-  if (i + 16 < *length) {  // records ahead, so that misses overlap
+  if (i + 16 < edges) {  // records ahead, so that misses overlap
     PREFETCH(&best[record[16].first >> 32]);
     PREFETCH(&best[(u32)record[16].first]);
   }
@@ -115,22 +133,32 @@ KERNEL(join_records, (const u64* records, const u32* length, const u64* best, u6
   join_sets(parent, a, b);
   set_flag(flags, (u32)word);
   reserve(joined, 1);
+}
+
+// The first `cleared` minima of `other` are cleared in sequence; where that is 0, those of the edges' ends.
+KERNEL(join_records, (const u64* records, const u32* length, const u64* best, u64* other, u64 cleared, u32* parent,
+                      u64* flags, u32* joined, u32* next_length)) {
+  const u32 edges = *length;
+  if (i == 0) count_round(edges, joined, next_length);
+  if (i < cleared) other[i] = ~0ull;
+  if (i < edges) join_record(i, edges, records, best, cleared ? nullptr : other, parent, flags, joined);
 } END
 
 // Lists the edges whose ends still differ, with the representatives of the moment (implicit path compression), and
-// offers each to both ends. A thread takes four edges, as above.
-KERNEL_OF(W, offer_records, (const u64* records, const u32* length, const W* weight, u64 flip, u32 shift, u32* parent,
-                             u64* best, u64* next, u32* next_length)) {
+// offers each to both ends. A thread takes four edges, `count` apart, as above.
+template <typename W>
+DEVICE void offer_four(u64 i, u64 count, u32 edges, const u64* records, const W* weight, u64 flip, u32 shift,
+                       u32* parent, u64* best, u64* next, u32* next_length) {
   u32 a[4], b[4], kept = 0;
   Pair record[4];
   UNROLL for (u32 j = 0; j < 4; ++j) {
-    if (i + j * count >= *length) continue;
+    if (i + j * count >= edges) continue;
     record[j] = ((const Pair*)records)[i + j * count];
     PREFETCH(&parent[(u32)(record[j].first >> 32)]);
     PREFETCH(&parent[(u32)record[j].first]);
   }
   UNROLL for (u32 j = 0; j < 4; ++j) {
-    if (i + j * count >= *length) continue;
+    if (i + j * count >= edges) continue;
     a[j] = root(parent, (u32)(record[j].first >> 32));
     b[j] = root(parent, (u32)record[j].first);
     PREFETCH(&best[a[j]]);
@@ -144,4 +172,33 @@ KERNEL_OF(W, offer_records, (const u64* records, const u32* length, const W* wei
     offer_record(&best[a[j]], record[j].second, weight, flip, shift);
     offer_record(&best[b[j]], record[j].second, weight, flip, shift);
   }
+}
+
+KERNEL_OF(W, offer_records, (const u64* records, const u32* length, const W* weight, u64 flip, u32 shift, u32* parent,
+                             u64* best, u64* next, u32* next_length)) {
+  offer_four(i, count, *length, records, weight, flip, shift, parent, best, next, next_length);
 } END
+
+// All rounds that are left, in one launch. Where the first list is longer than its buffer nothing is done.
+STEPS_OF(W, finish_records, (u32* met, u64* first, u64* second, u64 capacity, const W* weight, u64 flip, u32 shift,
+                             u32* parent, u64* best, u64 vertices, u64* flags, u32* counters)) {
+  const Team team = TEAM;
+  if (counters[0] > capacity) return;
+  for (u32 now = 0;; now ^= 1) {
+    const u32 edges = load(&counters[now ? SECOND : 0]);
+    if (edges == 0) return;
+    u64 *const records = now ? second : first, *const next = now ? first : second;
+    u64 *const mine = best + now * vertices, *const other = best + (now ^ 1) * vertices;
+    u32* const next_length = &counters[now ? 0 : SECOND];
+    const u64 cleared = CLEAR_SHARE * edges < vertices ? 0 : vertices;
+    team.each(edges > cleared ? edges : cleared, [=](u64 i) {
+      if (i == 0) count_round(edges, counters + JOINED, next_length);
+      if (i < cleared) other[i] = ~0ull;
+      if (i < edges) join_record(i, edges, records, mine, cleared ? nullptr : other, parent, flags, counters + JOINED);
+    });
+    const u64 count = ((u64)edges + 3) / 4;
+    team.each(count, [=](u64 i) {
+      offer_four(i, count, edges, records, weight, flip, shift, parent, other, next, next_length);
+    });
+  }
+}

@@ -1,11 +1,12 @@
 // Words of 64 flags: counted, listed, and set by what columns hold.
 
-// How many flags each block of words holds. The prefix sum of these counts places each block's positions.
+// How many flags each block of words holds, behind a 0: the sums of these counts place each block's positions.
 KERNEL(count_flags, (const u64* flags, u64 words, u64 block, u64* counts)) {
   const u64 end = (i + 1) * block < words ? (i + 1) * block : words;
   u64 total = 0;
   for (u64 word = i * block; word < end; ++word) total += count_ones(flags[word]);
-  counts[i] = total;
+  if (i == 0) counts[0] = 0;
+  counts[i + 1] = total;
 } END
 
 KERNEL_OF(V, list_flags, (const u64* flags, u64 words, u64 block, const u64* offsets, V* positions)) {
@@ -26,6 +27,14 @@ KERNEL(flag_marked, (const u8* marked, u64 length, u64* flags)) {
 KERNEL(flag_equal, (const u32* column, u64 length, u32 value, u64* flags)) {
   u64 word = 0;
   for (u64 j = 0; j < word_length(i, length); ++j) word |= (u64)(column[i * 64 + j] == value) << j;
+  flags[i] = word;
+} END
+
+// The vertices that have the same parent as the first end of a row. An id is `stride` words of 32 bits.
+KERNEL(flag_beside, (const u32* parent, u64 length, const u32* source, u32 stride, u64 row, u64* flags)) {
+  const u32 value = parent[source[row * stride]];
+  u64 word = 0;
+  for (u64 j = 0; j < word_length(i, length); ++j) word |= (u64)(parent[i * 64 + j] == value) << j;
   flags[i] = word;
 } END
 

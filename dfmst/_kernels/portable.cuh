@@ -3,8 +3,14 @@
 //   KERNEL(name, (parameters)) { body of index i } END          one function, `name`
 //   KERNEL_OF(K, name, (parameters)) { body of index i } END    one for each type of K: `name_u32`, `name_u64`
 //   FORK(length, grain, body);                                  within a kernel of one index: body(0) to body(length - 1)
+//   STEPS_OF(K, name, (u32* met, parameters)) { steps }         as KERNEL_OF, in steps
 //
 // A kernel is flat: one index `i` below `count`, no barriers, no shared memory, relaxed atomics only.
+//
+// A kernel in steps is a sequence of flat ones in one launch: `const Team team = TEAM;`, then `team.each(length, body)`
+// for each step, which ends when all threads have ended it. Between the steps every thread runs the same text with the
+// same values. `met`, a word that is 0 before the first launch, counts the threads of a GPU that have come to the end of
+// a step; all of them must be in flight at once (a cooperative launch).
 #pragma once
 
 typedef unsigned char u8;
@@ -40,10 +46,12 @@ struct none;
 #define LINKAGE(P) SECOND(JOIN(JOIN(UNIT_, P), JOIN(_, TYPE)), template <typename P> DEVICE, )
 #define KERNEL(name, parameters) FUNCTION(LINKAGE(none), name, parameters)
 #define KERNEL_OF(P, name, parameters) FUNCTION(LINKAGE(P), JOIN(name, JOIN(_, TYPE)), parameters)
+#define STEPS_OF(P, name, parameters) HEAD(LINKAGE(P), JOIN(name, JOIN(_, TYPE)), parameters)
 
 #ifdef __CUDACC_RTC__
 
 #define DEVICE [[maybe_unused]] static __device__ __forceinline__
+#define DEVICE_METHOD __device__ __forceinline__
 #define EXPORTED extern "C" __global__
 // A grid may be smaller than `count`: each thread then strides through the indices, in 64 bits.
 #define FUNCTION(linkage, name, parameters)                                                           \
@@ -54,6 +62,8 @@ struct none;
 #define END \
   }(index_);  \
   }
+#define HEAD(linkage, name, parameters) linkage void name(u64 count, EXPAND parameters)
+#define TEAM ((void)count, Team{met})
 #define PREFETCH(address) ((void)(address))
 #define UNROLL _Pragma("unroll")
 // One thread of a device runs a fork alone.
@@ -68,6 +78,26 @@ template <typename T> DEVICE void atomic_or(T* p, T value) { atomicOr(p, value);
 template <typename T> DEVICE T atomic_add(T* p, T value) { return atomicAdd(p, value); }
 // The value before; it equals `expected` where the swap took place.
 template <typename T> DEVICE T compare_swap(T* p, T expected, T value) { return atomicCAS(p, expected, value); }
+
+// The threads of a cooperative launch. One of each block adds to `met` and waits for its highest bit to turn: the first
+// block adds what the others leave of 2^31, so that the other bits are 0 again (as in CUDA's cooperative groups). Its
+// fences make what the block has written visible to all, and drop what the first-level cache holds of others' words.
+struct Team {
+  u32* met;
+  template <typename Body> DEVICE_METHOD void each(u64 length, Body body) const {
+    const u64 threads = (u64)gridDim.x * blockDim.x;
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < length; i += threads) body(i);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      __threadfence();
+      const u32 before = atomicAdd(met, blockIdx.x ? 1u : 0x80000001u - gridDim.x);
+      while (!((before ^ load(met)) >> 31)) __nanosleep(20);
+      __threadfence();
+    }
+    __syncthreads();
+  }
+};
+
 DEVICE u32 lowest_bit(u64 word) { return __ffsll((i64)word) - 1; }
 DEVICE u32 count_ones(u64 word) { return __popcll(word); }
 DEVICE u64 high_half(u64 a, u64 b) { return __umul64hi(a, b); }
@@ -112,11 +142,21 @@ DEVICE u32 reserve(u32* length, u32 wanted) {
 #define END \
   });       \
   }
+#define HEAD(linkage, name, parameters) linkage void name(u64 count, u32 threads, u64 grain, EXPAND parameters)
+#define TEAM ((void)count, (void)met, Team{threads, grain})
 #define PREFETCH(address) __builtin_prefetch(address)
 #define UNROLL
 // By the threads of the kernel's launch, each `grain` indices at a time; they see what came before, and end before what
 // follows.
 #define FORK(length, grain_of_fork, body) dfmst::parallel_for(length, threads, grain_of_fork, body)
+
+struct Team {
+  u32 threads;
+  u64 grain;
+  template <typename Body> void each(u64 length, const Body& body) const {
+    dfmst::parallel_for(length, threads, grain, body);
+  }
+};
 
 template <typename T> DEVICE T load(const T* p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
 template <typename T> DEVICE void store(T* p, T value) { __atomic_store_n(p, value, __ATOMIC_RELAXED); }

@@ -7,7 +7,7 @@ import numpy as np
 from dfmst._engines.base import Engine
 from dfmst.typing import Array
 
-__all__ = ["FLAG_GRAIN", "compact", "compact_all", "count_set", "exclusive_sum", "flag_words"]
+__all__ = ["FLAG_GRAIN", "compact", "compact_all", "count_set", "exclusive_sum", "flag_length", "flag_words"]
 
 FLAG_GRAIN = 256  # words a thread takes at a time: 16,384 rows
 _FLAG_BLOCK = 1024  # words a block counts
@@ -15,8 +15,13 @@ _FLAG_BLOCK = 1024  # words a block counts
 
 def flag_words(engine: Engine, length: int) -> Array:
     """Cleared flags for `length` rows."""
-    flags: Array = engine.xp.zeros(-(-length // 64), np.uint64)
+    flags: Array = engine.xp.zeros(flag_length(length), np.uint64)
     return flags
+
+
+def flag_length(length: int) -> int:
+    """Words of flags for `length` rows."""
+    return -(-length // 64)
 
 
 def exclusive_sum(engine: Engine, counts: Array) -> tuple[Array, int]:
@@ -26,9 +31,10 @@ def exclusive_sum(engine: Engine, counts: Array) -> tuple[Array, int]:
 
 
 def _block_counts(engine: Engine, flags: Array) -> Array:
+    """A 0, then how many flags each block of words holds."""
     block = engine.stretch(_FLAG_BLOCK)
     blocks = -(-len(flags) // block)
-    counts: Array = engine.xp.empty(blocks, np.uint64)
+    counts: Array = engine.xp.empty(blocks + 1, np.uint64) if blocks else engine.xp.zeros(1, np.uint64)
     engine.launch("count_flags", blocks, flags, len(flags), block, counts, grain=1)
     return counts
 
@@ -38,23 +44,35 @@ def count_set(engine: Engine, flags: Array) -> int:
     return int(_block_counts(engine, flags).sum())
 
 
-def compact(engine: Engine, flags: Array, dtype: type = np.uint32, *, lasting: bool = False) -> Array:
-    """Positions of the flags that are set, ascending; where they are `lasting`, not in the engine's scratch."""
+def compact(
+    engine: Engine, flags: Array, dtype: type = np.uint32, *, lasting: bool = False, total: int | None = None
+) -> Array:
+    """Positions of the flags that are set, ascending; where they are `lasting`, not in the engine's scratch.
+
+    `total` is how many are set, where that is known: nothing is read from the device then.
+    """
     if engine.on_host and len(flags) <= _FLAG_BLOCK:  # a launch would cost more
         return np.flatnonzero(np.unpackbits(flags.view(np.uint8), bitorder="little")).astype(dtype, copy=False)
-    return compact_all(engine, flags, dtype=dtype, lasting=lasting)[0]
+    totals = None if total is None else [total]
+    return compact_all(engine, flags, dtype=dtype, lasting=lasting, totals=totals)[0]
 
 
-def compact_all(engine: Engine, *columns: Array, dtype: type = np.uint32, lasting: bool = False) -> list[Array]:
+def compact_all(
+    engine: Engine,
+    *columns: Array,
+    dtype: type = np.uint32,
+    lasting: bool = False,
+    totals: list[int] | None = None,
+) -> list[Array]:
     """Positions of the flags that are set, for each column of flags; all lengths are read from the device at once."""
     xp, block = engine.xp, engine.stretch(_FLAG_BLOCK)
     kept = engine.lasting().xp if lasting else xp
-    counts = [_block_counts(engine, flags) for flags in columns]
-    ends = [xp.cumsum(count, dtype=np.uint64) for count in counts]
-    totals = iter(xp.stack([end[-1] for end in ends if len(end)]).tolist() if any(map(len, ends)) else ())
+    places = [xp.cumsum(_block_counts(engine, flags), dtype=np.uint64) for flags in columns]
+    if totals is None:
+        totals = xp.stack([place[-1] for place in places]).tolist()
     listed = []
-    for flags, count, end in zip(columns, counts, ends, strict=True):
-        positions = kept.empty(next(totals) if len(end) else 0, dtype)
-        engine.launch("list_flags", len(end), flags, len(flags), block, end - count, positions, grain=1)
+    for flags, place, total in zip(columns, places, totals, strict=True):
+        positions = kept.empty(total, dtype)
+        engine.launch("list_flags", len(place) - 1, flags, len(flags), block, place, positions, grain=1)
         listed.append(positions)
     return listed

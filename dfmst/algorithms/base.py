@@ -22,6 +22,6 @@ class Algorithm(Protocol):
         """Return the forest's rows, ascending ``int64``, and record each round in `trace`."""
 
 
-def chosen_rows(engine: Engine, flags: Array) -> Array:
-    """Row ids of the flagged rows, ascending ``int64``."""
-    return compact(engine, flags, np.uint64, lasting=True).view(np.int64)
+def chosen_rows(engine: Engine, flags: Array, total: int | None = None) -> Array:
+    """Row ids of the flagged rows, ascending ``int64``; `total` is how many there are, where that is known."""
+    return compact(engine, flags, np.uint64, lasting=True, total=total).view(np.int64)

@@ -6,9 +6,9 @@ Made for GPUs: every step is flat over edges, and the table is read in place, on
    so that equal weights cannot put everything in the light part. Small and sparse tables are one list.
 2. Kernel ``take_edges`` reads the table once, lists the light edges as records of 16 bytes, and offers each to
    both ends on the way.
-3. Rounds of two launches until the list is empty (see ``worklist.py``): guarded atomic minima of packed
-   (key, row) words, joins by the lightest edge of either end, path halving, representatives written back into the
-   records, two arrays of minima in turns.
+3. Rounds until the list is empty, all in one launch where it is not too long (see ``worklist.py``): guarded atomic
+   minima of packed (key, row) words, joins by the lightest edge of either end, path halving, representatives written
+   back into the records, two arrays of minima in turns.
 4. Pointer jumping, then 2 and 3 once more for the edges above the threshold whose ends still differ: most are dropped
    as they are read, by a bit a vertex for the giant component.
 
@@ -33,11 +33,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._primitives.contract import flatten
 from dfmst._primitives.edges import gather_keys
-from dfmst._primitives.flags import FLAG_GRAIN, flag_words
+from dfmst._primitives.flags import flag_length, flag_words
 from dfmst.algorithms._steps.light_edges import check_light, sampled_threshold
 from dfmst.algorithms._steps.worklist import Side, Worklist
 from dfmst.algorithms.base import chosen_rows
@@ -72,6 +74,7 @@ class FilterBoruvka:
     * The input is the edge table, each edge in one direction; ECL-MST starts from a symmetric CSR with both.
     * Weights of any type, 32 or 64 bits; theirs are 32-bit integers.
     * Two arrays of minima take turns, and representatives are found by path halving (as in raft's port).
+    * The rounds of a list are one cooperative launch; theirs are launches of their own.
     * Ties go by row, and so does the threshold: equal weights cannot all fall on one side.
 
     Examples
@@ -93,31 +96,31 @@ class FilterBoruvka:
 
     def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
         """Return the forest's rows, ascending ``int64``."""
-        chosen = flag_words(engine, len(table))
         if not len(table):
-            return chosen_rows(engine, chosen)
+            return chosen_rows(engine, flag_words(engine, 0))
         share = self._light_share(len(table), table.vertices)
         trace.round(vertices=table.vertices, edges=len(table))
         with trace.step("sample"):
             sides = _sides(engine, table, share)
         capacity = len(table) if share is None else math.ceil(min(1.0, _SPARE * share) * len(table))
+        chosen = engine.xp.empty(flag_length(len(table)), np.uint64)
         work = Worklist(engine, table, capacity, chosen)
         components = self._solve(table.vertices, work, sides[0], trace)
         if len(sides) == 2 and components > 1:
             trace.round(vertices=components, edges=len(table))
             with trace.step("label"):
                 flatten(engine, work.parent)
-                giant = _component_of(engine, work.parent, int(table.source[sides[0].row]))
-            self._solve(components, work, sides[1], trace, flat=True, giant=giant)
-        return chosen_rows(engine, chosen)
+                giant = work.component_of(sides[0].row)
+            components = self._solve(components, work, sides[1], trace, flat=True, giant=giant)
+        return chosen_rows(engine, chosen, table.vertices - components)
 
     @staticmethod
     def _solve(components: int, work: Worklist, side: Side, trace: Trace, **known: Any) -> int:
         """Take the edges of a side and solve them; how many components are left."""
         with trace.step("take"):
-            taken = work.take(side, **known)
+            work.take(side, **known)
         with trace.step("rounds"):
-            rounds, joined = work.solve(taken)
+            taken, rounds, joined = work.solve()
         trace.add(taken=taken, rounds=rounds, chosen=joined, components=components - joined)
         return components - joined
 
@@ -133,16 +136,6 @@ class FilterBoruvka:
         light = self.light if self.light is not None else max(1.0, math.log(4 * density) / 2)
         share = light / density
         return None if share > _MOST_LIGHT else share
-
-
-def _component_of(engine: Engine, label: Array, vertex: int) -> Array:
-    """Flags of the vertices in a vertex's component.
-
-    An end of the threshold, an edge drawn at random, most likely lies in the giant component where there is one.
-    """
-    flags = flag_words(engine, len(label))
-    engine.launch("flag_equal", len(flags), label, len(label), int(label[vertex]), flags, grain=FLAG_GRAIN)
-    return flags
 
 
 def _sides(engine: Engine, table: EdgeTable, share: float | None) -> list[Side]:

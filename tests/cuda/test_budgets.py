@@ -11,8 +11,9 @@ from dfmst.generate import rmat, road_grid
 from tests.support.solving import forest_of
 from tests.support.standin import cupy
 
-#: Graph -> launches, array calls of CuPy, reads to the host.
-BUDGETS = {"grid": (19, 11, 4), "rmat": (11, 11, 3), "star": (11, 11, 3)}
+#: Launches, array calls of CuPy, reads to the host: whatever the graph, since all rounds are one launch.
+BUDGET = (5, 1, 1)
+GRAPHS = ("grid", "rmat", "star")
 
 
 def columns(name):
@@ -22,7 +23,7 @@ def columns(name):
     return *(table[end].to_numpy().astype(np.uint32) for end in ("source", "target")), vertices
 
 
-@pytest.mark.parametrize("name", BUDGETS)
+@pytest.mark.parametrize("name", GRAPHS)
 def test_budgets(device, name):
     source, target, vertices = columns(name)
     weight = np.random.default_rng(0).random(len(source), np.float32)
@@ -31,6 +32,6 @@ def test_budgets(device, name):
     forest_of(engine, FilterBoruvka(), source, target, weight, vertices)
     reads = len(cupy.traffic.to_host) - 1  # the forest's rows are the test's own
     spent = len(cupy.cuda.launches), len(cupy.traffic.array_calls), reads
-    assert all(one <= most for one, most in zip(spent, BUDGETS[name], strict=True)), spent
-    # Two arrays of minima, two lists, parents, flags, counters; then counts, sums and the rows.
-    assert len(cupy.driver_memory.mallocs) - 3 <= 12
+    assert all(one <= most for one, most in zip(spent, BUDGET, strict=True)), spent
+    # Minima, two lists, parents, flags, counters; then counts, sums and the rows.
+    assert len(cupy.driver_memory.mallocs) - 3 <= 9

@@ -21,7 +21,7 @@ from tests.support import standin
 OWN = {
     "cupy": {"driver_memory", "reset", "traffic"},
     "cudf": {"Column", "StringDtype", "pandas"},
-    "cupy.cuda": {"faults", "launches", "reset", "waits"},
+    "cupy.cuda": {"cooperative", "faults", "launches", "reset", "waits"},
     "cupy.cuda.Stream": {"fault", "work_until", "write", "queue", "begun"},
     "cupy.cuda.Event": {"moment", "done", "stream"},
     "cupy.cuda.MemoryPool": {"give", "limit", "peak", "take", "used"},

@@ -112,23 +112,27 @@ def test_a_list_that_is_full_counts_on(engine, capacity):
 
 @each_engine
 @pytest.mark.parametrize("dtype", WEIGHTS)
-@given(**tables, clearing=st.booleans())
+@given(**tables, clearing=st.sampled_from(["nothing", "ends", "all"]))
 @quick
 def test_a_round(engine, dtype, seed, vertices, edges, flip, spread, clearing):
-    rng = np.random.default_rng(seed)
+    rng, rounds = np.random.default_rng(seed), seed % 2
     work = Worklist(engine, rng, dtype, vertices, edges, flip, spread)
     rows = np.flatnonzero(work.source != work.target)
     best, records = work.take("uint32", (2**64 - 1, 2**64 - 1), False, len(rows), False)
     lightest = set(work.lightest(rows)) - {edges}
-    chosen, joined = np.zeros(-(-edges // 64), np.uint64), np.array([5, 3], np.uint32)
-    other = rng.integers(0, 2**64, vertices, np.uint64) if clearing else None
+    chosen, joined = np.zeros(-(-edges // 64), np.uint64), np.array([5, rounds, 8, 2], np.uint32)
+    other = rng.integers(0, 2**64, vertices, np.uint64) if clearing != "nothing" else None
+    cleared = vertices if clearing == "all" else 0
     bound, next_length = len(rows) + 9, np.full(1, 77, np.uint32)
-    buffers = (best, other, work.parent, chosen, joined, next_length)
-    engine.launch("join_records", bound, records, work.length, *buffers, grain=1)
+    buffers = (best, other, cleared, work.parent, chosen, joined, next_length)
+    engine.launch("join_records", max(bound, cleared), records, work.length, *buffers, grain=1)
     assert set(np.flatnonzero(unpack(chosen, edges))) == lightest
-    assert joined.tolist() == [5 + len(lightest), 3 + bool(len(rows))]
+    first = len(rows) if len(rows) and not rounds else 8
+    assert joined.tolist() == [5 + len(lightest), rounds + bool(len(rows)), first, 2 + len(rows)]
     assert next_length[0] == 0
-    if clearing:
+    if clearing == "all":
+        assert (other == NONE).all()
+    elif clearing == "ends":
         ends = np.concatenate([work.source[rows], work.target[rows]])
         assert (other[ends] == NONE).all()
     roots = roots_of(work.parent)
@@ -141,3 +145,55 @@ def test_a_round(engine, dtype, seed, vertices, edges, flip, spread, clearing):
     engine.launch("offer_records", count, records, work.length, *keys, work.parent, then, kept, next_length, grain=1)
     work.parent, work.length = roots, next_length
     work.check(then, kept, left)
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", WEIGHTS)
+@given(**tables)
+@quick
+def test_all_rounds(engine, dtype, seed, vertices, edges, flip, spread):
+    rng = np.random.default_rng(seed)
+    work = Worklist(engine, rng, dtype, vertices, edges, flip, spread)
+    rows = np.flatnonzero(work.source != work.target)
+    best, records = work.take("uint32", (2**64 - 1, 2**64 - 1), False, len(rows), False)
+    buffers = records, np.empty_like(records)
+    minima = np.concatenate([best, rng.integers(0, 2**64, vertices, np.uint64)])
+    chosen, counters = np.zeros(-(-edges // 64), np.uint64), np.zeros(8, np.uint32)
+    counters[0] = len(rows)
+    keys = (work.weight, work.flip, spread[1])
+    columns = (work.parent, minima, vertices, chosen, counters)
+    short = max(0, len(rows) - 1)
+    for capacity in sorted({short, len(rows)}):  # nothing is done where the list is longer than its buffer
+        engine.launch("finish_records", len(rows), counters[6:], *buffers, capacity, *keys, *columns, grain=1)
+        if capacity < len(rows):
+            assert not chosen.any()
+            assert not counters[1:].any()
+
+    expected, parent = [], np.arange(vertices)
+    for row in np.argsort(work.rank):
+        a, b = (int(parent[end[row]]) for end in (work.source, work.target))
+        if a != b:
+            expected.append(int(row))
+            parent[parent == max(a, b)] = min(a, b)
+    assert np.flatnonzero(unpack(chosen, edges)).tolist() == sorted(expected)
+    np.testing.assert_array_equal(roots_of(work.parent), parent)
+    assert counters[1] == len(expected)
+    assert counters[3] == len(rows)
+    assert counters[4] >= len(rows)
+    assert bool(counters[2]) == bool(len(rows))
+
+
+@each_engine
+@given(vertices=st.sampled_from([1, 63, 300]), edges=st.sampled_from(COUNTS), everything=st.booleans())
+@quick
+def test_a_worklist_begins(engine, vertices, edges, everything):
+    words = -(-edges // 64)
+    parent, flags = np.full(vertices, 7, np.uint32), np.full(words, NONE)
+    best, counters = np.full(vertices, 7, np.uint64), np.full(8, 7, np.uint32)
+    places = (parent, best, flags, counters) if everything else (None, best, None, counters)
+    count = max(vertices, words, 8)
+    engine.launch("begin_worklist", count, vertices, words if everything else 0, *places, grain=1)
+    assert (best == NONE).all()
+    assert not counters.any()
+    np.testing.assert_array_equal(parent, np.arange(vertices) if everything else np.full(vertices, 7))
+    assert (flags == (0 if everything else NONE)).all()

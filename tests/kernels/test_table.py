@@ -50,7 +50,8 @@ def test_translation_units_hold_every_kernel_once_a_variant():
         for variant, unit in kernel.variants().items():
             text = units[unit]
             assert "#pragma once" not in text
-            head = f"KERNEL_OF({kernel.type_parameter}, " if kernel.types else "KERNEL("
+            macro = "STEPS" if kernel.in_steps else "KERNEL"
+            head = f"{macro}_OF({kernel.type_parameter}, " if kernel.types else f"{macro}("
             assert text.count(f"{head}{kernel.name}, (") == 1
             type_ = variant.removeprefix(kernel.name).removeprefix("_")
             assert text.startswith(f"#define TYPE {type_ or 'none'}\n")

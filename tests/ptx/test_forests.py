@@ -75,6 +75,16 @@ def test_two_lists(dtype, seed):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_single_rounds(dtype, monkeypatch):
+    """Two launches a round, as for long lists."""
+    monkeypatch.setattr("dfmst.algorithms._steps.worklist._TOGETHER", 100)
+    cupy.cuda.launches.clear()
+    check(Card(seed=3), "random", dtype)
+    assert sum(launched[0] == "join_records" for launched in cupy.cuda.launches) >= 2
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_architectures(architecture, dtype):

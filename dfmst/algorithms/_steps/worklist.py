@@ -1,10 +1,12 @@
 """Borůvka's rounds over worklists of edges that carry the representatives of their ends.
 
-A record is 16 bytes: two representatives, 32 bits of the key, and the row (_kernels/filter_boruvka.cuh). A round is two
-launches: ``join_records`` joins the ends of the edges that are the lightest of either, and ``offer_records`` drops the
-edges inside a component and offers the others to both ends. The number of edges left stays on the device, where the
-next launch reads it; the host reads it once in two rounds, or in four where the list is short, so that its bound for a
-launch may be some rounds old.
+A record is 16 bytes: two representatives, 32 bits of the key, and the row (_kernels/filter_boruvka.cuh). A round has
+two steps: the edges that are the lightest of either end join them, then the edges inside a component are dropped and
+the others offered to both ends. The number of edges left stays on the device.
+
+``finish_records`` runs all rounds in one launch. All threads wait for each other behind each step, so that there are
+only as many as the device holds at once. A long list keeps more of them busy: a GPU first runs two launches a round,
+``join_records`` and ``offer_records``, and reads the length of the list behind every second round.
 """
 
 from __future__ import annotations
@@ -17,14 +19,16 @@ import numpy as np
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import Engine
+from dfmst._primitives.flags import FLAG_GRAIN, flag_length
 from dfmst.typing import Array
 
-__all__ = ["Side", "Worklist"]
+__all__ = ["Outcome", "Side", "Worklist"]
 
-_NONE = np.uint64(np.iinfo(np.uint64).max)
-_ROUNDS_PER_READ = 2  # one in each direction between the two lists
-_SHORT = 1 << 20  # edges up to which a GPU runs two rounds more, perhaps for nothing, in the time of a read
-_COUNTERS = 4  # edges in each list, chosen edges, rounds
+_TOGETHER = 1 << 22  # edges up to which a GPU runs all rounds in one launch
+_COUNTERS = 8  # edges in the first list; chosen edges, rounds, edges of the first round and of all; then those below
+_LENGTHS = (0, 5)  # the places of the edges in both lists
+_JOINED = 1  # the place of the chosen edges
+_WAITING = 6  # the place of what threads wait for
 _TAKEN = 8  # edges that a thread of `take_edges` takes
 _OFFERED = 4  # records that a thread of `offer_records` takes
 _CLEAR_SHARE = 8  # with fewer vertices than this for each record, clearing all minima is cheaper than by record
@@ -51,6 +55,24 @@ class Side(NamedTuple):
     shift: int
 
 
+class Outcome(NamedTuple):
+    """What the rounds over a side's edges did.
+
+    Attributes
+    ----------
+    taken
+        Edges that joined two components at the beginning.
+    rounds
+        Rounds that had any edge.
+    joined
+        Edges that were chosen.
+    """
+
+    taken: int
+    rounds: int
+    joined: int
+
+
 class Worklist:
     """The buffers of all rounds; they grow where a list needs more room.
 
@@ -71,32 +93,39 @@ class Worklist:
         self._table = table
         self._ends, self._stride = _words(table)
         self._chosen = chosen
-        self.parent: Array = engine.xp.arange(table.vertices, dtype=np.uint32)
-        self._best = engine.xp.empty((2, table.vertices), np.uint64)
+        xp = engine.xp
+        self.parent: Array = xp.empty(table.vertices, np.uint32)
+        self._best = xp.empty((2, table.vertices), np.uint64)
+        self._counters = xp.empty(_COUNTERS, np.uint32)
         self._prepared: dict[tuple[str, int, bool], Callable[[int], None]] = {}
         self._reserve(capacity)
-        self._counters = engine.xp.empty(_COUNTERS, np.uint32)
         self._side = Side(0, 0, False, 0, 0)
+        self._parts: tuple[bool, Array | None] = (False, None)
+        self._begin(self.parent, chosen)
 
-    def take(self, side: Side, flat: bool = False, giant: Array | None = None) -> int:
-        """Fill the list with the edges of a side whose ends differ; how many there are.
+    def _begin(self, parent: Array | None, chosen: Array | None) -> None:
+        """Clear the first round's minima and all counters; make every vertex a root, and clear the flags of rows."""
+        vertices, words = self._table.vertices, 0 if chosen is None else len(chosen)
+        columns = (parent, self._best[0], chosen, self._counters)
+        self._engine.launch("begin_worklist", max(vertices, words, _COUNTERS), vertices, words, *columns)
+        self._begun = True
+
+    def take(self, side: Side, flat: bool = False, giant: Array | None = None) -> None:
+        """Fill the list with the edges of a side whose ends differ.
 
         With `flat`, every vertex points at its root; without, every vertex is a root. `giant` flags the vertices of a
-        component that many edges lie in. Where the list is too long for the buffers, they grow, and it is filled again.
+        component that many edges lie in.
         """
         if side.shift != self._side.shift:
             self._prepared.clear()
-        self._side = side
-        length = self._take(flat, giant)
-        if length > self._capacity:
-            self._reserve(length)
-            length = self._take(flat, giant)
-        return length
+        self._side, self._parts = side, (flat, giant)
+        self._take()
 
-    def _take(self, flat: bool, giant: Array | None) -> int:
-        table, side = self._table, self._side
-        self._counters.fill(0)
-        self._best[0].fill(_NONE)
+    def _take(self) -> None:
+        table, side, (flat, giant) = self._table, self._side, self._parts
+        if not self._begun:
+            self._begin(None, None)
+        self._begun = False
         self._engine.launch(
             "take_edges",
             -(-len(table) // _TAKEN),
@@ -117,24 +146,74 @@ class Worklist:
             self._capacity,
             self._counters[:1],
         )
-        return int(self._counters[0])
 
-    def solve(self, length: int) -> tuple[int, int]:
-        """Run rounds until no edge of the list is left; the numbers of rounds and of chosen edges."""
-        read = [length, 0, 0, 0]
-        while read[0]:
-            twice = not self._engine.on_host and read[0] <= _SHORT
-            for number in range(_ROUNDS_PER_READ << twice):
-                self._round(number % 2, read[0])
-            read = self._counters.tolist()
-        return read[3], read[2]
+    def component_of(self, row: int) -> Array:
+        """Flags of the vertices in the component of a row's first end, where every vertex points at its root.
+
+        An end of the threshold, an edge drawn at random, most likely lies in the giant component where there is one.
+        """
+        vertices = self._table.vertices
+        flags: Array = self._engine.xp.empty(flag_length(vertices), np.uint64)
+        columns = (self.parent, vertices, self._ends[0], self._stride, row, flags)
+        self._engine.launch("flag_beside", len(flags), *columns, grain=FLAG_GRAIN)
+        return flags
+
+    def solve(self) -> Outcome:
+        """Run rounds until no edge of the list is left. A list that is too long for the buffers is taken once more."""
+        while True:
+            length = self._shorten()
+            if length <= self._capacity:
+                self._finish()
+                length, joined, rounds, taken = self._counters[:4].tolist()
+                if length <= self._capacity:
+                    return Outcome(taken, rounds, joined)
+            self._reserve(length)
+            self._take()
+
+    def _shorten(self) -> int:
+        """Run single rounds while the list is long, or until it is empty; a bound of its length."""
+        most = self._most_together()
+        length = min(self._capacity, len(self._table))
+        if length <= most:
+            return length
+        length = int(self._counters[0])
+        while most < length <= self._capacity:
+            for now in (0, 1):
+                self._round(now, length)
+            length = int(self._counters[0])
+        return length
+
+    def _most_together(self) -> int:
+        """Edges up to which all rounds are one launch."""
+        if self._engine.on_host:
+            return len(self._table)
+        return _TOGETHER if self._engine.in_steps else 0
+
+    def _finish(self) -> None:
+        if not self._engine.in_steps:
+            return
+        table, side = self._table, self._side
+        self._engine.launch(
+            "finish_records",
+            self._capacity,
+            self._counters[_WAITING:],
+            *self._records,
+            self._capacity,
+            table.weight,
+            table.flip,
+            side.shift,
+            self.parent,
+            self._best,
+            table.vertices,
+            self._chosen,
+            self._counters,
+        )
 
     def _round(self, now: int, bound: int) -> None:
         """Join, then offer the remaining edges to the roots. Two arrays of minima take turns, and so do two lists."""
-        by_records = _CLEAR_SHARE * bound < self._table.vertices
-        self._launch("join_records", now, by_records)(bound)
-        if not by_records:
-            self._best[1 - now].fill(_NONE)
+        vertices = self._table.vertices
+        by_records = _CLEAR_SHARE * bound < vertices
+        self._launch("join_records", now, by_records)(bound if by_records else max(bound, vertices))
         self._launch("offer_records", now, False)(-(-bound // _OFFERED))
 
     def _launch(self, kernel: str, now: int, by_records: bool) -> Callable[[int], None]:
@@ -143,12 +222,12 @@ class Worklist:
         if prepared is not None:
             return prepared
         records, best, table, then = self._records, self._best, self._table, 1 - now
-        length, next_length = (self._counters[at : at + 1] for at in (now, then))
-        joined = self._counters[2:]
+        length, next_length = (self._counters[_LENGTHS[at] :][:1] for at in (now, then))
         arguments: tuple[Array | int | None, ...]
         if kernel == "join_records":
-            other = best[then] if by_records else None
-            arguments = (records[now], length, best[now], other, self.parent, self._chosen, joined, next_length)
+            cleared = 0 if by_records else table.vertices
+            places = (self.parent, self._chosen, self._counters[_JOINED:], next_length)
+            arguments = (records[now], length, best[now], best[then], cleared, *places)
         else:
             keys = (table.weight, table.flip, self._side.shift)
             arguments = (records[now], length, *keys, self.parent, best[then], records[then], next_length)

@@ -146,6 +146,11 @@ def _active(opcode: tuple[str, ...], operands: tuple[str, ...]) -> Step:
     return lambda launch, threads: write(launch, threads, launch.ballot(threads, np.ones(len(threads), bool)))
 
 
+def _nothing(opcode: tuple[str, ...], operands: tuple[str, ...]) -> Step:
+    """Barriers are the machine's, and its memory needs no fence: an access is seen by all threads at once."""
+    return lambda launch, threads: None
+
+
 def _vote(opcode: tuple[str, ...], operands: tuple[str, ...]) -> Step:
     if opcode[1:3] != ("sync", "ballot"):
         raise NotImplementedError(".".join(opcode))
@@ -183,4 +188,7 @@ _MAKERS: dict[str, Callable[[tuple[str, ...], tuple[str, ...]], Step]] = {
     "activemask": _active,
     "vote": _vote,
     "shfl": _shuffle,
+    "bar": _nothing,
+    "membar": _nothing,
+    "nanosleep": _nothing,
 }

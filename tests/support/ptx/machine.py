@@ -18,6 +18,8 @@ __all__ = ["Launch", "Observer", "Program", "run"]
 _LANES = 32
 _MOST_STEPS = 4_000_000  # a launch that takes more goes round forever
 _SOME = 0.3  # how often only a part of the threads at a place goes on
+_SLOW = 0.1  # how often slow warps go on with the others
+_MOST_IDLE = 2000  # pauses without a change of the memory between them, of threads that wait for a change
 
 
 class Observer(Protocol):
@@ -46,6 +48,7 @@ class Program:
         self.end = len(function.code)
         self.starts = np.array(function.block_starts())
         self.code = [self._decoded(instruction) for instruction in function.code]
+        self.meets = any(instruction.opcode[0] == "bar" for instruction in function.code)
 
     def _decoded(self, instruction: Instruction) -> _Decoded:
         guard = reader(instruction.guard, BOOL) if instruction.guard else None
@@ -75,6 +78,7 @@ class Launch:
         blocks, block = shape
         thread = np.arange(blocks * block, dtype=np.uint32)
         self.threads = len(thread)
+        self.block = thread // np.uint32(block)
         self.lane = thread % np.uint32(block) % np.uint32(_LANES)
         self.warp = thread // np.uint32(block) * np.uint32(-(-block // _LANES)) + thread % np.uint32(
             block
@@ -84,10 +88,12 @@ class Launch:
         self.parameters = {
             name: TYPES[kind].type(value) for (name, kind), value in zip(function.parameters, values, strict=True)
         }
+        self.idle = 0  # pauses since the last change of the memory
+        self.slow = np.zeros(self.threads, bool)
         self._stack = np.zeros((self.threads, function.stack), np.uint8)
         self._registers: dict[str, np.ndarray] = {
             "%tid.x": thread % np.uint32(block),
-            "%ctaid.x": thread // np.uint32(block),
+            "%ctaid.x": self.block,
             "%laneid": self.lane,
             "%ntid.x": np.full(self.threads, block, np.uint32),
             "%nctaid.x": np.full(self.threads, blocks, np.uint32),
@@ -125,6 +131,8 @@ class Launch:
 
     def accessed(self, kind: str, threads: np.ndarray, addresses: np.ndarray, size: int, local: bool) -> None:
         """Tell the observer of an access to global memory."""
+        if kind != "load":
+            self.idle = 0
         if self.observer is not None and not local:
             self.observer.accessed(self, kind, threads, addresses, size)
 
@@ -139,6 +147,9 @@ def run(launch: Launch, rng: np.random.Generator | None = None) -> None:
     """
     program = launch.program
     place = np.zeros(launch.threads, np.int64)
+    if rng is not None and program.meets:
+        share = rng.choice([0, 0.5, 1], launch.block[-1] + 1)  # of slow warps: none, some or all of a block's
+        launch.slow = rng.random(launch.warps)[launch.warp] < share[launch.block]
     with np.errstate(all="ignore"):
         for _ in range(_MOST_STEPS):
             chosen = _choose(launch, place, rng)
@@ -179,25 +190,40 @@ def _choose(launch: Launch, place: np.ndarray, rng: np.random.Generator | None) 
     places = np.flatnonzero(np.bincount(place, minlength=program.end + 1)[: program.end])
     if not len(places):
         return None
-    for at in (places if rng is None else rng.permutation(places)).tolist():
-        threads = _ready(launch, program.code[at].instruction, np.flatnonzero(place == at))
+    order = rng.permutation(places).tolist() if rng is not None else places.tolist()
+    if rng is None:
+        order.sort(key=lambda at: program.code[at].instruction.yields)
+    for at in order:
+        threads = _ready(launch, program.code[at].instruction, place, np.flatnonzero(place == at))
         if len(threads):
-            return at, threads if rng is None else _some(threads, program.code[at].instruction, rng)
+            launch.idle += program.code[at].instruction.yields
+            if launch.idle > _MOST_IDLE:
+                break
+            return at, threads if rng is None else _some(launch, threads, program.code[at].instruction, rng)
     raise Fault("threads wait for each other forever")
 
 
-def _ready(launch: Launch, instruction: Instruction, threads: np.ndarray) -> np.ndarray:
-    """Those of some threads at a place that need not wait there for others of their warp."""
+def _ready(launch: Launch, instruction: Instruction, place: np.ndarray, threads: np.ndarray) -> np.ndarray:
+    """Those of some threads at a place that need not wait there for others of their warp or block."""
     if "sync" not in instruction.opcode:
         return threads
+    if instruction.opcode[0] == "bar":
+        alive = np.bincount(launch.block[place < launch.program.end])
+        here = np.bincount(launch.block[threads], minlength=len(alive))
+        return threads[(here == alive)[launch.block[threads]]]
     mask = reader(instruction.operands[-1], TYPES["u32"])(launch, threads)
     here = launch.ballot(threads, np.ones(len(threads), bool))
     return threads[np.broadcast_to((mask & ~here) == 0, len(threads))]
 
 
-def _some(threads: np.ndarray, instruction: Instruction, rng: np.random.Generator) -> np.ndarray:
+def _some(launch: Launch, threads: np.ndarray, instruction: Instruction, rng: np.random.Generator) -> np.ndarray:
     """The threads in another order, and sometimes only a part of them, as a GPU may split a warp at any place."""
-    if "sync" in instruction.opcode or len(threads) == 1:
+    if "sync" in instruction.opcode:
+        return threads
+    if launch.program.meets and rng.random() >= _SLOW:
+        fast = threads[~launch.slow[threads]]
+        threads = fast if len(fast) else threads
+    if len(threads) == 1:
         return threads
     if rng.random() < _SOME:
         part = threads[rng.random(len(threads)) < rng.random()]

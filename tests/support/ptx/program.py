@@ -45,8 +45,13 @@ class Instruction:
 
     @property
     def gathers(self) -> bool:
-        """Whether threads meet here, or are asked who is here."""
-        return "sync" in self.opcode or self.opcode[0] == "activemask"
+        """Whether threads meet here, are asked who is here, or let others go first."""
+        return "sync" in self.opcode or self.opcode[0] in ("activemask", "nanosleep")
+
+    @property
+    def yields(self) -> bool:
+        """Whether threads here wait for what others do."""
+        return self.opcode[0] == "nanosleep"
 
 
 @dataclass(slots=True)

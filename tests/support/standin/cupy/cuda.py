@@ -15,7 +15,7 @@ from tests.support.standin.cupy.memory import (
     set_allocator,
     using_allocator,
 )
-from tests.support.standin.cupy.placement import Device
+from tests.support.standin.cupy.placement import Device, cooperative
 from tests.support.standin.cupy.streams import Event, Stream, get_current_stream, waits
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Stream",
     "alloc_pinned_memory",
     "compiler",
+    "cooperative",
     "driver",
     "faults",
     "get_allocator",
@@ -107,7 +108,19 @@ runtime = SimpleNamespace(
     memGetInfo=lambda: (free(), MEMORY),
 )
 nvrtc = SimpleNamespace(NVRTCError=NVRTCError, getVersion=_nvrtc_version)
-driver = SimpleNamespace(CUDADriverError=CUDADriverError)
+
+
+def occupancyMaxActiveBlocksPerMultiprocessor(func: int, blockSize: int, dynamicSMemSize: int) -> int:
+    """As many as threads allow, whatever the kernel's registers."""
+    assert func
+    assert dynamicSMemSize == 0
+    return int(Device(0).attributes["MaxThreadsPerMultiProcessor"]) // blockSize
+
+
+driver = SimpleNamespace(
+    CUDADriverError=CUDADriverError,
+    occupancyMaxActiveBlocksPerMultiprocessor=occupancyMaxActiveBlocksPerMultiprocessor,
+)
 compiler = SimpleNamespace(CompileException=CompileException)
 memory = SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
 
@@ -120,3 +133,4 @@ def reset() -> None:
     pools.reset()
     traffic.reset()
     devices[0] = 1
+    cooperative[0] = True

@@ -29,7 +29,22 @@ class RawKernel:
         self._type = type_
 
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...]) -> None:
+        self._launch(grid, block, args, cooperative=False)
+
+    @property
+    def kernel(self) -> Function:
+        return Function(self)
+
+    def _launch(
+        self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...], *, cooperative: bool
+    ) -> None:
         _check_shape(grid, block)
+        if cooperative != self._kernel.in_steps:
+            raise AssertionError(
+                f"{self.name}: threads that wait for each other need a cooperative launch, others none"
+            )
+        if cooperative:
+            _check_resident(grid, block)
         count, *arguments = args
         if type(count) is not np.uint64:
             raise TypeError(f"{self.name}: the count is a {type(count).__name__}")
@@ -65,6 +80,24 @@ class RawKernel:
         return TYPES[type_]
 
 
+class Function:
+    """A kernel on the current device."""
+
+    ptr = 1
+
+    def __init__(self, kernel: RawKernel) -> None:
+        self._kernel = kernel
+
+    def __call__(
+        self,
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        args: tuple[Any, ...],
+        enable_cooperative_groups: bool = False,
+    ) -> None:
+        self._kernel._launch(grid, block, args, cooperative=enable_cooperative_groups)
+
+
 class RawModule:
     """One of the package's translation units; no other text is known."""
 
@@ -96,3 +129,13 @@ def _check_shape(grid: tuple[int, ...], block: tuple[int, ...]) -> None:
     fits = 1 <= grid[0] <= attributes["MaxGridDimX"] and 1 <= block[0] <= attributes["MaxThreadsPerBlock"]
     if not fits or len(grid) != 1 or len(block) != 1:
         raise cuda.driver.CUDADriverError("CUDA_ERROR_INVALID_VALUE: invalid argument")
+
+
+def _check_resident(grid: tuple[int, ...], block: tuple[int, ...]) -> None:
+    """CuPy makes a grid smaller that the device cannot hold at once, and warns."""
+    attributes = cuda.Device(0).attributes
+    most = cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(1, block[0], 0) * attributes["MultiProcessorCount"]
+    if not attributes["CooperativeLaunch"] or grid[0] > most:
+        raise cuda.driver.CUDADriverError(
+            "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: too many blocks in cooperative launch"
+        )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-__all__ = ["Device", "current"]
+__all__ = ["Device", "cooperative", "current"]
 
 _thread = threading.local()
+#: Whether devices launch grids whose threads wait for each other.
+cooperative = [True]
 
 
 def current() -> int:
@@ -25,6 +27,7 @@ class Device:
             "MaxThreadsPerMultiProcessor": 2048,
             "MaxGridDimX": 2**31 - 1,
             "MaxThreadsPerBlock": 1024,
+            "CooperativeLaunch": int(cooperative[0]),
         }
         self._before: list[int] = []
 

@@ -1,0 +1,71 @@
+"""Kernels in steps: threads of all blocks wait for each other behind each, and faults in how they do are found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dfmst._engines.cuda import OPTIONS
+from dfmst._kernels import translation_units
+from tests.support.ptx.machine import Launch, Program, run
+from tests.support.ptx.memory import Fault, Memory
+from tests.support.ptx.modules import Card, ptx_of
+from tests.support.ptx.program import parse
+
+pytestmark = pytest.mark.slow
+
+LENGTH, ROUNDS, FAR = 500, 3, 77
+#: Every entry is written from one of another block, back and forth.
+KERNEL = """
+STEPS_OF(K, shifted, (u32* met, u32* a, u32* b, u64 length, u32 rounds, u64 far)) {
+  const Team team = TEAM;
+  for (u32 round = 0; round < rounds; ++round) {
+    team.each(length, [=](u64 i) { store(&b[i], load(&a[(i + far) % length]) + 1); });
+    team.each(length, [=](u64 i) { store(&a[i], load(&b[(i + far) % length])); });
+  }
+}
+"""
+#: What is wrong -> the text that is right, and the text in its place.
+FAULTS = {
+    "nobody waits": ("while (!((before ^ load(met)) >> 31)) __nanosleep(20);", "(void)before;"),
+    "one block goes on before the last has come": ("0x80000001u - gridDim.x", "0x80000002u - gridDim.x"),
+    "all wait for one more block": ("0x80000001u - gridDim.x", "0x80000000u - gridDim.x"),
+    "a block comes before its threads": ("__syncthreads();\n    if (threadIdx.x == 0) {", "if (threadIdx.x == 0) {"),
+    "threads go on before their block": ("}\n    __syncthreads();\n  }", "}\n  }"),
+    "every block waits for itself": ("atomicAdd(met, blockIdx.x ? 1u : 0x80000001u - gridDim.x)", "*met ^ 0x80000000u"),
+}
+
+
+def text():
+    unit = next(unit.text for unit in translation_units() if unit.text.startswith("#define TYPE u32\n"))
+    return unit.partition("typedef TYPE V, W, K;")[0] + "typedef TYPE K;\n" + KERNEL
+
+
+def outcome(card, blocks=4, threads=64):
+    """Whether two launches after each other, of grids of different sizes, come out right."""
+    program = Program(parse(ptx_of(text(), OPTIONS, card))["shifted_u32"])
+    met, b = np.zeros(1, np.uint32), np.zeros(LENGTH, np.uint32)
+    a = np.arange(LENGTH, dtype=np.uint32)
+    addresses = [int(column.__array_interface__["data"][0]) for column in (met, a, b)]
+    try:
+        for shape in ((blocks, threads), (blocks - 1, threads)):
+            run(Launch(program, shape, [LENGTH, *addresses, LENGTH, ROUNDS, FAR], Memory([met, a, b])), card.rng)
+    except Fault as fault:
+        return str(fault)
+    expected = (np.arange(LENGTH) + 4 * ROUNDS * FAR) % LENGTH + 2 * ROUNDS
+    return "right" if np.array_equal(a, expected) else "wrong"
+
+
+@pytest.mark.parametrize("architecture", ["compute_75", "compute_90"])
+@pytest.mark.parametrize("seed", [None, 1, 2, 3])
+def test_steps_are_one_after_the_other(architecture, seed):
+    assert outcome(Card(architecture, seed=seed)) == "right"
+    assert outcome(Card(architecture, seed=seed), blocks=2, threads=256) == "right"
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_found(name):
+    right, wrong = FAULTS[name]
+    assert right in text()
+    cards = (Card(seed=seed, edit=lambda text: text.replace(right, wrong)) for seed in (None, 1, 2, 3))
+    assert any(outcome(card) != "right" for card in cards)
