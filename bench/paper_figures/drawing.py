@@ -11,6 +11,8 @@ __all__ = ["draw"]
 
 _WIDE = 20  # a range of values that a linear axis would squeeze
 _COLUMNS = 3
+_ROOM = 0.35
+_TICKS = 10  # places on a logarithmic axis that are named one by one
 
 
 def _wide(values: list[Any]) -> bool:
@@ -41,12 +43,18 @@ def _panel(axes: Any, name: str, rows: list[Row], x: str) -> None:
         _series(axes, [row for row in rows if row.series == series], f"C{number % 10}")
     if _wide([row.x for row in rows]):
         axes.set_xscale("log")
+    values = [number for row in rows for number in (row.value, row.published) if number is not None]
+    low, high = min(values), max(values)
+    # Room above for the legend.
     if _wide([row.value for row in rows]):
         axes.set_yscale("log")
+        axes.set_ylim(low / 1.3, high * (high / low) ** _ROOM)
     else:
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, (high or 1) * (1 + _ROOM))
     if isinstance(rows[0].x, str):
         axes.tick_params(axis="x", rotation=20)
+    elif len(places := sorted({row.x for row in rows})) <= _TICKS and axes.get_xscale() == "log":
+        axes.set_xticks(places, [f"{place:.4g}" for place in places], rotation=45 if len(places) > _TICKS // 2 else 0)
     elif axes.get_xscale() == "linear" and all(float(row.x).is_integer() for row in rows):
         axes.xaxis.get_major_locator().set_params(integer=True)
     for axis in (axes.xaxis, axes.yaxis):

@@ -42,7 +42,7 @@ def times_in_all(setting: Setting) -> Figure:
     return Figure(
         "Table 3",
         "seconds beside Borůvka's algorithm",
-        "graph",
+        "graph, or level of contraction",
         rows,
         f"{high} times faster than Galois and {low} times faster than GBBS, on average",
         "times faster than Borůvka on average: " + ", ".join(f"{level} {v:.2f}" for level, v in average.items()),
