@@ -1,26 +1,28 @@
 """Runs with checkpoints that are killed at random moments, and how much of their work is done twice.
 
-    python bench/kills.py [CASE]... [-o RESULT.json] [--rows N]     # about a quarter of an hour of two cores
+    python bench/kills.py [CASE]... [-o RESULT.json] [--rows N]     # about a quarter of an hour
 
-Each run is a process of its own, a cluster's workers included (two, in threads). It is killed when it has used a share
-of the CPU-seconds of an undisturbed run, drawn between none and all, and is then run again to its end. Of a run that
-needs F seconds, S of them to start, one that was killed after K and went on for R more has done K + R - F - S twice, of
-the K - S that it had done. CPU-seconds hardly depend on what else the machine does. Runs are short, so that the first
-checkpoint comes after `LEAST` seconds in place of three.
+Each run is a process of its own, a cluster's workers included (two, in threads). Work is counted in rows: those that
+are read, merged, sorted, solved and gathered, each of which a run notes in a file. That is the same on any machine,
+whatever else this does. A run is killed when it has done a share of the work of an undisturbed one, drawn between none
+and all, and is then run again to its end. Of F rows of work, K before the kill and R after it, K + R - F were done
+twice. Runs are short, so that the first checkpoint comes after `LEAST` seconds in place of three.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,21 +34,60 @@ from stream import write_graph
 
 RESULT = Path(__file__).parent / "results" / "cpu" / "kills.json"
 CASES = (*(f"stream:{kind}" for kind in ID_KINDS), "merge", "two-pass", "shuffle")
-LEAST = 0.3
-FULL = 3  # undisturbed runs
-TICK = 1 / os.sysconf("SC_CLK_TCK")
+LEAST = 0.2
+ENTRY = 12  # bytes of a note: rows, and the end of the line
+PLACES: dict[str, tuple[str, Callable[..., int]]] = {
+    "read": ("dfmst.stream.fold_rows.read_batch", lambda result, job, batch: batch.rows),
+    "read_part": ("dfmst._cluster.read.edge_table", lambda result, *_: result.num_rows),
+    "merge": ("dfmst._cluster.solve.solve", lambda result, engine, table: table.num_rows),
+    "sort": (
+        "dfmst._cluster.strategies.shuffle.edges.write_sorted",
+        lambda result, engine, run, order, rows, *_: len(rows),
+    ),
+    "cut": (
+        "dfmst._cluster.strategies.shuffle.slices.write_sorted",
+        lambda result, engine, run, order, rows, *_: len(rows),
+    ),
+    "solve": ("dfmst._slices.kruskal.SliceKruskal.add", lambda result, kruskal, rows: len(rows)),
+    "gather": ("dfmst._cluster.rows.read_part", lambda result, part: result[0].num_rows),
+}
 
 
-def run_stream(files: Path, work: Path, nothing: bool) -> None:
-    """Stream the files within half of what they take as columns."""
+def note_work(log: Path) -> None:
+    """Let this process write down the rows of all work that it does, when it is done."""
+    file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def noted(work: Callable[..., Any], rows_of: Callable[..., int]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            result = work(*arguments, **options)
+            os.write(file, b"%*d\n" % (ENTRY - 1, rows_of(result, *arguments)))
+            return result
+
+        return call
+
+    for place, rows_of in PLACES.values():
+        owner, _, name = place.rpartition(".")
+        try:
+            holder: Any = import_module(owner)
+        except ModuleNotFoundError:  # a class
+            holder = getattr(import_module(owner.rpartition(".")[0]), owner.rpartition(".")[2])
+        setattr(holder, name, noted(getattr(holder, name), rows_of))
+
+
+def work_in(log: Path) -> int:
+    """The rows of work that a process has written down."""
+    return sum(map(int, log.read_bytes().split())) if log.exists() else 0
+
+
+def run_stream(files: Path, work: Path) -> None:
+    """Stream the files within a fraction of what they take as columns."""
     import dfmst.stream
 
-    if not nothing:
-        options: dict[str, Any] = {"memory_limit": "700MiB", "checkpoint": work / "kept"}
-        dfmst.stream.minimum_spanning_forest(files, output=work / "forest.parquet", **options)
+    options: dict[str, Any] = {"memory_limit": "600MiB", "checkpoint": work / "kept"}
+    dfmst.stream.minimum_spanning_forest(files, output=work / "forest.parquet", **options)
 
 
-def run_cluster(strategy: str, files: Path, work: Path, nothing: bool) -> None:
+def run_cluster(strategy: str, files: Path, work: Path) -> None:
     """Find the forest of the files with two workers."""
     from distributed import Client, LocalCluster
 
@@ -57,48 +98,32 @@ def run_cluster(strategy: str, files: Path, work: Path, nothing: bool) -> None:
         LocalCluster(dashboard_address=":0", local_directory=str(work / "local"), **options) as cluster,
         Client(cluster) as client,
     ):
-        if not nothing:
-            more: dict[str, Any] = {"strategy": strategy, "checkpoint": work / "kept", "client": client}
-            dfmst.dask.forest_of_files(files, work / "forest.parquet", **more)
+        more: dict[str, Any] = {"strategy": strategy, "checkpoint": work / "kept", "client": client}
+        dfmst.dask.forest_of_files(files, work / "forest.parquet", **more)
 
 
-def child(case: str, files: Path, work: Path, nothing: bool) -> None:
+def child(case: str, files: Path, work: Path, log: Path) -> None:
     """One run in this process."""
     import dfmst._folding.pace as pace
 
     pace._LEAST = LEAST
+    note_work(log)
     if case.startswith("stream"):
-        run_stream(files, work, nothing)
+        run_stream(files, work)
     else:
-        run_cluster(case, files, work, nothing)
+        run_cluster(case, files, work)
 
 
-class Run:
-    """A run in a process of its own."""
-
-    def __init__(self, case: str, files: Path, work: Path, what: str = "all") -> None:
-        command = [sys.executable, __file__, "child", case, str(files), str(work), what]
-        self._process = subprocess.Popen(command)
-
-    def cpu_seconds(self) -> float:
-        """What it has used so far."""
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) * TICK
-
-    def ended(self, most: float | None = None) -> tuple[int, float]:
-        """Wait for its end, or kill it when it has used so much: its status, and what it has used."""
-        status, used = 0, None
-        while used is None:
-            process, status, usage = os.wait4(self._process.pid, os.WNOHANG)
-            if process:
-                used = usage.ru_utime + usage.ru_stime
-            elif most is not None and self.cpu_seconds() >= most:
-                self._process.kill()
-                most = None
-            else:
-                time.sleep(0.005)
-        self._process.returncode = os.waitstatus_to_exitcode(status)
-        return self._process.returncode, used
+def run(case: str, files: Path, work: Path, most: float = math.inf) -> tuple[int, int]:
+    """Run in a process of its own, which is killed when it has done so much; its status, and its work."""
+    log = work / "work"
+    log.unlink(missing_ok=True)
+    process = subprocess.Popen([sys.executable, __file__, "child", case, str(files), str(work), str(log)])
+    while process.poll() is None:
+        if work_in(log) >= most:
+            process.kill()
+        time.sleep(0.005)
+    return process.wait(), work_in(log)
 
 
 def forest_of(work: Path) -> pa.Table:
@@ -107,14 +132,14 @@ def forest_of(work: Path) -> pa.Table:
     return forest
 
 
-def whole_run(case: str, files: Path, work: Path, expected: pa.Table, what: str = "all") -> float:
-    """Run to the end; the CPU-seconds that it takes."""
-    status, used = Run(case, files, work, what).ended()
+def whole_run(case: str, files: Path, work: Path, expected: pa.Table) -> int:
+    """Run to the end; its work."""
+    status, done = run(case, files, work)
     if status:
         raise RuntimeError(f"{case} ended with {status}")
-    if what == "all" and not forest_of(work).equals(expected):
+    if not forest_of(work).equals(expected):
         raise AssertionError(f"{case}: other rows")
-    return used
+    return done
 
 
 def measure(case: str, files: Path, folder: Path, expected: pa.Table, kills: int) -> dict[str, Any]:
@@ -126,24 +151,20 @@ def measure(case: str, files: Path, folder: Path, expected: pa.Table, kills: int
         work.mkdir()
         return work
 
-    start = statistics.median(whole_run(case, files, fresh(), expected, "nothing") for _ in range(FULL))
-    full = statistics.median(whole_run(case, files, fresh(), expected) for _ in range(FULL))
+    full = whole_run(case, files, fresh(), expected)
     drawn, moments = random.Random(case), list[dict[str, float]]()
     while len(moments) < kills:
         work = fresh()
-        status, used = Run(case, files, work).ended(start + drawn.random() * (full - start))
+        status, done = run(case, files, work, drawn.random() * full)
         if status == 0:
             continue
-        again = whole_run(case, files, work, expected)
-        twice = max(0.0, used + again - full - start)
-        done = max(used - start, 0.01)
-        moment = {"done": round(done / (full - start), 2), "kept": round(1 - min(1.0, twice / done), 2)}
+        twice = max(0, done + whole_run(case, files, work, expected) - full)
+        moment = {"done": round(done / full, 2), "kept": round(1 - min(1.0, twice / max(done, 1)), 2)}
         print(case, json.dumps(moment), flush=True)
         moments.append(moment)
     late = [moment["kept"] for moment in moments if moment["done"] > 0.5]
     return {
-        "cpu_seconds": round(full, 2),
-        "cpu_seconds_to_start": round(start, 2),
+        "rows_of_work": full,
         "kills": sorted(moments, key=lambda moment: moment["done"]),
         "rows_equal": True,
         "least_kept_of_late_kills": min(late, default=None),
@@ -153,12 +174,12 @@ def measure(case: str, files: Path, folder: Path, expected: pa.Table, kills: int
 def main() -> None:
     """Measure, and write the result file."""
     if sys.argv[1:2] == ["child"]:
-        child(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), sys.argv[5] == "nothing")
+        child(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), Path(sys.argv[5]))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", choices=[*CASES, []], default=list(CASES))
-    parser.add_argument("--vertices", type=int, default=1_000_000)
-    parser.add_argument("--rows", type=int, default=24_000_000)
+    parser.add_argument("--vertices", type=int, default=500_000)
+    parser.add_argument("--rows", type=int, default=12_000_000)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("-o", "--output", type=Path, default=RESULT)
     chosen = parser.parse_args()

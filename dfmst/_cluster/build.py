@@ -13,8 +13,9 @@ from dask.tokenize import tokenize
 from dfmst._arguments import check_choice, whole_number
 from dfmst._cluster.checkpoint import first_workers, prepare_directory
 from dfmst._cluster.client import Resources, resources
-from dfmst._cluster.estimate import estimate_vertices
+from dfmst._cluster.estimate import estimate_vertices, id_bytes_of
 from dfmst._cluster.formulas import (
+    GROUPS,
     NUMBERED,
     SLICES,
     batch_rows,
@@ -30,6 +31,7 @@ from dfmst._cluster.strategies.merge import add_merge
 from dfmst._cluster.strategies.shuffle.shuffling import ShuffleSizes, add_shuffle, no_records
 from dfmst._cluster.strategies.two_pass import add_two_passes
 from dfmst._cluster.tasks import group_parts
+from dfmst._cluster.work import DENSE_ID, Work
 from dfmst._columns.read import EdgeColumns
 from dfmst._frames.host import open_frame
 from dfmst.errors import UnsupportedFrameError
@@ -39,7 +41,6 @@ __all__ = ["ForestGraph", "Options", "Strategy", "forest_frame", "forest_graph"]
 
 #: How a forest is found on a cluster.
 Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
-_GROUPS = 4  # of partitions, for each worker that shuffles
 _ALWAYS_DENSE = 1 << 16  # vertices
 _BATCHES = 3  # that a worker has memory for, of ids that are numbered
 _MOST_OWNERS = 64
@@ -92,7 +93,7 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     work = (parts.token, columns, strategy, options.split_every, options.vertices)
     checkpoint = None if options.checkpoint is None else prepare_directory(options.checkpoint)
     workers = at_hand.workers if checkpoint is None else first_workers(checkpoint, tokenize(work), at_hand.workers)
-    tasks = _GROUPS * workers if strategy == "shuffle" else workers
+    tasks = GROUPS * workers if strategy == "shuffle" else workers
     groups = group_parts(parts.edges, tasks if parts.rereadable else len(parts.edges))
     sizes = None
     if strategy == "shuffle":
@@ -146,12 +147,16 @@ def _strategy(
         return options.strategy, size
     if size is None:
         return "shuffle" if (options.vertices or 0) > fitting_vertices(at_hand.memory) else "merge", None
+    files, dense = [(part.path, part.groups) for part in parts.edges], (size.vertices or 2 * size.rows) < 2 * size.rows
     vertices = options.vertices or size.vertices or 2 * size.rows
-    if options.vertices is None and 2 * size.rows <= vertices > fitting_vertices(at_hand.memory):
+    id_bytes = DENSE_ID if dense else id_bytes_of(files, ends, dense)
+    if options.vertices is None and 2 * size.rows <= vertices > fitting_vertices(at_hand.memory, id_bytes):
         # Twice the rows is a loose bound; only where that does not fit it pays to look at some.
-        vertices = min(vertices, estimate_vertices([(part.path, part.groups) for part in parts.edges], ends))
-    count = (len(parts.edges), at_hand.workers, at_hand.memory)
-    return fitting_strategy(vertices, size.rows, *count, parts.rereadable), size
+        vertices = min(vertices, estimate_vertices(files, ends))
+    work = Work(
+        max(1, vertices), max(1, size.rows), max(1, len(parts.edges)), max(1, at_hand.workers), at_hand.memory, id_bytes
+    )
+    return fitting_strategy(work, parts.rereadable), size
 
 
 def _shuffle_sizes(size: TableSize | None, vertices: int | None, at_hand: Resources) -> ShuffleSizes:

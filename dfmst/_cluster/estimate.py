@@ -16,10 +16,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from dfmst._cluster.hashing import id_words
+from dfmst._cluster.work import DENSE_ID, SPARSE_ID
 from dfmst.formats.footers import parquet_footer
 from dfmst.typing import Array
 
-__all__ = ["draws_of", "estimate_vertices"]
+__all__ = ["draws_of", "estimate_vertices", "id_bytes_of"]
 
 _GROUPS = 8  # row groups that are read
 _SAMPLE = 1 << 14  # rows of each
@@ -77,8 +78,46 @@ def estimate_vertices(
 
 def _sample(path: str | os.PathLike[str], group: int, ends: tuple[Any, Any]) -> Array:
     """Hashes of both ids of some rows of a row group."""
+    return np.concatenate([id_words(column) for column in _sampled_columns(path, group, ends)])
+
+
+def _sampled_columns(path: str | os.PathLike[str], group: int, ends: tuple[Any, Any]) -> list[pa.ChunkedArray]:
+    """Both ids of some rows of a row group."""
     with pyarrow.parquet.ParquetFile(os.fspath(path)) as file:
         table = file.read_row_group(group, columns=list(ends))
     taken = table.take(pa.array(np.arange(0, table.num_rows, max(1, table.num_rows // _SAMPLE))))
-    columns = [pc.drop_null(taken.column(name)) for name in ends]
-    return np.concatenate([id_words(column) for column in columns])
+    return [pc.drop_null(taken.column(name)) for name in ends]
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Ids that are no integers as texts."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    binary = pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
+    return column if binary else column.cast(pa.large_string())
+
+
+def id_bytes_of(
+    files: Sequence[tuple[str | os.PathLike[str], Sequence[int] | None]], ends: tuple[Any, Any], dense: bool
+) -> int:
+    """Return the bytes of an id of Parquet files, as it travels.
+
+    Parameters
+    ----------
+    files
+        Path and row groups (``None``: all) of each.
+    ends
+        Names of the id columns.
+    dense
+        Whether integers are their own vertices.
+    """
+    for path, chosen in files:
+        for group in range(parquet_footer(path).num_row_groups) if chosen is None else chosen:
+            columns = _sampled_columns(path, group, ends)
+            if not len(columns[0]):
+                continue
+            if pa.types.is_integer(columns[0].type):
+                return DENSE_ID if dense else SPARSE_ID
+            content = sum(pc.sum(pc.binary_length(_plain(column))).as_py() or 0 for column in columns)
+            return SPARSE_ID + round(content / sum(map(len, columns)))
+    return DENSE_ID

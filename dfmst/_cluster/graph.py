@@ -35,6 +35,7 @@ class TaskGraph(dict[Hashable, Any]):
         self._token = tokenize(parameters)
         self._checkpoint = checkpoint
         self._files: dict[Hashable, tuple[str, Codec]] = {}
+        self._whole: dict[str, bool] = {}  # files that were looked at
 
     def add(
         self,
@@ -75,6 +76,18 @@ class TaskGraph(dict[Hashable, Any]):
         """Return the file in which a durable task may save how far it has come; ``None``: nowhere."""
         return None if self._checkpoint is None else partial_path(self._file(name, number))
 
+    def first_missing(self, name: str, tasks: int) -> int:
+        """Return the number of the first of so many durable tasks whose result is not kept."""
+        if self._checkpoint is None:
+            return 0
+        return next((number for number in range(tasks) if not self._is_kept(self._file(name, number))), tasks)
+
+    def _is_kept(self, file: str) -> bool:
+        """Whether a file is whole; it is looked at once, so that all parts of the graph agree."""
+        if file not in self._whole:
+            self._whole[file] = is_kept(file)
+        return self._whole[file]
+
     def use_kept(self, wanted: Iterable[Any]) -> None:
         """Let tasks whose result an earlier run has kept read it, and need nothing else.
 
@@ -91,7 +104,7 @@ class TaskGraph(dict[Hashable, Any]):
             if key in seen or key not in self:
                 continue
             seen.add(key)
-            if key in self._files and is_kept(self._files[key][0]):
+            if key in self._files and self._is_kept(self._files[key][0]):
                 self[key] = new_task(key, kept_result, self._files[key])
             else:
                 waiting.extend(self[key].dependencies)

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from dfmst._arguments import check_choice, check_column_name, with_numbers
-from dfmst._cluster.formulas import PLANS, Plan, Work, automatic_strategy
+from dfmst._cluster.formulas import PLANS, automatic_strategy
+from dfmst._cluster.stream_formulas import STREAM_PLANS
+from dfmst._cluster.work import DENSE_ID, Plan, Work
 from dfmst._folding.memory import parse_memory
 
 __all__ = ["Plan", "plan"]
 
 
-@with_numbers("vertices", "edges", "partitions", "workers")
+@with_numbers("vertices", "edges", "partitions", "workers", "id_bytes")
 def plan(
     vertices: int | None = None,
     edges: int | None = None,
@@ -25,8 +27,9 @@ def plan(
     workers: int = 1,
     memory: int | str = 4 << 30,
     strategy: str = "auto",
+    id_bytes: int | None = None,
 ) -> Plan:
-    """Predict what a forest on a cluster takes.
+    """Predict what a forest takes on a cluster, or in a stream.
 
     Parameters
     ----------
@@ -44,7 +47,11 @@ def plan(
     memory
         Bytes that each may use, or a text such as ``"8GiB"``.
     strategy
-        ``"auto"``, or one of the strategies of ``dfmst.dask.minimum_spanning_forest``.
+        ``"auto"``, or one of the strategies of ``dfmst.dask.minimum_spanning_forest``; ``"stream"`` for one process of
+        :mod:`dfmst.stream` with `memory` as its limit, ``"spill"`` for one with a ``spill_dir``.
+    id_bytes
+        Of an id: 4 of dense integers (the default), 8 of others, 8 more than its bytes of a text; of `files` by default
+        what a sample says.
 
     Returns
     -------
@@ -63,37 +70,40 @@ def plan(
     >>> import dfmst
     >>> prediction = dfmst.plan(2_000_000, 96_000_000, partitions=48, workers=2, memory="3GiB")
     >>> prediction.strategy, prediction.reads, prediction.formulas["bytes_moved"]
-    ('two-pass', 2, '(W - 1) · n · (24 + 1 + 24 · 0.05) + (W - 1) / W · n · 4')
+    ('two-pass', 2, '(W - 1) · n · (24 + 1 + 24 · 0.05 + 4)')
     """
     for argument, name in (("source", source), ("target", target)):
         check_column_name(argument, name)
     paths = [files] if isinstance(files, (str, os.PathLike)) else list(files)
     if paths:
-        vertices, edges, count = _size_of_files(paths, (source, target), vertices, edges)
+        vertices, edges, count, found = _size_of_files(paths, (source, target), vertices, edges)
         partitions = count if partitions is None else partitions
+        id_bytes = found if id_bytes is None else id_bytes
     if vertices is None or edges is None:
         message = "plan() needs vertices and edges, or files"
         raise TypeError(message)
-    message = f"unknown strategy {strategy!r}; known: 'auto', {', '.join(map(repr, PLANS))}"
-    check_choice(strategy, ("auto", *PLANS), message)
-    work = Work(vertices, edges, 1 if partitions is None else partitions, workers, parse_memory(memory))
-    chosen = automatic_strategy(work) if strategy == "auto" else strategy
-    return PLANS[chosen](work)
+    plans = {**PLANS, **STREAM_PLANS}
+    message = f"unknown strategy {strategy!r}; known: 'auto', {', '.join(map(repr, plans))}"
+    check_choice(strategy, ("auto", *plans), message)
+    size = (vertices, edges, 1 if partitions is None else partitions, workers, parse_memory(memory))
+    work = Work(*size, DENSE_ID if id_bytes is None else id_bytes)
+    return plans[automatic_strategy(work) if strategy == "auto" else strategy](work)
 
 
 def _size_of_files(
     paths: Sequence[str | os.PathLike[str]], ends: tuple[Any, Any], vertices: int | None, edges: int | None
-) -> tuple[int | None, int | None, int]:
-    """Vertices and rows, where they are not known already, and the number of files."""
+) -> tuple[int | None, int | None, int, int]:
+    """Vertices and rows, where they are not known already; the number of files, and the bytes of an id."""
+    from dfmst._cluster.estimate import estimate_vertices, id_bytes_of
     from dfmst.formats.footers import parquet_size
     from dfmst.formats.parquet import parquet_files
     from dfmst.formats.problems import existing_path
 
     files = [file for path in map(existing_path, paths) for file in (parquet_files(path) if path.is_dir() else [path])]
-    size = parquet_size([(file, None) for file in files], ends)
+    groups = [(file, None) for file in files]
+    size = parquet_size(groups, ends)
     edges = max(size.rows, 1) if edges is None else edges
-    if vertices is None and (size.vertices is None or size.vertices >= 2 * size.rows):
-        from dfmst._cluster.estimate import estimate_vertices
-
-        vertices = max(1, min(2 * size.rows, estimate_vertices([(file, None) for file in files], ends)))
-    return size.vertices if vertices is None else vertices, edges, len(files)
+    dense = size.vertices is not None and size.vertices < 2 * size.rows
+    if vertices is None:
+        vertices = size.vertices if dense else max(1, min(2 * size.rows, estimate_vertices(groups, ends)))
+    return vertices, edges, len(files), id_bytes_of(groups, ends, dense)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from dfmst._folding.memory import ROW
 
-__all__ = ["Room"]
+__all__ = ["SORT", "VERTEX", "Room"]
 
 SORT = 30  # bytes a row that sorting the buffer takes: keys, records twice, places
 SCAN = 30  # bytes a row besides its key: records, ends, leading bits, chosen places

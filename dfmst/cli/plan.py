@@ -23,7 +23,7 @@ __all__ = ["plan"]
 _COUNT = click.IntRange(1, (1 << 63) - 1)
 
 
-@click.command(short_help="Say what a forest takes on a cluster.")
+@click.command(short_help="Say what a forest takes on a cluster, or streamed.")
 @click.argument("inputs", nargs=-1, metavar="[IN]...", callback=to_path)
 @click.option("--vertices", type=_COUNT, metavar="N", help="Vertices (of IN: from its footers).")
 @click.option("--edges", type=_COUNT, metavar="M", help="Rows (of IN: from its footers).")
@@ -32,17 +32,18 @@ _COUNT = click.IntRange(1, (1 << 63) - 1)
 @click.option("--memory", default="4GiB", show_default=True, metavar="SIZE", help="What each worker may use.")
 @click.option(
     "--strategy",
-    type=click.Choice(["auto", "two-pass", "merge", "shuffle"]),
+    type=click.Choice(["auto", "two-pass", "merge", "shuffle", "stream", "spill"]),
     default="auto",
     show_default=True,
-    help="For which strategy.",
+    help="For which strategy; stream and spill: one process with this limit, and with rows on disk.",
 )
+@click.option("--id-bytes", type=_COUNT, metavar="B", help="Of an id: 4 dense, 8 other integers, 8 more than a text.")
 @vertex_options
 @json_option
 @debug_option
 @click.pass_context
 def plan(ctx: click.Context, /, **options: Any) -> None:
-    """Predict strategy, bytes moved and peak memory of a forest on a cluster, and show the formulas.
+    """Predict strategy, bytes moved and peak memory of a forest on a cluster, or of a stream, and show the formulas.
 
     The size comes from --vertices, --edges and --partitions, or from the footers of Parquet files. The exit status is
     1 where it does not fit.
@@ -85,6 +86,8 @@ def _show(plan: Plan) -> None:
     if plan.strategy == "shuffle":
         click.echo(f"slices       {plan.rounds}, one after the other")
     click.echo(f"bytes moved  {plan.bytes_moved / 1e9:,.2f} GB = {plan.formulas['bytes_moved']}")
+    if plan.bytes_on_disk:
+        click.echo(f"on disk      {plan.bytes_on_disk / 1e9:,.2f} GB = {plan.formulas['bytes_on_disk']}")
     click.echo(f"peak memory  {plan.peak_memory / 1e9:,.2f} GB a worker = {plan.formulas['peak_memory']}")
     if not plan.fits:
         note("it does not fit: take more or larger workers")

@@ -139,7 +139,7 @@ def test_a_shuffle_goes_on_where_it_was(tmp_path, monkeypatch, ids, files):
     stop_at = 0
     calls.clear()
     pd.testing.assert_frame_equal(forest(), expected, check_dtype=False)
-    assert calls == {"cut": 3 * 4, "solve_slice": 3}
+    assert calls == {"cut": 4, "solve_slice": 3}
     calls.clear()
     pd.testing.assert_frame_equal(forest(), expected, check_dtype=False)
     assert not calls

@@ -83,10 +83,12 @@ def test_slices_cut_all_runs_at_the_same_places(slices):
     assert found.dense == 60
     places = cuts(found, slices)
     numbering = Numbering(None, 60)
-    pieces = [
-        [cut(group, number, found, places, numbering, slice_) for slice_ in range(slices)]
-        for number, group in enumerate(groups)
+    pieces = [cut(group, number, found, places, numbering, range(slices)) for number, group in enumerate(groups)]
+    last_pieces = [
+        cut(group, number, found, places, numbering, range(1, slices)) for number, group in enumerate(groups)
     ]
+    for each, last_ones in zip(pieces, last_pieces, strict=True):
+        assert [run and len(run) for run in each[1:]] == [run and len(run) for run in last_ones]
     last = (-1, -1)
     for slice_ in zip(*pieces, strict=True):
         rows = [run.part(0, len(run)) for run in slice_ if run is not None]

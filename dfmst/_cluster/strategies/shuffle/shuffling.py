@@ -73,11 +73,16 @@ def add_shuffle(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, siz
     states, locators = [None], []
     totals = [graph.add("total", group, numbering.total_of, each) for group, each in enumerate(numberings)]
     bounds = [group.first for group in groups[1:]]
+    kept = graph.first_missing("slice", sizes.slices)  # their pieces are needed no more
+    missing = range(kept, sizes.slices)
+    cuttings = [
+        graph.add("cut", (kept, group), cut, edges[group], group, found, places, numberings[group], missing)
+        for group in count
+    ]
     for place in range(sizes.slices):
-        pieces = [
-            graph.add("cut", (place, group), cut, edges[group], group, found, places, numberings[group], place)
-            for group in count
-        ]
+        pieces = []
+        if place >= kept:
+            pieces = [graph.add("piece", (place, group), pick, cuttings[group], place - kept) for group in count]
         state = (states[-1], pieces, totals, bounds, sizes.memory)
         solved = graph.add("slice", place, solve_slice, *state, durable=SOLVED_SLICE)
         states.append(graph.add("state", place, pick, solved, 0))

@@ -67,19 +67,18 @@ def cuts(found: Survey, slices: int) -> list[Cut]:
 
 
 def cut(
-    edges: GroupEdges, group: int, found: Survey, places: list[Cut], numbering: Numbering, slice_: int
-) -> Run | None:
-    """Return a group's piece of a slice, its vertices numbered as in all groups (a task)."""
-    if slice_ > len(places):
-        return None
-    begins = [0] * len(edges.runs) if slice_ == 0 else _places(edges.runs, found.first[group], places[slice_ - 1])
-    ends = [len(run) for run in edges.runs]
-    if slice_ < len(places):
-        ends = _places(edges.runs, found.first[group], places[slice_])
-    if begins == ends:
-        return None
-    numbers = None if numbering.numbers is None else numbering.numbers.load()
-    return _piece(task_engine(), edges.runs, list(zip(begins, ends, strict=True)), numbers)
+    edges: GroupEdges, group: int, found: Survey, places: list[Cut], numbering: Numbering, slices: range
+) -> list[Run | None]:
+    """Return a group's pieces of these slices, its vertices numbered as in all groups (a task)."""
+    engine, numbers = task_engine(), None if numbering.numbers is None else numbering.numbers.load()
+    bounds = [_places(edges.runs, found.first[group], place) for place in places]
+    bounds = [[0] * len(edges.runs), *bounds, [len(run) for run in edges.runs]]
+    pieces: list[Run | None] = []
+    for slice_ in slices:
+        begins, ends = (bounds[min(place, len(bounds) - 1)] for place in (slice_, slice_ + 1))
+        spans = list(zip(begins, ends, strict=True))
+        pieces.append(_piece(engine, edges.runs, spans, numbers) if ends != begins else None)
+    return pieces
 
 
 def _places(runs: list[Run], first: int, place: Cut) -> list[int]:
