@@ -32,6 +32,7 @@ from dfmst._cluster.checkpoint import prepare_directory
 from dfmst._cluster.client import cluster_client
 from dfmst._cluster.directory import WrittenForest, require_columns, write_forest
 from dfmst._columns.read import EdgeColumns
+from dfmst._progress import RowBar
 from dfmst.formats.atomic import check_directory
 from dfmst.formats.lock import sole_use
 from dfmst.formats.problems import existing_path
@@ -164,7 +165,7 @@ def forest_of_files(
     workers: int | None = None,
     scheduler: str | None = None,
     client: Any = None,
-    progress: Callable[[str], None] | None = None,
+    progress: bool | Callable[[str], None] | None = None,
 ) -> WrittenForest:
     """Write the spanning forest of Parquet files as a directory of Parquet files, on a cluster.
 
@@ -191,7 +192,7 @@ def forest_of_files(
         A ``distributed.Client`` to use instead. Without `workers`, `scheduler` and `client`: the current client, or
         processes on this machine where there is none.
     progress
-        Called with the name of each step as it begins.
+        True for a bar of tasks, or a function that is called with the name of each step as it begins.
 
     Returns
     -------
@@ -222,7 +223,8 @@ def forest_of_files(
     paths = [existing_path(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
-    tell = progress or (lambda step: None)
+    tell = progress if callable(progress) else (lambda step: None)
+    bar = RowBar("finding the forest", unit="tasks") if progress is True else None
     check_directory(Path(output))
     require_columns(paths, columns.names)
     if client is None:
@@ -230,7 +232,11 @@ def forest_of_files(
     alone = nullcontext() if checkpoint is None else sole_use(prepare_directory(checkpoint))
     with alone, cluster_client(workers, scheduler, client) as current:
         tell("finding the forest")
-        return write_forest(current, paths, Path(output), columns, options)
+        try:
+            return write_forest(current, paths, Path(output), columns, options, bar)
+        finally:
+            if bar is not None:
+                bar.close()
 
 
 @register_dataframe_accessor("mst")

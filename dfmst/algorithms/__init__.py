@@ -21,6 +21,7 @@ from dfmst.algorithms.mastiff import Mastiff
 from dfmst.algorithms.pma import PMA
 from dfmst.algorithms.prim import Prim
 from dfmst.algorithms.vineet import Vineet
+from dfmst.errors import did_you_mean
 
 __all__ = [
     "BSP",
@@ -72,7 +73,8 @@ def resolve(algorithm: str | Algorithm, engine: Engine, table: EdgeTable) -> Alg
             return _choose(engine, table)
         if algorithm not in REGISTRY:
             message = f"unknown algorithm {algorithm!r}; known: 'auto', {', '.join(map(repr, REGISTRY))}"
-            raise ValueError(message)
+            suggestion = did_you_mean(algorithm, ("auto", *REGISTRY))
+            raise ValueError(f"{message}; {suggestion}" if suggestion else message)
         return REGISTRY[algorithm]()
     if isinstance(algorithm, tuple(REGISTRY.values())):
         return algorithm

@@ -55,7 +55,7 @@ def run_on_cluster(job: ForestJob, workers: int | None, scheduler: str | None, s
                 checkpoint=job.checkpoint,
                 workers=workers,
                 scheduler=scheduler,
-                progress=progress.show,
+                progress=progress.bar() or progress.show,
             )
         if job.report is not None:
             with Progress() as progress:

@@ -10,11 +10,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import click
 
-__all__ = ["Progress", "Stopwatch", "note", "plain", "plural", "print_json"]
+__all__ = ["Progress", "Stopwatch", "figure", "note", "plain", "plural", "print_json"]
 
 
 class Progress:
@@ -47,6 +48,11 @@ class Progress:
         if now >= self._next:
             self._next = now + 0.1
             self._write(text)
+
+    def bar(self) -> bool:
+        """Make room for a bar of the library's, and say whether there is a terminal for it."""
+        self._write("")
+        return self._live
 
     def note(self, text: str) -> None:
         """Print a line that stays."""
@@ -105,6 +111,25 @@ def plural(count: int, noun: str) -> str:
     if count != 1:
         noun = f"{noun[:-2]}ices" if noun.endswith("ex") else f"{noun}s"
     return f"{count:,} {noun}"
+
+
+def figure(value: Any) -> str:
+    """Return a total as people read it: thousands apart, a float to two places or to six digits.
+
+    Examples
+    --------
+    >>> figure(261159288), figure(120308.97), figure(0.000123456789), figure(float("inf"))
+    ('261,159,288', '120,308.97', '0.000123457', 'Infinity')
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+        return str(plain(value))
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return str(plain(value))
+        if value and not 1 <= abs(value) < 1e15:
+            return f"{value:.6g}"
+        return f"{value:,.1f}" if value.is_integer() else f"{value:,.2f}"
+    return f"{value:,}"
 
 
 def plain(value: Any) -> Any:

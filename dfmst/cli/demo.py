@@ -2,76 +2,40 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-import unicodedata
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from dfmst.cli.aligned import aligned
 from dfmst.cli.console import Progress, Stopwatch
+from dfmst.cli.demo_data import demo_path
 from dfmst.cli.inputs import load_libraries
 from dfmst.cli.options import debug_option
-from dfmst.errors import DfmstError
+from dfmst.errors import OutputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from dfmst.forest import Solution
+
 __all__ = ["aligned", "cities_path", "demo"]
 
 LONGEST = 5
+_COMMANDS = (
+    "dfmst forest demo:cities -w km -o forest.parquet",
+    "dfmst verify demo:cities forest.parquet -w km",
+    "dfmst clusters demo:cities -w km -k 50 -o clusters.csv",
+    "dfmst report demo:cities -w km --points demo:points --coordinates lon lat",
+    "dfmst forest --help",
+)
+PAGE = Path("cities.html")
 
 
 def cities_path() -> Path:
-    """Return where the links between the world's cities lie.
-
-    Raises
-    ------
-    DfmstError
-        The installation lacks them.
-    """
-    package = Path(__file__).parents[1]
-    # Beside the package in a source tree, where an editable installation reads it.
-    places = (package / "data" / "cities.parquet", package.parent / "examples" / "data" / "cities.parquet")
-    for place in places:
-        if place.is_file():
-            return place
-    raise DfmstError(f"the demo data is missing: {places[0]}", "install dfmst again")
-
-
-def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
-    """Return the lines of a table whose columns are as wide as their widest entry.
-
-    Parameters
-    ----------
-    rows
-        The entries.
-    right
-        Columns that are set flush right.
-
-    Examples
-    --------
-    >>> print(*aligned([("a", "1"), ("bcd", "20")], right=(1,)), sep="|")
-    a     1|bcd  20
-    """
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = []
-        for at, (entry, width) in enumerate(zip(row, widths, strict=True)):
-            blank = " " * (width - _width(entry))
-            cells.append(blank + entry if at in right else entry + blank)
-        lines.append("  ".join(cells).rstrip())
-    return lines
-
-
-def _width(text: str) -> int:
-    """Columns that a text takes on a terminal."""
-    return sum(
-        0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text
-    )
+    """Return where the links between the world's cities lie."""
+    return demo_path("demo:cities")
 
 
 @click.command(short_help="Show a minimum spanning forest of the world's cities.")
@@ -80,11 +44,12 @@ def demo() -> None:
     """Find and verify the minimum spanning forest of the links between the world's cities.
 
     The data is installed with dfmst: every city of more than 15,000 people and its nearest neighbours, from
-    GeoNames (https://www.geonames.org, CC BY 4.0). Nothing is written.
+    GeoNames (https://www.geonames.org, CC BY 4.0). The map of the forest is written to cities.html.
     """
     import pyarrow.parquet as pq
 
     import dfmst
+    from dfmst.forest import solve
 
     path = cities_path()
     load_libraries()
@@ -94,10 +59,13 @@ def demo() -> None:
         links = pq.read_table(path)
         progress.show("finding the forest")
         with watch.step("solve"):
-            forest = dfmst.minimum_spanning_forest(links, "source", "target", "km")
+            solution = solve(links, "source", "target", "km", return_trace=True)
+            forest = solution.frame
         progress.show("verifying the forest")
         with watch.step("verify"):
             certificate = dfmst.verify(links, forest, "source", "target", "km")
+        progress.show("drawing the map")
+        drawn = _draw(solution, watch, certificate.ok)
     if not certificate.ok:
         message = f"a fault of dfmst: {certificate}"
         raise RuntimeError(message)
@@ -112,7 +80,8 @@ def demo() -> None:
     ]
     _print("The world's cities, linked by a minimum spanning forest", aligned(facts, right=(1,)))
     _print(f"The {LONGEST} longest links of the forest", aligned(_longest(forest), right=(2,)))
-    _print("Now try", _commands(path))
+    _print("The map of the forest", [drawn])
+    _print("Now try", list(_COMMANDS))
 
 
 def _longest(forest: pa.Table) -> list[tuple[str, str, str]]:
@@ -120,14 +89,28 @@ def _longest(forest: pa.Table) -> list[tuple[str, str, str]]:
     return [("source", "target", "km"), *((row["source"], row["target"], f"{row['km']:,.2f}") for row in longest)]
 
 
-def _commands(path: Path) -> list[str]:
-    data = shlex.quote(str(path))
-    return [
-        f"dfmst forest {data} -w km -o forest.parquet",
-        f"dfmst verify {data} forest.parquet -w km",
-        f"dfmst components {data} -o components.csv",
-        "dfmst forest --help",
-    ]
+def _draw(solution: Solution, watch: Stopwatch, verified: bool) -> str:
+    """Write the page with the map, and say where it is, or why it is not there."""
+    import pyarrow.parquet as pq
+
+    import dfmst
+
+    if PAGE.exists() and 'content="dfmst ' not in PAGE.read_text(encoding="utf-8", errors="replace")[:1000]:
+        return f"not written: {PAGE} is there, and is no page of dfmst"
+    run = {"seconds": watch.seconds(), "verified": verified}
+    page = dfmst.report(
+        solution,
+        points=pq.read_table(demo_path("demo:points")),
+        coordinates=("lon", "lat"),
+        title="the world's cities",
+        note="Made by dfmst demo. Cities: GeoNames (https://www.geonames.org), CC BY 4.0.",
+        run=run,
+    )
+    try:
+        page.save(PAGE)
+    except OutputError as error:
+        return f"not written: {error.message}"
+    return f"{PAGE.resolve().as_uri()} (open it in a browser)"
 
 
 def _print(title: str, lines: list[str]) -> None:

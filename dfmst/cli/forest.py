@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dfmst.cli.aligned import aligned
 from dfmst.cli.clustered import cluster_options, run_on_cluster
-from dfmst.cli.console import Progress, Stopwatch, note, plain, plural, print_json
+from dfmst.cli.console import Progress, Stopwatch, figure, note, plain, plural, print_json
 from dfmst.cli.grouped import GroupedCommand
 from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs, read_on_device
 from dfmst.cli.job import ForestJob, weight_name
@@ -143,6 +145,8 @@ def _run_in_memory(
 def _tell(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> None:
     if job.json:
         print_json(summary)
+    elif sys.stderr.isatty():
+        note("\n".join(_table(job, target, summary)))
     else:
         note(_sentence(job, target, summary))
 
@@ -225,9 +229,25 @@ def _sentence(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> s
     if summary["dropped_rows"]:
         parts.append(f"{plural(summary['dropped_rows'], 'invalid row')} dropped")
     if summary["total_weight"] is not None:
-        parts.append(f"total weight {summary['total_weight']}")
+        parts.append(f"total weight {figure(summary['total_weight'])}")
     parts.append(f"{plural(summary['components'], 'component')} of {plural(summary['vertices'], 'vertex')}")
     if job.verify:
         parts.append("verified")
     parts.append(f"{summary['seconds']['total']:.2f} s")
     return ", ".join(parts) + ("" if target is None else f" -> {target}")
+
+
+def _table(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> list[str]:
+    """What a person reads on a terminal: the same figures, one below the other."""
+    inputs = str(job.inputs[0]) if len(job.inputs) == 1 else plural(len(job.inputs), "file")
+    rows = [("rows", f"{summary['rows']:,}", f"of {summary['input_rows']:,}")]
+    if summary["dropped_rows"]:
+        rows.append(("dropped", f"{summary['dropped_rows']:,}", "invalid rows"))
+    if summary["total_weight"] is not None:
+        rows.append((str(job.weight), figure(summary["total_weight"]), "in all"))
+    rows.append(("trees", f"{summary['components']:,}", f"of {plural(summary['vertices'], 'vertex')}"))
+    if job.verify:
+        rows.append(("verified", "yes", "every row that was left out is the last of a cycle"))
+    rows.append(("time", f"{summary['seconds']['total']:.2f}", "s"))
+    title = f"{job.kind}: {inputs}" + ("" if target is None else f" -> {target}")
+    return [title, *(f"  {line}" for line in aligned(rows, right=(1,)))]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfmst.cli.console import Progress, plural
+from dfmst.cli.lines import remember_rows
 from dfmst.cli.options import counts_ignored
 from dfmst.cli.program import Program
 from dfmst.errors import DfmstError, InvalidEdgesError, missing_column
@@ -92,7 +93,9 @@ def read_inputs(
     paths: Sequence[Path], format_: str | None, progress: Progress, columns: Mapping[str, str | None]
 ) -> pa.Table:
     """Read files of equal columns into one table, one after the other."""
-    return open_inputs(paths, format_, progress, columns).read_all()
+    table = open_inputs(paths, format_, progress, columns).read_all()
+    remember_rows(list(paths), table.num_rows)
+    return table
 
 
 def open_inputs(
@@ -120,11 +123,8 @@ def open_inputs(
     """
     from dfmst.formats import open_edges
 
-    def show(path: Path, rows: int) -> None:
-        progress.update(f"reading {path}: {plural(rows, 'row')}")
-
     check_inputs(paths)
-    reader = open_edges(paths, format_, counts="ignore" if counts_ignored() else "check", progress=show)
+    reader = open_edges(paths, format_, counts="ignore" if counts_ignored() else "check", progress=progress.bar())
     _check_columns(paths[0], reader.schema, columns or {})
     return reader
 
@@ -178,4 +178,23 @@ def _check_columns(path: Path, schema: pa.Schema, columns: Mapping[str, str | No
     for option, column in columns.items():
         if column is not None and column not in schema.names:
             alternative = ", or give --unweighted" if option == "-w" else ""
-            raise missing_column(column, schema.names, f"name the column with {option}{alternative}", path)
+            hint = f"name the column with {option}{alternative}"
+            likely = _only_number(schema, columns) if option == "-w" else None
+            error = missing_column(column, schema.names, hint, path)
+            if likely is not None and error.hint == hint:
+                error = type(error)(error.message, f"did you mean {likely!r}? Else {hint}")
+            raise error
+
+
+def _only_number(schema: pa.Schema, columns: Mapping[str, str | None]) -> str | None:
+    """The one column of numbers beside the ends; ``None`` where there are none or several."""
+    import pyarrow.types as kinds
+
+    taken = {columns.get("-s"), columns.get("-t")}
+    numbers = [
+        field.name
+        for field in schema
+        if field.name not in taken
+        and (kinds.is_integer(field.type) or kinds.is_floating(field.type) or kinds.is_decimal(field.type))
+    ]
+    return numbers[0] if len(numbers) == 1 else None

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from dfmst.cli.demo_data import demo_path, is_demo
 from dfmst.cli.program import DEBUG
 from dfmst.errors import did_you_mean
 
@@ -42,6 +43,8 @@ def to_path(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         return tuple(to_path(ctx, param, name) for name in value)
     if not value:
         raise click.BadParameter("the name is empty.", ctx, param)
+    if param.name in ("inputs", "edges", "points") and is_demo(value):
+        return demo_path(value)
     try:
         Path(value).lstat()
     except (OSError, ValueError) as error:

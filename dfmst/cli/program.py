@@ -16,7 +16,16 @@ from typing import Any, NoReturn
 
 import click
 
-from dfmst.errors import CapacityError, ClusterError, DeviceError, DfmstError, EngineUnavailableError, did_you_mean
+from dfmst.cli.lines import with_line
+from dfmst.errors import (
+    CapacityError,
+    ClusterError,
+    DeviceError,
+    DfmstError,
+    EngineUnavailableError,
+    InvalidEdgesError,
+    did_you_mean,
+)
 
 __all__ = ["BAD_INPUT", "DEBUG", "FAILURE", "INTERRUPTED", "OK", "Program"]
 
@@ -82,6 +91,8 @@ def _fail(ctx: click.Context, error: Exception) -> NoReturn:
     if ctx.meta.get(DEBUG) or os.environ.get("DFMST_DEBUG", "") not in ("", "0"):
         click.echo(traceback.format_exc(), err=True, nl=False)
     message, hint = _words(error)
+    if isinstance(error, InvalidEdgesError):
+        message = with_line(ctx, message)
     click.echo(f"Error: {message}", err=True)
     if hint:
         click.echo(f"Hint: {hint}", err=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,22 +73,9 @@ def memory_bytes(text: str | None) -> int:
         raise click.UsageError(f"--memory-limit {text}: write it as 2GiB, 700MB or a number of bytes.") from None
 
 
-def row_progress(progress: Progress, verb: str) -> Callable[[int, int | None], None]:
-    """Return what tells of rows: a bar, rows a second, and the seconds that are left."""
-    begin, first = time.monotonic(), -1
-
-    def tell(done: int, total: int | None) -> None:
-        nonlocal first
-        first = done if first < 0 else first
-        seconds = time.monotonic() - begin
-        rate = (done - first) / seconds if seconds else 0.0
-        text = f"{verb} {done:,} of {plural(total or done, 'row')}, {rate / 1e6:.1f} M rows/s"
-        if total and rate:
-            full = 20 * done // total
-            text = f"[{'#' * full}{'-' * (20 - full)}] {text}, {max(0, total - done) / rate:.0f} s left"
-        progress.update(text)
-
-    return tell
+def row_progress(progress: Progress) -> bool:
+    """Return what tells of rows: a bar on terminals, elsewhere nothing."""
+    return progress.bar()
 
 
 def stream_forest(job: ForestJob, target: Path | None, watch: Stopwatch, progress: Progress) -> dict[str, Any]:
@@ -98,13 +84,17 @@ def stream_forest(job: ForestJob, target: Path | None, watch: Stopwatch, progres
 
     if job.trace:
         raise click.UsageError("--trace needs the rows in memory; leave --memory-limit and --checkpoint out.")
-    limit, folded = memory_bytes(job.memory_limit), row_progress(progress, "folded")
+    limit = memory_bytes(job.memory_limit)
     options: dict[str, Any] = {name: getattr(job, name) for name in _OPTIONS}
     saved = _Saved(job.checkpoint, progress)
     with saved.interrupted_in_words():
         with watch.step("fold"):
             forest = stream.fold(
-                list(job.inputs), memory_limit=limit, progress=folded, on_checkpoint=saved.tell, **options
+                list(job.inputs),
+                memory_limit=limit,
+                progress=row_progress(progress),
+                on_checkpoint=saved.tell,
+                **options,
             )
         if job.verify:
             with watch.step("verify"):
@@ -164,12 +154,12 @@ def streamed_certificate(
     """Verify a forest's file against a stream."""
     from dfmst import stream
 
-    verified = row_progress(progress, "verified")
-    return stream.verify(edges, forest, *names, memory_limit=memory_bytes(memory_limit), progress=verified, **options)
+    limit = memory_bytes(memory_limit)
+    return stream.verify(edges, forest, *names, memory_limit=limit, progress=row_progress(progress), **options)
 
 
 def _certify(forest: StreamForest, progress: Progress) -> None:
-    violation = forest.verify(row_progress(progress, "verified")).first_violation
+    violation = forest.verify(row_progress(progress)).first_violation
     if violation is not None:
         message = f"the forest is wrong, which is a fault of dfmst: {violation.message}"
         raise RuntimeError(message)

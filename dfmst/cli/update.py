@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.console import Progress, Stopwatch, note, plain, plural, print_json
+from dfmst.cli.console import Progress, Stopwatch, figure, note, plain, plural, print_json
 from dfmst.cli.inputs import check_inputs, load_libraries, read_inputs
 from dfmst.cli.options import (
     algorithm_option,
@@ -129,5 +129,5 @@ def _tell(summary: dict[str, Any], path: Path | None, json: bool) -> None:
         print_json(summary)
         return
     text = f"{summary['order']} spanning forest: {plural(summary['rows'], 'row')} of {summary['all_rows']:,}"
-    text += "" if summary["total_weight"] is None else f", total weight {summary['total_weight']}"
+    text += "" if summary["total_weight"] is None else f", total weight {figure(summary['total_weight'])}"
     note(f"{text}, {summary['seconds']['total']:.2f} s" + ("" if path is None else f" -> {path}"))

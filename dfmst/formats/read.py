@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
 from dfmst._arguments import check_choice, whole_number
+from dfmst._progress import showing
 from dfmst.errors import FormatError, InvalidEdgesError, did_you_mean
 from dfmst.formats.arrow_ipc import open_arrow
 from dfmst.formats.delimited import open_csv, open_tsv
@@ -61,7 +63,7 @@ def open_edges(
     *,
     counts: Counts = "check",
     block_bytes: int = BLOCK_BYTES,
-    progress: ReadProgress | None = None,
+    progress: bool | ReadProgress | None = None,
 ) -> pa.RecordBatchReader:
     r"""Open graph files as a stream of batches; a whole file is never in memory.
 
@@ -82,7 +84,8 @@ def open_edges(
     block_bytes
         How much uncompressed text makes a batch.
     progress
-        Called after every batch with the file and the number of rows read so far, of all files.
+        True for a bar, or a function that is called after every batch with the file and the number of rows read so
+        far, of all files.
 
     Returns
     -------
@@ -120,7 +123,7 @@ def open_edges(
     for file in files:
         _check_file(file)
     first = _open(files[0], format)
-    if len(files) == 1 and progress is None:
+    if len(files) == 1 and not progress:
         return first
     # Nulls may come with any of the later files.
     fields = [field.with_nullable(True) for field in first.schema] if len(files) > 1 else list(first.schema)
@@ -133,7 +136,7 @@ def read_edges(
     format: str | None = None,
     *,
     counts: Counts = "check",
-    progress: ReadProgress | None = None,
+    progress: bool | ReadProgress | None = None,
 ) -> pa.Table:
     r"""Read graph files into a table; ``open_edges`` reads them batch by batch.
 
@@ -149,7 +152,8 @@ def read_edges(
     counts
         As for :func:`open_edges`.
     progress
-        Called after every batch with the file and the number of rows read so far, of all files.
+        True for a bar, or a function that is called after every batch with the file and the number of rows read so
+        far, of all files.
 
     Returns
     -------
@@ -201,14 +205,35 @@ def _batches(
     schema: pa.Schema,
     files: Sequence[GraphFile],
     format: str | None,
-    progress: ReadProgress | None,
+    progress: bool | ReadProgress | None,
 ) -> Iterator[pa.RecordBatch]:
     rows = 0
-    for index, file in enumerate(files):
-        with first if index == 0 else _open(file, format) as reader:
-            check_same_columns(files[0].path, schema, file.path, reader.schema)
-            for batch in reader:
-                rows += batch.num_rows
-                if progress is not None:
-                    progress(file.path, rows)
-                yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+    with _told(progress, files) as tell:
+        for index, file in enumerate(files):
+            with first if index == 0 else _open(file, format) as reader:
+                check_same_columns(files[0].path, schema, file.path, reader.schema)
+                for batch in reader:
+                    rows += batch.num_rows
+                    tell(file.path, rows)
+                    yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+
+@contextmanager
+def _told(progress: bool | ReadProgress | None, files: Sequence[GraphFile]) -> Iterator[ReadProgress]:
+    """Give what tells of rows; a bar knows how many there are where all files are Parquet."""
+    if progress and not isinstance(progress, bool):
+        yield progress
+        return
+    name = files[0].path.name if len(files) == 1 else f"{len(files):,} files"
+    with showing(bool(progress), f"reading {name}") as tell:
+        total = _footer_rows(files) if progress else None
+        yield lambda path, rows: tell(rows, total)
+
+
+def _footer_rows(files: Sequence[GraphFile]) -> int | None:
+    import pyarrow.parquet as pq
+
+    try:
+        return sum(int(pq.read_metadata(file.path).num_rows) for file in files)
+    except (pa.ArrowException, OSError):
+        return None

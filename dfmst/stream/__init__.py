@@ -46,7 +46,7 @@ def minimum_spanning_forest(
     engine: str = "auto",
     invalid: Invalid = "raise",
     threads: int | None = None,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: bool | Callable[[int, int | None], None] | None = None,
 ) -> Any:
     """Return the rows of the minimum spanning forest of a stream of edge tables.
 
@@ -76,7 +76,8 @@ def minimum_spanning_forest(
     algorithm, engine, invalid, threads
         As for :func:`dfmst.minimum_spanning_forest`.
     progress
-        Called with the rows done and the rows in all (``None``: unknown).
+        True for a bar: rows, rows a second, time left, memory against the limit. Or a function that is called with the
+        rows done and the rows in all (``None``: unknown).
 
     Returns
     -------
@@ -133,7 +134,7 @@ def maximum_spanning_forest(
     engine: str = "auto",
     invalid: Invalid = "raise",
     threads: int | None = None,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: bool | Callable[[int, int | None], None] | None = None,
 ) -> Any:
     """Return the rows of the maximum spanning forest of a stream of edge tables.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -15,13 +15,15 @@ from dfmst._columns.read import EdgeColumns
 from dfmst._columns.total import Total
 from dfmst._engines import select_engine
 from dfmst._folding.memory import parse_memory
+from dfmst._progress import Tell as TellRows
+from dfmst._progress import showing
 from dfmst._slices.runs import Run
 from dfmst._verification.certificate import Certificate
 from dfmst._verification.optimality import Violation
 from dfmst.algorithms import Algorithm
 from dfmst.errors import DfmstError, InvalidEdgesError
 from dfmst.formats import write_edges
-from dfmst.stream.batches import Job, ignore_progress
+from dfmst.stream.batches import Job
 from dfmst.stream.certify import StreamVerdict, certify_source
 from dfmst.stream.checkpoint import Checkpoint, Tell, ignore_checkpoints
 from dfmst.stream.fold_rows import FoldedForest, fold_source
@@ -48,7 +50,7 @@ def fold(
     engine: str = "auto",
     invalid: Invalid = "raise",
     threads: int | None = None,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: bool | TellRows | None = None,
     on_checkpoint: Tell | None = None,
 ) -> StreamForest:
     """Find the forest of a stream of edge tables, and leave its rows where they are.
@@ -88,17 +90,19 @@ def fold(
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     runner = select_engine(engine, threads)
     spill = None if spill_dir is None else Path(spill_dir)
-    job = Job(columns, parse_memory(memory_limit), runner, algorithm, progress or ignore_progress, spill)
-    rows = open_source(runner, edges)
-    if checkpoint is None:
-        return StreamForest(rows, job, fold_source(rows, job), None)
-    state = _open_checkpoint(Path(checkpoint), rows, job, on_checkpoint or ignore_checkpoints)
-    try:
-        with state.hold.busy():
-            return StreamForest(rows, job, fold_source(rows, job, state), state)
-    except BaseException:
-        state.hold.release()
-        raise
+    limit = parse_memory(memory_limit)
+    with showing(progress, "folding", limit) as tell:
+        job = Job(columns, limit, runner, algorithm, tell, spill)
+        rows = open_source(runner, edges)
+        if checkpoint is None:
+            return StreamForest(rows, job, fold_source(rows, job), None)
+        state = _open_checkpoint(Path(checkpoint), rows, job, on_checkpoint or ignore_checkpoints)
+        try:
+            with state.hold.busy():
+                return StreamForest(rows, job, fold_source(rows, job, state), state)
+        except BaseException:
+            state.hold.release()
+            raise
 
 
 class StreamForest:
@@ -160,7 +164,7 @@ class StreamForest:
             rows = rows if isinstance(rows, pa.RecordBatchReader) else pa.table(rows)
             write_edges(rows, output, format, token=self._checkpoint.token if self._checkpoint else None)
 
-    def verify(self, progress: Callable[[int, int | None], None] | None = None) -> Certificate:
+    def verify(self, progress: bool | TellRows | None = None) -> Certificate:
         """Prove in another pass that these rows are the forest.
 
         Ids and weights of all rows are read from the source again, those of the forest as well.
@@ -168,15 +172,15 @@ class StreamForest:
         Parameters
         ----------
         progress
-            Called with the rows done and the rows in all (``None``: unknown).
+            True for a bar, or a function that is called with the rows done and the rows in all (``None``: unknown).
 
         Raises
         ------
         CapacityError
             The linked forest, 100 bytes a vertex, does not fit the limit.
         """
-        job = replace(self._job, progress=progress or ignore_progress)
-        verdict = certify_source(self._source, job, self._forest)
+        with showing(progress, "verifying", self._job.memory) as tell:
+            verdict = certify_source(self._source, replace(self._job, progress=tell), self._forest)
         violation = verdict.violation or self._miscounted(verdict)
         components = max(0, verdict.vertices - self.rows)
         return Certificate(violation is None, self.rows, self.total_weight, components, violation)

@@ -37,6 +37,9 @@ _ID = 27  # bytes that an integer takes in a dictionary at most (dfmst._primitiv
 
 
 def _shown(size: int) -> str:
+    """A size in MiB, rounded up; a round number of megabytes, as a user writes it, stays one."""
+    if size % 10**6 == 0 and size % (1 << 20):
+        return f"{size // 10**6:,} MB"
     return f"{-(-size // (1 << 20)):,} MiB"
 
 

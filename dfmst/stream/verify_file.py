@@ -7,7 +7,7 @@ is not taken on trust; then the certificate decides.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,14 @@ from dfmst._folding.fold import Rows
 from dfmst._folding.memory import parse_memory
 from dfmst._frames.compare import differences
 from dfmst._frames.host import FrameView
+from dfmst._progress import Tell, showing
 from dfmst._verification.certificate import Certificate
 from dfmst._verification.optimality import Violation
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats.native import open_native
 from dfmst.formats.problems import problem
 from dfmst.formats.provenance import Provenance, read_provenance
-from dfmst.stream.batches import Batch, Job, ignore_progress, read_batch
+from dfmst.stream.batches import Batch, Job, read_batch
 from dfmst.stream.certify import StreamVerdict, certify_source
 from dfmst.stream.fold_rows import FoldedForest
 from dfmst.stream.gather import forest_total
@@ -56,7 +57,7 @@ def verify(
     engine: str = "auto",
     invalid: Invalid = "raise",
     threads: int | None = None,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: bool | Tell | None = None,
 ) -> Certificate:
     """Check whether a file holds the minimum spanning forest of more rows than the memory holds.
 
@@ -102,9 +103,11 @@ def verify(
     """
     files = open_parquet(edges)
     columns = EdgeColumns(source, target, weight, maximum, invalid)
-    job = Job(columns, parse_memory(memory_limit), select_engine(engine, threads), progress=progress or ignore_progress)
-    files.require(job.names)
-    rows, verdict = _verify_file(files, Path(forest), job)
+    limit = parse_memory(memory_limit)
+    with showing(progress, "verifying", limit) as tell:
+        job = Job(columns, limit, select_engine(engine, threads), progress=tell)
+        files.require(job.names)
+        rows, verdict = _verify_file(files, Path(forest), job)
     total = None if weight is None else forest_total(rows, files.schema.field(weight).type)
     components = max(0, verdict.vertices - len(rows.rows))
     return Certificate(verdict.violation is None, len(rows.rows), total, components, verdict.violation)

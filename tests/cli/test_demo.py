@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
 from dfmst.cli.demo import aligned, cities_path
+from tests.report.page import check_page, text_of
 
 
 def test_demo(dfmst):
@@ -26,7 +28,7 @@ def test_demo(dfmst):
 def test_commands_that_it_names_work(dfmst):
     text = dfmst("demo").stdout
     commands = [shlex.split(line) for line in text.splitlines() if line.startswith("  dfmst ")]
-    assert len(commands) == 4
+    assert len(commands) == 5
     for command in commands:
         dfmst(*command[1:])
 
@@ -34,8 +36,20 @@ def test_commands_that_it_names_work(dfmst):
 def test_numbers_agree_with_the_forest_command(dfmst):
     text = dfmst("demo").stdout
     note = dfmst("forest", cities_path(), "-w", "km", "-o", "out.parquet").stderr
-    length = re.search(r"length +([\d,.]+)", text)[1].replace(",", "")
+    length = re.search(r"length +([\d,.]+)", text)[1]
     assert f"total weight {length}, " in note
+
+
+def test_the_map_of_the_forest(dfmst):
+    text = dfmst("demo").stdout
+    assert Path("cities.html").resolve().as_uri() in text
+    page = check_page(Path("cities.html").read_text(encoding="utf-8"))
+    assert "The forest on the map 33,995 links in 11 trees" in text_of(page, "picture")
+    assert "GeoNames" in "".join(page.itertext())
+    dfmst("demo")  # a page of ours is written anew
+    Path("cities.html").write_text("mine")
+    assert "not written: cities.html is there" in dfmst("demo").stdout
+    assert Path("cities.html").read_text() == "mine"
 
 
 def test_terminal_without_the_letters(start):

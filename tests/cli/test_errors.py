@@ -175,7 +175,7 @@ def test_damaged_parquet(dfmst, command):
         (
             "source,target,cost\n1,2,3\n",
             "in.csv has no column 'weight'; its columns: 'source', 'target', 'cost'",
-            NAMES,
+            f"did you mean 'cost'? Else {NAMES}",
         ),
     ],
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import signal
+import struct
 import subprocess
+import termios
 import time
 from pathlib import Path
 
@@ -167,6 +170,7 @@ def drain(descriptor: int) -> bytes:
 
 def test_progress_on_a_terminal(start, random_edges):
     leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     process = start("forest", random_edges, "-o", "out.parquet", stderr=follower)
     os.close(follower)
     text = drain(leader).decode()
@@ -174,10 +178,11 @@ def test_progress_on_a_terminal(start, random_edges):
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     assert output == b""
-    for step in ("reading edges.parquet: ", "preparing 300,000 rows", "finding the forest of 300,000 rows", "writing"):
+    assert "\rreading edges.parquet  " in text
+    for step in ("preparing 300,000 rows", "finding the forest of 300,000 rows", "writing"):
         assert f"\r\x1b[K{step}" in text
     last = text.rpartition("\x1b[K")[2]
-    assert last.startswith("minimum spanning forest: ")
+    assert last.startswith("minimum spanning forest: edges.parquet -> out.parquet")
 
 
 def test_no_progress_elsewhere(start, roads):

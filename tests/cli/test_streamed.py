@@ -12,8 +12,6 @@ import pyarrow.parquet
 import pytest
 
 import dfmst as library
-from dfmst.cli.console import Progress
-from dfmst.cli.streamed import row_progress
 
 
 @pytest.fixture
@@ -68,7 +66,7 @@ def test_a_checkpoint_is_taken_up_and_removed(dfmst, parts, monkeypatch):
     class Stop(Exception):
         pass
 
-    def stop(progress, verb):
+    def stop(progress):
         def tell(done, total):
             if done > 150_000:
                 raise Stop
@@ -165,15 +163,3 @@ def test_update_says_what_is_wrong(dfmst, parts):
     result = dfmst("update", "forest.parquet", "other.parquet", "-o", "out.parquet", code=2)
     assert "other.parquet has other columns than forest.parquet" in result.stderr
     assert not Path("out.parquet").exists()
-
-
-def test_progress_of_rows(monkeypatch, capsys):
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    with Progress() as progress:
-        tell = row_progress(progress, "folded")
-        tell(10, 100)
-        progress._next = 0.0
-        tell(50, 100)
-    shown = capsys.readouterr().err
-    assert "[##########----------] folded 50 of 100 rows, " in shown
-    assert " s left" in shown

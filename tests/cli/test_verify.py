@@ -88,7 +88,10 @@ def test_missing_column(dfmst, roads):
     result = dfmst("verify", roads, roads, "-w", "km", code=2)
     columns = "'source', 'target', 'weight', 'name'"
     message = f"roads.parquet has no column 'km'; its columns: {columns}"
-    assert result.stderr == f"Error: {message}\nHint: name the column with -w, or give --unweighted\n"
+    assert (
+        result.stderr
+        == f"Error: {message}\nHint: did you mean 'weight'? Else name the column with -w, or give --unweighted\n"
+    )
 
 
 def test_missing_column_of_the_forest(dfmst, roads, parquet):

@@ -1,0 +1,131 @@
+"""A bar for rows: how many are done, how many a second, how long it will take, and how much memory is used.
+
+tqdm draws it, as text on a terminal and as a widget in a notebook.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+__all__ = ["RowBar", "Tell", "memory_now", "showing"]
+
+#: Called with the rows done and the rows in all (``None``: unknown).
+Tell: TypeAlias = Callable[[int, int | None], None]
+
+_WIDE = 88  # columns of a terminal that have room for the memory, too
+
+
+class RowBar:
+    """A bar that appears with the first rows, and goes at the end.
+
+    Parameters
+    ----------
+    doing
+        What is done to the rows: ``"folding"``.
+    limit
+        Bytes that may be used; ``None``: the memory is not shown.
+    unit
+        What is counted.
+    """
+
+    def __init__(self, doing: str, limit: int | None = None, unit: str = "rows") -> None:
+        self._doing, self._limit, self._unit = doing, limit, unit
+        self._bar: Any = None
+
+    def __call__(self, done: int, total: int | None = None) -> None:
+        """Show how many are done."""
+        first = self._bar is None
+        if first:
+            self._bar = self._open(done, total)
+        if total != self._bar.total:
+            self._bar.total = total
+        if self._limit is not None and shutil.get_terminal_size().columns >= _WIDE:
+            used = memory_now()
+            self._bar.postfix = f"{used >> 20:,} of {self._limit >> 20:,} MiB" if used else None
+        self._bar.update(done - self._bar.n)
+        if first:
+            self._bar.refresh()
+
+    def _open(self, done: int, total: int | None) -> Any:
+        # What comes first is seen on a narrow terminal, too.
+        form = "{desc} {percentage:3.0f} % {remaining} left |{bar}| {n_fmt} of {total_fmt} {rate_fmt}{postfix}"
+        form = form if total else "{desc} {n_fmt} {unit}, {rate_fmt}{postfix}"
+        options: dict[str, Any] = {
+            "total": total,
+            "initial": done,
+            "desc": self._doing,
+            "unit": f" {self._unit}",
+            "unit_scale": True,
+        }
+        options |= {"file": sys.stderr, "dynamic_ncols": True, "leave": False, "bar_format": form}
+        return _bar_class()(**options)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+def _bar_class() -> Any:
+    """Tqdm's bar, without its thread and its lock between processes: a fork must not meet either."""
+    with warnings.catch_warnings():  # a notebook without widgets gets text, and needs no advice
+        warnings.simplefilter("ignore")
+        from tqdm.auto import tqdm as base
+
+    class Bar(base):  # type: ignore[misc]
+        monitor_interval = 0
+
+    Bar.set_lock(threading.RLock())
+    return Bar
+
+
+@contextmanager
+def showing(progress: bool | Tell | None, doing: str, limit: int | None = None) -> Iterator[Tell]:
+    """Give what tells of rows: a bar, the caller's own function, or nothing.
+
+    Parameters
+    ----------
+    progress
+        The caller's argument: true for a bar, or a function.
+    doing, limit
+        As for :class:`RowBar`.
+    """
+    if progress is True:
+        bar = RowBar(doing, limit)
+        try:
+            yield bar
+        finally:
+            bar.close()
+    elif progress is None or progress is False:
+        yield _ignore
+    else:
+        yield _checked(progress)
+
+
+def _checked(progress: Any) -> Tell:
+    if not callable(progress):
+        message = f"progress is a {type(progress).__name__}; it must be True, or a function of two numbers"
+        raise TypeError(message)
+    tell: Tell = progress
+    return tell
+
+
+def _ignore(done: int, total: int | None) -> None:
+    pass
+
+
+def memory_now() -> int:
+    """Return the bytes that this process takes now; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return 0

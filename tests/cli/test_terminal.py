@@ -1,0 +1,148 @@
+"""What people see on a terminal, and what they are told when something is misspelt."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import struct
+import termios
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import dfmst as library
+from dfmst._progress import RowBar, showing
+from tests.cli.test_interruptions import drain
+
+pty = pytest.importorskip("pty", reason="terminals are those of POSIX")
+
+
+def on_a_terminal(start, columns: int, *arguments) -> list[str]:
+    """The lines that a terminal of a width shows over time: what overwrites another comes after it."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = start(*arguments, stderr=follower, env={"COLUMNS": str(columns)})
+    os.close(follower)
+    text = drain(leader).decode()
+    os.close(leader)
+    process.communicate(timeout=60)
+    assert process.returncode == 0, text
+    return [re.sub(r"\x1b\[[A-Z]", "", line) for line in re.split(r"[\r\n]+", text)]
+
+
+@pytest.fixture
+def many(parquet) -> Path:
+    draw = np.random.default_rng(0)
+    ends = draw.integers(0, 20_000, (2, 3_000_000))
+    table = pa.table({"source": ends[0], "target": ends[1], "km": draw.random(3_000_000)})
+    pyarrow.parquet.write_table(table, "many.parquet", row_group_size=200_000)
+    return Path("many.parquet")
+
+
+@pytest.mark.slow
+def test_a_stream_shows_a_bar_and_then_the_result(start, many):
+    columns = ("many.parquet", "-w", "km", "--checkpoint", "saved", "-o", "out.parquet")
+    narrow = on_a_terminal(start, 60, "forest", *columns)
+    bars = [line for line in narrow if line.startswith("folding ")]
+    assert bars
+    assert all(re.search(r"\d+ % [\d:?]+ left", line) for line in bars)  # not cut off
+    assert max(map(len, bars)) <= 60
+    assert not [line for line in bars if " 0.0" in line or "0.00" in line]
+    assert "minimum spanning forest: many.parquet -> out.parquet" in narrow  # alone on its line
+    wide = on_a_terminal(start, 120, "forest", *columns, "--verify")
+    bars = [line for line in wide if line.startswith("folding ")]
+    assert re.search(r"rows/s, [\d,]+ of 2,048 MiB$", bars[-1].rstrip())
+    assert any(line.startswith("verifying ") for line in wide)
+
+
+def test_the_result_stands_in_rows(start, roads):
+    lines = on_a_terminal(start, 80, "forest", roads, "--verify", "-o", "out.parquet")
+    at = lines.index("minimum spanning forest: roads.parquet -> out.parquet")
+    shown = [line.split() for line in lines[at + 1 :] if line.strip()]
+    assert [line[0] for line in shown] == ["rows", "weight", "trees", "verified", "time"]
+    assert shown[0] == ["rows", "4", "of", "9"]
+
+
+def test_totals_for_people_and_for_programs(dfmst, parquet):
+    file = parquet("long.parquet", {"source": [1, 2], "target": [2, 3], "km": [120_000.5, 308.4712345]})
+    assert "total weight 120,308.97, " in dfmst("forest", file, "-w", "km", "-o", "out.parquet").stderr
+    assert "total weight 120,308.97, " in dfmst("verify", file, "out.parquet", "-w", "km").stderr
+    assert json.loads(dfmst("forest", file, "-w", "km", "--json").stdout)["total_weight"] == 120_000.5 + 308.4712345
+
+
+def test_did_you_mean(dfmst, parquet):
+    file = parquet("roads.parquet", {"source": ["a"], "target": ["b"], "km": [1.5], "name": ["x"]})
+    assert "Hint: did you mean 'km'?" in dfmst("forest", file, code=2).stderr
+    assert "Hint: did you mean 'km'?" in dfmst("forest", file, "-w", "kms", code=2).stderr
+    assert "Did you mean 'boruvka'?" in dfmst("forest", file, "-w", "km", "--algorithm", "boruvk", code=2).stderr
+    assert "--algorithm" in dfmst("forest", file, "-w", "km", "--algoritm", "x", code=2).stderr
+    two = parquet("two.parquet", {"source": ["a"], "target": ["b"], "km": [1.5], "minutes": [2]})
+    assert "did you mean" not in dfmst("forest", two, code=2).stderr
+    table = pa.table({"source": [0], "target": [1], "weight": [1]})
+    with pytest.raises(ValueError, match="did you mean 'boruvka'"):
+        library.minimum_spanning_forest(table, algorithm="boruvk")
+
+
+def test_a_limit_is_named_as_it_was_written(dfmst, roads):
+    for text, shown in (("3MB", "3 MB"), ("3MiB", "3 MiB"), ("3000001", "3 MiB")):
+        result = dfmst("forest", roads, "--memory-limit", text, "--checkpoint", "saved", code=1)
+        assert f"a memory limit of {shown} is below the least" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("rows", "shown"),
+    [
+        ("a,b,3\nb,,4\n", "(bad.csv, line 3)"),
+        ("a,b,3\nb,c,4\nc,d,nan", "(bad.csv, line 4)"),
+        ('"a\nz",b,3\nb,,4\n', ""),  # a value of two lines: rows are no lines
+        ("a,b,3\nb,c,x\n", "bad.csv, line 3: "),
+    ],
+)
+def test_errors_of_text_files_name_the_line(dfmst, rows, shown):
+    Path("bad.csv").write_text(f"source,target,weight\n{rows}")
+    first = dfmst("forest", "bad.csv", code=2).stderr.splitlines()[0]
+    assert shown in first
+    assert bool(shown) == ("line" in first)
+
+
+def test_the_demos_files_are_inputs(dfmst):
+    assert "33,995 of 170,522 rows" in dfmst("forest", "demo:cities", "-w", "km", "-o", "out.parquet").stderr
+    assert dfmst("components", "demo:cities", "-o", "out.csv").exit_code == 0
+    assert "demo:cities and demo:points" in dfmst("forest", "demo:towns", code=2).stderr
+    Path("demo:cities").write_text("source,target,weight\n1,2,3\n")
+    assert "1 of 1 row" in dfmst("forest", "demo:cities", "--format", "csv", "-o", "out.parquet").stderr
+
+
+def test_a_bar_in_python(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    table = pa.table({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+    forest = library.stream.minimum_spanning_forest([table], progress=True)
+    assert forest.num_rows == 2
+    assert "folding" in capsys.readouterr().err
+    library.formats.write_edges(table, "edges.csv")
+    assert library.read_edges("edges.csv", progress=True).num_rows == 3
+    assert "reading edges.csv" in capsys.readouterr().err
+    for quiet in (None, False):
+        library.stream.minimum_spanning_forest([table], progress=quiet)
+        assert capsys.readouterr().err == ""
+    told: list[tuple[int, int | None]] = []
+    library.stream.minimum_spanning_forest([table], progress=lambda *rows: told.append(rows))
+    assert told == [(3, None)]
+    with pytest.raises(TypeError, match="progress is a str"):
+        library.stream.minimum_spanning_forest([table], progress="yes")  # type: ignore[arg-type]
+    RowBar("x").close()
+    with showing(True, "x"):
+        pass
+
+
+@pytest.mark.slow
+def test_a_cluster_shows_a_bar_of_tasks(start, roads):
+    pytest.importorskip("distributed")
+    lines = on_a_terminal(start, 80, "forest", roads, "--workers", "1", "-o", "out")
+    assert [line for line in lines if re.match(r"finding the forest +\d+ % .* tasks?/s", line)]
+    assert [line for line in lines if line.startswith("minimum spanning forest: ")]
