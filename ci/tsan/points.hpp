@@ -8,7 +8,7 @@ namespace {
 
 struct Cloud {
   u64 length, axes, depth = 0;
-  std::vector<f64> column, point, low, high, cut;
+  std::vector<f64> column, point, box, cut;
   std::vector<u32> order, axis;
 
   // Points of a small grid: hardly any distance is the only one of its kind.
@@ -17,13 +17,11 @@ struct Cloud {
     std::mt19937 random(seed);
     for (u64 at = 0; at < length * axes; ++at) column[at] = random() % 40;
     while (length >> (depth + 1) >= 4) ++depth;
-    low.resize((2ull << depth) * axes), high.resize((2ull << depth) * axes);
+    box.resize((4ull << depth) * axes);
     cut.resize(1ull << depth), axis.resize(1ull << depth);
     for (u64 at = 0; at <= depth; ++at)
-      launch_split_points(1ull << at, column.data(), order.data(), length, axes, at, depth, low.data(), high.data(),
+      launch_split_points(1ull << at, column.data(), point.data(), order.data(), length, axes, at, depth, box.data(),
                           axis.data(), cut.data());
-    for (u64 p = 0; p < length; ++p)
-      for (u64 a = 0; a < axes; ++a) point[p * axes + a] = column[a * length + p];
   }
 
   f64 distance(u64 p, u64 q) const {
@@ -60,8 +58,8 @@ void span(const Cloud& c, u64 wanted, const f64* core) {
   std::vector<u32> neighbour(n * wanted), label = iota(n), other(n, ~0u), whole(2ull << c.depth);
   std::vector<f64> distance(n * wanted), weight(n), reach(n, 0);
   std::vector<u8> sure(n);
-  launch_nearest_points(n, c.column.data(), c.point.data(), c.order.data(), n, c.axes, c.depth, c.low.data(),
-                        c.high.data(), c.axis.data(), c.cut.data(), wanted, neighbour.data(), distance.data());
+  launch_nearest_points(n, c.column.data(), c.point.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
+                        c.axis.data(), c.cut.data(), wanted, neighbour.data(), distance.data());
   for (u64 at = 1; at < n * wanted; ++at) CHECK(at % wanted == 0 || distance[at - 1] <= distance[at]);
   std::vector<u64> place(n);
   for (u64 p = 0; p < n; ++p) place[c.order[p]] = p;
@@ -72,8 +70,8 @@ void span(const Cloud& c, u64 wanted, const f64* core) {
                       weight.data(), sure.data(), reach.data(), lightest.data());
     launch_label_leaves(1ull << c.depth, label.data(), n, c.depth, whole.data());
     for (u64 at = c.depth; at--;) launch_label_nodes(1ull << at, at, whole.data());
-    launch_find_ways(n, c.column.data(), c.point.data(), c.order.data(), n, c.axes, c.depth, c.low.data(),
-                     c.high.data(), c.axis.data(), c.cut.data(), label.data(), whole.data(), core, other.data(),
+    launch_find_ways(n, c.column.data(), c.point.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
+                     c.axis.data(), c.cut.data(), label.data(), whole.data(), core, other.data(),
                      weight.data(), sure.data(), reach.data(), lightest.data());
     launch_first_ways(n, label.data(), c.order.data(), other.data(), weight.data(), lightest.data(), chosen.data());
     std::vector<u32> source, target;

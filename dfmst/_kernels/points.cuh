@@ -2,7 +2,8 @@
 //
 // The points stand in the tree's order, at positions below `length`; `order` holds their numbers outside. Node 1 is the
 // tree's root, nodes 2 * node and 2 * node + 1 are the halves of a node: node 2^t + j covers the positions from
-// length * j >> t on. Leaves all lie at depth `depth`. `low` and `high` bound the points of every node, axis by axis.
+// length * j >> t on. Leaves all lie at depth `depth`. `box` bounds the points of every node: the least coordinates, axis
+// by axis, and then the largest.
 //
 // A distance is the rounded root of the sum of squares, added up axis by axis. A box is never farther, by the same sums,
 // than the points in it: every step rounds in order. Of equal distances the point of the smaller number counts as nearer.
@@ -12,7 +13,7 @@ struct PointTree {
   const f64 *column, *point;
   const u32* order;
   u64 length, axes, depth;
-  const f64 *low, *high;
+  const f64* box;
   const u32* axis;
   const f64* cut;
 };
@@ -67,10 +68,12 @@ DEVICE void select_middle(f64* column, u32* order, u64 length, u64 axes, u64 axi
   }
 }
 
-// Boxes of the nodes at one depth; those above the leaves are cut in two across their longest side.
-KERNEL(split_points, (f64* column, u32* order, u64 length, u64 axes, u64 at, u64 depth, f64* low, f64* high, u32* axis,
+// Boxes of the nodes at one depth; those above the leaves are cut in two across their longest side, and the points of
+// the leaves written out.
+KERNEL(split_points, (f64* column, f64* point, u32* order, u64 length, u64 axes, u64 at, u64 depth, f64* box, u32* axis,
                       f64* cut)) {
   const u64 node = (1ull << at) + i, begin = first_position(length, node, at), end = first_position(length, node + 1, at);
+  f64 *const low = box + 2 * node * axes, *const high = low + axes;
   u64 longest = 0;
   f64 length_of = -1;
   for (u64 a = 0; a < axes; ++a) {
@@ -80,14 +83,18 @@ KERNEL(split_points, (f64* column, u32* order, u64 length, u64 axes, u64 at, u64
       least = along[p] < least ? along[p] : least;
       most = along[p] > most ? along[p] : most;
     }
-    low[node * axes + a] = least;
-    high[node * axes + a] = most;
+    low[a] = least;
+    high[a] = most;
     if (most - least > length_of) {
       length_of = most - least;
       longest = a;
     }
   }
-  if (at == depth) return;
+  if (at == depth) {
+    for (u64 p = begin; p < end; ++p)
+      for (u64 a = 0; a < axes; ++a) point[p * axes + a] = column[a * length + p];
+    return;
+  }
   const u64 middle = first_position(length, 2 * node + 1, at + 1);
   select_middle(column, order, length, axes, longest, (i64)begin, (i64)end, (i64)middle);
   axis[node] = (u32)longest;
@@ -97,7 +104,7 @@ KERNEL(split_points, (f64* column, u32* order, u64 length, u64 axes, u64 at, u64
 // The square of the distance between a point and a node's box; A is the number of axes, 0 where it is not known here.
 template <u32 A> DEVICE f64 square_to_box(const PointTree& tree, const f64* point, u64 node) {
   const u64 axes = A ? A : tree.axes;
-  const f64 *low = tree.low + node * axes, *high = tree.high + node * axes;
+  const f64 *const low = tree.box + 2 * node * axes, *const high = low + axes;
   f64 sum = 0;
   for (u64 a = 0; a < axes; ++a) {
     const f64 below = low[a] - point[a], above = point[a] - high[a];
@@ -125,14 +132,16 @@ DEVICE void scan_leaf(const PointTree& tree, const f64* point, u64 begin, u64 en
   }
 }
 
-// Goes through the leaves around a point, the near half of a node first. `enters(node)` tells whether a half may matter;
-// of near halves only `opens(node)` is asked. Bit t of `waiting` stands for a far half, t levels above.
+// Goes through the leaves around the point at a position: first its own one, then from there up, the near half of a
+// node before the far one. `enters(node)` tells whether a half may matter; of near halves only `opens(node)` is asked.
+// Bit t of `waiting` stands for a far half, t levels above.
 template <u32 A, typename Opens, typename Enters, typename Take>
-DEVICE void walk_tree(const PointTree& tree, const f64* point, Opens opens, Enters enters, Take take) {
-  u64 node = 1, depth = 0, waiting = 0;
-  if (!opens(node)) return;
+DEVICE void walk_tree(const PointTree& tree, u64 position, Opens opens, Enters enters, Take take) {
+  const f64* const point = tree.point + position * tree.axes;
+  u64 depth = tree.depth, node = (1ull << depth) + (((position + 1) << depth) - 1) / tree.length;
+  u64 waiting = (1ull << depth) - 1;
+  bool open = opens(node);
   for (;;) {
-    bool open = true;
     while (open && depth < tree.depth) {
       node = 2 * node + (point[tree.axis[node]] >= tree.cut[node]);
       waiting = waiting << 1 | 1;
@@ -149,6 +158,7 @@ DEVICE void walk_tree(const PointTree& tree, const f64* point, Opens opens, Ente
       node = node >> up ^ 1;
       depth -= up;
     } while (!enters(node));
+    open = true;
   }
 }
 
@@ -160,7 +170,7 @@ template <u32 A> DEVICE void find_nearest(const PointTree& tree, u64 i, u64 want
   u64 held = 0;
   f64 limit = real_of(0x7ff0000000000000ull);
   walk_tree<A>(
-      tree, point, [](u64) { return true; }, [&](u64 node) { return square_to_box<A>(tree, point, node) <= limit; },
+      tree, i, [](u64) { return true; }, [&](u64 node) { return square_to_box<A>(tree, point, node) <= limit; },
       [&](u64 p, f64 square) {
         if (square > limit || p == i) return;
         const f64 distance = square_root(square);
@@ -184,9 +194,9 @@ template <u32 A> DEVICE void find_nearest(const PointTree& tree, u64 i, u64 want
 
 // The nearest points of every point, nearest first, as positions; there are more than `wanted` points.
 KERNEL(nearest_points, (const f64* column, const f64* point, const u32* order, u64 length, u64 axes, u64 depth,
-                        const f64* low, const f64* high, const u32* axis, const f64* cut, u64 wanted, u32* neighbour,
+                        const f64* box, const u32* axis, const f64* cut, u64 wanted, u32* neighbour,
                         f64* distance)) {
-  const PointTree tree{column, point, order, length, axes, depth, low, high, axis, cut};
+  const PointTree tree{column, point, order, length, axes, depth, box, axis, cut};
   u32* const near = neighbour + i * wanted;
   f64* const far = distance + i * wanted;
   if (axes == 2) find_nearest<2>(tree, i, wanted, near, far);
@@ -196,8 +206,8 @@ KERNEL(nearest_points, (const f64* column, const f64* point, const u32* order, u
 
 // ---- rounds --------------------------------------------------------------------------------------------------------
 // `label` is the component of every position. A point's way out is the lightest edge to another component: `other` is
-// its end (NOWHERE: none is known), `weight` its weight, and `surest` whether no other way is lighter. Where the way is
-// not sure, no way that is not known weighs less than `reach`. `lightest` is the least weight of a component's ways, as
+// its end (NOWHERE: none is known), `weight` its weight, and `sure` whether no other way is lighter (1), or no neighbour
+// that is known is outside (2). Where the way is not sure, no way that is not known weighs less than `reach`. `lightest` is the least weight of a component's ways, as
 // bits. A weight is the distance, or the largest of the distance and the `core` of both ends.
 
 DEVICE f64 larger(f64 a, f64 b) { return a > b ? a : b; }
@@ -227,6 +237,7 @@ KERNEL(label_nodes, (u64 depth, u32* whole)) {
 KERNEL(known_ways, (const u32* label, const u32* order, const u32* neighbour, const f64* distance, u64 wanted,
                     const f64* core, u32* other, f64* weight, u8* sure, f64* reach, u64* lightest)) {
   const u32 mine = label[i];
+  if (sure[i] == 2) return;
   if (other[i] == NOWHERE || label[other[i]] == mine) {
     if (sure[i]) reach[i] = larger(reach[i], weight[i]);
     u32 to = NOWHERE;
@@ -240,7 +251,7 @@ KERNEL(known_ways, (const u32* label, const u32* order, const u32* neighbour, co
     }
     other[i] = to;
     weight[i] = least;
-    sure[i] = to != NOWHERE && (!core || least < reach[i]);
+    sure[i] = to == NOWHERE ? 2 : !core || least < reach[i];
   }
   if (other[i] != NOWHERE && bits_of(weight[i]) < load(&lightest[mine])) atomic_min(&lightest[mine], bits_of(weight[i]));
 } END
@@ -264,7 +275,7 @@ template <u32 A> DEVICE void find_way(const PointTree& tree, u64 i, const Ways& 
   u32 to = ways.other[i] != NOWHERE && ways.weight[i] <= bound ? ways.other[i] : NOWHERE;
   f64 least = to == NOWHERE ? bound : ways.weight[i], limit = largest_square(least);
   walk_tree<A>(
-      tree, point, [&](u64 node) { return ways.whole[node] != mine; },
+      tree, i, [&](u64 node) { return ways.whole[node] != mine; },
       [&](u64 node) { return ways.whole[node] != mine && square_to_box<A>(tree, point, node) <= limit; },
       [&](u64 p, f64 square) {
         if (square > limit || ways.label[p] == mine) return;
@@ -286,10 +297,10 @@ template <u32 A> DEVICE void find_way(const PointTree& tree, u64 i, const Ways& 
 
 // The way out of every point that may have its component's lightest, where it is not sure.
 KERNEL(find_ways, (const f64* column, const f64* point, const u32* order, u64 length, u64 axes, u64 depth,
-                   const f64* low, const f64* high, const u32* axis, const f64* cut, const u32* label, const u32* whole,
+                   const f64* box, const u32* axis, const f64* cut, const u32* label, const u32* whole,
                    const f64* core, u32* other, f64* weight, u8* sure, f64* reach, u64* lightest)) {
-  if (sure[i]) return;
-  const PointTree tree{column, point, order, length, axes, depth, low, high, axis, cut};
+  if (sure[i] == 1) return;
+  const PointTree tree{column, point, order, length, axes, depth, box, axis, cut};
   const Ways ways{label, whole, core, other, weight, sure, reach, lightest};
   if (axes == 2) find_way<2>(tree, i, ways);
   else if (axes == 3) find_way<3>(tree, i, ways);

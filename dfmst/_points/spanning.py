@@ -53,15 +53,20 @@ def spanning_pairs(engine: Engine, points: Array, wanted: int, core_k: int = 0) 
     if length < 2:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     first = _first_of_equals(points)
-    double = np.flatnonzero(first < np.arange(length))
-    kept = np.flatnonzero(first == np.arange(length))
-    rounds = _Rounds(engine, points[:, kept], np.bincount(first)[kept], wanted, core_k)
-    pairs = rounds.run()
-    hub, core = np.arange(length), np.zeros(length)
-    hub[kept], core[kept] = kept[rounds.hub], rounds.core
-    ends = np.concatenate([kept[halves(pairs)], np.stack([hub[first[double]], double])], axis=1).astype(np.uint64)
-    source, target = halves(np.sort(ends.min(axis=0) << _HALF | ends.max(axis=0)))
-    weight = np.maximum(distances(points, source, target), np.maximum(core[first[source]], core[first[target]]))
+    repeats = first < np.arange(length)
+    double, kept = np.flatnonzero(repeats), np.flatnonzero(~repeats)
+    alone = not len(double)
+    rounds = _Rounds(engine, points if alone else points[:, kept], np.bincount(first)[kept], wanted, core_k)
+    ends = halves(rounds.run())
+    if not alone:
+        hub = kept[rounds.hub[np.searchsorted(kept, first[double])]]
+        ends = np.concatenate([kept[ends], np.stack([hub, double])], axis=1)
+    words = ends.astype(np.uint64)
+    source, target = halves(np.sort(np.minimum(*words) << _HALF | np.maximum(*words)))
+    weight = distances(points, source, target)
+    if core_k:
+        core = rounds.core[np.searchsorted(kept, first)]
+        weight = np.maximum(weight, np.maximum(core[source], core[target]))
     return source, target, weight
 
 
@@ -154,29 +159,29 @@ class _Rounds:
 
     def run(self) -> Array:
         """Return the pairs, the smaller number in the upper half of a word; ``uint64``."""
-        length, pairs = self.tree.length, [np.zeros(0, np.uint64)]
-        while (joined := sum(map(len, pairs))) < length - 1:
-            chosen = self._choose()
-            if not joined:
+        components, pairs = np.arange(self.tree.length), [np.zeros(0, np.uint64)]
+        chosen = np.full(self.tree.length, _NONE)
+        while len(components) > 1:
+            self._choose(chosen)
+            if len(pairs) == 1:
                 self._note_hubs()
-            chosen = np.sort(chosen[chosen != _NONE])  # two components may have chosen the same pair
-            pairs.append(chosen[np.append(True, chosen[1:] != chosen[:-1])])
+            found = np.sort(chosen[components])  # two components may have chosen the same pair
+            pairs.append(found[np.append(True, found[1:] != found[:-1])])
             source, target = self.place[halves(pairs[-1])].astype(np.uint32)
             self.engine.launch("unite", len(source), source, target, None, self.label)
             flatten(self.engine, self.label)
+            components = components[self.label[components] == components]
+            chosen[components], self.ways.lightest[components] = _NONE, _INFINITE
         return np.concatenate(pairs)
 
-    def _choose(self) -> Array:
-        """Component -> the pair of its lightest way out."""
+    def _choose(self, chosen: Array) -> None:
+        """Fill in the pair of every component's lightest way out."""
         tree, label, core, ways = self.tree, self.label, self.near_core, self.ways
         length, near = tree.length, (self.neighbour, self.distance, self.neighbour.shape[1])
-        ways.lightest.fill(_INFINITE)
         self.engine.launch("known_ways", length, label, tree.order, *near, core, *ways)
         whole = node_labels(self.engine, tree, label)
         self.engine.launch("find_ways", length, *tree, label, whole, core, *ways, grain=GRAIN)
-        chosen = np.full(length, _NONE)
         self.engine.launch("first_ways", length, label, tree.order, ways.other, ways.weight, ways.lightest, chosen)
-        return chosen
 
     def _note_hubs(self) -> None:
         """After the first round, in which every point found its lightest edge."""

@@ -38,8 +38,8 @@ class PointTree(NamedTuple):
         How many points and coordinates there are.
     depth
         Levels above the leaves.
-    low, high
-        Node -> bounds of its points, ``float64``, shape ``(nodes, axes)``.
+    box
+        Node -> least and largest coordinates of its points, ``float64``, shape ``(nodes, 2, axes)``.
     axis, cut
         Node above the leaves -> the axis it is cut across, ``uint32``, and the least coordinate of its upper half.
     """
@@ -50,8 +50,7 @@ class PointTree(NamedTuple):
     length: int
     axes: int
     depth: int
-    low: Array
-    high: Array
+    box: Array
     axis: Array
     cut: Array
 
@@ -63,13 +62,12 @@ def build_tree(engine: Engine, points: Array) -> PointTree:
     column = np.zeros(axes * length + _LANES)
     column[: axes * length] = points.reshape(-1)
     order, nodes = np.arange(length, dtype=np.uint32), 2 << depth
-    low, high = np.zeros((nodes, axes)), np.zeros((nodes, axes))
+    point, box = np.empty((length, axes)), np.zeros((nodes, 2, axes))
     axis, cut = np.zeros(nodes // 2, np.uint32), np.zeros(nodes // 2)
     for level in range(depth + 1):
-        columns = column, order, length, axes, level, depth, low, high, axis, cut
+        columns = column, point, order, length, axes, level, depth, box, axis, cut
         engine.launch("split_points", 1 << level, *columns, grain=max(1, (GRAIN << level) // length))
-    point = np.ascontiguousarray(column[: axes * length].reshape(axes, length).T)
-    return PointTree(column, point, order, length, axes, depth, low, high, axis, cut)
+    return PointTree(column, point, order, length, axes, depth, box, axis, cut)
 
 
 def nearest_points(engine: Engine, tree: PointTree, wanted: int) -> tuple[Array, Array]:

@@ -33,8 +33,7 @@ def test_a_tree(engine, axes, count):
         for place in range(1 << depth):
             node, (begin, end) = (1 << depth) + place, (count * at >> depth for at in (place, place + 1))
             inside = tree.point[begin:end]
-            np.testing.assert_array_equal(tree.low[node], inside.min(axis=0))
-            np.testing.assert_array_equal(tree.high[node], inside.max(axis=0))
+            np.testing.assert_array_equal(tree.box[node], [inside.min(axis=0), inside.max(axis=0)])
             labels = set(label[begin:end].tolist())
             assert whole[node] == (labels.pop() if len(labels) == 1 else 2**32 - 1)
     wanted = min(7, count - 1)

@@ -1,0 +1,110 @@
+"""Spanning trees of points beside what pip installs: CPU-seconds and seconds, each in a process of its own.
+
+    python bench/points.py OUTPUT.json [--points PLANE HIGH] [--limit SECONDS]
+
+The peers: quitefastmst, fast_hdbscan (its spanning tree with min_samples=1, compiled before), and SciPy's Delaunay
+triangulation with dfmst's forest of its sides (in the plane). They are skipped where they are not installed. A peer
+that takes longer than the limit is stopped, and its figure is "more than" that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from machine import describe
+
+PEERS = {"dfmst": "dfmst", "quitefastmst": "quitefastmst", "fast_hdbscan": "fast_hdbscan", "Delaunay": "scipy"}
+
+
+def cloud(axes: int, count: int, kind: str) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    if kind == "uniform":
+        return rng.random((count, axes))
+    centres = rng.random((50, axes))
+    return centres[rng.integers(0, 50, count)] + rng.normal(size=(count, axes)) * 0.01
+
+
+def span(peer: str, points: np.ndarray) -> float:
+    """Total length of the tree."""
+    if peer == "dfmst":
+        import dfmst
+
+        return float(dfmst.euclidean_forest(points)["distance"].to_numpy().sum())
+    if peer == "quitefastmst":
+        import quitefastmst
+
+        return float(quitefastmst.mst_euclid(points, 0)[0].sum())
+    if peer == "fast_hdbscan":
+        from fast_hdbscan.hdbscan import compute_minimum_spanning_tree
+
+        return float(compute_minimum_spanning_tree(points, min_samples=1)[0][:, 2].sum())
+    from scipy.spatial import Delaunay
+
+    import dfmst
+
+    corners = Delaunay(points).simplices
+    sides = np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [0, 2]]])
+    length = np.sqrt(((points[sides[:, 0]] - points[sides[:, 1]]) ** 2).sum(axis=1))
+    rows = dfmst.arrays.forest_rows(sides[:, 0], sides[:, 1], length, n=len(points))
+    return float(length[rows].sum())
+
+
+def used() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def run_one(peer: str, axes: int, count: int, kind: str) -> None:
+    """Measure one call, after a small one that loads and compiles."""
+    span(peer, cloud(axes, 1000, kind))
+    points = np.ascontiguousarray(cloud(axes, count, kind))
+    cpu, wall = used(), time.perf_counter()
+    total = span(peer, points)
+    print(json.dumps({"cpu": used() - cpu, "seconds": time.perf_counter() - wall, "total": total}))
+
+
+def measure(peer: str, axes: int, count: int, kind: str, limit: int) -> dict[str, float | str]:
+    command = [sys.executable, __file__, "--one", peer, str(axes), str(count), kind]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=limit).stdout
+    except subprocess.TimeoutExpired:
+        return {"stopped_after": limit}
+    return {name: float(f"{value:.9g}") for name, value in json.loads(said).items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--points", type=int, nargs=2, default=(1_000_000, 200_000))
+    parser.add_argument("--limit", type=int, default=120)
+    arguments = parser.parse_args()
+    peers = [peer for peer, package in PEERS.items() if importlib.util.find_spec(package)]
+    clouds = []
+    for kind in ("uniform", "blobs"):
+        for axes, count in zip((2, 10), arguments.points, strict=True):
+            here = {
+                peer: measure(peer, axes, count, kind, arguments.limit)
+                for peer in peers
+                if axes == 2 or peer != "Delaunay"
+            }
+            clouds.append({"kind": kind, "axes": axes, "points": count, "peers": here})
+            print(json.dumps(clouds[-1]), flush=True)
+    packages = [package for package in ("scipy", "quitefastmst", "fast_hdbscan") if importlib.util.find_spec(package)]
+    arguments.output.write_text(
+        json.dumps({**describe(*packages), "clouds": clouds}, indent=1) + "\n", encoding="utf-8"
+    )
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--one":
+        run_one(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
+    else:
+        main()
