@@ -13,8 +13,9 @@ from dfmst._columns.check import DEVICE, HOST, CheckedColumns
 from dfmst._columns.edge_table import check_capacity
 from dfmst._columns.ids import IdColumns
 from dfmst._columns.read import Input, number_ids
+from dfmst._columns.survey import survey_edges
 from dfmst._columns.vertices import sampled_vertices
-from dfmst._columns.weights import WeightColumn, constant_weights, missing_weights
+from dfmst._columns.weights import constant_weights, missing_weights
 from dfmst._engines import Engine, select_engine
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve
@@ -126,9 +127,11 @@ def _read(engine: Engine, arrays: dict[str, Any], n: int | None, maximum: bool, 
     ids = read.ids(("u", columns[0]), ("v", columns[1]))
     weights = read.weights("w", columns[2]) if len(columns) == 3 else constant_weights(rows, engine.xp)
     unchecked = sampled_vertices(ids, n) if defer_checks and engine.on_host and weights.invalid is None else None
+    survey = None if unchecked is not None else survey_edges(engine, ids, weights)
     if unchecked is None:
-        _check_missing(engine, ids, weights)
-    return number_ids(engine, read, CheckedColumns(ids, weights, None, unchecked), maximum, bound=n)
+        missing = missing_weights(engine, weights) if survey is None or survey.missing else weights.invalid
+        _check_missing(ids, missing)
+    return number_ids(engine, read, CheckedColumns(ids, weights, None, unchecked, survey), maximum, bound=n)
 
 
 def _column(engine: Engine, name: str, values: Any) -> Array:
@@ -147,8 +150,8 @@ def _column(engine: Engine, name: str, values: Any) -> Array:
     return column.astype(np.int64) if not len(column) and isinstance(values, (list, tuple)) else column
 
 
-def _check_missing(engine: Engine, ids: IdColumns, weights: WeightColumn) -> None:
-    for name, mask in (("u", ids.null_source), ("v", ids.null_target), ("w", missing_weights(engine, weights))):
+def _check_missing(ids: IdColumns, missing: Array | None) -> None:
+    for name, mask in (("u", ids.null_source), ("v", ids.null_target), ("w", missing)):
         if mask is not None:
             _refuse_missing(name, mask)
 

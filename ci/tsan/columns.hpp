@@ -107,6 +107,12 @@ template <typename W> void weights(const Graph& graph) {
   launch_count_nan(W(), blocks, weight.data(), length, block, counts.data());
   CHECK(std::all_of(counts.begin(), counts.end(), [](u64 count) { return count == 0; }));
 
+  std::vector<u64> notes(4);
+  launch_survey_edges(W(), blocks, graph.source.data(), graph.target.data(), 1, weight.data(), length, 1, notes.data());
+  CHECK(notes[0] < graph.vertices && notes[1] == 0);
+  CHECK(notes[2] == key_of(*std::max_element(weight.begin(), weight.end()), 0));
+  CHECK(notes[3] == (Key)~key_of(*std::min_element(weight.begin(), weight.end()), 0));
+
   const std::vector<u32> position = iota(length);
   std::vector<Key> key(length), flipped(length);
   launch_gather_keys(W(), length, weight.data(), 0, position.data(), key.data());

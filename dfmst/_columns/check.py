@@ -13,6 +13,7 @@ import pyarrow as pa
 from dfmst._arguments import check_choice
 from dfmst._columns.device import device_factorize, device_ids, device_weights
 from dfmst._columns.ids import IdColumns, id_columns
+from dfmst._columns.survey import Survey, survey_edges
 from dfmst._columns.vertices import Vertices, factorize, sampled_vertices
 from dfmst._columns.weights import WeightColumn, constant_weights, missing_weights, nan_weights, weight_column
 from dfmst._engines import Engine
@@ -51,13 +52,15 @@ PLAIN = Readers(id_columns, factorize, weight_column, nan_weights)
 class CheckedColumns(NamedTuple):
     """Ids and weights without nulls and NaNs, and the rows that were kept (``None``: all).
 
-    ``unchecked`` holds the ids as vertices where checks are deferred: ids may be out of range, weights NaN.
+    ``unchecked`` holds the ids as vertices where checks are deferred: ids may be out of range, weights NaN. ``survey``
+    is what is known of all rows, where that was asked of a GPU.
     """
 
     ids: IdColumns
     weights: WeightColumn
     kept: Array | None
     unchecked: Vertices | None = None
+    survey: Survey | None = None
 
 
 def check_invalid(invalid: str) -> None:
@@ -134,11 +137,14 @@ def check_columns(
     unchecked = sampled_vertices(ids) if defer_checks and weights.invalid is None else None
     if unchecked is not None:
         return CheckedColumns(ids, weights, None, unchecked)
-    masks = (ids.null_source, ids.null_target, read.missing(beside, weights))
+    survey = survey_edges(beside, ids, weights)
+    missing = read.missing(beside, weights) if survey is None or survey.missing else weights.invalid
+    masks = (ids.null_source, ids.null_target, missing)
     kept = _kept(beside, list(zip(flagged_columns(names), masks, strict=True)), invalid, first_row)
     if kept is not None:
         ids, weights = _filter(beside, ids, weights, kept)
-    return CheckedColumns(ids, weights, kept)
+        survey = None
+    return CheckedColumns(ids, weights, kept, survey=survey)
 
 
 def flagged_columns(names: tuple[Any, Any, Any]) -> list[str]:

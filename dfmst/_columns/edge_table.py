@@ -55,6 +55,9 @@ class EdgeTable:
     deferred
         Checks of the columns that are left to the algorithm (on the host, all ids integers): it notes in them what is
         invalid, and raises :class:`ChecksFailed`. ``None``: the columns are checked.
+    span
+        The least and the greatest key of a sample of the weights, as for a minimum forest; ``None``: no sample was
+        drawn.
     """
 
     source: Array
@@ -63,6 +66,7 @@ class EdgeTable:
     vertices: int
     maximum: bool = False
     deferred: DeferredChecks | None = None
+    span: tuple[int, int] | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""

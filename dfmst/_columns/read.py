@@ -183,11 +183,14 @@ def number_ids(
     bound
         Exclusive upper bound that integer ids keep; they are then used as they are.
     """
+    survey = checked.survey
+    largest = None if survey is None else survey.largest
     vertices = checked.unchecked or dense_vertices(
-        engine, checked.ids, in_order=in_order, bound=bound, number=read.number
+        engine, checked.ids, in_order=in_order, bound=bound, number=read.number, largest=largest
     )
     deferred = DeferredChecks() if checked.unchecked else None
-    table = EdgeTable(vertices.source, vertices.target, checked.weights.values, vertices.total, maximum, deferred)
+    span = None if survey is None else survey.span
+    table = EdgeTable(vertices.source, vertices.target, checked.weights.values, vertices.total, maximum, deferred, span)
     return Input(table, vertices, checked.kept)
 
 

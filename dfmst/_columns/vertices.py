@@ -52,6 +52,7 @@ def dense_vertices(
     in_order: bool = False,
     bound: int | None = None,
     number: Callable[..., Vertices] | None = None,
+    largest: int | None = None,
 ) -> Vertices:
     """Number the vertices densely.
 
@@ -67,6 +68,8 @@ def dense_vertices(
         Exclusive upper bound that integer ids are known to keep; they are then used as they are.
     number
         Numbers ids that are not dense integers; ``None``: :func:`factorize`.
+    largest
+        The largest id, read as unsigned, where that is known.
 
     Raises
     ------
@@ -76,7 +79,9 @@ def dense_vertices(
     source, target = ids.source, ids.target
     if isinstance(source, engine.xp.ndarray):
         first, second = (_unsigned(column) for column in (source, target))
-        count = max(_largest(engine, first), _largest(engine, second)) + 1
+        if largest is None:
+            largest = max(_largest(engine, first), _largest(engine, second))
+        count = largest + 1
         if bound is not None:
             if count > bound:
                 message = f"the ids are not all in [0, {bound})"

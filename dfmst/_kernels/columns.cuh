@@ -17,6 +17,40 @@ KERNEL_OF(W, count_nan, (const W* weight, u64 length, u64 block, u64* counts)) {
   counts[i] = total;
 } END
 
+DEVICE void raise(u64* note, u64 value) {
+  if (value > load(note)) atomic_max(note, value);
+}
+
+// Notes the largest id, whether a weight is NaN, and of the rows of every thread of `apart` the greatest key and the
+// complement of the least. An id is `stride` words of 32 bits, the lowest first. Rows of a thread are `count` apart.
+KERNEL_OF(W, survey_edges, (const u32* source, const u32* target, u32 stride, const W* weight, u64 edges, u64 apart,
+                            u64* notes)) {
+  const bool drawn = i % apart == 0;
+  u64 largest = 0, missing = 0;
+  Key<W> greatest = 0, least = 0;
+  for (u64 row = i; row < edges; row += count) {
+    const u64 at = row * stride;
+    u64 a = source[at], b = target[at];
+    if (stride == 2) {
+      a |= (u64)source[at + 1] << 32;
+      b |= (u64)target[at + 1] << 32;
+    }
+    if (a > largest) largest = a;
+    if (b > largest) largest = b;
+    const W mine = weight[row];
+    missing |= mine != mine;
+    if (!drawn) continue;
+    const Key<W> key = key_of(mine, 0), rest = (Key<W>)~key;
+    if (key > greatest) greatest = key;
+    if (rest > least) least = rest;
+  }
+  raise(&notes[0], largest);
+  raise(&notes[1], missing);
+  if (!drawn) return;
+  raise(&notes[2], greatest);
+  raise(&notes[3], least);
+} END
+
 // Entries of a column at ascending rows. Rows ahead are known, so that their cache misses overlap.
 KERNEL_OF(V, gather_entries, (const V* column, const u64* row, V* gathered)) {
   if (i + 32 < count) PREFETCH(&column[row[i + 32]]);

@@ -160,6 +160,9 @@ def _ends(engine: Engine, table: EdgeTable) -> tuple[int, int]:
     """The least and the greatest key of a sample; keys of 32 bits need none."""
     if table.weight.dtype.itemsize == 4:
         return 0, 0
+    if table.span is not None:
+        least, greatest = sorted(key ^ table.flip for key in table.span)
+        return least, greatest
     drawn = engine.xp.ascontiguousarray(table.weight[:: max(1, len(table) // _SAMPLE)])
     keys = gather_keys(engine, drawn, None, table.flip)
     least, greatest = engine.xp.stack([keys.min(), keys.max()]).tolist()  # one read for both

@@ -35,7 +35,7 @@ def test_arrays(seed, rows, maximum, vertex, weight):
     found: Any = dfmst.arrays.forest_rows(*device, maximum=maximum)
     assert isinstance(found, cupy.ndarray)
     assert found.dtype == np.int64
-    assert max([0, *cupy.traffic.to_host]) <= 16
+    assert max([0, *cupy.traffic.to_host]) <= 32  # the four notes of the survey
     np.testing.assert_array_equal(found.get(), dfmst.arrays.forest_rows(*host, maximum=maximum))
 
 

@@ -169,3 +169,25 @@ def test_flag_light_splits_a_tie_at_any_position(dtype, at):
     flags = np.empty(3, np.uint64)
     SERIAL.launch("flag_light", 3, weight, 0, 129, 7, at, flags)
     np.testing.assert_array_equal(flags, pack(np.arange(129) <= at))
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", WEIGHTS)
+@given(seed=seeds, rows=st.sampled_from(LENGTHS), stride=st.sampled_from([1, 2]), apart=st.sampled_from([1, 3, 1000]))
+@quick
+def test_survey_edges(engine, dtype, seed, rows, stride, apart):
+    rng = np.random.default_rng(seed)
+    weight = weights(rng, dtype, rows)
+    ends = rng.integers(0, 1 << 32 * stride, (2, rows), np.uint64).astype(f"u{4 * stride}")
+    notes, count = np.zeros(4, np.uint64), -(-rows // 8)
+    lost = bool(rng.integers(2)) and weight.dtype.kind == "f" and rows > 0
+    if lost:
+        weight[rng.integers(rows)] = np.nan
+    key = keys_of(SERIAL, weight)[np.arange(rows) % max(1, count) % apart == 0]
+    columns = (*(end.view(np.uint32) for end in ends), stride, weight, rows, apart, notes)
+    engine.launch("survey_edges", count, *columns, grain=1)
+    assert notes[0] == (ends.max() if rows else 0)
+    assert notes[1] == lost
+    if len(key):
+        assert notes[2] == key.max()
+        assert notes[3] == (~key).max()
