@@ -2,22 +2,28 @@
 
     python bench/gpu_counts.py [-o FOLDER] [--ny FILE]
 
-Counted, never measured. Launches, array calls, reads to the host and allocations come from the stand-in for CuPy, on
-the whole graph. Sectors of 32 bytes, atomics and idle lanes come from the kernels' PTX, which an interpreter runs on a
-small graph of the same kind; they are scaled by edges.
+Counted, never measured. Launches, array calls, reads to the host, allocations and rounds come from the stand-in for
+CuPy, on the whole graph. Sectors of 32 bytes, atomics and idle lanes come from the kernels' PTX, which an interpreter
+runs on a small graph of the same kind; they are scaled by edges. New York's roads are the published graph; every other
+one is drawn here with the published numbers of vertices and edges: grids for the roads of the USA, R-MAT (vertices
+rounded to a power of two) for links, papers and networks.
 
-The model: a launch or array call takes ``launch`` microseconds, a read to the host ``read``, and memory serves
-``sectors`` a second; nothing overlaps. Its three numbers are assumptions for an H100 or H200, each with a low and a
-high end, and the estimate has both ends. Caches, CuPy's own kernels but for their launch, and threads that wait for one
-address are left out, so that the true time may lie outside. Beside it stands the time of raft's port of ECL-MST on an
-H200, as published in its pull request 3118: from a CSR of both directions, with ``float32`` weights.
+The model: a launch or array call takes ``launch`` microseconds, a read to the host ``read``, threads that wait for each
+other behind a step ``meeting``, and memory serves ``sectors`` a second; nothing overlaps. Its four numbers are
+assumptions for an H100 or H200, each with a low and a high end, and the estimate has both ends. Caches, CuPy's own
+kernels but for their launch, and threads that queue for one address are left out, so that the true time may lie
+outside. Beside it stands the time of raft's port of ECL-MST on an H200, as published in its pull request 3118: from a
+CSR of both directions, with ``float32`` weights.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,21 +35,50 @@ sys.path.append(str(ROOT))  # behind the installed dfmst: for the package `tests
 
 from dfmst._columns.edge_table import EdgeTable  # noqa: E402
 from dfmst._engines import CudaEngine, Engine  # noqa: E402
-from dfmst.algorithms import FilterBoruvka  # noqa: E402
+from dfmst.algorithms import FilterBoruvka, filter_boruvka  # noqa: E402
 from dfmst.algorithms.trace import Trace  # noqa: E402
 from dfmst.generate import erdos_renyi, rmat, road_grid  # noqa: E402
 from tests.support import standin  # noqa: E402
 from tests.support.ptx.counts import Counts  # noqa: E402
 from tests.support.ptx.modules import Card, real_ptx  # noqa: E402
 from tests.support.standin import cupy  # noqa: E402
+from tests.support.standin.cupy import modules  # noqa: E402
 
 RESULTS = Path(__file__).parent / "results" / "gpu_counts.json"
 #: Graph -> milliseconds of raft's port on an H200.
-PUBLISHED = {"rmat16": 0.537, "2d-2e20": 1.343, "USA-road-d.NY": 0.378}
-#: What the model assumes, with its low and high end: microseconds, microseconds, sectors a second.
-MODEL = {"launch": (2.0, 5.0), "read": (8.0, 20.0), "sectors": (170e9, 60e9)}
+PUBLISHED = {
+    "internet": 0.296,
+    "USA-road-d.NY": 0.378,
+    "rmat16": 0.537,
+    "citationCiteseer": 0.728,
+    "2d-2e20": 1.343,
+    "amazon0601": 0.931,
+    "as-skitter": 2.819,
+    "in-2004": 2.843,
+    "coPapersDBLP": 2.570,
+    "cit-Patents": 6.450,
+    "USA-road-d.USA": 10.166,
+    "rmat22": 7.928,
+}
+#: Graphs drawn by R-MAT -> the power of two next to their vertices, and their edges.
+NETWORKS = {
+    "internet": (17, 193_620),
+    "rmat16": (16, 483_933),
+    "citationCiteseer": (18, 1_156_647),
+    "amazon0601": (19, 2_443_408),
+    "as-skitter": (21, 11_095_298),
+    "in-2004": (20, 13_591_473),
+    "coPapersDBLP": (19, 15_245_729),
+    "cit-Patents": (22, 16_518_947),
+    "rmat22": (22, 32_869_788),
+}
+#: What the model assumes, with its low and high end: microseconds (three times), sectors a second.
+MODEL = {"launch": (2.0, 5.0), "read": (8.0, 20.0), "meeting": (1.0, 3.0), "sectors": (170e9, 60e9)}
 
 Columns = tuple[Any, Any, Any, int]
+#: Draws a graph: only one of the whole ones fits some machines at a time.
+Draw = Callable[[], Columns]
+_SAMPLED = 8000  # edges of a small graph
 
 
 def columns(table: Any, vertices: int) -> Columns:
@@ -70,48 +105,82 @@ def path(edges: int) -> Columns:
     return first, first + np.uint32(1), np.random.default_rng(1).random(edges, np.float32), edges + 1
 
 
-def graphs(ny: Path | None) -> dict[str, tuple[Columns, Columns]]:
+def network(scale: int, edges: int) -> Columns:
+    """The first rows of an R-MAT graph: any number of them is one."""
+    table = rmat(scale, -(-edges >> scale) or 1).slice(0, edges)
+    return columns(table, 1 << scale)
+
+
+def sampled_network(scale: int, edges: int) -> Columns:
+    """A small R-MAT graph with as many edges a vertex."""
+    small = max(1, round(math.log2(_SAMPLED * (1 << scale) / edges)))
+    return network(small, edges * (1 << small) >> scale)
+
+
+def graphs(ny: Path | None) -> dict[str, tuple[Draw, Draw]]:
     """Name -> the whole graph, and a small one of its kind."""
-    small_grid = columns(road_grid(64, 64, 1.0), 64 * 64)
-    found = {
-        "rmat16": (columns(rmat(16, 8), 1 << 16), columns(rmat(10, 8), 1 << 10)),
-        "2d-2e20": (columns(road_grid(1024, 1024, 1.0), 1 << 20), small_grid),
-        "random": (columns(erdos_renyi(1 << 17, 1 << 20), 1 << 17), columns(erdos_renyi(1 << 10, 1 << 13), 1 << 10)),
-        "star": (star(1 << 18), star(1 << 12)),
-        "path": (path(1 << 18), path(1 << 12)),
+    small_road = partial(columns, road_grid(81, 81, 0.603), 81 * 81)
+    side = math.isqrt(23_947_347)
+    found: dict[str, tuple[Draw, Draw]] = {
+        "2d-2e20": (
+            lambda: columns(road_grid(1024, 1024, 1.0), 1 << 20),
+            lambda: columns(road_grid(64, 64, 1.0), 4096),
+        ),
+        "USA-road-d.USA": (lambda: columns(road_grid(side, side, 0.603), side * side), small_road),
+        "random": (
+            lambda: columns(erdos_renyi(1 << 17, 1 << 20), 1 << 17),
+            lambda: columns(erdos_renyi(1 << 10, 1 << 13), 1 << 10),
+        ),
+        "star": (partial(star, 1 << 18), partial(star, 1 << 12)),
+        "path": (partial(path, 1 << 18), partial(path, 1 << 12)),
     }
+    for name, size in NETWORKS.items():
+        found[name] = partial(network, *size), partial(sampled_network, *size)
     if ny is not None:
-        source, target, weight, _ = columns(pyarrow.parquet.read_table(ny), 0)
-        once = source < target  # the file has every road in both directions
-        found["USA-road-d.NY"] = (source[once], target[once], weight[once], 1 + int(target.max())), small_grid
-    return found
+        found["USA-road-d.NY"] = partial(roads, ny), small_road
+    return dict(sorted(found.items(), key=lambda item: PUBLISHED.get(item[0], 0)))
+
+
+def roads(file: Path) -> Columns:
+    """New York's roads; the file has each in both directions."""
+    source, target, weight, _ = columns(pyarrow.parquet.read_table(file), 0)
+    once = source < target
+    return source[once], target[once], weight[once], 1 + int(target.max())
 
 
 def solve(engine: Engine, graph: Columns) -> int:
-    """Solve a graph whose columns are moved there first; nothing of that is counted."""
+    """Solve a graph whose columns are moved there first; nothing of that is counted. How many rounds it took."""
     source, target, weight = (engine.from_host(column) for column in graph[:3])
     cupy.reset()
-    rows = FilterBoruvka().run(engine, EdgeTable(source, target, weight, graph[3]), Trace())
-    return len(rows)
+    trace = Trace()
+    FilterBoruvka().run(engine, EdgeTable(source, target, weight, graph[3]), trace)
+    return sum(record["rounds"] for record in trace.records)
 
 
 def counted_calls(graph: Columns) -> dict[str, int]:
-    """Launches, array calls, reads and allocations of one call."""
-    solve(CudaEngine(cupy), graph)
+    """Launches, array calls, reads, allocations and rounds of one call; and how often all threads wait."""
+    rounds = solve(CudaEngine(cupy), graph)
+    launched = [launch[0] for launch in cupy.cuda.launches]
     return {
-        "launches": len(cupy.cuda.launches),
+        "launches": len(launched),
         "array_calls": len(cupy.traffic.array_calls),
         "reads": len(cupy.traffic.to_host),
         "writes": len(cupy.traffic.to_device),
         "allocations": len(cupy.driver_memory.mallocs),
+        "rounds": rounds,
+        "meetings": 2 * max(0, rounds - launched.count("join_records")),
     }
 
 
-def counted_memory(graph: Columns) -> dict[str, float]:
-    """Sectors, atomics and idle lanes an edge, on PTX."""
-    counts, edges = Counts(), len(graph[0])
-    with real_ptx(Card(observer=counts)) as engine:
-        solve(engine, graph)
+def counted_memory(graph: Columns, split: bool = False) -> dict[str, float]:
+    """Sectors, atomics and idle lanes an edge, on PTX; with two lists, where the density asks for them, if `split`."""
+    counts, edges, small = Counts(), len(graph[0]), filter_boruvka._SMALL
+    filter_boruvka._SMALL = 0 if split else small
+    try:
+        with real_ptx(Card(observer=counts)) as engine:
+            solve(engine, graph)
+    finally:
+        filter_boruvka._SMALL = small
     return {
         "edges": edges,
         "sectors_loaded_per_edge": round(counts.sectors["load"] / edges, 2),
@@ -126,10 +195,29 @@ def estimate(calls: dict[str, int], memory: dict[str, float], edges: int) -> tup
     """Milliseconds by the model: low and high end."""
     per_edge = sum(memory[f"{name}_per_edge"] for name in ("sectors_loaded", "sectors_stored", "atomics"))
     ends = []
-    for launch, read, sectors in zip(*MODEL.values(), strict=True):
+    for launch, read, meeting, sectors in zip(*MODEL.values(), strict=True):
         microseconds = launch * (calls["launches"] + calls["array_calls"]) + read * calls["reads"]
+        microseconds += meeting * calls["meetings"]
         ends.append(round(1e-3 * microseconds + 1e3 * edges * per_edge / sectors, 3))
     return ends[0], ends[1]
+
+
+def counted(name: str, whole: Draw, small: Draw) -> dict[str, Any]:
+    """What a graph's record holds."""
+    graph = whole()
+    calls, edges = counted_calls(graph), len(graph[0])
+    memory = counted_memory(small(), edges > filter_boruvka._SMALL)
+    told = {
+        "drawn": name != "USA-road-d.NY",
+        "edges": edges,
+        "vertices": graph[3],
+        "calls": calls,
+        "memory": memory,
+        "estimated_ms": estimate(calls, memory, edges),
+    }
+    if name in PUBLISHED:
+        told["published_ms_of_raft_port"] = PUBLISHED[name]
+    return told
 
 
 def main() -> None:
@@ -139,14 +227,10 @@ def main() -> None:
     parser.add_argument("--ny", type=Path, help="the graph of New York's roads, as Parquet")
     options = parser.parse_args()
     result: dict[str, Any] = {"model": MODEL, "graphs": {}}
+    modules._GRAIN = 1 << 12  # its few indices at a time are for tests
     with standin.installed():
-        for name, (whole, small) in graphs(options.ny).items():
-            calls, memory, edges = counted_calls(whole), counted_memory(small), len(whole[0])
-            low, high = estimate(calls, memory, edges)
-            told = {"edges": edges, "calls": calls, "memory": memory, "estimated_ms": [low, high]}
-            if name in PUBLISHED:
-                told["published_ms_of_raft_port"] = PUBLISHED[name]
-            result["graphs"][name] = told
+        for name, draws in graphs(options.ny).items():
+            result["graphs"][name] = told = counted(name, *draws)
             print(name, json.dumps(told), flush=True)
     options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import select_engine
+from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView, open_frame
-from dfmst._frames.stack import check_stackable, stack_frames
+from dfmst._frames.stack import check_stackable, stack_frames, stack_on_device
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve_frame
-from dfmst.errors import UnsupportedFrameError
 from dfmst.formats.provenance import Provenance, read_provenance, with_provenance
 from dfmst.typing import Array, Frame, Invalid
 
@@ -44,7 +44,8 @@ def update(
     forest
         The forest of the old rows, in row order: what dfmst returned.
     new_edges
-        Rows that come after all old ones: a frame of the same kind with the same columns.
+        Rows that come after all old ones: a frame of the same kind with the same columns. Frames of cuDF stay on the
+        GPU.
     source, target, weight, algorithm, engine, invalid, threads
         As for :func:`dfmst.minimum_spanning_forest`, and as the forest was made.
     maximum
@@ -76,14 +77,14 @@ def update(
     1       1       2       1
     3       0       1       1
     """
-    runner = select_engine(engine, threads)
-    old, new = _on_host(forest, "forest"), _on_host(new_edges, "new_edges")
+    old, new = open_frame(forest, "forest"), open_frame(new_edges, "new_edges")
+    runner = select_engine(engine, threads, on_device=old.on_device and new.on_device)
     names = (source, target, weight)
-    record = _record(old)
+    record = None if isinstance(old, DeviceView) else _record(old)
     if record is not None:
         record.require("the forest", names, maximum)
-    view = _stacked(old, new)
     with runner.guard():
+        view = _stacked(old, new)
         solved = solve_frame(runner, view, EdgeColumns(*names, maximum, invalid), algorithm)
         rows = solved.input.frame_rows(solved.rows)
         updated = view.take(runner, rows)
@@ -93,21 +94,15 @@ def update(
     return updated.replace_schema_metadata(with_provenance(updated.schema, later, len(rows)).metadata)
 
 
-def _on_host(frame: Frame, argument: str) -> FrameView:
-    view = open_frame(frame, argument)
-    if not isinstance(view, FrameView):
-        message = f"{argument} lies on a GPU, and update works on the host"
-        raise UnsupportedFrameError(message, "concatenate both frames there, and find the forest of the result")
-    return view
-
-
 def _record(forest: FrameView) -> Provenance | None:
     native = nw.to_native(forest.frame)
     return read_provenance(native.schema, native.num_rows) if isinstance(native, pa.Table) else None
 
 
-def _stacked(old: FrameView, new: FrameView) -> FrameView:
+def _stacked(old: FrameView | DeviceView, new: FrameView | DeviceView) -> FrameView | DeviceView:
     """Old rows, then new ones."""
+    if isinstance(old, DeviceView) or isinstance(new, DeviceView):
+        return stack_on_device(("forest", old), ("new_edges", new))
     check_stackable(("forest", old), ("new_edges", new))
     aligned = FrameView(new.frame.select(old.frame.columns))
     return FrameView(stack_frames([("forest", old), ("new_edges", aligned)]), lazy=old.lazy)

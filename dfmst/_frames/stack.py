@@ -1,15 +1,18 @@
-"""Whether frames can be stacked: of one kind, with the same columns."""
+"""Frames of one kind, with the same columns, one after the other."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from typing import Any
 
 import narwhals.stable.v2 as nw
 
+from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
-__all__ = ["check_stackable", "stack_frames"]
+__all__ = ["check_stackable", "stack_frames", "stack_on_device"]
 
 
 def stack_frames(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
@@ -44,16 +47,53 @@ def check_stackable(first: tuple[str, FrameView], second: tuple[str, FrameView])
     """
     (name, view), (later, other) = first, second
     if view.frame.implementation is not other.frame.implementation:
-        libraries = " and ".join(frame.implementation.name.lower() for frame in (view.frame, other.frame))
-        message = f"{name} and {later} are frames of two kinds: {libraries}"
-        raise UnsupportedFrameError(message, "convert one of them first")
-    for which, frame, rival in ((later, other, view), (name, view, other)):
-        missing = [column for column in rival.frame.columns if column not in frame.frame.columns]
+        raise _two_kinds(name, later, *(frame.frame.implementation.name.lower() for frame in (view, other)))
+    _check_columns((name, view.frame.schema), (later, other.frame.schema))
+
+
+def stack_on_device(
+    first: tuple[str, DeviceView | FrameView], second: tuple[str, DeviceView | FrameView]
+) -> DeviceView:
+    """Stack two cuDF frames, each with a name for messages, where they lie; labels are kept.
+
+    Raises
+    ------
+    UnsupportedFrameError
+        One of them lies on the host.
+    InvalidEdgesError
+        A column that only one of them has, or that has another type in each.
+    """
+    (name, view), (later, other) = first, second
+    if not isinstance(view, DeviceView) or not isinstance(other, DeviceView):
+        raise _two_kinds(
+            name, later, *("cudf" if frame.on_device else "a frame on the host" for frame in (view, other))
+        )
+    _check_columns((name, _types(view)), (later, _types(other)))
+    # Whoever holds a frame of cuDF has imported it.
+    stacked = sys.modules["cudf"].concat([view.frame, other.frame[list(view.frame.columns)]])
+    return DeviceView(stacked, view.proxied)
+
+
+def _types(view: DeviceView) -> dict[Any, Any]:
+    """The type of each column; categories may differ, as cuDF puts those of both into one type."""
+    types = {name: view.frame[name].dtype for name in view.frame.columns}
+    return {name: "category" if hasattr(dtype, "categories") else dtype for name, dtype in types.items()}
+
+
+def _two_kinds(name: str, later: str, first: str, second: str) -> UnsupportedFrameError:
+    message = f"{name} and {later} are frames of two kinds: {first} and {second}"
+    return UnsupportedFrameError(message, "convert one of them first")
+
+
+def _check_columns(first: tuple[str, Mapping[Any, Any]], second: tuple[str, Mapping[Any, Any]]) -> None:
+    """Raise where two frames, as names for messages and the types of columns, differ."""
+    (name, types), (later, rival_types) = first, second
+    for which, own, rival in ((later, rival_types, types), (name, types, rival_types)):
+        missing = [column for column in rival if column not in own]
         if missing:
             message = f"{which} has no column {missing[0]!r}, which the other frame has"
             raise InvalidEdgesError(message, "give both the same columns")
-    for column in view.frame.columns:
-        kinds = [frame.schema[column] for frame in (view.frame, other.frame)]
-        if kinds[0] != kinds[1]:
-            message = f"column {column!r} is {kinds[0]} in {name} and {kinds[1]} in {later}"
+    for column, kind in types.items():
+        if kind != rival_types[column]:
+            message = f"column {column!r} is {kind} in {name} and {rival_types[column]} in {later}"
             raise InvalidEdgesError(message, "cast one of them, so that equal values are equal")

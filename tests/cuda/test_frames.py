@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dfmst
 from dfmst.algorithms import REGISTRY
-from dfmst.errors import CapacityError, ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError
+from dfmst.errors import CapacityError, ColumnNotFoundError, DfmstError, InvalidEdgesError, UnsupportedFrameError
 from tests.support.arrow_types import FAMILIES, ids
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
@@ -429,3 +429,35 @@ def test_update_on_the_device():
             dfmst.update(forest, new, "u", "v", "w", engine="cuda")
     finally:
         pool.set_limit(0)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "text"])
+def test_frames_on_the_device_are_updated_there(kind):
+    table = large(2000, IDS[kind])
+    old, new = (
+        cudf.DataFrame.from_arrow(table.slice(begin, 1000), index=list(range(begin, begin + 1000)))
+        for begin in (0, 1000)
+    )
+    forest = dfmst.minimum_spanning_forest(old, "u", "v", "w")
+    reordered = new[["w", "payload", "v", "u"]]
+    cupy.traffic.reset()
+    found = dfmst.update(forest, reordered, "u", "v", "w")
+    assert cupy.traffic.columns(SMALL) == []
+    expected_rows = rows_of(dfmst.minimum_spanning_forest(table, "u", "v", "w"))
+    assert payload(found) == expected_rows
+    assert found.index.to_arrow().to_pylist() == expected_rows
+
+
+def test_frames_that_cannot_be_stacked_on_the_device():
+    frame = cudf.DataFrame.from_arrow(pa.table({**TRIANGLE, "w": [3, 1, 2]}))
+    cases = [
+        (pd.DataFrame({**TRIANGLE, "w": [3, 1, 2]}), "frames of two kinds: cudf and a frame on the host"),
+        (cudf.DataFrame.from_arrow(pa.table(TRIANGLE)), "new_edges has no column 'w'"),
+        (
+            cudf.DataFrame.from_arrow(pa.table({**TRIANGLE, "w": [3.0, 1, 2]})),
+            "column 'w' is int64 in forest and float64",
+        ),
+    ]
+    for other, message in cases:
+        with pytest.raises(DfmstError, match=message):
+            dfmst.update(frame, other, "u", "v", "w")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.support.standin.cudf import api, pandas
-from tests.support.standin.cudf.columns import Column, Decimal128Dtype, Index, ListDtype, Series, StringDtype, concat
-from tests.support.standin.cudf.frame import DataFrame, RangeIndex, read_parquet
+from tests.support.standin.cudf.columns import Column, Decimal128Dtype, Index, ListDtype, Series, StringDtype
+from tests.support.standin.cudf.frame import DataFrame, RangeIndex, concat, read_parquet
 
 __all__ = [
     "Column",

@@ -14,7 +14,7 @@ from tests.support.standin.cupy.device import traffic
 from tests.support.standin.cupy.memory import Memory
 from tests.support.standin.cupy.ndarray import ndarray, wrapped
 
-__all__ = ["Column", "Decimal128Dtype", "Index", "ListDtype", "Series", "StringDtype", "concat"]
+__all__ = ["Column", "Decimal128Dtype", "Index", "ListDtype", "Series", "StringDtype", "stacked"]
 
 OBJECT = np.dtype(object)
 
@@ -222,14 +222,13 @@ class _Times:
         return Series(replace(self._column, dtype=self._column.values.dtype))
 
 
-def concat(objs: list[Series], ignore_index: bool = False) -> Series:
-    """Stack series of one type."""
-    if not ignore_index or not all(isinstance(part, Series) for part in objs):
-        raise NotImplementedError("the stand-in stacks series, without their labels")
-    if len({str(getattr(part.dtype, "to_arrow", lambda part=part: part.dtype)()) for part in objs}) > 1:
-        raise TypeError("the series have different types")
-    if not any(part.has_nulls for part in objs):
-        nulls = None
-    else:
-        nulls = np.concatenate([part.isnull()._column.values for part in objs])
-    return Series(Column(np.concatenate([part._column.values for part in objs]), nulls, objs[0].dtype))
+def stacked(parts: list[Column]) -> Column:
+    """Columns of one type, one after the other."""
+    if len({str(getattr(part.dtype, "to_arrow", lambda part=part: part.dtype)()) for part in parts}) > 1:
+        raise TypeError("the columns have different types")
+    nulls = None
+    if any(part.nulls is not None for part in parts):
+        nulls = np.concatenate(
+            [np.zeros(len(part.values), bool) if part.nulls is None else part.nulls for part in parts]
+        )
+    return Column(np.concatenate([part.values for part in parts]), nulls, parts[0].dtype)

@@ -10,10 +10,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
-from tests.support.standin.cudf.columns import Column, Index, Series
+from tests.support.standin.cudf.columns import Column, Index, Series, stacked
 from tests.support.standin.cupy.ndarray import ndarray
 
-__all__ = ["DataFrame", "RangeIndex", "read_parquet"]
+__all__ = ["DataFrame", "RangeIndex", "concat", "read_parquet"]
 
 
 class RangeIndex(Index):
@@ -43,7 +43,9 @@ class DataFrame:
     def __len__(self) -> int:
         return len(self.index)
 
-    def __getitem__(self, name: Any) -> Series:
+    def __getitem__(self, name: Any) -> Any:
+        if isinstance(name, list):
+            return DataFrame({each: self[each] for each in name}, self.index)
         return Series(self._columns[name])
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
@@ -91,3 +93,16 @@ def read_parquet(filepath_or_buffer: list[Any]) -> DataFrame:
     frame = DataFrame.from_arrow(table.drop_columns("__index_level_0__"))
     frame.index = Index(Column.from_arrow(table["__index_level_0__"]))
     return frame
+
+
+def concat(objs: list[Any], ignore_index: bool = False) -> Any:
+    """Stack frames with their labels, or series without."""
+    if all(isinstance(part, DataFrame) for part in objs) and not ignore_index:
+        if any(part.columns != objs[0].columns for part in objs):
+            raise NotImplementedError("the stand-in stacks frames of equal columns")
+        columns = {name: stacked([part._columns[name] for part in objs]) for name in objs[0].columns}
+        index = Index(stacked([part.index._column for part in objs]), objs[0].index.names[0])
+        return DataFrame({name: Series(column) for name, column in columns.items()}, index)
+    if not ignore_index or not all(isinstance(part, Series) for part in objs):
+        raise NotImplementedError("the stand-in stacks series, without their labels")
+    return Series(stacked([part._column for part in objs]))
