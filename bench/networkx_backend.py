@@ -1,0 +1,86 @@
+"""NetworkX's own functions beside the backend, on graphs of 100 to 1 M edges.
+
+    python bench/networkx_backend.py [--most 1000000] [-o RESULT.json]
+
+Erdős–Rényi graphs of five edges a node, with random weights. ``cold``: the graph is read in the call, as in the first
+call on it. ``cached``: it was read before. ``frame``: from a pandas frame to the tree's edges, NetworkX's graph against
+the backend's. Times are medians of runs in turn, in milliseconds. Takes about two minutes; dfmst must be installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from machine import describe
+from timing import interleaved, milliseconds
+
+from dfmst.networkx import backend
+
+RESULT = Path(__file__).parent / "results" / "cpu" / "networkx.json"
+
+
+def frame_of(edges: int) -> pd.DataFrame:
+    """A random graph of five edges a node."""
+    draw = np.random.default_rng(edges)
+    ends = draw.integers(0, max(2, edges // 5), (2, edges))
+    return pd.DataFrame({"source": ends[0], "target": ends[1], "weight": draw.random(edges)})
+
+
+def whole(frame: pd.DataFrame, name: str | None) -> int:
+    """From a frame to the edges of its spanning tree."""
+    graph = nx.from_pandas_edgelist(frame, edge_attr="weight", backend=name)
+    return len(list(nx.minimum_spanning_edges(graph, data=False, backend=name)))
+
+
+def measure(edges: int) -> dict[str, dict[str, float]]:
+    """Milliseconds of each call."""
+    frame = frame_of(edges)
+    graph = nx.from_pandas_edgelist(frame, edge_attr="weight")
+    converted = backend.convert_from_nx(graph)
+    backend.minimum_spanning_edges(converted, data=False)
+    calls: dict[str, dict[str, Any]] = {
+        "minimum_spanning_edges": {
+            "networkx": lambda: len(list(nx.minimum_spanning_edges.orig_func(graph, data=False))),
+            "cold": lambda: len(list(backend.minimum_spanning_edges(backend.convert_from_nx(graph), data=False))),
+            "cached": lambda: len(list(backend.minimum_spanning_edges(converted, data=False))),
+        },
+        "minimum_spanning_tree": {
+            "networkx": lambda: len(nx.minimum_spanning_tree.orig_func(graph).edges),
+            "cold": lambda: len(backend.minimum_spanning_tree(backend.convert_from_nx(graph)).edges),
+            "cached": lambda: len(backend.minimum_spanning_tree(converted).edges),
+        },
+        "frame to edges": {"networkx": lambda: whole(frame, "networkx"), "frame": lambda: whole(frame, "dfmst")},
+    }
+    result = {}
+    for name, runs in calls.items():
+        measured = interleaved(runs, 3)
+        if len({run.value for run in measured.values()}) != 1:
+            raise AssertionError(f"{name}: forests of different sizes")
+        result[name] = milliseconds(measured)
+    return result
+
+
+def main() -> None:
+    """Measure, print a line a size, and write the result file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--most", type=int, default=1_000_000)
+    parser.add_argument("-o", "--output", type=Path, default=RESULT)
+    chosen = parser.parse_args()
+    nx.config.warnings_to_ignore.add("cache")
+    result: dict[str, Any] = {"machine": describe("networkx", "pandas"), "milliseconds": {}}
+    edges = 100
+    while edges <= chosen.most:
+        result["milliseconds"][str(edges)] = measure(edges)
+        print(edges, result["milliseconds"][str(edges)], flush=True)
+        edges *= 10
+    chosen.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

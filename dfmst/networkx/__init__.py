@@ -1,0 +1,10 @@
+"""NetworkX's backend ``"dfmst"``: its spanning trees and components, by dfmst.
+
+Nothing has to be imported: NetworkX finds the backend by itself once dfmst is installed. Name it in a call,
+``nx.minimum_spanning_tree(G, backend="dfmst")``, or for all calls: ``nx.config.backend_priority = ["dfmst"]``.
+
+A graph is converted once and the conversion is kept with it, so further calls on it take a fraction of the time;
+``nx.from_pandas_edgelist(frame, ..., backend="dfmst")`` makes a graph of columns without a loop over its edges. Results
+are NetworkX's own: the same edges with the same keys and attributes, in Kruskal's order. Of equal weights, the edge
+that comes first in ``G.edges`` counts as lighter, as in NetworkX.
+"""

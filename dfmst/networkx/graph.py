@@ -1,0 +1,143 @@
+"""A graph as columns: nodes numbered in NetworkX's order, edges in the order of ``G.edges``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pyarrow as pa
+
+from dfmst import arrays
+from dfmst.components import connected_components
+from dfmst.typing import Array
+
+__all__ = ["Graph"]
+
+_EXACT = 2.0**53  # float64 holds all integers up to here
+
+
+class Graph:
+    """An undirected graph that dfmst works on.
+
+    Parameters
+    ----------
+    nodes
+        Nodes, in NetworkX's order.
+    source, target
+        Numbers of the ends of each edge, in the order of ``G.edges``; ``int64``.
+    data
+        Attributes of each edge, NetworkX's own dictionaries; ``None``: they are looked up in the original.
+    keys
+        Keys of a multigraph's edges; ``None``: it is no multigraph.
+    make
+        Returns the graph as NetworkX's own.
+    columns
+        Attributes that are columns already, by name.
+    """
+
+    __networkx_backend__ = "dfmst"
+
+    def __init__(
+        self,
+        nodes: Sequence[Any],
+        source: Array,
+        target: Array,
+        make: Callable[[], nx.Graph[Any]],
+        data: list[dict[Any, Any]] | None = None,
+        keys: Sequence[Any] | None = None,
+        columns: Mapping[Any, Any] | None = None,
+    ) -> None:
+        self.__networkx_cache__: dict[str, Any] = {}
+        self.nodes, self.source, self.target, self.keys = nodes, source, target, keys
+        self._make, self._data, self._given = make, data, columns
+        self._columns: dict[tuple[Any, Any], Array | None] = {}
+
+    def is_directed(self) -> bool:
+        """Whether edges have a direction: never."""
+        return False
+
+    def is_multigraph(self) -> bool:
+        """Whether two nodes may have several edges."""
+        return self.keys is not None
+
+    def number_of_edges(self) -> int:
+        """How many edges there are."""
+        return len(self.source)
+
+    def __len__(self) -> int:
+        """How many nodes there are."""
+        return len(self.nodes)
+
+    @cached_property
+    def original(self) -> nx.Graph[Any]:
+        """The graph as NetworkX's own, with all attributes."""
+        return self._make()
+
+    @cached_property
+    def data(self) -> list[dict[Any, Any]]:
+        """Attributes of each edge."""
+        return [edge[-1] for edge in self.original.edges(data=True)] if self._data is None else self._data
+
+    def edges(self, rows: Array, *, keys: bool, data: bool) -> Iterator[tuple[Any, ...]]:
+        """Edges at `rows` as NetworkX yields them: both nodes, then key and attributes where they are asked for."""
+        parts: list[Sequence[Any]] = [self.keys] if keys and self.keys is not None else []
+        parts += [self.data] if data else []
+        ends = (map(self.nodes.__getitem__, column[rows].tolist()) for column in (self.source, self.target))
+        return zip(*ends, *(map(part.__getitem__, rows.tolist()) for part in parts), strict=True)
+
+    @cached_property
+    def number(self) -> dict[Any, int]:
+        """Number of each node."""
+        return {node: number for number, node in enumerate(self.nodes)}
+
+    @cached_property
+    def labels(self) -> Array:
+        """The smallest number of a node in each node's component, ``int64``."""
+        edges = pa.table({"source": self.source, "target": self.target})
+        components = connected_components(edges, vertices=np.arange(len(self.nodes)))
+        return np.asarray(components["component"])
+
+    def weights(self, attribute: Any, default: Any = 1) -> Array | None:
+        """Weights as a column; ``None`` where no column holds them exactly."""
+        name = (attribute, default)
+        if name not in self._columns:
+            self._columns[name] = _column(self._values(attribute, default))
+        return self._columns[name]
+
+    def _values(self, attribute: Any, default: Any) -> Any:
+        """Values of an attribute, or the default where an edge has none."""
+        if self._given is None:
+            return [data.get(attribute, default) for data in self.data]
+        return self._given[attribute] if attribute in self._given else [default] * len(self.source)
+
+    def forest(self, weights: Array, rows: Array | None = None, *, maximum: bool = False) -> Array:
+        """Return the forest's edges among those at `rows` (``None``: all), in Kruskal's order."""
+        source, target = self.source, self.target
+        if rows is not None:
+            source, target, weights = source[rows], target[rows], weights[rows]
+        chosen = arrays.forest_rows(source, target, weights, n=max(1, len(self.nodes)), maximum=maximum)
+        ranks = weights[chosen]
+        if maximum:  # of equal weights the earlier edge comes first, this way too
+            order = len(ranks) - 1 - np.argsort(ranks[::-1], kind="stable")[::-1]
+        else:
+            order = np.argsort(ranks, kind="stable")
+        chosen = chosen[order]
+        return chosen if rows is None else rows[chosen]
+
+
+def _column(values: Iterable[Any]) -> Array | None:
+    """Values as a numeric column, if it equals them."""
+    listed = values if isinstance(values, np.ndarray) else list(values)
+    try:
+        column = np.asarray(listed)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if column.ndim != 1 or column.dtype.kind not in "biuf" or column.dtype.itemsize > 8:
+        return np.zeros(0) if not len(column) else None
+    if column.dtype.kind == "f" and column is not listed and (np.abs(column) >= _EXACT).any():
+        # Integers among floats may have been rounded.
+        return None if any(isinstance(value, int) for value in listed) else column
+    return column

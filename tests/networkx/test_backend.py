@@ -1,0 +1,190 @@
+"""NetworkX's backend: the same edges, keys and attributes in the same order as NetworkX's own functions."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+nx: Any = pytest.importorskip("networkx")
+
+from networkx.algorithms.tree.mst import EdgePartition  # noqa: E402
+
+from dfmst.networkx import backend, info  # noqa: E402
+from dfmst.networkx.graph import Graph  # noqa: E402
+from tests.support.lanes import examples  # noqa: E402
+
+NODES = ["a", 1, (2, "b"), 3.5, "e", "f", 7]
+WEIGHTS = {
+    "integers": st.integers(-2, 2),
+    "floats": st.sampled_from([0.0, -0.0, 1.5, math.inf, -math.inf]),
+    "mixed": st.sampled_from([1, True, 0.5, -3, None]),
+    "wide": st.sampled_from([2**53, 2**53 + 1, 2**70, 0.5]),
+    "fractions": st.sampled_from([Fraction(1, 3), Fraction(2, 3)]),
+}
+
+
+@st.composite
+def graphs(draw, kind):
+    make = draw(st.sampled_from([nx.Graph, nx.MultiGraph]))
+    graph = make(name="drawn")
+    graph.add_nodes_from(draw(st.permutations(NODES))[: draw(st.integers(1, len(NODES)))], colour="red")
+    ends = st.sampled_from(list(graph))
+    for number, (u, v, weight) in enumerate(draw(st.lists(st.tuples(ends, ends, WEIGHTS[kind]), max_size=20))):
+        graph.add_edge(u, v, number=number, **({} if weight is None else {"weight": weight}))
+    return graph
+
+
+def same(first, second):
+    assert type(first) is type(second)
+    assert first.graph == second.graph
+    assert list(first.nodes.items()) == list(second.nodes.items())
+    keys = {"keys": True} if first.is_multigraph() else {}
+    assert list(first.edges(data=True, **keys)) == list(second.edges(data=True, **keys))
+
+
+@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("which", ["minimum", "maximum"])
+@given(data=st.data())
+@examples(25)
+def test_forests(kind, which, data):
+    graph = data.draw(graphs(kind))
+    converted = backend.convert_from_nx(graph)
+    edges, tree = (getattr(nx, f"{which}_spanning_{what}").orig_func for what in ("edges", "tree"))
+    for keys in (False, True):
+        for values in (False, True):
+            found = getattr(backend, f"{which}_spanning_edges")(converted, keys=keys, data=values)
+            assert list(found) == list(edges(graph, keys=keys, data=values))
+    same(getattr(backend, f"{which}_spanning_tree")(converted), tree(graph))
+    part = graph.subgraph(list(graph)[::2])
+    view = getattr(backend, f"{which}_spanning_edges")(backend.convert_from_nx(part))
+    assert list(view) == list(edges(part))
+
+
+@pytest.mark.parametrize("minimum", [False, True])
+@given(data=st.data())
+@examples(25)
+def test_partitions(minimum, data):
+    graph = data.draw(graphs("integers"))
+    for *_, attributes in graph.edges(data=True):
+        role = data.draw(st.sampled_from([None, *EdgePartition]))
+        attributes.update({} if role is None else {"partition": role})
+    expected = nx.partition_spanning_tree.orig_func(graph, minimum)
+    same(backend.partition_spanning_tree(backend.convert_from_nx(graph), minimum), expected)
+
+
+@given(graph=graphs("integers"))
+@examples(50)
+def test_components(graph):
+    converted = backend.convert_from_nx(graph)
+    components = list(nx.connected_components.orig_func(graph))
+    assert list(backend.connected_components(converted)) == components
+    assert backend.number_connected_components(converted) == len(components)
+    assert backend.is_connected(converted) == (len(components) == 1)
+    for node in graph:
+        assert backend.node_connected_component(converted, node) == next(c for c in components if node in c)
+
+
+@pytest.mark.parametrize("make", [nx.Graph, nx.MultiGraph])
+@given(rows=st.lists(st.tuples(*[st.sampled_from("abcde")] * 2, st.integers(0, 3), st.booleans()), max_size=15))
+@examples(50)
+def test_graphs_of_frames(make, rows):
+    frame = pd.DataFrame(rows, columns=["source", "target", "weight", "toll"])
+    for attributes in (None, "weight", ["toll", "weight"], True):
+        expected = nx.from_pandas_edgelist.orig_func(frame, edge_attr=attributes, create_using=make)
+        graph = backend.from_pandas_edgelist(frame, edge_attr=attributes, create_using=make)
+        assert [graph.number_of_edges(), len(graph)] == [expected.number_of_edges(), len(expected)]
+        same(graph.original, expected)
+        if rows:
+            trees = nx.minimum_spanning_edges.orig_func(expected)
+            assert list(backend.minimum_spanning_edges(graph)) == list(trees)
+            components = nx.connected_components.orig_func(expected)
+            assert list(backend.connected_components(graph)) == list(components)
+
+
+def test_ids_of_two_types_and_of_missing_values():
+    frame = pd.DataFrame({"source": [1, 2, 1], "target": ["x", "y", "y"], "weight": pd.array([3, 1, 2], "Int64")})
+    graph = backend.from_pandas_edgelist(frame, edge_attr="weight")
+    same(graph.original, nx.from_pandas_edgelist.orig_func(frame, edge_attr="weight"))
+    assert list(backend.minimum_spanning_edges(graph, data=False)) == [(2, "y"), (1, "y"), (1, "x")]
+
+
+def test_other_calls_are_networkx_s():
+    frame = pd.DataFrame({"source": [1], "target": [2], "weight": [3]})
+    with pytest.raises(nx.NetworkXError, match="Invalid edge_attr argument"):
+        backend.from_pandas_edgelist(frame, edge_attr="length")
+    keyed = backend.from_pandas_edgelist(frame, edge_attr="weight", edge_key="weight", create_using=nx.MultiGraph)
+    assert list(keyed.original.edges(keys=True)) == [(1, 2, 3)]
+    graph = backend.convert_from_nx(nx.Graph([(0, 1, {"weight": math.nan}), (1, 2)]))
+    with pytest.raises(ValueError, match="NaN found as an edge weight"):
+        list(backend.minimum_spanning_edges(graph))
+    assert list(backend.minimum_spanning_edges(graph, data=False, ignore_nan=True)) == [(1, 2)]
+    with pytest.raises(ValueError, match="hasty is not a valid choice for an algorithm"):
+        backend.minimum_spanning_tree(graph, algorithm="hasty")
+    with pytest.raises(nx.NetworkXPointlessConcept):
+        backend.is_connected(backend.convert_from_nx(nx.Graph()))
+    assert len(backend.minimum_spanning_tree(backend.convert_from_nx(nx.Graph()))) == 0
+    with pytest.raises(NotImplementedError):
+        backend.convert_from_nx(nx.DiGraph())
+
+
+def test_what_runs_here():
+    graph, small = nx.path_graph(2000), nx.path_graph(5)
+    assert backend.can_run("minimum_spanning_tree", (graph,), {})
+    assert not backend.can_run("minimum_spanning_tree", (), {"G": nx.DiGraph()})
+    assert backend.should_run("minimum_spanning_tree", (graph,), {}) is True
+    assert isinstance(backend.should_run("minimum_spanning_tree", (small,), {}), str)
+    assert isinstance(backend.should_run("connected_components", (graph,), {}), str)
+    assert backend.should_run("connected_components", (backend.convert_from_nx(graph),), {}) is True
+    assert set(info.backend_info()["functions"]) <= set(backend.__all__)
+
+
+@pytest.fixture
+def _installed():
+    if "dfmst" not in nx.utils.backends.backends:
+        pytest.skip("dfmst is not installed, only on the path")
+
+
+@pytest.mark.usefixtures("_installed")
+@pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs are saved")
+def test_networkx_finds_the_backend():
+    graph = nx.gnm_random_graph(60, 200, seed=1)
+    for u, v, attributes in graph.edges(data=True):
+        attributes["weight"] = (u * v) % 7
+    same(nx.minimum_spanning_tree(graph, backend="dfmst"), nx.minimum_spanning_tree(graph))
+    cached = next(iter(graph.__networkx_cache__["backends"]["dfmst"].values()))
+    assert isinstance(cached, Graph)
+    frame = nx.to_pandas_edgelist(graph)
+    of_frame = nx.from_pandas_edgelist(frame, edge_attr=True, backend="dfmst")
+    assert isinstance(of_frame, Graph)
+    total = sum(weight for *_, weight in nx.minimum_spanning_tree(of_frame).edges(data="weight"))
+    assert total == np.sum([d["weight"] for *_, d in nx.minimum_spanning_edges(graph)])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_installed")
+def test_networkx_s_own_tests_pass():
+    modules = ["algorithms.tree.tests.test_mst", "algorithms.components.tests.test_connected"]
+    names = [f"networkx.{module}" for module in (*modules, "tests.test_convert_pandas")]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-c", os.devnull]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    environment |= {"NETWORKX_TEST_BACKEND": "dfmst", "NETWORKX_FALLBACK_TO_NX": "True"}
+    done = subprocess.run([*command, "--pyargs", *names], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+    passed = int(done.stdout.rsplit(" passed", 1)[0].rsplit(" ", 1)[-1].rsplit("\n", 1)[-1])
+    assert passed > 100
+
+
+def test_asking_for_the_backend_loads_nothing():
+    program = "import sys, dfmst.networkx.info; print(sorted({'numpy', 'pyarrow', 'networkx'} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
