@@ -26,6 +26,7 @@ from dfmst.cli.options import (
     weight_options,
 )
 from dfmst.cli.outputs import check_output
+from dfmst.errors import DfmstError
 
 if TYPE_CHECKING:
     from dfmst import Report
@@ -130,7 +131,30 @@ def check_report(job: ForestJob, target: Path | None, streamed: bool) -> None:
 
 def read_points(job: ForestJob, progress: Progress) -> Any:
     """Read the table of coordinates that ``--points`` names; ``None`` where there is none."""
-    return None if job.points is None else read_inputs((job.points,), None, progress, {"--id": job.id})
+    if job.points is None:
+        return None
+    name = job.points.name.removesuffix(".gz")
+    if not name.endswith((".csv", ".tsv")):
+        return read_inputs((job.points,), None, progress, {"--id": job.id})
+    check_inputs((job.points,))
+    return _read_text(job.points, job.id, "\t" if name.endswith(".tsv") else ",")
+
+
+def _read_text(path: Path, id: str | None, delimiter: str) -> Any:
+    """Read CSV by PyArrow: dfmst's own reader takes the first two columns for the ends of edges."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    parse = csv.ParseOptions(delimiter=delimiter)
+    try:
+        with csv.open_csv(path, parse_options=parse) as reader:
+            first = id or reader.schema.names[0]
+        # As text, ids keep their zeros; they are compared in the type of the edges' ids.
+        return csv.read_csv(path, None, parse, csv.ConvertOptions(column_types={first: pa.string()}))
+    except (pa.ArrowException, OSError) as error:
+        raise DfmstError(
+            f"{path}: no table of points ({error})", "give it a header and a row for each point"
+        ) from error
 
 
 def make_report(

@@ -37,6 +37,17 @@ def test_a_map_from_a_file_of_points(dfmst, roads):
     assert not Path("roads.html").exists()
 
 
+def test_points_of_integer_and_of_padded_ids(dfmst, parquet):
+    edges = Path("edges.parquet")
+    for ends in ([1, 2], ["01", "02"]):
+        parquet("edges.parquet", {"source": ends[:1], "target": ends[1:], "weight": [1]})
+        Path("p.tsv").write_text(f"town\tx\ty\n{ends[0]}\t0.5\t1\n{ends[1]}\t2.5\t3\n")
+        dfmst("report", edges, "-o", "map.html", "--points", "p.tsv", "--coordinates", "x", "y")
+        assert "have no coordinates" not in page("map.html")
+    Path("p.tsv").write_text("")
+    assert "p.tsv: no table of points" in dfmst("report", edges, "--points", "p.tsv", code=2).stderr
+
+
 def test_beside_a_run_in_memory(dfmst, roads):
     result = dfmst("forest", roads, "-o", "out.parquet", "--report", "out.html", "--maximum", "--algorithm", "boruvka")
     assert "report -> out.html\n" in result.stderr

@@ -20,7 +20,11 @@ LAYERS, COMMAND = TOOLS["importlinter"]["contracts"]
 ROOMS = {module.name for module in pkgutil.iter_modules(dfmst.__path__)}
 INTERNAL = {name for name in ROOMS if name.startswith("_") and name != "__main__"}
 PUBLIC = ["dfmst", *sorted(f"dfmst.{name}" for name in ROOMS - INTERNAL - {"__main__", "cli"})]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MADE = {"pages", "reference", "_build"}  # folders of what a build of the documentation makes
+DOCUMENTS = [
+    ROOT / "README.md",
+    *(page for page in sorted((ROOT / "docs").glob("**/*.md")) if not MADE & {folder.name for folder in page.parents}),
+]
 
 
 def public_module(name: str) -> ModuleType:

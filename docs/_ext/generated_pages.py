@@ -1,0 +1,142 @@
+"""Pages that are made when the documentation is built: one an algorithm, one a file of results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from sphinx.application import Sphinx
+
+import dfmst
+from dfmst._report.rounds import read_rounds, round_chart
+from dfmst.algorithms import REGISTRY
+
+__all__ = ["setup"]
+
+#: When to use an algorithm.
+WHEN = {
+    "filter-kruskal": "The default on CPUs: most rows are dropped unsorted. Take it unless you study another.",
+    "filter-boruvka": "The default on GPUs: nothing of it is sequential. On a CPU for graphs of few rows a vertex.",
+    "boruvka": "To see the plain rounds, and what contraction of loops and of parallel edges gains.",
+    "kruskal": "For small tables, and to study helper threads that drop rows ahead of the scan.",
+    "prim": "For dense graphs, where it reads each row a few times and sorts nothing.",
+    "pma": "To study partial Prim trees: its trace has the share of vertices that each round removes.",
+    "mastiff": "For graphs with one giant component, such as those of the web: the largest component stays exempt.",
+    "bsp": "To count the rounds of a coarse-grained parallel machine.",
+    "bader-cong": "As a baseline of the papers: trees that grow at once and stop where they meet.",
+    "vineet": "As a baseline of the papers: Borůvka in steps of scans and sorts.",
+    "epmst": "As a baseline of the papers: a sample's forest filters the rest.",
+    "dataframe": "Where no kernel may run: the frame's own engine does all of it, DuckDB, Dask and PySpark included.",
+}
+SKIPPED = {"machine", "packages"}
+_CELLS = 12  # columns of a table
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Write the pages before Sphinx looks for them."""
+    app.connect("builder-inited", lambda app: write_pages(Path(app.srcdir)))
+    return {"parallel_read_safe": True}
+
+
+def write_pages(docs: Path) -> None:
+    """Write the pages of the algorithms and of the results."""
+    for name, kind in REGISTRY.items():
+        _write(docs / "algorithms" / "pages" / f"{name}.md", algorithm_page(name, kind))
+    for path in sorted((docs.parent / "bench" / "results" / "cpu").glob("*.json")):
+        text = results_page(path.stem, json.loads(path.read_text(encoding="utf-8")))
+        _write(docs / "benchmarks" / "pages" / f"{path.stem}.md", text)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a page; one that is the same stays as old as it is, so that Sphinx does not read it again."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def example_graph() -> pa.Table:
+    """The graph whose rounds the pages show."""
+    return dfmst.generate.rmat(9, 8, seed=7, engine="cpu")
+
+
+def algorithm_page(name: str, kind: type[Any]) -> str:
+    """What it is, its rounds on one graph, and its parameters, paper and differences from it (the docstring)."""
+    graph = example_graph()
+    forest, trace = dfmst.minimum_spanning_forest(graph, algorithm=name, return_trace=True)
+    rounds = read_rounds(trace.to_pydict())
+    size = f"{graph.num_rows:,} rows of an R-MAT graph, {forest.num_rows:,} rows in its forest"
+    lines = [f"# {name}", "", WHEN[name], "", "## Its rounds", "", f"On {size}:", ""]
+    if rounds is not None:
+        head, rows = rounds.table()
+        lines += ["```{raw} html", f'<div class="rounds">{round_chart(rounds)}</div>', "```", ""]
+        keep = [at for at, title in enumerate(head) if title != "ms"]  # times differ from build to build
+        lines += _table([head[at] for at in keep], [[row[at] for at in keep] for row in rows])
+    module = kind.__module__
+    lines += ["", "## The object", "", "```{eval-rst}", f".. autoclass:: {module}.{kind.__name__}", "```", ""]
+    return "\n".join(lines)
+
+
+def results_page(name: str, results: dict[str, Any]) -> str:
+    """All tables of a file of results, and the machine that they are from."""
+    machine = results.get("machine", {})
+    about = [f"{key} {machine[key]}" for key in ("date", "commit", "processor", "cores") if key in machine]
+    lines = [f"# {name}.json", "", ", ".join(about) + "." if about else "", ""]
+    for title, rows in _tables(results):
+        names = list(dict.fromkeys(key for _, row in rows for key in row))[:_CELLS]
+        cells = [[label, *(_cell(row.get(key)) for key in names)] for label, row in rows]
+        heading = [f"## {title}", ""] if title else []
+        lines += [*heading, *_table(["", *(key.replace("_", " ") for key in names)], cells), ""]
+    return "\n".join(lines)
+
+
+def _tables(value: Any, title: str = "") -> Iterator[tuple[str, list[tuple[str, dict[str, Any]]]]]:
+    """Find objects that hold plain values, side by side: each such group is a table."""
+    if isinstance(value, list):
+        value = {f"{at + 1}": entry for at, entry in enumerate(value)}
+    if not isinstance(value, dict):
+        return
+    entries = {key: entry for key, entry in value.items() if key not in SKIPPED}
+    rows = [(key, flat) for key, entry in entries.items() if (flat := _flat(entry))]
+    own = {key: entry for key, entry in entries.items() if _is_plain(entry)}
+    if own and title:
+        rows.insert(0, ("", own))
+    if rows:
+        yield title, rows
+    for key, entry in entries.items():
+        if isinstance(entry, (dict, list)) and not _flat(entry):
+            yield from _tables(entry, f"{title}, {key}" if title else key)
+
+
+def _flat(value: Any) -> dict[str, Any]:
+    """The plain values of an object, those of objects in it by their names; nothing where it goes deeper."""
+    if not isinstance(value, dict):
+        return {}
+    flat: dict[str, Any] = {}
+    for key, entry in value.items():
+        if _is_plain(entry):
+            flat[key] = entry
+        elif isinstance(entry, dict) and all(map(_is_plain, entry.values())):
+            flat.update({f"{key}: {inner}": number for inner, number in entry.items()})
+        elif not isinstance(entry, (dict, list)):
+            return {}
+    return flat
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, (int, float, str, bool)) and len(str(value)) < 80
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    text = f"{value:,.6g}" if isinstance(value, float) else str(value)
+    return text.replace("|", "\\|")
+
+
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]

@@ -1,0 +1,51 @@
+"""The documentation builds without a warning, and has a page for every algorithm and every public function."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import dfmst
+from dfmst.algorithms import REGISTRY
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    for package in ("sphinx", "pydata_sphinx_theme", "numpydoc", "myst_parser"):
+        pytest.importorskip(package, reason=f"needs the extra docs ({package})")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", str(DOCS), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.slow
+def test_the_site(site):
+    for name in REGISTRY:
+        page = (site / "algorithms" / "pages" / f"{name}.html").read_text(encoding="utf-8")
+        assert '<div class="rounds"><svg' in page or name == "dataframe"
+        assert REGISTRY[name].__name__ in page
+    start = (site / "index.html").read_text(encoding="utf-8")
+    assert "start.html" in start
+    assert (site / "benchmarks" / "pages" / "peers.html").is_file()
+    assert "rmat20" in (site / "benchmarks" / "pages" / "peers.html").read_text(encoding="utf-8")
+
+
+def test_every_public_name_has_its_place_in_the_reference():
+    text = (DOCS / "api.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^   ([\w.]+)$", text, re.MULTILINE))
+    modules = {"algorithms", "arrays", "errors", "formats", "generate", "interop", "sklearn", "stream"}
+    functions = {name for name in dfmst.__all__ if name not in modules and not name.endswith("Error")}
+    assert functions <= named, functions - named
+    for name in named:
+        module, _, last = name.rpartition(".")
+        assert last in import_module(f"dfmst.{module}" if module else "dfmst").__all__
