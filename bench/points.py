@@ -1,10 +1,10 @@
 """Spanning trees of points beside what pip installs: CPU-seconds and seconds, each in a process of its own.
 
-    python bench/points.py OUTPUT.json [--points PLANE HIGH] [--limit SECONDS]
+    python bench/points.py OUTPUT.json [--points PLANE HIGH] [--limit CPU_SECONDS]
 
 The peers: quitefastmst, fast_hdbscan (its spanning tree with min_samples=1, compiled before), and SciPy's Delaunay
-triangulation with dfmst's forest of its sides (in the plane). They are skipped where they are not installed. A peer
-that takes longer than the limit is stopped, and its figure is "more than" that.
+triangulation with dfmst's forest of its sides (in the plane). They are skipped where they are not installed. A
+peer that takes more CPU-seconds than the limit is stopped.
 """
 
 from __future__ import annotations
@@ -62,9 +62,11 @@ def used() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def run_one(peer: str, axes: int, count: int, kind: str) -> None:
+def run_one(peer: str, axes: int, count: int, kind: str, limit: int) -> None:
     """Measure one call, after a small one that loads and compiles."""
     span(peer, cloud(axes, 1000, kind))
+    most = int(used()) + limit
+    resource.setrlimit(resource.RLIMIT_CPU, (most, most))
     points = np.ascontiguousarray(cloud(axes, count, kind))
     cpu, wall = used(), time.perf_counter()
     total = span(peer, points)
@@ -72,12 +74,13 @@ def run_one(peer: str, axes: int, count: int, kind: str) -> None:
 
 
 def measure(peer: str, axes: int, count: int, kind: str, limit: int) -> dict[str, float | str]:
-    command = [sys.executable, __file__, "--one", peer, str(axes), str(count), kind]
-    try:
-        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=limit).stdout
-    except subprocess.TimeoutExpired:
+    command = [sys.executable, __file__, "--one", peer, str(axes), str(count), kind, str(limit)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode < 0:  # by the signal for too many seconds of a processor
         return {"stopped_after": limit}
-    return {name: float(f"{value:.9g}") for name, value in json.loads(said).items()}
+    if run.returncode:
+        raise RuntimeError(run.stderr)
+    return {name: float(f"{value:.9g}") for name, value in json.loads(run.stdout).items()}
 
 
 def main() -> None:
@@ -105,6 +108,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "--one":
-        run_one(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
+        run_one(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5], int(sys.argv[6]))
     else:
         main()

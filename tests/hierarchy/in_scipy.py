@@ -20,7 +20,7 @@ from scipy.spatial.distance import pdist
 import dfmst
 
 TESTS = "scipy.cluster.tests.test_hierarchy"
-theirs = hierarchy.linkage
+theirs: Any = vars(hierarchy)["linkage"]
 calls = 0
 
 
@@ -43,7 +43,8 @@ class InPlace:
 
     def pytest_collection_finish(self) -> None:
         """Replace the function in the package, and where the tests have imported it."""
-        for module in (hierarchy, sys.modules[TESTS]):
+        modules: list[Any] = [hierarchy, sys.modules[TESTS]]
+        for module in modules:
             module.linkage = linkage
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:

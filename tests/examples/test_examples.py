@@ -1,0 +1,41 @@
+"""Every script in examples/ runs, and comes to the results that it is there to show."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SCRIPTS = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem != "build_cities")
+
+#: Script -> the files that it writes, and what must hold of what `main` returns.
+RESULTS: dict[str, tuple[list[str], Any]] = {
+    "city_network": (["city_network.png"], lambda lines: len(lines) == len(set(lines.source) | set(lines.target)) - 1),
+    "correlation_trees": (["correlation_trees.png"], lambda table: 340 < table.sort("length")["window"][0] < 460),
+    "dask_job": (["forest"], lambda rows: len(rows) == 4999),
+    "dendrogram": (["dendrogram.png", "iris.nwk"], lambda merges: merges.shape == (149, 4)),
+    "duckdb_in_and_out": (["roads.duckdb"], lambda result: result[0] == 4999 and result[-1] == 0),
+    "image_segments": (["image_segments.png"], lambda table: table["d4"].n_unique() > table["d9"].n_unique() > 1),
+    "network_planning": (["network_planning.csv"], lambda plan: plan.built.sum() > 10 and not plan.closed.any()),
+    "record_linkage": (["record_linkage.csv"], lambda names: len(names) == 240 > names["d0.45"].nunique()),
+}
+NEEDS = {"image_segments": "sklearn", "dendrogram": "sklearn"}
+
+
+def test_every_script_is_listed():
+    assert sorted(RESULTS) == SCRIPTS
+    text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    assert all(f"{name}.py" in text for name in SCRIPTS)
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # Dask's, of pandas
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_script(name, tmp_path):
+    pytest.importorskip(NEEDS.get(name, "dfmst"))
+    result = runpy.run_path(str(EXAMPLES / f"{name}.py"))["main"](tmp_path)
+    files, holds = RESULTS[name]
+    assert all((tmp_path / file).exists() for file in files)
+    assert holds(result)
