@@ -22,7 +22,7 @@ ROUNDS = 5
 
 Level = Literal["none", "loops", "parallel"]
 LEVELS: tuple[Level, ...] = ("none", "loops", "parallel")
-_SHARED_FROM = 256  # neighbours; the paper shares out every list once half of the vertices are in the tree
+_SHARED_FROM = 256  # neighbours; the paper shares out lists of any length
 
 
 def _table(vertices: int, edges: int) -> EdgeTable:

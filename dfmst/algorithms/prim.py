@@ -78,8 +78,11 @@ class Prim:
       threads of a warp, twice: no barrier, and two launches reduce any length as well. Of 16,384 candidates a warp
       takes 155 instructions, where a thread alone takes 875. On a CPU a thread scans in the place of each warp.
     * On a CPU all rounds run in one call, and a thread takes no less than 4,096 candidates at a time.
-    * Knox and Knox share out every neighbour list among the queues, once half of the vertices are in the tree. Ours
-      shares the lists of `hub` neighbours or more.
+    * Knox and Knox share out neighbour lists of any length among the queues. Ours shares those of `hub` neighbours or
+      more.
+
+    The record adds ``queues``, ``hubs`` and ``shared``, the neighbours that several queues were offered
+    (``seconds_offer``, a part of ``seconds_grow``), or ``lanes``.
 
     Examples
     --------
