@@ -1,4 +1,4 @@
-"""Install dfmst as a machine without compiler, CMake, make or ninja would, and use the outcome.
+"""Install dfmst from its source distribution, on a machine without compiler, CMake, make or ninja, and use the outcome.
 
 The tools on ``PATH`` are a shell and a few of coreutils: pip must bring the rest from PyPI.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ("sh", "cat", "chmod", "cp", "env", "ln", "ls", "mkdir", "mv", "rm", "uname")
+PACK = "import sys; sys.path.insert(0, 'build_support'); import backend; print(backend.build_sdist(sys.argv[1]))"
 USE = """
 import numpy as np
 from dfmst._engines.cpu import CpuEngine, library_path
@@ -24,6 +25,13 @@ CpuEngine(threads=2).launch("largest_id", 10, ids, 1000, 100, largest, grain=1)
 assert largest.tolist() == list(range(99, 1000, 100)), largest
 print("kernels run from", library_path())
 """
+
+
+def source_distribution(folder: Path) -> Path:
+    """Pack this repository as it would be published; scikit-build-core is one of the tests' requirements."""
+    command = [sys.executable, "-c", PACK, str(folder)]
+    done = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True)
+    return folder / done.stdout.split()[-1]
 
 
 def main() -> None:
@@ -41,9 +49,15 @@ def main() -> None:
         venv = Path(folder) / "venv"
         subprocess.run([sys.executable, "-m", "venv", venv], check=True)
         start = time.monotonic()
-        subprocess.run([venv / "bin" / "pip", "install", "--quiet", ROOT], check=True, env=environment)
+        source = source_distribution(Path(folder))
+        subprocess.run([venv / "bin" / "pip", "install", "--quiet", source], check=True, env=environment)
         print(f"installed without a compiler in {time.monotonic() - start:.0f} s", flush=True)
         subprocess.run([venv / "bin" / "python", "-c", USE], check=True, env=environment, cwd=folder)
+        subprocess.run(
+            [venv / "bin" / "dfmst", "demo"], check=True, env=environment, cwd=folder, stdout=subprocess.DEVNULL
+        )
+        if not (Path(folder) / "cities.html").is_file():
+            raise SystemExit("dfmst demo has drawn no map")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,82 @@
+"""What ships: the source distribution is complete, and the files that build wheels and publish them agree."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import dfmst
+from tests.packaging.test_distribution import PROJECT, ROOT
+
+TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
+BUILD = "import sys; sys.path.insert(0, 'build_support'); import backend; print(backend.build_sdist(sys.argv[1]))"
+
+
+def build_sdist(source: Path, target: Path) -> Path:
+    target.mkdir()
+    command = [sys.executable, "-c", BUILD, str(target)]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return target / done.stdout.split()[-1]
+
+
+@pytest.mark.slow
+def test_the_source_distribution_builds_itself_in_a_clean_folder(tmp_path):
+    # .ci/run installs from such a one, on a machine without a compiler (ci/without_compiler.py).
+    first = build_sdist(ROOT, tmp_path / "first")
+    assert first.name == f"dfmst-{dfmst.__version__}.tar.gz"
+    with tarfile.open(first) as archive:
+        archive.extractall(tmp_path / "clean", filter="data")
+        names = set(archive.getnames())
+    second = build_sdist(tmp_path / "clean" / first.name.removesuffix(".tar.gz"), tmp_path / "second")
+    with tarfile.open(second) as archive:
+        assert set(archive.getnames()) == names
+    inside = {name.partition("/")[2] for name in names}
+    needed = {"CMakeLists.txt", "LICENSE", "README.md", "build_support/backend.py", "dfmst/_kernels/cpu/native.cpp"}
+    needed |= {f"examples/data/{name}.parquet" for name in ("cities", "city_points")}
+    needed |= {f"dfmst/_report/templates/{name}" for name in ("report.html", "style.css")}
+    assert needed <= inside
+    unwanted = (".so", ".pyc", ".o")
+    assert not [
+        name for name in inside if name.endswith(unwanted) or name.startswith(("docs/_build", ".venv", "build/"))
+    ]
+    assert first.stat().st_size < 8_000_000
+
+
+def test_one_wheel_a_platform_serves_every_python():
+    assert TOOLS["scikit-build"]["wheel"]["py-api"] == "py3"
+    config = TOOLS["cibuildwheel"]
+    least = re.sub(r"\D", "", PROJECT["requires-python"])
+    assert config["build"] == f"cp{least}-*"
+    assert config["test-command"] == "dfmst demo"
+    assert not re.search("musllinux", str(config.get("skip", "")))
+
+
+def test_the_version_stands_in_one_place():
+    assert "version" not in PROJECT
+    assert PROJECT["dynamic"] == ["version"]
+    provider = TOOLS["scikit-build"]["metadata"]["version"]
+    assert provider["input"] == "dfmst/__init__.py"
+
+
+def test_what_is_published_has_passed_everything():
+    jobs = WORKFLOW["jobs"]
+    assert set(jobs["publish"]["needs"]) == {"tests", "fast-lane", "wheels", "sdist", "docs"}
+    assert "refs/tags/v" in jobs["publish"]["if"]
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}  # trusted publishing: no secret
+    assert WORKFLOW["permissions"] == {"contents": "read"}
+    text = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    assert "secrets." not in text
+    uses = re.findall(r"uses: (\S+)", text)
+    assert uses
+    assert all(re.fullmatch(r"[\w./-]+@v\d[\w.]*", action) for action in uses)
+    runs = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    assert ".ci/run" in runs
