@@ -8,3 +8,7 @@ A graph is converted once and the conversion is kept with it, so further calls o
 are NetworkX's own: the same edges with the same keys and attributes, in Kruskal's order. Of equal weights, the edge
 that comes first in ``G.edges`` counts as lighter, as in NetworkX.
 """
+
+from __future__ import annotations
+
+__all__: list[str] = []
