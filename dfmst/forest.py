@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeVar, overload
 
+from dfmst._columns.compose import edge_columns
 from dfmst._columns.conditions import Conditions
 from dfmst._columns.read import EdgeColumns
 from dfmst._columns.total import total_weight
@@ -73,10 +74,11 @@ def minimum_spanning_forest(
         relation, for one; the result is then a ``pyarrow.Table``). With ``algorithm="dataframe"`` also Dask and
         PySpark, and a DuckDB relation gives one back. It is not changed.
     source, target
-        Names of the id columns: integers of any width, strings, categoricals.
+        Names of the id columns: integers of any width, strings, categoricals. Two lists of names make an id of several
+        columns: ``source=["country", "city"]``.
     weight
-        Name of the weight column: integers, floats (infinities too), booleans, decimals, durations; ``None``
-        gives every edge the same weight.
+        Name of the weight column: integers, floats (infinities too), booleans, decimals, durations, dates and times;
+        ``None`` gives every edge the same weight. Of a list of names, the next column decides between equal weights.
     by
         A column, or a list of columns: every group of rows that agree in it has a forest of its own, all of them found
         at once. A null is a group like any other.
@@ -130,7 +132,7 @@ def minimum_spanning_forest(
     >>> dfmst.minimum_spanning_forest(roads.assign(built=[True, False, False]), keep="built").index.tolist()
     [0, 1]
     """
-    columns = EdgeColumns(source, target, weight, False, invalid, Conditions.of(by, keep, drop))
+    columns = edge_columns(source, target, weight, False, invalid, Conditions.of(by, keep, drop))
     return _find_forest(edges, columns, algorithm, engine, threads, return_trace)
 
 
@@ -182,7 +184,7 @@ def maximum_spanning_forest(
     >>> dfmst.maximum_spanning_forest(roads).index.tolist()
     [0, 2]
     """
-    columns = EdgeColumns(source, target, weight, True, invalid, Conditions.of(by, keep, drop))
+    columns = edge_columns(source, target, weight, True, invalid, Conditions.of(by, keep, drop))
     return _find_forest(edges, columns, algorithm, engine, threads, return_trace)
 
 
@@ -229,7 +231,7 @@ def spanning_forest(
     >>> dfmst.spanning_forest(pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2]})).index.tolist()
     [0, 1]
     """
-    columns = EdgeColumns(source, target, None, False, invalid, Conditions.of(by, keep, drop))
+    columns = edge_columns(source, target, None, False, invalid, Conditions.of(by, keep, drop))
     return _find_forest(edges, columns, algorithm, engine, threads, return_trace)
 
 
@@ -245,6 +247,9 @@ def _find_forest(
     if isinstance(algorithm, Dataframe) or (isinstance(algorithm, str) and algorithm == "dataframe"):
         if columns.conditions:
             message = f"algorithm='dataframe' takes no {' and '.join(columns.conditions.words)}"
+            raise ValueError(message)
+        if columns.keys:
+            message = "algorithm='dataframe' takes no keys of several columns"
             raise ValueError(message)
         steps = algorithm if isinstance(algorithm, Dataframe) else Dataframe()
         forest, trace = frame_forest(edges, columns, steps, engine, threads, return_trace)

@@ -70,7 +70,7 @@ def device_factorize(engine: Engine, source: Any, target: Any, *, in_order: bool
 
 
 def device_weights(name: object, column: Any) -> WeightColumn:
-    """Read a weight column: CuPy array or cuDF column of integers, floats, booleans, decimals or durations.
+    """Read a weight column: CuPy array or cuDF column of numbers, booleans, decimals, durations or timestamps.
 
     Raises
     ------
@@ -193,8 +193,8 @@ def _readable_weights(name: object, column: Any) -> tuple[Array, Array | None]:
     if _is_decimal(column.dtype):
         # Ranks order wide decimals exactly. Nulls get -1, which is never read.
         return column.factorize(sort=True)[0].astype(np.uint32), nulls
-    if column.dtype.kind == "m":
-        column = column.astype("int64")
+    if column.dtype.kind in "mM":
+        column = _instants(column).astype("int64")
     elif column.dtype.kind not in "biuf":
         raise unsupported_weights(name, str(column.dtype))
     return _values(column, nulls), nulls

@@ -80,6 +80,10 @@ def _common_ids(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> li
     return [ends if common is None else ends.cast(common)]
 
 
+#: Weights that are compared as they are.
+_MEASURED = (nw.Decimal, nw.Duration, nw.Datetime, nw.Date, nw.Time)
+
+
 def _check_range(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> None:
     """Raise where an integer column beside one of another type does not fit 64 bits with a sign."""
     for end in ("source", "target"):
@@ -100,7 +104,7 @@ def _weight(name: Any, kind: Any, maximum: bool) -> tuple[nw.Expr, nw.Expr]:
         return (0.0 - plain if maximum else plain), missing | weight.is_nan()
     if isinstance(kind, nw.Boolean):
         return (1 - weight.cast(nw.Int64) if maximum else weight.cast(nw.Int64)), missing
-    if not (kind.is_integer() or isinstance(kind, (nw.Decimal, nw.Duration))):
+    if not (kind.is_integer() or isinstance(kind, _MEASURED)):
         raise unsupported_weights(name, str(kind))
     if not maximum:
         return weight, missing

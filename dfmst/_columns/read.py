@@ -13,7 +13,7 @@ from dfmst._columns.vertices import Vertices, dense_vertices
 from dfmst._engines import Engine, host_engine
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView
-from dfmst.errors import UnsupportedFrameError
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.typing import Array, Invalid
 
 __all__ = ["EdgeColumns", "Input", "move_table", "number_ids", "read_table"]
@@ -33,6 +33,9 @@ class EdgeColumns:
         ``"raise"``, or ``"drop"`` to leave out rows with null ids or with null or NaN weights.
     conditions
         What the forest must obey beside the weights.
+    keys
+        Source, target and weight as the call has them, where one is a list of names (see
+        :mod:`dfmst._columns.compose`); else ``None``.
     """
 
     source: Any = "source"
@@ -41,11 +44,16 @@ class EdgeColumns:
     maximum: bool = False
     invalid: Invalid = "raise"
     conditions: Conditions = NO_CONDITIONS
+    keys: tuple[Any, Any, Any] | None = None
 
     def __post_init__(self) -> None:
         """Refuse names that no column has, and an `invalid` that has no meaning."""
         for argument in ("source", "target", "weight"):
-            check_column_name(argument, getattr(self, argument))
+            name = getattr(self, argument)
+            if isinstance(name, list) and name and all(isinstance(part, str) for part in name):
+                message = f"{argument} names {len(name)} columns; keys of several columns are for the forest functions"
+                raise InvalidEdgesError(message, "make one column of them, for example by joining them into a string")
+            check_column_name(argument, name)
         object.__setattr__(self, "maximum", yes_or_no("maximum", self.maximum))
         check_invalid(self.invalid)
 

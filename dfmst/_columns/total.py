@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import timedelta
+from datetime import date, timedelta
+from datetime import time as clock
 from decimal import Decimal, localcontext
 from itertools import chain
 from typing import Any
@@ -47,7 +48,7 @@ def total_weight(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
     -------
     total
         ``int``, ``float``, ``Decimal`` or ``timedelta`` (whole microseconds, rounded down); ``None`` where the
-        sum of durations is beyond what ``timedelta`` holds.
+        sum of durations is beyond what ``timedelta`` holds, and of dates and times, which have none.
 
     Raises
     ------
@@ -74,12 +75,16 @@ def total_weight(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
 
 def _total(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
     if isinstance(column, np.ndarray):
+        if column.dtype.kind == "M":
+            return None
         numbers = column.dtype.kind in "biufm"
         return total_of_pieces(lambda: [column]) if numbers else _objects(column.tolist())
     column = column.drop_null()
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     kind = column.type
+    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
+        return None
     if pa.types.is_duration(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
         values = column.to_numpy()
         return total_of_pieces(lambda: [values])
@@ -172,8 +177,10 @@ def _duration(total: int, dtype: np.dtype[Any]) -> timedelta | None:
         return None
 
 
-def _objects(values: Sequence[Any]) -> Total:
+def _objects(values: Sequence[Any]) -> Total | None:
     values = [value for value in values if value is not None]
+    if values and isinstance(values[0], (date, clock)):  # a datetime is a date
+        return None
     if values and isinstance(values[0], float):
         return _floats(lambda: values)
     start = timedelta() if values and isinstance(values[0], timedelta) else 0

@@ -59,7 +59,8 @@ def unsupported_weights(name: object, kind: str) -> InvalidEdgesError:
     hint = "cast the column to a number, or pass weight=None to give all edges the same weight"
     if "complex" in kind:
         hint = "choose a real number to order by, for example the absolute value"
-    message = f"column {name!r} holds {kind} values; weights must be integers, floats, decimals, booleans or durations"
+    known = "integers, floats, decimals, booleans, durations, dates or times"
+    message = f"column {name!r} holds {kind} values; weights must be {known}"
     return InvalidEdgesError(message, hint)
 
 
@@ -76,7 +77,7 @@ def weight_column(name: object, column: Array | pa.Array | pa.ChunkedArray) -> W
     name
         The column's name, for messages.
     column
-        NumPy array or Arrow array: integers, floats, booleans, decimals or durations.
+        NumPy array or Arrow array: integers, floats, booleans, decimals, durations, dates or times.
 
     Raises
     ------
@@ -115,7 +116,7 @@ def nan_weights(engine: Engine, weights: WeightColumn) -> Array | None:
 
 def _from_numpy(name: object, values: Array) -> WeightColumn:
     invalid = None
-    if values.dtype.kind == "m":
+    if values.dtype.kind in "mM":
         invalid = np.isnat(values)
         values = native_values(values).view(np.int64)
         return WeightColumn(values, invalid if invalid.any() else None)
@@ -160,8 +161,8 @@ def _from_arrow(name: object, column: pa.Array | pa.ChunkedArray) -> WeightColum
         return WeightColumn(np.zeros(len(column), np.uint32), invalid)
     if pa.types.is_decimal(kind):
         return WeightColumn(_decimal_integers(column), invalid)
-    if pa.types.is_duration(kind):
-        column = column.view(pa.int64())
+    if pa.types.is_duration(kind) or pa.types.is_temporal(kind):
+        column = column.view(pa.int32() if kind.bit_width == 32 else pa.int64())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         raise unsupported_weights(name, str(kind))
     if invalid is not None:

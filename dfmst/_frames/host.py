@@ -10,7 +10,7 @@ import contextlib
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -40,11 +40,14 @@ class FrameView:
         Whether the user's frame was a polars ``LazyFrame``, which results turn back into.
     labelled
         Whether a pandas index, where there is one, tells the rows apart.
+    composed
+        Columns made of several of the frame's, by name; results do not have them.
     """
 
     frame: nw.DataFrame[Any]
     lazy: bool = False
     labelled: bool = True
+    composed: Mapping[str, Any] = field(default_factory=dict)
 
     #: Whether the columns lie on a GPU.
     on_device = False
@@ -66,6 +69,8 @@ class FrameView:
             check_column_name("column", name)
             if name in native.columns:
                 return pandas_column(name, native[name])
+        if self.composed and name in self.composed:
+            return self.composed[name]
         return host_column(name, self.series(name))
 
     def series(self, name: Any) -> nw.Series[Any]:

@@ -19,7 +19,7 @@ from dfmst._primitives.sort import sort_order
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solution import open_edges
 from dfmst.algorithms.solve import solve_table
-from dfmst.errors import UnsupportedFrameError
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.typing import Array, Frame
 
 __all__ = ["OrderedForest", "order_forest"]
@@ -65,12 +65,21 @@ class OrderedForest:
         return nw.maybe_reset_index(view.rows(self.engine, self.rows).frame)
 
     def distances(self, weight: Any) -> Array:
-        """Return the weights of the edges, in order, ``float64``; 1 where there is no column."""
+        """Return the weights of the edges, in order, ``float64``; 1 where there is no column.
+
+        Raises
+        ------
+        InvalidEdgesError
+            They are dates or durations.
+        """
         if weight is None:
             return np.ones(len(self))
         column = host_column(weight, self.column(weight, "distance").get_column("distance"))
-        values = column if isinstance(column, np.ndarray) else column.cast(pa.float64()).to_numpy()
-        distances: Array = values.astype(np.float64, copy=False)
+        column = pa.array(column) if isinstance(column, np.ndarray) else column
+        if pa.types.is_temporal(column.type):
+            message = f"column {weight!r} holds {column.type} weights, and distances are numbers"
+            raise InvalidEdgesError(message, "subtract the earliest one, and cast the differences to numbers")
+        distances: Array = column.cast(pa.float64()).to_numpy()
         return distances
 
     @property

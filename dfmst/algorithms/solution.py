@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dfmst._columns.compose import compose, edge_columns
 from dfmst._columns.conditions import Conditions
 from dfmst._columns.read import EdgeColumns
 from dfmst._columns.total import Total, total_weight
@@ -93,8 +94,8 @@ class Solution:
 
     @cached_property
     def total_weight(self) -> Total | None:
-        """Sum of the forest's weights, exact for integers and decimals; ``None`` without a weight column."""
-        if self.columns.weight is None:
+        """Sum of the forest's weights, exact for integers and decimals; ``None`` where there is none."""
+        if self.columns.weight is None or self.columns.weight in getattr(self.view, "composed", ()):
             return None
         column: Any = open_frame(self.frame).column(self.columns.weight)
         return total_weight(column.to_arrow() if self.view.on_device else column)
@@ -138,6 +139,7 @@ def solve_edges(
 ) -> Solution:
     """Open a frame, choose an engine for it, and find its forest."""
     view, runner = open_edges(edges, engine, threads)
+    view = compose(runner, view, columns)
     trace = Trace() if return_trace else None
     with runner.guard():
         solved = solve_frame(runner, view, columns, algorithm, trace, step)
@@ -196,5 +198,5 @@ def solve(
     >>> print(dfmst.forest.certify(solution))
     verified: 2 rows, 1 component, total weight 3
     """
-    columns = EdgeColumns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
+    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
     return solve_edges(edges, columns, algorithm, engine, threads, return_trace=return_trace, step=step)

@@ -91,11 +91,12 @@ def test_float_ids() -> None:
     [
         ([1j, 2j, 3j], "complex128"),
         (["a", "b", "c"], "large_string"),
-        (pd.to_datetime(["2024-01-01"] * 3), "datetime64[us]"),
+        ([[1], [2], [3]], "list<item: int64>"),
     ],
 )
 def test_weights_without_an_order_or_a_sum(weight: Any, kind: str) -> None:
-    message = f"column 'weight' holds {kind} values; weights must be integers, floats, decimals, booleans or durations"
+    known = "integers, floats, decimals, booleans, durations, dates or times"
+    message = f"column 'weight' holds {kind} values; weights must be {known}"
     with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}\nHint: "):
         solve(weight=weight)
 
