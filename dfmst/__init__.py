@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     )
     from dfmst.forest import maximum_spanning_forest, minimum_spanning_forest, spanning_forest
     from dfmst.formats import read_edges
+    from dfmst.interop import from_igraph, from_matrix, from_sparse, to_igraph, to_sparse
 
 #: Public name -> the module it comes from, loaded at first use: `import dfmst` must stay light.
 _HOME = {
@@ -68,6 +69,11 @@ _HOME = {
     "hdbscan": "_hierarchy.density",
     "newick": "_hierarchy.newick",
     "knn_edges": "_points.euclidean",
+    "from_igraph": "interop",
+    "from_matrix": "interop",
+    "from_sparse": "interop",
+    "to_igraph": "interop",
+    "to_sparse": "interop",
     "Plan": "_cluster.plan",
     "path": "_hierarchy.rooted",
     "plan": "_cluster.plan",
@@ -107,6 +113,11 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "report",
     "Report",
     "read_edges",
+    "from_sparse",
+    "to_sparse",
+    "from_matrix",
+    "from_igraph",
+    "to_igraph",
     "release_memory",
     "algorithms",
     "arrays",

@@ -9,12 +9,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import igraph
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from scipy.sparse import coo_array
 
 import dfmst
 import dfmst.dask
@@ -56,6 +58,11 @@ FUNCTIONS: dict[Callable[..., Any], dict[str, Any]] = {
     dfmst.knn_edges: {"points": TABLE},
     dfmst.newick: {"forest": TABLE},
     dfmst.hdbscan: {"edges": TABLE},
+    dfmst.from_sparse: {"matrix": coo_array(np.eye(3))},
+    dfmst.to_sparse: {"edges": TABLE},
+    dfmst.from_matrix: {"matrix": np.eye(3)},
+    dfmst.from_igraph: {"graph": igraph.Graph([(0, 1)])},
+    dfmst.to_igraph: {"edges": TABLE},
     dfmst.update: {"forest": TABLE.slice(1), "new_edges": TABLE},
     dfmst.verify: {"edges": TABLE, "forest": TABLE.slice(1)},
     dfmst.plan: {"vertices": 100, "edges": 1000},

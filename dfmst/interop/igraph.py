@@ -1,0 +1,120 @@
+"""Graphs of igraph: their edges with all attributes as a table, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dfmst._frames.host import open_host_frame
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst.interop.labels import arrow_column, labels_of, named, places_of
+from dfmst.typing import Frame
+
+__all__ = ["from_igraph", "to_igraph"]
+
+
+def from_igraph(graph: Any) -> pa.Table:
+    """Return the edges of an igraph graph as a table, in their order, with their attributes.
+
+    Parameters
+    ----------
+    graph
+        An ``igraph.Graph``; directions are not looked at.
+
+    Returns
+    -------
+    edges
+        ``source`` and ``target``, the vertices' attribute ``name`` where they have one, else their numbers; then a
+        column for each attribute of the edges.
+
+    Raises
+    ------
+    UnsupportedFrameError
+        `graph` is no igraph graph.
+    InvalidEdgesError
+        Names that are missing or not distinct, or an attribute whose values no column holds.
+
+    Examples
+    --------
+    >>> import dfmst
+    >>> import igraph
+    >>> graph = igraph.Graph([(0, 1), (1, 2), (0, 2)], edge_attrs={"weight": [3, 1, 2]})
+    >>> dfmst.minimum_spanning_forest(dfmst.from_igraph(graph)).to_pydict()
+    {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
+    """
+    if not (hasattr(graph, "get_edgelist") and hasattr(graph, "vs")):
+        raise UnsupportedFrameError(f"graph is a {type(graph).__name__}, no graph of igraph", "pass an igraph.Graph")
+    ends = np.array(graph.get_edgelist(), np.int64).reshape(-1, 2)
+    labels = labels_of(graph.vs["name"], graph.vcount(), "the graph") if "name" in graph.vs.attributes() else None
+    columns = {"source": named(ends[:, 0], labels), "target": named(ends[:, 1], labels)}
+    for name in graph.es.attributes():
+        if name in columns:
+            raise InvalidEdgesError(f"edges have an attribute {name!r}, as the ends are called", "rename it")
+        try:
+            columns[name] = pa.array(graph.es[name])
+        except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+            message = f"the values of attribute {name!r} do not fit a column: {error}"
+            raise InvalidEdgesError(message, "give them one type, or delete the attribute") from error
+    return pa.table(columns)
+
+
+def to_igraph(edges: Frame, source: Any = "source", target: Any = "target", *, ids: Any = None) -> Any:
+    """Return an edge table, such as a forest, as an undirected igraph graph.
+
+    Parameters
+    ----------
+    edges
+        A frame of any kind; an edge a row, in their order, with the other columns as attributes.
+    source, target
+        Names of the id columns.
+    ids
+        The vertices, isolated ones too; ``None``: those that occur, in order of their first appearance, source before
+        target.
+
+    Returns
+    -------
+    graph
+        An ``igraph.Graph`` whose vertices have their ids as ``name``.
+
+    Raises
+    ------
+    ColumnNotFoundError, UnsupportedFrameError
+        As for :func:`dfmst.minimum_spanning_forest`.
+    InvalidEdgesError
+        An id is null, or not listed.
+
+    Examples
+    --------
+    >>> import dfmst
+    >>> import pyarrow as pa
+    >>> forest = pa.table({"source": ["a", "b"], "target": ["b", "c"], "weight": [3, 1]})
+    >>> graph = dfmst.to_igraph(forest)
+    >>> graph.vs["name"], graph.es["weight"]
+    (['a', 'b', 'c'], [3, 1])
+    """
+    import igraph
+
+    view = open_host_frame(edges)
+    ends = {name: arrow_column(view, name) for name in (source, target)}
+    others = [name for name in view.frame.columns if name not in ends]
+    labels = _occurring(ends, (source, target)) if ids is None else labels_of(ids, len(ids), "the graph")
+    places = [places_of(name, ends[name], labels, None) for name in (source, target)]
+    attributes = {str(name): arrow_column(view, name).to_pylist() for name in others}
+    pairs = np.column_stack(places).tolist()
+    return igraph.Graph(len(labels), pairs, vertex_attrs={"name": labels.to_pylist()}, edge_attrs=attributes)
+
+
+def _occurring(ends: dict[Any, Any], names: tuple[Any, Any]) -> pa.Array:
+    """The ids of both columns in order of their first appearance, row by row."""
+    first, second = ends[names[0]], ends[names[1]]
+    if first.type != second.type:
+        message = f"columns {names[0]!r} and {names[1]!r} hold {first.type} and {second.type}"
+        raise InvalidEdgesError(message, "cast both to one type")
+    both = pa.concat_arrays([first, second])
+    if both.null_count:
+        raise InvalidEdgesError(f"the ids hold {both.null_count:,} nulls", "fill or remove those rows")
+    turns = np.arange(2 * len(first)).reshape(2, -1).T.ravel()
+    return pc.unique(both.take(pa.array(turns)))

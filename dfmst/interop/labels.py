@@ -1,0 +1,79 @@
+"""Ids for vertices that are places 0, 1, 2 …, and places for ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dfmst._frames.host import FrameView
+from dfmst.errors import InvalidEdgesError
+from dfmst.typing import Array
+
+__all__ = ["arrow_column", "labels_of", "named", "places_of"]
+
+
+def arrow_column(view: FrameView, name: Any) -> pa.Array:
+    """A column of a frame as one Arrow array."""
+    column: Any = view.column(name)
+    if isinstance(column, np.ndarray):
+        return pa.array(column, from_pandas=True)
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def labels_of(ids: Any, length: int, what: str) -> pa.Array:
+    """Ids as an Arrow array, one for each of `length` vertices.
+
+    Raises
+    ------
+    InvalidEdgesError
+        They are no column, too many or too few, null, or not distinct.
+    """
+    try:
+        labels = pa.array(np.asarray(ids) if hasattr(ids, "__array__") else list(ids), from_pandas=True)
+        distinct = len(pc.unique(labels))
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        raise InvalidEdgesError(f"ids are no column: {error}", "pass one id a vertex, all of one type") from error
+    if len(labels) != length:
+        message = f"there are {len(labels):,} ids, and {what} has {length:,} vertices"
+        raise InvalidEdgesError(message, "pass one id a vertex")
+    if labels.null_count or distinct != length:
+        message = f"ids hold {labels.null_count:,} nulls, and {length - distinct:,} that occurred before"
+        raise InvalidEdgesError(message, "give every vertex an id of its own")
+    return labels
+
+
+def named(places: Array, labels: pa.Array | None) -> pa.Array:
+    """Entries of `labels` at places; the places themselves where there are no labels."""
+    return pa.array(places) if labels is None else labels.take(pa.array(places))
+
+
+def places_of(name: str, column: pa.Array, labels: pa.Array | None, length: int | None) -> Array:
+    """Places of a column's ids.
+
+    Raises
+    ------
+    InvalidEdgesError
+        An id is null, is not among the labels, or is no place.
+    """
+    if labels is not None:
+        try:
+            places = pc.index_in(column, value_set=labels)
+        except pa.ArrowException as error:
+            message = f"column {name!r} holds {column.type}, and ids are {labels.type}"
+            raise InvalidEdgesError(message, "pass ids of the column's type") from error
+        if places.null_count:
+            message = f"column {name!r} has {places.null_count:,} ids that are not listed"
+            raise InvalidEdgesError(message, "list every vertex in ids=")
+        return np.asarray(places, np.int64)
+    if not pa.types.is_integer(column.type) or column.null_count:
+        message = f"column {name!r} holds {column.type} with {column.null_count:,} nulls; places are whole numbers"
+        raise InvalidEdgesError(message, "pass ids=, the vertices in the matrix's order")
+    found = np.asarray(column)
+    bad = int(((found < 0) | (length is not None and found >= length)).sum())
+    if bad:
+        message = f"column {name!r} has {bad:,} ids outside the shape"
+        raise InvalidEdgesError(message, "pass a larger shape, or ids=")
+    return found.astype(np.int64)

@@ -1,0 +1,127 @@
+"""Square matrices of distances or correlations: an edge for each pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._frames.host import FrameView, open_host_frame
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst.interop.labels import labels_of, named
+from dfmst.typing import Array
+
+__all__ = ["from_matrix"]
+
+_ROUNDING = 1e-9  # of the largest entry: what two ways of summing may differ by
+
+
+def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = None, ids: Any = None) -> Any:
+    """Return the pairs of a symmetric matrix as an edge table: its entries above the diagonal.
+
+    Parameters
+    ----------
+    matrix
+        A frame whose columns are the vertices (a correlation matrix, for one), or an array of shape ``(n, n)``.
+    distance
+        What becomes of the entries: nothing (``None``); ``"mantegna"``, the distance sqrt(2 (1 - r)) of a correlation
+        r; or a function of an array that returns one of the same length.
+    ids
+        The vertices; ``None``: the names of a frame's columns, or 0, 1, 2 and so on.
+
+    Returns
+    -------
+    edges
+        ``source``, ``target`` and ``weight``, row by row; the same kind of frame, for an array a ``pyarrow.Table``.
+
+    Raises
+    ------
+    InvalidEdgesError
+        The matrix is not square, not symmetric, or holds no numbers; `ids` do not fit it; a correlation is not within
+        -1 and 1.
+    UnsupportedFrameError
+        `matrix` is neither a frame nor an array.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dfmst
+    >>> prices = pd.DataFrame({"A": [1, 2, 3], "B": [1, 2, 4], "C": [3, 1, 2]})
+    >>> edges = dfmst.from_matrix(prices.corr(), distance="mantegna")
+    >>> dfmst.minimum_spanning_forest(edges).round(3)
+      source target  weight
+    0      A      B   0.192
+    2      B      C   1.647
+
+    References
+    ----------
+    Mantegna: Hierarchical structure in financial markets. European Physical Journal B 11, 1999.
+    """
+    values, view = _values(matrix)
+    if ids is None and view is not None:
+        ids = view.frame.columns
+    labels = None if ids is None else labels_of(ids, len(values), "the matrix")
+    _check_symmetric(values)
+    row, column = np.triu_indices(len(values), 1)
+    weights = _distances(values[row, column], distance)
+    columns = {"source": named(row, labels), "target": named(column, labels), "weight": pa.array(weights)}
+    return pa.table(columns) if view is None else view.build_arrow(columns)
+
+
+def _values(matrix: Any) -> tuple[Array, FrameView | None]:
+    """The entries, and the frame that they come from."""
+    if isinstance(matrix, (list, tuple)) or (hasattr(matrix, "shape") and hasattr(matrix, "dtype")):
+        view, values = None, _array(matrix)
+    else:
+        view = open_host_frame(matrix, "matrix")
+        names = view.frame.columns
+        columns = [np.asarray(view.column(name)) for name in names]
+        values = _array(np.column_stack(columns)) if names else np.zeros((0, 0))
+    if values.ndim != 2 or values.shape[0] != values.shape[1]:
+        raise InvalidEdgesError(f"the matrix has shape {values.shape}", "pass one row and one column a vertex")
+    return values, view
+
+
+def _array(matrix: Any) -> Array:
+    try:
+        values = np.asarray(matrix)
+    except (TypeError, ValueError) as error:
+        raise UnsupportedFrameError(f"the matrix is no array: {error}", "pass a square array") from error
+    if values.dtype.kind not in "biuf":
+        message = f"the matrix holds {values.dtype} values"
+        raise InvalidEdgesError(message, "pass numbers; of a frame, leave out columns of other types")
+    return values
+
+
+def _check_symmetric(values: Array) -> None:
+    if values.dtype.kind != "f":
+        differ = values != values.T
+    else:
+        room = _ROUNDING * float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
+        with np.errstate(invalid="ignore"):
+            near = np.abs(values - values.T) <= room
+        differ = ~(near | (values == values.T) | (np.isnan(values) & np.isnan(values.T)))
+    if differ.any():
+        row, column = (int(at) for at in np.argwhere(differ)[0])
+        message = f"the matrix has {int(differ.sum()) // 2:,} pairs of entries that differ, the first ({row}, {column})"
+        raise InvalidEdgesError(message, "make it symmetric first, for example (matrix + matrix.T) / 2")
+
+
+def _distances(entries: Array, distance: Any) -> Array:
+    if distance is None:
+        return entries
+    if isinstance(distance, str) and distance == "mantegna":
+        outside = int((np.abs(entries) > 1 + _ROUNDING).sum())
+        if outside:
+            message = f"{outside:,} entries are not within -1 and 1, as correlations are"
+            raise InvalidEdgesError(message, "pass a correlation matrix, or another distance=")
+        return np.asarray(np.sqrt(2 * (1 - np.clip(entries, -1, 1))))
+    if not callable(distance):
+        raise ValueError(f"unknown distance {distance!r}; pass None, 'mantegna' or a function")
+    result = np.asarray(distance(entries))
+    if result.shape != entries.shape:
+        message = f"distance= returned shape {result.shape} for {len(entries):,} entries"
+        raise InvalidEdgesError(message, "return one distance an entry")
+    return result

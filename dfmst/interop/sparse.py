@@ -1,0 +1,169 @@
+"""Sparse matrices: an edge for each entry that is stored, zeros and repeated entries included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._arguments import whole_number, yes_or_no
+from dfmst._frames.host import open_host_frame
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst.interop.labels import arrow_column, labels_of, named, places_of
+from dfmst.typing import Array, Frame
+
+__all__ = ["from_sparse", "to_sparse"]
+
+
+def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) -> pa.Table:
+    """Return the entries of a sparse matrix as an edge table.
+
+    SciPy's own spanning tree takes zeros for missing edges, and adds parallel ones; here both are edges.
+
+    Parameters
+    ----------
+    matrix
+        A square matrix or array of :mod:`scipy.sparse`, of any format. It is not changed.
+    ids
+        The vertices in the matrix's order; ``None``: 0, 1, 2 and so on.
+    symmetric
+        Whether entries below the diagonal only repeat those above, and are left out. ``None``: where they do, entry
+        by entry.
+
+    Returns
+    -------
+    edges
+        ``source`` (rows of the matrix), ``target`` (columns) and ``weight``, in the order of rows, then columns, then
+        the order that repeated entries are stored in; so one matrix gives one table in all formats.
+
+    Raises
+    ------
+    UnsupportedFrameError
+        `matrix` is no sparse matrix, or lies on a GPU.
+    InvalidEdgesError
+        It is not square, or `ids` do not fit it.
+
+    Examples
+    --------
+    >>> import dfmst
+    >>> from scipy.sparse import csr_array
+    >>> dfmst.from_sparse(csr_array([[0, 3, 1], [3, 0, 0], [1, 0, 0]])).to_pydict()
+    {'source': [0, 0], 'target': [1, 2], 'weight': [3, 1]}
+    """
+    row, column, value, size = _entries(matrix)
+    labels = None if ids is None else labels_of(ids, size, "the matrix")
+    order = np.lexsort((column, row))
+    row, column, value = row[order], column[order], value[order]
+    if symmetric is None:
+        symmetric = _is_symmetric(row, column, value)
+    if yes_or_no("symmetric", symmetric):
+        above = row <= column
+        row, column, value = row[above], column[above], value[above]
+    return pa.table({"source": named(row, labels), "target": named(column, labels), "weight": value})
+
+
+def _entries(matrix: Any) -> tuple[Array, Array, Array, int]:
+    """Rows, columns and values that are stored, and the size."""
+    if type(matrix).__module__.startswith("cupyx"):
+        raise UnsupportedFrameError("the matrix lies on a GPU, and is read on the host", "pass matrix.get()")
+    if not (hasattr(matrix, "tocoo") and hasattr(matrix, "shape")):
+        message = f"matrix is a {type(matrix).__name__}, no sparse matrix of SciPy"
+        raise UnsupportedFrameError(message, "for an array or a frame call dfmst.from_matrix")
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        message = f"the matrix has shape {matrix.shape}"
+        raise InvalidEdgesError(message, "pass a square matrix: its rows and columns are the vertices")
+    coo = matrix.tocoo()
+    return coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data, matrix.shape[0]
+
+
+def _is_symmetric(row: Array, column: Array, value: Array) -> bool:
+    """Whether the entries below the diagonal are those above it."""
+    above, below = row < column, row > column
+    if above.sum() != below.sum():
+        return False
+    ends = [(row[above], column[above], value[above]), (column[below], row[below], value[below])]
+    first, second = ([part[np.lexsort(parts[::-1])] for part in parts] for parts in ends)
+    same = [np.array_equal(one, other) for one, other in zip(first[:2], second[:2], strict=True)]
+    return all(same) and np.array_equal(first[2], second[2], equal_nan=value.dtype.kind in "fc")
+
+
+def to_sparse(
+    edges: Frame,
+    shape: Any = None,
+    *,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    ids: Any = None,
+    symmetric: bool = False,
+) -> Any:
+    """Return an edge table, such as a forest, as a sparse matrix.
+
+    Parameters
+    ----------
+    edges
+        A frame of any kind.
+    shape
+        Rows and columns of the matrix, or one number for both; ``None``: as many as there are `ids`, or as the largest
+        id asks for.
+    source, target, weight
+        Names of the columns; ``weight=None`` stores ones.
+    ids
+        The vertices in the matrix's order; ``None``: the ids are places, 0, 1, 2 and so on.
+    symmetric
+        Whether each edge is stored in both directions.
+
+    Returns
+    -------
+    matrix
+        A ``scipy.sparse.coo_array``: every edge is an entry, zeros and parallel edges too. Conversion to another format
+        adds parallel edges up.
+
+    Raises
+    ------
+    ColumnNotFoundError, UnsupportedFrameError
+        As for :func:`dfmst.minimum_spanning_forest`.
+    InvalidEdgesError
+        An id is not listed, or outside the shape; weights that are null or no numbers.
+
+    Examples
+    --------
+    >>> import dfmst
+    >>> matrix = [[0, 3, 1], [3, 0, 2], [1, 2, 0]]
+    >>> forest = dfmst.minimum_spanning_forest(dfmst.from_matrix(matrix))
+    >>> dfmst.to_sparse(forest, 3).toarray().tolist()
+    [[0, 0, 1], [0, 0, 2], [0, 0, 0]]
+    """
+    from scipy.sparse import coo_array
+
+    view = open_host_frame(edges)
+    size = None if shape is None else _size(shape)
+    labels = None if ids is None else labels_of(ids, len(ids) if size is None else size, "the matrix")
+    places = [places_of(name, arrow_column(view, name), labels, size) for name in (source, target)]
+    values = np.ones(len(view), np.int64) if weight is None else _numbers(weight, arrow_column(view, weight))
+    if size is None:
+        largest = max((int(place.max()) for place in places if len(place)), default=-1)
+        size = largest + 1 if labels is None else len(labels)
+    if yes_or_no("symmetric", symmetric):
+        beside = places[0] != places[1]  # a loop is stored once
+        places = [np.concatenate([places[at], places[1 - at][beside]]) for at in (0, 1)]
+        values = np.concatenate([values, values[beside]])
+    return coo_array((values, (places[0], places[1])), shape=(size, size))
+
+
+def _size(shape: Any) -> int:
+    sizes = [whole_number("shape", each) for each in (shape if isinstance(shape, (tuple, list)) else [shape])]
+    if len(set(sizes)) != 1 or len(sizes) > 2 or not 0 <= sizes[0] < 1 << 63:
+        raise InvalidEdgesError(f"shape is {shape!r}", "pass the number of vertices")
+    return sizes[0]
+
+
+def _numbers(name: Any, column: pa.Array) -> Array:
+    values = np.asarray(column) if not column.null_count else np.zeros(0, object)
+    if values.dtype.kind not in "biuf":
+        message = (
+            f"column {name!r} holds {column.type} with {column.null_count:,} nulls; entries of a matrix are numbers"
+        )
+        raise InvalidEdgesError(message, "cast the weights to numbers, and fill or remove nulls")
+    return values

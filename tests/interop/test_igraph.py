@@ -1,0 +1,74 @@
+"""Graphs of igraph: edges in their order, with names and attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import igraph
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dfmst
+from tests.support.lanes import examples
+
+edges = st.lists(st.tuples(*[st.integers(0, 4)] * 2, st.integers(0, 2)), max_size=15)
+
+
+@given(rows=edges, named=st.booleans(), directed=st.booleans())
+@examples(40)
+def test_round_trips(rows, named, directed):
+    graph = igraph.Graph(5, [row[:2] for row in rows], directed=directed)
+    graph.es["weight"] = [row[2] for row in rows]
+    graph.es["label"] = [f"{row}" for row in rows]
+    if named:
+        graph.vs["name"] = list("vwxyz")
+    table = dfmst.from_igraph(graph)
+    names = list("vwxyz") if named else list(range(5))
+    assert table.column_names == ["source", "target", "weight", "label"]
+    ends = [(names[u], names[v]) for u, v in graph.get_edgelist()]
+    assert list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True)) == ends
+    back = dfmst.to_igraph(table, ids=names)
+    assert back.vs["name"] == names
+    assert [set(edge) for edge in back.get_edgelist()] == [{u, v} for u, v in graph.get_edgelist()]
+    assert [back.es[name] for name in back.es.attributes()] == [graph.es["weight"], graph.es["label"]]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_trees_are_igraph_s(make):
+    graph = igraph.Graph.Erdos_Renyi(n=40, m=200)
+    graph.es["weight"] = [(7 * number) % 200 for number in range(200)]  # all different
+    table = make(dfmst.from_igraph(graph).to_pydict())
+    forest = dfmst.to_igraph(dfmst.minimum_spanning_forest(table), ids=range(40))
+    tree = graph.spanning_tree(weights="weight")
+    assert sorted(forest.es["weight"]) == sorted(tree.es["weight"])
+    assert forest.vcount() == 40
+
+
+def test_vertices_in_order_of_appearance():
+    graph = dfmst.to_igraph(pd.DataFrame({"u": ["c", "a"], "v": ["b", "c"], "km": [1, 2]}), "u", "v")
+    assert graph.vs["name"] == ["c", "b", "a"]
+    assert graph.get_edgelist() == [(0, 1), (0, 2)]
+    assert dfmst.to_igraph(pa.table({"source": pa.array([], "str"), "target": pa.array([], "str")})).vcount() == 0
+
+
+def test_wrong_graphs():
+    twice, mixed = igraph.Graph([(0, 1)]), igraph.Graph([(0, 1), (1, 2)])
+    twice.vs["name"] = ["a", "a"]
+    mixed.es["length"] = [1, "b"]
+    taken = igraph.Graph([(0, 1)], edge_attrs={"source": ["x"]})
+    calls: dict[str, Any] = {
+        "no graph of igraph": lambda: dfmst.from_igraph(7),
+        "1 that occurred before": lambda: dfmst.from_igraph(twice),
+        "attribute 'length' do not fit a column": lambda: dfmst.from_igraph(mixed),
+        "an attribute 'source'": lambda: dfmst.from_igraph(taken),
+        "1 nulls": lambda: dfmst.to_igraph(pa.table({"source": ["a"], "target": pa.array([None], "str")})),
+        "hold string and int64": lambda: dfmst.to_igraph(pa.table({"source": ["a"], "target": [1]})),
+        "1 ids that are not listed": lambda: dfmst.to_igraph(pa.table({"source": [1], "target": [2]}), ids=[1]),
+    }
+    for words, call in calls.items():
+        with pytest.raises(dfmst.DfmstError, match=words):
+            call()
