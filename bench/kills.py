@@ -3,10 +3,10 @@
     python bench/kills.py [CASE]... [-o RESULT.json] [--rows N]     # about a quarter of an hour
 
 Each run is a process of its own, a cluster's workers included (two, in threads). Work is counted in rows: those that
-are read, merged, sorted, solved and gathered, each of which a run notes in a file. That is the same on any machine,
-whatever else this does. A run is killed when it has done a share of the work of an undisturbed one, drawn between none
-and all, and is then run again to its end. Of F rows of work, K before the kill and R after it, K + R - F were done
-twice. Runs are short, so that the first checkpoint comes after `LEAST` seconds in place of three.
+are read, folded, merged, sorted, solved and gathered, which a run notes in a file. That depends little on what else
+the machine does. A run is killed when it has done a share of the work of an undisturbed one, drawn between none and
+all, and is then run again to its end. Of F rows of work, K before the kill and R after it, K + R - F were done twice.
+Runs are short, so that the first checkpoint comes after `LEAST` seconds in place of three.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from stream import write_graph
 
 RESULT = Path(__file__).parent / "results" / "cpu" / "kills.json"
 CASES = (*(f"stream:{kind}" for kind in ID_KINDS), "merge", "two-pass", "shuffle")
-LEAST = 0.2
+LEAST = 0.5
 ENTRY = 12  # bytes of a note: rows, and the end of the line
 PLACES: dict[str, tuple[str, Callable[..., int]]] = {
-    "read": ("dfmst.stream.fold_rows.read_batch", lambda result, job, batch: batch.rows),
+    "fold": ("dfmst._folding.fold.Fold.add", lambda result, fold, rows: len(rows)),
     "read_part": ("dfmst._cluster.read.edge_table", lambda result, *_: result.num_rows),
     "merge": ("dfmst._cluster.solve.solve", lambda result, engine, table: table.num_rows),
     "sort": (
@@ -177,9 +177,9 @@ def main() -> None:
         child(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), Path(sys.argv[5]))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", choices=[*CASES, []], default=list(CASES))
-    parser.add_argument("--vertices", type=int, default=500_000)
-    parser.add_argument("--rows", type=int, default=12_000_000)
+    parser.add_argument("cases", nargs="*", help=", ".join(CASES))
+    parser.add_argument("--vertices", type=int, default=1_000_000)
+    parser.add_argument("--rows", type=int, default=24_000_000)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("-o", "--output", type=Path, default=RESULT)
     chosen = parser.parse_args()
@@ -189,7 +189,7 @@ def main() -> None:
         folder = Path(temporary)
         result = json.loads(chosen.output.read_text()) if chosen.output.exists() else {}
         result |= {"machine": describe("dask", "distributed", "pyarrow"), "rows": chosen.rows}
-        for case in chosen.cases:
+        for case in chosen.cases or CASES:
             files = folder / (case.partition(":")[2] or "dense")
             write_graph(files, chosen.vertices, chosen.rows, 24, files.name)
             expected = dfmst.minimum_spanning_forest(dfmst.read_edges(files)).replace_schema_metadata()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dfmst._cluster.work import SPARSE_ID, Plan, Work
 from dfmst._folding.memory import ROW, SOLVE, VERTEX
-from dfmst._slices.memory import SORT, Room
+from dfmst._slices.memory import SORT, HeldRoom, Room
 from dfmst._slices.memory import VERTEX as SPILLED_VERTEX
 
 __all__ = ["STREAM_PLANS"]
@@ -40,7 +40,9 @@ def _stream(work: Work) -> Plan:
     fold = int(_left(work) * (1 - share))
     needed = min(2 * work.vertices, work.edges)
     room = (fold - VERTEX * work.vertices) // (_ROW + SOLVE)
-    rows = min(_MOST * work.vertices, work.edges, max(needed, room))
+    if needed > room:
+        return _compact(work)
+    rows = min(_MOST * work.vertices, work.edges, room)
     named, dictionary = _named(work)
     peak = _BASE + (_ROW + _SOLVE) * rows + VERTEX * work.vertices + named
     formulas = {
@@ -49,8 +51,25 @@ def _stream(work: Work) -> Plan:
         f"b = min({_MOST} · n, m, ({1 - share:.2g} · (M - {work.memory - _left(work):,}) - {VERTEX} · n) / "
         f"{_ROW + SOLVE})",
     }
-    fits = needed <= room and named <= share * _left(work)
-    return work.plan("stream", 0, peak, formulas, fits=fits)
+    return work.plan("stream", 0, peak, formulas, fits=named <= share * _left(work))
+
+
+def _compact(work: Work) -> Plan:
+    """A stream that holds its rows as runs."""
+    share = 0.0
+    if work.dictionary:
+        vertex = HeldRoom(0, 8).vertex
+        share = work.dictionary / (work.dictionary + vertex) if work.id_bytes <= SPARSE_ID else 1 / 2
+    room = HeldRoom(int(_left(work) * (1 - share)), 8)
+    named, dictionary = _named(work)
+    held = max(room.size, room.vertex * work.vertices)
+    formulas = {
+        "bytes_moved": "0",
+        "peak_memory": f"{_BASE // 1_000_000} MB + max({1 - share:.2g} · (M - {work.memory - _left(work):,}), "
+        f"{room.vertex} · n){dictionary}",
+    }
+    fits = work.vertices <= room.most_vertices and named <= share * _left(work)
+    return work.plan("stream", 0, _BASE + held + named, formulas, fits=fits)
 
 
 def _spill(work: Work) -> Plan:

@@ -1,4 +1,4 @@
-"""The fold on disk: the forest of any number of rows, whose forest need not fit the memory.
+"""The fold in runs: the forest of any number of rows, in little memory or on disk, where it need not fit the memory.
 
 Rows arrive in ascending order and fill a buffer. A full one is sorted by weight and written as a run; the runs together
 are what the buffer of :class:`dfmst._folding.fold.Fold` is. When they hold several rows for each vertex, they are
@@ -25,15 +25,15 @@ from dfmst._primitives.edges import gather_keys
 from dfmst._primitives.flags import compact
 from dfmst._slices.cuts import concat_spans, cut_runs
 from dfmst._slices.directory import SpillDirectory
+from dfmst._slices.held import HeldRun
 from dfmst._slices.kruskal import Chosen, SliceKruskal
 from dfmst._slices.levels import LevelMarks
-from dfmst._slices.memory import Room
+from dfmst._slices.memory import HeldRoom, Room
 from dfmst._slices.runs import GRAIN, Order, Run, write_sorted
 
 __all__ = ["SpillFold"]
 
 _PIECE = 1 << 18  # rows filtered, or read, at a time
-_MOST = 8  # rows on disk, as a multiple of the vertices, before they are solved
 _SLICES = 8  # of a full buffer
 
 
@@ -45,7 +45,7 @@ class SpillFold:
     engine
         On the host.
     directory
-        Where the runs go.
+        Where the runs go; ``None``: they are held in memory.
     room
         What the fold may hold in memory.
     vertices
@@ -71,8 +71,8 @@ class SpillFold:
     def __init__(
         self,
         engine: Engine,
-        directory: SpillDirectory,
-        room: Room,
+        directory: SpillDirectory | None,
+        room: Room | HeldRoom,
         vertices: int,
         weight_dtype: DTypeLike,
         *,
@@ -101,7 +101,7 @@ class SpillFold:
         for begin in range(0, len(rows), _PIECE):
             self._take(rows.part(begin, min(begin + _PIECE, len(rows))))
 
-    def move_to(self, room: Room) -> None:
+    def move_to(self, room: Room | HeldRoom) -> None:
         """Go on in other memory, with any number of vertices that fit it."""
         self._write()
         self._buffer, self._room = None, room
@@ -153,7 +153,7 @@ class SpillFold:
         """Whether the runs hold several rows a vertex, or are so many that slices could not be cut short."""
         rows = sum(map(len, self._runs))
         runs = self._room.slice_rows(self.vertices) // (2 * GRAIN)
-        return rows >= _MOST * max(self.vertices, self._capacity) or len(self._runs) >= max(2, runs)
+        return rows >= self._room.most_rows(self.vertices, self._capacity) or len(self._runs) >= max(2, runs)
 
     def _solve(self) -> None:
         """Leave only the forest, as a run, and make its filter."""
@@ -187,11 +187,15 @@ class SpillFold:
         merged = self._new_run(order)
         for spans in cut_runs(parts, _PIECE):
             write_sorted(self._engine, merged, order, concat_spans(parts, spans))
+            for part, (_, end) in zip(parts, spans, strict=True):
+                part.release(end)
         for part in parts:
             part.remove()
         return merged
 
     def _new_run(self, order: Order) -> Run:
+        if self._directory is None:
+            return HeldRun(self._engine, order, self._weight, GRAIN)
         return Run(self._engine, self._directory, order, self._weight, GRAIN)
 
     def _clear(self) -> None:

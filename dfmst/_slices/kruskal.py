@@ -82,12 +82,14 @@ class SliceKruskal:
         self.parent, self.components = state or (engine.xp.arange(vertices, dtype=np.uint32), vertices)
 
     def solve_runs(self, runs: Sequence[Run], rows: int) -> Iterator[Chosen]:
-        """Take all rows of runs, in slices of so many rows; what is yielded is good until the next."""
+        """Take all rows of runs, in slices of so many rows, and release them; a result is good until the next."""
         for spans in cut_runs(runs, rows):
             if sum(end - begin for begin, end in spans) > self._buffer.free:
                 yield self.solve()
             for piece in read_spans(runs, spans):
                 self.add(piece)
+            for run, (_, end) in zip(runs, spans, strict=True):
+                run.release(end)
         yield self.solve()
 
     def add(self, rows: Rows) -> None:

@@ -58,11 +58,20 @@ class Run:
     grain
         Rows for which the index has one key.
 
+    Attributes
+    ----------
+    directory
+        Where the files are; ``None``: there are none.
+    longest
+        Rows that are best written at a time.
+
     Notes
     -----
     The files go with the object. A run that is sent to another process is written there as well, and is one of that
     process's files; its size, for those who count memory, is a sixteenth of theirs.
     """
+
+    longest = 1 << 30
 
     def __init__(
         self,
@@ -72,17 +81,22 @@ class Run:
         weight_dtype: np.dtype[Any],
         grain: int = GRAIN,
     ) -> None:
-        self._engine, self.directory, self._order, self.grain = engine, directory, order, grain
-        kinds: Any = (np.dtype(np.uint32), np.dtype(np.uint32), weight_dtype, np.dtype(np.uint64))
-        self._kinds: dict[str, np.dtype[Any]] = dict(zip(Rows._fields, kinds, strict=True))
+        self._begin(engine, order, weight_dtype, grain)
+        self.directory: SpillDirectory | None = directory
+        self._folder = directory
         name = directory.new_name()
         self._paths = {column: Path(f"{name}.{column}") for column in Rows._fields}
-        self._index: list[Array] = []
-        self._rows = 0
         with disk_errors(directory.path):
             for path in self._paths.values():
                 path.touch()
         self.remove = removed_with(self, list(self._paths.values()))
+
+    def _begin(self, engine: Engine, order: Order, weight_dtype: np.dtype[Any], grain: int) -> None:
+        self._engine, self._order, self.grain = engine, order, grain
+        kinds: Any = (np.dtype(np.uint32), np.dtype(np.uint32), weight_dtype, np.dtype(np.uint64))
+        self._kinds: dict[str, np.dtype[Any]] = dict(zip(Rows._fields, kinds, strict=True))
+        self._index: list[Array] = []
+        self._rows = 0
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -90,7 +104,7 @@ class Run:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel with the rows."""
-        return _run_of_rows, (self.directory, self._order, self.grain, *self.part(0, self._rows))
+        return _run_of_rows, (self._folder, self._order, self.grain, *self.part(0, self._rows))
 
     def __sizeof__(self) -> int:
         """Return a number that grows with the rows."""
@@ -110,7 +124,7 @@ class Run:
 
     def append(self, rows: Iterable[Rows]) -> None:
         """Add rows that come after all before them."""
-        with disk_errors(self.directory.path):
+        with disk_errors(self._folder.path):
             files = {column: path.open("ab") for column, path in self._paths.items()}
             try:
                 for piece in rows:
@@ -124,9 +138,15 @@ class Run:
             return
         for column, values in zip(Rows._fields, rows.arrays, strict=True):
             files[column].write(np.ascontiguousarray(values).data.cast("B"))
+        self._count(rows)
+
+    def _count(self, rows: Rows) -> None:
         key = self._order.keys(self._engine, getattr(rows, self._order.column))
         self._index.append(key[-self._rows % self.grain :: self.grain].astype(np.uint64))
         self._rows += len(rows)
+
+    def release(self, end: int) -> None:
+        """Note that rows before `end` are not read again."""
 
     def part(self, begin: int, end: int) -> Rows:
         """Read a span of the rows."""
@@ -144,10 +164,10 @@ class Run:
 
     def _read(self, column: str, begin: int, end: int) -> Array:
         kind, path = self._kinds[column], self._paths[column]
-        with disk_errors(self.directory.path):
+        with disk_errors(self._folder.path):
             values = np.fromfile(path, kind, end - begin, offset=begin * kind.itemsize)
         if len(values) != end - begin:
-            message = f"temporary files in {self.directory.path} were cut short during the run"
+            message = f"temporary files in {self._folder.path} were cut short during the run"
             raise OutputError(message, "keep other programs away from that directory, and run again")
         return values
 
@@ -165,9 +185,10 @@ def write_sorted(engine: Engine, run: Run, order: Order, rows: Rows, positions: 
     keys = order.keys(engine, values) if positions is None else order.keys(engine, values[positions])
     places = sort_order(engine, keys)
     del keys
+    step = min(_PIECE, run.longest)
     run.append(
         Rows(*(column[piece if positions is None else positions[piece]] for column in rows.arrays))
-        for piece in (places[begin : begin + _PIECE] for begin in range(0, len(places), _PIECE))
+        for piece in (places[begin : begin + step] for begin in range(0, len(places), step))
     )
 
 

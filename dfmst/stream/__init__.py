@@ -62,12 +62,14 @@ def minimum_spanning_forest(
         Column names; ``weight=None``: all weights are equal.
     memory_limit
         Bytes, or a text such as ``"2GiB"``: what this process may hold in all while it folds, 256 MiB of it for the
-        interpreter, its libraries and the batches in flight. The least is those and 132 bytes a vertex. Frames of
-        your own, the returned forest, and rows in the second pass beyond a batch come on top.
+        interpreter, its libraries and the batches in flight. The least is 32 MiB more than those and 48 bytes a vertex;
+        below 132 bytes a vertex the run takes longer, solves on the host and has its own algorithm. Frames of your own,
+        the returned forest, and rows in the second pass beyond a batch come on top.
     output
         Write the forest to this file (Parquet, Arrow, CSV or TSV) as it is gathered, in place of returning it.
     checkpoint
-        Directory for checkpoints; a run that was interrupted goes on from the last one. Parquet files only.
+        Directory for checkpoints; a run that was interrupted goes on from the last one. Parquet files only, and 132
+        bytes a vertex at least.
     spill_dir
         Directory on a local disk, for the rows of a graph whose vertices do not fit the limit: about 10 bytes a vertex
         are then enough, and the run takes longer. Up to nine rows a vertex lie there, of 24 bytes each (20 with

@@ -24,7 +24,7 @@ from dfmst.stream.checkpoint import Checkpoint, FoldState
 from dfmst.stream.folded import FoldedForest, count_used
 from dfmst.stream.memory import AHEAD, Memory
 from dfmst.stream.prefetch import prefetch
-from dfmst.stream.spill_memory import SpillMemory
+from dfmst.stream.spill_memory import CompactMemory, SpillMemory
 from dfmst.stream.upload import upload
 from dfmst.typing import Array
 
@@ -58,7 +58,7 @@ class _Pass:
 
     Ids begin as vertices of their own where they may be dense integers. The first batch with other ids is held back
     until all rows before it are folded; then the buffer makes room for a dictionary, and the pass goes on. Likewise
-    the first batch with more vertices than fit, where rows may go to disk.
+    the first batch with more vertices than fit, where rows are then held as runs, or go to disk.
     """
 
     def __init__(self, source: EdgeSource, job: Job, checkpoint: Checkpoint | None) -> None:
@@ -72,7 +72,7 @@ class _Pass:
         self.loops = np.zeros(0, np.uint32)  # vertices with a self-loop
         self.read = self.folded = _Position()
         self.waiting: Batch | None = None  # there is no room for it
-        self.waiting_for = ""  # "dictionary" or "disk"
+        self.waiting_for = ""  # "dictionary" or "runs"
 
     def run(self) -> FoldedForest:
         self._begin()
@@ -119,23 +119,32 @@ class _Pass:
 
     @property
     def engine(self) -> Engine:
-        """Where rows are folded: on the host where they go to disk."""
+        """Where rows are folded: on the host where they are held as runs."""
         return host_engine(self.job.engine) if isinstance(self.memory, SpillMemory) else self.job.engine
 
     def _fit(self, vertices: int) -> None:
-        """Check that so many vertices fit; where they do not, let rows go to disk."""
-        if vertices > self.memory.most_vertices and self._may_spill:
-            self.memory = SpillMemory.of_memory(self.memory)
+        """Check that so many vertices fit; where they do not, hold rows as runs, or let them go to disk."""
+        runs = self._in_runs
+        if vertices > self.memory.most_vertices and runs is not None:
+            self.memory = runs
         self.memory.check(vertices)
 
     @property
-    def _may_spill(self) -> bool:
-        return self.job.spill is not None and not isinstance(self.memory, SpillMemory)
+    def _in_runs(self) -> SpillMemory | None:
+        """The account of a fold in runs, where there is room for more vertices in it."""
+        if isinstance(self.memory, SpillMemory):
+            return None
+        if self.job.spill is not None:
+            return SpillMemory.of_memory(self.memory)
+        # A checkpoint holds the forest by row, and runs are by weight.
+        runs = CompactMemory.of_memory(self.memory)
+        return runs if self.checkpoint is None and runs.most_vertices > self.memory.most_vertices else None
 
     def _make_room(self) -> None:
-        """Make room for the batch that waits: for a dictionary where its ids need one, else on disk."""
-        if self.waiting_for == "disk":
-            self.memory = SpillMemory.of_memory(self.memory)
+        """Make room for the batch that waits: for a dictionary where its ids need one, else in runs."""
+        runs = self._in_runs
+        if self.waiting_for == "runs" and runs is not None:
+            self.memory = runs
             if not self.memory.dictionary:
                 self.encoder = self._new_encoder(self.memory.most_vertices, self.encoder.dense)
         else:
@@ -186,21 +195,21 @@ class _Pass:
                 yield Rows(*ends, weight, locator), self.read
 
     def _encode(self, ids: IdColumns, rows: int) -> tuple[Array, Array] | None:
-        """Return the vertices of both columns; ``None`` where they must wait for a dictionary, or for rows on disk."""
+        """Return the vertices of both columns; ``None`` where they must wait for a dictionary, or for runs."""
         ends = self.encoder.encode(ids) if self.memory.dictionary else self.encoder.encode_dense(ids)
         if ends is None:
             self.memory = replace(self.memory, integers=isinstance(ids.source, np.ndarray))
-            on_disk = self._may_spill and SpillMemory.of_memory(self.memory).looks_dense(ids, rows)
-            self.waiting_for = "disk" if on_disk else "dictionary"
+            runs = self._in_runs
+            self.waiting_for = "runs" if runs is not None and runs.looks_dense(ids, rows) else "dictionary"
             return None
         try:
             if self.memory.dictionary:
                 self.memory.check_dictionary(self.encoder)
             self.memory.check(min(self.encoder.count, rows))
         except CapacityError:
-            if not self._may_spill:
+            if self._in_runs is None:
                 raise
-            self.waiting_for = "disk"
+            self.waiting_for = "runs"
             return None
         return ends
 
@@ -222,9 +231,8 @@ class _Pass:
         self.memory = replace(self.memory, weight=kind.itemsize)
         maximum = self.job.columns.maximum
         if isinstance(self.memory, SpillMemory):
-            assert self.job.spill is not None
             bound = self.memory.most_vertices if self.known is None else self.known
-            directory = SpillDirectory(self.job.spill)
+            directory = None if self.job.spill is None else SpillDirectory(self.job.spill)
             return SpillFold(self.engine, directory, self.memory.room, bound, kind, maximum=maximum)
         capacity = self.memory.capacity(self.known, self.source.rows)
         options: dict[str, Any] = {"maximum": maximum, "algorithm": self.job.algorithm}

@@ -214,7 +214,7 @@ class StreamForest:
 
     def close(self) -> None:
         """Remove what lies in ``spill_dir``, and let nothing more be read; it goes with this object as well."""
-        if isinstance(self._forest.rows, Run):
+        if isinstance(self._forest.rows, Run) and self._forest.rows.directory is not None:
             self._forest.rows.directory.remove()
 
     def _rows(self) -> Any:

@@ -7,8 +7,8 @@ The limit is kept by accounting. A stream of n vertices and a buffer of b rows t
 - for ids that are not dense, ``HASHING`` and their dictionary: 27 n for integers, up to a third of what is left for
   others.
 
-The buffer needs room for twice the vertices, so that the least limit is ``FIXED`` and 132 bytes a vertex; 159 with a
-dictionary of integers.
+The buffer needs room for twice the vertices, so that this takes ``FIXED`` and 132 bytes a vertex; 159 with a dictionary
+of integers. Below that, rows are held as runs (:mod:`dfmst.stream.spill_memory`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dfmst._columns.encode import Encoder
 from dfmst._folding.memory import ROW, SOLVE, VERTEX
 from dfmst.errors import CapacityError
 
-__all__ = ["FIXED", "Memory"]
+__all__ = ["FIXED", "ID_BYTES", "ON_DISK", "Memory"]
 
 #: Interpreter and libraries (about 115 MiB), the Parquet reader's own buffers, and the batches.
 FIXED = 256 << 20
@@ -33,7 +33,10 @@ _LINKED = 100  # a vertex, while a forest is sorted and linked for a certificate
 _LEAST, _MOST = 2, 8  # rows in the buffer, as multiples of the vertices
 _SMALL = 1024  # rows that a buffer has room for in any case
 _BATCH = 1 << 19  # 12 MiB
-_ID = 27  # bytes that an integer takes in a dictionary at most (dfmst._primitives.id_table)
+ID_BYTES = 27  # bytes that an integer takes in a dictionary at most (dfmst._primitives.id_table)
+
+#: What else would do.
+ON_DISK = ", or let rows go to disk: spill_dir= (--spill-dir on the command line)"
 
 
 def _shown(size: int) -> str:
@@ -89,7 +92,7 @@ class Memory:
     @property
     def dictionary_bytes(self) -> int:
         """Bytes that the dictionary may take."""
-        share = _ID / (_ID + self._least) if self.integers else 1 / 3
+        share = ID_BYTES / (ID_BYTES + self._least) if self.integers else 1 / 3
         return max(0, int(self._left * share)) if self.dictionary else 0
 
     @property
@@ -106,7 +109,7 @@ class Memory:
         """Return the least limit for so many vertices."""
         least = vertices * self._least
         if self.dictionary:
-            least = least + _ID * vertices if self.integers else least * 3 // 2
+            least = least + ID_BYTES * vertices if self.integers else least * 3 // 2
         return self._fixed + least + (1 << 20)
 
     def capacity(self, vertices: int | None, rows: int | None) -> int:
@@ -148,7 +151,7 @@ class Memory:
     @property
     def _instead(self) -> str:
         """What else would do."""
-        return ", or let rows go to disk: spill_dir= (--spill-dir on the command line)"
+        return ON_DISK
 
     @property
     def _share(self) -> str:

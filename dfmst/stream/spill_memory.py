@@ -1,7 +1,8 @@
-"""The account of a stream whose rows go to disk.
+"""The accounts of streams whose rows are runs (:mod:`dfmst._slices.fold`), on disk or in memory.
 
-It holds what :class:`dfmst._slices.memory.Room` says, about 10 bytes a vertex, and for ids that are not dense their
-dictionary: up to two thirds of what is left beside the batches.
+On disk, it holds what :class:`dfmst._slices.memory.Room` says, about 10 bytes a vertex, and for ids that are not dense
+their dictionary: up to two thirds of what is left beside the batches. In memory, it holds 48 bytes a vertex in all with
+64-bit weights, and a dictionary: 27 for integers, up to half of what is left for others.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dfmst._columns.ids import IdColumns
-from dfmst._slices.memory import Room
-from dfmst.stream.memory import Memory
+from dfmst._slices.memory import HeldRoom, Room
+from dfmst.stream.memory import ID_BYTES, ON_DISK, Memory
 
-__all__ = ["SpillMemory"]
+__all__ = ["CompactMemory", "SpillMemory"]
 
 _SPARSE = 4  # integers below this multiple of the rows look dense
 
@@ -26,10 +27,10 @@ class SpillMemory(Memory):
     @classmethod
     def of_memory(cls, memory: Memory) -> SpillMemory:
         """Take over a limit."""
-        return cls(memory.limit, memory.weight, memory.dictionary)
+        return cls(memory.limit, memory.weight, memory.dictionary, memory.integers)
 
     @property
-    def room(self) -> Room:
+    def room(self) -> Room | HeldRoom:
         """What the fold may hold."""
         return Room(self._folding, self.weight)
 
@@ -67,3 +68,36 @@ class SpillMemory(Memory):
     @property
     def _share(self) -> str:
         return "two thirds are for the ids, which stay in memory"
+
+
+@dataclass(frozen=True, slots=True)
+class CompactMemory(SpillMemory):
+    """As :class:`SpillMemory`, for rows in memory: 48 bytes a vertex with 64-bit weights."""
+
+    @property
+    def room(self) -> HeldRoom:
+        """What the fold may hold."""
+        return HeldRoom(self._folding, self.weight)
+
+    @property
+    def dictionary_bytes(self) -> int:
+        """Bytes that the dictionary may take."""
+        share = ID_BYTES / (ID_BYTES + HeldRoom(0, self.weight).vertex) if self.integers else 1 / 2
+        return max(0, int(self._left * share)) if self.dictionary else 0
+
+    def needed(self, vertices: int) -> int:
+        """Return the least limit for so many vertices."""
+        least = self.room.least(vertices)
+        if self.dictionary:
+            # The room's fixed part has its share of the dictionary as well.
+            vertex = self.room.vertex
+            least = least * (vertex + ID_BYTES) // vertex if self.integers else 2 * least
+        return self._fixed + least + (1 << 20)
+
+    @property
+    def _instead(self) -> str:
+        return ON_DISK
+
+    @property
+    def _share(self) -> str:
+        return f"{self.dictionary_bytes >> 20:,} MiB of it are for the ids"

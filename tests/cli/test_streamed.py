@@ -99,7 +99,7 @@ def test_what_cannot_be_streamed(dfmst, parts):
 
 def test_rows_on_disk(dfmst, parts, monkeypatch):
     monkeypatch.setattr("dfmst._slices.memory._FIXED", 0)
-    limit = ("--memory-limit", "600kB")
+    limit = ("--memory-limit", "200kB")
     assert "--spill-dir" in dfmst("forest", *FILES, *limit, code=1).stderr
     dfmst("forest", *FILES, *limit, "--spill-dir", "spill", "-o", "out.parquet")
     expected = library.minimum_spanning_forest(parts, "a", "b", "km")

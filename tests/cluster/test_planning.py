@@ -16,6 +16,8 @@ import dfmst
 import dfmst.dask
 from dfmst._cluster.client import resources
 from dfmst._cluster.formulas import BASE, batch_rows, fitting_vertices
+from dfmst.stream.memory import Memory
+from dfmst.stream.spill_memory import CompactMemory, SpillMemory
 from tests.support.dask_frames import random_frame
 
 RESULT = Path(__file__).resolve().parents[2] / "bench" / "results" / "cpu" / "cluster.json"
@@ -43,6 +45,17 @@ def test_what_fits_has_a_plan_that_fits():
     for strategy in ("merge", "two-pass"):
         assert dfmst.plan(vertices, 100 * vertices, partitions=10**4, workers=2, memory=1 << 30, strategy=strategy).fits
         assert not dfmst.plan(2 * vertices, 200 * vertices, workers=2, memory=1 << 30, strategy=strategy).fits
+
+
+def test_a_stream_that_fits_has_a_plan_that_fits():
+    vertices = 10_000_000
+    sizes = {"plain": Memory(0).needed(vertices), "held": CompactMemory(0).needed(vertices)}
+    sizes["spill"] = SpillMemory(0).needed(vertices)
+    for name, size in sizes.items():
+        strategy = "spill" if name == "spill" else "stream"
+        assert dfmst.plan(vertices, 100 * vertices, memory=size, strategy=strategy).fits
+    assert not dfmst.plan(vertices, 100 * vertices, memory=sizes["held"] - (8 << 20), strategy="stream").fits
+    assert not dfmst.plan(vertices, 100 * vertices, memory=sizes["spill"] - (8 << 20), strategy="spill").fits
 
 
 @pytest.mark.parametrize("change", [{"vertices": 0}, {"workers": 0}, {"strategy": "fast"}])

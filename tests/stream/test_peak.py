@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from dfmst.stream.memory import Memory
-from dfmst.stream.spill_memory import SpillMemory
+from dfmst.stream.memory import FIXED, Memory
+from dfmst.stream.spill_memory import CompactMemory, SpillMemory
 
 PROGRAM = """
 import sys
@@ -59,6 +59,19 @@ def test_the_peak_of_rows_on_disk(tmp_path):
     limit = SpillMemory(0).needed(vertices)
     assert limit < Memory(0).needed(vertices) // 2
     assert peak(tmp_path, limit, tmp_path / "spill") < limit
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+@pytest.mark.parametrize("kind", ["dense", "light"])
+def test_the_peak_of_runs_in_memory(tmp_path, kind):
+    vertices = 2_000_000
+    for number in range(2):
+        table = draw(kind, number, vertices, 3_000_000)
+        pyarrow.parquet.write_table(table, tmp_path / f"part-{number}.parquet")
+    limit = CompactMemory(0).needed(vertices)
+    assert limit < FIXED + (34 << 20) + 48 * vertices < Memory(0).needed(vertices)
+    assert peak(tmp_path, limit) < limit
 
 
 def peak(folder: Path, limit: int, spill: Path | str = "") -> int:

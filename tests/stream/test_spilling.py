@@ -20,10 +20,10 @@ from dfmst._engines import CpuEngine
 from dfmst._folding.buffer import Rows
 from dfmst._slices.directory import SpillDirectory, disk_errors
 from dfmst._slices.fold import SpillFold
-from dfmst._slices.memory import Room
+from dfmst._slices.memory import HeldRoom, Room
 from dfmst.errors import CapacityError, DfmstError, OutputError
 from dfmst.stream.memory import Memory
-from dfmst.stream.spill_memory import SpillMemory
+from dfmst.stream.spill_memory import CompactMemory, SpillMemory
 from tests.support.columns import WEIGHTS
 from tests.support.columns import weights as draw_weights
 from tests.support.lanes import examples
@@ -51,12 +51,14 @@ def graphs(draw):
 
 
 @examples(40)
-@given(graphs(), st.booleans(), st.sampled_from([8, 32]), st.integers(20, 400), st.integers(500, 20_000))
-def test_any_rows(graph, maximum, grain, piece, size):
+@given(graphs(), st.booleans(), st.booleans(), st.sampled_from([8, 32]), st.integers(20, 400), st.integers(500, 20_000))
+def test_any_rows(graph, maximum, on_disk, grain, piece, size):
     (source, target), weight = graph
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         short_pieces(patch, grain, piece)
-        fold = SpillFold(ENGINE, SpillDirectory(folder), Room(size, 8), 60, weight.dtype, maximum=maximum)
+        patch.setattr("dfmst._slices.held.HeldRun.longest", piece)
+        directory, room = (SpillDirectory(folder), Room(size, 8)) if on_disk else (None, HeldRoom(size, 8))
+        fold = SpillFold(ENGINE, directory, room, 60, weight.dtype, maximum=maximum)
         locator = np.arange(len(weight), dtype=np.uint64) * np.uint64(3)
         for begin in range(0, len(weight), 300):
             span = slice(begin, begin + 300)
@@ -106,7 +108,7 @@ def test_a_stream_beyond_its_limit(monkeypatch, tmp_path, name, maximum):
     short_pieces(monkeypatch, 64, 2_000)
     table = edges(3_000, 9_000, ties=50, name=name)
     parts = write_parts(tmp_path / "parts", table, 3, 1_000)
-    limit = 60_000 if name is None else 400_000
+    limit = 60_000 if name is None else 260_000 if name(1) == "vertex 1" else 180_000
     find = stream.maximum_spanning_forest if maximum else stream.minimum_spanning_forest
     with pytest.raises(CapacityError):
         find(parts, memory_limit=limit)
@@ -121,6 +123,25 @@ def test_a_stream_beyond_its_limit(monkeypatch, tmp_path, name, maximum):
     assert pyarrow.parquet.read_table(output).equals(forest)
     assert stream.verify(parts, output, maximum=maximum)
     assert os.listdir(spill) == []
+
+
+@pytest.mark.parametrize("name", [None, lambda vertex: vertex * 10**12, lambda vertex: f"vertex {vertex}"])
+@pytest.mark.parametrize(("known", "maximum"), [(True, False), (False, True)])
+def test_runs_in_memory_take_a_third(monkeypatch, tmp_path, name, known, maximum):
+    tight(monkeypatch, 700)
+    short_pieces(monkeypatch, 64, 2_000)
+    table = edges(3_000, 30_000, ties=50, name=name)
+    dictionary, integers = name is not None or not known, name is None or name(1) == 10**12
+    limit = CompactMemory(0, 8, dictionary, integers).needed(3_000) - (1 << 20) + 4_096
+    assert limit < Memory(0, 8, dictionary, integers).needed(3_000) - (1 << 20)
+    frames = [table.slice(begin, 1_000) for begin in range(0, 30_000, 1_000)]
+    edge_table = write_parts(tmp_path / "parts", table, 3, 1_000) if known else frames
+    find = stream.maximum_spanning_forest if maximum else stream.minimum_spanning_forest
+    whole = dfmst.maximum_spanning_forest if maximum else dfmst.minimum_spanning_forest
+    assert find(edge_table, memory_limit=limit).equals(whole(table))
+    if known:
+        with pytest.raises(CapacityError, match="raise the limit"):  # a checkpoint needs the forest by row
+            find(edge_table, memory_limit=limit, checkpoint=tmp_path / "kept")
 
 
 def test_frames_that_turn_out_too_large(monkeypatch, tmp_path):

@@ -1,0 +1,59 @@
+"""Runs that are held in memory, and shrink as they are read."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from dfmst._engines import Engine
+from dfmst._folding.buffer import Rows
+from dfmst._slices.runs import GRAIN, Order, Run
+from dfmst.typing import Array
+
+__all__ = ["HeldRun"]
+
+
+class HeldRun(Run):
+    """Rows in order, in memory: pieces, each of which goes when it is not read again.
+
+    Parameters
+    ----------
+    engine, order, weight_dtype, grain
+        As for :class:`dfmst._slices.runs.Run`.
+    """
+
+    longest = 1 << 16
+
+    def __init__(self, engine: Engine, order: Order, weight_dtype: np.dtype[Any], grain: int = GRAIN) -> None:
+        self._begin(engine, order, weight_dtype, grain)
+        self.directory = None
+        self._pieces: list[Rows | None] = []
+        self._starts: list[int] = []
+        self.remove = self._pieces.clear
+
+    def append(self, rows: Iterable[Rows]) -> None:
+        """Add rows that come after all before them; their columns are kept as they are."""
+        for piece in rows:
+            if len(piece):
+                self._starts.append(len(self))
+                self._pieces.append(piece)
+                self._count(piece)
+
+    def release(self, end: int) -> None:
+        """Let go of rows before `end`, but for those that a search by key may read."""
+        for place in range(bisect_right(self._starts, max(0, end - self.grain)) - 1):
+            self._pieces[place] = None
+
+    def _read(self, column: str, begin: int, end: int) -> Array:
+        parts = []
+        place = max(0, bisect_right(self._starts, begin) - 1)
+        while begin < end:
+            start, piece = self._starts[place], self._pieces[place]
+            assert piece is not None
+            values = getattr(piece, column)[begin - start : end - start]
+            parts.append(values)
+            begin, place = begin + len(values), place + 1
+        return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, self._kinds[column]), *parts])
