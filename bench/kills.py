@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet
 from id_kinds import ID_KINDS
 from machine import describe
-from stream import write_graph
+from stream_runs import write_graph
 
 RESULT = Path(__file__).parent / "results" / "cpu" / "kills.json"
 CASES = (*(f"stream:{kind}" for kind in ID_KINDS), "merge", "two-pass", "shuffle")
