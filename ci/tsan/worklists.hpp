@@ -68,8 +68,13 @@ template <typename W> void filter_boruvka(const Graph& graph) {
     work.solve();
     const u32 joined = work.counters[1];
     CHECK(joined == ones(work.chosen));
+    u32 counted = 0, survivors = 0;
+    launch_count_survivors(W(), graph.size(), graph.source.data(), graph.target.data(), 1, work.weight.data(), 0,
+                           graph.size(), key_of((W)1, 0), graph.size() / 2, work.parent.data(), 1, &counted);
     work.begin(nullptr, nullptr);
     work.take((W)1, graph.size() / 2, 1);
+    survivors = work.counters[0];
+    CHECK(counted == survivors);
     work.finish();
     CHECK(joined + work.counters[1] == ones(work.chosen));
     CHECK(forest.equals(work.chosen) && work.parent == forest.parent);

@@ -96,6 +96,16 @@ KERNEL_OF(W, take_edges, (const u32* source, const u32* target, u32 stride, cons
   }
 } END
 
+// Counts the edges above a threshold whose ends have different parents, among one of every `apart` rows.
+KERNEL_OF(W, count_survivors, (const u32* source, const u32* target, u32 stride, const W* weight, u64 flip, u64 edges,
+                               u64 threshold_key, u64 threshold_row, const u32* parent, u64 apart, u32* counted)) {
+  const u64 row = i * apart + (u32)i * 2654435769u % apart;  // no period of the rows' own
+  if (row >= edges) return;
+  const Key<W> key = key_of(weight[row], flip);
+  if (key < threshold_key || (key == threshold_key && row <= threshold_row)) return;
+  if (parent[source[row * stride]] != parent[target[row * stride]]) reserve(counted, 1);
+} END
+
 // Begins a worklist: the minima and the counters of its first round, and where they are given, parents and flags.
 KERNEL(begin_worklist, (u64 vertices, u64 words, u32* parent, u64* best, u64* flags, u32* counters)) {
   if (i < vertices) {

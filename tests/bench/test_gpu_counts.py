@@ -46,3 +46,8 @@ def test_the_committed_results_have_the_model_and_both_ends(counting):
     for told in result["graphs"].values():
         low, high = told["estimated_ms"]
         assert 0 < low < high
+    assert {*counting.PUBLISHED} <= {*result["graphs"]}
+    told = {name: result["graphs"][name]["estimated_ms"][1] for name in counting.PUBLISHED}
+    behind = {name for name, high in told.items() if high >= counting.PUBLISHED[name]}
+    assert len(behind) <= 3
+    assert not behind & {"USA-road-d.NY", "internet"}

@@ -96,6 +96,12 @@ def test_take_edges(engine, dtype, seed, vertices, edges, flip, spread, ids, abo
     best, records = work.take(ids, threshold, above, len(rows), flat, giant)
     work.check(best, records, rows)
 
+    counted, stride = np.zeros(1, np.uint32), np.dtype(ids).itemsize // 4
+    ends = (np.ascontiguousarray(column, ids).view(np.uint32) for column in (work.source, work.target))
+    columns = (*ends, stride, work.weight, work.flip, edges, *threshold, work.parent, 1, counted)
+    engine.launch("count_survivors", edges + 3, *columns, grain=1)
+    assert counted[0] == np.count_nonzero(heavy & apart)
+
 
 @each_engine
 @pytest.mark.parametrize("capacity", [0, 1, 7, 100, 199])

@@ -11,6 +11,7 @@ only as many as the device holds at once. A long list keeps more of them busy: a
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from typing import NamedTuple
@@ -31,6 +32,8 @@ _JOINED = 1  # the place of the chosen edges
 _WAITING = 6  # the place of what threads wait for
 _TAKEN = 8  # edges that a thread of `take_edges` takes
 _OFFERED = 4  # records that a thread of `offer_records` takes
+_SAMPLE = 1 << 14  # rows that tell how long the second list will be
+_DEVIATIONS = 5  # by which it may be longer
 _CLEAR_SHARE = 8  # with fewer vertices than this for each record, clearing all minima is cheaper than by record
 
 
@@ -119,7 +122,21 @@ class Worklist:
         if side.shift != self._side.shift:
             self._prepared.clear()
         self._side, self._parts = side, (flat, giant)
+        if flat:
+            self._make_room()
         self._take()
+
+    def _make_room(self) -> None:
+        """Let the buffers grow to what a sample of the edges asks for: a list that is too long is taken twice."""
+        table, side = self._table, self._side
+        sample = min(_SAMPLE, len(table))
+        counted = self._engine.xp.zeros(1, np.uint32)
+        columns = (*self._ends, self._stride, table.weight, table.flip, len(table), side.key, side.row, self.parent)
+        self._engine.launch("count_survivors", sample, *columns, len(table) // sample, counted)
+        hits = int(counted[0]) if side.above else 0
+        wanted = math.ceil((hits + _DEVIATIONS * math.sqrt(hits + 1)) / sample * len(table))
+        if wanted > self._capacity:
+            self._reserve(min(wanted, len(table)))
 
     def _take(self) -> None:
         table, side, (flat, giant) = self._table, self._side, self._parts
