@@ -36,6 +36,7 @@ sys.path.append(str(ROOT))  # behind the installed dfmst: for the package `tests
 from dfmst._columns.edge_table import EdgeTable  # noqa: E402
 from dfmst._engines import CudaEngine, Engine  # noqa: E402
 from dfmst.algorithms import FilterBoruvka, filter_boruvka  # noqa: E402
+from dfmst.algorithms._steps import worklist  # noqa: E402
 from dfmst.algorithms.trace import Trace  # noqa: E402
 from dfmst.generate import erdos_renyi, rmat, road_grid  # noqa: E402
 from tests.support import standin  # noqa: E402
@@ -174,13 +175,15 @@ def counted_calls(graph: Columns) -> dict[str, int]:
 
 def counted_memory(graph: Columns, split: bool = False) -> dict[str, float]:
     """Sectors, atomics and idle lanes an edge, on PTX; with two lists, where the density asks for them, if `split`."""
-    counts, edges, small = Counts(), len(graph[0]), filter_boruvka._SMALL
-    filter_boruvka._SMALL = 0 if split else small
+    counts, edges = Counts(), len(graph[0])
+    sizes = filter_boruvka._SMALL, worklist._SAMPLE
+    if split:
+        filter_boruvka._SMALL, worklist._SAMPLE = 0, 64  # so that a sample is a small part here, too
     try:
         with real_ptx(Card(observer=counts)) as engine:
             solve(engine, graph)
     finally:
-        filter_boruvka._SMALL = small
+        filter_boruvka._SMALL, worklist._SAMPLE = sizes
     return {
         "edges": edges,
         "sectors_loaded_per_edge": round(counts.sectors["load"] / edges, 2),
