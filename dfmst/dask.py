@@ -30,6 +30,7 @@ except ImportError as error:
 from dfmst._cluster.build import Options, Strategy, forest_frame
 from dfmst._cluster.checkpoint import prepare_directory
 from dfmst._cluster.client import cluster_client
+from dfmst._cluster.clusters import frame_clusters
 from dfmst._cluster.directory import WrittenForest, require_columns, write_forest
 from dfmst._columns.read import EdgeColumns
 from dfmst._progress import RowBar
@@ -38,7 +39,7 @@ from dfmst.formats.lock import sole_use
 from dfmst.formats.problems import existing_path
 from dfmst.typing import Invalid
 
-__all__ = ["WrittenForest", "forest_of_files", "maximum_spanning_forest", "minimum_spanning_forest"]
+__all__ = ["WrittenForest", "clusters", "forest_of_files", "maximum_spanning_forest", "minimum_spanning_forest"]
 
 
 def minimum_spanning_forest(
@@ -148,6 +149,55 @@ def maximum_spanning_forest(
     return forest_frame(edges, columns, options, return_trace)
 
 
+def clusters(
+    edges: Any,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    n_clusters: Any = None,
+    distance: Any = None,
+    vertices: Any = None,
+    maximum: bool = False,
+    strategy: Strategy = "auto",
+    checkpoint: str | os.PathLike[str] | None = None,
+    memory_limit: int | None = None,
+    invalid: Invalid = "raise",
+) -> Any:
+    """Cut the forest of a Dask frame into clusters; the forest is computed, and cut here.
+
+    Parameters
+    ----------
+    edges, source, target, weight, strategy, checkpoint, memory_limit, invalid
+        As for :func:`minimum_spanning_forest`.
+    n_clusters, distance, vertices, maximum
+        As for :func:`dfmst.clusters`.
+
+    Returns
+    -------
+    labels
+        A Dask frame of one partition, as :func:`dfmst.clusters` has them: ``vertex`` and ``cluster``, or one column a
+        threshold. ``edges.merge(labels, left_on=source, right_on="vertex")`` brings them to the edges.
+
+    Raises
+    ------
+    ColumnNotFoundError, UnsupportedFrameError, InvalidEdgesError, CapacityError, ClusterError
+        As for :func:`minimum_spanning_forest` and :func:`dfmst.clusters`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dask.dataframe as dd
+    >>> import dfmst.dask
+    >>> roads = pd.DataFrame({"source": [1, 2, 3], "target": [2, 3, 4], "weight": [1, 9, 2]})
+    >>> dfmst.dask.clusters(dd.from_pandas(roads, npartitions=2), n_clusters=2).compute().cluster.tolist()
+    [1, 1, 3, 3]
+    """
+    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    options = Options(strategy, 2, checkpoint, None, memory_limit)
+    return frame_clusters(edges, columns, options, {"n_clusters": n_clusters, "distance": distance}, vertices)
+
+
 def forest_of_files(
     inputs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     output: str | os.PathLike[str],
@@ -253,6 +303,10 @@ class _Accessor:
     def maximum(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
         """Rows of the maximum spanning forest; see :func:`dfmst.dask.maximum_spanning_forest`."""
         return maximum_spanning_forest(self._frame, source, target, weight, **options)
+
+    def clusters(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
+        """Cluster of every vertex; see :func:`dfmst.dask.clusters`."""
+        return clusters(self._frame, source, target, weight, **options)
 
     def components(self, *_: Any, **__: Any) -> Any:
         """Raise: components are found of frames in memory.

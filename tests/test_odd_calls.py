@@ -81,6 +81,7 @@ FUNCTIONS: dict[Callable[..., Any], dict[str, Any]] = {
     formats.open_edges: {"path": "edges.csv"},
     formats.write_edges: {"edges": TABLE, "path": "out.csv"},
     dfmst.dask.minimum_spanning_forest: {"edges": TABLE},
+    dfmst.dask.clusters: {"edges": TABLE, "n_clusters": 2},
     generate.complete_points: {"points": 4},
     generate.erdos_renyi: {"vertices": 5, "edges": 6},
     generate.exact_density: {"vertices": 5, "density": 0.5},

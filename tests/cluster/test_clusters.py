@@ -1,0 +1,40 @@
+"""Clusters of a Dask frame are those of the computed frame."""
+
+from __future__ import annotations
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+
+import dfmst
+import dfmst.dask
+
+RNG = np.random.default_rng(0)
+EDGES = pd.DataFrame({"a": RNG.integers(0, 60, 300), "b": RNG.integers(0, 60, 300), "w": RNG.integers(0, 50, 300)})
+LOOPS = pd.concat([EDGES[EDGES.w < 20], pd.DataFrame({"a": [99, 98], "b": [99, 98], "w": [1, 2]})], ignore_index=True)
+
+
+@pytest.mark.parametrize(
+    "options", [{"n_clusters": 9}, {"distance": [3, 7]}, {"distance": 30, "maximum": True}], ids=str
+)
+@pytest.mark.parametrize("frame", [EDGES, LOOPS, EDGES.astype({"a": str, "b": str})], ids=["plain", "loops", "text"])
+def test_labels(frame, options):
+    if frame is LOOPS and "n_clusters" in options:
+        options = {"n_clusters": 12}
+    parts = dd.from_pandas(frame, npartitions=3)
+    ours = parts.mst.clusters("a", "b", "w", strategy="merge", **options)
+    expected = dfmst.clusters(frame, "a", "b", "w", **options)
+    pd.testing.assert_frame_equal(ours.compute(), expected, check_dtype=False)
+    joined = parts.merge(ours, left_on="a", right_on="vertex").compute()
+    assert len(joined) == len(frame)
+
+
+def test_errors():
+    parts = dd.from_pandas(EDGES, npartitions=2)
+    with pytest.raises(ValueError, match="give either n_clusters= or distance="):
+        dfmst.dask.clusters(parts, "a", "b", "w", strategy="merge")
+    with pytest.raises(dfmst.UnsupportedFrameError):
+        dfmst.dask.clusters(EDGES, "a", "b", "w", n_clusters=2)
+    everyone = dfmst.dask.clusters(parts, "a", "b", "w", distance=-1, vertices=range(70), strategy="merge").compute()
+    assert everyone.cluster.tolist() == list(range(70))
