@@ -21,7 +21,7 @@ from dfmst._report.run_card import run_card
 from dfmst._report.run_facts import RunFacts
 from dfmst._report.trees import dendrogram, tree_chart
 from dfmst._report.weights import weight_chart
-from dfmst._report.words import clip, duration, grouped, label, percent, rate
+from dfmst._report.words import clip, duration, grouped, label, percent, plural, rate
 from dfmst.typing import Array
 
 __all__ = ["GraphFacts", "render_page"]
@@ -149,8 +149,9 @@ def _picture(forest: ForestFacts, points: Points | None, graph: GraphFacts) -> d
     if points is not None:
         picture, title = draw_map(forest, points), "The forest on the map"
         missing = forest.vertices - picture.drawn
-        note = f"{len(forest.ordered):,} links in {len(forest.tree_sizes):,} trees"
-        note += f"; {missing:,} vertices have no coordinates" if missing else ""
+        links, trees = len(forest.ordered), len(forest.tree_sizes)
+        note = f"{plural(links, 'link', 'links')} in {plural(trees, 'tree', 'trees')}"
+        note += f"; {plural(missing, 'vertex has', 'vertices have')} no coordinates" if missing else ""
     else:
         picture, _ = draw_layout(forest)
         title = "The forest, laid out" if picture.drawn == forest.vertices else "A part of the forest"

@@ -131,7 +131,7 @@ def time_chart(rounds: Rounds) -> Markup | None:
     totals = [1e3 * value for value in rounds.seconds]
     if not rounds.steps or not max(totals):
         return None
-    row, left, right = 19, 66, WIDTH - 66
+    row, left, right = 19, 66, WIDTH - 80
     bottom = 2 + row * len(totals)
     drawing = Drawing(bottom + 20, "Milliseconds of each round by step")
     scale = LinearScale(0, float(np.max(totals)), left, right)

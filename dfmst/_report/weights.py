@@ -91,7 +91,7 @@ def _bins(values: Array) -> tuple[Array, bool]:
         decade = 10.0 ** np.floor(np.log10(least))
         least = decade * (5 if least >= 5 * decade else 2 if least >= 2 * decade else 1)
         edges = 10.0 ** np.linspace(np.log10(least), np.log10(high), _BINS)
-        edges[-1] = high
+        edges[0], edges[-1] = least, high
         return np.concatenate([[min(low, 0.0)], edges]), True
     whole = high - low <= _BINS and bool((values == np.round(values)).all())
     if whole:

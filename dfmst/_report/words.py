@@ -7,7 +7,7 @@ import unicodedata
 from decimal import Decimal
 from typing import Any
 
-__all__ = ["clip", "duration", "grouped", "label", "percent", "rate", "size", "tick"]
+__all__ = ["clip", "duration", "grouped", "label", "percent", "plural", "rate", "size", "tick"]
 
 _PREFIXES = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"))
 
@@ -73,6 +73,17 @@ def duration(seconds: float) -> str:
         ms = 1e3 * seconds
         return f"{ms:.0f} ms" if ms >= 100 else f"{ms:.1f} ms" if ms >= 10 else f"{ms:.2f} ms"
     return f"{seconds:.0f} s" if seconds >= 100 else f"{seconds:.1f} s" if seconds >= 10 else f"{seconds:.2f} s"
+
+
+def plural(count: int, one: str, more: str) -> str:
+    """Return a count with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "tree", "trees"), plural(1200, "vertex", "vertices")
+    ('1 tree', '1,200 vertices')
+    """
+    return f"{count:,} {one if count == 1 else more}"
 
 
 def rate(rows: float, seconds: float) -> str:

@@ -22,7 +22,7 @@ def site(tmp_path_factory) -> Path:
     for package in ("sphinx", "pydata_sphinx_theme", "numpydoc", "myst_parser"):
         pytest.importorskip(package, reason=f"needs the extra docs ({package})")
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", str(DOCS), str(folder)]
+    command = [sys.executable, "-P", "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", DOCS, folder]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     return folder
