@@ -51,7 +51,9 @@ def test_the_layers_name_every_module_and_leave_none_free() -> None:
 
 
 def test_few_public_modules_stand_at_the_top() -> None:
-    assert len(ROOMS - INTERNAL - {"__main__", "errors", "typing"}) <= 14
+    assert (
+        len(ROOMS - INTERNAL - {"__main__", "errors", "typing"}) <= 16
+    )  # the rooms of the plan, interop, networkx and sklearn among them
 
 
 @pytest.mark.parametrize("name", PUBLIC)
