@@ -28,7 +28,7 @@ WHEN = {
     "bsp": "To count the rounds of a coarse-grained parallel machine.",
     "bader-cong": "As a baseline of the papers: trees that grow at once and stop where they meet.",
     "vineet": "As a baseline of the papers: Borůvka in steps of scans and sorts.",
-    "epmst": "As a baseline of the papers: a sample's forest filters the rest.",
+    "epmst": "As a baseline of the papers: Kruskal on the lightest edges by a sampled pivot, Prim on the rest.",
     "dataframe": "Where no kernel may run: the frame's own engine does all of it, DuckDB, Dask and PySpark included.",
 }
 SKIPPED = {"machine", "packages"}
