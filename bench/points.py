@@ -73,11 +73,11 @@ def run_one(peer: str, axes: int, count: int, kind: str, limit: int) -> None:
     print(json.dumps({"cpu": used() - cpu, "seconds": time.perf_counter() - wall, "total": total}))
 
 
-def measure(peer: str, axes: int, count: int, kind: str, limit: int) -> dict[str, float | str]:
+def measure(peer: str, axes: int, count: int, kind: str, limit: int) -> dict[str, float]:
     command = [sys.executable, __file__, "--one", peer, str(axes), str(count), kind, str(limit)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode < 0:  # by the signal for too many seconds of a processor
-        return {"stopped_after": limit}
+        return {"stopped_after_cpu": float(limit)}
     if run.returncode:
         raise RuntimeError(run.stderr)
     return {name: float(f"{value:.9g}") for name, value in json.loads(run.stdout).items()}
@@ -90,20 +90,16 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=120)
     arguments = parser.parse_args()
     peers = [peer for peer, package in PEERS.items() if importlib.util.find_spec(package)]
-    clouds = []
+    clouds: dict[str, dict[str, dict[str, float]]] = {}
     for kind in ("uniform", "blobs"):
         for axes, count in zip((2, 10), arguments.points, strict=True):
-            here = {
-                peer: measure(peer, axes, count, kind, arguments.limit)
-                for peer in peers
-                if axes == 2 or peer != "Delaunay"
-            }
-            clouds.append({"kind": kind, "axes": axes, "points": count, "peers": here})
-            print(json.dumps(clouds[-1]), flush=True)
+            cloud_peers = [peer for peer in peers if axes == 2 or peer != "Delaunay"]
+            here = {peer: measure(peer, axes, count, kind, arguments.limit) for peer in cloud_peers}
+            clouds[f"{count:,} {kind} points, {axes} axes"] = here
+            print(json.dumps(here), flush=True)
     packages = [package for package in ("scipy", "quitefastmst", "fast_hdbscan") if importlib.util.find_spec(package)]
-    arguments.output.write_text(
-        json.dumps({**describe(*packages), "clouds": clouds}, indent=1) + "\n", encoding="utf-8"
-    )
+    results = {"machine": describe(*packages), **clouds}
+    arguments.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
