@@ -9,10 +9,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
+from dfmst._arguments import check_column_name
 from dfmst._frames.columns import host_column
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView, open_frame
-from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
+from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError, missing_column
 from dfmst.typing import ROW_LIMIT, Array
 
 __all__ = ["Points", "is_array", "read_points"]
@@ -69,10 +70,13 @@ def read_points(points: Any, columns: Any, ids: Any) -> Points:
     view = open_frame(points, "points")
     if isinstance(view, DeviceView):
         raise UnsupportedFrameError("points are read on the host, and these are on a GPU", "pass points.to_arrow()")
-    if ids is not None:
-        view.series(ids)
     names = [name for name in view.frame.columns if ids is None or name != ids] if columns is None else columns
     names = list(names) if isinstance(names, (list, tuple)) else [names]
+    for name in names if ids is None else [ids, *names]:
+        check_column_name("column", name)
+        if name not in view.frame.columns:
+            hint = "name the coordinates with columns=, and the points with ids="
+            raise missing_column(name, view.frame.columns, hint)
     if not names:
         raise InvalidEdgesError("the points have no coordinates", "name their columns with columns=")
     if len(view) > ROW_LIMIT:
@@ -124,7 +128,9 @@ def _coordinate(name: Any, view: FrameView) -> Array:
         raise InvalidEdgesError(message, "subtract a constant, or cast it to float64 yourself") from error
     wrong = missing | ~np.isfinite(values)
     if wrong.any():
-        message = f"column {name!r} has {int(wrong.sum()):,} coordinates that are null, NaN or infinite"
+        count = int(wrong.sum())
+        which = "coordinate that is" if count == 1 else "coordinates that are"
+        message = f"column {name!r} has {count:,} {which} null, NaN or infinite"
         raise InvalidEdgesError(f"{message}, the first in row {int(wrong.argmax())}", "fill or remove those rows")
     if len(values) and (float(values.max()) > _FARTHEST or float(values.min()) < -_FARTHEST):
         raise InvalidEdgesError(f"column {name!r} holds coordinates beyond 1e150", "choose a larger unit")

@@ -143,7 +143,8 @@ def test_few_points():
     ("points", "options", "message"),
     [
         (TOWNS, {}, "column 'name' holds"),
-        (TOWNS, {"columns": ["x", "z"]}, "column 'z' not found"),
+        (TOWNS, {"columns": ["x", "z"]}, "'name', 'x', 'y'\nHint: name the coordinates with columns=, and"),
+        (TOWNS, {"columns": ["x", "y"], "ids": "nmae"}, "did you mean 'name'? Else name the coordinates"),
         (TOWNS, {"columns": "x", "core_k": 4}, "core_k is 4, and there are 4 points: a point has 1 to 3 others"),
         (TOWNS, {"columns": "x", "k": 0}, "k is 0; it must be at least 1"),
         (
@@ -151,6 +152,7 @@ def test_few_points():
             {"columns": "x"},
             "column 'x' has 2 coordinates that are null, NaN",
         ),
+        (TOWNS.assign(x=[1, np.nan, 3, 2]), {"columns": "x"}, "column 'x' has 1 coordinate that is null, NaN"),
         (
             TOWNS.assign(x=[2**53 + 1, 1, 2, 3]),
             {"columns": "x"},

@@ -1,0 +1,68 @@
+"""The estimator: scikit-learn's own checks, and its own single linkage beside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+pytest.importorskip("sklearn")
+
+from sklearn.cluster import AgglomerativeClustering
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from dfmst.sklearn import SingleLinkage
+from tests.support.lanes import examples
+
+CHECKS = [check for _, check in estimator_checks_generator(SingleLinkage())]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.parametrize("check", CHECKS, ids=[check.func.__name__ for check in CHECKS])
+def test_scikit_learn_s_checks(check):
+    check(SingleLinkage())
+
+
+@given(seed=st.integers(0, 2**32 - 1), samples=st.integers(2, 40), axes=st.integers(1, 4), clusters=st.integers(1, 6))
+@examples(30)
+def test_its_own_single_linkage(seed, samples, axes, clusters):
+    points = np.random.default_rng(seed).normal(size=(samples, axes))
+    clusters = min(clusters, samples)
+    ours = SingleLinkage(clusters).fit(points)
+    theirs = AgglomerativeClustering(clusters, linkage="single", compute_distances=True).fit(points)
+    assert adjusted_rand_score(ours.labels_, theirs.labels_) == 1.0
+    np.testing.assert_allclose(ours.distances_, theirs.distances_)
+    middle = float(np.median(ours.distances_))
+    for threshold in (middle, middle * 1.000001, 0.0, np.inf):
+        cut = SingleLinkage(None, distance_threshold=threshold).fit(points)
+        assert cut.n_clusters_ == int((ours.distances_ >= threshold).sum()) + 1
+    distances = SingleLinkage(clusters, metric="precomputed").fit(
+        (lambda d: (d + d.T) / 2)(euclidean_distances(points))
+    )
+    assert adjusted_rand_score(ours.labels_, distances.labels_) == 1.0
+
+
+def test_a_graph_of_two_components():
+    graph = sparse.csr_array(([1.0, 5.0, 2.0], ([0, 1, 3], [1, 2, 4])), shape=(5, 5))
+    whole = SingleLinkage(1, metric="precomputed").fit(graph)
+    assert whole.labels_.tolist() == [0, 0, 0, 1, 1]
+    assert (whole.n_connected_components_, whole.n_clusters_) == (2, 2)
+    assert whole.distances_.tolist() == [1.0, 2.0, 5.0, np.inf]
+    assert SingleLinkage(3, metric="precomputed").fit_predict(graph).tolist() == [0, 0, 1, 2, 2]
+
+
+def test_wrong_parameters():
+    calls: dict[str, Any] = {
+        "Exactly one of": lambda: SingleLinkage(2, distance_threshold=1.0),
+        "it must be from 1 to 3": lambda: SingleLinkage(4),
+        "metric is 'far'": lambda: SingleLinkage(metric="far"),
+    }
+    for words, make in calls.items():
+        with pytest.raises(ValueError, match=words):
+            make().fit(np.zeros((3, 2)))
