@@ -46,6 +46,7 @@ template <typename To, typename From> To bits(From x) {
 }
 static unsigned __float_as_uint(float x) { return bits<unsigned>(x); }
 static long long __double_as_longlong(double x) { return bits<long long>(x); }
+static double __longlong_as_double(long long x) { return bits<double>(x); }
 // A warp of which one thread has come.
 static unsigned __activemask() { return 1u << (threadIdx.x & 31); }
 static unsigned __ballot_sync(unsigned here, bool set) { return set ? here : 0; }

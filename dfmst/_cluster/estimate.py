@@ -18,6 +18,7 @@ import pyarrow.parquet
 from dfmst._cluster.hashing import id_words
 from dfmst._cluster.work import DENSE_ID, SPARSE_ID
 from dfmst.formats.footers import parquet_footer
+from dfmst.formats.native import open_native
 from dfmst.typing import Array
 
 __all__ = ["draws_of", "estimate_vertices", "id_bytes_of"]
@@ -83,7 +84,7 @@ def _sample(path: str | os.PathLike[str], group: int, ends: tuple[Any, Any]) -> 
 
 def _sampled_columns(path: str | os.PathLike[str], group: int, ends: tuple[Any, Any]) -> list[pa.ChunkedArray]:
     """Both ids of some rows of a row group."""
-    with pyarrow.parquet.ParquetFile(os.fspath(path)) as file:
+    with open_native(path) as native, pyarrow.parquet.ParquetFile(native) as file:
         table = file.read_row_group(group, columns=list(ends))
     taken = table.take(pa.array(np.arange(0, table.num_rows, max(1, table.num_rows // _SAMPLE))))
     return [pc.drop_null(taken.column(name)) for name in ends]

@@ -161,7 +161,7 @@ def _from_arrow(name: object, column: pa.Array | pa.ChunkedArray) -> WeightColum
         return WeightColumn(np.zeros(len(column), np.uint32), invalid)
     if pa.types.is_decimal(kind):
         return WeightColumn(_decimal_integers(column), invalid)
-    if pa.types.is_duration(kind) or pa.types.is_temporal(kind):
+    if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
         column = column.view(pa.int32() if kind.bit_width == 32 else pa.int64())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         raise unsupported_weights(name, str(kind))

@@ -38,7 +38,8 @@ def gather_rows(engine: Engine, frame: Frame, rows: Array) -> Frame:
         ``int64`` positions; ascending ones are the fastest.
     """
     if len(rows) <= _FEW:
-        with contextlib.suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid):  # Arrow types without a take
+        # Arrow types without a take; bytes in the other order, and records, which pandas' own take refuses.
+        with contextlib.suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid, TypeError, ValueError):
             return frame.take(rows)
     series_at = [frame.iloc[:, place] for place in range(frame.shape[1])]
     moved = {place: values for place, series in enumerate(series_at) if (values := _words(series)) is not None}

@@ -7,6 +7,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from dfmst._arguments import real_number
 from dfmst._columns.read import EdgeColumns
 from dfmst._hierarchy.ordered import OrderedForest, order_forest
 from dfmst._primitives.kruskal_tree import Merges, merge_clusters
@@ -80,6 +81,7 @@ def single_linkage(
     ----------
     Gower and Ross: Minimum spanning trees and single linkage cluster analysis. Applied Statistics 18 (1969).
     """
+    join = None if join is None else real_number("join", join)
     columns = EdgeColumns(source, target, weight, False, invalid)
     forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
     ends = np.empty(len(forest), np.uint64)

@@ -70,6 +70,8 @@ def read_points(points: Any, columns: Any, ids: Any) -> Points:
     view = open_frame(points, "points")
     if isinstance(view, DeviceView):
         raise UnsupportedFrameError("points are read on the host, and these are on a GPU", "pass points.to_arrow()")
+    if ids is not None:
+        check_column_name("ids", ids)
     names = [name for name in view.frame.columns if ids is None or name != ids] if columns is None else columns
     names = list(names) if isinstance(names, (list, tuple)) else [names]
     for name in names if ids is None else [ids, *names]:

@@ -52,8 +52,8 @@ def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = 
     >>> edges = dfmst.from_matrix(prices.corr(), distance="mantegna")
     >>> dfmst.minimum_spanning_forest(edges).round(3)
       source target  weight
-    0      A      B   0.192
-    2      B      C   1.647
+    0      A      B   0.190
+    2      B      C   1.629
 
     References
     ----------

@@ -143,6 +143,8 @@ class Series(_OneColumn):
     def __init__(self, data: Any) -> None:
         if isinstance(data, ndarray):
             data = Column(data._host, None, data.dtype)
+        elif isinstance(data, np.ndarray):  # cuDF copies an array of the host
+            data = Column(data.copy(), None, data.dtype)
         elif isinstance(data, _OneColumn):
             data = data._column
         elif isinstance(data, list):
