@@ -21,8 +21,6 @@ if ROOT in sys.path and ROOT not in os.environ.get("PYTHONPATH", "").split(os.pa
 os.environ["PYTHONSAFEPATH"] = "1"
 # fast_hdbscan compiles for 26 seconds at its first call; uncompiled it is fast enough for tests.
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
-# A pytest that a test starts is one process, also where this one was asked to use every core.
-os.environ.pop("PYTEST_ADDOPTS", None)
 
 # In these, as in a test, pytest shows both sides of an assertion that fails.
 pytest.register_assert_rewrite("tests.support.dask_frames", "tests.support.truth")
@@ -59,7 +57,10 @@ def missing_gpu() -> str | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw fewer examples in the fast lane."""
+    """Draw fewer examples in the fast lane, and let a pytest that a test starts be one process without options."""
+    # Not before: pytest reads the variable again once it knows the options above, and so does every worker.
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        os.environ.pop("PYTEST_ADDOPTS", None)
     if config.option.markexpr == FAST_LANE:
         use_fast_lane()
 
