@@ -4,7 +4,8 @@
 
 Erdős–Rényi graphs of five edges a node, with random weights. ``cold``: the graph is read in the call, as in the first
 call on it. ``cached``: it was read before. ``frame``: from a pandas frame to the tree's edges, NetworkX's graph against
-the backend's. Times are medians of runs in turn, in milliseconds. Takes about two minutes; dfmst must be installed.
+the backend's. Times are medians of runs in turn, in milliseconds. 1 M edges take more than five minutes; dfmst must be
+installed.
 """
 
 from __future__ import annotations
