@@ -14,23 +14,7 @@ SHORT = 1 << 13  # edges; measured: a portion scan on one thread is no faster be
 
 
 class ShortScan:
-    """Few edges, and the scan that joins the components in `parent`.
-
-    Parameters
-    ----------
-    engine
-        Where the columns live: on the host.
-    edges, position
-        What to scan: all edges, or those at `position`.
-    flip
-        Bits that turn a key around.
-    parent
-        Disjoint sets over the vertices; changed in place.
-    most
-        Edges to choose at most: one fewer than the components.
-    flags
-        Where the rows of the chosen edges are flagged.
-    """
+    """Few edges on the host, and the scan that joins the components in `parent`; parameters are `PortionScan`'s."""
 
     def __init__(
         self, engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, flags: Array
