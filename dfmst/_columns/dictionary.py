@@ -15,7 +15,7 @@ from dfmst._primitives.id_table import IdTable
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
-__all__ = ["Dictionary", "concat_ids", "different_types"]
+__all__ = ["Dictionary", "concat_ids", "different_types", "mixed_signs"]
 
 
 class Dictionary:
@@ -147,9 +147,14 @@ def _common(types: set[pa.DataType], columns: list[Any]) -> pa.DataType:
     if pa.uint64() not in types:
         return pa.int64()
     if any((pc.min(column).as_py() or 0) < 0 for column in columns if pa.types.is_signed_integer(column.type)):
-        message = "the partitions' ids lie below 0 and beyond 63 bits: they have no common integer type"
-        raise InvalidEdgesError(message, "cast the id columns to one integer type")
+        raise mixed_signs()
     return pa.uint64()
+
+
+def mixed_signs() -> InvalidEdgesError:
+    """Make the error for integers that no integer type holds all of."""
+    message = "the partitions' ids lie below 0 and beyond 63 bits: they have no common integer type"
+    return InvalidEdgesError(message, "cast the id columns to one integer type")
 
 
 def different_types(types: set[pa.DataType]) -> InvalidEdgesError:

@@ -20,7 +20,7 @@ from dfmst._engines import CpuEngine, Engine
 from dfmst.errors import CapacityError
 from dfmst.typing import Array
 
-__all__ = ["Encoder", "concat_ids", "different_types"]
+__all__ = ["Encoder", "are_integers", "concat_ids", "different_types", "numbers_of"]
 
 #: Without a bound, integers below this multiple of the rows so far are their own vertices.
 _SPARSE = 4
@@ -70,7 +70,7 @@ class Encoder:
         self._bound = bound
         self._rows = 0
         self.dense = dense
-        self._dictionary = None if values is None else Dictionary(self._engine, values)
+        self._dictionary = None if values is None else self._new_dictionary(values)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel without the hash table: it is made again from the ids, on all threads of another process."""
@@ -113,7 +113,7 @@ class Encoder:
         self._rows += len(ids.source) if rows is None else rows
         ends = self.encode_dense(ids)
         if ends is None:
-            self._dictionary = self._dictionary or Dictionary(self._engine)
+            self._dictionary = self._dictionary or self._new_dictionary()
             ends = self._look_up(ids, extend=True)
             if self.count > _MOST:
                 message = f"{self.count:,} different vertices; 32 bits number {_MOST:,}"
@@ -122,11 +122,11 @@ class Encoder:
 
     def encode_dense(self, ids: IdColumns) -> tuple[Array, Array] | None:
         """Return ids that are vertices as they are; ``None`` where :meth:`encode` needs a dictionary."""
-        if self._dictionary is not None or not isinstance(ids.source, np.ndarray):
+        if self._dictionary is not None or not are_integers(ids.source):
             return None
         source, target = _unsigned(ids)
         largest = max(int(source.max()), int(target.max())) if len(source) else -1
-        if largest >= min(max(self._room, self.dense), _numbers_of(ids.source)):
+        if largest >= min(max(self._room, self.dense), numbers_of(ids.source)):
             return None
         self.dense = max(self.dense, largest + 1)
         return source, target
@@ -136,7 +136,7 @@ class Encoder:
 
         Two unknown ends must not look like a self-loop.
         """
-        if self._dictionary is None and isinstance(ids.source, np.ndarray) and self.dense < _numbers_of(ids.source):
+        if self._dictionary is None and isinstance(ids.source, np.ndarray) and self.dense < numbers_of(ids.source):
             source, target = (np.minimum(column, column.dtype.type(self.dense)) for column in _unsigned(ids))
         else:
             source, target = self._look_up(ids, extend=False)
@@ -153,6 +153,13 @@ class Encoder:
         later = np.flatnonzero(vertices >= self.dense)
         ids[later] = self._dictionary.take(vertices[later] - self.dense).to_numpy()
         return pa.array(ids)
+
+    def on_host(self) -> Encoder:
+        """The same encoder on the host: this one."""
+        return self
+
+    def _new_dictionary(self, values: pa.Array | None = None) -> Dictionary:
+        return Dictionary(self._engine, values)
 
     @property
     def _room(self) -> int:
@@ -179,10 +186,15 @@ class Encoder:
         column = ids.to_numpy()
         unsigned = column.view(f"u{column.dtype.itemsize}")
         vertices: Array = unsigned.astype(np.uint32)
-        later = np.flatnonzero(unsigned >= min(self.dense, _numbers_of(column)))
+        later = np.flatnonzero(unsigned >= min(self.dense, numbers_of(column)))
         if len(later):
             vertices[later] = dictionary.look_up(pa.array(column[later]), extend=extend) + np.uint32(self.dense)
         return vertices
+
+
+def are_integers(column: Any) -> bool:
+    """Whether ids are integers, as NumPy or CuPy has them."""
+    return getattr(getattr(column, "dtype", None), "kind", "") in ("i", "u")
 
 
 def _unsigned(ids: IdColumns) -> tuple[Array, Array]:
@@ -191,6 +203,6 @@ def _unsigned(ids: IdColumns) -> tuple[Array, Array]:
     return ids.source.view(unsigned), ids.target.view(unsigned)
 
 
-def _numbers_of(column: Array) -> int:
+def numbers_of(column: Array) -> int:
     """How many integers from 0 on a column's type has; read as unsigned, negative ones lie there or above."""
     return int(np.iinfo(column.dtype).max) + 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,18 @@ class DeviceView:
     def take(self, engine: Engine | None, rows: Array) -> Frame:
         """Return the user's kind of frame with these rows: every column, and the index."""
         return self._finish(self.frame.take(rows))
+
+    def part(self, begin: int, end: int) -> DeviceView:
+        """Return the view of a span of the rows, nothing copied."""
+        return replace(self, frame=self.frame.iloc[begin:end])
+
+    def rows(self, engine: Engine, rows: Array) -> DeviceView:
+        """Return the view of these rows, whose positions may lie on the host."""
+        return replace(self, frame=self.frame.take(engine.from_host(rows)))
+
+    def finish(self, frame: Any) -> Frame:
+        """Return a frame as the user's kind."""
+        return self._finish(frame)
 
     def build(self, columns: Mapping[str, Any]) -> Frame:
         """Return a new frame of the user's kind."""

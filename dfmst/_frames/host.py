@@ -109,6 +109,10 @@ class FrameView:
             return gather_rows(host_engine(engine), native, rows)
         return self.finish(self.rows(engine, rows).frame)
 
+    def part(self, begin: int, end: int) -> FrameView:
+        """Return the view of a span of the rows."""
+        return FrameView(self.frame[begin:end])
+
     def rows(self, engine: Engine | None, rows: Array) -> FrameView:
         """Return the view of these rows."""
         native = nw.to_native(self.frame)

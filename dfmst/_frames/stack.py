@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -15,8 +15,8 @@ from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 __all__ = ["check_stackable", "stack_frames", "stack_on_device"]
 
 
-def stack_frames(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
-    """Stack frames, each with a name for messages.
+def stack_frames(named: Sequence[tuple[str, FrameView | DeviceView]]) -> nw.DataFrame[Any] | Any:
+    """Stack frames, each with a name for messages; those of cuDF where they lie, with their labels.
 
     Raises
     ------
@@ -25,6 +25,16 @@ def stack_frames(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
     InvalidEdgesError
         A column that only some of them have, or that has another type in each.
     """
+    if any(view.on_device for _, view in named):
+        for other in named[1:]:
+            _check_on_device(named[0], other)
+        # Whoever holds a frame of cuDF has imported it.
+        names = list(named[0][1].frame.columns)
+        return sys.modules["cudf"].concat([view.frame[names] for _, view in named])
+    return _stack_on_host([(name, view) for name, view in named if isinstance(view, FrameView)])
+
+
+def _stack_on_host(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
     frames = [view.frame for _, view in named]
     try:
         return nw.concat(frames, how="vertical")
@@ -63,15 +73,16 @@ def stack_on_device(
     InvalidEdgesError
         A column that only one of them has, or that has another type in each.
     """
+    stacked = stack_frames([first, second])
+    return DeviceView(stacked, getattr(first[1], "proxied", False))
+
+
+def _check_on_device(first: tuple[str, DeviceView | FrameView], second: tuple[str, DeviceView | FrameView]) -> None:
     (name, view), (later, other) = first, second
     if not isinstance(view, DeviceView) or not isinstance(other, DeviceView):
-        raise _two_kinds(
-            name, later, *("cudf" if frame.on_device else "a frame on the host" for frame in (view, other))
-        )
+        kinds = ("cudf" if frame.on_device else "a frame on the host" for frame in (view, other))
+        raise _two_kinds(name, later, *kinds)
     _check_columns((name, _types(view)), (later, _types(other)))
-    # Whoever holds a frame of cuDF has imported it.
-    stacked = sys.modules["cudf"].concat([view.frame, other.frame[list(view.frame.columns)]])
-    return DeviceView(stacked, view.proxied)
 
 
 def _types(view: DeviceView) -> dict[Any, Any]:

@@ -57,14 +57,16 @@ def minimum_spanning_forest(
     edges
         Parquet files: a path, a directory, a pattern such as ``"part-*.parquet"``, or a list of these; a
         ``pyarrow.dataset``; or frames: a list, or a function that returns an iterator. They are read twice, so that
-        an iterator itself is refused.
+        an iterator itself is refused. Frames of cuDF are read where they lie.
     source, target, weight
         Column names; ``weight=None``: all weights are equal.
     memory_limit
         Bytes, or a text such as ``"2GiB"``: what this process may hold in all while it folds, 256 MiB of it for the
         interpreter, its libraries and the batches in flight. The least is 32 MiB more than those and 48 bytes a vertex;
         below 132 bytes a vertex the run takes longer, solves on the host and has its own algorithm. Frames of your own,
-        the returned forest, and rows in the second pass beyond a batch come on top.
+        the returned forest, and rows in the second pass beyond a batch come on top. With ``engine="cuda"`` the limit is
+        of the GPU's memory: 96 MiB for the batches in flight, and 172 bytes a vertex; integer ids are numbered there,
+        others on the host.
     output
         Write the forest to this file (Parquet, Arrow, CSV or TSV) as it is gathered, in place of returning it.
     checkpoint

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
-from dfmst._columns.check import HOST, CheckedColumns, check_columns
+from dfmst._columns.check import DEVICE, HOST, CheckedColumns, check_columns
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import Engine, host_engine
+from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
@@ -19,6 +20,7 @@ from dfmst.stream.locators import Locators
 
 __all__ = ["Batch", "EdgeSource", "Job", "WeightType", "ignore_progress", "read_batch", "weight_unit"]
 
+_VIEWS = (FrameView, DeviceView)
 _DIGITS = 18  # decimals that 64 bits hold; ranks of longer ones would differ from batch to batch
 
 
@@ -37,7 +39,7 @@ class Batch(NamedTuple):
         Number of the first row at that place.
     """
 
-    frame: pa.RecordBatch | FrameView
+    frame: pa.RecordBatch | pa.Table | FrameView | DeviceView
     first: int
     place: str
     row: int
@@ -45,19 +47,34 @@ class Batch(NamedTuple):
     @property
     def rows(self) -> int:
         """How many rows there are."""
-        return len(self.frame) if isinstance(self.frame, FrameView) else int(self.frame.num_rows)
+        return len(self.frame) if isinstance(self.frame, _VIEWS) else int(self.frame.num_rows)
 
     def column(self, name: Any) -> Any:
         """Return a column by its name."""
-        if isinstance(self.frame, FrameView):
+        if isinstance(self.frame, _VIEWS):
             return self.frame.column(name)
         return self.frame.column(self.frame.schema.get_field_index(name))
 
     def part(self, begin: int, end: int) -> Batch:
         """Return a span of the rows."""
         frame = self.frame
-        part = FrameView(frame.frame[begin:end]) if isinstance(frame, FrameView) else frame.slice(begin, end - begin)
+        part = frame.part(begin, end) if isinstance(frame, _VIEWS) else frame.slice(begin, end - begin)
         return Batch(part, self.first + begin, self.place, self.row + begin)
+
+    def on_host(self, names: Sequence[Any]) -> Batch:
+        """Return these columns on the host, where they do not lie already."""
+        if not isinstance(self.frame, DeviceView):
+            return self
+        columns = {name: self.frame.column(name) for name in names}
+        return self._replace(frame=pa.table([column.to_arrow() for column in columns.values()], names=list(columns)))
+
+    def readable_on_device(self, ids: Sequence[Any], weight: Any) -> bool:
+        """Whether the rows lie on a GPU, and kernels read them there: integers as ids, and no decimals as weights."""
+        if not isinstance(self.frame, DeviceView):
+            return False
+        kinds = [getattr(self.frame.column(name).dtype, "kind", "") for name in ids]
+        plain = weight is None or getattr(self.frame.column(weight).dtype, "kind", "O") in "biufmM"
+        return plain and set(kinds) <= {"i", "u"}
 
     def parts(self, rows: int) -> Iterator[Batch]:
         """Yield all rows, `rows` at a time."""
@@ -131,11 +148,14 @@ def read_batch(job: Job, batch: Batch) -> CheckedColumns:
         The message names the file, or the frame, and the row there.
     """
     columns = job.columns
+    if batch.readable_on_device(columns.names[:2], columns.weight) and not job.engine.on_host:
+        engine, readers = job.engine, DEVICE
+    else:
+        engine, readers, batch = host_engine(job.engine), HOST, batch.on_host(job.names)
     try:
         if columns.weight is not None:
             _check_weight(columns.weight, batch.column(columns.weight))
-        engine = host_engine(job.engine)
-        return check_columns(engine, HOST, batch.column, batch.rows, columns.names, columns.invalid, batch.row)
+        return check_columns(engine, readers, batch.column, batch.rows, columns.names, columns.invalid, batch.row)
     except InvalidEdgesError as error:
         raise InvalidEdgesError(f"{batch.place}: {error.message}", error.hint) from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,7 +64,7 @@ class _Certifier:
 
         The forest's rows are compared with the batch's as well: their ids and weights are not taken on trust.
         """
-        checked = read_batch(self.job, batch)
+        checked = read_batch(replace(self.job, engine=self.engine), batch)
         check_capacity(batch.first + batch.rows)
         source, target = self.encoder.encode(checked.ids)
         self._note_loops(source[source == target])

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dfmst._columns.encode import Encoder
+from dfmst._columns.device_encode import DeviceEncoder
+from dfmst._columns.encode import Encoder, are_integers
 from dfmst._columns.ids import IdColumns
 from dfmst._engines import Engine, host_engine
 from dfmst._folding.fold import Fold, Rows
@@ -21,8 +22,9 @@ from dfmst._slices.runs import Run
 from dfmst.errors import CapacityError
 from dfmst.stream.batches import Batch, EdgeSource, Job, WeightType, read_batch
 from dfmst.stream.checkpoint import Checkpoint, FoldState
+from dfmst.stream.device_memory import memory_of
 from dfmst.stream.folded import FoldedForest, count_used
-from dfmst.stream.memory import AHEAD, Memory
+from dfmst.stream.memory import AHEAD
 from dfmst.stream.prefetch import prefetch
 from dfmst.stream.spill_memory import CompactMemory, SpillMemory
 from dfmst.stream.upload import upload
@@ -63,7 +65,7 @@ class _Pass:
 
     def __init__(self, source: EdgeSource, job: Job, checkpoint: Checkpoint | None) -> None:
         self.source, self.job, self.checkpoint = source, job, checkpoint
-        self.memory = Memory(job.memory)
+        self.memory = memory_of(job)
         self.memory.check(0)
         self.encoder = self._new_encoder()
         self.known: int | None = None  # bound of the vertices, where footers have one
@@ -88,7 +90,7 @@ class _Pass:
         if self.checkpoint and isinstance(forest, Rows):
             self.checkpoint.save(lambda: self._state(forest))
         used = count_used(forest, self.loops, self.encoder.count)
-        return FoldedForest(forest, self.encoder, *self.folded, used, self.weights.unit)
+        return FoldedForest(forest, self.encoder.on_host(), *self.folded, used, self.weights.unit)
 
     def _begin(self) -> None:
         """Choose how ids are encoded, or take up a checkpoint."""
@@ -115,7 +117,9 @@ class _Pass:
             self._refold(state.rows)
 
     def _new_encoder(self, bound: int | None = None, dense: int = 0, values: pa.Array | None = None) -> Encoder:
-        return Encoder(bound, dense, values, host_engine(self.job.engine))
+        if self.engine.on_host or not (values is None or pa.types.is_integer(values.type)):
+            return Encoder(bound, dense, values, host_engine(self.job.engine))
+        return DeviceEncoder(bound, dense, values, self.engine)
 
     @property
     def engine(self) -> Engine:
@@ -144,7 +148,7 @@ class _Pass:
         """Make room for the batch that waits: for a dictionary where its ids need one, else in runs."""
         runs = self._in_runs
         if self.waiting_for == "runs" and runs is not None:
-            self.memory = runs
+            self.memory, self.encoder = runs, self.encoder.on_host()
             if not self.memory.dictionary:
                 self.encoder = self._new_encoder(self.memory.most_vertices, self.encoder.dense)
         else:
@@ -169,7 +173,7 @@ class _Pass:
     def _renumber(self, rows: Rows) -> Rows:
         """Number the vertices that occur, and no integers between them."""
         used = np.unique(np.concatenate([rows.source, rows.target, self.loops]))
-        self.encoder = self._new_encoder(0, 0, self.encoder.decode(used))
+        self.encoder = self._new_encoder(0, 0, self.encoder.on_host().decode(used))
         source, target, self.loops = (
             np.searchsorted(used, vertices).astype(np.uint32) for vertices in (*rows[:2], self.loops)
         )
@@ -181,11 +185,11 @@ class _Pass:
             batches, self.waiting = chain([self.waiting], batches), None
         for batch in batches:
             for part in batch.parts(self.memory.batch_rows):
-                checked = read_batch(self.job, part)
+                checked = read_batch(replace(self.job, engine=self.engine), part)
                 weight = checked.weights.values
                 self.weights.check(part, str(weight.dtype))
                 position = _Position(part.first + part.rows, self.read.dropped + part.rows - len(weight))
-                ends = self._encode(checked.ids, position.rows)
+                ends = self._encode(self._in_place(checked.ids), position.rows)
                 if ends is None:
                     self.waiting = batch.part(part.first - batch.first, batch.rows)
                     return
@@ -198,7 +202,7 @@ class _Pass:
         """Return the vertices of both columns; ``None`` where they must wait for a dictionary, or for runs."""
         ends = self.encoder.encode(ids) if self.memory.dictionary else self.encoder.encode_dense(ids)
         if ends is None:
-            self.memory = replace(self.memory, integers=isinstance(ids.source, np.ndarray))
+            self.memory = replace(self.memory, integers=are_integers(ids.source))
             runs = self._in_runs
             self.waiting_for = "runs" if runs is not None and runs.looks_dense(ids, rows) else "dictionary"
             return None
@@ -213,9 +217,19 @@ class _Pass:
             return None
         return ends
 
+    def _in_place(self, ids: IdColumns) -> IdColumns:
+        """Ids where the encoder reads them: texts are encoded on the host, and integers of a GPU there."""
+        if not are_integers(ids.source):
+            self.encoder = self.encoder.on_host()
+        if isinstance(self.encoder, DeviceEncoder) or not are_integers(ids.source):
+            return ids
+        engine = self.job.engine
+        return ids._replace(source=engine.to_host(ids.source), target=engine.to_host(ids.target))
+
     def _note_loops(self, source: Array, target: Array) -> None:
         loops = source[source == target]
         if len(loops):
+            loops = np.asarray(self.job.engine.to_host(loops))
             self.loops = np.union1d(self.loops, loops).astype(np.uint32)
 
     def _add(self, rows: Rows, position: _Position) -> None:

@@ -30,7 +30,7 @@ from dfmst.stream.fold_rows import FoldedForest, fold_source
 from dfmst.stream.gather import forest_total, gather_rows
 from dfmst.stream.locators import Locators
 from dfmst.stream.parquet import ParquetSource
-from dfmst.stream.sources import FrameSource, open_source
+from dfmst.stream.sources import FrameSource, on_device, open_source
 from dfmst.typing import Invalid
 
 __all__ = ["StreamForest", "fold"]
@@ -88,7 +88,7 @@ def fold(
         message = "a run has checkpoints or rows on disk, not both"
         raise DfmstError(message, "leave checkpoint or spill_dir out")
     columns = EdgeColumns(source, target, weight, maximum, invalid)
-    runner = select_engine(engine, threads)
+    runner = select_engine(engine, threads, on_device=on_device(edges))
     spill = None if spill_dir is None else Path(spill_dir)
     limit = parse_memory(memory_limit)
     with showing(progress, "folding", limit) as tell:

@@ -21,7 +21,7 @@ from dfmst._columns.encode import Encoder
 from dfmst._folding.memory import ROW, SOLVE, VERTEX
 from dfmst.errors import CapacityError
 
-__all__ = ["FIXED", "ID_BYTES", "ON_DISK", "Memory"]
+__all__ = ["FIXED", "ID_BYTES", "ON_DISK", "Memory", "shown"]
 
 #: Interpreter and libraries (about 115 MiB), the Parquet reader's own buffers, and the batches.
 FIXED = 256 << 20
@@ -39,7 +39,7 @@ ID_BYTES = 27  # bytes that an integer takes in a dictionary at most (dfmst._pri
 ON_DISK = ", or let rows go to disk: spill_dir= (--spill-dir on the command line)"
 
 
-def _shown(size: int) -> str:
+def shown(size: int) -> str:
     """A size in MiB, rounded up; a round number of megabytes, as a user writes it, stays one."""
     if size % 10**6 == 0 and size % (1 << 20):
         return f"{size // 10**6:,} MB"
@@ -139,14 +139,14 @@ class Memory:
             With the least limit that would do.
         """
         if self._left <= 0:
-            message = f"a memory limit of {_shown(self.limit)} is below the least, {_shown(self._fixed + (1 << 20))}"
-            hint = f"raise the limit: {_shown(self._fixed)} and {self._least} bytes for each vertex"
+            message = f"a memory limit of {shown(self.limit)} is below the least, {shown(self._fixed + (1 << 20))}"
+            hint = f"raise the limit: {shown(self._fixed)} and {self._least} bytes for each vertex"
             raise CapacityError(message, hint)
         if vertices > self.most_vertices:
             message = (
-                f"{vertices:,} vertices do not fit a memory limit of {_shown(self.limit)}: {self.most_vertices:,} do"
+                f"{vertices:,} vertices do not fit a memory limit of {shown(self.limit)}: {self.most_vertices:,} do"
             )
-            raise CapacityError(message, f"raise the limit to {_shown(self.needed(vertices))} or more{self._instead}")
+            raise CapacityError(message, f"raise the limit to {shown(self.needed(vertices))} or more{self._instead}")
 
     @property
     def _instead(self) -> str:
@@ -187,5 +187,5 @@ class Memory:
         """
         least = FIXED + _LINKED * vertices
         if least > self.limit:
-            message = f"the linked forest of {vertices:,} vertices does not fit a memory limit of {_shown(self.limit)}"
-            raise CapacityError(message, f"raise the limit to {_shown(least)} or more")
+            message = f"the linked forest of {vertices:,} vertices does not fit a memory limit of {shown(self.limit)}"
+            raise CapacityError(message, f"raise the limit to {shown(least)} or more")

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from dfmst._engines import Engine
 from dfmst._folding.memory import parse_memory
+from dfmst._frames.device import DeviceView, open_device_frame
 from dfmst._frames.host import FrameView, open_frame
 from dfmst._frames.stack import stack_frames
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
@@ -19,7 +20,7 @@ from dfmst.stream.locators import Locators
 from dfmst.stream.memory import FIXED
 from dfmst.stream.parquet import ParquetSource, find_files
 
-__all__ = ["FrameSource", "fits", "open_parquet", "open_source"]
+__all__ = ["FrameSource", "fits", "on_device", "open_parquet", "open_source"]
 
 _IN_MEMORY = 40  # bytes a row that solving in memory takes beside the table
 
@@ -52,6 +53,12 @@ def open_source(engine: Engine, edges: Any) -> ParquetSource | FrameSource:
         return FrameSource(engine, edges)
     message = f"edges is a {type(edges).__name__}"
     raise UnsupportedFrameError(message, "pass Parquet files, a directory, a pyarrow.dataset, or a list of frames")
+
+
+def on_device(edges: Any) -> bool:
+    """Whether `edges` is a frame on a GPU, or a list that begins with one."""
+    first = edges[0] if isinstance(edges, (list, tuple)) and edges else edges
+    return open_device_frame(first) is not None
 
 
 def open_parquet(edges: Any) -> ParquetSource:
@@ -166,7 +173,7 @@ class FrameSource:
             raise InvalidEdgesError(message, "pass at least one, which may be empty")
         return named[0][1].finish(stack_frames(named))
 
-    def _take(self, locators: Locators) -> Iterator[tuple[int, FrameView]]:
+    def _take(self, locators: Locators) -> Iterator[tuple[int, FrameView | DeviceView]]:
         """The rows, and the numbers of their frames."""
         view = None
         for number, first, view in self._views():
@@ -179,13 +186,13 @@ class FrameSource:
         if view is not None and not locators.taken:
             yield 0, view.rows(self._engine, np.zeros(0, np.int64))
 
-    def _views(self) -> Iterator[tuple[int, int, FrameView]]:
+    def _views(self) -> Iterator[tuple[int, int, FrameView | DeviceView]]:
         first = 0
         for number, frame in enumerate(self._frames()):
             view = open_frame(frame, f"frame {number} of edges")
-            if not isinstance(view, FrameView):
-                message = f"frame {number} of edges lies on a GPU, and streams read from the host"
-                raise UnsupportedFrameError(message, "copy it there, or write the frames to Parquet files")
+            if view.on_device and self._engine.on_host:
+                message = f"frame {number} of edges lies on a GPU, and this stream runs on the host"
+                raise UnsupportedFrameError(message, "pass engine='cuda', or copy the frames to the host")
             yield number, first, view
             first += len(view)
 

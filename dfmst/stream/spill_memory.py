@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from dfmst._columns.encode import are_integers
 from dfmst._columns.ids import IdColumns
 from dfmst._slices.memory import HeldRoom, Room
 from dfmst.stream.memory import ID_BYTES, ON_DISK, Memory
@@ -51,7 +50,7 @@ class SpillMemory(Memory):
 
     def looks_dense(self, ids: IdColumns, rows: int) -> bool:
         """Whether ids of the first so many rows look like dense integers, and fit as such."""
-        if not isinstance(ids.source, np.ndarray) or not len(ids.source):
+        if not are_integers(ids.source) or not len(ids.source):
             return False
         least = min(int(ids.source.min()), int(ids.target.min()))
         largest = max(int(ids.source.max()), int(ids.target.max()))

@@ -55,22 +55,23 @@ class _Lane:
         """Begin to copy a batch; the lane's last one must have been received."""
         if self._event is not None:
             self._event.synchronize()
-        columns = [column for column in rows if isinstance(column, np.ndarray)]  # a locator may be a number
-        self._reserve(sum(-(-column.nbytes // _ALIGNMENT) * _ALIGNMENT for column in columns))
-        moved = [self._xp.empty(len(column), column.dtype) for column in columns]
+        # A locator may be a number, and a column may be there already.
+        columns = {name: column for name, column in rows._asdict().items() if isinstance(column, np.ndarray)}
+        self._reserve(sum(-(-column.nbytes // _ALIGNMENT) * _ALIGNMENT for column in columns.values()))
+        moved = {name: self._xp.empty(len(column), column.dtype) for name, column in columns.items()}
         # Work on the current stream may still use memory that the allocator has handed out, or give it to us only when
         # that stream comes to it.
         self._stream.wait_event(self._xp.cuda.get_current_stream().record())
         place = 0
-        for column, copy in zip(columns, moved, strict=True):
+        for name, column in columns.items():
             if not len(column):
                 continue  # there may be no pinned memory yet
             staged = np.frombuffer(self._pinned, column.dtype, len(column), place)
             staged[:] = column
-            copy.set(staged, stream=self._stream)
+            moved[name].set(staged, stream=self._stream)
             place += -(-column.nbytes // _ALIGNMENT) * _ALIGNMENT
         self._event = self._stream.record()
-        self._rows = Rows(*moved, *rows[len(moved) :])
+        self._rows = Rows(**{**rows._asdict(), **moved})
 
     def receive(self) -> Rows:
         """Return the batch; whatever is launched from now on waits for its copy."""

@@ -112,6 +112,17 @@ def test_without_cudf_the_host_reads_and_columns_move(monkeypatch):
     assert pq.read_table("forest.parquet").equals(pq.read_table("expected.parquet"))
 
 
+def test_a_stream_within_a_limit_of_the_device(read):
+    forest("roads.parquet", "-o", "expected.parquet")
+    options = ("--engine", "cuda", "--memory-limit", "400MiB", "--checkpoint", "saved", "--verify", "--json")
+    summary = json.loads(forest("roads.parquet", "-o", "forest.parquet", *options).stdout)
+    assert (summary["engine"], summary["streamed"], summary["rows"]) == ("cuda", True, 4)
+    assert read == []
+    assert pq.read_table("forest.parquet").equals(pq.read_table("expected.parquet"))
+    told = forest("roads.parquet", "-o", "more.parquet", *options[:2], "--memory-limit", "32GiB", *options[4:6], code=1)
+    assert "is more than the GPU has" in told.stderr
+
+
 @pytest.mark.parametrize(
     ("make", "arguments", "message"),
     [

@@ -12,7 +12,9 @@ import pytest
 import dfmst
 from dfmst._engines import CudaEngine
 from dfmst._folding.fold import Fold, Rows
+from dfmst.errors import CapacityError
 from dfmst.stream.upload import upload
+from tests.support.standin import cudf, cupy
 
 
 @pytest.mark.parametrize("maximum", [False, True])
@@ -76,3 +78,95 @@ def test_a_fold_on_the_device(device):
         )
         fold.add(Rows(*(engine.from_host(column) for column in columns), first))
     assert engine.to_host(fold.forest().arrays[3]).tolist() == [7, 8]
+
+
+# ---- what crosses the bus, and what the device holds --------------------------------------------------------------
+
+ROWS, VERTICES = 200_000, 5_000
+
+
+def edges(sparse, seed=0):
+    rng = np.random.default_rng(seed)
+    ends = rng.integers(0, VERTICES, (2, ROWS))
+    if sparse:
+        ends = rng.integers(-(10**15), 10**15, VERTICES)[ends]
+    return pa.table({"source": ends[0], "target": ends[1], "weight": rng.random(ROWS)})
+
+
+def crossings(forest):
+    """Bytes of all that may cross but edges and ids: the forest at the end, its links at each solve, looks at it."""
+    solves = sum(name == "join_levels" for name, *_ in cupy.cuda.launches)
+    rows = forest.rows if isinstance(forest, dfmst.stream.StreamForest) else len(forest)
+    return 24 * rows + 32 * VERTICES * solves + 16_000
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_column_crosses_once_and_the_forest_comes_back(device, tmp_path, sparse):
+    table = edges(sparse)
+    pyarrow.parquet.write_table(table, tmp_path / "edges.parquet", row_group_size=30_000)
+    cupy.reset()
+    forest = dfmst.stream.fold(tmp_path / "edges.parquet", memory_limit="1GiB", engine="cuda")
+    sent, back = sum(cupy.traffic.to_device), sum(cupy.traffic.to_host)
+    assert 24 * ROWS <= sent <= 24 * ROWS + crossings(forest)
+    assert back <= crossings(forest) + 8 * VERTICES * sparse
+    assert forest.read().equals(dfmst.minimum_spanning_forest(table))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_frames_of_cudf_stay_on_the_device(device, sparse):
+    table = edges(sparse).append_column("name", pa.array(np.arange(ROWS) % 7))
+    frames = [cudf.DataFrame.from_arrow(table.slice(begin, 70_000)) for begin in range(0, ROWS, 70_000)]
+    cupy.reset()
+    found = dfmst.stream.minimum_spanning_forest(lambda: iter(frames), memory_limit="1GiB", engine="cuda")
+    assert sum(cupy.traffic.to_device) <= crossings(found)
+    assert sum(cupy.traffic.to_host) <= crossings(found) + 8 * VERTICES * sparse
+    assert isinstance(found, cudf.DataFrame)
+    expected = dfmst.minimum_spanning_forest(table)
+    assert found.to_arrow(preserve_index=False).equals(expected)
+    # A list shows where the rows lie before it is read.
+    assert dfmst.stream.fold(frames, memory_limit="1GiB").engine == "cuda"
+    for engine in ("cpu", "auto"):
+        with pytest.raises(dfmst.UnsupportedFrameError, match="frame 0 of edges lies on a GPU") as refused:
+            dfmst.stream.fold(lambda: iter(frames), memory_limit="1GiB", engine=engine)
+        assert "engine='cuda'" in str(refused.value)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_limit_is_of_the_device(device, tmp_path, sparse):
+    table = edges(sparse)
+    pyarrow.parquet.write_table(table, tmp_path / "edges.parquet", row_group_size=30_000)
+    pool = cupy.get_default_memory_pool()
+    limit, before = (96 + 32 * sparse << 20) + 180 * VERTICES + (1 + 4 * sparse << 20), pool.used
+    pool.peak = before
+    forest = dfmst.stream.fold(tmp_path / "edges.parquet", memory_limit=limit, engine="cuda")
+    assert pool.peak - before <= limit
+    assert forest.read().equals(dfmst.minimum_spanning_forest(table))
+    with pytest.raises(CapacityError, match=r"32,768 MiB is more than the GPU has, 16,384 MiB"):
+        dfmst.stream.fold(tmp_path / "edges.parquet", memory_limit="32GiB", engine="cuda")
+    # Fewer bytes a vertex: rows would be runs on the host, which needs more for itself.
+    with pytest.raises(CapacityError, match="memory limit"):
+        dfmst.stream.fold(tmp_path / "edges.parquet", memory_limit=(96 + 32 * sparse << 20) + 500_000, engine="cuda")
+
+
+def test_a_checkpoint_goes_on_on_the_other_engine(device, tmp_path, monkeypatch):
+    monkeypatch.setattr("dfmst.stream.memory._BATCH", 40_000)
+    monkeypatch.setattr("dfmst._folding.pace.SavePace.due", lambda self: True)
+    table, folder = edges(sparse=True), tmp_path / "saved"
+    pyarrow.parquet.write_table(table, tmp_path / "edges.parquet", row_group_size=30_000)
+
+    def stop(event, rows):
+        if event == "saved" and rows > ROWS // 2:
+            raise KeyboardInterrupt
+
+    options: Any = {"memory_limit": "1GiB", "checkpoint": folder}
+    for first, second in (("cuda", "cpu"), ("cpu", "cuda")):
+        with pytest.raises(KeyboardInterrupt):
+            dfmst.stream.fold(tmp_path / "edges.parquet", engine=first, on_checkpoint=stop, **options)
+        resumed: list[int] = []
+
+        def note(_: str, rows: int, to: list[int] = resumed) -> None:
+            to.append(rows)
+
+        forest = dfmst.stream.fold(tmp_path / "edges.parquet", engine=second, on_checkpoint=note, **options)
+        assert resumed[0] > ROWS // 2
+        assert forest.read().equals(dfmst.minimum_spanning_forest(table))

@@ -100,6 +100,10 @@ class Column:
         """Gather on the device."""
         return Column(self.values[rows], None if self.nulls is None else self.nulls[rows], self.dtype)
 
+    def part(self, span: slice) -> Column:
+        """A view of some rows."""
+        return Column(self.values[span], None if self.nulls is None else self.nulls[span], self.dtype)
+
     def to_arrow(self) -> pa.Array:
         """Copy to the host."""
         traffic.to_host.append(self.values.nbytes)

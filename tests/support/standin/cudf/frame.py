@@ -60,6 +60,10 @@ class DataFrame:
         frame: Any = narwhals.stable.v2.from_native(pd.DataFrame(columns), eager_only=True)
         return frame._compliant_frame
 
+    @property
+    def iloc(self) -> _Spans:
+        return _Spans(self)
+
     def take(self, indices: Any) -> DataFrame:
         if not isinstance(indices, ndarray) or indices.dtype.kind not in "iu":
             raise TypeError("Gather map must have integer dtype")
@@ -82,6 +86,17 @@ class DataFrame:
         if index is not False:
             raise NotImplementedError("the stand-in leaves labels out")
         pyarrow.parquet.write_table(self.to_arrow(preserve_index=False), path)
+
+
+class _Spans:
+    """Spans of a frame's rows, in its own memory."""
+
+    def __init__(self, frame: DataFrame) -> None:
+        self._frame = frame
+
+    def __getitem__(self, span: slice) -> DataFrame:
+        columns = {name: Series(column.part(span)) for name, column in self._frame._columns.items()}
+        return DataFrame(columns, Index(self._frame.index._column.part(span), self._frame.index.names[0]))
 
 
 def read_parquet(filepath_or_buffer: list[Any]) -> DataFrame:
