@@ -13,8 +13,10 @@ import networkx as nx
 import numpy as np
 from networkx.algorithms.tree.mst import ALGORITHMS, EdgePartition
 
-from dfmst.networkx.convert import convert_from_nx, convert_to_nx, from_pandas_edgelist
+from dfmst.networkx.convert import convert_from_nx, convert_to_nx
+from dfmst.networkx.frame import from_pandas_edgelist
 from dfmst.networkx.graph import Graph
+from dfmst.networkx.tree import forest_graph
 from dfmst.typing import Array
 
 __all__ = [
@@ -96,7 +98,7 @@ def minimum_spanning_tree(
     rows = _forest(G, algorithm, weight, ignore_nan, maximum=False)
     if rows is None:
         return nx.minimum_spanning_tree.orig_func(G.original, weight, algorithm, ignore_nan)
-    return _tree(G, rows)
+    return forest_graph(G, rows)
 
 
 def maximum_spanning_tree(
@@ -109,7 +111,7 @@ def maximum_spanning_tree(
     rows = _forest(G, algorithm, weight, ignore_nan, maximum=True)
     if rows is None:
         return nx.maximum_spanning_tree.orig_func(G.original, weight, algorithm, ignore_nan)
-    return _tree(G, rows)
+    return forest_graph(G, rows)
 
 
 def partition_spanning_tree(
@@ -123,7 +125,7 @@ def partition_spanning_tree(
     weights = _weights(G, weight, ignore_nan)
     if weights is None:
         return nx.partition_spanning_tree.orig_func(G.original, minimum, weight, partition, ignore_nan)
-    roles = [data.get(partition) for data in G.data]
+    roles = G.values(partition, None)
     included = np.array([role == EdgePartition.INCLUDED for role in roles], bool)
     excluded = np.array([role == EdgePartition.EXCLUDED for role in roles], bool)
     rows = np.flatnonzero(~(excluded | np.isnan(weights)))
@@ -132,7 +134,7 @@ def partition_spanning_tree(
     lightness = np.where(included[rows], 0, lightness if minimum else len(rows) + 1 - lightness)
     rank = np.zeros(len(weights), np.int64)
     rank[rows] = lightness
-    return _tree(G, G.forest(rank, rows))
+    return forest_graph(G, G.forest(rank, rows))
 
 
 def _weights(graph: Graph, attribute: Any, ignore_nan: bool) -> Array | None:
@@ -153,16 +155,6 @@ def _forest(graph: Graph, algorithm: str, attribute: Any, ignore_nan: bool, *, m
         return None
     missing = np.isnan(weights)
     return graph.forest(weights, np.flatnonzero(~missing) if missing.any() else None, maximum=maximum)
-
-
-def _tree(graph: Graph, rows: Array) -> Any:
-    """The forest as a graph of the same class, with all attributes."""
-    original = graph.original
-    tree = original.__class__()
-    tree.graph.update(original.graph)
-    tree.add_nodes_from(original.nodes.items())
-    tree.add_edges_from(graph.edges(rows, keys=True, data=True))
-    return tree
 
 
 def connected_components(G: Graph) -> Iterator[set[Any]]:

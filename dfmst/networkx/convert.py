@@ -1,17 +1,50 @@
-"""Graphs of NetworkX to columns and back, and graphs of an edge list in a pandas frame."""
+"""Graphs of NetworkX to columns and back."""
 
 from __future__ import annotations
 
 from itertools import chain, compress
-from typing import Any
+from typing import Any, TypeAlias
 
-import networkx as nx
 import numpy as np
 
 from dfmst.networkx.graph import Graph
 from dfmst.typing import Array
 
-__all__ = ["convert_from_nx", "convert_to_nx", "from_pandas_edgelist"]
+_Edges: TypeAlias = tuple[Array, Array, list[Any] | None, list[Any]]
+
+__all__ = ["convert_from_nx", "convert_to_nx"]
+
+
+class ConvertedGraph(Graph):
+    """A graph of NetworkX; attributes are looked up in it when they are asked for."""
+
+    def __init__(self, graph: Any, number: dict[Any, int], edges: _Edges) -> None:
+        source, target, keys, self._data = edges
+        super().__init__(list(number), source, target, keys)
+        self._graph, self.number = graph, number
+
+    @property
+    def original(self) -> Any:
+        """The graph of NetworkX."""
+        return self._graph
+
+    @property
+    def kind(self) -> Any:
+        """Its class."""
+        return type(self._graph)
+
+    def attributes_at(self, rows: Array) -> list[dict[Any, Any]]:
+        """Attributes of the edges at `rows`, NetworkX's own dictionaries."""
+        return list(map(self._data.__getitem__, rows.tolist()))
+
+    def copied_attributes(self) -> tuple[dict[Any, Any], list[dict[Any, Any]] | None]:
+        """Copies of the attributes of the graph, and of its nodes (``None``: they have none)."""
+        of_nodes = self._graph._node.values()
+        return {**self._graph.graph}, [{**attributes} for attributes in of_nodes] if any(of_nodes) else None
+
+    def values(self, attribute: Any, default: Any) -> Any:
+        """Values of an attribute, or the default where an edge has none."""
+        return [data.get(attribute, default) for data in self._data]
 
 
 def convert_from_nx(graph: Any, **_: Any) -> Any:
@@ -20,16 +53,12 @@ def convert_from_nx(graph: Any, **_: Any) -> Any:
         return graph
     if graph.is_directed():
         raise NotImplementedError("dfmst has no directed graphs")
-    nodes = list(graph)
-    number = {node: place for place, node in enumerate(nodes)}
+    number = {node: place for place, node in enumerate(graph)}
     read = _adjacency if type(graph._adj) is dict else _edges
-    source, target, keys, data = read(graph, number)
-    converted = Graph(nodes, source, target, lambda: graph, data, keys)
-    converted.number = number
-    return converted
+    return ConvertedGraph(graph, number, read(graph, number))
 
 
-def _adjacency(graph: Any, number: dict[Any, int]) -> tuple[Array, Array, list[Any] | None, list[Any]]:
+def _adjacency(graph: Any, number: dict[Any, int]) -> _Edges:
     """Edges of nested dictionaries, in the order of ``graph.edges``, without a loop over them in Python."""
     lists = graph._adj.values()
     lengths = np.fromiter(map(len, lists), np.int64, len(graph._adj))
@@ -45,7 +74,7 @@ def _adjacency(graph: Any, number: dict[Any, int]) -> tuple[Array, Array, list[A
     return np.repeat(source, parallel), np.repeat(target, parallel), list(chain.from_iterable(values)), data
 
 
-def _edges(graph: Any, number: dict[Any, int]) -> tuple[Array, Array, list[Any] | None, list[Any]]:
+def _edges(graph: Any, number: dict[Any, int]) -> _Edges:
     """Edges of any graph, such as a view of another."""
     multigraph = graph.is_multigraph()
     edges = list(graph.edges(keys=True, data=True) if multigraph else graph.edges(data=True))
@@ -56,77 +85,3 @@ def _edges(graph: Any, number: dict[Any, int]) -> tuple[Array, Array, list[Any] 
 def convert_to_nx(result: Any, **_: Any) -> Any:
     """Return a graph as NetworkX's own; anything else is so already."""
     return result.original if isinstance(result, Graph) else result
-
-
-def from_pandas_edgelist(
-    df: Any,
-    source: Any = "source",
-    target: Any = "target",
-    edge_attr: Any = None,
-    create_using: Any = None,
-    edge_key: Any = None,
-) -> Graph:
-    """Make a graph of the rows of a frame; see :func:`networkx.from_pandas_edgelist`."""
-    plain = create_using in (None, nx.Graph, nx.MultiGraph) and edge_key is None and source != target
-    named = edge_attr if isinstance(edge_attr, (list, tuple)) else [] if edge_attr in (None, True) else [edge_attr]
-    known = plain and all(df.columns.to_list().count(name) == 1 for name in (source, target, *named))
-    columns = [name for name in df.columns if name not in (source, target)] if edge_attr is True else list(named)
-    if not known or (edge_attr is not None and not columns):
-        made = nx.from_pandas_edgelist.orig_func(df, source, target, edge_attr, create_using, edge_key)
-        return convert_from_nx(made)  # type: ignore[no-any-return]
-    return _graph_of_columns(df, source, target, columns, create_using is nx.MultiGraph)
-
-
-def _graph_of_columns(df: Any, source: Any, target: Any, attributes: list[Any], multigraph: bool) -> Graph:
-    nodes, first, second = _numbered(df[source], df[target])
-    first, second = np.minimum(first, second), np.maximum(first, second)
-    _, begin, of_pair = np.unique(first * len(nodes) + second, return_index=True, return_inverse=True)
-    if multigraph:
-        rows = values = np.lexsort((np.arange(len(first)), begin[of_pair], first))
-    else:
-        rows = begin[np.lexsort((begin, first[begin]))]
-        last = np.zeros(len(begin), np.int64)
-        np.maximum.at(last, of_pair, np.arange(len(first)))  # a later row gives an edge its attributes
-        values = last[of_pair[rows]]
-    keys = _occurrence(of_pair[rows]).tolist() if multigraph else None
-
-    taken = {name: df[name].take(values) for name in attributes}
-
-    def make() -> nx.Graph[Any]:
-        graph: Any = nx.MultiGraph() if multigraph else nx.Graph()
-        graph.add_nodes_from(nodes)
-        listed = [column.tolist() for column in taken.values()]
-        data = [dict(zip(attributes, entries, strict=True)) for entries in zip(*listed, strict=True)]
-        ends = ([nodes[number] for number in column[rows].tolist()] for column in (first, second))
-        graph.add_edges_from(zip(*ends, *([keys] if keys is not None else []), data or [{} for _ in rows], strict=True))
-        return graph
-
-    columns = {
-        name: column.to_numpy() if isinstance(column.dtype, np.dtype) else column.tolist()
-        for name, column in taken.items()
-    }
-    return Graph(nodes, first[rows], second[rows], make, keys=keys, columns=columns)
-
-
-def _numbered(source: Any, target: Any) -> tuple[list[Any], Array, Array]:
-    """Nodes in order of their first appearance, row by row, and the numbers of both ends."""
-    import pandas as pd
-
-    if source.dtype == target.dtype and isinstance(source.dtype, np.dtype):
-        both = np.column_stack([source.to_numpy(), target.to_numpy()]).ravel()
-    else:
-        both = np.empty(2 * len(source), object)
-        both[::2], both[1::2] = source.tolist(), target.tolist()
-    numbers, nodes = pd.factorize(both)
-    return nodes.tolist(), numbers[::2].astype(np.int64), numbers[1::2].astype(np.int64)
-
-
-def _occurrence(pairs: Array) -> Array:
-    """How often each entry's value has occurred before it."""
-    order = np.argsort(pairs, kind="stable")
-    ordered = pairs[order]
-    begin = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(pairs) else np.zeros(0, np.int64)
-    lengths = np.diff(np.r_[begin, len(pairs)])
-    counted = np.empty(len(pairs), np.int64)
-    counted[order] = np.arange(len(pairs)) - np.repeat(begin, lengths)
-    return counted

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pyarrow as pa
 
@@ -19,7 +19,7 @@ __all__ = ["Graph"]
 _EXACT = 2.0**53  # float64 holds all integers up to here
 
 
-class Graph:
+class Graph(ABC):
     """An undirected graph that dfmst works on.
 
     Parameters
@@ -28,32 +28,38 @@ class Graph:
         Nodes, in NetworkX's order.
     source, target
         Numbers of the ends of each edge, in the order of ``G.edges``; ``int64``.
-    data
-        Attributes of each edge, NetworkX's own dictionaries; ``None``: they are looked up in the original.
     keys
         Keys of a multigraph's edges; ``None``: it is no multigraph.
-    make
-        Returns the graph as NetworkX's own.
-    columns
-        Attributes that are columns already, by name.
     """
 
     __networkx_backend__ = "dfmst"
 
-    def __init__(
-        self,
-        nodes: Sequence[Any],
-        source: Array,
-        target: Array,
-        make: Callable[[], nx.Graph[Any]],
-        data: list[dict[Any, Any]] | None = None,
-        keys: Sequence[Any] | None = None,
-        columns: Mapping[Any, Any] | None = None,
-    ) -> None:
+    def __init__(self, nodes: Sequence[Any], source: Array, target: Array, keys: Sequence[Any] | None = None) -> None:
         self.__networkx_cache__: dict[str, Any] = {}
         self.nodes, self.source, self.target, self.keys = nodes, source, target, keys
-        self._make, self._data, self._given = make, data, columns
         self._columns: dict[tuple[Any, Any], Array | None] = {}
+
+    @cached_property
+    @abstractmethod
+    def original(self) -> Any:
+        """The graph as NetworkX's own, with all attributes."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> Any:
+        """NetworkX's class of the graph."""
+
+    @abstractmethod
+    def attributes_at(self, rows: Array) -> list[dict[Any, Any]]:
+        """Attributes of the edges at `rows`."""
+
+    @abstractmethod
+    def copied_attributes(self) -> tuple[dict[Any, Any], list[dict[Any, Any]] | None]:
+        """Copies of the attributes of the graph, and of its nodes (``None``: they have none)."""
+
+    @abstractmethod
+    def values(self, attribute: Any, default: Any) -> Any:
+        """Values of an attribute, or the default where an edge has none."""
 
     def is_directed(self) -> bool:
         """Whether edges have a direction: never."""
@@ -71,22 +77,23 @@ class Graph:
         """How many nodes there are."""
         return len(self.nodes)
 
-    @cached_property
-    def original(self) -> nx.Graph[Any]:
-        """The graph as NetworkX's own, with all attributes."""
-        return self._make()
+    def ends_at(self, rows: Array) -> tuple[list[Any], list[Any]]:
+        """Nodes at both ends of the edges at `rows`."""
+        source, target = (
+            list(map(self.nodes.__getitem__, column[rows].tolist())) for column in (self.source, self.target)
+        )
+        return source, target
 
-    @cached_property
-    def data(self) -> list[dict[Any, Any]]:
-        """Attributes of each edge."""
-        return [edge[-1] for edge in self.original.edges(data=True)] if self._data is None else self._data
+    def keys_at(self, rows: Array) -> list[Any] | None:
+        """Keys of a multigraph's edges at `rows`."""
+        return None if self.keys is None else list(map(self.keys.__getitem__, rows.tolist()))
 
     def edges(self, rows: Array, *, keys: bool, data: bool) -> Iterator[tuple[Any, ...]]:
         """Edges at `rows` as NetworkX yields them: both nodes, then key and attributes where they are asked for."""
-        parts: list[Sequence[Any]] = [self.keys] if keys and self.keys is not None else []
-        parts += [self.data] if data else []
-        ends = (map(self.nodes.__getitem__, column[rows].tolist()) for column in (self.source, self.target))
-        return zip(*ends, *(map(part.__getitem__, rows.tolist()) for part in parts), strict=True)
+        named = self.keys_at(rows) if keys else None
+        parts = [named] if named is not None else []
+        parts += [self.attributes_at(rows)] if data else []
+        return zip(*self.ends_at(rows), *parts, strict=True)
 
     @cached_property
     def number(self) -> dict[Any, int]:
@@ -104,14 +111,8 @@ class Graph:
         """Weights as a column; ``None`` where no column holds them exactly."""
         name = (attribute, default)
         if name not in self._columns:
-            self._columns[name] = _column(self._values(attribute, default))
+            self._columns[name] = _column(self.values(attribute, default))
         return self._columns[name]
-
-    def _values(self, attribute: Any, default: Any) -> Any:
-        """Values of an attribute, or the default where an edge has none."""
-        if self._given is None:
-            return [data.get(attribute, default) for data in self.data]
-        return self._given[attribute] if attribute in self._given else [default] * len(self.source)
 
     def forest(self, weights: Array, rows: Array | None = None, *, maximum: bool = False) -> Array:
         """Return the forest's edges among those at `rows` (``None``: all), in Kruskal's order."""

@@ -45,11 +45,13 @@ def graphs(draw, kind):
 
 
 def same(first, second):
-    assert type(first) is type(second)
+    assert isinstance(first, type(second))
     assert first.graph == second.graph
     assert list(first.nodes.items()) == list(second.nodes.items())
     keys = {"keys": True} if first.is_multigraph() else {}
     assert list(first.edges(data=True, **keys)) == list(second.edges(data=True, **keys))
+    assert [list(near.items()) for near in first._adj.values()] == [list(near.items()) for near in second._adj.values()]
+    assert type(first) is type(second)
 
 
 @pytest.mark.parametrize("kind", WEIGHTS)
