@@ -3,8 +3,8 @@
     python bench/networkx_backend.py [--most 1000000] [-o RESULT.json]
 
 Erdős–Rényi graphs of five edges a node, with random weights. ``cold``: the graph is read in the call, as in the first
-call on it. ``cached``: it was read before. A tree's nodes and edges are put in place at the first look: ``cached`` is the
-tree made, ``looked at`` made and looked at. ``frame``: from a pandas frame to the tree's edges, NetworkX's graph
+call on it. ``cached``: it was read before. A tree's nodes and edges are put in place at the first look: ``cached`` is
+the tree made, ``looked at`` made and looked at. ``frame``: from a pandas frame to the tree's edges, NetworkX's graph
 against the backend's. Times are medians of runs in turn, in milliseconds; from 1 M edges on NetworkX runs once. dfmst
 must be installed.
 """
@@ -76,8 +76,25 @@ def measure(edges: int) -> dict[str, dict[str, float]]:
     return result
 
 
+COLUMNS = (
+    ("minimum_spanning_edges", "networkx", "cold", "cached"),
+    ("minimum_spanning_tree", "networkx", "cold", "cached", "looked at"),
+    ("frame to edges", "networkx", "frame"),
+)
+
+
+def table(result: dict[str, Any]) -> str:
+    """Lines of the table in docs/guides/coming-from.md."""
+    lines = []
+    for edges, measured in result["milliseconds"].items():
+        taken = [measured[name][run] for name, *runs in COLUMNS for run in runs]
+        cells = [f"{time:,.0f}" if time >= 10 else f"{time:.2g}" for time in taken]
+        lines.append(f"| {' | '.join([f'{int(edges):,}', *cells])} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
-    """Measure, print a line a size, and write the result file."""
+    """Measure, print the table, and write the result file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--most", type=int, default=1_000_000)
     parser.add_argument("-o", "--output", type=Path, default=RESULT)
@@ -87,8 +104,8 @@ def main() -> None:
     edges = 100
     while edges <= chosen.most:
         result["milliseconds"][str(edges)] = measure(edges)
-        print(edges, result["milliseconds"][str(edges)], flush=True)
         edges *= 10
+    print(table(result))
     chosen.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dfmst._cluster.plan import Plan, plan
+from dfmst._folding.update import update
+from dfmst._frames.host import open_frame
 from dfmst._hierarchy.clusters import clusters
 from dfmst._hierarchy.density import hdbscan
 from dfmst._hierarchy.linkage import single_linkage
@@ -48,6 +51,23 @@ class ForestAccessor:
     def rooted(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
         """Parent, depth and distance of every vertex in its tree; see :func:`dfmst.rooted`."""
         return rooted(self._frame, source, target, weight, **options)
+
+    def update(
+        self, new_edges: Frame, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any
+    ) -> Any:
+        """Forest of this forest's rows and new ones; see :func:`dfmst.update`."""
+        return update(self._frame, new_edges, source, target, weight, **options)
+
+    def plan(self, source: Any = "source", target: Any = "target", **options: Any) -> Plan:
+        """What the forest would take on a cluster or in a stream; see :func:`dfmst.plan`.
+
+        Rows and vertices are counted where they are not among the options.
+        """
+        if options.get("edges") is None:
+            options["edges"] = max(1, len(open_frame(self._frame)))
+        if options.get("vertices") is None:
+            options["vertices"] = max(1, len(open_frame(connected_components(self._frame, source, target))))
+        return plan(**options)
 
     def path(self, start: Any, stop: Any, *columns: Any, **options: Any) -> Any:
         """Rows of the forest's path between two vertices; see :func:`dfmst.path`."""

@@ -12,7 +12,7 @@ from dfmst._cluster.stream_formulas import STREAM_PLANS
 from dfmst._cluster.work import DENSE_ID, Plan, Work
 from dfmst._folding.memory import parse_memory
 
-__all__ = ["Plan", "plan"]
+__all__ = ["Plan", "plan", "size_of_groups"]
 
 
 @with_numbers("vertices", "edges", "partitions", "workers", "id_bytes")
@@ -94,16 +94,38 @@ def _size_of_files(
     paths: Sequence[str | os.PathLike[str]], ends: tuple[Any, Any], vertices: int | None, edges: int | None
 ) -> tuple[int | None, int | None, int, int]:
     """Vertices and rows, where they are not known already; the number of files, and the bytes of an id."""
-    from dfmst._cluster.estimate import estimate_vertices, id_bytes_of
-    from dfmst.formats.footers import parquet_size
     from dfmst.formats.parquet import parquet_files
     from dfmst.formats.problems import existing_path
 
     files = [file for path in map(existing_path, paths) for file in (parquet_files(path) if path.is_dir() else [path])]
-    groups = [(file, None) for file in files]
+    vertices, edges, id_bytes = size_of_groups([(file, None) for file in files], ends, vertices, edges)
+    return vertices, edges, len(files), id_bytes
+
+
+def size_of_groups(
+    groups: Sequence[tuple[str | os.PathLike[str], Sequence[int] | None]],
+    ends: tuple[Any, Any],
+    vertices: int | None,
+    edges: int | None,
+) -> tuple[int, int, int]:
+    """Return vertices and rows of Parquet files, where they are not known already, and the bytes of an id.
+
+    Parameters
+    ----------
+    groups
+        Path and row groups (``None``: all) of each.
+    ends
+        Names of the id columns.
+    vertices, edges
+        What is known already, or ``None``.
+    """
+    from dfmst._cluster.estimate import estimate_vertices, id_bytes_of
+    from dfmst.formats.footers import parquet_size
+
     size = parquet_size(groups, ends)
     edges = max(size.rows, 1) if edges is None else edges
     dense = size.vertices is not None and size.vertices < 2 * size.rows
     if vertices is None:
-        vertices = size.vertices if dense else max(1, min(2 * size.rows, estimate_vertices(groups, ends)))
-    return vertices, edges, len(files), id_bytes_of(groups, ends, dense)
+        known = size.vertices if dense else None
+        vertices = max(1, min(2 * size.rows, estimate_vertices(groups, ends))) if known is None else known
+    return vertices, edges, id_bytes_of(groups, ends, dense)

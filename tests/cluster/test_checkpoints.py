@@ -230,9 +230,3 @@ def test_a_directory_is_free_after_an_error(tmp_path):
         with pytest.raises(RuntimeError):
             fail()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_components_of_a_dask_frame_say_what_to_do():
-    parts = dd.from_pandas(random_frame(62), npartitions=2)
-    with pytest.raises(dfmst.UnsupportedFrameError, match=r"minimum\(...\).compute\(\).mst.components"):
-        parts.mst.components("a", "b")

@@ -389,6 +389,9 @@ def test_accessor():
     certificate = frame.mst.verify(frame.mst.minimum("u", "v", "w"), "u", "v", "w")
     assert certificate
     assert certificate.total_weight == 3
+    assert payload(frame.mst.minimum("u", "v", "w").mst.update(frame, "u", "v", "w")) == [1, 2]
+    plan = frame.mst.plan("u", "v")
+    assert (plan.vertices, plan.edges) == (3, 3)
 
 
 @examples(60)

@@ -182,17 +182,29 @@ def test_column_names_need_not_be_strings() -> None:
     assert dfmst.minimum_spanning_forest(frame, 0, 1, 2).index.tolist() == [1, 2]
 
 
-def test_accessors(triangle: pa.Table) -> None:
-    frame = triangle.to_pandas()
-    assert frame.mst.minimum("u", "v", "w").index.tolist() == [1, 2]
-    assert frame.mst.maximum("u", "v", "w").index.tolist() == [0, 2]
-    assert frame.mst.components("u", "v")["component"].tolist() == ["a", "a", "a"]
-    assert frame.mst.verify(frame.mst.minimum("u", "v", "w"), "u", "v", "w").ok
-    eager = pl.from_arrow(triangle)
-    assert eager.mst.minimum("u", "v", "w")["payload"].to_list() == [1, 2]
-    lazy = eager.lazy().mst.minimum("u", "v", "w")
-    assert isinstance(lazy, pl.LazyFrame)
-    assert lazy.collect()["payload"].to_list() == [1, 2]
+@pytest.mark.parametrize("kind", ["pandas", "polars", "lazy"])
+def test_accessors(triangle: pa.Table, kind: str) -> None:
+    frame: Any = triangle.to_pandas() if kind == "pandas" else pl.from_arrow(triangle)
+    frame = frame.lazy() if kind == "lazy" else frame
+    names = ("u", "v", "w")
+    forest = frame.mst.minimum(*names)
+    results = {
+        "minimum": (forest, "payload", [1, 2]),
+        "maximum": (frame.mst.maximum(*names), "payload", [0, 2]),
+        "components": (frame.mst.components("u", "v"), "component", ["a", "a", "a"]),
+        "clusters": (frame.mst.clusters(*names, n_clusters=2), "cluster", ["a", "b", "b"]),
+        "linkage": (frame.mst.linkage(*names), "size", [2, 3]),
+        "rooted": (frame.mst.rooted(*names, root="c"), "parent", ["c", "c", "c"]),
+        "update": (forest.mst.update(frame, *names), "payload", [1, 2]),
+    }
+    for name, (result, column, expected) in results.items():
+        assert type(result) is type(frame), name
+        eager = result.collect() if kind == "lazy" else result
+        assert list(eager[column]) == expected, name
+    assert frame.mst.verify(forest, *names).ok
+    plan = frame.mst.plan("u", "v", memory="1GiB")
+    assert (plan.vertices, plan.edges) == (3, 3)
+    assert frame.mst.plan("u", "v", vertices=7, edges=9).vertices == 7
 
 
 def test_trace_is_a_frame_of_the_same_kind(triangle: pa.Table) -> None:

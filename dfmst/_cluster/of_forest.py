@@ -1,19 +1,21 @@
-"""Clusters of a Dask frame: its forest is small, and is cut in memory."""
+"""What follows from the forest of a Dask frame: the forest is small, and is worked on in memory."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from dfmst._cluster.build import Options, forest_frame
 from dfmst._columns.read import EdgeColumns
-from dfmst._hierarchy.clusters import clusters
 from dfmst.errors import UnsupportedFrameError
 
-__all__ = ["frame_clusters"]
+__all__ = ["from_forest"]
 
 
-def frame_clusters(edges: Any, columns: EdgeColumns, options: Options, cut: dict[str, Any], vertices: Any) -> Any:
-    """Compute the forest of a Dask frame, and cut it.
+def from_forest(
+    edges: Any, columns: EdgeColumns, options: Options, vertices: Any, make: Callable[[Any, Any], Any]
+) -> Any:
+    """Compute the forest of a Dask frame, and make a frame of it.
 
     Parameters
     ----------
@@ -21,14 +23,14 @@ def frame_clusters(edges: Any, columns: EdgeColumns, options: Options, cut: dict
         The frame.
     columns, options
         Which forest, and how to find it.
-    cut
-        ``n_clusters`` and ``distance``, as for :func:`dfmst.clusters`.
     vertices
         All vertices, or ``None``.
+    make
+        Called with the forest's rows, in pandas, and all vertices (``None``: the ends of the rows).
 
     Returns
     -------
-    labels
+    frame
         A Dask frame of one partition.
     """
     import dask
@@ -40,11 +42,10 @@ def frame_clusters(edges: Any, columns: EdgeColumns, options: Options, cut: dict
     loops = edges[edges[columns.source] == edges[columns.target]][columns.source].unique()
     rows, alone = dask.compute(forest[names], loops)
     if not isinstance(rows, pd.DataFrame):
-        message = "clusters of a dask-cuDF frame are not made on a cluster"
-        raise UnsupportedFrameError(message, "cut the forest itself: dfmst.clusters(forest.compute().to_arrow(), ...)")
+        message = "only the forest of a dask-cuDF frame is found on a cluster"
+        raise UnsupportedFrameError(message, "take the forest's rows as a table: forest.compute().to_arrow()")
     if vertices is None and len(alone):
         # A vertex whose rows are all self-loops is in no row of the forest.
         ends = pd.concat([rows[columns.source], rows[columns.target], pd.Series(alone)], ignore_index=True)
         vertices = ends.dropna().drop_duplicates()
-    labels = clusters(rows, *columns.names, vertices=vertices, maximum=columns.maximum, **cut)
-    return dd.from_pandas(labels, npartitions=1)
+    return dd.from_pandas(make(rows, vertices), npartitions=1)

@@ -1,0 +1,43 @@
+"""Forests of Dask frames; importing this registers ``DataFrame.mst`` on them (Dask and dask-cuDF alike).
+
+Examples
+--------
+>>> import pandas as pd
+>>> import dask.dataframe as dd
+>>> import dfmst.dask
+>>> roads = pd.DataFrame({"a": ["x", "y", "x"], "b": ["y", "z", "z"], "km": [3, 1, 2]})
+>>> dd.from_pandas(roads, npartitions=2).mst.minimum("a", "b", "km").compute()
+   a  b  km
+1  y  z   1
+2  x  z   2
+"""
+
+from __future__ import annotations
+
+from dfmst.errors import EngineUnavailableError
+
+try:
+    import dask.dataframe.extensions  # noqa: F401
+except ImportError as error:
+    raise EngineUnavailableError("a cluster needs Dask", "pip install 'dfmst[dask]'") from error
+
+from dfmst.dask.accessor import DaskAccessor
+from dfmst.dask.checks import plan, verify
+from dfmst.dask.files import WrittenForest, forest_of_files
+from dfmst.dask.forests import maximum_spanning_forest, minimum_spanning_forest, update
+from dfmst.dask.trees import clusters, connected_components, rooted, single_linkage
+
+__all__ = [
+    "DaskAccessor",
+    "WrittenForest",
+    "clusters",
+    "connected_components",
+    "forest_of_files",
+    "maximum_spanning_forest",
+    "minimum_spanning_forest",
+    "plan",
+    "rooted",
+    "single_linkage",
+    "update",
+    "verify",
+]
