@@ -6,6 +6,7 @@ from typing import Any
 
 import dask.dataframe as dd
 import pandas as pd
+from dask.dataframe.utils import make_meta
 
 from dfmst._frames.host import FrameView, open_frame
 from dfmst._frames.stack import check_stackable
@@ -28,7 +29,7 @@ def stacked(forest: Any, new_edges: Any) -> Any:
         message = f"forest is a {type(forest).__name__} and new_edges a {type(new_edges).__name__}, no Dask frames"
         raise UnsupportedFrameError(message, "call dfmst.update for frames in memory")
     frames = [_on_dask(name, frame) for name, frame in (("forest", forest), ("new_edges", new_edges))]
-    views = [open_frame(frame._meta) for frame in frames]
+    views = [open_frame(make_meta(frame)) for frame in frames]
     if all(isinstance(view, FrameView) for view in views):
         check_stackable(("forest", views[0]), ("new_edges", views[1]))  # type: ignore[arg-type]
     return dd.concat([frames[0], frames[1][list(frames[0].columns)]])

@@ -6,6 +6,7 @@ from typing import Any
 
 import dask
 import dask.dataframe as dd
+from dask.dataframe.utils import make_meta
 
 from dfmst._cluster.client import resources
 from dfmst._cluster.partitions import frame_parts
@@ -68,12 +69,12 @@ def plan(
     >>> import dfmst.dask
     >>> roads = dd.from_pandas(pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2]}), npartitions=2)
     >>> dfmst.dask.plan(roads, workers=2, memory="1GiB").strategy
-    'two-pass'
+    'merge'
     """
     if not isinstance(edges, dd.DataFrame):
         message = f"edges is a {type(edges).__name__}, not a Dask frame"
         raise UnsupportedFrameError(message, "call dfmst.plan with the numbers of vertices and edges")
-    view = open_frame(edges._meta)
+    view = open_frame(make_meta(edges))
     for name in (source, target):
         view.column(name)
     parts = frame_parts(edges, list(dict.fromkeys((source, target)))).edges

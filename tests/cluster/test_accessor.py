@@ -51,7 +51,8 @@ def test_dendrograms(frame):
 
 
 @pytest.mark.parametrize("maximum", [False, True])
-def test_rooted_trees(maximum, frame=WHOLE):
+def test_rooted_trees(maximum):
+    frame = WHOLE
     root = frame.a[7]
     ours = parts(frame).mst.rooted(*NAMES, root=root, maximum=maximum).compute()
     expected = frame.mst.rooted(*NAMES, root=root, maximum=maximum)
@@ -62,7 +63,8 @@ def test_rooted_trees(maximum, frame=WHOLE):
         assert np.append(forest, -1)[ours[name]].tolist() == expected[name].tolist()
 
 
-def test_updates(frame=WHOLE):
+def test_updates():
+    frame = WHOLE
     old, new = frame.iloc[:120], frame.iloc[120:]
     expected = frame.mst.minimum(*NAMES)
     forest = parts(old).mst.minimum(*NAMES)
@@ -78,7 +80,8 @@ def test_updates(frame=WHOLE):
         forest.mst.update([1])
 
 
-def test_certificates(frame=WHOLE):
+def test_certificates():
+    frame = WHOLE
     forest = parts(frame).mst.minimum(*NAMES)
     for claimed in (forest, forest.compute()):
         assert parts(frame).mst.verify(claimed, *NAMES) == frame.mst.verify(forest.compute(), *NAMES)
