@@ -18,7 +18,7 @@ _RESERVED = 256 << 20  # of the limit, for that (dfmst.stream.memory)
 _HASHING = 64 << 20  # more of it where ids are hashed
 _ROW = ROW + 8  # bytes a row of the buffer
 _SOLVE = 12  # bytes a row that solving takes on graphs that are not the dearest
-_MOST = 8  # rows of the buffer, a vertex
+_MOST = 4  # rows of the buffer, a vertex
 _ON_DISK = 9  # rows on disk, a vertex
 
 

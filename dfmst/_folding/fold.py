@@ -25,6 +25,7 @@ __all__ = ["Fold", "Rows"]
 
 _PIECE = 1 << 20  # rows filtered at a time: their levels and flags take little memory
 _MOVED = 1 << 20  # rows moved at a time
+_FULL = 4  # rows a vertex at which a buffer is solved, though it has room: the sooner there is a filter
 _VERTEX_LIMIT = 1 << 32
 
 
@@ -39,7 +40,7 @@ class Fold:
         Exclusive upper bound of the vertices; it grows when larger ones arrive.
     capacity
         Rows that the buffer holds: the forest and those that wait. At least twice the vertices, or the forest may
-        leave no room; four to eight times as many make solving rare.
+        leave no room; with four times as many, solving is rare.
     weight_dtype
         One of the six types that kernels read.
     maximum
@@ -125,7 +126,7 @@ class Fold:
 
     def _take(self, rows: Rows) -> None:
         count, positions = self._passing(rows)
-        if count > self._buffer.free and self._buffer.filled > self._forest:
+        if count > self._wanted and self._buffer.filled > self._forest:
             self._solve()
             self._refilter()
             count, positions = self._passing(rows)
@@ -138,6 +139,12 @@ class Fold:
         length = len(rows)
         self._take(rows.part(0, length // 2))
         self._take(rows.part(length // 2, length))
+
+    @property
+    def _wanted(self) -> int:
+        """Rows that go into the buffer before it is solved."""
+        full = max(_FULL * self._vertices, _PIECE)
+        return min(self._buffer.free, max(0, full - self._buffer.filled))
 
     def _passing(self, rows: Rows) -> tuple[int, Array | None]:
         """How many rows may enter the forest, and their positions (``None``: all)."""

@@ -30,9 +30,10 @@ AHEAD = 2
 #: More of that where ids are hashed: their texts in the batches and in the reader.
 HASHING = 64 << 20
 _LINKED = 100  # a vertex, while a forest is sorted and linked for a certificate, its rows included
-_LEAST, _MOST = 2, 8  # rows in the buffer, as multiples of the vertices
+_LEAST, _MOST = 2, 4  # rows in the buffer, as multiples of the vertices
 _SMALL = 1024  # rows that a buffer has room for in any case
 _BATCH = 1 << 19  # 12 MiB
+_ENCODED = 1 << 20  # rows
 ID_BYTES = 27  # bytes that an integer takes in a dictionary at most (dfmst._primitives.id_table)
 
 #: What else would do.
@@ -101,6 +102,11 @@ class Memory:
         return max(1, _BATCH // 4) if self.dictionary else _BATCH
 
     @property
+    def encoded_batches(self) -> int:
+        """Batches that are encoded while others are folded: solving takes longer than encoding several."""
+        return max(1, _ENCODED // self.batch_rows)
+
+    @property
     def most_vertices(self) -> int:
         """Vertices that fit."""
         return max(0, self._folding // self._least)
@@ -113,7 +119,7 @@ class Memory:
         return self._fixed + least + (1 << 20)
 
     def capacity(self, vertices: int | None, rows: int | None) -> int:
-        """Rows for the buffer: as many as fit, up to eight times the vertices or all the rows there are.
+        """Rows for the buffer: as many as fit, up to four times the vertices or all the rows there are.
 
         Raises
         ------

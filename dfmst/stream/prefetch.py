@@ -54,7 +54,10 @@ def prefetch(items: Iterator[T], places: int) -> Iterator[T]:
         while True:
             entry = reader.queue.get()
             if entry.error is not None:
-                raise entry.error
+                try:
+                    raise entry.error
+                finally:
+                    del entry  # else the error would hold itself, by its traceback, and all that was worked on
             if entry.end:
                 return
             reader.places.release()

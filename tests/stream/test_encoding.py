@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from threading import Semaphore
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import dfmst
+from dfmst._columns.encode import Encoder
 from dfmst._folding.fold import Fold
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
 from dfmst.stream.memory import Memory
@@ -244,3 +248,48 @@ def test_ids_of_the_forest_are_not_read_again(tmp_path, monkeypatch, kind):
     forest = dfmst.stream.minimum_spanning_forest(path)
     assert forest.replace_schema_metadata().equals(dfmst.minimum_spanning_forest(table))
     assert read == [["payload"]]
+
+
+def test_later_batches_are_encoded_while_one_is_folded(monkeypatch):
+    """The first batch is folded when the third one has its numbers."""
+    tight(monkeypatch, BATCH)
+    encoded = Semaphore(0)
+
+    class Waiting(Fold):
+        def add(self, rows):
+            if rows.locator == 0:
+                assert all(encoded.acquire(timeout=60) for _ in range(3))
+            super().add(rows)
+
+    class Told(Encoder):
+        def encode_dense(self, ids):
+            ends = super().encode_dense(ids)
+            encoded.release()
+            return ends
+
+    monkeypatch.setattr("dfmst.stream.fold_rows.Fold", Waiting)
+    monkeypatch.setattr("dfmst.stream.encode_rows.Encoder", Told)
+    table = edges(VERTICES, BATCH * BATCHES)
+    assert dfmst.stream.minimum_spanning_forest([table]).equals(dfmst.minimum_spanning_forest(table))
+
+
+def test_a_refused_batch_keeps_nothing_alive(monkeypatch):
+    """An error that comes from the thread goes with what was folded, at once and without the collector."""
+    tight(monkeypatch, BATCH)
+    folds = []
+
+    class Noted(Fold):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            folds.append(weakref.ref(self))
+
+    monkeypatch.setattr("dfmst.stream.fold_rows.Fold", Noted)
+    table = edges(VERTICES, BATCH * 4)
+    frames = [table, table.set_column(2, "weight", pa.array(["a"] * len(table)))]
+    gc.disable()
+    try:
+        with pytest.raises(InvalidEdgesError, match="weight"):
+            dfmst.stream.minimum_spanning_forest(frames)
+        assert folds[0]() is None
+    finally:
+        gc.enable()

@@ -97,3 +97,18 @@ def test_vertices_beyond_32_bits():
 def test_what_a_fold_holds():
     fold = Fold(ENGINE, 100, 1000, weight_dtype=np.float32)
     assert fold.nbytes == 1000 * (4 + 4 + 4 + 8)
+
+
+def test_a_buffer_with_room_is_solved_at_four_rows_a_vertex(monkeypatch):
+    """Then there is a filter, and the rest of the buffer is never touched."""
+    monkeypatch.setattr("dfmst._folding.fold._PIECE", 64)
+    rng = np.random.default_rng(0)
+    ends, weight = rng.integers(0, 50, (2, 2_000)).astype(np.uint32), rng.random(2_000)
+    fold = Fold(ENGINE, 0, 2_000, weight_dtype=np.float64)
+    longest = 0
+    for begin in range(0, 2_000, 20):
+        span = slice(begin, begin + 20)
+        fold.add(Rows(ends[0, span], ends[1, span], weight[span], begin))
+        longest = max(longest, len(fold))
+    assert longest <= 200
+    assert fold.forest().locator.tolist() == sorted(kruskal_rows(*ends.tolist(), weight.tolist()))
