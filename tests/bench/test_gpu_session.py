@@ -75,7 +75,7 @@ def bench(monkeypatch):
 @pytest.mark.slow
 def test_the_whole_session(tools, tmp_path):
     folder, solver = tmp_path / "out", program(tools / "solver", SOLVER)
-    tests = "tests/cuda/test_filter_boruvka.py"
+    tests = "tests/cuda/test_filter_boruvka.py::test_long_paths"
     command = [sys.executable, str(BENCH / "gpu_session.py"), str(folder), "--python", ON_STANDIN]
     command += ["--shrink", "12", "--tests", tests, "--ecl-mst", str(solver)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

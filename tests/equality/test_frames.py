@@ -13,7 +13,8 @@ from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.tables import FRAMES, Table, column_of, edge_tables, rows_of
 
-ALGORITHMS: list[str | Algorithm] = ["auto", *REGISTRY, Boruvka("none"), Boruvka("parallel")]
+JOINS = "dataframe"  # joins of the frame's own library: fifty times an ordinary call, and nothing of it has threads
+KERNELS: list[str | Algorithm] = ["auto", *sorted({*REGISTRY} - {JOINS}), Boruvka("none"), Boruvka("parallel")]
 
 
 def expected(table: Table, maximum: bool = False) -> list[int]:
@@ -27,7 +28,7 @@ def test_every_algorithm_and_thread_count_returns_the_oracles_rows(table: Table)
     frame = FRAMES["pandas"](table.arrow())
     weight = None if table.weight is None else "w"
     rows = expected(table)
-    for algorithm in ALGORITHMS:
+    for algorithm in KERNELS:
         for threads in (1, 2):
             forest = dfmst.minimum_spanning_forest(frame, "u", "v", weight, algorithm=algorithm, threads=threads)
             assert rows_of(forest) == rows, (algorithm, threads)
@@ -38,9 +39,20 @@ def test_every_algorithm_and_thread_count_returns_the_oracles_rows(table: Table)
 def test_maximum_forest_takes_the_earlier_of_equal_rows_too(table: Table) -> None:
     weight = None if table.weight is None else "w"
     rows = expected(table, maximum=True)
-    for algorithm in ALGORITHMS:
+    for algorithm in KERNELS:
         forest = dfmst.maximum_spanning_forest(table.arrow(), "u", "v", weight, algorithm=algorithm)
         assert rows_of(forest) == rows, algorithm
+
+
+@pytest.mark.parametrize("kind", ["pandas", "pyarrow"])
+@pytest.mark.parametrize("maximum", [False, True])
+@examples(50)
+@given(table=edge_tables())
+def test_joins_return_the_oracles_rows(kind: str, maximum: bool, table: Table) -> None:
+    solve = dfmst.maximum_spanning_forest if maximum else dfmst.minimum_spanning_forest
+    weight = None if table.weight is None else "w"
+    forest = solve(FRAMES[kind](table.arrow()), "u", "v", weight, algorithm=JOINS)
+    assert rows_of(forest) == expected(table, maximum)
 
 
 @pytest.mark.parametrize("kind", FRAMES)

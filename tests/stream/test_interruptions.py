@@ -34,7 +34,8 @@ def parts(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_killed_at_twenty_random_moments(tmp_path, parts):
+def test_killed_at_twenty_random_moments(tmp_path):
+    parts = write_parts(tmp_path / "parts", edges(10_000, 150_000, ties=1_000), 7, 12_000)
     expected = dfmst.minimum_spanning_forest(dfmst.read_edges(parts))
     output, checkpoint = tmp_path / "out" / "forest.parquet", tmp_path / "checkpoint"
     output.parent.mkdir()
