@@ -57,6 +57,8 @@ GRAPHS = {
     "er1M-sparse": Files(1_000_000, 10_000_000, 10, lambda rows, seed: er1m_with("sparse", rows, seed), 8),
     "er1M-text": Files(1_000_000, 10_000_000, 10, lambda rows, seed: er1m_with("text", rows, seed), 23),
     "er4M": Files(4_000_000, 24_000_000, 24, lambda rows, seed: generate.erdos_renyi(4_000_000, rows, seed=seed)),
+    # Forests that fit workers of 300 MB, and a merge of two that does not: 1.4 GB of edges.
+    "er400k": Files(400_000, 60_000_000, 1000, lambda rows, seed: generate.erdos_renyi(400_000, rows, seed=seed)),
     "rmat20": Files(1 << 20, 16 << 20, 16, lambda rows, seed: generate.rmat(20, rows >> 20, seed=seed)),
     "dense100k": Files(100_000, 12_000_000, 12, lambda rows, seed: generate.erdos_renyi(100_000, rows, seed=seed)),
 }
@@ -69,6 +71,7 @@ CASES = [
     Case("er1M-sparse", "two-pass"),
     Case("er1M-text", "two-pass"),
     Case("er4M", "merge"),
+    Case("er400k", "merge"),
     Case("rmat20", "two-pass"),
     Case("dense100k", "merge"),
     Case("er1M", "shuffle"),
@@ -122,7 +125,7 @@ def run_case(case: Case, folder: Path, output: Path) -> dict[str, Any]:
 
     graph, limit = GRAPHS[case.graph], memory_of(case.strategy, case.graph)
     options: Any = {"strategy": case.strategy, "vertices": graph.vertices}
-    options["memory_limit"] = limit if case.strategy == "shuffle" else None
+    options["memory_limit"] = None if limit == MEMORY else limit
     workers = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": MEMORY, "dashboard_address": ":0"}
     with LocalCluster(**workers) as cluster, Client(cluster) as client:
         client.run(count_sent)
@@ -150,6 +153,8 @@ def memory_of(strategy: str, graph: str) -> int:
     """What each process may use."""
     if strategy == "shuffle":  # of a graph that would fit: a tenth of what the forest needs
         return 4 * GRAPHS[graph].vertices // 10 * 36 + (270 << 20)
+    if graph == "er400k":
+        return 300_000_000
     return {"stream": 800 << 20, "spill": 440 << 20}.get(strategy, MEMORY)
 
 

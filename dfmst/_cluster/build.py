@@ -17,10 +17,12 @@ from dfmst._cluster.estimate import estimate_vertices, id_bytes_of
 from dfmst._cluster.formulas import (
     GROUPS,
     NUMBERED,
+    PLANS,
     SLICES,
     batch_rows,
     fitting_strategy,
     fitting_vertices,
+    fold_room,
     slice_memory,
     slice_vertices,
 )
@@ -28,6 +30,7 @@ from dfmst._cluster.graph import TaskGraph
 from dfmst._cluster.partitions import FrameParts, frame_parts, size_of_parts
 from dfmst._cluster.rows import gather, rows_of_forest
 from dfmst._cluster.strategies.merge import add_merge
+from dfmst._cluster.strategies.shuffle.folded import FoldRoom
 from dfmst._cluster.strategies.shuffle.shuffling import ShuffleSizes, add_shuffle, no_records
 from dfmst._cluster.strategies.two_pass import add_two_passes
 from dfmst._cluster.tasks import group_parts
@@ -89,15 +92,16 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     """
     at_hand = resources()
     memory = options.memory_limit or at_hand.memory
-    strategy, size = _strategy(parts, columns.names[:2], options, Resources(at_hand.workers, memory))
+    strategy, size, merged = _strategy(parts, columns.names[:2], options, Resources(at_hand.workers, memory))
     work = (parts.token, columns, strategy, options.split_every, options.vertices)
     checkpoint = None if options.checkpoint is None else prepare_directory(options.checkpoint)
     workers = at_hand.workers if checkpoint is None else first_workers(checkpoint, tokenize(work), at_hand.workers)
     tasks = GROUPS * workers if strategy == "shuffle" else workers
     groups = group_parts(parts.edges, tasks if parts.rereadable else len(parts.edges))
     sizes = None
-    if strategy == "shuffle":
+    if strategy == "shuffle" or merged is not None:
         sizes = _shuffle_sizes(size, options.vertices, Resources(workers, memory, at_hand.tasks))
+        sizes = sizes._replace(room=None if merged is None else FoldRoom(fold_room(merged), merged.vertices))
     graph = TaskGraph((work, len(groups), sizes), checkpoint, parts.tasks)
     if sizes is not None:
         rows, trace = add_shuffle(graph, groups, columns, sizes)
@@ -133,8 +137,8 @@ def forest_frame(edges: Any, columns: EdgeColumns, options: Options, return_trac
 
 def _strategy(
     parts: FrameParts, ends: tuple[Any, Any], options: Options, at_hand: Resources
-) -> tuple[str, TableSize | None]:
-    """The strategy to take, and the size of the table where that was read for it.
+) -> tuple[str, TableSize | None, Work | None]:
+    """The strategy to take, the size of the table where that was read for it, and the work of a merge in slices.
 
     Raises
     ------
@@ -142,11 +146,12 @@ def _strategy(
         ``"auto"`` finds none that fits.
     """
     # Footers are read only where something depends on them.
-    size = size_of_parts(parts.edges, ends) if options.strategy in ("auto", "shuffle") else None
-    if options.strategy != "auto":
-        return options.strategy, size
+    size = size_of_parts(parts.edges, ends) if options.strategy != "two-pass" else None
+    if options.strategy in ("two-pass", "shuffle"):
+        return options.strategy, size, None
     if size is None:
-        return "shuffle" if (options.vertices or 0) > fitting_vertices(at_hand.memory) else "merge", None
+        fits = options.strategy == "merge" or (options.vertices or 0) <= fitting_vertices(at_hand.memory)
+        return "merge" if fits else "shuffle", None, None
     files, dense = [(part.path, part.groups) for part in parts.edges], (size.vertices or 2 * size.rows) < 2 * size.rows
     vertices = options.vertices or size.vertices or 2 * size.rows
     id_bytes = DENSE_ID if dense else id_bytes_of(files, ends, dense)
@@ -156,7 +161,9 @@ def _strategy(
     work = Work(
         max(1, vertices), max(1, size.rows), max(1, len(parts.edges)), max(1, at_hand.workers), at_hand.memory, id_bytes
     )
-    return fitting_strategy(work, parts.rereadable), size
+    strategy = "merge" if options.strategy == "merge" else fitting_strategy(work, parts.rereadable)
+    in_slices = strategy == "merge" and PLANS["merge"](work).rounds > 0
+    return strategy, size, work if in_slices else None
 
 
 def _shuffle_sizes(size: TableSize | None, vertices: int | None, at_hand: Resources) -> ShuffleSizes:

@@ -10,7 +10,8 @@ import math
 
 from dfmst._cluster.work import DENSE_ID, Plan, Work, dictionary_bytes, edge_bytes
 from dfmst._folding.memory import ROW, SOLVE, VERTEX
-from dfmst._slices.memory import Room
+from dfmst._slices.memory import SCAN, SORT, HeldRoom, Room
+from dfmst._slices.memory import VERTEX as RUN_VERTEX
 from dfmst.errors import CapacityError
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "choose_strategy",
     "fitting_strategy",
     "fitting_vertices",
+    "fold_room",
     "slice_memory",
     "slice_vertices",
 ]
@@ -45,7 +47,9 @@ BATCH = 120  # bytes a row that is read, solved and sorted by a shuffle
 _SHARE = 3 * BATCH  # bytes of a worker's memory for each row of a batch
 SLICE_VERTEX = Room(0, 8).vertex  # bytes a vertex of a shuffle's slice
 SLICES = 8  # that a shuffle solves one after the other
+_STATE = 5 * SLICES  # bytes a vertex that go from slice to slice: roots, flags, and the locators of the forest
 GROUPS = 4  # of partitions, for each worker that shuffles
+SLICE_ROW = ROW + SCAN + 2 * 8  # bytes a row of the buffer that a slice is solved in
 _SENT = 2  # times that a row of a shuffle travels: to the worker that cuts it, and to the one that solves its slice
 _POSITION = 4  # bytes of a forest's row, for the workers that gather it
 _ANSWER = 12  # bytes beside an id that is numbered: its vertex twice, and its number
@@ -61,7 +65,8 @@ def automatic_strategy(work: Work) -> str:
 def choose_strategy(work: Work, rereadable: bool = True) -> str:
     """The strategy that ``"auto"`` stands for."""
     if work.vertices > fitting_vertices(work.memory, work.id_bytes):
-        return "shuffle"
+        sliced = _sliced_merge(work)
+        return "merge" if sliced.fits and sliced.bytes_moved <= _shuffle(work).bytes_moved else "shuffle"
     return "two-pass" if rereadable and work.edges >= DENSE * work.vertices else "merge"
 
 
@@ -132,7 +137,37 @@ def _merge(work: Work) -> Plan:
         "bytes_moved": f"(W - 1) · (min(n, m / W) · {work.edge} + n · {_POSITION})",
         "peak_memory": _peak_formula(work, "min(n, m / W)", f"min({BUFFER} · n, m / W)"),
     }
-    return work.plan("merge", moved, peak, formulas)
+    tree = work.plan("merge", moved, peak, formulas)
+    sliced = _sliced_merge(work)
+    return sliced if not tree.fits and sliced.fits else tree
+
+
+def _sliced_merge(work: Work) -> Plan:
+    """A merge whose forests are folded in runs, and merged in slices (:mod:`…shuffle.folded`)."""
+    size, workers = slice_memory(work.memory), work.workers
+    forest = min(work.vertices, work.edges / workers)
+    reading = work.part * work.rows + work.dictionary * forest
+    room = HeldRoom(max(0, int(size - reading)), 8)
+    folding = min(room.size, room.least(0) + (RUN_VERTEX + EDGE) * forest + (EDGE + SORT) * work.edges / workers)
+    solving = min(size, RUN_VERTEX * work.vertices + SLICE_ROW * workers * forest / SLICES)
+    asked = workers * forest * (work.id_bytes + _ANSWER) if work.dictionary else 0
+    asking = f" + W · f · {work.id_bytes + _ANSWER}" if work.dictionary else ""
+    moved = (workers - 1) / workers * (_SENT * workers * forest * EDGE + work.vertices * _STATE + asked)
+    formulas = {
+        "bytes_moved": f"(W - 1) / W · ({_SENT * EDGE} · W · f + {_STATE} · n{asking}), f = min(n, m / W)",
+        "peak_memory": f"{BASE // 1_000_000} MB + max({work.part} · m / P{_dictionary_formula(work, 'f')} + "
+        f"min(s, {room.least(0) // 1_000_000} MB + {RUN_VERTEX + EDGE} · f + {EDGE + SORT} · m / W), "
+        f"min(s, {RUN_VERTEX} · n + {SLICE_ROW} · W · f / {SLICES})), s = {USABLE} · (M - BASE), at least "
+        f"{room.vertex} · n",
+    }
+    fits = workers > 1 and forest <= room.most_vertices and work.vertices <= size // SLICE_VERTEX
+    return work.plan("merge", moved, int(BASE + max(reading + folding, solving)), formulas, rounds=SLICES, fits=fits)
+
+
+def fold_room(work: Work) -> int:
+    """Bytes that the fold of a group may hold in a merge in slices."""
+    forest = min(work.vertices, work.edges / work.workers)
+    return max(0, int(slice_memory(work.memory) - work.part * work.rows - work.dictionary * forest))
 
 
 def _two_pass(work: Work) -> Plan:

@@ -120,6 +120,14 @@ class SpillFold:
         self._clear()
         return self._merged(parts, order)
 
+    def ascending(self) -> Run:
+        """Return the forest of all rows by ascending weight; the fold is at its end."""
+        self._write()
+        self._buffer = None
+        self._solve()
+        self._filter = None
+        return self._runs.pop()
+
     def _grow(self, vertices: int) -> None:
         if vertices > self.vertices:
             self.vertices = vertices

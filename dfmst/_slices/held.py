@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dfmst._engines import Engine
+from dfmst._engines import CpuEngine, Engine
 from dfmst._folding.buffer import Rows
 from dfmst._slices.runs import GRAIN, Order, Run
 from dfmst.typing import Array
@@ -34,6 +34,14 @@ class HeldRun(Run):
         self._starts: list[int] = []
         self.remove = self._pieces.clear
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel with the rows, which are in memory there as well."""
+        return _held_run, (self._order, self.grain, *self.part(0, self._rows))
+
+    def __sizeof__(self) -> int:
+        """Return the bytes of the rows."""
+        return self.nbytes
+
     def append(self, rows: Iterable[Rows]) -> None:
         """Add rows that come after all before them; their columns are kept as they are."""
         for piece in rows:
@@ -57,3 +65,10 @@ class HeldRun(Run):
             parts.append(values)
             begin, place = begin + len(values), place + 1
         return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, self._kinds[column]), *parts])
+
+
+def _held_run(order: Order, grain: int, *columns: Array) -> HeldRun:
+    rows = Rows(*columns)
+    run = HeldRun(CpuEngine(), order, rows.weight.dtype, grain)
+    run.append([rows])
+    return run

@@ -83,7 +83,7 @@ def _show(plan: Plan) -> None:
     click.echo(f"W = {plan.workers:,} workers, M = {plan.memory / 1e9:,.1f} GB each")
     click.echo(f"strategy     {plan.strategy}")
     click.echo(f"reads        {plan.reads}, and one to write the rows")
-    if plan.strategy == "shuffle":
+    if plan.rounds:
         click.echo(f"slices       {plan.rounds}, one after the other")
     click.echo(f"bytes moved  {plan.bytes_moved / 1e9:,.2f} GB = {plan.formulas['bytes_moved']}")
     if plan.bytes_on_disk:

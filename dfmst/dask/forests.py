@@ -41,7 +41,8 @@ def minimum_spanning_forest(
     source, target, weight
         As for :func:`dfmst.minimum_spanning_forest`; weights must be 64-bit numbers, or decimals that fit those.
     strategy
-        ``"merge"`` folds contiguous partitions and merges their forests. ``"two-pass"`` reads the partitions twice,
+        ``"merge"`` folds contiguous partitions and merges their forests; of Parquet files, in slices of ascending
+        weight where a merge of two forests does not fit a worker. ``"two-pass"`` reads the partitions twice,
         first only the lightest rows, and moves less. ``"shuffle"`` is for forests that do not fit one worker: rows are
         sorted in files of the workers, and 9 bytes a vertex are enough.
         ``"auto"`` chooses by :func:`dfmst.plan`.
@@ -57,7 +58,7 @@ def minimum_spanning_forest(
     invalid
         As for :func:`dfmst.minimum_spanning_forest`.
     return_trace
-        Also return a Dask frame with one record a slice of ``strategy="shuffle"`` (of others: none).
+        Also return a Dask frame with one record a slice of a shuffle or a merge in slices (of others: none).
 
     Returns
     -------

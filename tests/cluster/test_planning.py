@@ -131,7 +131,7 @@ RUNS = {name: run for name, run in json.loads(RESULT.read_text(encoding="utf-8")
 
 def test_every_graph_and_strategy_was_measured():
     assert {run["graph"] for run in RUNS.values()} == {
-        *("er1M", "er1M-sparse", "er1M-text", "er2M", "er4M", "rmat20", "dense100k")
+        *("er1M", "er1M-sparse", "er1M-text", "er2M", "er4M", "rmat20", "dense100k", "er400k")
     }
     assert {run["plan"]["strategy"] for run in RUNS.values()} == {"merge", "two-pass", "shuffle", "stream", "spill"}
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from dfmst._cluster.local_files import local_directory
 from dfmst._cluster.marks import GroupMarks, RowMarks
 from dfmst._cluster.solve import task_engine
+from dfmst._cluster.strategies.shuffle.folded import FoldRoom, GroupFold
 from dfmst._cluster.tables import check_kinds, column_values, id_pair, weight_kind
 from dfmst._cluster.tasks import Group
 from dfmst._columns.encode import Encoder, different_types
@@ -75,13 +76,16 @@ class Survey(NamedTuple):
     dense: int | None
 
 
-def distribute(group: Group, frame: Any, columns: EdgeColumns, rows: int, dense: int) -> GroupEdges:
+def distribute(
+    group: Group, frame: Any, columns: EdgeColumns, rows: int, dense: int, room: FoldRoom | None = None
+) -> GroupEdges:
     """Read a group of partitions in batches of so many rows, and sort them (a task).
 
-    Integer ids below `dense` are their own vertices.
+    Integer ids below `dense` are their own vertices. With a `room`, only the group's forest is kept, in memory.
     """
     engine = task_engine()
-    batches = _Batches(engine, Encoder(dense, engine=engine), rows)
+    encoder = Encoder(dense, engine=engine)
+    batches = _Batches(engine, encoder, rows) if room is None else GroupFold(engine, encoder, room)
     marks = GroupMarks(group.first, group.complete(frame).parts)
     like: list[pa.Table] = []  # a table without rows
     for number, table in enumerate(group.tables(engine, columns, frame), group.first):

@@ -19,6 +19,7 @@ from dfmst._cluster.marks import is_marked
 from dfmst._cluster.rows import unite
 from dfmst._cluster.strategies.shuffle import numbering
 from dfmst._cluster.strategies.shuffle.edges import distribute, marks_of, summarize, survey
+from dfmst._cluster.strategies.shuffle.folded import FoldRoom
 from dfmst._cluster.strategies.shuffle.kept import EDGES, NUMBERING, SOLVED_SLICE
 from dfmst._cluster.strategies.shuffle.slices import RECORD, cut, cuts, records, solve_slice
 from dfmst._cluster.tasks import Group, pick
@@ -42,6 +43,8 @@ class ShuffleSizes(NamedTuple):
         Into which the edges are cut.
     memory
         Bytes that solving a slice may take.
+    room
+        Of the fold of each group; ``None``: its edges go to disk.
     """
 
     batch: int
@@ -49,6 +52,7 @@ class ShuffleSizes(NamedTuple):
     owners: int
     slices: int
     memory: int
+    room: FoldRoom | None = None
 
 
 class ShuffledForest(NamedTuple):
@@ -61,7 +65,7 @@ class ShuffledForest(NamedTuple):
 def add_shuffle(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, sizes: ShuffleSizes) -> ShuffledForest:
     """Add the tasks of this strategy, and return references to the rows of each partition."""
     count = range(len(groups))
-    options = (columns, sizes.batch, sizes.dense)
+    options = (columns, sizes.batch, sizes.dense, sizes.room)
     edges = [
         graph.add("distribute", group, distribute, *groups[group].arguments(), *options, durable=EDGES)
         for group in count

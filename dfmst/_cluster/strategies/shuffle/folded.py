@@ -1,0 +1,87 @@
+"""The forest of a group of partitions, in memory, as a sorted run: where forests fit the workers, and a merge does not.
+
+A merge of two forests holds both and a table of them. In runs, one worker folds with 48 bytes a vertex, and the forests
+of all workers are merged in slices of the total order, which takes 10: no edge that its group's forest leaves out is
+written anywhere.
+
+Sanders, Schimek: Engineering massively parallel MST algorithms. IPDPS 2023 (local contraction first, then filtering);
+Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. ALENEX 2009 (light slices first).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._cluster.tables import column_values, id_pair
+from dfmst._columns.encode import Encoder
+from dfmst._engines import Engine
+from dfmst._folding.buffer import Rows
+from dfmst._slices.fold import SpillFold
+from dfmst._slices.memory import HeldRoom
+from dfmst._slices.runs import Run
+from dfmst.errors import CapacityError
+from dfmst.typing import Array
+
+__all__ = ["FoldRoom", "GroupFold"]
+
+
+class FoldRoom(NamedTuple):
+    """What the fold of a group may hold, in bytes, and how many vertices it is expected to have."""
+
+    size: int
+    vertices: int
+
+
+class GroupFold:
+    """Rows of tables, folded into their forest.
+
+    Parameters
+    ----------
+    engine
+        Folds.
+    encoder
+        Of the group's vertices.
+    room
+        What it may hold.
+
+    Attributes
+    ----------
+    runs
+        The forest, by ascending key, after :meth:`flush`.
+    """
+
+    def __init__(self, engine: Engine, encoder: Encoder, room: FoldRoom) -> None:
+        self._engine, self._room = engine, room
+        self._fold: SpillFold | None = None
+        self.encoder = encoder
+        self.runs: list[Run] = []
+
+    def add(self, table: pa.Table) -> Iterator[Array]:
+        """Take a table's rows; which are kept is known at the end.
+
+        Raises
+        ------
+        CapacityError
+            The forest does not fit.
+        """
+        ends = self.encoder.encode(id_pair(table))
+        rows = Rows(*ends, column_values(table, "key"), column_values(table, "row"))
+        room = HeldRoom(self._room.size, rows.weight.dtype.itemsize)
+        if self.encoder.count > room.most_vertices:
+            message = f"a group of partitions has {self.encoder.count:,} vertices, and {room.most_vertices:,} fit"
+            raise CapacityError(message, "use larger workers, or strategy='shuffle'")
+        if self._fold is None:
+            vertices = min(max(self._room.vertices, self.encoder.count), room.most_vertices)
+            self._fold = SpillFold(self._engine, None, room, vertices, rows.weight.dtype)
+        self._fold.add(rows)
+        return iter(())
+
+    def flush(self) -> Iterator[Array]:
+        """Solve; yield the locators of the forest's rows."""
+        if self._fold is not None:
+            self.runs, self._fold = [self._fold.ascending()], None
+            yield np.sort(self.runs[0].part(0, len(self.runs[0])).arrays[3])

@@ -1,0 +1,99 @@
+"""A merge in slices: forests that fit the workers, where a merge of two does not."""
+
+from __future__ import annotations
+
+import pickle
+import tracemalloc
+from typing import Any
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import dfmst
+import dfmst.dask
+from dfmst._cluster.formulas import BASE, fitting_vertices, slice_memory
+from dfmst._cluster.strategies.shuffle.edges import distribute
+from dfmst._cluster.strategies.shuffle.folded import FoldRoom
+from dfmst._cluster.strategies.shuffle.kept import EDGES
+from dfmst._cluster.tasks import Group
+from dfmst._columns.read import EdgeColumns
+from tests.support.dask_frames import random_frame
+
+VERTICES, FILES = 450_000, 30
+
+
+@pytest.fixture(scope="module", params=["dense", pytest.param("sparse", marks=pytest.mark.slow)])
+def graph(request, tmp_path_factory):
+    """Files, their rows, and a limit that a merge of two forests is beyond."""
+    folder = tmp_path_factory.mktemp(request.param)
+    frame = random_frame(7, vertices=VERTICES, rows=900_000, ids=request.param).reset_index(drop=True)
+    for number in range(FILES):
+        frame.iloc[number * 30_000 : (number + 1) * 30_000].to_parquet(folder / f"{number:02}.parquet")
+    id_bytes = 4 if request.param == "dense" else 8
+    limit = BASE + 72_000_000 + (16_000_000 if id_bytes == 8 else 0)
+    assert fitting_vertices(limit, id_bytes) < VERTICES
+    return folder, frame, limit, id_bytes
+
+
+def names(forest) -> set[str]:
+    return {str(key[0]).rsplit("-", 1)[0] for key in dict(forest.__dask_graph__()) if isinstance(key, tuple)}
+
+
+def test_rows_and_memory(graph, monkeypatch):
+    monkeypatch.setattr("dfmst._cluster.build.resources", lambda: dfmst._cluster.client.Resources(2, 1 << 40))
+    folder, frame, limit, id_bytes = graph
+    parts = dd.read_parquet(folder)
+    forest = parts.mst.minimum("a", "b", "w", strategy="merge", memory_limit=limit, vertices=VERTICES)
+    assert {"dfmst-slice", "dfmst-distribute"} < names(forest)
+    assert "dfmst-merge" not in names(forest)
+    tracemalloc.start()
+    rows = forest.compute(scheduler="synchronous")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    pd.testing.assert_frame_equal(rows.reset_index(drop=True), expected(frame))
+    sizes: Any = {"partitions": FILES, "workers": 2, "memory": limit, "strategy": "merge", "id_bytes": id_bytes}
+    planned = dfmst.plan(VERTICES, len(frame), **sizes)
+    assert planned.fits
+    assert planned.rounds > 0
+    # In one process both groups' forests wait together; what Arrow holds is not traced.
+    assert peak <= 1.5 * (planned.peak_memory - BASE)
+    assert peak >= (planned.peak_memory - BASE) / 2
+
+
+def expected(frame):
+    return dfmst.minimum_spanning_forest(frame, "a", "b", "w").reset_index(drop=True)
+
+
+def test_auto_prefers_it_to_a_shuffle_that_moves_more():
+    large: Any = {
+        "vertices": 1_700_000_000,
+        "edges": 64_000_000_000,
+        "partitions": 8000,
+        "workers": 8,
+        "memory": "256GiB",
+    }
+    chosen = dfmst.plan(**large)
+    assert (chosen.strategy, chosen.fits, chosen.reads) == ("merge", True, 1)
+    assert chosen.bytes_moved < dfmst.plan(**large, strategy="shuffle").bytes_moved / 4
+    assert not dfmst.plan(**large, strategy="two-pass").fits
+
+
+def test_a_group_is_kept_and_travels():
+    table = pa.table({"u": np.arange(1000) % 90, "v": np.arange(1000) * 7 % 91, "w": np.arange(1000) % 13})
+    arguments = (Group(0, [table]), table, EdgeColumns("u", "v", "w"), 100, 0)
+    edges = distribute(*arguments, FoldRoom(64 << 20, 100))
+    (run,) = edges.runs
+    whole = run.part(0, len(run))
+    assert (np.diff(whole.weight.astype(np.int64)) >= 0).all()
+    travelled = pickle.loads(pickle.dumps(run))
+    kept = EDGES.result(iter(list(EDGES.tables(edges)))).runs[0]
+    for other in (travelled, kept):
+        for column, same in zip(other.part(0, len(run)).arrays, whole.arrays, strict=True):
+            np.testing.assert_array_equal(column, same)
+        assert other.place(5, after_equal=False) == run.place(5, after_equal=False)
+    with pytest.raises(dfmst.CapacityError, match="a group of partitions has 90 vertices, and 0 fit"):
+        distribute(*arguments, FoldRoom(1 << 20, 100))
+    assert slice_memory(BASE) == 0
