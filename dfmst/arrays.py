@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,17 +20,41 @@ from dfmst._engines import Engine, select_engine
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
-from dfmst.typing import Array, SupportsDLPack
+from dfmst.interop.sparse import is_sparse, stored_entries
+from dfmst.typing import Array, SparseMatrix, SupportsDLPack
 
 __all__ = ["forest_rows"]
 
 _CUDA_DEVICES = (2, 13)  # kDLCUDA and kDLCUDAManaged of DLPack
 
 
+_LEFT_OUT: Any = object()  # None is an argument: all weights are equal
+
+
+@overload
 def forest_rows(
     u: ArrayLike | SupportsDLPack,
     v: ArrayLike | SupportsDLPack,
     w: ArrayLike | SupportsDLPack | None,
+    *,
+    n: SupportsIndex | None = None,
+    algorithm: str | Algorithm = "auto",
+    maximum: bool = False,
+    threads: int | None = None,
+) -> Array: ...
+@overload
+def forest_rows(
+    u: SparseMatrix,
+    *,
+    n: SupportsIndex | None = None,
+    algorithm: str | Algorithm = "auto",
+    maximum: bool = False,
+    threads: int | None = None,
+) -> Array: ...
+def forest_rows(
+    u: Any,
+    v: Any = _LEFT_OUT,
+    w: Any = _LEFT_OUT,
     *,
     n: SupportsIndex | None = None,
     algorithm: str | Algorithm = "auto",
@@ -43,7 +67,8 @@ def forest_rows(
     ----------
     u, v
         Vertices of each edge: integers (or, on the host, strings), shape ``(rows,)``. Arrays on a GPU (CuPy's, or any
-        with ``__cuda_array_interface__``) are read where they lie, and the work is done there.
+        with ``__cuda_array_interface__``) are read where they lie, and the work is done there. Or `u` alone, a square
+        sparse matrix of SciPy or CuPy: each entry that it stores is an edge, zeros too.
     w
         Weights of any dtype that :func:`dfmst.minimum_spanning_forest` takes, shape ``(rows,)``; ``None``:
         all equal.
@@ -60,7 +85,8 @@ def forest_rows(
     Returns
     -------
     rows
-        Ascending ``int64`` positions of the forest's edges: a CuPy array where the edges are on a GPU.
+        Ascending ``int64`` positions of the forest's edges; of a matrix, among the entries of ``u.tocoo()``. A CuPy
+        array where the edges are on a GPU.
 
     Raises
     ------
@@ -70,6 +96,8 @@ def forest_rows(
         Some arrays are on the host and some on a GPU.
     CapacityError
         More rows than row positions can number, or the GPU is out of memory.
+    TypeError
+        `v` or `w` is left out beside an array, or passed beside a matrix.
 
     Examples
     --------
@@ -78,7 +106,18 @@ def forest_rows(
     >>> u, v = np.array([0, 1, 0]), np.array([1, 2, 2])
     >>> dfmst.arrays.forest_rows(u, v, np.array([3.0, 1.0, 2.0]))
     array([1, 2])
+
+    >>> from scipy.sparse import csr_array
+    >>> dfmst.arrays.forest_rows(csr_array([[0, 3, 2], [0, 0, 1], [0, 0, 0]]))
+    array([1, 2])
     """
+    if is_sparse(u):
+        _require_nothing(v, w)
+        entries = stored_entries(u)
+        u, v, w, n = entries.row, entries.column, entries.value, entries.size if n is None else n
+    elif v is _LEFT_OUT or w is _LEFT_OUT:
+        message = "forest_rows() takes the arrays u, v and w (w=None: all weights are equal), or a sparse matrix alone"
+        raise TypeError(message)
     for name, values in (("u", u), ("v", v)):
         if values is None:
             raise InvalidEdgesError(f"{name} is None", "pass the vertex at that end of each edge; only w may be None")
@@ -91,6 +130,12 @@ def forest_rows(
             lambda defer_checks: _read(engine, columns, bound, yes_or_no("maximum", maximum), defer_checks),
             algorithm,
         ).rows
+
+
+def _require_nothing(v: Any, w: Any) -> None:
+    if v is not _LEFT_OUT or w is not _LEFT_OUT:
+        message = "forest_rows() takes a sparse matrix alone: it holds both ends and the weights"
+        raise TypeError(message)
 
 
 def _rows(values: Any) -> int | None:

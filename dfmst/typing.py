@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Frame", "Invalid", "Options", "SupportsDLPack", "Unpack"]
+__all__ = ["Array", "Frame", "Invalid", "Options", "SparseMatrix", "SupportsDLPack", "Unpack"]
 
 #: A column in the engine's memory: NumPy's on the CPU engine, CuPy's on the CUDA engine (which NumPy's types describe).
 Array: TypeAlias = NDArray[Any]
@@ -30,6 +30,17 @@ class SupportsDLPack(Protocol):
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return the kind of device, and its number."""
+
+
+class SparseMatrix(Protocol):
+    """A sparse matrix of SciPy or CuPy."""
+
+    @property
+    def shape(self) -> Any:
+        """Rows and columns."""
+
+    def tocoo(self) -> Any:
+        """Return rows, columns and values of the entries."""
 
 
 class Options(TypedDict, total=False):

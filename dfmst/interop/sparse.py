@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._arguments import whole_number, yes_or_no
+from dfmst._engines import Engine, select_engine
 from dfmst._frames.host import open_host_frame
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import arrow_column, labels_of, named, places_of
 from dfmst.typing import Array, Frame
 
-__all__ = ["from_sparse", "to_sparse"]
+__all__ = ["Entries", "from_sparse", "is_sparse", "stored_entries", "to_sparse"]
 
 
-def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) -> pa.Table:
+def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) -> Any:
     """Return the entries of a sparse matrix as an edge table.
 
     SciPy's own spanning tree takes zeros for missing edges, and adds parallel ones; here both are edges.
@@ -24,9 +25,10 @@ def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) 
     Parameters
     ----------
     matrix
-        A square matrix or array of :mod:`scipy.sparse`, of any format. It is not changed.
+        A square matrix or array of :mod:`scipy.sparse`, of any format, or one of :mod:`cupyx.scipy.sparse`, which stays
+        on the GPU. It is not changed.
     ids
-        The vertices in the matrix's order; ``None``: 0, 1, 2 and so on.
+        The vertices in the matrix's order; ``None``: 0, 1, 2 and so on. For matrices on the host.
     symmetric
         Whether entries below the diagonal only repeat those above, and are left out. ``None``: where they do, entry
         by entry.
@@ -35,12 +37,13 @@ def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) 
     -------
     edges
         ``source`` (rows of the matrix), ``target`` (columns) and ``weight``, in the order of rows, then columns, then
-        the order that repeated entries are stored in; so one matrix gives one table in all formats.
+        the order that repeated entries are stored in; so one matrix gives one table in all formats. A
+        ``pyarrow.Table``; of a matrix on a GPU a ``cudf.DataFrame``.
 
     Raises
     ------
     UnsupportedFrameError
-        `matrix` is no sparse matrix, or lies on a GPU.
+        `matrix` is no sparse matrix; or it lies on a GPU, and there are `ids`, or no cuDF.
     InvalidEdgesError
         It is not square, or `ids` do not fit it.
 
@@ -51,41 +54,92 @@ def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) 
     >>> dfmst.from_sparse(csr_array([[0, 3, 1], [3, 0, 0], [1, 0, 0]])).to_pydict()
     {'source': [0, 0], 'target': [1, 2], 'weight': [3, 1]}
     """
-    row, column, value, size = _entries(matrix)
-    labels = None if ids is None else labels_of(ids, size, "the matrix")
-    order = np.lexsort((column, row))
-    row, column, value = row[order], column[order], value[order]
-    if symmetric is None:
-        symmetric = _is_symmetric(row, column, value)
-    if yes_or_no("symmetric", symmetric):
-        above = row <= column
-        row, column, value = row[above], column[above], value[above]
+    entries = stored_entries(matrix)
+    engine = select_engine(on_device=entries.on_device)
+    if entries.on_device and ids is not None:
+        raise UnsupportedFrameError(
+            "ids= are not read beside a matrix on a GPU", "pass matrix.get(), or leave ids= out"
+        )
+    labels = None if ids is None else labels_of(ids, entries.size, "the matrix")
+    with engine.guard():
+        row, column, value = entries.row, entries.column, entries.value
+        order = _order(engine, column, row)
+        row, column, value = row[order], column[order], value[order]
+        if symmetric is None:
+            symmetric = _is_symmetric(engine, row, column, value)
+        if yes_or_no("symmetric", symmetric):
+            above = row <= column
+            row, column, value = row[above], column[above], value[above]
+        if entries.on_device:
+            return _frame_on_device({"source": row, "target": column, "weight": value})
     return pa.table({"source": named(row, labels), "target": named(column, labels), "weight": value})
 
 
-def _entries(matrix: Any) -> tuple[Array, Array, Array, int]:
-    """Rows, columns and values that are stored, and the size."""
-    if type(matrix).__module__.startswith("cupyx"):
-        raise UnsupportedFrameError("the matrix lies on a GPU, and is read on the host", "pass matrix.get()")
-    if not (hasattr(matrix, "tocoo") and hasattr(matrix, "shape")):
+class Entries(NamedTuple):
+    """Entries that a square sparse matrix stores, in the order of ``matrix.tocoo()``; arrays of NumPy or CuPy."""
+
+    row: Array
+    column: Array
+    value: Array
+    size: int
+    on_device: bool
+
+
+def is_sparse(matrix: Any) -> bool:
+    """Whether it looks like a sparse matrix of SciPy or CuPy."""
+    return hasattr(matrix, "tocoo") and hasattr(matrix, "shape")
+
+
+def stored_entries(matrix: Any) -> Entries:
+    """Return what a sparse matrix stores: zeros and repeated entries too.
+
+    Raises
+    ------
+    UnsupportedFrameError
+        It is no sparse matrix.
+    InvalidEdgesError
+        It is not square.
+    """
+    if not is_sparse(matrix):
         message = f"matrix is a {type(matrix).__name__}, no sparse matrix of SciPy"
         raise UnsupportedFrameError(message, "for an array or a frame call dfmst.from_matrix")
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         message = f"the matrix has shape {matrix.shape}"
         raise InvalidEdgesError(message, "pass a square matrix: its rows and columns are the vertices")
     coo = matrix.tocoo()
-    return coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data, matrix.shape[0]
+    on_device = hasattr(coo.data, "__cuda_array_interface__")
+    return Entries(coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data, matrix.shape[0], on_device)
 
 
-def _is_symmetric(row: Array, column: Array, value: Array) -> bool:
+def _order(engine: Engine, *keys: Array) -> Array:
+    """Places in ascending order of the last key, then of those before it."""
+    if engine.on_host:
+        order: Array = np.lexsort(keys)
+    else:  # CuPy orders the rows of one array; places and weights of CuPy's matrices fit float64
+        order = engine.xp.lexsort(engine.xp.stack([key.astype(np.float64) for key in keys]))
+    return order
+
+
+def _is_symmetric(engine: Engine, row: Array, column: Array, value: Array) -> bool:
     """Whether the entries below the diagonal are those above it."""
     above, below = row < column, row > column
-    if above.sum() != below.sum():
+    if int(above.sum()) != int(below.sum()):
         return False
     ends = [(row[above], column[above], value[above]), (column[below], row[below], value[below])]
-    first, second = ([part[np.lexsort(parts[::-1])] for part in parts] for parts in ends)
-    same = [np.array_equal(one, other) for one, other in zip(first[:2], second[:2], strict=True)]
-    return all(same) and np.array_equal(first[2], second[2], equal_nan=value.dtype.kind in "fc")
+    first, second = ([part[_order(engine, *parts[::-1])] for part in parts] for parts in ends)
+    same = [one == other for one, other in zip(first, second, strict=True)]
+    if value.dtype.kind in "fc":
+        same[2] = same[2] | ((first[2] != first[2]) & (second[2] != second[2]))  # NaN equals NaN
+    return all(bool(equal.all()) for equal in same)
+
+
+def _frame_on_device(columns: dict[str, Array]) -> Any:
+    try:
+        import cudf
+    except ImportError as error:
+        message = "entries of a matrix on a GPU become a frame of cuDF, which is not installed"
+        raise UnsupportedFrameError(message, "pass matrix.get(), or call dfmst.arrays.forest_rows(matrix)") from error
+    return cudf.DataFrame(columns)
 
 
 def to_sparse(

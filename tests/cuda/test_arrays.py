@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 import dfmst
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from tests.support.columns import seeds
 from tests.support.lanes import examples
-from tests.support.standin import cupy
+from tests.support.standin import cudf, cupy, cupyx
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -83,3 +84,40 @@ def test_generators_on_the_device(kind):
     arguments = {"rmat": (6,), "ssca2": (6,), "road_grid": (9, 7), "exact_density": (40, 0.3)}[kind]
     find = getattr(dfmst.generate, kind)
     assert find(*arguments, engine="cuda").equals(find(*arguments))
+
+
+@examples(30)
+@given(seeds, st.integers(0, 30), st.booleans(), st.sampled_from(["coo", "csr"]))
+def test_sparse_matrices(seed, entries, symmetric, kind):
+    draw = np.random.default_rng(seed)
+    ends, weights = draw.integers(0, 6, (2, entries)), draw.integers(-1, 3, entries).astype(np.float64)
+    weights[weights == 2] = np.nan if symmetric else 2
+    host: Any = sparse.coo_array((weights, (ends[0], ends[1])), shape=(6, 6))
+    if symmetric:
+        both = [np.concatenate([host.row, host.col]), np.concatenate([host.col, host.row])]
+        host = sparse.coo_array((np.concatenate([weights, weights]), both), shape=(6, 6))
+    if kind == "csr":
+        order = np.argsort(host.row, kind="stable")
+        indptr = np.searchsorted(host.row[order], np.arange(7))
+        host = sparse.csr_array((host.data[order], host.col[order], indptr), shape=(6, 6))
+        parts = [cupy.asarray(part) for part in (host.data, host.indices, host.indptr)]
+        matrix: Any = cupyx.scipy.sparse.csr_matrix(tuple(parts), host.shape)
+    else:
+        row, column, value = (cupy.asarray(part) for part in (host.row, host.col, host.data))
+        matrix = cupyx.scipy.sparse.coo_matrix((value, (row, column)), host.shape)
+    edges: Any = dfmst.from_sparse(matrix)
+    assert isinstance(edges, cudf.DataFrame)
+    expected = dfmst.from_sparse(host)
+    for name in expected.column_names:
+        np.testing.assert_array_equal(edges[name].to_arrow(), expected[name])
+    if not np.isnan(weights).any():
+        rows: Any = dfmst.arrays.forest_rows(matrix)
+        assert isinstance(rows, cupy.ndarray)
+        assert rows.get().tolist() == dfmst.arrays.forest_rows(host).tolist()
+
+
+def test_sparse_matrices_take_no_ids():
+    zero = cupy.asarray(np.array([0]))
+    matrix = cupyx.scipy.sparse.coo_matrix((cupy.asarray(np.array([1.0])), (zero, zero)), (1, 1))
+    with pytest.raises(UnsupportedFrameError, match="ids= are not read beside a matrix on a GPU"):
+        dfmst.from_sparse(matrix, ids=["a"])

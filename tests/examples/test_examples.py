@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ RESULTS: dict[str, tuple[list[str], Any]] = {
     "duckdb_in_and_out": (["roads.duckdb"], lambda result: result[0] == 4999 and result[-1] == 0),
     "image_segments": (["image_segments.png"], lambda table: table["d4"].n_unique() > table["d9"].n_unique() > 1),
     "network_planning": (["network_planning.csv"], lambda plan: plan.built.sum() > 10 and not plan.closed.any()),
+    "spark_job": (["forest"], lambda pair: sorted(pair[0]["id"].to_pylist()) == sorted(pair[1]["id"].to_pylist())),
     "record_linkage": (["record_linkage.csv"], lambda names: len(names) == 240 > names["d0.45"].nunique()),
 }
-NEEDS = {"image_segments": "sklearn", "dendrogram": "sklearn"}
+NEEDS = {"image_segments": "sklearn", "dendrogram": "sklearn", "spark_job": "pyspark"}
 
 
 def test_every_script_is_listed():
@@ -32,9 +34,14 @@ def test_every_script_is_listed():
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # Dask's, of pandas
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.filterwarnings("ignore:PySpark does not yet", "ignore::ResourceWarning")
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name == "spark_job" else []) for name in SCRIPTS]
+)
 def test_script(name, tmp_path):
     pytest.importorskip(NEEDS.get(name, "dfmst"))
+    if name == "spark_job" and not shutil.which("java"):
+        pytest.skip("PySpark needs a Java runtime")
     result = runpy.run_path(str(EXAMPLES / f"{name}.py"))["main"](tmp_path)
     files, holds = RESULTS[name]
     assert all((tmp_path / file).exists() for file in files)

@@ -72,6 +72,35 @@ def test_one_table_of_all_formats(kind):
     assert expected.column(0).to_pylist() == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "dok", "bsr", "dia"])
+@pytest.mark.parametrize("maximum", [False, True])
+def test_positions_among_the_entries(kind, maximum):
+    draw = np.random.default_rng(3)
+    ends, weights = draw.integers(0, 20, (2, 60)), draw.integers(1, 9, 60)
+    matrix = sparse.coo_array((weights, (ends[0], ends[1])), shape=(25, 25)).asformat(kind)
+    coo = matrix.tocoo()
+    rows = dfmst.arrays.forest_rows(matrix, maximum=maximum)
+    assert rows.tolist() == dfmst.arrays.forest_rows(coo.row, coo.col, coo.data, maximum=maximum).tolist()
+
+
+def test_a_matrix_or_three_arrays():
+    matrix = sparse.coo_array(([0, 5, 4], ([0, 1, 1], [1, 2, 2])), shape=(3, 3))
+    assert dfmst.arrays.forest_rows(matrix).tolist() == [0, 2]  # the zero and the lighter of two parallel edges
+    forest_rows: Any = dfmst.arrays.forest_rows
+    u, v = [0, 1], [1, 2]
+    for call in (lambda: forest_rows(u, v), lambda: forest_rows(u), lambda: forest_rows(u, w=[1, 2])):
+        with pytest.raises(TypeError, match="takes the arrays u, v and w"):
+            call()
+    assert forest_rows(u, v, None).tolist() == [0, 1]
+    for call in (lambda: forest_rows(matrix, v, [1, 2]), lambda: forest_rows(matrix, w=None)):
+        with pytest.raises(TypeError, match="takes a sparse matrix alone"):
+            call()
+    with pytest.raises(dfmst.InvalidEdgesError, match="the matrix has shape"):
+        forest_rows(sparse.coo_array((2, 3)))
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"the ids are not all in \[0, 2\)"):
+        forest_rows(matrix, n=2)
+
+
 def test_zeros_and_parallel_edges_are_edges():
     matrix = sparse.coo_array(([0, 5, 4], ([0, 1, 1], [1, 2, 2])), shape=(3, 3))
     forest = dfmst.minimum_spanning_forest(dfmst.from_sparse(matrix))

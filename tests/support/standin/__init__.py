@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from dfmst._engines import release_memory
-from tests.support.standin import cudf, cupy, rmm
+from tests.support.standin import cudf, cupy, cupyx, rmm
 
-__all__ = ["cudf", "cupy", "installed", "rmm"]
+__all__ = ["cudf", "cupy", "cupyx", "installed", "rmm"]
 
 _MODULES: dict[str, Any] = {
     "cupy": cupy,
@@ -25,6 +25,9 @@ _MODULES: dict[str, Any] = {
     "cudf.pandas": cudf.pandas,
     "cudf.api": cudf.api,
     "cudf.api.extensions": cudf.api.extensions,
+    "cupyx": cupyx,
+    "cupyx.scipy": cupyx.scipy,
+    "cupyx.scipy.sparse": cupyx.scipy.sparse,
     "rmm": rmm,
     "rmm.allocators.cupy": rmm.allocators.cupy,
 }
