@@ -34,13 +34,14 @@ class PartialFold:
     """
 
     def __init__(self, path: str | None, fold: TableFold) -> None:
-        self._path, self._fold, self._pace = path, fold, SavePace()
+        self._path, self._fold = path, fold
         self.done, self.record = 0, None
         table = None if path is None else read_kept(path, ONE_TABLE)
         if table is not None:
             metadata = dict(table.schema.metadata)
             self.done, self.record = json.loads(metadata.pop(_RECORD))
             fold.add(table.replace_schema_metadata(metadata))
+        self._pace = SavePace(self.done)
 
     def save(self, done: int, record: Any = None) -> None:
         """Save the forest of so many partitions, if it is time to.
@@ -52,10 +53,10 @@ class PartialFold:
         record
             What else a later run needs: what JSON holds.
         """
-        if self._path is None or not self._pace.due():
+        if self._path is None or not self._pace.due(done):
             return
         begin = time.monotonic()
         forest = self._fold.forest()
         metadata = {**(forest.schema.metadata or {}), _RECORD: json.dumps([done, record])}
         write_kept(self._path, ONE_TABLE, forest.replace_schema_metadata(metadata))
-        self._pace.saved(begin)
+        self._pace.saved(begin, done)

@@ -6,30 +6,37 @@ import time
 
 __all__ = ["SavePace"]
 
-_LEAST = 3.0  # seconds of work between two saves
-_SHARE = 0.05  # of the work that saving may take
-_GROWTH = 0.75  # of the work so far that is done before the next save, early in a run
+_LEAST = 3.0  # seconds of work before the first save, and between later ones
+_SHARE = 0.05  # of the time that saving may take
+_GROWTH = 1.6  # how many times what is saved is done at the next save, early in a run
 
 
 class SavePace:
-    """The clock of one run's saves."""
+    """The clock of one run's saves.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    done
+        Work that an earlier run has saved, in any unit: rows, partitions.
+    """
+
+    def __init__(self, done: int = 0) -> None:
+        self._done = done
         self._cost = 0.0  # seconds that the last save took
-        self._begin = self._last = time.monotonic()
-
-    def due(self) -> bool:
-        """Whether it is time to save.
-
-        So much was done since the last time that saving takes a small share of it; or, early in a run, nearly half of
-        all that was done would be lost if the run ended before the next save does. Not half of it: later rows take
-        less time than earlier ones.
-        """
-        now = time.monotonic()
-        grown = _GROWTH * (self._last - self._begin) - 3 * self._cost
-        return now - self._last >= max(_LEAST, min(self._cost / _SHARE, grown))
-
-    def saved(self, begin: float) -> None:
-        """Note that a save has ended, which began then (``time.monotonic``)."""
         self._last = time.monotonic()
+
+    def due(self, done: int) -> bool:
+        """Whether it is time to save, when so much is done in all.
+
+        Either saving takes a small share of the time since the last save; or, early in a run, more than a third of
+        what is done would be lost if the run ended now. There are few such saves, as each holds over half as much again
+        as the one before.
+        """
+        if self._cost and done >= _GROWTH * self._done:
+            return True
+        return time.monotonic() - self._last >= max(_LEAST, self._cost / _SHARE)
+
+    def saved(self, begin: float, done: int) -> None:
+        """Note that a save of so much has ended, which began then (``time.monotonic``)."""
+        self._last, self._done = time.monotonic(), done
         self._cost = self._last - begin

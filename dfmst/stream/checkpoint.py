@@ -95,22 +95,22 @@ class Checkpoint:
             reason = getattr(error, "strerror", None) or error
             raise OutputError(f"cannot make the directory {folder}: {reason}", "name another") from error
         self._file = folder / _NAME
-        self._pace = SavePace()
         self.hold = Hold(folder)
         try:
             self._state = self._read()
         except BaseException:
             self.hold.release()
             raise
+        self._pace = SavePace(self._state.done if self._state else 0)
 
     @property
     def token(self) -> str | None:
         """A name for the run's temporary files: a run that is resumed writes over what a killed one left."""
         return self._token if self.hold.valid else None
 
-    def due(self) -> bool:
-        """Whether it is time to save."""
-        return self._pace.due()
+    def due(self, done: int) -> bool:
+        """Whether it is time to save, when so many rows are read."""
+        return self._pace.due(done)
 
     def load(self) -> FoldState | None:
         """Return what an earlier run saved, once; ``None`` where there is nothing."""
@@ -147,7 +147,7 @@ class Checkpoint:
             reason = "no space left on device" if error.errno == errno.ENOSPC else str(error)
             hint = "free some space and run the same command again: the last checkpoint is kept"
             raise OutputError(f"cannot write a checkpoint to {self.folder}: {reason}", hint) from error
-        self._pace.saved(begin)
+        self._pace.saved(begin, state.done)
         self._tell("saved", state.done)
 
     def clear(self) -> None:

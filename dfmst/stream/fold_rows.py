@@ -142,7 +142,7 @@ class _Pass:
         self.fold.add(rows)
         self.folded = position
         self.job.progress(position.rows, self.source.rows)
-        if self.checkpoint and self.checkpoint.due():
+        if self.checkpoint and self.checkpoint.due(position.rows):
             self.checkpoint.save(lambda: self._state(self._on_host()))
 
     def _new_fold(self, kind: np.dtype[Any]) -> Fold | SpillFold:

@@ -73,7 +73,7 @@ def test_a_checkpoint_is_taken_up_and_removed(dfmst, parts, monkeypatch):
 
         return tell
 
-    monkeypatch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self: True)
+    monkeypatch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self, done: True)
     with monkeypatch.context() as patch:
         patch.setattr("dfmst.cli.streamed.row_progress", stop)
         dfmst("forest", *FILES, *LIMIT, "-o", "out.parquet", "--checkpoint", "saved", code=1)

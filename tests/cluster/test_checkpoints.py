@@ -150,7 +150,7 @@ def test_a_shuffle_goes_on_where_it_was(tmp_path, monkeypatch, ids, files):
 )
 @pytest.mark.parametrize("ids", ["dense", "text"])
 def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, strategy, task, ids):
-    monkeypatch.setattr("dfmst._folding.pace.SavePace.due", lambda self: True)
+    monkeypatch.setattr("dfmst._folding.pace.SavePace.due", lambda self, done: True)
     frame = random_frame(64, rows=800, ids=ids)
     parts = dd.from_pandas(frame, npartitions=12, sort=False)
     tables, read, stop_at = tasks.Group.tables, list[int](), 8

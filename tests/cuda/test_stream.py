@@ -150,7 +150,7 @@ def test_the_limit_is_of_the_device(device, tmp_path, sparse):
 
 def test_a_checkpoint_goes_on_on_the_other_engine(device, tmp_path, monkeypatch):
     monkeypatch.setattr("dfmst.stream.memory._BATCH", 40_000)
-    monkeypatch.setattr("dfmst._folding.pace.SavePace.due", lambda self: True)
+    monkeypatch.setattr("dfmst._folding.pace.SavePace.due", lambda self, done: True)
     table, folder = edges(sparse=True), tmp_path / "saved"
     pyarrow.parquet.write_table(table, tmp_path / "edges.parquet", row_group_size=30_000)
 

@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from dfmst._folding.fold import Rows
+from dfmst._folding.fold import Fold, Rows
 from dfmst.errors import DfmstError, FormatError, OutputError
 from dfmst.stream.checkpoint import Checkpoint, FoldState
 from tests.support.stream_files import edges, tight, write_parts
@@ -37,7 +38,7 @@ def stop(rows: int, error: type[BaseException] = Stopped):
 def kept(tmp_path, monkeypatch) -> Path:
     """Files `parts` and, of a run over half of them, the directory of its checkpoint."""
     tight(monkeypatch, 500)
-    monkeypatch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self: True)
+    monkeypatch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self, done: True)
     with pytest.raises(Stopped):
         fold(write(tmp_path), progress=stop(ROWS // 2))
     return tmp_path / "kept"
@@ -137,7 +138,7 @@ def test_a_wrong_state_is_never_verified(kept, name, monkeypatch):
 @pytest.mark.parametrize("values", [lambda ids: ["no such id", *ids[1:]], lambda ids: [*ids[1:], ids[0]]])
 def test_a_wrong_dictionary_is_never_verified(tmp_path, monkeypatch, values):
     tight(monkeypatch, 500)
-    monkeypatch.setattr(Checkpoint, "due", lambda self: True)
+    monkeypatch.setattr(Checkpoint, "due", lambda self, done: True)
     kept, saved = write(tmp_path, name=str), []
     with pytest.raises(Stopped):
         fold(kept, progress=stop(ROWS // 2))
@@ -215,7 +216,7 @@ def test_an_output_that_fails_leaves_the_directory_to_others(kept):
 
 def test_an_interrupt_passes_and_the_checkpoint_is_kept(tmp_path, monkeypatch):
     tight(monkeypatch, 500)
-    monkeypatch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self: True)
+    monkeypatch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self, done: True)
     kept, told = write(tmp_path), []
     with pytest.raises(KeyboardInterrupt):
         fold(kept, progress=stop(2_000, KeyboardInterrupt), on_checkpoint=lambda *event: told.append(event))
@@ -227,29 +228,71 @@ def test_an_interrupt_passes_and_the_checkpoint_is_kept(tmp_path, monkeypatch):
     assert told[-1] == ("saved", ROWS + 2)
 
 
-def test_saving_takes_a_small_share_of_the_work(tmp_path, monkeypatch):
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands still but for what is done: ``clock(seconds)``."""
     now = 0.0
     monkeypatch.setattr("dfmst._folding.pace.time.monotonic", lambda: now)
+
+    def pass_by(seconds: float) -> float:
+        nonlocal now
+        now += seconds
+        return now
+
+    return pass_by
+
+
+def test_saving_takes_a_small_share_of_the_work(tmp_path, clock):
     checkpoint = Checkpoint(tmp_path, {})
     empty = np.zeros(0, np.uint32)
-    state = FoldState(Rows(empty, empty, empty, empty), 0, None, empty, 0, 0)
-    shares = []
+    saves, done = [], 0
 
-    def collect() -> FoldState:
-        nonlocal now
-        now += 2.0
-        return state
+    def state() -> FoldState:
+        clock(2.0)
+        return FoldState(Rows(empty, empty, empty, empty), 0, None, empty, done, 0)
 
-    for _ in range(10):
-        begin = now
-        while not checkpoint.due():
-            now += 0.5
-        assert now - begin <= max(3.0, 0.75 * begin + 0.5)  # less than half is lost
-        shares.append((now - begin, 2.0 / (now - begin)))
-        checkpoint.save(collect)
-    assert shares[0][0] == 3.0
-    assert sum(seconds for seconds, _ in shares[:7]) < 100.0
-    assert all(share <= 0.05 for _, share in shares[7:])
+    while clock(0.0) < 2_000:
+        while not checkpoint.due(done):
+            clock(0.5)
+            done += 1
+        saves.append((clock(0.0), done))
+        checkpoint.save(state)
+    assert saves[0][0] == 3.0
+    times = [time for time, _ in saves]
+    assert all(later - earlier <= max(5.0, 0.55 * earlier, 42.5) for earlier, later in pairwise(times))
+    assert len([time for time in times if time < 120]) < 12
+    assert all(later - earlier >= 42.0 for earlier, later in pairwise(times) if earlier > 120)
+
+
+@pytest.mark.parametrize("name", [None, str], ids=["dense", "text"])
+def test_at_most_half_of_the_rows_are_folded_twice(tmp_path, monkeypatch, clock, name):
+    """Killed in the later half, whether rows take ever less time, as they do, or more; a save takes a second."""
+    monkeypatch.setattr("dfmst._folding.pace._LEAST", 0.5)
+    tight(monkeypatch, 125 if name is None else 500)
+    vertices, rows = 150, 8_000
+    write_parts(tmp_path / "parts", edges(vertices, rows, ties=9, name=name), 3, 500)
+    save = Checkpoint.save
+
+    def slow(self, collect):
+        save(self, lambda: (clock(1.0), collect())[1])
+
+    monkeypatch.setattr(Checkpoint, "save", slow)
+    for seconds in (lambda done: 0.5 if done < 2_000 else 0.05, lambda done: 0.05 if done < 6_000 else 0.5):
+        for killed in range(rows // 2, rows, 625):
+            folded: list[int] = []
+
+            class Noted(Fold):
+                def add(self, more, seconds=seconds, folded=folded):
+                    super().add(more)
+                    folded.append(len(more))
+                    clock(seconds(sum(folded)))
+
+            monkeypatch.setattr("dfmst.stream.fold_rows.Fold", Noted)
+            with pytest.raises(Stopped):
+                fold(tmp_path / "kept", progress=stop(killed))
+            before = sum(folded)
+            assert fold(tmp_path / "kept").read().num_rows < vertices
+            assert sum(folded) - rows <= before / 2, (killed, before)
 
 
 def test_the_command_says_where_it_saves_what_it_skips_and_what_it_keeps(kept, capsys, monkeypatch):
@@ -277,7 +320,7 @@ def test_the_command_says_where_it_saves_what_it_skips_and_what_it_keeps(kept, c
             f"Interrupted: what is done is kept in {kept}: give the same command again to go on",
         ]
         (kept / "fold.arrow").unlink()
-        patch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self: False)
+        patch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self, done: False)
         status, lines = run("--checkpoint", str(kept))
         assert lines == [f"Interrupted: nothing was saved to {kept} yet"]
     status, lines = run("--checkpoint", str(kept))

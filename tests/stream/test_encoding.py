@@ -166,7 +166,7 @@ class Stopped(Exception):
 @pytest.mark.parametrize("batch", [0, 3, 8])
 @pytest.mark.parametrize("stop", [1, 3, 4, 6, 9])
 def test_a_checkpoint_before_and_after(tmp_path, monkeypatch, capacities, batch, stop):
-    monkeypatch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self: True)
+    monkeypatch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self, done: True)
     table = sparse_from(batch)
     parts = write(tmp_path / "parts", table)
 
@@ -186,7 +186,7 @@ def test_a_checkpoint_before_and_after(tmp_path, monkeypatch, capacities, batch,
 
 def test_a_checkpoint_and_another_limit(tmp_path, monkeypatch, capacities):
     """Ids that were dense within one limit need not be so within the next."""
-    monkeypatch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self: True)
+    monkeypatch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self, done: True)
     table = edges(500, 4 * BATCH, ties=30)
     sparse = [pa.array(7 * table[name].to_numpy()) for name in ("source", "target")]
     table = table.set_column(0, "source", sparse[0]).set_column(1, "target", sparse[1])
