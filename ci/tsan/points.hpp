@@ -54,25 +54,32 @@ struct Cloud {
 };
 
 void span(const Cloud& c, u64 wanted, const f64* core) {
-  const u64 n = c.length, infinite = 0x7ff0000000000000ull;
+  const u64 n = c.length, infinite = 0x7ff0000000000000ull, level = c.depth > 2 ? c.depth - 2 : 0, blocks = 1ull << level;
   std::vector<u32> neighbour(n * wanted), label = iota(n), other(n, ~0u), whole(2ull << c.depth);
-  std::vector<f64> distance(n * wanted), weight(n), reach(n, 0);
-  std::vector<u8> sure(n);
+  std::vector<f64> distance(n * wanted), weight(n), reach(n), apart(blocks, -1);
+  std::vector<u8> sure(n), spent(blocks);
+  std::vector<i64> turn(blocks);
+  std::iota(turn.rbegin(), turn.rend(), 0);
   launch_nearest_points(n, c.column.data(), c.point.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
-                        c.axis.data(), c.cut.data(), wanted, neighbour.data(), distance.data());
+                        c.axis.data(), c.cut.data(), wanted, 0ull, neighbour.data(), distance.data(), reach.data());
   for (u64 at = 1; at < n * wanted; ++at) CHECK(at % wanted == 0 || distance[at - 1] <= distance[at]);
+  for (u64 p = 0; p < n; ++p) CHECK(reach[p] == distance[(p + 1) * wanted - 1]);
   std::vector<u64> place(n);
   for (u64 p = 0; p < n; ++p) place[c.order[p]] = p;
   std::set<u64> pairs;
   while (pairs.size() + 1 < n) {
     std::vector<u64> lightest(n, infinite), chosen(n, NONE);
-    launch_known_ways(n, label.data(), c.order.data(), neighbour.data(), distance.data(), wanted, core, other.data(),
-                      weight.data(), sure.data(), reach.data(), lightest.data());
     launch_label_leaves(1ull << c.depth, label.data(), n, c.depth, whole.data());
     for (u64 at = c.depth; at--;) launch_label_nodes(1ull << at, at, whole.data());
-    launch_find_ways(n, c.column.data(), c.point.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
-                     c.axis.data(), c.cut.data(), label.data(), whole.data(), core, other.data(),
-                     weight.data(), sure.data(), reach.data(), lightest.data());
+    launch_known_ways(blocks, c.column.data(), c.point.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
+                      c.axis.data(), c.cut.data(), label.data(), whole.data(), core, other.data(), weight.data(),
+                      sure.data(), reach.data(), apart.data(), spent.data(), lightest.data(), neighbour.data(), wanted,
+                      level);
+    launch_gaps_around(blocks, c.column.data(), c.point.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
+                       c.axis.data(), c.cut.data(), label.data(), whole.data(), lightest.data(), level, apart.data());
+    launch_find_ways(blocks, c.column.data(), c.point.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
+                     c.axis.data(), c.cut.data(), label.data(), whole.data(), core, other.data(), weight.data(),
+                     sure.data(), reach.data(), apart.data(), spent.data(), lightest.data(), level, turn.data());
     launch_first_ways(n, label.data(), c.order.data(), other.data(), weight.data(), lightest.data(), chosen.data());
     std::vector<u32> source, target;
     for (u64 pair : chosen)

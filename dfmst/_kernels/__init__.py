@@ -1,7 +1,8 @@
 """The kernels: one C++ source for the CPU and for CUDA, and the parameters of each kernel.
 
 The ``.cuh`` texts are the single source of truth: this module reads from them which kernels there are, their
-parameters, and the types that each is compiled for, so that an engine can check every launch.
+parameters, and the types that each is compiled for, so that an engine can check every launch. A file whose first line
+says ``// Needs kd_tree.cuh`` is compiled behind that file's text.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ __all__ = ["Kernel", "Parameter", "TranslationUnit", "kernels", "translation_uni
 
 _PORTABLE = "portable.cuh"
 _KERNEL = re.compile(r"^(KERNEL|STEPS)(?:_OF\((\w),\s*|\()(\w+),\s*\((.*?)\)\)\s*\{", re.DOTALL | re.MULTILINE)
+_NEEDS = re.compile(r"^// Needs (\w+\.cuh)", re.MULTILINE)
 _TYPE = re.compile(r"^#define UNIT_(\w)_(\w+) ", re.MULTILINE)
 
 
@@ -115,5 +117,6 @@ def translation_units() -> Iterator[TranslationUnit]:
     portable = _read(_PORTABLE).replace("#pragma once", "")
     names = {unit: kernel.file for kernel in kernels().values() for unit in kernel.variants().values()}
     for name, file in names.items():
-        type_ = name.removeprefix(file).removeprefix("_") or "none"
-        yield TranslationUnit(name, f"#define TYPE {type_}\n{portable}\ntypedef TYPE V, W, K;\n{_read(f'{file}.cuh')}")
+        type_, text = name.removeprefix(file).removeprefix("_") or "none", _read(f"{file}.cuh")
+        text = "".join(map(_read, _NEEDS.findall(text))) + text
+        yield TranslationUnit(name, f"#define TYPE {type_}\n{portable}\ntypedef TYPE V, W, K;\n{text}")

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dfmst._engines import Engine
-from dfmst._points.tree import GRAIN, build_tree, nearest_points, node_labels
+from dfmst._points.tree import block_level, build_tree, nearest_points, node_labels
 from dfmst._primitives.contract import flatten
 from dfmst.typing import Array
 
@@ -26,6 +26,7 @@ __all__ = ["distances", "halves", "spanning_pairs"]
 _NOWHERE = np.iinfo(np.uint32).max
 _NONE = np.iinfo(np.uint64).max
 _HALF = np.uint64(32)
+_PIECE = 1 << 16  # points that are hashed at a time, in the cache
 _INFINITE = np.array(np.inf).view(np.uint64)
 
 
@@ -49,67 +50,93 @@ def spanning_pairs(engine: Engine, points: Array, wanted: int, core_k: int = 0) 
     weight
         ``float64``.
     """
-    length = points.shape[1]
-    if length < 2:
+    if points.shape[1] < 2:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     first = _first_of_equals(points)
-    repeats = first < np.arange(length)
-    double, kept = np.flatnonzero(repeats), np.flatnonzero(~repeats)
-    alone = not len(double)
-    rounds = _Rounds(engine, points if alone else points[:, kept], np.bincount(first)[kept], wanted, core_k)
-    ends = halves(rounds.run())
-    if not alone:
-        hub = kept[rounds.hub[np.searchsorted(kept, first[double])]]
-        ends = np.concatenate([kept[ends], np.stack([hub, double])], axis=1)
-    words = ends.astype(np.uint64)
-    source, target = halves(np.sort(np.minimum(*words) << _HALF | np.maximum(*words)))
+    if first is None:
+        rounds = _Rounds(engine, points, None, wanted, core_k)
+        words, core = rounds.run(), rounds.core()
+    else:
+        words, core = _span_with_equals(engine, points, first, wanted, core_k)
+    words.sort()
+    source, target = halves(words)
     weight = distances(points, source, target)
-    if core_k:
-        core = rounds.core[np.searchsorted(kept, first)]
-        weight = np.maximum(weight, np.maximum(core[source], core[target]))
+    if core is not None:
+        np.maximum(weight, np.maximum(core[source], core[target]), out=weight)
     return source, target, weight
 
 
 def halves(pairs: Array) -> Array:
     """The upper and the lower halves of words, ``int64``, shape ``(2, pairs)``."""
-    return np.stack([pairs >> _HALF, pairs & np.uint64(_NOWHERE)]).astype(np.int64)
+    ends = np.empty((2, len(pairs)), np.uint64)
+    np.right_shift(pairs, _HALF, out=ends[0])
+    np.bitwise_and(pairs, np.uint64(_NOWHERE), out=ends[1])
+    return ends.view(np.int64)
 
 
 def distances(points: Array, source: Array, target: Array) -> Array:
     """Distances of pairs of points, ``float64``: the same floats as the kernels'."""
     total = np.zeros(len(source))
     for coordinate in points:
-        difference = coordinate[source] - coordinate[target]
-        total += difference * difference
-    root: Array = np.sqrt(total)
+        difference = coordinate[source]
+        difference -= coordinate[target]
+        difference *= difference
+        total += difference
+    root: Array = np.sqrt(total, out=total)
     return root
 
 
-def _first_of_equals(points: Array) -> Array:
-    """Point -> the first point with the same coordinates, ``int64``."""
-    first = np.arange(points.shape[1])
-    word = np.zeros(points.shape[1], np.uint64)
-    for coordinate in points:
-        word = (word ^ (coordinate + 0.0).view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)  # -0.0 becomes 0.0
-        word ^= word >> np.uint64(32)
+def _span_with_equals(
+    engine: Engine, points: Array, first: Array, wanted: int, core_k: int
+) -> tuple[Array, Array | None]:
+    """Pairs of the tree as words, and core distances: one point stands for its equals, which then join a hub."""
+    repeats = first < np.arange(len(first))
+    double, kept = np.flatnonzero(repeats), np.flatnonzero(~repeats)
+    rounds = _Rounds(engine, points[:, kept], np.bincount(first)[kept], wanted, core_k)
+    ends = kept[halves(rounds.run())]
+    hub = kept[rounds.hub[np.searchsorted(kept, first[double])]]
+    ends = np.concatenate([ends, np.stack([hub, double])], axis=1).astype(np.uint64)
+    core = rounds.core()
+    return (
+        np.minimum(*ends) << _HALF | np.maximum(*ends),
+        core if core is None else core[np.searchsorted(kept, first)],
+    )
+
+
+def _first_of_equals(points: Array) -> Array | None:
+    """Point -> the first point with the same coordinates, ``int64``; ``None`` where no two points are equal."""
+    word = np.empty(points.shape[1], np.uint32)
+    for begin in range(0, len(word), _PIECE):
+        piece = np.zeros(len(word[begin : begin + _PIECE]), np.uint64)
+        for coordinate in points[:, begin : begin + _PIECE]:
+            piece ^= (coordinate + 0.0).view(np.uint64)  # -0.0 becomes 0.0
+            piece *= np.uint64(0x9E3779B97F4A7C15)
+            piece ^= piece >> _HALF
+        word[begin : begin + _PIECE] = piece
     ordered = np.sort(word)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
-    if not len(repeated):
-        return first
-    some = np.flatnonzero(np.isin(word, repeated))
+    some = np.zeros(0, np.int64)
+    if len(repeated):
+        at = np.searchsorted(repeated, word)
+        some = np.flatnonzero(repeated[np.minimum(at, len(repeated) - 1, out=at)] == word)
     some = some[np.lexsort(points[:, some])]
     begins = np.append(True, (points[:, some[1:]] != points[:, some[:-1]]).any(axis=0))
+    if begins.all():
+        return None
+    first = np.arange(len(word))
     first[some] = some[np.flatnonzero(begins)[np.cumsum(begins) - 1]]
     return first
 
 
 class _Ways(NamedTuple):
-    """Every point's way out; what kernels receive, in their order (see ``points.cuh``)."""
+    """Every point's way out, and every block's; what kernels receive, in their order (see ``point_rounds.cuh``)."""
 
     other: Array
     weight: Array
     sure: Array
     reach: Array
+    apart: Array
+    spent: Array
     lightest: Array
 
 
@@ -121,53 +148,58 @@ class _Rounds:
     points
         ``float64``, shape ``(axes, length)``.
     counts
-        How many equal points each one stands for, ``int64``.
+        How many equal points each one stands for, ``int64``; ``None``: one each.
     wanted, core_k
         As for :func:`spanning_pairs`.
 
     Attributes
     ----------
-    core
-        Point -> weight below which it has no edge, ``float64``.
     hub
-        Point -> the smallest number that an edge of its core's weight leads to, its own included; ``int64``.
+        With `counts`: point -> the smallest number that an edge of its core's weight leads to, its own included.
     """
 
-    def __init__(self, engine: Engine, points: Array, counts: Array, wanted: int, core_k: int) -> None:
+    def __init__(self, engine: Engine, points: Array, counts: Array | None, wanted: int, core_k: int) -> None:
         self.engine, length = engine, points.shape[1]
         self.tree = build_tree(engine, points)
-        wanted = min(max(wanted, core_k), length - 1)
-        self.neighbour, self.distance = nearest_points(engine, self.tree, wanted)
+        self.neighbour, reach = nearest_points(engine, self.tree, min(max(wanted, core_k), length - 1))
         self.label = np.arange(length, dtype=np.uint32)
-        self.place = np.empty(length, np.int64)
-        self.place[self.tree.order] = np.arange(length)
-        self.near_core = self._cores(counts[self.tree.order], core_k) if core_k else None
-        core = np.zeros(length) if self.near_core is None else self.near_core
-        self.core = core[self.place]
-        self.hub = np.arange(length)
-        reach = np.full(length, np.inf) if wanted == length - 1 else self.distance[:, -1].copy()
-        sure, lightest = np.zeros(length, np.uint8), np.full(length, _INFINITE)
-        self.ways = _Ways(np.full(length, _NOWHERE, np.uint32), np.zeros(length), sure, reach, lightest)
+        self.place = np.empty(length, np.uint32)
+        self.place[self.tree.order] = self.label
+        self.near_core = self._cores(counts, core_k) if core_k else None
+        self.hub = np.arange(0 if counts is None else length)
+        self.level = block_level(self.tree)
+        blocks, lightest = 1 << self.level, np.full(length, _INFINITE)
+        other, sure = np.full(length, _NOWHERE, np.uint32), np.zeros(length, np.uint8)
+        apart, spent = np.full(blocks, -1.0), np.zeros(blocks, np.uint8)
+        self.ways = _Ways(other, np.zeros(length), sure, reach, apart, spent, lightest)
 
-    def _cores(self, counts: Array, core_k: int) -> Array:
+    def _cores(self, counts: Array | None, core_k: int) -> Array:
         """Distance of each position's `core_k`-th nearest neighbour, equal points counted one by one."""
+        tree, positions = self.tree, np.arange(self.tree.length)
         if not self.neighbour.size:
-            return np.zeros(len(counts))
-        within = np.cumsum(counts[self.neighbour], axis=1) + (counts - 1)[:, None] >= core_k
-        core = np.take_along_axis(self.distance, within.argmax(axis=1)[:, None], axis=1)[:, 0]
-        return np.where(counts > core_k, 0.0, core)
+            return np.zeros(tree.length)
+        if counts is None:
+            return distances(tree.point.T, positions, self.neighbour[:, core_k - 1])
+        count = counts[tree.order]
+        within = np.cumsum(count[self.neighbour], axis=1) + (count - 1)[:, None] >= core_k
+        core = distances(tree.point.T, positions, self.neighbour[positions, within.argmax(axis=1)])
+        return np.where(count > core_k, 0.0, core)
+
+    def core(self) -> Array | None:
+        """Point -> weight below which it has no edge, ``float64``; ``None``: 0 for all."""
+        return None if self.near_core is None else self.near_core[self.place]
 
     def run(self) -> Array:
         """Return the pairs, the smaller number in the upper half of a word; ``uint64``."""
-        components, pairs = np.arange(self.tree.length), [np.zeros(0, np.uint64)]
+        components, pairs = np.arange(self.tree.length, dtype=np.uint32), [np.zeros(0, np.uint64)]
         chosen = np.full(self.tree.length, _NONE)
         while len(components) > 1:
             self._choose(chosen)
-            if len(pairs) == 1:
+            if len(self.hub) and len(pairs) == 1:
                 self._note_hubs()
             found = np.sort(chosen[components])  # two components may have chosen the same pair
             pairs.append(found[np.append(True, found[1:] != found[:-1])])
-            source, target = self.place[halves(pairs[-1])].astype(np.uint32)
+            source, target = self.place[halves(pairs[-1])]
             self.engine.launch("unite", len(source), source, target, None, self.label)
             flatten(self.engine, self.label)
             components = components[self.label[components] == components]
@@ -176,12 +208,16 @@ class _Rounds:
 
     def _choose(self, chosen: Array) -> None:
         """Fill in the pair of every component's lightest way out."""
-        tree, label, core, ways = self.tree, self.label, self.near_core, self.ways
-        length, near = tree.length, (self.neighbour, self.distance, self.neighbour.shape[1])
-        self.engine.launch("known_ways", length, label, tree.order, *near, core, *ways)
+        tree, label, ways, blocks = self.tree, self.label, self.ways, 1 << self.level
         whole = node_labels(self.engine, tree, label)
-        self.engine.launch("find_ways", length, *tree, label, whole, core, *ways, grain=GRAIN)
-        self.engine.launch("first_ways", length, label, tree.order, ways.other, ways.weight, ways.lightest, chosen)
+        state = *tree, label, whole, self.near_core, *ways
+        near = self.neighbour, self.neighbour.shape[1]
+        self.engine.launch("known_ways", blocks, *state, *near, self.level, grain=1)
+        self.engine.launch("gaps_around", blocks, *tree, label, whole, ways.lightest, self.level, ways.apart, grain=8)
+        turn = np.argsort(ways.apart, kind="stable")  # a light way spares the blocks behind it their search
+        self.engine.launch("find_ways", blocks, *state, self.level, turn, grain=1)
+        columns = label, tree.order, ways.other, ways.weight, ways.lightest, chosen
+        self.engine.launch("first_ways", tree.length, *columns)
 
     def _note_hubs(self) -> None:
         """After the first round, in which every point found its lightest edge."""

@@ -14,13 +14,13 @@ import numpy as np
 from dfmst._engines import Engine
 from dfmst.typing import Array
 
-__all__ = ["GRAIN", "PointTree", "build_tree", "nearest_points", "node_labels"]
+__all__ = ["PointTree", "block_level", "build_tree", "nearest_points", "node_labels"]
 
 _LANES = 8  # of the kernels, which read so many entries behind the last point
 _PLANE = 3  # axes up to which a box is small beside its distance from most points
 _FEW, _MANY = 4, 32  # points of a leaf, or up to twice as many: up to so many axes, and above
-#: Positions that one thread takes at a time: points that follow each other look into the same leaves.
-GRAIN = 256
+_SCRATCH = 1 << 18  # distances of neighbours at a time
+_GRAIN = 128  # positions that one thread takes at a time: points that follow each other look into the same leaves
 
 
 class PointTree(NamedTuple):
@@ -66,7 +66,7 @@ def build_tree(engine: Engine, points: Array) -> PointTree:
     axis, cut = np.zeros(nodes // 2, np.uint32), np.zeros(nodes // 2)
     for level in range(depth + 1):
         columns = column, point, order, length, axes, level, depth, box, axis, cut
-        engine.launch("split_points", 1 << level, *columns, grain=max(1, (GRAIN << level) // length))
+        engine.launch("split_points", 1 << level, *columns, grain=max(1, (_GRAIN << level) // length))
     return PointTree(column, point, order, length, axes, depth, box, axis, cut)
 
 
@@ -82,14 +82,25 @@ def nearest_points(engine: Engine, tree: PointTree, wanted: int) -> tuple[Array,
     -------
     neighbour
         Their positions, nearest first and of equal distances by number; ``uint32``, shape ``(length, wanted)``.
-    distance
-        ``float64``, of the same shape.
+    reach
+        Distance of the last one, ``float64``; infinite where all points are among them.
     """
     neighbour = np.empty((tree.length, wanted), np.uint32)
-    distance = np.empty((tree.length, wanted))
+    reach = np.full(tree.length, np.inf)
     if wanted:
-        engine.launch("nearest_points", tree.length, *tree, wanted, neighbour, distance, grain=GRAIN)
-    return neighbour, distance
+        step = max(_GRAIN, _SCRATCH // wanted)
+        distance = np.empty((min(step, tree.length), wanted))
+        for begin in range(0, tree.length, step):
+            here = neighbour[begin : begin + step], distance, reach[begin : begin + step]
+            engine.launch("nearest_points", len(here[0]), *tree, wanted, begin, *here, grain=_GRAIN)
+    if wanted == tree.length - 1:
+        reach.fill(np.inf)
+    return neighbour, reach
+
+
+def block_level(tree: PointTree) -> int:
+    """The depth of nodes that have about as many points as a thread takes at a time."""
+    return max(0, (tree.length // _GRAIN).bit_length() - 1)
 
 
 def node_labels(engine: Engine, tree: PointTree, label: Array) -> Array:

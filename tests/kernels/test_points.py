@@ -37,13 +37,14 @@ def test_a_tree(engine, axes, count):
             labels = set(label[begin:end].tolist())
             assert whole[node] == (labels.pop() if len(labels) == 1 else 2**32 - 1)
     wanted = min(7, count - 1)
-    neighbour, distance = nearest_points(engine, tree, wanted)
+    neighbour, reach = nearest_points(engine, tree, wanted)
+    np.testing.assert_array_equal(neighbour, nearest_points(engine, tree, count - 1)[0][:, :wanted])
     everyone = square(points)
     np.fill_diagonal(everyone, -1)
     for position, number in enumerate(tree.order):
         expected = np.lexsort((np.arange(count), everyone[number]))[1 : wanted + 1]
         np.testing.assert_array_equal(tree.order[neighbour[position]], expected)
-        np.testing.assert_array_equal(distance[position], everyone[number, expected])
+        assert reach[position] == (np.inf if wanted == count - 1 else everyone[number, expected[-1]])
 
 
 @pytest.mark.parametrize("core_k", [0, 3])

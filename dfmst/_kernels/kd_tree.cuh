@@ -1,0 +1,124 @@
+// A kd-tree of points, and the walk around one of its nodes. Files of kernels that need it say so.
+//
+// The points stand in the tree's order, at positions below `length`; `order` holds their numbers outside. Node 1 is the
+// tree's root, nodes 2 * node and 2 * node + 1 are the halves of a node: node 2^t + j covers the positions from
+// length * j >> t on. Leaves all lie at depth `depth`. `box` bounds the points of every node: the least coordinates, axis
+// by axis, and then the largest.
+//
+// A distance is the rounded root of the sum of squares, added up axis by axis. A box is never farther, by the same sums,
+// than the points in it: every step rounds in order. Of equal distances the point of the smaller number counts as nearer.
+
+// Coordinates stand column by column in `column`, whose end is padded by LANES entries, and point by point in `point`.
+struct PointTree {
+  const f64 *column, *point;
+  const u32* order;
+  u64 length, axes, depth;
+  const f64* box;
+  const u32* axis;
+  const f64* cut;
+};
+
+#ifdef __CUDACC_RTC__
+const u32 LANES = 1;          // squares that are summed at a time
+const bool UNROLLED = false;  // whether there is code of its own for two and for three axes
+#else
+const u32 LANES = 8;
+const bool UNROLLED = true;
+#endif
+
+DEVICE u64 first_position(u64 length, u64 node, u64 depth) { return length * (node - (1ull << depth)) >> depth; }
+
+// The square of the distance between a point and a node's box; A is the number of axes, 0 where it is not known here.
+template <u32 A> DEVICE f64 square_to_box(const PointTree& tree, const f64* point, u64 node) {
+  const u64 axes = A ? A : tree.axes;
+  const f64 *const low = tree.box + 2 * node * axes, *const high = low + axes;
+  f64 sum = 0;
+  for (u64 a = 0; a < axes; ++a) {
+    const f64 below = low[a] - point[a], above = point[a] - high[a];
+    const f64 gap = below > above ? below : above;
+    if (gap > 0) sum += gap * gap;
+  }
+  return sum;
+}
+
+// take(position, square of the distance) for the points of a leaf whose square is at most `limit`, which may fall.
+template <u32 A, typename Take>
+DEVICE void scan_leaf(const PointTree& tree, const f64* point, u64 begin, u64 end, const f64& limit, Take take) {
+  const u64 axes = A ? A : tree.axes;
+  for (u64 first = begin; first < end; first += LANES) {
+    f64 sum[LANES] = {};
+    for (u64 a = 0; a < axes; ++a) {
+      const f64* const along = tree.column + a * tree.length + first;
+      UNROLL
+      for (u32 j = 0; j < LANES; ++j) {
+        const f64 difference = point[a] - along[j];
+        sum[j] += difference * difference;
+      }
+    }
+    u32 near = 0;  // one bit a lane: a branch for each would be guessed wrong
+    UNROLL
+    for (u32 j = 0; j < LANES; ++j) near |= (u32)(sum[j] <= limit) << j;
+    if (end - first < LANES) near &= (1u << (end - first)) - 1;
+    for (; near; near &= near - 1) {
+      const u32 j = lowest_bit(near);
+      if (sum[j] <= limit) take(first + j, sum[j]);
+    }
+  }
+}
+
+// The square of the distance between the boxes of two nodes.
+DEVICE f64 square_of_boxes(const PointTree& tree, u64 one, u64 other) {
+  const f64 *const a = tree.box + 2 * one * tree.axes, *const b = tree.box + 2 * other * tree.axes;
+  f64 sum = 0;
+  for (u64 axis = 0; axis < tree.axes; ++axis) {
+    const f64 below = a[axis] - b[tree.axes + axis], above = b[axis] - a[tree.axes + axis];
+    const f64 gap = below > above ? below : above;
+    if (gap > 0) sum += gap * gap;
+  }
+  return sum;
+}
+
+// Visits the leaves around a node at `depth`: first its own ones, then those of its siblings and of its ancestors' ones.
+// `enters(node)` tells whether the half beside an ancestor may matter, or the far half below it; of near halves only
+// `opens(node)` is asked. `upper(node)` tells whether the upper half of a node is the near one. Bit t of `waiting` stands
+// for a far half, t levels above.
+template <typename Opens, typename Enters, typename Upper, typename Visit>
+DEVICE void walk_tree(const PointTree& tree, u64 node, u64 depth, Opens opens, Enters enters, Upper upper, Visit visit) {
+  u64 waiting = (1ull << depth) - 1;
+  bool open = opens(node);
+  for (;;) {
+    while (open && depth < tree.depth) {
+      node = 2 * node + upper(node);
+      waiting = waiting << 1 | 1;
+      ++depth;
+      open = opens(node);
+    }
+    if (open) visit(node);
+    do {
+      if (!waiting) return;
+      const u32 up = lowest_bit(waiting);
+      waiting = waiting >> up ^ 1;
+      node = node >> up ^ 1;
+      depth -= up;
+    } while (!enters(node));
+    open = true;
+  }
+}
+
+// The walk around a point that takes the points of leaves: take(position, square of the distance), of nodes that
+// `opens(node)` wants. What is farther than the square `limit` is left out; it may fall.
+template <u32 A, typename Opens, typename Take>
+DEVICE void walk_points(const PointTree& tree, const f64* point, u64 node, u64 depth, const f64& limit, Opens opens,
+                        Take take) {
+  walk_tree(
+      tree, node, depth, opens,
+      [&](u64 at) { return opens(at) && square_to_box<A>(tree, point, at) <= limit; },
+      [&](u64 at) { return point[tree.axis[at]] >= tree.cut[at]; },
+      [&](u64 leaf) {
+        scan_leaf<A>(tree, point, first_position(tree.length, leaf, tree.depth),
+                     first_position(tree.length, leaf + 1, tree.depth), limit, take);
+      });
+}
+
+// No square above it has a root that rounds to `distance` or less.
+DEVICE f64 largest_square(f64 distance) { return distance * distance * (1 + 1e-15) + 1e-300; }

@@ -1,0 +1,197 @@
+// Needs kd_tree.cuh: rounds of Borůvka's algorithm on the complete graph of a tree's points.
+//
+// `label` is the component of every position. A point's way out is the lightest edge to another component: `other` is
+// its end (NOWHERE: none is known), `weight` its weight, and `sure` whether no other way is lighter (1), or no neighbour
+// that is known is outside (2). Where the way is not sure, no way that is not known weighs less than `reach`. `lightest`
+// is the least weight of a component's ways, as bits. A weight is the distance, or the largest of the distance and the
+// `core` of both ends.
+//
+// A block is a node of the tree at `level`. Where all of its points are of one component, no point of another one is
+// nearer than `apart` to any of them. It is `spent` when the known neighbours of all its points are inside.
+
+const u32 NOWHERE = ~0u;
+
+DEVICE f64 larger(f64 a, f64 b) { return a > b ? a : b; }
+DEVICE bool better_way(f64 weight, u32 to, f64 known, u32 other, const u32* order) {
+  return weight < known || (weight == known && (other == NOWHERE || order[to] < order[other]));
+}
+
+KERNEL(label_leaves, (const u32* label, u64 length, u64 depth, u32* whole)) {
+  const u64 node = (1ull << depth) + i, end = first_position(length, node + 1, depth);
+  u64 p = first_position(length, node, depth);
+  const u32 first = label[p];
+  while (p < end && label[p] == first) ++p;
+  whole[node] = p == end ? first : NOWHERE;
+} END
+
+// The component of all points of a node, or NOWHERE.
+KERNEL(label_nodes, (u64 depth, u32* whole)) {
+  const u64 node = (1ull << depth) + i;
+  whole[node] = whole[2 * node] == whole[2 * node + 1] ? whole[2 * node] : NOWHERE;
+} END
+
+struct Ways {
+  const u32* label;
+  const u32* whole;
+  const f64* core;
+  u32* other;
+  f64* weight;
+  u8* sure;
+  f64* reach;
+  f64* apart;
+  u8* spent;
+  u64* lightest;
+};
+
+DEVICE f64 weight_of(const PointTree& tree, const f64* core, u64 a, u64 b) {
+  const f64 *const one = tree.point + a * tree.axes, *const other = tree.point + b * tree.axes;
+  f64 sum = 0;
+  for (u64 axis = 0; axis < tree.axes; ++axis) {
+    const f64 difference = one[axis] - other[axis];
+    sum += difference * difference;
+  }
+  return core ? larger(square_root(sum), larger(core[a], core[b])) : square_root(sum);
+}
+
+// The way out of a point among its nearest points; false where none of them is outside. Where there is no core they come
+// in the order of their weights, so that the first one out is sure.
+DEVICE bool find_known(const PointTree& tree, const Ways& ways, const u32* neighbour, u64 wanted, u64 p) {
+  const u32 mine = ways.label[p];
+  if (ways.other[p] == NOWHERE || ways.label[ways.other[p]] == mine) {
+    if (ways.sure[p]) ways.reach[p] = larger(ways.reach[p], ways.weight[p]);
+    u32 to = NOWHERE;
+    f64 least = real_of(0x7ff0000000000000ull);
+    for (u64 j = p * wanted; j < (p + 1) * wanted && (ways.core || to == NOWHERE); ++j) {
+      if (ways.label[neighbour[j]] == mine) continue;
+      const f64 weight = weight_of(tree, ways.core, p, neighbour[j]);
+      if (!better_way(weight, neighbour[j], least, to, tree.order)) continue;
+      least = weight;
+      to = neighbour[j];
+    }
+    ways.other[p] = to;
+    ways.weight[p] = least;
+    ways.sure[p] = to == NOWHERE ? 2 : !ways.core || least < ways.reach[p];
+  }
+  if (ways.other[p] == NOWHERE) return false;
+  const u64 bits = bits_of(ways.weight[p]);
+  if (bits < load(&ways.lightest[mine])) atomic_min(&ways.lightest[mine], bits);
+  return true;
+}
+
+// Ways out among the nearest points of a block.
+KERNEL(known_ways, (const f64* column, const f64* point, const u32* order, u64 length, u64 axes, u64 depth,
+                    const f64* box, const u32* axis, const f64* cut, const u32* label, const u32* whole,
+                    const f64* core, u32* other, f64* weight, u8* sure, f64* reach, f64* apart, u8* spent,
+                    u64* lightest, const u32* neighbour, u64 wanted, u64 level)) {
+  if (spent[i]) return;
+  const PointTree tree{column, point, order, length, axes, depth, box, axis, cut};
+  const Ways ways{label, whole, core, other, weight, sure, reach, apart, spent, lightest};
+  const u64 node = (1ull << level) + i, end = first_position(length, node + 1, level);
+  bool some = false;
+  for (u64 p = first_position(length, node, level); p < end; ++p)
+    if (sure[p] != 2) some |= find_known(tree, ways, neighbour, wanted, p);
+  spent[i] = !some;
+} END
+
+// A block, or the highest node above it all of whose points are of the block's component.
+struct Span {
+  u64 node, depth;
+};
+DEVICE Span span_of(const u32* whole, u64 block, u64 level) {
+  Span span{(1ull << level) + block, level};
+  const u32 mine = whole[span.node];
+  if (mine != NOWHERE)
+    for (; span.depth && whole[span.node >> 1] == mine; --span.depth) span.node >>= 1;
+  return span;
+}
+
+// How near a point of another component is to the box of a block of one component, as far as that is at most twice the
+// component's lightest way.
+KERNEL(gaps_around, (const f64* column, const f64* point, const u32* order, u64 length, u64 axes, u64 depth,
+                     const f64* box, const u32* axis, const f64* cut, const u32* label, const u32* whole,
+                     const u64* lightest, u64 level, f64* apart)) {
+  const PointTree tree{column, point, order, length, axes, depth, box, axis, cut};
+  const u64 block = (1ull << level) + i;
+  const u32 mine = whole[block];
+  if (mine == NOWHERE) return;
+  const f64 bound = real_of(lightest[mine]);
+  if (apart[i] > bound) return;
+  f64 limit = largest_square(2 * bound);
+  const Span span = span_of(whole, i, level);
+  const auto open = [&](u64 node) { return whole[node] != mine; };
+  walk_tree(
+      tree, span.node, span.depth, open,
+      [&](u64 node) { return open(node) && square_of_boxes(tree, block, node) <= limit; },
+      [&](u64 node) { return square_of_boxes(tree, block, 2 * node + 1) < square_of_boxes(tree, block, 2 * node); },
+      [&](u64 leaf) {
+        const u64 end = first_position(length, leaf + 1, depth);
+        for (u64 p = first_position(length, leaf, depth); p < end; ++p) {
+          if (label[p] == mine) continue;
+          const f64 square = square_to_box<0>(tree, point + p * axes, block);
+          limit = square < limit ? square : limit;
+        }
+      });
+  apart[i] = square_root(limit) * (1 - 1e-15);
+} END
+
+// The lightest way out of a point, looked for around a span that it is in.
+template <u32 A>
+DEVICE bool find_way(const PointTree& tree, const Ways& ways, u64 i, const Span& span) {
+  const u32 mine = ways.label[i];
+  const f64 bound = real_of(load(&ways.lightest[mine]));
+  if (ways.reach[i] > bound || (ways.core && ways.core[i] > bound)) return false;
+  const f64* const point = tree.point + i * tree.axes;
+  u32 to = ways.other[i] != NOWHERE && ways.weight[i] <= bound ? ways.other[i] : NOWHERE;
+  f64 least = to == NOWHERE ? bound : ways.weight[i], limit = largest_square(least);
+  walk_points<A>(
+      tree, point, span.node, span.depth, limit, [&](u64 node) { return ways.whole[node] != mine; },
+      [&](u64 p, f64 square) {
+        if (ways.label[p] == mine) return;
+        const f64 distance = square_root(square);
+        const f64 weight = ways.core ? larger(distance, larger(ways.core[i], ways.core[p])) : distance;
+        if (!better_way(weight, (u32)p, least, to, tree.order)) return;
+        to = (u32)p;
+        least = weight;
+        limit = largest_square(least);
+      });
+  if (to == NOWHERE) {
+    ways.reach[i] = larger(ways.reach[i], least);
+    return false;
+  }
+  ways.other[i] = to;
+  ways.weight[i] = least;
+  ways.sure[i] = 1;
+  if (bits_of(least) < load(&ways.lightest[mine])) atomic_min(&ways.lightest[mine], bits_of(least));
+  return true;
+}
+
+template <u32 A> DEVICE void find_block_ways(const PointTree& tree, const Ways& ways, u64 block, u64 level) {
+  const u64 node = (1ull << level) + block, end = first_position(tree.length, node + 1, level);
+  const u32 mine = ways.whole[node];
+  if (mine != NOWHERE && ways.apart[block] > real_of(load(&ways.lightest[mine]))) return;
+  const Span span = span_of(ways.whole, block, level);
+  for (u64 p = first_position(tree.length, node, level); p < end; ++p)
+    if (ways.sure[p] != 1 && find_way<A>(tree, ways, p, span)) ways.spent[block] = 0;
+}
+
+// The way out of every point of a block that may have its component's lightest, where it is not sure.
+KERNEL(find_ways, (const f64* column, const f64* point, const u32* order, u64 length, u64 axes, u64 depth,
+                   const f64* box, const u32* axis, const f64* cut, const u32* label, const u32* whole,
+                   const f64* core, u32* other, f64* weight, u8* sure, f64* reach, f64* apart, u8* spent,
+                   u64* lightest, u64 level, const i64* turn)) {
+  const PointTree tree{column, point, order, length, axes, depth, box, axis, cut};
+  const Ways ways{label, whole, core, other, weight, sure, reach, apart, spent, lightest};
+  const u64 block = (u64)turn[i];
+  if (UNROLLED && axes == 2) find_block_ways<2>(tree, ways, block, level);
+  else if (UNROLLED && axes == 3) find_block_ways<3>(tree, ways, block, level);
+  else find_block_ways<0>(tree, ways, block, level);
+} END
+
+// Of a component's lightest ways the first one in the order of its ends, the smaller number first.
+KERNEL(first_ways, (const u32* label, const u32* order, const u32* other, const f64* weight, const u64* lightest,
+                    u64* chosen)) {
+  if (other[i] == NOWHERE || bits_of(weight[i]) != lightest[label[i]]) return;
+  const u32 a = order[i], b = order[other[i]];
+  const u64 way = (u64)(a < b ? a : b) << 32 | (a < b ? b : a);
+  if (way < load(&chosen[label[i]])) atomic_min(&chosen[label[i]], way);
+} END
