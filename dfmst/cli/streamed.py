@@ -96,17 +96,7 @@ def stream_forest(job: ForestJob, target: Path | None, watch: Stopwatch, progres
                 on_checkpoint=saved.tell,
                 **options,
             )
-        if job.verify:
-            with watch.step("verify"):
-                _certify(forest, progress)
-        progress.show("gathering and writing")
-        with watch.step("write"):
-            if target is not None:
-                forest.write(target, job.to)
-            elif not job.json:
-                forest.write(sys.stdout.buffer, job.to or "csv")
-            else:
-                forest.discard_checkpoint()
+        _deliver(job, target, forest, watch, progress)
     return _summary(job, forest, watch)
 
 
@@ -158,11 +148,27 @@ def streamed_certificate(
     return stream.verify(edges, forest, *names, memory_limit=limit, progress=row_progress(progress), **options)
 
 
-def _certify(forest: StreamForest, progress: Progress) -> None:
-    violation = forest.verify(row_progress(progress)).first_violation
-    if violation is not None:
-        message = f"the forest is wrong, which is a fault of dfmst: {violation.message}"
-        raise RuntimeError(message)
+def _deliver(job: ForestJob, target: Path | None, forest: StreamForest, watch: Stopwatch, progress: Progress) -> None:
+    """Verify and write, in one pass where both are asked for."""
+    output: Any = target
+    if target is None and not job.json:
+        output = sys.stdout.buffer
+    form = job.to or ("csv" if target is None else None)
+    if job.verify:
+        with watch.step("verify"):
+            if output is None:
+                certificate = forest.verify(row_progress(progress))
+            else:
+                certificate = forest.write_verified(output, form, row_progress(progress))
+        if certificate.first_violation is not None:
+            message = f"the forest is wrong, which is a fault of dfmst: {certificate.first_violation.message}"
+            raise RuntimeError(message)
+    elif output is not None:
+        progress.show("gathering and writing")
+        with watch.step("write"):
+            forest.write(output, form)
+    if output is None:
+        forest.discard_checkpoint()
 
 
 def _summary(job: ForestJob, forest: StreamForest, watch: Stopwatch) -> dict[str, Any]:

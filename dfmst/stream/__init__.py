@@ -16,7 +16,8 @@ from typing import Any
 
 from dfmst._folding.memory import parse_memory
 from dfmst.algorithms import Algorithm
-from dfmst.stream.forest import StreamForest, fold
+from dfmst.stream.find import fold
+from dfmst.stream.forest import StreamForest
 from dfmst.stream.sources import fits
 from dfmst.stream.verify_file import verify
 from dfmst.typing import Invalid

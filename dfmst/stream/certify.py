@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from dfmst._columns.edge_table import check_capacity, flip_bits
 from dfmst._engines import host_engine
@@ -21,7 +23,7 @@ from dfmst.stream.memory import AHEAD, Memory
 from dfmst.stream.prefetch import prefetch
 from dfmst.typing import Array
 
-__all__ = ["StreamVerdict", "certify_source"]
+__all__ = ["StreamVerdict", "certify_rows", "certify_source"]
 
 _NO_ROW = int(np.iinfo(np.uint32).max)
 
@@ -87,8 +89,7 @@ class _Certifier:
     def _first_changed(self, rows: Edges, batch: Batch) -> Violation | None:
         """The first of the forest's rows that the batch holds otherwise, or not at all."""
         assert rows.row is not None
-        ends = np.array([batch.first, batch.first + batch.rows], np.uint64)
-        low, high = (int(end) for end in np.searchsorted(self.locator, ends))
+        low, high = self.span(batch)
         self.met += high - low
         forest, wanted = self.rows.part(low, high), self.locator[low:high].astype(np.uint32)
         at = np.searchsorted(rows.row, wanted)
@@ -103,6 +104,12 @@ class _Certifier:
                 message = f"row {first:,} of the forest is not in the edge table: its {name} differs from "
                 return Violation("not-a-row", first, message + _row(int(self.locator[first])))
         return None
+
+    def span(self, batch: Batch) -> tuple[int, int]:
+        """Which of the forest's rows a batch holds."""
+        ends = np.array([batch.first, batch.first + batch.rows], np.uint64)
+        low, high = np.searchsorted(self.locator, ends).tolist()
+        return low, high
 
     def missing(self) -> Violation | None:
         """The first of the forest's rows that lies behind the last row of the source."""
@@ -171,12 +178,42 @@ def certify_source(source: EdgeSource, job: Job, forest: FoldedForest) -> Stream
     CapacityError
         The linked forest does not fit the limit, or there are more rows than 32 bits number.
     """
+    steps = certify_rows(source, job, forest, [])
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            verdict: StreamVerdict = end.value
+            return verdict
+
+
+def certify_rows(
+    source: EdgeSource, job: Job, forest: FoldedForest, names: Sequence[Any]
+) -> Generator[tuple[int, dict[Any, pa.Array]], None, StreamVerdict]:
+    """Check a forest as :func:`certify_source` does, and read columns of its rows on the way.
+
+    Parameters
+    ----------
+    names
+        Columns of record batches.
+
+    Yields
+    ------
+    rows, columns
+        How many of the forest's rows a batch holds, and these columns of them.
+
+    Returns
+    -------
+    verdict
+        By all rows, or by those up to the first that speaks against the forest.
+    """
     Memory(job.memory).check_linked(forest.encoder.count)
     certifier = _Certifier(job, forest)
     if certifier.trees.cycle is not None:
         violation = describe_cycle(certifier.ranked, certifier.trees.cycle, job.columns.maximum, _row)
         return certifier.verdict(violation)
-    batches = prefetch(source.batches(job.names, Memory(job.memory).batch_rows), AHEAD)
+    read = [*job.names, *(name for name in names if name not in job.names)]
+    batches = prefetch(source.batches(read, Memory(job.memory).batch_rows), AHEAD)
     with closing(batches):  # type: ignore[type-var]
         for batch in batches:
             if not batch.rows:
@@ -185,6 +222,10 @@ def certify_source(source: EdgeSource, job: Job, forest: FoldedForest) -> Stream
             if wrong is not None:
                 return certifier.verdict(wrong)
             job.progress(batch.first, source.rows)
+            low, high = certifier.span(batch)
+            if names and high > low:
+                taken = pa.array(certifier.locator[low:high] - np.uint64(batch.first))
+                yield high - low, {name: batch.column(name).take(taken) for name in names}
     return certifier.verdict(certifier.missing())
 
 

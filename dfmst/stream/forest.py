@@ -4,109 +4,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from dfmst._columns.read import EdgeColumns
 from dfmst._columns.total import Total
-from dfmst._engines import select_engine
-from dfmst._folding.memory import parse_memory
 from dfmst._progress import Tell as TellRows
 from dfmst._progress import showing
 from dfmst._slices.runs import Run
 from dfmst._verification.certificate import Certificate
 from dfmst._verification.optimality import Violation
-from dfmst.algorithms import Algorithm
-from dfmst.errors import DfmstError, InvalidEdgesError
 from dfmst.formats import write_edges
 from dfmst.stream.batches import Job
 from dfmst.stream.certify import StreamVerdict, certify_source
-from dfmst.stream.checkpoint import Checkpoint, Tell, ignore_checkpoints
-from dfmst.stream.fold_rows import FoldedForest, fold_source
-from dfmst.stream.gather import forest_total, gather_rows
+from dfmst.stream.checkpoint import Checkpoint
+from dfmst.stream.fold_rows import FoldedForest
+from dfmst.stream.gather import Proof, RefutedError, forest_total, gather_rows
 from dfmst.stream.locators import Locators
 from dfmst.stream.parquet import ParquetSource
-from dfmst.stream.sources import FrameSource, on_device, open_source
-from dfmst.typing import Invalid
+from dfmst.stream.sources import FrameSource
 
-__all__ = ["StreamForest", "fold"]
-
-
-def fold(
-    edges: Any,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
-    *,
-    maximum: bool = False,
-    memory_limit: int | str = "2GiB",
-    checkpoint: str | os.PathLike[str] | None = None,
-    spill_dir: str | os.PathLike[str] | None = None,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    progress: bool | TellRows | None = None,
-    on_checkpoint: Tell | None = None,
-) -> StreamForest:
-    """Find the forest of a stream of edge tables, and leave its rows where they are.
-
-    This is the first pass of :func:`minimum_spanning_forest`, whose parameters and errors it has.
-
-    Parameters
-    ----------
-    maximum
-        Whether heavier edges come first.
-    on_checkpoint
-        Called with ``"resumed"`` and the rows that an earlier run has done, which are skipped, and with ``"saved"`` and
-        the rows done whenever a checkpoint is written.
-
-    Returns
-    -------
-    StreamForest
-        Counts and the total weight; it reads, writes and verifies the forest.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> import dfmst
-    >>> tables = [pa.table({"source": [0, 1], "target": [1, 2], "weight": [3, 1]}),
-    ...           pa.table({"source": [0], "target": [2], "weight": [2]})]
-    >>> forest = dfmst.stream.fold(tables)
-    >>> forest.rows, forest.source_rows, forest.components, forest.total_weight
-    (2, 3, 1, 3)
-    >>> print(forest.verify())
-    verified: 2 rows, 1 component, total weight 3
-    >>> forest.read().to_pydict()
-    {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
-    """
-    if checkpoint is not None and spill_dir is not None:
-        message = "a run has checkpoints or rows on disk, not both"
-        raise DfmstError(message, "leave checkpoint or spill_dir out")
-    columns = EdgeColumns(source, target, weight, maximum, invalid)
-    runner = select_engine(engine, threads, on_device=on_device(edges))
-    spill = None if spill_dir is None else Path(spill_dir)
-    limit = parse_memory(memory_limit)
-    with showing(progress, "folding", limit) as tell:
-        job = Job(columns, limit, runner, algorithm, tell, spill)
-        rows = open_source(runner, edges)
-        if checkpoint is None:
-            return StreamForest(rows, job, fold_source(rows, job), None)
-        state = _open_checkpoint(Path(checkpoint), rows, job, on_checkpoint or ignore_checkpoints)
-        try:
-            with state.hold.busy():
-                return StreamForest(rows, job, fold_source(rows, job, state), state)
-        except BaseException:
-            state.hold.release()
-            raise
+__all__ = ["StreamForest"]
 
 
 class StreamForest:
-    """The forest of a stream, made by :func:`fold`.
+    """The forest of a stream, made by :func:`dfmst.stream.fold`.
 
     Attributes
     ----------
@@ -160,9 +84,46 @@ class StreamForest:
             As for :func:`dfmst.formats.write_edges`: a file, or a binary stream.
         """
         with self._finished():
-            rows = self._rows()
-            rows = rows if isinstance(rows, pa.RecordBatchReader) else pa.table(rows)
-            write_edges(rows, output, format, token=self._checkpoint.token if self._checkpoint else None)
+            self._write(self._rows(), output, format)
+
+    def write_verified(
+        self,
+        output: str | os.PathLike[str] | BinaryIO,
+        format: str | None = None,
+        progress: bool | TellRows | None = None,
+    ) -> Certificate:
+        """Prove that these rows are the forest, and write them: :meth:`verify` and :meth:`write` in one pass.
+
+        Parameters
+        ----------
+        output, format, progress
+            As for these.
+
+        Returns
+        -------
+        certificate
+            Where it is not true, nothing was written, and the checkpoint is kept.
+
+        Raises
+        ------
+        CapacityError
+            As for :meth:`verify`.
+        """
+        source = self._source
+        if not isinstance(source, ParquetSource):
+            certificate = self.verify(progress)
+            if certificate:
+                self.write(output, format)
+            return certificate
+        proof = Proof(lambda verdict: verdict.violation or self._miscounted(verdict))
+        with showing(progress, "verifying", self._job.memory) as tell, suppress(RefutedError), self._finished():
+            self._write(gather_rows(source, self._forest, replace(self._job, progress=tell), proof), output, format)
+        assert proof.verdict is not None
+        return self._certificate(proof.verdict, proof.violation)
+
+    def _write(self, rows: Any, output: str | os.PathLike[str] | BinaryIO, format: str | None) -> None:
+        rows = rows if isinstance(rows, pa.RecordBatchReader) else pa.table(rows)
+        write_edges(rows, output, format, token=self._checkpoint.token if self._checkpoint else None)
 
     def verify(self, progress: bool | TellRows | None = None) -> Certificate:
         """Prove in another pass that these rows are the forest.
@@ -181,7 +142,9 @@ class StreamForest:
         """
         with showing(progress, "verifying", self._job.memory) as tell:
             verdict = certify_source(self._source, replace(self._job, progress=tell), self._forest)
-        violation = verdict.violation or self._miscounted(verdict)
+        return self._certificate(verdict, verdict.violation or self._miscounted(verdict))
+
+    def _certificate(self, verdict: StreamVerdict, violation: Violation | None) -> Certificate:
         components = max(0, verdict.vertices - self.rows)
         return Certificate(violation is None, self.rows, self.total_weight, components, violation)
 
@@ -222,13 +185,3 @@ class StreamForest:
         if isinstance(self._source, ParquetSource):
             return gather_rows(self._source, self._forest, self._job)
         return self._source.gather(Locators(self._forest.rows))
-
-
-def _open_checkpoint(folder: Path, source: ParquetSource | FrameSource, job: Job, tell: Tell) -> Checkpoint:
-    """Open the checkpoint of a run over files; the number of threads and the limit may change between runs."""
-    if isinstance(source, FrameSource):
-        message = "a checkpoint needs Parquet files: frames have no state by which to recognise them"
-        raise InvalidEdgesError(message, "leave checkpoint out, or write the frames to Parquet files first")
-    columns = job.columns
-    options = {"columns": list(columns.names), "maximum": columns.maximum, "invalid": columns.invalid}
-    return Checkpoint(folder, {"files": source.fingerprint, **options}, tell)

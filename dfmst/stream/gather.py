@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -12,24 +12,69 @@ import pyarrow as pa
 from dfmst._columns.id_words import plain_type
 from dfmst._columns.total import Total, total_of_pieces
 from dfmst._slices.runs import read_pieces
+from dfmst._verification.optimality import Violation
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats.provenance import Provenance, with_provenance
 from dfmst.stream.batches import Job
+from dfmst.stream.certify import StreamVerdict, certify_rows
 from dfmst.stream.folded import FoldedForest
 from dfmst.stream.locators import Locators
 from dfmst.stream.parquet import ParquetSource
 from dfmst.typing import Array
 
-__all__ = ["forest_total", "gather_rows"]
+__all__ = ["Proof", "RefutedError", "forest_total", "gather_rows"]
 
 _PIECE = 1 << 17
 
 
-def gather_rows(source: ParquetSource, forest: FoldedForest, job: Job) -> pa.RecordBatchReader:
+class RefutedError(Exception):
+    """A forest is wrong whose rows were about to be written."""
+
+
+class Proof:
+    """What a pass over all rows says of a forest.
+
+    Parameters
+    ----------
+    violation_in
+        Returns what a verdict says against the forest.
+
+    Attributes
+    ----------
+    verdict, violation
+        The verdict, and what it says against the forest; ``None`` until then.
+    """
+
+    def __init__(self, violation_in: Callable[[StreamVerdict], Violation | None]) -> None:
+        self._violation_in = violation_in
+        self.verdict: StreamVerdict | None = None
+        self.violation: Violation | None = None
+
+    def judge(self, verdict: StreamVerdict) -> None:
+        """Take note of a verdict.
+
+        Raises
+        ------
+        RefutedError
+            The forest is wrong.
+        """
+        self.verdict, self.violation = verdict, self._violation_in(verdict)
+        if self.violation is not None:
+            raise RefutedError(self.violation.message)
+
+
+def gather_rows(
+    source: ParquetSource, forest: FoldedForest, job: Job, proof: Proof | None = None
+) -> pa.RecordBatchReader:
     """Read the forest's rows, all columns, piece by piece; the schema says how the forest was made.
 
     Ids and plain weights come from the fold itself; only what is missing there is read from the files, and nothing at
     all where the files hold nothing else.
+
+    Parameters
+    ----------
+    proof
+        Compares the forest with all rows in the same pass; the reader raises :class:`RefutedError` where it is wrong.
     """
     record = Provenance(job.columns.names, job.columns.maximum, forest.source_rows, None)
     schema = with_provenance(
@@ -38,6 +83,8 @@ def gather_rows(source: ParquetSource, forest: FoldedForest, job: Job) -> pa.Rec
     kept = _kept(forest, job, schema)
     missing = [name for name in schema.names if name not in kept]
     pieces = _read(source, forest, missing) if missing else _nothing(len(forest.rows))
+    if proof is not None:
+        pieces = _proved(source, forest, job, proof, missing)
     return pa.RecordBatchReader.from_batches(schema, _joined(pieces, forest, kept, schema))
 
 
@@ -90,6 +137,15 @@ def _read(source: ParquetSource, forest: FoldedForest, names: list[Any]) -> Iter
     if read != rows:
         message = f"the files gave {read:,} of {rows:,} rows in the second pass"
         raise InvalidEdgesError(message, "files must not change during a run: start it again")
+
+
+def _proved(
+    source: ParquetSource, forest: FoldedForest, job: Job, proof: Proof, names: list[Any]
+) -> Iterator[tuple[int, dict[Any, pa.Array]]]:
+    """Read columns of the forest's rows while all rows are compared with it."""
+    proof.judge((yield from certify_rows(source, job, forest, names)))
+    if not names:
+        yield from _nothing(len(forest.rows))
 
 
 def _joined(

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dfmst
+from dfmst import stream
 from dfmst._columns.encode import Encoder
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import CpuEngine
@@ -16,6 +22,7 @@ from dfmst.errors import CapacityError
 from dfmst.stream.batches import Job
 from dfmst.stream.certify import certify_source
 from dfmst.stream.fold_rows import FoldedForest, fold_source
+from dfmst.stream.parquet_file import SourceFile
 from dfmst.stream.sources import FrameSource, open_source
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
@@ -67,3 +74,75 @@ def test_below_what_the_links_take(tmp_path):
     forest = fold_source(source, Job(EdgeColumns(), 1 << 30, ENGINE))
     with pytest.raises(CapacityError, match="linked forest of 2,000 vertices does not fit"):
         certify_source(source, Job(EdgeColumns(), 256 << 20, ENGINE), forest)
+
+
+@pytest.fixture
+def reads(monkeypatch) -> list[list[str]]:
+    """The columns of each pass over a file."""
+    noted: list[list[str]] = []
+    batches = SourceFile.batches
+
+    def told(self, groups, names, rows):
+        noted.append(list(names))
+        return batches(self, groups, names, rows)
+
+    monkeypatch.setattr(SourceFile, "batches", told)
+    return noted
+
+
+@pytest.mark.parametrize("output", ["forest.parquet", "forest.csv", None])
+@pytest.mark.parametrize("name", [None, "v{}".format], ids=["dense", "text"])
+def test_verified_and_written_in_one_pass(tmp_path, monkeypatch, reads, name, output):
+    tight(monkeypatch, 700)
+    parts = write_parts(tmp_path / "parts", edges(900, 5_000, ties=9, name=name), 2, 1_000)
+    forest = stream.fold(parts)
+    told: list[int] = []
+    path = tmp_path / (output or "piped.csv")
+    del reads[:]
+    if output is None:
+        with path.open("wb") as file:
+            certificate = forest.write_verified(file, "csv", progress=lambda done, _: told.append(done))
+    else:
+        certificate = forest.write_verified(path, progress=lambda done, _: told.append(done))
+    assert certificate
+    assert certificate == forest.verify()
+    assert told
+    expected = forest.read()
+    written = dfmst.read_edges(path) if path.suffix == ".csv" else pyarrow.parquet.read_table(path)
+    assert written.to_pydict() == expected.to_pydict()
+
+
+def test_one_pass_reads_a_file_once(tmp_path, reads):
+    parts = write_parts(tmp_path / "parts", edges(900, 5_000, ties=9), 2, 1_000)
+    forest = stream.fold(parts)
+    del reads[:]
+    assert forest.write_verified(tmp_path / "forest.parquet")
+    assert reads == [[*NAMES, "payload"]] * 2
+
+
+@pytest.mark.parametrize("harm", ["row", "count"])
+def test_a_wrong_forest_is_not_written(tmp_path, harm):
+    parts = write_parts(tmp_path / "parts", edges(900, 5_000, ties=9), 2, 1_000)
+    forest = stream.fold(parts, checkpoint=tmp_path / "kept")
+    if harm == "row":
+        rows = forest._forest.rows
+        forest._forest = replace(forest._forest, rows=rows.part(1, len(rows)))
+    else:
+        forest.source_rows += 1
+    (tmp_path / "out").mkdir()
+    certificate = forest.write_verified(tmp_path / "out" / "forest.parquet")
+    assert not certificate
+    assert certificate.first_violation.kind == {"row": "not-spanning", "count": "miscounted"}[harm]
+    assert os.listdir(tmp_path / "out") == []
+    assert os.listdir(tmp_path / "kept") == ["fold.arrow"]
+    forest.release_checkpoint()
+
+
+def test_frames_are_verified_before_they_are_written(tmp_path):
+    table = edges(900, 5_000, ties=9)
+    forest = stream.fold([table])
+    assert forest.write_verified(tmp_path / "forest.parquet")
+    assert pyarrow.parquet.read_table(tmp_path / "forest.parquet").equals(dfmst.minimum_spanning_forest(table))
+    forest.source_rows += 1
+    assert not forest.write_verified(tmp_path / "wrong.parquet")
+    assert not (tmp_path / "wrong.parquet").exists()
