@@ -1,6 +1,9 @@
 """dfmst beside the libraries that pip installs: the same forest from the same frame, interleaved, medians.
 
     python bench/peers.py [--graphs road1M,er1M] [--peers scipy,rustworkx] [--repeat 7] [-o RESULT.json]
+    python bench/peers.py --quick
+
+The second form prints a table of smaller graphs in under five minutes, with CPU seconds and memory; no file is written.
 
 Every peer starts from the pandas frame (``int64`` ids, ``float64`` weights, two more columns). dfmst hands back
 the forest's rows with all columns; of a peer only the tree's weights are asked, not the way back to the rows.
@@ -21,6 +24,7 @@ import numpy as np
 import pandas as pd
 from graphs import GRAPHS, Graph
 from machine import describe
+from quick import print_table
 from timing import interleaved, peak_memory
 
 import dfmst
@@ -131,9 +135,13 @@ def main() -> None:
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--memory", action="store_true", help="measure memory instead, beside the times of the file")
+    parser.add_argument("--quick", action="store_true", help="print a table of smaller graphs, and write no file")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS / "peers.json")
     chosen = parser.parse_args()
     peers = chosen.peers.split(",")
+    if chosen.quick:
+        print_table(runs_of, peers)
+        return
     result: dict[str, Any] = {"machine": describe(*peers), "graphs": {}}
     if chosen.output.exists():  # graph by graph: a run over some of them leaves the others' figures
         result["graphs"] = json.loads(chosen.output.read_text(encoding="utf-8"))["graphs"]
