@@ -134,7 +134,7 @@ def test_a_wrong_forest_is_not_written(tmp_path, harm):
     assert not certificate
     assert certificate.first_violation.kind == {"row": "not-spanning", "count": "miscounted"}[harm]
     assert os.listdir(tmp_path / "out") == []
-    assert os.listdir(tmp_path / "kept") == ["fold.arrow"]
+    assert (tmp_path / "kept" / "fold.arrow").exists()
     forest.release_checkpoint()
 
 
