@@ -12,7 +12,7 @@ __all__ = ["Array", "Frame", "Invalid", "Options", "SparseMatrix", "SupportsDLPa
 #: A column in the engine's memory: NumPy's on the CPU engine, CuPy's on the CUDA engine (which NumPy's types describe).
 Array: TypeAlias = NDArray[Any]
 
-#: Any dataframe that dfmst reads: pandas, polars, pyarrow, or an object with ``__arrow_c_stream__``.
+#: Any dataframe that dfmst reads: pandas, polars, pyarrow, or an object that hands out Arrow data.
 Frame: TypeAlias = Any
 
 #: What to do with rows whose ids are null or whose weights are null or NaN.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -54,16 +54,16 @@ class VertexList:
     def frame(self, columns: Mapping[str, Array], numbers: Mapping[str, Array] | None = None) -> Frame:
         """Build a frame of the user's kind, with ids for columns of places, and columns of numbers beside."""
         ids = self.ids
+        view = replace(self.view, lazy=False, as_user=None) if numbers else self.view
         if ids is None:
             vertices = {name: self.vertex[at] for name, at in columns.items()}
-            frame = vertex_frame(self.view, self.names, self.input, vertices)
+            frame = vertex_frame(view, self.names, self.input, vertices)
         else:
-            frame = id_frame(self.view, self.names, {name: ids.take(pa.array(at)) for name, at in columns.items()})
+            frame = id_frame(view, self.names, {name: ids.take(pa.array(at)) for name, at in columns.items()})
         if not numbers:
             return frame
-        named: Any = nw.from_native(frame)
-        beside = nw.from_dict(dict(numbers), backend=self.view.frame.implementation)
-        return self.view.finish(nw.concat([named.collect() if self.view.lazy else named, beside], how="horizontal"))
+        beside = nw.from_dict(dict(numbers), backend=view.frame.implementation)
+        return self.view.finish(nw.concat([nw.from_native(frame, eager_only=True), beside], how="horizontal"))
 
     def values(self) -> pa.Array:
         """Return the ids in ascending order."""

@@ -105,7 +105,7 @@ def _stacked(old: FrameView | DeviceView, new: FrameView | DeviceView) -> FrameV
         return stack_on_device(("forest", old), ("new_edges", new))
     check_stackable(("forest", old), ("new_edges", new))
     aligned = FrameView(new.frame.select(old.frame.columns))
-    return FrameView(stack_frames([("forest", old), ("new_edges", aligned)]), lazy=old.lazy)
+    return FrameView(stack_frames([("forest", old), ("new_edges", aligned)]), lazy=old.lazy, as_user=old.as_user)
 
 
 def _locators(record: Provenance, old: int, rows: Array) -> Array | None:

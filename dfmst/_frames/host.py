@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,9 +19,10 @@ from dfmst._arguments import check_column_name
 from dfmst._engines import Engine, host_engine
 from dfmst._frames.columns import host_column, pandas_column
 from dfmst._frames.device import NAMES_HINT, DeviceView, open_device_frame
+from dfmst._frames.kinds import AsUser, check_names, unwrap
 from dfmst._frames.take import gather_rows, is_plain_pandas, take_arrow
 from dfmst._frames.types import common_type, have_common_type, narrow_decimals, native_type
-from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
+from dfmst.errors import UnsupportedFrameError, missing_column
 from dfmst.typing import Array, Frame
 
 __all__ = ["FrameView", "open_frame", "open_host_frame"]
@@ -42,12 +42,15 @@ class FrameView:
         Whether a pandas index, where there is one, tells the rows apart.
     composed
         Columns made of several of the frame's, by name; results do not have them.
+    as_user
+        Makes the user's kind of frame of a result; ``None``: it is that already.
     """
 
     frame: nw.DataFrame[Any]
     lazy: bool = False
     labelled: bool = True
     composed: Mapping[str, Any] = field(default_factory=dict)
+    as_user: AsUser | None = None
 
     #: Whether the columns lie on a GPU.
     on_device = False
@@ -106,7 +109,7 @@ class FrameView:
         """
         native = nw.to_native(self.frame)
         if is_plain_pandas(native) and engine is not None:
-            return gather_rows(host_engine(engine), native, rows)
+            return self._as_user(gather_rows(host_engine(engine), native, rows))
         return self.finish(self.rows(engine, rows).frame)
 
     def part(self, begin: int, end: int) -> FrameView:
@@ -143,7 +146,7 @@ class FrameView:
         if self.frame.implementation.is_pyarrow():
             chunks = [chunk for part in parts for chunk in nw.to_native(part).chunks]
             whole = pa.chunked_array(chunks, nw.to_native(parts[0]).type)
-            return pa.table({name: take_arrow(whole, at) for name, at in columns.items()})
+            return self._as_user(pa.table({name: take_arrow(whole, at) for name, at in columns.items()}))
         stacked = nw.concat([part.to_frame() for part in parts], how="vertical")
         taken = [nw.maybe_reset_index(stacked[at]).rename({"stacked": name}) for name, at in columns.items()]
         return self.finish(nw.concat(taken, how="horizontal"))
@@ -158,11 +161,14 @@ class FrameView:
         if self.frame.implementation.is_polars():
             table = pa.table({name: narrow_decimals(column) for name, column in columns.items()})
             return self.finish(nw.from_native(sys.modules["polars"].from_arrow(table), eager_only=True))
-        return table.to_pandas() if self.frame.implementation.is_pandas() else table
+        return self._as_user(table.to_pandas() if self.frame.implementation.is_pandas() else table)
 
     def finish(self, frame: nw.DataFrame[Any]) -> Frame:
         """Return a frame as the user's kind: lazy, where the user's frame was."""
-        return nw.to_native(frame.lazy() if self.lazy else frame)
+        return self._as_user(nw.to_native(frame.lazy() if self.lazy else frame))
+
+    def _as_user(self, native: Any) -> Frame:
+        return native if self.as_user is None else self.as_user(native)
 
 
 def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
@@ -171,7 +177,8 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
     Parameters
     ----------
     edges
-        pandas, polars (eager or lazy), pyarrow or cuDF, or anything with ``__arrow_c_stream__``.
+        pandas, polars (eager or lazy), pyarrow or cuDF, anything with ``__arrow_c_stream__`` or
+        ``__arrow_c_array__``, or a frame of Narwhals around one of these.
     argument
         Name of the parameter, for messages.
 
@@ -182,23 +189,25 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
     InvalidEdgesError
         Two columns share a name.
     """
-    _check_names(edges, argument)
+    with _computing(edges, argument):
+        edges, as_user = unwrap(edges)
+    check_names(edges, argument)
     device = open_device_frame(edges)
     if device is not None:
         return device
     frame = nw.from_native(edges, pass_through=True)
     if isinstance(frame, nw.DataFrame) and _in_memory(frame):
-        return FrameView(frame)
+        return FrameView(frame, as_user=as_user)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
         with _computing(edges, argument):
-            return FrameView(frame.collect(), lazy=True)
+            return FrameView(frame.collect(), lazy=True, as_user=as_user)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_dask():
         message = f"{argument} is a Dask frame"
         raise UnsupportedFrameError(message, "call dfmst.dask.minimum_spanning_forest, or .compute() it first")
-    if hasattr(edges, "__arrow_c_stream__"):
+    if hasattr(edges, "__arrow_c_stream__") or hasattr(edges, "__arrow_c_array__"):
         # Suppressed: a stream of a column, not of a table.
         with _computing(edges, argument), contextlib.suppress(pa.ArrowException, TypeError, ValueError):
-            return FrameView(nw.from_native(pa.table(edges), eager_only=True))
+            return FrameView(nw.from_native(pa.table(edges), eager_only=True), as_user=as_user)
     message = f"{argument} is a {type(edges).__name__}, not a frame that dfmst reads"
     hint = "pass a pandas, polars, pyarrow or cuDF table (for NumPy arrays: dfmst.arrays.forest_rows)"
     raise UnsupportedFrameError(message, hint)
@@ -228,15 +237,3 @@ def open_host_frame(edges: Frame, argument: str = "edges") -> FrameView:
 def _in_memory(frame: nw.DataFrame[Any]) -> bool:
     kind = frame.implementation
     return bool(kind.is_pandas() or kind.is_polars() or kind.is_pyarrow())
-
-
-def _check_names(edges: Frame, argument: str) -> None:
-    if hasattr(edges, "collect_schema"):  # a polars LazyFrame, which cannot hold a name twice
-        return
-    # The .columns of a pyarrow table are its data.
-    names: Any = getattr(edges, "column_names", None)
-    names = list(getattr(edges, "columns", ()) if names is None else names)
-    for name, count in Counter(names).items():
-        if count > 1:
-            message = f"{argument} has {count} columns named {name!r}"
-            raise InvalidEdgesError(message, "rename them, so that each name stands for one column")

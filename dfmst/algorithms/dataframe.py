@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -20,6 +20,7 @@ from dfmst._columns.read import EdgeColumns
 from dfmst._engines import Engine, select_engine
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView, open_frame
+from dfmst._frames.kinds import unwrap
 from dfmst._frames.lazy import LazyView, open_lazy_frame
 from dfmst._frames.order import rows_in_order
 from dfmst._frames.tables import Tables, as_lazy, open_tables
@@ -126,13 +127,16 @@ def frame_forest(
     """
     trace = Trace() if return_trace else None
     names = [name for name in columns.names if name is not None]
-    with _supported(edges, "numbering the rows"):
-        lazy = open_lazy_frame(edges, steps.order_columns, names)
+    native, as_user = unwrap(edges)
+    with _supported(native, "numbering the rows"):
+        lazy = open_lazy_frame(native, steps.order_columns, names)
     if lazy is not None:
         _same_place(select_engine(engine, threads), on_host=True)
         forest = _solve_lazy(lazy, columns, trace)
+        forest = forest if as_user is None else as_user(forest)
         return forest, None if trace is None else pa.table(trace.columns())
-    view = open_frame(edges)
+    view = open_frame(native)
+    view = replace(view, as_user=as_user) if isinstance(view, FrameView) else view
     runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
     _same_place(runner, on_host=not view.on_device)
     with runner.guard(), _supported(edges, "Borůvka's rounds"):
@@ -171,7 +175,8 @@ def _solve_view(
         row = engine.xp.empty(len(view), np.int64)
         row[in_order] = engine.xp.arange(len(view))
         row = row if checked.kept is None else row[checked.kept]
-    native = view.build(_edge_columns(engine, source, target, checked.weights.values, row, columns.maximum))
+    plain = replace(view, as_user=None) if isinstance(view, FrameView) else view
+    native = plain.build(_edge_columns(engine, source, target, checked.weights.values, row, columns.maximum))
     rows = _rows(engine, _forest(as_lazy(native), None, trace, None))
     rows = rows if in_order is None else in_order[rows]
     return view.take(None, engine.xp.sort(rows))

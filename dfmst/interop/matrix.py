@@ -24,7 +24,8 @@ def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = 
     Parameters
     ----------
     matrix
-        A frame whose columns are the vertices (a correlation matrix, for one), or an array of shape ``(n, n)``.
+        A frame whose columns are the vertices (a correlation matrix, for one), or an array of shape ``(n, n)``,
+        of any library with ``__array__`` or ``__dlpack__``.
     distance
         What becomes of the entries: nothing (``None``); ``"mantegna"``, the distance sqrt(2 (1 - r)) of a correlation
         r; or a function of an array that returns one of the same length.
@@ -72,6 +73,8 @@ def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = 
 
 def _values(matrix: Any) -> tuple[Array, FrameView | None]:
     """The entries, and the frame that they come from."""
+    if not hasattr(matrix, "__array__") and hasattr(matrix, "__dlpack__"):
+        matrix = _from_dlpack(matrix)
     if isinstance(matrix, (list, tuple)) or (hasattr(matrix, "shape") and hasattr(matrix, "dtype")):
         view, values = None, _array(matrix)
     else:
@@ -82,6 +85,13 @@ def _values(matrix: Any) -> tuple[Array, FrameView | None]:
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
         raise InvalidEdgesError(f"the matrix has shape {values.shape}", "pass one row and one column a vertex")
     return values, view
+
+
+def _from_dlpack(matrix: Any) -> Array:
+    try:
+        return np.from_dlpack(matrix)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise UnsupportedFrameError(f"the matrix is no array on the host: {error}", "copy it to the host") from error
 
 
 def _array(matrix: Any) -> Array:
