@@ -14,10 +14,13 @@ import dfmst
 from dfmst.cli.components import components
 from dfmst.cli.convert import convert
 from dfmst.cli.demo import demo
+from dfmst.cli.density import hdbscan
 from dfmst.cli.forest import forest
 from dfmst.cli.hierarchy import clusters, linkage
+from dfmst.cli.newick import newick
 from dfmst.cli.options import debug_option
 from dfmst.cli.plan import plan
+from dfmst.cli.points import neighbours, points
 from dfmst.cli.program import Program
 from dfmst.cli.report import report
 from dfmst.cli.update import update
@@ -39,5 +42,6 @@ def main() -> None:
     """
 
 
-for command in (forest, components, clusters, linkage, verify, update, convert, plan, report, demo):
+_TABLES = (forest, components, clusters, linkage, newick, hdbscan, points, neighbours)
+for command in (*_TABLES, verify, update, convert, plan, report, demo):
     main.add_command(command)

@@ -22,7 +22,15 @@ from dfmst.errors import DfmstError, InvalidEdgesError, missing_column
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["check_inputs", "columns_by_option", "load_libraries", "open_inputs", "read_inputs", "read_on_device"]
+__all__ = [
+    "check_columns",
+    "check_inputs",
+    "columns_by_option",
+    "load_libraries",
+    "open_inputs",
+    "read_inputs",
+    "read_on_device",
+]
 
 
 def load_libraries() -> None:
@@ -125,7 +133,7 @@ def open_inputs(
 
     check_inputs(paths)
     reader = open_edges(paths, format_, counts="ignore" if counts_ignored() else "check", progress=progress.bar())
-    _check_columns(paths[0], reader.schema, columns or {})
+    check_columns(paths[0], reader.schema, columns or {})
     return reader
 
 
@@ -156,12 +164,12 @@ def read_on_device(
         from dfmst.cudf import read_parquet
     except ImportError:
         return None
-    _check_columns(paths[0], open_edges(paths, format_).schema, columns)
+    check_columns(paths[0], open_edges(paths, format_).schema, columns)
     progress.show(f"reading {plural(len(paths), 'file')} onto the GPU")
     return read_parquet(paths)
 
 
-def _check_columns(path: Path, schema: pa.Schema, columns: Mapping[str, str | None]) -> None:
+def check_columns(path: Path, schema: pa.Schema, columns: Mapping[str, str | None]) -> None:
     """Raise where a file's columns are not those that the options name.
 
     Raises

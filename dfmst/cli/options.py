@@ -25,6 +25,8 @@ __all__ = [
     "memory_option",
     "output_options",
     "picture_options",
+    "point_options",
+    "threads_option",
     "to_path",
     "vertex_options",
     "weight_options",
@@ -161,12 +163,25 @@ def picture_options(command: Any) -> Any:
     return click.option("--points", metavar="FILE", callback=to_path, help=where)(command)
 
 
+def point_options(command: Any) -> Any:
+    """``-c`` and ``--id``."""
+    name = "Column that names the points (default: their row does)."
+    which = "Column with coordinates, once an axis (default: all but that of --id)."
+    command = click.option("--id", "ids", metavar="COLUMN", help=name)(command)
+    return click.option("-c", "--column", "columns", multiple=True, metavar="COLUMN", help=which)(command)
+
+
+def threads_option(command: Any) -> Any:
+    """``--threads``."""
+    help_ = "Threads to use on the CPU (default: every processor)."
+    return click.option("--threads", type=click.IntRange(min=1), metavar="N", help=help_)(command)
+
+
 def engine_options(command: Any) -> Any:
     """``--engine`` and ``--threads``."""
     engines = click.Choice(["auto", "cpu", "cuda"])
-    threads = "Threads to use on the CPU (default: every processor)."
-    command = click.option("--threads", type=click.IntRange(min=1), metavar="N", help=threads)(command)
-    return click.option("--engine", type=engines, default="auto", show_default=True, help="Where to run.")(command)
+    option = click.option("--engine", type=engines, default="auto", show_default=True, help="Where to run.")
+    return option(threads_option(command))
 
 
 def invalid_option(command: Any) -> Any:

@@ -39,6 +39,10 @@ _SPELLING = (
     (r"pass weight=None", "use --unweighted"),
     (r"source=, target= and weight=", "-s, -t and -w"),
     (r"source= and target=", "-s and -t"),
+    (r"columns=\['x', 'y'\]", "-c x -c y"),
+    (r"\bcolumns=", "-c"),
+    (r"\bids=", "--id"),
+    (r"\bcore_k\b", "--core-k"),
     (r"counts='ignore'", "--ignore-counts"),
     (r"\b(invalid|format|engine|algorithm)='([\w-]+)'", r"--\1 \2"),
 )

@@ -26,7 +26,7 @@ from dfmst.cli.options import (
     weight_options,
 )
 from dfmst.cli.outputs import check_output
-from dfmst.errors import DfmstError
+from dfmst.cli.point_files import read_text_table, text_delimiter
 
 if TYPE_CHECKING:
     from dfmst import Report
@@ -133,28 +133,11 @@ def read_points(job: ForestJob, progress: Progress) -> Any:
     """Read the table of coordinates that ``--points`` names; ``None`` where there is none."""
     if job.points is None:
         return None
-    name = job.points.name.removesuffix(".gz")
-    if not name.endswith((".csv", ".tsv")):
+    delimiter = text_delimiter(job.points)
+    if delimiter is None:
         return read_inputs((job.points,), None, progress, {"--id": job.id})
     check_inputs((job.points,))
-    return _read_text(job.points, job.id, "\t" if name.endswith(".tsv") else ",")
-
-
-def _read_text(path: Path, id: str | None, delimiter: str) -> Any:
-    """Read CSV by PyArrow: dfmst's own reader takes the first two columns for the ends of edges."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    parse = csv.ParseOptions(delimiter=delimiter)
-    try:
-        with csv.open_csv(path, parse_options=parse) as reader:
-            first = id or reader.schema.names[0]
-        # As text, ids keep their zeros; they are compared in the type of the edges' ids.
-        return csv.read_csv(path, None, parse, csv.ConvertOptions(column_types={first: pa.string()}))
-    except (pa.ArrowException, OSError) as error:
-        raise DfmstError(
-            f"{path}: no table of points ({error})", "give it a header and a row for each point"
-        ) from error
+    return read_text_table(job.points, delimiter, job.id or 0)  # text is compared in the type of the edges' ids
 
 
 def make_report(

@@ -26,6 +26,7 @@ def write_result(
     output: Path | None,
     to: str | None,
     json: bool,
+    read: Callable[[Progress], pa.Table] | None = None,
 ) -> None:
     """Read the inputs as one table, compute a table of them, write it, and say what it is.
 
@@ -41,6 +42,8 @@ def write_result(
         Gives the result's figures for ``--json``, and the same in words.
     output, to, json
         Values of the options.
+    read
+        Reads the table, where it is none of edges.
     """
     watch = Stopwatch()
     path = output_path(output, json)
@@ -49,7 +52,7 @@ def write_result(
         load_libraries()
     with Progress() as progress:
         with watch.step("read"):
-            table = read_inputs(inputs, format, progress, columns)
+            table = read(progress) if read else read_inputs(inputs, format, progress, columns)
         progress.show(f"{doing} {plural(table.num_rows, 'row')}")
         with watch.step("solve"):
             result = compute(table)

@@ -1,0 +1,118 @@
+"""``dfmst points`` and ``dfmst neighbours``: edges of points."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dfmst.cli.console import Progress, plural
+from dfmst.cli.options import (
+    debug_option,
+    format_option,
+    inputs_argument,
+    json_option,
+    output_options,
+    point_options,
+    threads_option,
+)
+from dfmst.cli.point_files import read_point_files
+from dfmst.cli.result import write_result
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["neighbours", "points"]
+
+
+@click.command(short_help="Write the minimum spanning tree of points.")
+@inputs_argument
+@output_options
+@format_option
+@point_options
+@click.option("--core-k", type=click.IntRange(min=1), metavar="K", help="Weigh pairs by mutual reachability.")
+@threads_option
+@json_option
+@debug_option
+def points(
+    inputs: tuple[Path, ...],
+    output: Path | None,
+    to: str | None,
+    format: str | None,
+    columns: tuple[str, ...],
+    ids: str | None,
+    core_k: int | None,
+    threads: int | None,
+    json: bool,
+) -> None:
+    """Write the minimum spanning tree of the points in IN, one row an edge.
+
+    The columns are source, target and distance: that of Euclid over the columns -c. With --core-k K the tree is that of
+    HDBSCAN: a pair weighs no less than how far away the K-th nearest neighbour of either end is.
+
+    \b
+      dfmst points towns.parquet -c x -c y --id name -o tree.parquet
+      dfmst clusters tree.parquet -w distance -k 5 -o clusters.parquet
+    """  # noqa: D301 - click's mark for lines that stay as they are
+
+    def span(table: pa.Table) -> pa.Table:
+        import dfmst
+
+        return dfmst.euclidean_forest(table, list(columns) or None, ids=ids, core_k=core_k, threads=threads)
+
+    def read(progress: Progress) -> pa.Table:
+        return read_point_files(inputs, format, progress, columns, ids)
+
+    write_result(inputs, format, {}, "finding the tree of", span, _tree_summary, output, to, json, read)
+
+
+def _tree_summary(tree: pa.Table) -> tuple[dict[str, Any], str]:
+    import pyarrow.compute as pc
+
+    length = pc.sum(tree["distance"]).as_py() or 0.0
+    return {"rows": tree.num_rows, "total": length}, f"{plural(tree.num_rows, 'row')}, total distance {length:.9g}"
+
+
+@click.command(short_help="Join every point with its nearest neighbours.")
+@inputs_argument
+@output_options
+@format_option
+@point_options
+@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, metavar="K", help="How many neighbours.")
+@threads_option
+@json_option
+@debug_option
+def neighbours(
+    inputs: tuple[Path, ...],
+    output: Path | None,
+    to: str | None,
+    format: str | None,
+    columns: tuple[str, ...],
+    ids: str | None,
+    k: int,
+    threads: int | None,
+    json: bool,
+) -> None:
+    """Join every point of IN with its K nearest others, and write an edge table.
+
+    The columns are source, target and distance, one row a pair. `dfmst points` finds the points' tree; that of these
+    rows is another one where K is too small.
+
+    \b
+      dfmst neighbours towns.parquet -c x -c y --id name -k 5 -o pairs.parquet
+    """  # noqa: D301 - click's mark for lines that stay as they are
+
+    def join(table: pa.Table) -> pa.Table:
+        import dfmst
+
+        return dfmst.knn_edges(table, list(columns) or None, k, ids=ids, threads=threads)
+
+    def read(progress: Progress) -> pa.Table:
+        return read_point_files(inputs, format, progress, columns, ids)
+
+    write_result(inputs, format, {}, "finding the neighbours of", join, _pair_summary, output, to, json, read)
+
+
+def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
+    return {"rows": pairs.num_rows}, plural(pairs.num_rows, "row")

@@ -1,0 +1,104 @@
+"""``dfmst points``, ``dfmst neighbours``, ``dfmst hdbscan`` and ``dfmst newick``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+TOWNS = {"name": ["007", "8", "9", "10"], "x": [0, 3, 3, 9], "y": [0.0, 4.0, 5.0, 5.0]}
+
+
+@pytest.fixture
+def towns() -> str:
+    lines = ["name,x,y", *(",".join(map(str, row)) for row in zip(*TOWNS.values(), strict=True))]
+    Path("towns.csv").write_text("\n".join(lines) + "\n")
+    return "towns.csv"
+
+
+def test_the_tree_of_points(dfmst, towns, rows, parquet):
+    result = dfmst("points", towns, "-c", "x", "-c", "y", "--id", "name", "-o", "tree.parquet")
+    expected = {"source": ["007", "8", "9"], "target": ["8", "9", "10"], "distance": [5.0, 1.0, 6.0]}
+    assert rows("tree.parquet") == expected
+    assert result.stderr.startswith("3 rows, total distance 12, ")
+    dfmst("points", parquet("towns.parquet", TOWNS), "--id", "name", "-o", "again.parquet")
+    assert rows("again.parquet") == expected
+    summary = json.loads(dfmst("points", towns, "-c", "y", "--core-k", "2", "--json").stdout)
+    assert (summary["rows"], summary["total"]) == (3, 7.0)
+
+
+def test_ids_of_text_files(dfmst, rows):
+    """Whole numbers are numbers where they are written as such, in all files together."""
+    Path("one.csv").write_text("id,x\n1,0.5\n2,1\n")
+    Path("two.tsv").write_text("id\tx\n30\t4\n")
+    Path("two.csv").write_text("id,x\n30,4\n")
+    dfmst("points", "one.csv", "two.csv", "--id", "id", "-o", "out.parquet")
+    assert rows("out.parquet") == {"source": [1, 2], "target": [2, 30], "distance": [0.5, 3.0]}
+    assert dfmst("points", "two.tsv", "--id", "id").stdout == '"source","target","distance"\n'
+    assert dfmst("points", "one.csv").stdout.splitlines()[1].startswith("0,1,1.118")
+
+
+def test_neighbours(dfmst, towns):
+    result = dfmst("neighbours", towns, "-c", "x", "-c", "y", "--id", "name", "-k", "1")
+    assert result.stdout == '"source","target","distance"\n"007","8",5\n"8","9",1\n"9","10",6\n'
+    assert result.stderr.startswith("3 rows, ")
+
+
+def test_clusters_by_density(dfmst, parquet, rows):
+    pytest.importorskip("fast_hdbscan")
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(size=20) * 0.1, [50], 9 + rng.normal(size=20) * 0.1])
+    parquet("points.parquet", {"id": np.arange(41), "x": x})
+    result = dfmst("hdbscan", "points.parquet", "-c", "x", "--id", "id", "-o", "out.parquet")
+    labels = rows("out.parquet")
+    assert labels["label"][20] == -1
+    assert (labels["label"][0], labels["label"][40]) == (0, 1)
+    assert result.stderr.startswith("2 clusters of 41 vertices, ")
+    parquet("edges.parquet", {"source": [1, 2, 4, 5], "target": [2, 3, 5, 6], "weight": [1.0, 2.0, 1.0, 1.0]})
+    summary = json.loads(dfmst("hdbscan", "edges.parquet", "--min-cluster-size", "3", "--json").stdout)
+    assert (summary["vertices"], summary["clusters"], summary["noise"]) == (6, 2, 0)
+
+
+def test_newick(dfmst, parquet):
+    edges = parquet("edges.parquet", {"source": ["a", "b", "c"], "target": ["b", "c", "d"], "weight": [1, 9, 2]})
+    result = dfmst("newick", edges)
+    assert result.stdout == "(((d:2)c:9)b:1)a;\n"
+    assert result.stderr.startswith("1 tree, ")
+    assert dfmst("newick", edges, "--unweighted", "-o", "out.nwk").stdout == ""
+    assert Path("out.nwk").read_text() == "(((d)c)b)a;\n"
+    assert dfmst("newick", edges, "--linkage").stdout == "((a:1,b:1):8,(c:2,d:2):7);\n"
+    empty = parquet("empty.parquet", {"source": [1, 3], "target": [2, 4], "weight": [1, 1]})
+    result = dfmst("newick", empty)
+    assert (result.stdout, result.stderr[:8]) == ("(2:1)1;\n(4:1)3;\n", "2 trees,")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("points", "towns.csv", "-c", "z"), "towns.csv has no column 'z'; its columns: 'name', 'x', 'y'"),
+        (("points", "towns.csv", "--id", "nmae"), "did you mean 'name'?"),
+        (
+            ("points", "named.csv"),
+            "numbers\nHint: name the columns with the coordinates: -c x -c y",
+        ),
+        (("points", "towns.csv", "-c", "x", "--core-k", "4"), "or leave --core-k out"),
+        (("points", "none.csv"), "none.csv: no such file or directory"),
+        (("points", "empty.csv"), "empty.csv: no table of points"),
+        (("points", "towns.csv", "empty.csv", "other.csv"), "empty.csv: no table of points"),
+        (("points", "towns.csv", "other.csv"), "other.csv has other columns than towns.csv"),
+        (
+            ("neighbours", "gaps.csv", "-c", "x"),
+            "column 'x' has 1 coordinate that is null, NaN or infinite, the first in row 1 (gaps.csv, line 3)",
+        ),
+        (("hdbscan", "towns.csv", "--id", "name"), "--id and --core-k are of points; name their coordinates with -c."),
+        (("newick", "towns.csv", "--linkage", "--maximum"), "--linkage and --maximum cannot be combined."),
+        (("newick", "towns.csv", "--unweighted", "--maximum"), "--unweighted and --maximum cannot be combined."),
+    ],
+)
+def test_bad_input(dfmst, towns, arguments, message):
+    texts = {"empty": "", "other": "name,x\n1,2\n", "gaps": "x,y\n1,2\n,3\n", "named": "name,x\na,2\nb,3\n"}
+    for name, text in texts.items():
+        Path(f"{name}.csv").write_text(text)
+    assert message in dfmst(*arguments, code=2).stderr
