@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dfmst._arguments import whole_number, yes_or_no
 from dfmst._engines import Engine, select_engine
-from dfmst._frames.host import open_host_frame
+from dfmst._frames.host import FrameView, open_host_frame
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import arrow_column, labels_of, named, places_of
 from dfmst.typing import Array, Frame
@@ -195,7 +195,7 @@ def to_sparse(
     size = None if shape is None else _size(shape)
     labels = None if ids is None else labels_of(ids, len(ids) if size is None else size, "the matrix")
     places = [places_of(name, arrow_column(view, name), labels, size) for name in (source, target)]
-    values = np.ones(len(view), np.int64) if weight is None else _numbers(weight, arrow_column(view, weight))
+    values = np.ones(len(view), np.int64) if weight is None else _numbers(view, weight)
     if size is None:
         largest = max((int(place.max()) for place in places if len(place)), default=-1)
         size = largest + 1 if labels is None else len(labels)
@@ -213,11 +213,13 @@ def _size(shape: Any) -> int:
     return sizes[0]
 
 
-def _numbers(name: Any, column: pa.Array) -> Array:
-    values = np.asarray(column) if not column.null_count else np.zeros(0, object)
+def _numbers(view: FrameView, name: Any) -> Array:
+    column = view.column(name)
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+        return column  # a NaN of pandas is a number here
+    arrow = arrow_column(view, name)
+    values = np.asarray(arrow) if not arrow.null_count else np.zeros(0, object)
     if values.dtype.kind not in "biuf":
-        message = (
-            f"column {name!r} holds {column.type} with {column.null_count:,} nulls; entries of a matrix are numbers"
-        )
+        message = f"column {name!r} holds {arrow.type} with {arrow.null_count:,} nulls; entries of a matrix are numbers"
         raise InvalidEdgesError(message, "cast the weights to numbers, and fill or remove nulls")
     return values
