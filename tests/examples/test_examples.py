@@ -21,10 +21,12 @@ RESULTS: dict[str, tuple[list[str], Any]] = {
     "duckdb_in_and_out": (["roads.duckdb"], lambda result: result[0] == 4999 and result[-1] == 0),
     "image_segments": (["image_segments.png"], lambda table: table["d4"].n_unique() > table["d9"].n_unique() > 1),
     "network_planning": (["network_planning.csv"], lambda plan: plan.built.sum() > 10 and not plan.closed.any()),
+    "ray_job": (["forest.parquet"], lambda pair: sorted(pair[0]["id"].to_pylist()) == sorted(pair[1]["id"].tolist())),
     "spark_job": (["forest"], lambda pair: sorted(pair[0]["id"].to_pylist()) == sorted(pair[1]["id"].to_pylist())),
     "record_linkage": (["record_linkage.csv"], lambda names: len(names) == 240 > names["d0.45"].nunique()),
 }
-NEEDS = {"image_segments": "sklearn", "dendrogram": "sklearn", "spark_job": "pyspark"}
+NEEDS = {"image_segments": "sklearn", "dendrogram": "sklearn", "spark_job": "pyspark", "ray_job": "ray"}
+LARGE = ("spark_job", "ray_job")  # their libraries are, start processes, and warn of their own doings
 
 
 def test_every_script_is_listed():
@@ -34,12 +36,15 @@ def test_every_script_is_listed():
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # Dask's, of pandas
-@pytest.mark.filterwarnings("ignore:PySpark does not yet", "ignore::ResourceWarning")
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name == "spark_job" else []) for name in SCRIPTS]
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow, pytest.mark.filterwarnings("ignore")] if name in LARGE else [])
+        for name in SCRIPTS
+    ],
 )
 def test_script(name, tmp_path):
-    pytest.importorskip(NEEDS.get(name, "dfmst"))
+    pytest.importorskip(NEEDS.get(name, "dfmst"), reason=f"needs {NEEDS.get(name)}")
     if name == "spark_job" and not shutil.which("java"):
         pytest.skip("PySpark needs a Java runtime")
     result = runpy.run_path(str(EXAMPLES / f"{name}.py"))["main"](tmp_path)
