@@ -98,8 +98,17 @@ class RowBuffer:
         return self._columns.part(0, self.filled)
 
     def append(self, rows: Rows, positions: Array | None) -> None:
-        """Take the rows at these positions (``None``: all of them); there must be room."""
+        """Take the rows at these positions (``None``: all of them).
+
+        Raises
+        ------
+        ValueError
+            There is no room for them; a kernel would write beyond the columns.
+        """
         count = len(rows) if positions is None else len(positions)
+        if count > self.free:
+            message = f"{count:,} rows for a buffer with room for {self.free:,}"
+            raise ValueError(message)
         source, target, weight, locator = self._columns.part(self.filled, self.filled + count).arrays
         self._engine.launch("gather_labels", count, rows.source, rows.target, positions, None, source, target)
         taken = slice(None) if positions is None else positions

@@ -82,10 +82,16 @@ class SliceKruskal:
         self.parent, self.components = state or (engine.xp.arange(vertices, dtype=np.uint32), vertices)
 
     def solve_runs(self, runs: Sequence[Run], rows: int) -> Iterator[Chosen]:
-        """Take all rows of runs, in slices of so many rows, and release them; a result is good until the next."""
+        """Take all rows of runs, in slices of so many rows, and release them; a result is good until the next.
+
+        Many runs cannot be cut short: a slice of one grain of each may be longer, and the buffer grows for it.
+        """
         for spans in cut_runs(runs, rows):
-            if sum(end - begin for begin, end in spans) > self._buffer.free:
+            length = sum(end - begin for begin, end in spans)
+            if length > self._buffer.free:
                 yield self.solve()
+            if length > len(self._buffer):
+                self._buffer = RowBuffer(self._engine, length, self._buffer.rows.weight.dtype)
             for piece in read_spans(runs, spans):
                 self.add(piece)
             for run, (_, end) in zip(runs, spans, strict=True):

@@ -17,10 +17,13 @@ from hypothesis import strategies as st
 import dfmst
 from dfmst import stream
 from dfmst._engines import CpuEngine
-from dfmst._folding.buffer import Rows
+from dfmst._folding.buffer import RowBuffer, Rows
 from dfmst._slices.directory import SpillDirectory, disk_errors
 from dfmst._slices.fold import SpillFold
+from dfmst._slices.held import HeldRun
+from dfmst._slices.kruskal import SliceKruskal
 from dfmst._slices.memory import HeldRoom, Room
+from dfmst._slices.runs import Order, write_sorted
 from dfmst.errors import CapacityError, DfmstError, OutputError
 from dfmst.stream.memory import Memory
 from dfmst.stream.spill_memory import CompactMemory, SpillMemory
@@ -157,6 +160,29 @@ def test_frames_that_turn_out_too_large(monkeypatch, tmp_path):
     frames.append(pa.table({"source": [10**12, 5], "target": [5, 7], "weight": [0.5, 0.1], "payload": [1, 2]}))
     expected = dfmst.minimum_spanning_forest(pa.concat_tables(frames))
     assert stream.minimum_spanning_forest(frames, memory_limit=500_000, spill_dir=tmp_path).equals(expected)
+
+
+@pytest.mark.parametrize("scanned", [False, True])
+def test_a_slice_of_many_runs_may_be_longer_than_the_buffer(scanned):
+    """No slice can be shorter than a grain of each run: the buffer grows, and nothing is written beyond it."""
+    rng, order, vertices = np.random.default_rng(0), Order("weight", 0), 300
+    ends, weight = rng.integers(0, vertices, (2, 1_600)).astype(np.uint32), rng.integers(0, 500, 1_600)
+    runs = [HeldRun(ENGINE, order, weight.dtype, 32) for _ in range(16)]
+    for number, run in enumerate(runs):
+        span = slice(100 * number, 100 * number + 100)
+        rows = Rows(ends[0, span], ends[1, span], weight[span], np.arange(span.start, span.stop, dtype=np.uint64))
+        write_sorted(ENGINE, run, order, rows)
+    state = (np.arange(vertices, dtype=np.uint32), vertices) if scanned else None
+    kruskal = SliceKruskal(ENGINE, vertices, 40, weight.dtype, 0, state)
+    chosen = [rows.arrays[3][positions] for rows, positions in kruskal.solve_runs(runs, 5)]
+    assert sorted(np.concatenate(chosen)) == sorted(kruskal_rows(*ends.tolist(), weight.tolist()))
+
+
+def test_a_full_buffer_takes_nothing_more():
+    buffer = RowBuffer(ENGINE, 3, np.int32)
+    ends = np.zeros(4, np.uint32)
+    with pytest.raises(ValueError, match="4 rows for a buffer with room for 3"):
+        buffer.append(Rows(ends, ends, ends.view(np.int32), 0), None)
 
 
 def test_what_a_forest_on_disk_tells(monkeypatch, tmp_path):
