@@ -1,8 +1,8 @@
 """``import dfmst.cudf`` registers ``DataFrame.mst`` for cuDF: forests of frames on a GPU, without leaving it.
 
 Use it as ``dfmst.cudf.read_parquet("roads.parquet").mst.minimum("a", "b", "km")``. The methods are those of the
-accessors of pandas and polars, see :class:`dfmst.accessor.ForestAccessor`. :func:`read_parquet` and
-:func:`write_parquet` are cuDF's, with dfmst's checks and errors.
+accessors of pandas and polars, see :class:`CudfAccessor`. :func:`read_parquet` and :func:`write_parquet` are cuDF's,
+with dfmst's checks and errors.
 """
 
 from __future__ import annotations
@@ -13,16 +13,71 @@ from pathlib import Path
 from typing import Any
 
 import cudf
+import numpy as np
+import pyarrow as pa
 from cudf.api.extensions import register_dataframe_accessor
 
 from dfmst._engines import select_engine
+from dfmst._hierarchy.clusters import clusters
+from dfmst._hierarchy.linkage import single_linkage
+from dfmst._hierarchy.rooted import rooted
 from dfmst.accessor import ForestAccessor
+from dfmst.components import connected_components
 from dfmst.errors import DfmstError
+from dfmst.forest import solve
 from dfmst.formats import atomic_path, check_same_columns, open_edges
 
-__all__ = ["read_parquet", "write_parquet"]
+__all__ = ["CudfAccessor", "read_parquet", "write_parquet"]
 
-register_dataframe_accessor("mst")(ForestAccessor)
+_ROW = "dfmst_row"
+
+
+@register_dataframe_accessor("mst")
+class CudfAccessor(ForestAccessor):
+    """Spanning forests of a cuDF frame, as ``frame.mst``; see :class:`dfmst.accessor.ForestAccessor`.
+
+    Forests and components are found on the GPU. Clusters, dendrograms and rooted trees are made on the host, of the
+    forest's ids and weights and of the list of vertices, which are small beside the frame, and copied there; the result
+    is a cuDF frame.
+    """
+
+    def clusters(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
+        """Cluster of every vertex, at one threshold or several; see :func:`dfmst.clusters`."""
+        forest, chosen = self._forest(source, target, weight, options)
+        return _on_device(clusters(forest, source, target, weight, **chosen))
+
+    def linkage(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
+        """Single-linkage dendrogram; see :func:`dfmst.single_linkage`. With ``as_scipy=True`` it stays on the host."""
+        forest, chosen = self._forest(source, target, weight, options)
+        merges = single_linkage(forest, source, target, weight, **chosen)
+        return merges if isinstance(merges, tuple) else _on_device(merges)
+
+    def rooted(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
+        """Parent, depth and distance of every vertex in its tree; see :func:`dfmst.rooted`."""
+        forest, chosen = self._forest(source, target, weight, options)
+        trees = rooted(forest, source, target, weight, **chosen)
+        rows = np.append(np.asarray(forest[_ROW]), -1)  # of the frame, in place of those of its forest
+        for name in ("edge", "heaviest"):
+            trees = trees.set_column(trees.column_names.index(name), name, pa.array(rows[np.asarray(trees[name])]))
+        return _on_device(trees)
+
+    def _forest(
+        self, source: Any, target: Any, weight: Any, options: dict[str, Any]
+    ) -> tuple[pa.Table, dict[str, Any]]:
+        """Ids, weights and rows of the forest's edges on the host, and the options of what is made of them."""
+        chosen = dict(options)
+        found_by = {name: chosen.pop(name) for name in ("algorithm", "engine", "threads", "invalid") if name in chosen}
+        solution = solve(self._frame, source, target, weight, maximum=chosen.get("maximum", False), **found_by)
+        names = list(dict.fromkeys(name for name in (source, target, weight) if name is not None))
+        columns = {name: solution.frame[name].to_arrow() for name in names}
+        if chosen.get("vertices") is None:  # a vertex whose rows are all self-loops is in no row of the forest
+            labels = connected_components(self._frame, source, target, invalid=found_by.get("invalid", "raise"))
+            chosen["vertices"] = labels["vertex"].to_arrow()
+        return pa.table({**columns, _ROW: pa.array(solution.runner.to_host(solution.positions))}), chosen
+
+
+def _on_device(table: pa.Table) -> Any:
+    return cudf.DataFrame.from_arrow(table)
 
 
 def read_parquet(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Any:

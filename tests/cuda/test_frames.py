@@ -394,6 +394,42 @@ def test_accessor():
     assert (plan.vertices, plan.edges) == (3, 3)
 
 
+@pytest.mark.parametrize("kind", ["integers", "text"])
+@pytest.mark.parametrize("maximum", [False, True])
+def test_the_accessor_on_what_follows_from_a_forest(kind, maximum):
+    import_module("dfmst.cudf")
+    draw = np.random.default_rng(5)
+    u, v = (np.append(draw.integers(0, 40, 60), 77) for _ in range(2))  # vertex 77 has a self-loop alone
+    ids = [pa.array(ends if kind == "integers" else [f"n{end}" for end in ends]) for ends in (u, v)]
+    table = pa.table({"u": ids[0], "v": ids[1], "w": draw.integers(0, 9, 61), "more": np.arange(61)})
+    frame: Any = cudf.DataFrame.from_arrow(table)
+    names, order = ("u", "v", "w"), {"maximum": maximum}
+    host = {
+        "clusters": dfmst.clusters(table, *names, distance=[2, 5], **order),
+        "rooted": dfmst.rooted(table, *names, root=table["v"][3].as_py(), **order),
+        "linkage": dfmst.single_linkage(table, *names, join=20.0),
+    }
+    device = {
+        "clusters": frame.mst.clusters(*names, distance=[2, 5], **order),
+        "rooted": frame.mst.rooted(*names, root=table["v"][3].as_py(), **order),
+        "linkage": frame.mst.linkage(*names, join=20.0, algorithm="boruvka"),
+    }
+    for name, expected in host.items():
+        assert isinstance(device[name], cudf.DataFrame), name
+        assert device[name].to_arrow(preserve_index=False).to_pydict() == expected.to_pydict(), name
+    matrix, listed = frame.mst.linkage(*names, join=20.0, as_scipy=True)
+    np.testing.assert_array_equal(matrix, dfmst.single_linkage(table, *names, join=20.0, as_scipy=True)[0])
+    assert len(listed) == len(matrix) + 1
+
+
+def test_a_graph_of_cugraph_as_its_edge_list():
+    """The columns that cugraph.Graph.view_edge_list returns, under the names of the guide."""
+    frame = cudf.DataFrame.from_arrow(pa.table({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3.0, 1.0, 2.0]}))
+    forest: Any = dfmst.minimum_spanning_forest(frame)
+    assert isinstance(forest, cudf.DataFrame)
+    assert forest["weight"].to_arrow().to_pylist() == [1.0, 2.0]
+
+
 @examples(60)
 @given(edge_tables(), st.booleans())
 def test_verify_on_the_device(table, drop):
