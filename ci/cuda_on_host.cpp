@@ -57,6 +57,7 @@ static void __threadfence() {}
 static void __nanosleep(unsigned) {}
 
 #include "../dfmst/_kernels/portable.cuh"
+#include "../dfmst/_kernels/common.cuh"
 
 #define TYPE none
 #include "../dfmst/_kernels/cpu/unit.hpp"

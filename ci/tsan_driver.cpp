@@ -7,6 +7,7 @@
 // where a kernel has not run for one of its types; tests/kernels/test_driver.py checks that it knows every kernel.
 #include "tsan/ids.hpp"
 #include "tsan/points.hpp"
+#include "tsan/ranges.hpp"
 #include "tsan/worklists.hpp"
 
 namespace {
@@ -14,6 +15,7 @@ namespace {
 template <typename V> void of_vertices(const Graph& graph) {
   vertices<V>(graph);
   pairs<V>(graph);
+  ranges<V>(graph);
 }
 
 template <typename W> void of_weights(const Graph& graph) {

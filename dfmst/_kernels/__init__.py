@@ -15,7 +15,7 @@ from importlib.resources import files
 
 __all__ = ["Kernel", "Parameter", "TranslationUnit", "kernels", "translation_units"]
 
-_PORTABLE = "portable.cuh"
+_COMMON = ("portable.cuh", "common.cuh")  # what precedes every other text
 _KERNEL = re.compile(r"^(KERNEL|STEPS)(?:_OF\((\w),\s*|\()(\w+),\s*\((.*?)\)\)\s*\{", re.DOTALL | re.MULTILINE)
 _NEEDS = re.compile(r"^// Needs (\w+\.cuh)", re.MULTILINE)
 _TYPE = re.compile(r"^#define UNIT_(\w)_(\w+) ", re.MULTILINE)
@@ -90,7 +90,7 @@ def _read(file: str) -> str:
 def _files() -> list[str]:
     """The files of kernels, without their suffixes."""
     names = sorted(file.name for file in files(__name__).iterdir())
-    return [name.removesuffix(".cuh") for name in names if name.endswith(".cuh") and name != _PORTABLE]
+    return [name.removesuffix(".cuh") for name in names if name.endswith(".cuh") and name not in _COMMON]
 
 
 def _parameter(text: str) -> Parameter:
@@ -103,7 +103,7 @@ def _parameter(text: str) -> Parameter:
 def kernels() -> dict[str, Kernel]:
     """Every kernel by name."""
     types: dict[str, tuple[str, ...]] = {"": ()}
-    for parameter, type_ in _TYPE.findall(_read(_PORTABLE)):
+    for parameter, type_ in _TYPE.findall(_read(_COMMON[0])):
         types[parameter] = (*types.get(parameter, ()), type_)
     return {
         name: Kernel(name, file, of, types[of], tuple(map(_parameter, parameters.split(","))), macro == "STEPS")
@@ -114,9 +114,9 @@ def kernels() -> dict[str, Kernel]:
 
 def translation_units() -> Iterator[TranslationUnit]:
     """The CUDA translation units: each file once for every type that its kernels take."""
-    portable = _read(_PORTABLE).replace("#pragma once", "")
+    common = "".join(map(_read, _COMMON)).replace("#pragma once", "")
     names = {unit: kernel.file for kernel in kernels().values() for unit in kernel.variants().values()}
     for name, file in names.items():
         type_, text = name.removeprefix(file).removeprefix("_") or "none", _read(f"{file}.cuh")
         text = "".join(map(_read, _NEEDS.findall(text))) + text
-        yield TranslationUnit(name, f"#define TYPE {type_}\n{portable}\ntypedef TYPE V, W, K;\n{text}")
+        yield TranslationUnit(name, f"#define TYPE {type_}\n{common}\ntypedef TYPE V, W, K;\n{text}")

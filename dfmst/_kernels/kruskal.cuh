@@ -12,30 +12,11 @@ DEVICE u32 list_kept(u64 excluded, u32 length, u8* kept) {
   return count;
 }
 
-// Joins the components of up to 32 edges. All ends climb four levels, level by level, so that cache misses overlap and
-// no branch waits for one; only the edges whose ends then differ take the find with branches, and join.
+// Joins the components of up to 32 edges: only those whose ends may differ take the find with branches.
 DEVICE u64 scan_batch(const u64* ends, const u8* kept, u32 length, u64 base, u64 found, u64 most, u32* parent,
                       u32* chosen) {
-  u32 first[32], second[32], place[32], apart = 0;
-  for (u32 k = 0; k < length; ++k) {
-    first[k] = load(&parent[(u32)(ends[kept[k]] >> 32)]);
-    second[k] = load(&parent[(u32)ends[kept[k]]]);
-  }
-  for (u32 level = 2; level < 4; ++level)
-    for (u32 k = 0; k < length; ++k) {
-      first[k] = load(&parent[first[k]]);
-      second[k] = load(&parent[second[k]]);
-    }
-  for (u32 k = 0; k < length; ++k) {
-    const u64 both = ends[kept[k]];
-    const u32 a = load(&parent[first[k]]), b = load(&parent[second[k]]);
-    store(&parent[(u32)(both >> 32)], a);
-    store(&parent[(u32)both], b);
-    first[apart] = a;
-    second[apart] = b;
-    place[apart] = kept[k];
-    apart += a != b;
-  }
+  u32 first[32], second[32], place[32];
+  const u32 apart = find_apart(ends, kept, length, parent, first, second, place);
   for (u32 k = 0; k < apart && found < most; ++k) {
     const u32 a = root(parent, first[k]), b = root(parent, second[k]);
     if (a == b) continue;
@@ -125,48 +106,13 @@ DEVICE void sort_digits(u64* records, u64* ends, u64 length, u32 bits, u64* spar
   }
 }
 
-// Orders 64-bit keys whose leading bits agree. Heap sort: a run may be long.
-DEVICE bool heavier(const u64* key, u64 a, u64 b) {
-  const u64 first = key[(u32)a], second = key[(u32)b];
-  return first > second || (first == second && a > b);
-}
-DEVICE void swap_edges(u64* records, u64* ends, u64 a, u64 b) {
-  const u64 record = records[a], both = ends[a];
-  records[a] = records[b];
-  ends[a] = ends[b];
-  records[b] = record;
-  ends[b] = both;
-}
-DEVICE void sift_down(u64* records, u64* ends, u64 at, u64 length, const u64* key) {
-  for (u64 child = 2 * at + 1; child < length; child = 2 * at + 1) {
-    if (child + 1 < length && heavier(key, records[child + 1], records[child])) ++child;
-    if (!heavier(key, records[child], records[at])) return;
-    swap_edges(records, ends, at, child);
-    at = child;
-  }
-}
-DEVICE void sort_runs(u64* records, u64* ends, u64 length, const u64* key) {
-  for (u64 begin = 0, end = 1; begin < length; begin = end++) {
-    bool ascending = true;
-    for (; end < length && records[end] >> 32 == records[begin] >> 32; ++end)
-      ascending &= heavier(key, records[end], records[end - 1]);
-    if (ascending) continue;
-    u64 *const run = records + begin, *const along = ends + begin;
-    for (u64 at = (end - begin) / 2; at-- > 0;) sift_down(run, along, at, end - begin, key);
-    for (u64 last = end - begin; --last > 0;) {
-      swap_edges(run, along, 0, last);
-      sift_down(run, along, 0, last, key);
-    }
-  }
-}
-
 // Sorts a bucket. Its keys differ in the low `bits` of their leading 32 bits, and below these too where `key` is given.
 DEVICE void sort_bucket(u64* records, u64* ends, u64 length, u32 bits, const u64* key, u64* spare, u64* other) {
   if (length <= 24)
     insert_sorted(records, ends, length);
   else
     sort_digits(records, ends, length, bits, spare, other);
-  if (key) sort_runs(records, ends, length, key);
+  if (key) sort_runs(records, ends, length, [=](u64 record) { return key[(u32)record]; });
 }
 
 // Index 0 scans [begin, end), which is sorted. Index 1 flags the rows of the edges chosen[first, last) of earlier

@@ -10,6 +10,9 @@ in place of a quicksort pivot. A level is a row of columnar steps:
 3. pointer jumping labels the vertices, and one pass over the rest (kernel ``flag_leaving``) keeps only the edges
    between different components: a bit a vertex for the giant component answers for most of them;
 4. the survivors, with components as their ends, are the next level.
+
+Sparse graphs whose ids have locality (roads, grids, meshes) are first contracted inside ranges of vertices, by every
+thread on its own (`_steps/ranges.py`): what is left is a small graph of the edges between ranges.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from dfmst._columns.edge_table import ChecksFailed, EdgeTable
 from dfmst._engines import Engine
 from dfmst._primitives.flags import flag_words
 from dfmst.algorithms._steps.light_edges import check_light, scan_light, select_light, survivors
+from dfmst.algorithms._steps.ranges import contract_ranges, range_width
 from dfmst.algorithms.base import chosen_rows
 from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
@@ -50,6 +54,8 @@ class FilterKruskal:
     * One threshold a level from a sample, at a wanted number of edges, in place of a quicksort pivot and recursion.
     * The light edges are sorted in buckets by a radix sort while the scan runs; theirs are sorted first.
     * Ties are split by position, so that equal weights cannot all fall on one side.
+    * Edges between near ids are contracted in ranges of vertices first, where that pays (the local preprocessing of
+      Sanders and Schimek 2023, with Kruskal's algorithm inside a range).
 
     On the CUDA engine the scan of each level, which is sequential, runs on the host: the level's light edges (8 bytes
     each) and the parents (4 bytes a component) are copied there, the parents and the choice back.
@@ -62,7 +68,8 @@ class FilterKruskal:
 
     References
     ----------
-    Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. ALENEX 2009.
+    Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. ALENEX 2009. Sanders, Schimek:
+    Engineering massively parallel MST algorithms. IPDPS 2023, local preprocessing.
     """
 
     light: float | None = None
@@ -80,7 +87,6 @@ class FilterKruskal:
             Checks are deferred, and a column is invalid or was not read to its end.
         """
         chosen = flag_words(engine, len(table))
-        parent = engine.xp.arange(table.vertices, dtype=np.uint32)
         components = table.vertices
         edges, flip, deferred = table.edges(), table.flip, table.deferred
         while len(edges) and components > 1:
@@ -88,13 +94,21 @@ class FilterKruskal:
             share = self._light_share(len(edges), components)
             if share is None and deferred is not None:
                 break
+            width = (
+                None if deferred is not None else range_width(engine, edges, components, in_levels=share is not None)
+            )
+            if width is not None:
+                edges, components = contract_ranges(engine, edges, flip, components, width, chosen, trace)
+                flip = 0
+                continue
+            parent = engine.xp.arange(components, dtype=np.uint32)
             light = None if share is None else select_light(engine, edges, flip, share, trace, deferred)
             components -= scan_light(engine, edges, flip, light, components, parent, chosen, trace, deferred)
             if light is None or (components == 1 and deferred is None):
                 break
             flags, light = light.flags, None  # the positions are not needed any more, and their memory is
             (edges, components), flip = survivors(engine, edges, flip, flags, parent, trace, deferred), 0
-            parent, deferred = engine.xp.arange(components, dtype=np.uint32), None
+            deferred = None
         if deferred is not None:
             raise ChecksFailed
         return chosen_rows(engine, chosen)

@@ -26,6 +26,7 @@ MOST_REGISTERS = 80  # of 65,536 a multiprocessor, so that it holds three blocks
 ON_HOST = (
     *("scan_portion", "scan_edges", "scan_short", "link_trees", "reduce_rounds"),
     *("count_leading", "scatter_edges", "count_digits", "scatter_digits"),
+    *("count_ranges", "scatter_ranges", "solve_ranges"),
 )
 
 

@@ -3,6 +3,7 @@
 #include "processor.cpp"
 
 #include "../portable.cuh"
+#include "../common.cuh"
 
 #define TYPE none
 #include "unit.hpp"

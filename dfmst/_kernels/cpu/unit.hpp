@@ -19,6 +19,7 @@ typedef TYPE V, W, K;
 #include "../partial_prim.cuh"
 #include "../point_rounds.cuh"
 #include "../prim.cuh"
+#include "../ranges.cuh"
 #include "../sets.cuh"
 #include "../sort.cuh"
 }

@@ -10,15 +10,13 @@ from dfmst._columns.edge_table import DeferredChecks
 from dfmst._engines import Engine
 from dfmst._primitives.edges import Edges, gather_keys
 from dfmst._primitives.flags import FLAG_GRAIN, exclusive_sum
+from dfmst._primitives.leading import block_length, leading_bits
 from dfmst.typing import Array
 
 __all__ = ["PortionScan"]
 
-_LEADING_BITS = 30  # of a wider range of keys; a bucket then compares whole keys where these bits agree
 _DIGIT_BITS = 10  # 1,024 counters stay in the first-level cache
 _BUCKET = 512  # edges a bucket should hold at least
-_BLOCK = 1 << 16  # edges a thread takes at a time in the first pass, at most
-_LEAST_BLOCK = 1 << 12  # and at least, where there are several threads
 _PORTION = 1 << 13  # edges of a portion, at least: fewer cost less than their launch
 _PORTIONS = 32  # about as many portions at most
 
@@ -55,14 +53,9 @@ class PortionScan:
         self._flags = flags
         key = gather_keys(engine, edges.key, position, flip)
         self._length = len(key)
-        low = int(key.min())
-        spread = (int(key.max()) - low).bit_length()
-        shift = spread - _LEADING_BITS if spread > 32 else 0
-        self._key = key if shift else None
-        leading = key if key.dtype == np.uint32 else engine.xp.empty(self._length, np.uint32)
-        engine.launch("leading_bits", self._length, key, low, shift, leading)
-        digit = min(_DIGIT_BITS, spread - shift, (self._length // _BUCKET).bit_length())
-        self._bits = spread - shift - digit
+        leading, bits, self._key = leading_bits(engine, key)
+        digit = min(_DIGIT_BITS, bits, (self._length // _BUCKET).bit_length())
+        self._bits = bits - digit
         self._partition(leading, edges, digit)
         self._chosen = engine.xp.empty(min(most, self._length), np.uint32)
         self._count = engine.xp.zeros(1, np.uint64)
@@ -70,8 +63,7 @@ class PortionScan:
     def _partition(self, leading: Array, edges: Edges, digit: int) -> None:
         """Bring the edges into buckets, stable."""
         engine, length = self._engine, self._length
-        # At least two blocks for every thread, unless they get so short that counting costs more.
-        block = min(_BLOCK, max(_LEAST_BLOCK, -(-length // (2 * engine.threads)))) if engine.threads > 1 else _BLOCK
+        block = block_length(engine, length)
         blocks = -(-length // block)
         counts = engine.xp.empty(blocks << digit, np.uint64)
         bounds = (length, block, self._bits, digit)

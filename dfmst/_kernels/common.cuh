@@ -1,0 +1,213 @@
+// What the kernels of several files do: words of flags, the total order, disjoint sets, the Kruskal tree.
+#pragma once
+
+// ---- words of 64 flags ---------------------------------------------------------------------------------------------
+
+DEVICE u64 word_length(u64 word, u64 length) {
+  const u64 rest = length - word * 64;
+  return rest < 64 ? rest : 64;
+}
+DEVICE u64 flag_at(const u64* flags, u64 at) { return flags[at >> 6] >> (at & 63) & 1; }
+DEVICE u64 last_flags(u64 length) { return ~0ull >> (64 - length); }
+DEVICE void set_flag(u64* flags, u64 at) { atomic_or(&flags[at >> 6], 1ull << (at & 63)); }
+
+// A word that flags the places, up to 64, where `holds`. A compiler vectorizes the first loop where `holds` loads from
+// columns in sequence, one byte a place; a product gathers eight bytes (Warren: Hacker's Delight, 7-4).
+template <typename Holds> DEVICE u64 flags_of(u64 length, Holds holds) {
+  u64 word = 0;
+#ifndef __CUDACC_RTC__
+  if (length == 64) {
+    u8 held[64];
+    for (u32 j = 0; j < 64; ++j) held[j] = (u8)holds(j);
+    for (u32 j = 0; j < 64; j += 8) {
+      u64 eight;
+      std::memcpy(&eight, held + j, 8);
+      word |= (eight * 0x0102040810204080ull >> 56) << j;
+    }
+    return word;
+  }
+#endif
+  for (u64 j = 0; j < length; ++j) word |= (u64)holds(j) << j;
+  return word;
+}
+
+// Two words that one access moves. A column of them comes from an allocator, which aligns it to 16 bytes at least.
+struct alignas(16) Pair { u64 first, second; };
+
+// ---- the total order -----------------------------------------------------------------------------------------------
+// A weight becomes an unsigned key whose order is the weights' order; -0.0 and +0.0 share one key. `flip` (all ones)
+// complements the key for a maximum forest.
+
+template <typename T> struct KeyOf;
+template <> struct KeyOf<u32> { typedef u32 type; };
+template <> struct KeyOf<i32> { typedef u32 type; };
+template <> struct KeyOf<f32> { typedef u32 type; };
+template <> struct KeyOf<u64> { typedef u64 type; };
+template <> struct KeyOf<i64> { typedef u64 type; };
+template <> struct KeyOf<f64> { typedef u64 type; };
+template <typename W> using Key = typename KeyOf<W>::type;
+
+DEVICE u32 ordered(u32 weight) { return weight; }
+DEVICE u64 ordered(u64 weight) { return weight; }
+DEVICE u32 ordered(i32 weight) { return (u32)weight ^ 0x80000000u; }
+DEVICE u64 ordered(i64 weight) { return (u64)weight ^ 0x8000000000000000ull; }
+// By bits, not by comparison: a thread that flushes denormals to zero (as any library built with -ffast-math may have
+// made it) would take every denormal for a zero.
+DEVICE u32 ordered(f32 weight) {
+  u32 bits = bits_of(weight);
+  if (bits == 0x80000000u) bits = 0;
+  return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+DEVICE u64 ordered(f64 weight) {
+  u64 bits = bits_of(weight);
+  if (bits == 0x8000000000000000ull) bits = 0;
+  return bits & 0x8000000000000000ull ? ~bits : bits | 0x8000000000000000ull;
+}
+template <typename W> DEVICE Key<W> key_of(W weight, u64 flip) { return ordered(weight) ^ (Key<W>)flip; }
+
+// ---- the lightest edge ---------------------------------------------------------------------------------------------
+// best[place] is the lightest edge at a place in the total order (key, position), or ~0. A 32-bit key and the position
+// share one word, so that one atomic minimum decides; a 64-bit key is looked up through the position. Either way the
+// low half is the position.
+
+DEVICE bool lighter(u64 a, u64 b, const u32*) { return a < b; }
+DEVICE bool lighter(u64 a, u64 b, const u64* key) {
+  if (a == ~0ull || b == ~0ull) return a < b;
+  return key[a] < key[b] || (key[a] == key[b] && a < b);
+}
+
+DEVICE void propose(u64* best, u64 place, const u32* key, u64 edge) {
+  const u64 candidate = (u64)key[edge] << 32 | edge;
+  if (candidate < load(&best[place])) atomic_min(&best[place], candidate);
+}
+DEVICE void propose(u64* best, u64 place, const u64* key, u64 edge) {
+  u64 seen = load(&best[place]);
+  while (lighter(edge, seen, key)) {
+    const u64 found = compare_swap(&best[place], seen, edge);
+    if (found == seen) return;
+    seen = found;
+  }
+}
+
+// ---- disjoint sets -------------------------------------------------------------------------------------------------
+
+// The representative of `vertex`, halving the path on the way. Safe beside other finds and hooks: a store only ever
+// replaces a parent by one of its ancestors.
+DEVICE u32 root(u32* parent, u32 vertex) {
+  u32 up = load(&parent[vertex]);
+  while (up != vertex) {
+    const u32 above = load(&parent[up]);
+    if (above == up) return up;
+    store(&parent[vertex], above);
+    vertex = above;
+    up = load(&parent[vertex]);
+  }
+  return vertex;
+}
+
+// Joins the sets of two vertices. The smaller root always stays, so that the outcome, the smallest vertex of each set,
+// does not depend on the order.
+DEVICE void join_sets(u32* parent, u32 u, u32 v) {
+  u32 a = root(parent, u), b = root(parent, v);
+  while (a != b) {
+    const u32 high = a < b ? b : a, low = a < b ? a : b;
+    if (compare_swap(&parent[high], high, low) == high) return;
+    a = root(parent, high);
+    b = root(parent, low);
+  }
+}
+
+// Finds those of up to 32 edges whose ends lie in two components, and an ancestor of each of their ends. All ends climb
+// four levels, level by level, so that cache misses overlap and no branch waits for one.
+DEVICE u32 find_apart(const u64* ends, const u8* kept, u32 length, u32* parent, u32* first, u32* second, u32* place) {
+  u32 apart = 0;
+  for (u32 k = 0; k < length; ++k) {
+    first[k] = load(&parent[(u32)(ends[kept[k]] >> 32)]);
+    second[k] = load(&parent[(u32)ends[kept[k]]]);
+  }
+  for (u32 level = 2; level < 4; ++level)
+    for (u32 k = 0; k < length; ++k) {
+      first[k] = load(&parent[first[k]]);
+      second[k] = load(&parent[second[k]]);
+    }
+  for (u32 k = 0; k < length; ++k) {
+    const u64 both = ends[kept[k]];
+    const u32 a = load(&parent[first[k]]), b = load(&parent[second[k]]);
+    store(&parent[(u32)(both >> 32)], a);
+    store(&parent[(u32)both], b);
+    first[apart] = a;
+    second[apart] = b;
+    place[apart] = kept[k];
+    apart += a != b;
+  }
+  return apart;
+}
+
+// A root hooks onto the other end of its lightest edge, and the edge's row is flagged. Two roots that chose the same
+// edge would make a cycle: the smaller stays a root. The order is total, so there is no other cycle. The edge's
+// position is the low half of best[root] for either key width.
+DEVICE void hook_root(u32 root, const u32* source, const u32* target, const u64* best, const u32* row, u32* parent,
+                      u64* flags) {
+  const u64 mine = best[root];
+  if (mine == ~0ull) return;
+  const u32 edge = (u32)mine, a = source[edge], other = a == root ? target[edge] : a;
+  if (best[other] == mine && root < other) return;
+  store(&parent[root], other);
+  set_flag(flags, row ? row[edge] : edge);
+}
+
+// ---- runs of equal leading bits ------------------------------------------------------------------------------------
+// Orders records whose leading 32 bits agree by whole keys, which `key_of_record` looks up, then by their low halves.
+// `ends` moves along, if there is one. Heap sort: a run may be long.
+
+template <typename KeyOfRecord> DEVICE bool heavier(const KeyOfRecord& key_of_record, u64 a, u64 b) {
+  const u64 first = key_of_record(a), second = key_of_record(b);
+  return first > second || (first == second && a > b);
+}
+DEVICE void swap_edges(u64* records, u64* ends, u64 a, u64 b) {
+  const u64 record = records[a];
+  records[a] = records[b];
+  records[b] = record;
+  if (!ends) return;
+  const u64 both = ends[a];
+  ends[a] = ends[b];
+  ends[b] = both;
+}
+template <typename KeyOfRecord>
+DEVICE void sift_down(u64* records, u64* ends, u64 at, u64 length, const KeyOfRecord& key_of_record) {
+  for (u64 child = 2 * at + 1; child < length; child = 2 * at + 1) {
+    if (child + 1 < length && heavier(key_of_record, records[child + 1], records[child])) ++child;
+    if (!heavier(key_of_record, records[child], records[at])) return;
+    swap_edges(records, ends, at, child);
+    at = child;
+  }
+}
+template <typename KeyOfRecord>
+DEVICE void sort_runs(u64* records, u64* ends, u64 length, const KeyOfRecord& key_of_record) {
+  for (u64 begin = 0, end = 1; begin < length; begin = end++) {
+    bool ascending = true;
+    for (; end < length && records[end] >> 32 == records[begin] >> 32; ++end)
+      ascending &= heavier(key_of_record, records[end], records[end - 1]);
+    if (ascending) continue;
+    u64 *const run = records + begin, *const along = ends ? ends + begin : 0;
+    for (u64 at = (end - begin) / 2; at-- > 0;) sift_down(run, along, at, end - begin, key_of_record);
+    for (u64 last = end - begin; --last > 0;) {
+      swap_edges(run, along, 0, last);
+      sift_down(run, along, 0, last, key_of_record);
+    }
+  }
+}
+
+// ---- the Kruskal tree (kruskal_tree.cuh) ---------------------------------------------------------------------------
+
+// Rank of the heaviest forest edge between two vertices of one tree. Ranks grow on the way up and no two are equal, so
+// that the end with the smaller link is always the one to move; the last link taken is the heaviest.
+DEVICE u32 heaviest_link(const u64* link, u32 u, u32 v) {
+  u64 taken = 0;
+  while (u != v) {
+    const u64 a = link[u], b = link[v];
+    taken = a < b ? a : b;
+    (a < b ? u : v) = (u32)taken;
+  }
+  return (u32)(taken >> 32);
+}

@@ -1,0 +1,45 @@
+"""The leading bits of keys, by which edges are brought into buckets."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dfmst._engines.base import Engine
+from dfmst.typing import Array
+
+__all__ = ["LeadingBits", "block_length", "leading_bits"]
+
+_LEADING_BITS = 30  # of a wider range of keys; edges then compare by whole keys where these bits agree
+_BLOCK = 1 << 16  # edges a thread takes at a time in the first pass, at most
+_LEAST_BLOCK = 1 << 12  # and at least, where there are several threads
+
+
+class LeadingBits(NamedTuple):
+    """Bits of keys above the least one.
+
+    ``column`` is ``uint32``, of which ``bits`` are used. ``key`` holds the whole keys where the bits do not tell all of
+    them apart, otherwise it is ``None``.
+    """
+
+    column: Array
+    bits: int
+    key: Array | None
+
+
+def leading_bits(engine: Engine, key: Array) -> LeadingBits:
+    """Take the leading bits of ordered keys; a column of ``uint32`` keys is changed in place."""
+    low = int(key.min())
+    spread = (int(key.max()) - low).bit_length()
+    shift = spread - _LEADING_BITS if spread > 32 else 0
+    column = key if key.dtype == np.uint32 else engine.xp.empty(len(key), np.uint32)
+    engine.launch("leading_bits", len(key), key, low, shift, column)
+    return LeadingBits(column, spread - shift, key if shift else None)
+
+
+def block_length(engine: Engine, edges: int) -> int:
+    """Edges that a thread takes at a time: at least two blocks for every thread, unless counting would cost more."""
+    if engine.threads == 1:
+        return _BLOCK
+    return min(_BLOCK, max(_LEAST_BLOCK, -(-edges // (2 * engine.threads))))

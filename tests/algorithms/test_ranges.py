@@ -1,0 +1,133 @@
+"""Local contraction in ranges of vertices: what it chooses, what it puts off, and when it is taken."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CpuEngine
+from dfmst._primitives.edges import Edges
+from dfmst._primitives.flags import flag_words
+from dfmst.algorithms import Boruvka, FilterKruskal
+from dfmst.algorithms._steps.ranges import contract_ranges, range_width
+from dfmst.algorithms.trace import Trace
+from tests.support.cases import ENGINES
+from tests.support.columns import unpack
+from tests.support.lanes import examples
+from tests.support.oracle import kruskal_rows
+
+VERTICES = 300
+
+WEIGHTS = {
+    "any": lambda rng, length: rng.integers(0, 1 << 32, length, np.uint64).astype(np.uint32),
+    "equal": lambda rng, length: np.zeros(length, np.uint32),
+    "few": lambda rng, length: rng.integers(0, 4, length).astype(np.uint32),
+    "wide": lambda rng, length: rng.integers(0, 1 << 62, length).astype(np.uint64),
+    "wide, equal leading bits": lambda rng, length: np.where(
+        rng.random(length) < 0.01, 1 << 60, rng.integers(0, 50, length)
+    ).astype(np.uint64),
+    "real": lambda rng, length: rng.normal(size=length),
+}
+
+
+def near(seed, length, reach):
+    """Edges between near vertices, self-loops and both directions among them; each tenth joins any two."""
+    rng = np.random.default_rng(seed)
+    source = rng.integers(0, VERTICES, length)
+    target = np.clip(source + rng.integers(-reach, reach, length, endpoint=True), 0, VERTICES - 1)
+    target = np.where(rng.random(length) < 0.1, rng.integers(0, VERTICES, length), target)
+    half = length // 2
+    source[half : 2 * half], target[half : 2 * half] = target[:half].copy(), source[:half].copy()
+    return rng, source.astype(np.uint32), target.astype(np.uint32)
+
+
+def contract(engine, edges, flip, vertices, width, chosen):
+    trace = Trace()
+    trace.round(vertices=vertices, edges=len(edges))
+    return contract_ranges(engine, edges, flip, vertices, width, chosen, trace)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", WEIGHTS)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    length=st.sampled_from([2, 64, 700, 3_000]),
+    reach=st.sampled_from([1, 5, 40]),
+    width=st.integers(2, 7),
+    maximum=st.booleans(),
+)
+@examples(8)
+def test_rows_are_those_of_the_forest(engine, kind, seed, length, reach, width, maximum):
+    rng, source, target = near(seed, length, reach)
+    weight = WEIGHTS[kind](rng, length)
+    if kind != "real":
+        weight[length // 2 : length // 2 * 2] = weight[: length // 2]
+    table = EdgeTable(source, target, weight, VERTICES, maximum)
+    chosen = flag_words(engine, length)
+    edges, left = contract(engine, table.edges(), table.flip, VERTICES, width, chosen)
+    inside = np.flatnonzero(unpack(chosen, length))
+    expected = kruskal_rows(source.tolist(), target.tolist(), weight.tolist(), maximum)
+    assert set(inside) <= set(expected)
+    assert left == VERTICES - len(inside)
+    assert np.all(np.diff(edges.row.astype(np.int64)) > 0)
+    assert max(edges.source.max(initial=0), edges.target.max(initial=0)) < left
+    rest = edges.row[kruskal_rows(edges.source.tolist(), edges.target.tolist(), edges.key.tolist())]
+    assert sorted([*inside, *rest]) == sorted(expected)
+
+
+def test_a_second_contraction_keeps_rows():
+    rng, source, target = near(5, 3_000, 9)
+    weight = rng.random(3_000).astype(np.float32)
+    table, engine, chosen = EdgeTable(source, target, weight, VERTICES), CpuEngine(2), flag_words(CpuEngine(1), 3_000)
+    edges, left = contract(engine, table.edges(), table.flip, VERTICES, 4, chosen)
+    again, last = contract(engine, edges, 0, left, 6, chosen)
+    assert last < left
+    rest = again.row[kruskal_rows(again.source.tolist(), again.target.tolist(), again.key.tolist())]
+    rows = sorted([*np.flatnonzero(unpack(chosen, 3_000)), *rest])
+    assert rows == sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist()))
+
+
+def grid(side, cut=0.0):
+    """Edges of a grid, its vertices numbered row by row; a share `cut` of them joins any two vertices."""
+    rng = np.random.default_rng(side)
+    number = np.arange(side * side, dtype=np.uint32).reshape(side, side)
+    source = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
+    target = np.concatenate([number[:, 1:].ravel(), number[1:].ravel()])
+    far = rng.random(len(target)) < cut
+    target[far] = rng.integers(0, side * side, far.sum(), np.uint32)
+    return source, target, rng.random(len(source)).astype(np.float32)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 4, 7, 16])
+def test_a_large_grid_on_any_number_of_threads(threads):
+    source, target, weight = grid(280)
+    table = EdgeTable(source, target, weight, 280 * 280 + 1)
+    trace = Trace()
+    rows = FilterKruskal().run(CpuEngine(threads), table, trace)
+    np.testing.assert_array_equal(rows, Boruvka().run(CpuEngine(2), table, Trace()))
+    assert ("cut" in trace.records[0]) == (threads in (4, 7))  # 16: ranges would be too narrow
+
+
+def width_of(source, target, vertices, threads, *, in_levels=True, engine=None):
+    edges = Edges(source, target, np.zeros(len(source), np.uint32), None)
+    return range_width(engine or CpuEngine(threads), edges, vertices, in_levels=in_levels)
+
+
+def test_when_it_is_taken():
+    source, target, _ = grid(280)
+    vertices = 280 * 280
+    assert width_of(source, target, vertices, 2) == 14
+    assert width_of(source, target, vertices, 4, in_levels=False) == 13
+    assert width_of(source, target, vertices, 2, in_levels=False) is None  # one thread's scan takes no longer
+    assert width_of(source, target, vertices, 1) is None
+    assert width_of(source, target, 1 << 22, 1) == 15  # a scan would wait for memory
+    assert width_of(source, target, 1 << 24, 1) == 16
+    assert width_of(source, target, vertices // 2, 2) is None  # caches hold all vertices
+    assert width_of(np.tile(source, 3), np.tile(target, 3), vertices, 4) is None  # levels sort fewer edges
+    mixed = np.random.default_rng(0).permutation(vertices).astype(np.uint32)
+    assert width_of(mixed[source], mixed[target], vertices, 2) is None  # ids without locality
+    scattered, ends, _ = grid(280, cut=0.3)
+    assert width_of(scattered, ends, vertices, 2) is None
