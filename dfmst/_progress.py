@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-__all__ = ["RowBar", "Tell", "memory_now", "showing"]
+__all__ = ["RowBar", "Tell", "memory_now", "peak_memory", "showing"]
 
 #: Called with the rows done and the rows in all (``None``: unknown).
 Tell: TypeAlias = Callable[[int, int | None], None]
@@ -129,3 +129,13 @@ def memory_now() -> int:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError, AttributeError):
         return 0
+
+
+def peak_memory() -> int | None:
+    """Return the bytes that this process has taken at most."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(peak if sys.platform == "darwin" else 1024 * peak)

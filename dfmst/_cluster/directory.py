@@ -11,6 +11,7 @@ from dfmst._cluster.dask_internals import results
 from dfmst._cluster.files import FileRows, file_stamp
 from dfmst._cluster.partitions import FrameParts, size_of_parts
 from dfmst._cluster.rows import write
+from dfmst._cluster.usage import usage
 from dfmst._columns.read import EdgeColumns
 from dfmst._progress import Tell
 from dfmst.errors import missing_column
@@ -23,12 +24,26 @@ __all__ = ["WrittenForest", "require_columns", "write_forest"]
 
 
 class WrittenForest(NamedTuple):
-    """What a run read and wrote: rows of the input, rows of the forest, files, and the strategy that it took."""
+    """What a run read, wrote and took.
+
+    Attributes
+    ----------
+    input_rows, rows, files
+        Rows of the input, rows of the forest, and files.
+    strategy
+        The one that was taken.
+    bytes_moved
+        Sent from worker to worker, as Dask counts them; ``None``: no worker says.
+    peak_memory
+        Bytes that one worker's process took at most since its start; ``None``: no worker says.
+    """
 
     input_rows: int
     rows: int
     files: int
     strategy: str
+    bytes_moved: int | None = None
+    peak_memory: int | None = None
 
 
 def write_forest(
@@ -68,9 +83,11 @@ def write_forest(
             forest.graph.add("write", (folder.name, number), write, part, chosen, number, columns, str(folder / name))
             for number, (part, chosen, (_, name)) in enumerate(zip(parts.rows, forest.rows, files, strict=True))
         ]
+        before = usage(client)
         rows = results(client, forest.graph, [count.key for count in counts], tell)
+        moved, peak = usage(client).since(before)
     size = size_of_parts(parts.edges, columns.names[:2])
-    return WrittenForest(size.rows if size else 0, sum(rows), len(files), forest.strategy)
+    return WrittenForest(size.rows if size else 0, sum(rows), len(files), forest.strategy, moved, peak)
 
 
 def require_columns(inputs: Sequence[Path], names: Sequence[Any]) -> None:

@@ -168,6 +168,7 @@ def _picture(forest: ForestFacts, points: Points | None, graph: GraphFacts) -> d
         "tags": picture.tags,
         "names": picture.names,
         "few": picture.drawn <= _FEW,
+        "cut": picture.cut,
         "title": title,
         "note": note,
     }

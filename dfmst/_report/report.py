@@ -16,10 +16,11 @@ from dfmst._arguments import check_text
 from dfmst._columns.read import EdgeColumns
 from dfmst._columns.total import total_weight
 from dfmst._frames.host import open_host_frame
+from dfmst._progress import peak_memory
 from dfmst._report.forest_facts import ForestFacts, as_floats
 from dfmst._report.page import GraphFacts, render_page
 from dfmst._report.points import Points, edge_points, frame_points
-from dfmst._report.run_facts import RunFacts, Steps, bandwidth, peak_memory
+from dfmst._report.run_facts import RunFacts, Steps, bandwidth
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solution import Solution, solve
 from dfmst.errors import InvalidEdgesError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["RunFacts", "Steps", "bandwidth", "machine_memory", "peak_memory"]
+__all__ = ["RunFacts", "Steps", "bandwidth", "machine_memory"]
 
 _PROBE = 1 << 24  # bytes: twice that is beyond a core's own caches
 
@@ -72,16 +71,6 @@ class RunFacts:
     def steps(self) -> dict[str, float]:
         """Seconds by step, without the total."""
         return {name: value for name, value in self.seconds.items() if name != "total"}
-
-
-def peak_memory() -> int | None:
-    """Return the bytes that this process has taken at most."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return int(peak if sys.platform == "darwin" else 1024 * peak)
 
 
 def machine_memory() -> int | None:

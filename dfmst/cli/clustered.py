@@ -10,6 +10,7 @@ import click
 
 from dfmst.cli.console import Progress, Stopwatch, note, plural, print_json
 from dfmst.cli.inputs import check_inputs, columns_by_option
+from dfmst.cli.planned import beside_plan
 from dfmst.cli.report import check_report, write_report
 
 if TYPE_CHECKING:
@@ -59,25 +60,17 @@ def run_on_cluster(job: ForestJob, workers: int | None, scheduler: str | None, s
             )
         if job.report is not None:
             with Progress() as progress:
-                write_report(job, job.output, _happened(job, written, workers, watch.seconds()), progress)
+                write_report(job, job.output, _happened(job, written, workers, strategy, watch.seconds()), progress)
     _tell(job, written, watch.seconds())
 
 
-def _happened(job: ForestJob, written: WrittenForest, workers: int | None, seconds: dict[str, float]) -> dict[str, Any]:
+def _happened(
+    job: ForestJob, written: WrittenForest, workers: int | None, strategy: str, seconds: dict[str, float]
+) -> dict[str, Any]:
     """What a report says of a run: what was planned for it, and what happened."""
-    import dfmst
-
-    summary: dict[str, Any] = {"kind": job.kind, **written._asdict(), "seconds": seconds, "peak_memory": None}
-    plan = dfmst.plan(files=job.inputs, source=job.source, target=job.target, workers=workers or 1, memory=1 << 60)
-    summary["plan"] = [
-        ("strategy", plan.strategy, written.strategy),
-        ("rows read", f"{plan.edges:,}", f"{written.input_rows:,}"),
-        ("vertices", f"{plan.vertices:,} at most", "those of the forest"),
-        ("rows of the forest", f"{max(0, plan.vertices - 1):,} at most", f"{written.rows:,}"),
-        ("bytes moved", f"{plan.bytes_moved / 1e9:,.3f} GB", "not counted"),
-        ("peak memory of a worker", f"{plan.peak_memory / 1e9:,.3f} GB", "not measured"),
-    ]
-    return summary
+    taken, rows = (strategy, written.strategy), (written.input_rows, written.rows)
+    plan = beside_plan(job, taken, rows, workers=workers or 1, moved=written.bytes_moved, peak=written.peak_memory)
+    return {"kind": job.kind, **written._asdict(), "seconds": seconds, "peak_memory": None, "plan": plan}
 
 
 @contextmanager

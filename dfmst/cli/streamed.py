@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfmst.cli.console import Progress, Stopwatch, plain, plural
+from dfmst.cli.planned import beside_plan
 from dfmst.errors import DfmstError
 
 if TYPE_CHECKING:
@@ -97,7 +98,8 @@ def stream_forest(job: ForestJob, target: Path | None, watch: Stopwatch, progres
                 **options,
             )
         _deliver(job, target, forest, watch, progress)
-    return _summary(job, forest, watch)
+    summary = _summary(job, forest, watch)
+    return summary if job.report is None else {**summary, "plan": _beside_plan(job, forest)}
 
 
 class _Saved:
@@ -188,5 +190,18 @@ def _summary(job: ForestJob, forest: StreamForest, watch: Stopwatch) -> dict[str
         "threads": forest.threads,
         "streamed": True,
         "memory_limit": forest.memory_limit,
+        "peak_memory": forest.peak_memory,
         "seconds": watch.seconds(),
     }
+
+
+def _beside_plan(job: ForestJob, forest: StreamForest) -> list[tuple[str, str, str]]:
+    strategy = "stream" if job.spill_dir is None else "spill"
+    return beside_plan(
+        job,
+        (strategy, strategy),
+        (forest.source_rows, forest.rows),
+        memory=forest.memory_limit,
+        vertices=forest.vertices,
+        peak=forest.peak_memory,
+    )

@@ -71,7 +71,8 @@ def forest_of_files(
     Returns
     -------
     WrittenForest
-        ``input_rows``, ``rows`` of the forest, ``files`` and the ``strategy`` that was taken.
+        ``input_rows``, ``rows`` of the forest, ``files``, the ``strategy`` that was taken, ``bytes_moved`` between
+        workers, and the ``peak_memory`` of one of them in bytes.
 
     Raises
     ------
@@ -88,8 +89,8 @@ def forest_of_files(
     --------
     >>> import dfmst.dask
     >>> record = dfmst.dask.forest_of_files("edges/", "forest/", workers=4)  # doctest: +SKIP
-    >>> record  # doctest: +SKIP
-    WrittenForest(input_rows=96000000, rows=1999999, files=48, strategy='two-pass')
+    >>> record.input_rows, record.rows, record.strategy  # doctest: +SKIP
+    (96000000, 1999999, 'two-pass')
     """
     if sum(choice is not None for choice in (workers, scheduler, client)) > 1:
         message = "workers, scheduler and client cannot be combined"

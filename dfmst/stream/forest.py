@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dfmst._columns.total import Total
 from dfmst._progress import Tell as TellRows
-from dfmst._progress import showing
+from dfmst._progress import peak_memory, showing
 from dfmst._slices.runs import Run
 from dfmst._verification.certificate import Certificate
 from dfmst._verification.optimality import Violation
@@ -61,6 +61,11 @@ class StreamForest:
             return None
         unit = source.schema.field(weight).type if isinstance(source, ParquetSource) else self._forest.unit
         return forest_total(self._forest, unit)
+
+    @property
+    def peak_memory(self) -> int | None:
+        """Bytes that this process has taken at most since its start; ``None`` where the system does not say."""
+        return peak_memory()
 
     def read(self) -> Any:
         """Return the forest's rows, in order, all columns, and forget the checkpoint.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfmst.algorithms import FilterKruskal
+from dfmst.algorithms import Dataframe, FilterKruskal
 from dfmst.algorithms.trace import Trace
 from tests.support.cases import (
     ALGORITHMS,
@@ -27,7 +27,7 @@ each_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=algorithm_
 
 
 def check(algorithm, table, expected, engines=ENGINES):
-    for engine in engines:
+    for engine in engines[:1] if isinstance(algorithm, Dataframe) else engines:  # joins know nothing of engines
         trace = Trace()
         rows = algorithm.run(engine, table, trace)
         assert rows.dtype == np.int64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,10 @@ def test_beside_a_stream(dfmst, roads):
     dfmst("forest", roads, "-o", "out.parquet", "--report", "out.html", "--checkpoint", "saved")
     root = check_page(page("out.html"))
     assert "of the 2.0 GiB of the limit" in text_of(root, "run")
-    assert "fold" in text_of(root, "run")
+    run = text_of(root, "run")
+    assert "fold" in run
+    assert "planned happened strategy stream stream rows read 9 9 vertices" in run
+    assert re.search(r"peak memory of a process [\d.,]+ MB [\d.,]+ MB", run)
     result = dfmst("forest", roads, "--report", "out.html", "--checkpoint", "saved", code=2)
     assert "name it with -o" in result.stderr
 
@@ -72,7 +76,9 @@ def test_beside_a_cluster(dfmst, roads):
     dfmst("forest", roads, "-o", "out", "--workers", "1", "--report", "out.html")
     words = text_of(check_page(page("out.html")), "run")
     assert "planned happened strategy" in words
-    assert "rows read 9 9" in words
+    assert re.search(r"strategy auto (two-pass|merge) rows read 9 9", words)
+    assert re.search(r"bytes between workers [\d.]+ MB 0.0 MB", words)  # one worker
+    assert re.search(r"peak memory of a process [\d.,]+ MB [1-9][\d.,]+ MB", words)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ import pyarrow as pa
 import pytest
 
 import dfmst
+from dfmst.generate import rmat
 from tests.report.test_pages import ROADS, TOWNS, random_table
+from tests.support.shared_data import SHARED
 
 pytestmark = pytest.mark.slow
 
@@ -57,9 +60,16 @@ def pages(tmp_path_factory) -> dict[str, Path]:
         "map": dfmst.report(ROADS, "a", "b", "km", points=TOWNS, coordinates=("lon", "lat")),
         "layout": dfmst.report(random_table(9_000, 4_000), algorithm="mastiff"),
         "long": dfmst.report(long, title="t" * 300),
+        "rmat": dfmst.report(rmat(13, 8), algorithm="mastiff"),
         "empty": dfmst.report(pa.table({"source": pa.array([], pa.int64()), "target": [], "weight": []})),
     }
-    return {name: page.save(folder / f"{name}.html") for name, page in made.items()}
+    roads = SHARED / "data" / "usa_road_d_ny.parquet"
+    if roads.exists():
+        made["new york"] = dfmst.report(dfmst.read_edges(roads), "src", "dst", "weight")
+    saved = {name: page.save(folder / f"{name}.html") for name, page in made.items()}
+    demo = [sys.executable, "-P", "-m", "dfmst", "demo"]
+    subprocess.run(demo, cwd=folder, check=True, capture_output=True, timeout=120)
+    return {**saved, "demo": folder / "cities.html"}
 
 
 def measured(browser: str, pages: dict[str, Path], folder: Path, *options: str) -> dict[str, list[dict[str, Any]]]:
@@ -89,7 +99,7 @@ def measured(browser: str, pages: dict[str, Path], folder: Path, *options: str) 
 
 
 def test_every_page_at_every_width(browser, pages, tmp_path):
-    drawn = {"map": 6, "layout": 6, "long": 4, "empty": 0}
+    drawn = {"map": 6, "layout": 6, "long": 4, "rmat": 7, "empty": 0, "new york": 6, "demo": 7}
     for name, each in measured(browser, pages, tmp_path).items():
         for seen, width, columns in zip(each, WIDTHS, (1, 3, 3), strict=True):
             assert seen["inner"] == width
@@ -102,10 +112,11 @@ def test_every_page_at_every_width(browser, pages, tmp_path):
 
 
 def test_light_and_dark(browser, pages, tmp_path):
-    shades = {}
+    shades: dict[str, list[int]] = {}
     for mode, value in (("light", 1), ("dark", 0)):
         option = f"--blink-settings=preferredColorScheme={value}"
-        back = measured(browser, {"map": pages["map"]}, tmp_path, option)["map"][0]["back"]
-        shades[mode] = [int(word) for word in re.findall(r"\d+", back)]
+        named = {name: page for name, page in pages.items() if name in ("new york", "rmat", "demo")}
+        for each in measured(browser, named, tmp_path, option).values():
+            shades.setdefault(mode, []).extend(int(word) for word in re.findall(r"\d+", each[0]["back"]))
     assert min(shades["light"]) > 240
     assert max(shades["dark"]) < 40

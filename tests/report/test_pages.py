@@ -285,3 +285,11 @@ def test_a_million_rows_take_seconds():
     assert time.process_time() - begin < 8
     assert len(html) < 400_000
     check_page(html)
+
+
+def test_a_part_of_the_largest_tree_has_no_legend_of_other_trees():
+    table = pa.concat_tables([random_table(9_000, 4_000), pa.table({"source": [-1], "target": [-2], "weight": [0.5]})])
+    picture = text_of(check_page(dfmst.report(table).html), "picture")
+    assert "those nearest the vertex of most edges" in picture
+    assert "largest tree second" not in picture
+    assert "largest tree second" in text_of(check_page(dfmst.report(ROADS, "a", "b", "km").html), "picture")
