@@ -9,18 +9,32 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dfmst._cluster.devices import device_engine, on_device
 from dfmst._cluster.formulas import BUFFER
 from dfmst._cluster.tables import check_kinds, column_values, concat, empty_table, id_pair, in_row_order, take
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.encode import Encoder
 from dfmst._columns.vertices import dense_vertices
-from dfmst._engines import Engine, select_engine
+from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._folding.fold import Fold, Rows
 from dfmst.algorithms.solve import solve_table
 
-__all__ = ["TableFold", "merge", "solve", "task_engine"]
+__all__ = ["LEAST_BUFFER", "TableFold", "merge", "solve", "task_engine", "worker_engine"]
 
 _LEAST_BUFFER = 1 << 16
+LEAST_BUFFER = 2  # rows of a buffer, a vertex
+_MOVED = 1 << 20  # rows that go to a GPU at a time
+
+
+def worker_engine() -> Engine:
+    """Return the engine of this task's worker: its GPU, or the task's share of its threads."""
+    try:
+        from distributed import get_worker
+
+        device = device_engine(get_worker())
+    except (ImportError, ValueError):  # a scheduler within the process
+        device = None
+    return task_engine() if device is None else device
 
 
 def task_engine() -> Engine:
@@ -41,22 +55,33 @@ def solve(engine: Engine, table: pa.Table) -> pa.Table:
     if not table.num_rows:
         return table
     table = in_row_order(table)
-    vertices = dense_vertices(engine, id_pair(table))
-    edges = EdgeTable(vertices.source, vertices.target, column_values(table, "key"), vertices.total)
-    return take(table, solve_table(engine, edges))
+    vertices = dense_vertices(host_engine(engine), id_pair(table))
+    key = engine.from_host(column_values(table, "key"))
+    edges = EdgeTable(engine.from_host(vertices.source), engine.from_host(vertices.target), key, vertices.total)
+    return take(table, engine.to_host(solve_table(engine, edges)))
 
 
 def merge(tables: list[pa.Table]) -> pa.Table:
     """Return the forest of several tables (a task)."""
-    return solve(task_engine(), concat(tables))
+    engine, table = worker_engine(), concat(tables)
+    # All rows are solved at once: there is nothing to halve.
+    return on_device(engine, 1, lambda _: solve(engine, table), least=1)
 
 
 class TableFold:
-    """The forest of tables whose locators ascend, in memory that grows with the vertices and not with the rows."""
+    """The forest of tables whose locators ascend, in memory that grows with the vertices and not with the rows.
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._encoder = Encoder(engine=engine)
+    Parameters
+    ----------
+    engine
+        Folds; ids are encoded on the host.
+    buffer
+        Rows of the buffer, a vertex.
+    """
+
+    def __init__(self, engine: Engine, buffer: int = BUFFER) -> None:
+        self._engine, self._buffer = engine, buffer
+        self._encoder = Encoder(engine=host_engine(engine))
         self._like: pa.Table | None = None
         self._fold: Fold | None = None
         self._capacity = 0
@@ -75,13 +100,16 @@ class TableFold:
         check_kinds([self._like, table])
         ends = self._encoder.encode(id_pair(table), rows)
         key = column_values(table, "key")
-        self._make_room(key.dtype).add(Rows(*ends, key, column_values(table, "row")))
+        fold, edges = self._make_room(key.dtype), Rows(*ends, key, column_values(table, "row"))
+        for begin in range(0, len(edges), _MOVED):
+            piece = edges.part(begin, min(begin + _MOVED, len(edges)))
+            fold.add(Rows(*map(self._engine.from_host, piece.arrays)))
 
     def forest(self) -> pa.Table:
         """Return the forest of all rows so far."""
         if self._fold is None or self._like is None:
             return empty_table()
-        source, target, weight, locator = self._fold.forest().arrays
+        source, target, weight, locator = map(self._engine.to_host, self._fold.forest().arrays)
         ends = (self._encoder.decode(column) for column in (source, target))
         arrays = [*ends, pa.array(weight.copy()), pa.array(locator.copy())]
         return pa.table(arrays, names=self._like.column_names, metadata=self._like.schema.metadata)
@@ -91,7 +119,7 @@ class TableFold:
         # The buffer is made anew where the vertices outgrow it.
         if self._fold is not None and self._capacity >= 2 * vertices:
             return self._fold
-        self._capacity = max(_LEAST_BUFFER, BUFFER * vertices)
+        self._capacity = max(_LEAST_BUFFER, self._buffer * vertices)
         larger = Fold(self._engine, vertices, self._capacity, weight_dtype=dtype)
         if self._fold is not None:
             larger.add(self._fold.forest())

@@ -9,10 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from dfmst._cluster.devices import on_device
+from dfmst._cluster.formulas import BUFFER
 from dfmst._cluster.partial import PartialFold
 from dfmst._cluster.partitions import is_part
 from dfmst._cluster.read import read_edges
-from dfmst._cluster.solve import TableFold, task_engine
+from dfmst._cluster.solve import LEAST_BUFFER, TableFold, task_engine, worker_engine
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import Engine
 
@@ -50,10 +52,14 @@ def group_parts(parts: list[Any], groups: int) -> list[Group]:
 
 def fold(group: Group, frame: Any, columns: EdgeColumns, partial: str | None = None) -> pa.Table:
     """Return the forest of a group of partitions (a task), which saves how far it has come in the file `partial`."""
-    engine = task_engine()
-    forest = TableFold(engine)
+    engine = worker_engine()
+    return on_device(engine, BUFFER, lambda buffer: _fold(engine, buffer, group, frame, columns, partial), LEAST_BUFFER)
+
+
+def _fold(engine: Engine, buffer: int, group: Group, frame: Any, columns: EdgeColumns, partial: str | None) -> pa.Table:
+    forest = TableFold(engine, buffer)
     saved = PartialFold(partial, forest)
-    for done, table in enumerate(group.tables(engine, columns, frame, saved.done), saved.done + 1):
+    for done, table in enumerate(group.tables(task_engine(), columns, frame, saved.done), saved.done + 1):
         forest.add(table)
         saved.save(done)
     return forest.forest()

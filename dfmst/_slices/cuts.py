@@ -80,4 +80,4 @@ def read_spans(runs: Sequence[Run], spans: Sequence[Span]) -> Iterator[Rows]:
 
 def concat_spans(runs: Sequence[Run], spans: Sequence[Span]) -> Rows:
     """Read a slice that is not empty, run after run, into one."""
-    return Rows(*map(np.concatenate, zip(*(rows.arrays for rows in read_spans(runs, spans)), strict=True)))
+    return Rows(*map(runs[0].xp.concatenate, zip(*(rows.arrays for rows in read_spans(runs, spans)), strict=True)))

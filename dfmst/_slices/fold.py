@@ -43,7 +43,7 @@ class SpillFold:
     Parameters
     ----------
     engine
-        On the host.
+        Where rows are buffered and solved, and runs without a directory are held.
     directory
         Where the runs go; ``None``: they are held in memory.
     room
@@ -135,7 +135,7 @@ class SpillFold:
                 self._filter.grow(vertices)
 
     def _take(self, rows: Rows) -> None:
-        positions = np.arange(len(rows), dtype=np.uint32)
+        positions = self._engine.xp.arange(len(rows), dtype=np.uint32)
         if self._filter:
             positions = compact(self._engine, self._filter.passing(*rows[:3], self._flip))
         while len(positions):

@@ -36,7 +36,7 @@ class HeldRun(Run):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel with the rows, which are in memory there as well."""
-        return _held_run, (self._order, self.grain, *self.part(0, self._rows))
+        return _held_run, (self._order, self.grain, *map(self._engine.to_host, self.part(0, self._rows).arrays))
 
     def __sizeof__(self) -> int:
         """Return the bytes of the rows."""
@@ -64,7 +64,9 @@ class HeldRun(Run):
             values = getattr(piece, column)[begin - start : end - start]
             parts.append(values)
             begin, place = begin + len(values), place + 1
-        return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, self._kinds[column]), *parts])
+        none = self.xp.zeros(0, self._kinds[column])
+        whole: Array = parts[0] if len(parts) == 1 else self.xp.concatenate([none, *parts])
+        return whole
 
 
 def _held_run(order: Order, grain: int, *columns: Array) -> HeldRun:

@@ -23,6 +23,7 @@ from dfmst._primitives.contract import flatten
 from dfmst._primitives.crossing import crossing_flags
 from dfmst._primitives.edges import Edges
 from dfmst._primitives.flags import compact, flag_words
+from dfmst._slices.compact import forest_positions, unite_rows
 from dfmst._slices.cuts import cut_runs, read_spans
 from dfmst._slices.runs import Run
 from dfmst.algorithms._steps.light_edges import scan_light
@@ -45,7 +46,7 @@ class SliceKruskal:
     Parameters
     ----------
     engine
-        On the host.
+        Where the buffer and the parents lie; rows of slices may lie on the host.
     vertices
         Exclusive upper bound of the vertices.
     capacity
@@ -100,7 +101,7 @@ class SliceKruskal:
 
     def add(self, rows: Rows) -> None:
         """Take rows of a slice; of equal weights, earlier ones come first."""
-        positions = None
+        rows, positions = Rows(*map(self._engine.from_host, rows.arrays)), None
         if self._scanned:
             flags = crossing_flags(self._engine, rows.source, rows.target, self.parent)
             positions = compact(self._engine, flags)
@@ -114,6 +115,8 @@ class SliceKruskal:
 
     def choose(self, rows: Rows) -> Chosen:
         """Choose among the rows of a slice; their ends are ``uint32``."""
+        if not self._engine.on_host:
+            return self._choose_compact(rows)
         chosen = flag_words(self._engine, len(rows))
         if len(rows) and self.components > 1:
             edges = Edges(rows.source, rows.target, rows.weight, None)
@@ -124,3 +127,13 @@ class SliceKruskal:
             flatten(self._engine, self.parent)
             self._scanned = True
         return Chosen(rows, compact(self._engine, chosen))
+
+    def _choose_compact(self, rows: Rows) -> Chosen:
+        """Choose by any algorithm: a scan takes one step after the other."""
+        if not len(rows):
+            return Chosen(rows, self._engine.xp.empty(0, np.uint32))
+        positions = forest_positions(self._engine, rows, self._flip, self.parent)
+        unite_rows(self._engine, rows, positions, self.parent)
+        self.components -= len(positions)
+        self._scanned = True
+        return Chosen(rows, positions)

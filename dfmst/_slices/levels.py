@@ -26,15 +26,15 @@ class LevelMarks:
     Parameters
     ----------
     engine
-        On the host.
+        Where the levels lie.
     vertices
         Exclusive upper bound of the vertices.
     """
 
     def __init__(self, engine: Engine, vertices: int) -> None:
         self._engine = engine
-        self._level = np.full(vertices, _OUTSIDE, np.uint8)
-        self._limit = np.zeros(256, np.uint64)
+        self._level: Array = engine.xp.full(vertices, _OUTSIDE, np.uint8)
+        self._limit: Array = engine.xp.zeros(256, np.uint64)
         self._used = 0
 
     def mark(self, parent: Array, heaviest: int) -> None:
@@ -64,8 +64,9 @@ class LevelMarks:
 
     def _giant(self, parent: Array) -> int | None:
         """The root of more than half of the vertices: there is one at most, and it stays theirs."""
-        roots, counts = np.unique(parent[:: max(1, len(parent) // _SAMPLE)], return_counts=True)
+        xp = self._engine.xp
+        roots, counts = xp.unique(parent[:: max(1, len(parent) // _SAMPLE)], return_counts=True)
         root = int(roots[counts.argmax()]) if len(roots) else 0
         pieces = (parent[begin : begin + _PIECE] for begin in range(0, len(parent), _PIECE))
-        members = sum(int(np.count_nonzero(piece == root)) for piece in pieces)
+        members = sum(int(xp.count_nonzero(piece == root)) for piece in pieces)
         return root if 2 * members > len(parent) else None

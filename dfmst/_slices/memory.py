@@ -75,6 +75,9 @@ class Room(NamedTuple):
 class HeldRoom(NamedTuple):
     """The same for a fold whose runs are in memory: the forest, as a run, and a few runs beside it.
 
+    `sort` and `scan` are the bytes a row, besides its weight, that sorting a buffer and solving a slice take: more on a
+    GPU, which holds fewer rows at a time then.
+
     Examples
     --------
     >>> room = HeldRoom(1 << 30, 8)
@@ -84,6 +87,8 @@ class HeldRoom(NamedTuple):
 
     size: int
     weight: int
+    sort: int = SORT
+    scan: int = ROW + SCAN
 
     @property
     def most_vertices(self) -> int:
@@ -96,12 +101,12 @@ class HeldRoom(NamedTuple):
 
     def run_rows(self, vertices: int) -> int:
         """Rows of the buffer that is sorted, and becomes a run."""
-        return min(_MOST, max(_LEAST, self._left(vertices) // ((_RUNS + 1) * self._row + SORT)))
+        return min(_MOST, max(_LEAST, self._left(vertices) // ((_RUNS + 1) * self._row + self.sort)))
 
     def slice_rows(self, vertices: int) -> int:
         """Rows of the buffer in which slices are solved, beside all runs."""
         left = self._left(vertices) - _RUNS * self.run_rows(vertices) * self._row
-        return min(_MOST, max(_LEAST, left // (ROW + SCAN + 2 * self.weight)))
+        return min(_MOST, max(_LEAST, left // (self.scan + 2 * self.weight)))
 
     def most_rows(self, vertices: int, capacity: int) -> int:
         """Rows of all runs before they are solved; a run has `capacity` of them."""

@@ -142,8 +142,18 @@ class Run:
 
     def _count(self, rows: Rows) -> None:
         key = self._order.keys(self._engine, getattr(rows, self._order.column))
-        self._index.append(key[-self._rows % self.grain :: self.grain].astype(np.uint64))
+        self._index.append(self._engine.to_host(key[-self._rows % self.grain :: self.grain]).astype(np.uint64))
         self._rows += len(rows)
+
+    @property
+    def on_host(self) -> bool:
+        """Whether its rows lie on the host; a GPU's come there to be written."""
+        return self._engine.on_host
+
+    @property
+    def xp(self) -> Any:
+        """The array module of its rows."""
+        return self._engine.xp
 
     def release(self, end: int) -> None:
         """Note that rows before `end` are not read again."""
@@ -160,7 +170,7 @@ class Run:
             return 0
         begin, end = block * self.grain, min((block + 1) * self.grain, self._rows)
         keys = self._order.keys(self._engine, self._read(self._order.column, begin, end))
-        return begin + int(np.searchsorted(keys, keys.dtype.type(key), side))
+        return begin + int(np.searchsorted(self._engine.to_host(keys), keys.dtype.type(key), side))
 
     def _read(self, column: str, begin: int, end: int) -> Array:
         kind, path = self._kinds[column], self._paths[column]
@@ -186,8 +196,9 @@ def write_sorted(engine: Engine, run: Run, order: Order, rows: Rows, positions: 
     places = sort_order(engine, keys)
     del keys
     step = min(_PIECE, run.longest)
+    move = engine.to_host if run.on_host else engine.from_host
     run.append(
-        Rows(*(column[piece if positions is None else positions[piece]] for column in rows.arrays))
+        Rows(*(move(column[piece if positions is None else positions[piece]]) for column in rows.arrays))
         for piece in (places[begin : begin + step] for begin in range(0, len(places), step))
     )
 

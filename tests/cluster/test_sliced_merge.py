@@ -25,7 +25,7 @@ from tests.support.dask_frames import random_frame
 VERTICES, FILES = 450_000, 30
 
 
-@pytest.fixture(scope="module", params=["dense", pytest.param("sparse", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["dense"])
 def graph(request, tmp_path_factory):
     """Files, their rows, and a limit that a merge of two forests is beyond."""
     folder = tmp_path_factory.mktemp(request.param)

@@ -12,18 +12,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._cluster.checkpoint import ONE_TABLE
+from dfmst._cluster.devices import on_device
+from dfmst._cluster.formulas import BUFFER
 from dfmst._cluster.graph import TaskGraph
 from dfmst._cluster.marks import changed
 from dfmst._cluster.partial import PartialFold
 from dfmst._cluster.partitions import is_part
-from dfmst._cluster.solve import TableFold, merge, task_engine
+from dfmst._cluster.solve import LEAST_BUFFER, TableFold, merge, task_engine, worker_engine
 from dfmst._cluster.strategies.light_rows import (
     SAMPLED_PARTS,
     KeySample,
@@ -59,11 +61,18 @@ class BroadcastFilter:
     encoder: Encoder
     tables: FilterTables
 
+    def on(self, engine: Engine) -> BroadcastFilter:
+        """The filter with its tables in an engine's memory."""
+        level, limit, tree, ties = self.tables
+        moved = (engine.from_host(level), engine.from_host(limit), None if tree is None else engine.from_host(tree))
+        return replace(self, tables=FilterTables(*moved, ties))
+
     def passing(self, engine: Engine, table: pa.Table) -> Array:
         """Positions of the rows that may enter the forest; they must come after its rows in (key, locator)."""
         cycle_filter = CycleFilter.of_tables(engine, self.tables)
-        ends = self.encoder.find(id_pair(table))
-        return compact(engine, cycle_filter.passing(*ends, column_values(table, "key"), 0))
+        source, target = map(engine.from_host, self.encoder.find(id_pair(table)))
+        key = engine.from_host(column_values(table, "key"))
+        return engine.to_host(compact(engine, cycle_filter.passing(source, target, key, 0)))
 
 
 def add_two_passes(
@@ -100,11 +109,22 @@ def fold_light(
     partial: str | None = None,
 ) -> pa.Table:
     """Return the forest of a group's light rows (a task), with the digests of its partitions."""
-    engine = task_engine()
-    forest = TableFold(engine)
+    engine, arguments = worker_engine(), (group, frame, columns, bound, drawn, partial)
+    return on_device(engine, BUFFER, lambda buffer: _fold_light(TableFold(engine, buffer), *arguments), LEAST_BUFFER)
+
+
+def _fold_light(
+    forest: TableFold,
+    group: Group,
+    frame: Any,
+    columns: EdgeColumns,
+    bound: LightBound | None,
+    drawn: KeySample,
+    partial: str | None,
+) -> pa.Table:
     saved = PartialFold(partial, forest)
     digests = _digests(saved.record or {})
-    tables = _tables_as_before(engine, group, frame, columns, drawn.digests, saved.done, digests)
+    tables = _tables_as_before(task_engine(), group, frame, columns, drawn.digests, saved.done, digests)
     for done, table in enumerate(tables, saved.done + 1):
         light = table if bound is None else take(table, np.flatnonzero(is_light(table, bound)))
         forest.add(light, table.num_rows)
@@ -169,11 +189,26 @@ def fold_residue(
     partial: str | None = None,
 ) -> pa.Table:
     """Return the forest of a group's rows that are not light and pass the filter (a task)."""
-    engine = task_engine()
-    forest = TableFold(engine)
+    engine, arguments = worker_engine(), (group, frame, columns, bound, cycle_filter, digests, partial)
+    return on_device(engine, BUFFER, lambda buffer: _fold_residue(engine, buffer, *arguments), LEAST_BUFFER)
+
+
+def _fold_residue(
+    engine: Engine,
+    buffer: int,
+    group: Group,
+    frame: Any,
+    columns: EdgeColumns,
+    bound: LightBound | None,
+    cycle_filter: BroadcastFilter | None,
+    digests: dict[int, int],
+    partial: str | None,
+) -> pa.Table:
+    forest = TableFold(engine, buffer)
+    cycle_filter = None if cycle_filter is None else cycle_filter.on(engine)
     if bound is not None:
         saved = PartialFold(partial, forest)
-        tables = _tables_as_before(engine, group, frame, columns, digests, saved.done)
+        tables = _tables_as_before(task_engine(), group, frame, columns, digests, saved.done)
         for done, table in enumerate(tables, saved.done + 1):
             passing = table if cycle_filter is None else take(table, cycle_filter.passing(engine, table))
             forest.add(take(passing, np.flatnonzero(~is_light(passing, bound))), table.num_rows)

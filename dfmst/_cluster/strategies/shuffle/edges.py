@@ -8,16 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from dfmst._cluster.devices import on_device, rows_that_fit
+from dfmst._cluster.formulas import EDGE
 from dfmst._cluster.local_files import local_directory
 from dfmst._cluster.marks import GroupMarks, RowMarks
-from dfmst._cluster.solve import task_engine
+from dfmst._cluster.solve import task_engine, worker_engine
 from dfmst._cluster.strategies.shuffle.folded import FoldRoom, GroupFold
 from dfmst._cluster.tables import check_kinds, column_values, id_pair, weight_kind
 from dfmst._cluster.tasks import Group
 from dfmst._columns.encode import Encoder, different_types
 from dfmst._columns.read import EdgeColumns
-from dfmst._engines import Engine
+from dfmst._engines import Engine, host_engine
 from dfmst._folding.buffer import RowBuffer, Rows
+from dfmst._slices.compact import COMPACT, forest_positions
 from dfmst._slices.cuts import RunIndex
 from dfmst._slices.kruskal import SliceKruskal
 from dfmst._slices.runs import GRAIN, Order, Run, write_sorted
@@ -28,6 +31,7 @@ from dfmst.typing import Array
 __all__ = ["BY_KEY", "GroupEdges", "Survey", "distribute", "marks_of", "summarize", "survey"]
 
 BY_KEY = Order("weight")  # of keys that are ordered already
+_LEAST_ROWS = 1 << 12  # of a batch on the host of a GPU that is too small
 _CUTS = 256  # keys in the index of a short run
 _DROPS = 0.9  # share of a batch that is left, above which later batches are only sorted
 
@@ -83,12 +87,24 @@ def distribute(
 
     Integer ids below `dense` are their own vertices. With a `room`, only the group's forest is kept, in memory.
     """
-    engine = task_engine()
-    encoder = Encoder(dense, engine=engine)
+    engine = worker_engine()
+    if not engine.on_host:
+        rows = rows_that_fit(engine, rows, EDGE + COMPACT)
+    arguments = (group, frame, columns, dense, room)
+    if not rows:
+        return _distribute(task_engine(), *arguments, _LEAST_ROWS)
+    return on_device(engine, rows, lambda most: _distribute(engine, *arguments, most))
+
+
+def _distribute(
+    engine: Engine, group: Group, frame: Any, columns: EdgeColumns, dense: int, room: FoldRoom | None, rows: int
+) -> GroupEdges:
+    host = task_engine()
+    encoder = Encoder(dense, engine=host)
     batches = _Batches(engine, encoder, rows) if room is None else GroupFold(engine, encoder, room)
     marks = GroupMarks(group.first, group.complete(frame).parts)
     like: list[pa.Table] = []  # a table without rows
-    for number, table in enumerate(group.tables(engine, columns, frame), group.first):
+    for number, table in enumerate(group.tables(host, columns, frame), group.first):
         if not table.num_rows:
             continue
         check_kinds([*like, table])
@@ -126,7 +142,7 @@ class _Batches:
             if self._buffer is None:
                 self._buffer = RowBuffer(self._engine, self._capacity, rows.weight.dtype)
             end = min(len(rows), begin + self._buffer.free)
-            self._buffer.append(rows.part(begin, end), None)
+            self._buffer.append(Rows(*map(self._engine.from_host, rows.part(begin, end).arrays)), None)
             begin = end
             if not self._buffer.free:
                 yield from self.flush()
@@ -141,13 +157,15 @@ class _Batches:
             self._drops = len(positions) <= _DROPS * len(rows)
         count = len(rows) if positions is None else len(positions)
         grain = min(GRAIN, max(1, count // _CUTS))
-        self.runs.append(Run(self._engine, local_directory(), BY_KEY, rows.weight.dtype, grain))
+        self.runs.append(Run(host_engine(self._engine), local_directory(), BY_KEY, rows.weight.dtype, grain))
         write_sorted(self._engine, self.runs[-1], BY_KEY, rows, positions)
         locator = rows.arrays[3]
-        yield locator if positions is None else locator[positions]
+        yield self._engine.to_host(locator if positions is None else locator[positions])
 
     def _forest(self, rows: Rows) -> Array:
         """Positions of a batch's forest; parents are only held for the range of vertices that it has."""
+        if not self._engine.on_host:
+            return forest_positions(self._engine, rows, 0)
         low = min(int(rows.source.min()), int(rows.target.min()))
         vertices = max(int(rows.source.max()), int(rows.target.max())) + 1 - low
         if low:

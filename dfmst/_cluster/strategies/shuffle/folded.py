@@ -16,17 +16,24 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from dfmst._cluster.devices import device_bytes
 from dfmst._cluster.tables import column_values, id_pair
 from dfmst._columns.encode import Encoder
-from dfmst._engines import Engine
+from dfmst._engines import Engine, host_engine
 from dfmst._folding.buffer import Rows
+from dfmst._folding.memory import ROW
+from dfmst._slices.compact import COMPACT
 from dfmst._slices.fold import SpillFold
+from dfmst._slices.held import HeldRun
 from dfmst._slices.memory import HeldRoom
-from dfmst._slices.runs import Run
+from dfmst._slices.runs import Order, Run, read_pieces
 from dfmst.errors import CapacityError
 from dfmst.typing import Array
 
-__all__ = ["FoldRoom", "GroupFold"]
+__all__ = ["DEVICE_SCAN", "DEVICE_SORT", "FoldRoom", "GroupFold"]
+
+DEVICE_SORT = 56  # bytes a row that sorting takes on a GPU: keys, records twice, their halves and two orders
+DEVICE_SCAN = ROW + COMPACT + 24  # bytes a row that a slice takes there, but for the weights of two buffers
 
 
 class FoldRoom(NamedTuple):
@@ -71,17 +78,29 @@ class GroupFold:
         ends = self.encoder.encode(id_pair(table))
         rows = Rows(*ends, column_values(table, "key"), column_values(table, "row"))
         room = HeldRoom(self._room.size, rows.weight.dtype.itemsize)
+        if not self._engine.on_host:
+            room = HeldRoom(device_bytes(self._engine), room.weight, DEVICE_SORT, DEVICE_SCAN)
         if self.encoder.count > room.most_vertices:
             message = f"a group of partitions has {self.encoder.count:,} vertices, and {room.most_vertices:,} fit"
             raise CapacityError(message, "use larger workers, or strategy='shuffle'")
         if self._fold is None:
             vertices = min(max(self._room.vertices, self.encoder.count), room.most_vertices)
             self._fold = SpillFold(self._engine, None, room, vertices, rows.weight.dtype)
-        self._fold.add(rows)
+        for piece in read_pieces(rows):
+            self._fold.add(Rows(*map(self._engine.from_host, piece.arrays)))
         return iter(())
 
     def flush(self) -> Iterator[Array]:
         """Solve; yield the locators of the forest's rows."""
         if self._fold is not None:
-            self.runs, self._fold = [self._fold.ascending()], None
+            self.runs, self._fold = [self._on_host(self._fold.ascending())], None
             yield np.sort(self.runs[0].part(0, len(self.runs[0])).arrays[3])
+
+    def _on_host(self, run: Run) -> Run:
+        """The forest in the host's memory, where it waits until it is cut: a GPU has other work then."""
+        if run.on_host:
+            return run
+        order = Order("weight")
+        copy = HeldRun(host_engine(self._engine), order, run.part(0, 0).weight.dtype, run.grain)
+        copy.append(Rows(*map(self._engine.to_host, piece.arrays)) for piece in read_pieces(run))
+        return copy

@@ -11,14 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from dfmst._cluster.devices import on_device, rows_that_fit
+from dfmst._cluster.formulas import EDGE
 from dfmst._cluster.local_files import local_directory
-from dfmst._cluster.solve import task_engine
+from dfmst._cluster.solve import task_engine, worker_engine
 from dfmst._cluster.strategies.shuffle.edges import BY_KEY, GroupEdges, Survey
 from dfmst._cluster.strategies.shuffle.numbering import Numbering
 from dfmst._cluster.tables import POSITION_BITS
 from dfmst._engines import Engine
 from dfmst._folding.buffer import Rows
 from dfmst._primitives.flags import count_set, flag_words
+from dfmst._slices.compact import COMPACT
 from dfmst._slices.cuts import Cut, concat_spans, cuts_of
 from dfmst._slices.kruskal import SliceKruskal
 from dfmst._slices.memory import Room
@@ -32,6 +35,8 @@ __all__ = ["RECORD", "SliceState", "cut", "cuts", "records", "solve_slice"]
 #: Columns of the trace: a round is a slice.
 RECORD = ["round", "vertices", "edges", "chosen", "components", "bytes", "largest_partition"]
 _SPANS = 8  # that a full buffer is read in
+_LEAST_ROWS = 1 << 7  # of a buffer on a GPU
+_ON_DEVICE = EDGE + COMPACT + EDGE  # bytes a row of such a buffer: it, its forest, and the span that is filtered
 
 
 class SliceState(NamedTuple):
@@ -70,7 +75,9 @@ def cut(
     edges: GroupEdges, group: int, found: Survey, places: list[Cut], numbering: Numbering, slices: range
 ) -> list[Run | None]:
     """Return a group's pieces of these slices, its vertices numbered as in all groups (a task)."""
-    engine, numbers = task_engine(), None if numbering.numbers is None else numbering.numbers.load()
+    # On the host, whatever the worker has: a piece is read from files, brought in order, and written to files.
+    engine = task_engine()
+    numbers = None if numbering.numbers is None else numbering.numbers.load()
     bounds = [_places(edges.runs, found.first[group], place) for place in places]
     bounds = [[0] * len(edges.runs), *bounds, [len(run) for run in edges.runs]]
     pieces: list[Run | None] = []
@@ -113,26 +120,41 @@ def solve_slice(
     size
         Bytes that the task may hold.
     """
-    engine, runs = task_engine(), [piece for piece in pieces if piece is not None and len(piece)]
+    engine, runs = worker_engine(), [piece for piece in pieces if piece is not None and len(piece)]
     vertices = max(totals, default=0)
     lengths = [len(run) for run in runs]
-    state = None if before is None else (before.parent.load(), before.components)
-    used = flag_words(engine, vertices) if before is None else before.used.load()
-    chosen: list[Array] = []
     weight = runs[0].part(0, 0).weight.dtype if runs else np.dtype(np.uint32)
     capacity = min(Room(size, weight.itemsize).slice_rows(vertices), max(1, sum(lengths)))
-    kruskal = SliceKruskal(engine, vertices, capacity, weight, 0, state)
-    for rows, positions in kruskal.solve_runs(runs, max(1, capacity // _SPANS)):
-        for ends in (rows.source, rows.target):
-            engine.launch("set_flags", len(positions), ends[positions], used)
-        chosen.append(rows.arrays[3][positions])
-    locator = np.sort(np.concatenate([np.zeros(0, np.uint64), *chosen]))
+    if not engine.on_host:
+        fitting = rows_that_fit(engine, max(_LEAST_ROWS, sum(lengths)), _ON_DEVICE, 4 * vertices + vertices // 8)
+        engine, capacity = (engine, fitting) if fitting else (task_engine(), capacity)
+
+    def solve(most: int) -> tuple[Array, Array, int, Array]:
+        return _solve(engine, before, runs, vertices, weight, most)
+
+    parent, used, components, locator = on_device(engine, capacity, solve)
     firsts = np.array(bounds, np.uint64) << np.uint64(POSITION_BITS)
     parts = np.split(locator, np.searchsorted(locator, firsts))
     directory = local_directory()
-    columns = (StoredArray(directory, kruskal.parent), StoredArray(directory, used))
+    columns = (StoredArray(directory, parent), StoredArray(directory, used))
     counts = (sum(lengths), len(locator), sum(run.nbytes for run in runs), max(lengths, default=0))
-    return [SliceState(*columns, kruskal.components, *counts), *(StoredArray(directory, part) for part in parts)]
+    return [SliceState(*columns, components, *counts), *(StoredArray(directory, part) for part in parts)]
+
+
+def _solve(
+    engine: Engine, before: SliceState | None, runs: list[Run], vertices: int, weight: np.dtype[Any], capacity: int
+) -> tuple[Array, Array, int, Array]:
+    """Return the roots, the flags of used vertices, how many roots there are, and the locators of chosen rows."""
+    state = None if before is None else (engine.from_host(before.parent.load()), before.components)
+    used = flag_words(engine, vertices) if before is None else engine.from_host(before.used.load())
+    chosen: list[Array] = []
+    kruskal = SliceKruskal(engine, vertices, capacity, weight, 0, state)
+    for rows, positions in kruskal.solve_runs(runs, max(1, capacity // (_SPANS if engine.on_host else 2))):
+        for ends in (rows.source, rows.target):
+            engine.launch("set_flags", len(positions), ends[positions], used)
+        chosen.append(engine.to_host(rows.arrays[3][positions]))
+    locator = np.sort(np.concatenate([np.zeros(0, np.uint64), *chosen]))
+    return engine.to_host(kruskal.parent), engine.to_host(used), kruskal.components, locator
 
 
 def records(states: list[SliceState]) -> pd.DataFrame:

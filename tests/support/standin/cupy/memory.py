@@ -32,6 +32,10 @@ class MemoryPool:
     def set_limit(self, size: int) -> None:
         self.limit = size or MEMORY
 
+    def get_limit(self) -> int:
+        """0 where there is none."""
+        return 0 if self.limit == MEMORY else self.limit
+
     def malloc(self, size: int) -> Any:
         """Never called, but known as an allocator."""
         raise NotImplementedError(size)

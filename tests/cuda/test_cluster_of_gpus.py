@@ -1,0 +1,189 @@
+"""Workers with a GPU: their tasks run there, within its memory."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import dfmst
+from tests.support.standin import cupy
+
+pytest.importorskip("distributed")
+
+import dask.dataframe as dd
+
+import dfmst.dask
+from dfmst._cluster import devices, solve
+from dfmst._cluster.formulas import BASE
+from dfmst._cluster.strategies.shuffle.edges import distribute
+from dfmst._cluster.strategies.shuffle.folded import FoldRoom
+from dfmst._cluster.tasks import Group
+from dfmst._columns.read import EdgeColumns
+from dfmst._engines import CudaEngine
+from dfmst._folding.buffer import Rows
+from dfmst._slices.compact import COMPACT, forest_positions
+from tests.support.dask_frames import random_frame
+
+VERTICES, ROWS, FILES = 80_000, 160_000, 2
+
+
+def a_worker(**resources: float) -> Any:
+    return SimpleNamespace(state=SimpleNamespace(total_resources=resources))
+
+
+@pytest.fixture
+def on_gpu(device, monkeypatch):
+    """All tasks run as on a worker with a GPU."""
+    for module in ("solve", "tasks", "strategies.two_pass", "strategies.shuffle.edges", "strategies.shuffle.slices"):
+        monkeypatch.setattr(f"dfmst._cluster.{module}.worker_engine", CudaEngine)
+    return cupy.get_default_memory_pool()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    frame = random_frame(3, vertices=VERTICES, rows=ROWS).reset_index(drop=True)
+    folder = tmp_path_factory.mktemp("edges")
+    for number in range(FILES):
+        frame.iloc[number * ROWS // FILES : (number + 1) * ROWS // FILES].to_parquet(folder / f"{number}.parquet")
+    return folder, dfmst.minimum_spanning_forest(frame, "a", "b", "w").reset_index(drop=True)
+
+
+def test_which_workers_have_a_gpu(device, monkeypatch):
+    assert devices.device_engine(a_worker()) is None
+    assert isinstance(devices.device_engine(a_worker(GPU=1)), CudaEngine)
+    cupy.get_default_memory_pool().set_limit(1000 << 20)
+    assert devices.worker_device_bytes(a_worker(GPU=1)) == 950 << 20
+    assert devices.worker_device_bytes(a_worker()) == 0
+    monkeypatch.setitem(sys.modules, "dask_cuda", object())
+    assert isinstance(devices.device_engine(a_worker()), CudaEngine)
+    cupy.cuda.devices[0] = 0
+    assert devices.device_engine(a_worker(GPU=1)) is None
+    assert solve.worker_engine().on_host  # no worker's process
+
+
+@pytest.mark.parametrize("times", [2, pytest.param(5, marks=pytest.mark.slow)])
+def test_a_shuffle_of_a_forest_of_several_times_the_memory(on_gpu, files, times):
+    folder, expected = files
+    device_memory = 24 * len(expected) // times
+    on_gpu.set_limit(on_gpu.used + device_memory)
+    before = on_gpu.peak = on_gpu.used
+    options: Any = {"vertices": VERTICES, "memory_limit": BASE + 4_000_000}
+    parts = dd.read_parquet(folder)
+    cupy.traffic.reset()
+    forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy="shuffle", **options)
+    rows = forest.compute(scheduler="synchronous")
+    assert on_gpu.peak - before <= device_memory
+    pd.testing.assert_frame_equal(rows.reset_index(drop=True), expected)
+    assert any(name == "unite_u32" for name, *_ in cupy.cuda.launches)
+
+
+def test_what_choosing_takes(device):
+    pool, engine, rng = cupy.get_default_memory_pool(), CudaEngine(), np.random.default_rng(0)
+    count = 200_000
+    ends = np.arange(2 * count, dtype=np.uint32)
+    rng.shuffle(ends)
+    columns: Any = (ends[:count], ends[count:], rng.random(count), np.arange(count, dtype=np.uint64))
+    rows = Rows(*(engine.from_host(column) for column in columns))
+    before = pool.peak = pool.used
+    assert len(forest_positions(engine, rows, 0)) == count
+    assert 80 <= (pool.peak - before) / count <= COMPACT
+
+
+@pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle"])
+def test_edges_cross_once_and_only_forests_come_back(on_gpu, files, strategy):
+    folder, expected = files
+    parts = dd.read_parquet(folder)
+    options: Any = {"vertices": VERTICES // 8 if strategy == "two-pass" else VERTICES}
+    forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **options)
+    cupy.reset()
+    rows = forest.compute(scheduler="synchronous")
+    pd.testing.assert_frame_equal(rows.reset_index(drop=True), expected)
+    table = 24 * ROWS
+    # A fold's filter takes a forest's links there and back. Merges take forests again, a shuffle's slices their edges.
+    solves = sum(name == "join_levels" for name, *_ in cupy.cuda.launches)
+    links = 32 * VERTICES * solves
+    reads = {"merge": 1, "two-pass": 2, "shuffle": 1}[strategy]
+    forests = {"merge": 2 * FILES, "two-pass": 4 * FILES, "shuffle": 2}[strategy] * 24 * len(expected)
+    states = 8 * 2 * 5 * VERTICES if strategy == "shuffle" else 5 * VERTICES * FILES
+    assert sum(cupy.traffic.to_device) <= reads * table + forests + states + links + 100_000
+    assert sum(cupy.traffic.to_host) <= forests + states + links + 100_000
+    columns = [size for size in cupy.traffic.to_host if size >= 8 * ROWS // FILES]
+    assert strategy == "shuffle" or not columns
+
+
+def test_out_of_memory_halves_what_a_task_holds(on_gpu, files, monkeypatch):
+    engine, tried = CudaEngine(), []
+
+    def task(rows: int) -> int:
+        tried.append(rows)
+        if rows > 300:
+            raise MemoryError("out of memory allocating 64 bytes")
+        return rows
+
+    assert devices.on_device(engine, 1000, task) == 250
+    assert tried == [1000, 500, 250]
+    with pytest.raises(dfmst.CapacityError, match="worker in this process: the GPU is out of memory"):
+        devices.on_device(engine, 1000, task, 400)
+    folder, expected = files
+    forest = dfmst.dask.minimum_spanning_forest(dd.read_parquet(folder), "a", "b", "w", strategy="merge")
+    buffers: list[int] = []
+
+    class Fold(solve.TableFold):
+        def __init__(self, engine: Any, buffer: int) -> None:
+            buffers.append(buffer)
+            super().__init__(engine, buffer)
+
+    monkeypatch.setattr("dfmst._cluster.tasks.TableFold", Fold)
+    on_gpu.set_limit(on_gpu.used + 135 * VERTICES)
+    rows = forest.compute(scheduler="synchronous")
+    pd.testing.assert_frame_equal(rows.reset_index(drop=True), expected)
+    assert buffers == [4, 2] * FILES
+    on_gpu.set_limit(on_gpu.used + 10 * VERTICES)
+    with pytest.raises(dfmst.CapacityError, match="worker in this process: the GPU is out of memory"):
+        forest.compute(scheduler="synchronous")
+
+
+def test_a_group_is_folded_on_the_gpu_and_waits_on_the_host(on_gpu):
+    rng = np.random.default_rng(0)
+    ends, weight = rng.integers(0, 5_000, (2, 40_000)), rng.integers(0, 900, 40_000)
+    table = pa.table({"u": ends[0], "v": ends[1], "w": weight})
+    arguments: Any = (Group(0, [table]), table, EdgeColumns("u", "v", "w"), 100, 5_000)
+    on_gpu.set_limit(on_gpu.used + (40 << 20))
+    before = on_gpu.peak = on_gpu.used
+    (run,) = distribute(*arguments, FoldRoom(1 << 40, 5_000)).runs
+    assert on_gpu.peak - before <= 40 << 20
+    assert on_gpu.used == before
+    assert run.on_host
+    rows = np.sort(run.part(0, len(run)).arrays[3]).astype(np.int64)
+    expected: Any = dfmst.arrays.forest_rows(ends[0], ends[1], weight)
+    np.testing.assert_array_equal(rows, expected)
+
+
+@pytest.mark.slow
+def test_two_workers_with_a_gpu_each(files):
+    from distributed import Client, LocalCluster
+
+    from tests.support.standin import worker
+
+    folder, expected = files
+    limit = 24 * len(expected) // 2
+    quiet: Any = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": "CRITICAL"}
+    with (
+        LocalCluster(n_workers=2, resources={"GPU": 1}, memory_limit="3GiB", **quiet) as cluster,
+        Client(cluster) as client,
+    ):
+        client.run(worker.install, limit)
+        parts = dd.read_parquet(folder)
+        options: Any = {"vertices": VERTICES, "memory_limit": BASE + 4_000_000}
+        rows = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy="shuffle", **options).compute()
+        pd.testing.assert_frame_equal(rows.reset_index(drop=True), expected)
+        shares = list(client.run(worker.counts).values())
+        assert all(share["to_device"] >= 24 * ROWS // FILES for share in shares)
+        assert all(share["peak"] <= limit for share in shares)
+        assert all(share["used"] == 0 for share in shares)
