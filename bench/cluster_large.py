@@ -1,6 +1,6 @@
 """Grids that fit none of their workers, by ``strategy="shuffle"``: CPU-seconds, peak memory and bytes on disk.
 
-    python bench/cluster_large.py FOLDER 6M [-o RESULT.json] [--busy]       # 4 workers of 300 MB, two minutes
+    python bench/cluster_large.py FOLDER 6M [-o RESULT.json] [--busy]       # 4 workers of 400 MB, two minutes
     python bench/cluster_large.py FOLDER 20M                                # 3 workers of 1 GB
     python bench/cluster_large.py FOLDER 60M                                # 4 workers of 1 GB
 
@@ -41,7 +41,7 @@ class Size(NamedTuple):
 
 
 SIZES = {
-    "6M": Size(2_450, 4, 300_000_000),
+    "6M": Size(2_450, 4, 400_000_000),
     "20M": Size(4_473, 3, 1_000_000_000),
     "60M": Size(7_746, 4, 1_000_000_000),
 }

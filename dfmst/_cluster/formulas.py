@@ -46,6 +46,7 @@ _LEAST_BATCH = 128  # rows
 BATCH = 120  # bytes a row that is read, solved and sorted by a shuffle
 _SHARE = 3 * BATCH  # bytes of a worker's memory for each row of a batch
 SLICE_VERTEX = Room(0, 8).vertex  # bytes a vertex of a shuffle's slice
+_PIECES = Room(0, 8).least(0)  # bytes of the pieces that a slice's task reads and writes
 SLICES = 8  # that a shuffle solves one after the other
 _STATE = 5 * SLICES  # bytes a vertex that go from slice to slice: roots, flags, and the locators of the forest
 GROUPS = 4  # of partitions, for each worker that shuffles
@@ -191,7 +192,8 @@ def _shuffle(work: Work) -> Plan:
     asked = groups * known * (work.id_bytes + _ANSWER) if work.dictionary else 0
     moved = (workers - 1) / workers * (_SENT * kept * EDGE + work.vertices * 8 + asked)
     reading = work.part * work.rows + BATCH * min(batch, work.edges) + work.dictionary * known
-    solving = SLICE_VERTEX * work.vertices
+    pieces = min(_PIECES, EDGE * work.edges)
+    solving = SLICE_VERTEX * work.vertices + pieces
     peak = BASE + max(reading, solving)
     asking = f" + G · k · {work.id_bytes + _ANSWER}" if work.dictionary else ""
     reading_formula = f"{work.part} · m / P + {BATCH} · min(b, m){_dictionary_formula(work, 'k')}"
@@ -199,9 +201,11 @@ def _shuffle(work: Work) -> Plan:
     formulas = {
         "bytes_moved": f"(W - 1) / W · (min(m, m / b · n) · {_SENT * EDGE} + 8 · n{asking}), "
         f"b = {USABLE} · (M - BASE) / {_SHARE}{groups_formula}",
-        "peak_memory": f"{BASE // 1_000_000} MB + max({reading_formula}, {SLICE_VERTEX} · n)",
+        "peak_memory": f"{BASE // 1_000_000} MB + max({reading_formula}, {SLICE_VERTEX} · n + "
+        f"min({_PIECES // 1_000_000} MB, {EDGE} · m))",
     }
-    return work.plan("shuffle", moved, int(peak), formulas, rounds=SLICES)
+    fits = solving <= slice_memory(work.memory)
+    return work.plan("shuffle", moved, int(peak), formulas, rounds=SLICES, fits=fits)
 
 
 PLANS = {"merge": _merge, "two-pass": _two_pass, "shuffle": _shuffle}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import dask.dataframe as dd
 import numpy as np
@@ -56,6 +57,14 @@ def test_a_stream_that_fits_has_a_plan_that_fits():
         assert dfmst.plan(vertices, 100 * vertices, memory=size, strategy=strategy).fits
     assert not dfmst.plan(vertices, 100 * vertices, memory=sizes["held"] - (8 << 20), strategy="stream").fits
     assert not dfmst.plan(vertices, 100 * vertices, memory=sizes["spill"] - (8 << 20), strategy="spill").fits
+
+
+def test_a_shuffle_has_room_for_its_pieces():
+    """Workers of 300 MB hold the roots of 6 M vertices, and nothing beside them to solve slices in."""
+    options: dict[str, Any] = {"partitions": 60, "workers": 4, "strategy": "shuffle"}
+    assert dfmst.plan(6_000_000, 12_000_000, memory="400MB", **options).fits
+    assert not dfmst.plan(6_000_000, 12_000_000, memory="300MB", **options).fits
+    assert dfmst.plan(60_000_000, 120_000_000, memory="1GB", **{**options, "partitions": 240}).fits
 
 
 @pytest.mark.parametrize("change", [{"vertices": 0}, {"workers": 0}, {"strategy": "fast"}])
