@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import rattler_build
 import yaml
 
 import dfmst
@@ -80,3 +81,14 @@ def test_what_is_published_has_passed_everything():
     assert all(re.fullmatch(r"[\w./-]+@v\d[\w.]*", action) for action in uses)
     runs = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
     assert ".ci/run" in runs
+
+
+def test_rattler_build_reads_the_conda_recipe():
+    # It refuses a key that it does not know. To build, it would need conda-forge.
+    (variant,) = rattler_build.Stage0Recipe.from_file(str(ROOT / "conda" / "recipe.yaml")).render(
+        rattler_build.VariantConfig()
+    )
+    recipe = variant.recipe
+    assert str(recipe.package.name) == "dfmst"
+    assert str(recipe.package.version) == dfmst.__version__
+    assert recipe.about.license == PROJECT["license"]
