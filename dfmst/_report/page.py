@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -14,6 +13,8 @@ from markupsafe import Markup
 
 from dfmst._report.degrees import degree_chart
 from dfmst._report.forest_facts import ForestFacts
+from dfmst._report.graph_facts import GraphFacts
+from dfmst._report.key_figures import key_figures
 from dfmst._report.picture import LONGEST, draw_layout, draw_map
 from dfmst._report.points import Points
 from dfmst._report.rounds import read_rounds, round_chart, time_chart
@@ -21,48 +22,14 @@ from dfmst._report.run_card import run_card
 from dfmst._report.run_facts import RunFacts
 from dfmst._report.trees import dendrogram, tree_chart
 from dfmst._report.weights import weight_chart
-from dfmst._report.words import clip, duration, grouped, label, percent, plural, rate
+from dfmst._report.words import clip, duration, grouped, label, plural
 from dfmst.typing import Array
 
-__all__ = ["GraphFacts", "render_page"]
+__all__ = ["render_page"]
 
 _TREES = 11  # largest trees that are drawn
 _EDGES, _COLUMNS = 10, 9  # longest edges in the table, and their columns
 _FEW = 600  # vertices whose links are drawn bold
-
-
-@dataclass(frozen=True, slots=True)
-class GraphFacts:
-    """The graph.
-
-    Attributes
-    ----------
-    name, kind
-        Of the graph and of the forest, as words.
-    rows, dropped, vertices
-        Counts.
-    total
-        The forest's total weight; ``None`` where all weights are equal.
-    weight, degree
-        Weights of the rows, and degree -> vertices; ``None`` where only the forest was read.
-    maximum
-        Whether heavier edges come first.
-    """
-
-    name: str
-    kind: str
-    rows: int
-    dropped: int
-    vertices: int
-    total: Any
-    weight: Array | None
-    degree: Array | None
-    maximum: bool
-
-    @property
-    def title(self) -> str:
-        """The title of the page."""
-        return f"{self.name} · {self.kind}"
 
 
 def render_page(
@@ -77,7 +44,7 @@ def render_page(
         "name": label(graph.name),
         "verified": run.verified,
         "about": [label(word) for word in run.about],
-        "keys": _keys(graph, forest, run, trees),
+        "keys": key_figures(graph, forest, run, trees),
         "footer": label(footer),
         "longest": _longest(forest),
         "picture": _picture(forest, points, graph),
@@ -100,37 +67,6 @@ def _template() -> jinja2.Template:
         autoescape=True, loader=jinja2.DictLoader(texts), undefined=jinja2.StrictUndefined, trim_blocks=True
     )
     return environment.get_template("report.html", globals={"style": Markup(texts["style.css"].strip())})
-
-
-def _keys(graph: GraphFacts, forest: ForestFacts, run: RunFacts, trees: int) -> list[dict[str, Any]]:
-    rows, count = len(forest.ordered), graph.vertices
-    largest = int(forest.tree_sizes[0]) if rows else min(1, count)
-    dropped = f"{graph.dropped:,} dropped" if graph.dropped else "edges, none dropped"
-    share = "all weights are equal" if graph.total is None else label(forest.weight_name)
-    if graph.weight is not None and graph.total is not None:
-        with np.errstate(all="ignore"):
-            whole, own = float(graph.weight.sum()), float(forest.weight.sum())
-        if np.isfinite(whole) and whole > 0 and own >= 0:
-            part = percent(own, whole)
-            share = f"{part} of all rows’" if share == "weight" else f"{clip(share, 12)}, {part} of all rows’"
-    solved = run.seconds.get("solve", run.seconds.get("fold", run.total))
-    rounds = len(run.trace.get("round", ()))
-    speed = ", ".join(word for word in (f"{rounds} rounds" if rounds > 1 else "", rate(graph.rows, solved)) if word)
-    total = "–" if graph.total is None else grouped(graph.total)
-    cards = (
-        ("Rows in", f"{graph.rows:,}", dropped),
-        ("Vertices", f"{count:,}", _mean_degree(graph)),
-        ("Forest", f"{rows:,}", f"{percent(rows, graph.rows)} of the rows"),
-        ("Total weight", total, share),
-        ("Trees", f"{trees:,}", f"largest {largest:,}, {percent(largest, count)}"),
-        ("Solved in", duration(solved), speed),
-    )
-    green = ("Forest", "Total weight")
-    return [{"name": name, "value": value, "note": note, "green": name in green} for name, value, note in cards]
-
-
-def _mean_degree(graph: GraphFacts) -> str:
-    return f"mean degree {2 * (graph.rows - graph.dropped) / graph.vertices:,.2f}" if graph.vertices else ""
 
 
 def _longest(forest: ForestFacts) -> list[dict[str, str]]:
