@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import dask.dataframe as dd
@@ -17,12 +17,12 @@ from dfmst._cluster.estimate import estimate_vertices, id_bytes_of
 from dfmst._cluster.formulas import (
     GROUPS,
     NUMBERED,
-    PLANS,
     SLICES,
     batch_rows,
     fitting_strategy,
     fitting_vertices,
     fold_room,
+    plan_of,
     slice_memory,
     slice_vertices,
 )
@@ -92,7 +92,7 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     """
     at_hand = resources()
     memory = options.memory_limit or at_hand.memory
-    strategy, size, merged = _strategy(parts, columns.names[:2], options, Resources(at_hand.workers, memory))
+    strategy, size, merged = _strategy(parts, columns.names[:2], options, replace(at_hand, memory=memory))
     work = (parts.token, columns, strategy, options.split_every, options.vertices)
     checkpoint = None if options.checkpoint is None else prepare_directory(options.checkpoint)
     workers = at_hand.workers if checkpoint is None else first_workers(checkpoint, tokenize(work), at_hand.workers)
@@ -158,11 +158,10 @@ def _strategy(
     if options.vertices is None and 2 * size.rows <= vertices > fitting_vertices(at_hand.memory, id_bytes):
         # Twice the rows is a loose bound; only where that does not fit it pays to look at some.
         vertices = min(vertices, estimate_vertices(files, ends))
-    work = Work(
-        max(1, vertices), max(1, size.rows), max(1, len(parts.edges)), max(1, at_hand.workers), at_hand.memory, id_bytes
-    )
+    size_of_work = (max(1, vertices), max(1, size.rows), max(1, len(parts.edges)), max(1, at_hand.workers))
+    work = Work(*size_of_work, at_hand.memory, id_bytes, at_hand.device)
     strategy = "merge" if options.strategy == "merge" else fitting_strategy(work, parts.rereadable)
-    in_slices = strategy == "merge" and PLANS["merge"](work).rounds > 0
+    in_slices = strategy == "merge" and plan_of(work, "merge").rounds > 0
     return strategy, size, work if in_slices else None
 
 

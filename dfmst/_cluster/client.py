@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from dfmst._cluster.devices import worker_device_bytes
 from dfmst.errors import ClusterError, EngineUnavailableError
 
 __all__ = ["Resources", "cluster_client", "resources"]
@@ -115,11 +116,14 @@ class Resources:
         Bytes each may use.
     tasks
         Tasks that each may run at once.
+    device
+        Bytes that each may use of its GPU; 0 where one of them has none.
     """
 
     workers: int
     memory: int
     tasks: int = 1
+    device: int = 0
 
 
 def resources() -> Resources:
@@ -129,7 +133,9 @@ def resources() -> Resources:
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
         if workers:
             limits = [worker["memory_limit"] or _machine_memory() for worker in workers]
-            return Resources(len(limits), min(limits), max(worker["nthreads"] for worker in workers))
+            declared = any(worker["resources"].get("GPU") or "gpu" in worker for worker in workers)
+            device = min(client.run(worker_device_bytes).values(), default=0) if declared else 0
+            return Resources(len(limits), min(limits), max(worker["nthreads"] for worker in workers), device)
     threads = os.cpu_count() or 1
     return Resources(threads, _machine_memory() // threads)
 

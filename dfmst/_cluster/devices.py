@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from dfmst._cluster.gpu_formulas import DEVICE_SHARE
 from dfmst._engines import Engine, select_engine
 from dfmst.errors import CapacityError, EngineUnavailableError
 
@@ -23,7 +24,6 @@ __all__ = [
 ]
 
 _Result = TypeVar("_Result")
-_SHARE = 0.95  # of a GPU's memory: the rest is CUDA's own, and lost between allocations
 LEAST_ROWS = 1 << 7
 
 
@@ -42,7 +42,7 @@ def device_bytes(engine: Engine) -> int:
     """Bytes that tasks may use of an engine's GPU: a share of its memory, or of the limit of CuPy's pool."""
     xp: Any = engine.xp
     total = int(xp.cuda.runtime.memGetInfo()[1])
-    return int(_SHARE * min(total, xp.get_default_memory_pool().get_limit() or total))
+    return int(DEVICE_SHARE * min(total, xp.get_default_memory_pool().get_limit() or total))
 
 
 def _free_bytes(engine: Engine) -> int:

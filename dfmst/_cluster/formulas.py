@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from dfmst._cluster.gpu_formulas import device_vertices, on_gpus, sliced_fits
 from dfmst._cluster.work import DENSE_ID, Plan, Work, dictionary_bytes, edge_bytes
 from dfmst._folding.memory import ROW, SOLVE, VERTEX
 from dfmst._slices.memory import SCAN, SORT, HeldRoom, Room
@@ -28,6 +29,7 @@ __all__ = [
     "fitting_strategy",
     "fitting_vertices",
     "fold_room",
+    "plan_of",
     "slice_memory",
     "slice_vertices",
 ]
@@ -60,15 +62,21 @@ NUMBERED = 100  # bytes an id of those that a task of a shuffle numbers
 def automatic_strategy(work: Work) -> str:
     """What ``"auto"`` takes, or comes closest to."""
     chosen = choose_strategy(work)
-    return "shuffle" if not PLANS[chosen](work).fits and _shuffle(work).fits else chosen
+    return "shuffle" if not plan_of(work, chosen).fits and plan_of(work, "shuffle").fits else chosen
 
 
 def choose_strategy(work: Work, rereadable: bool = True) -> str:
     """The strategy that ``"auto"`` stands for."""
-    if work.vertices > fitting_vertices(work.memory, work.id_bytes):
+    if not _tree_fits(work):
         sliced = _sliced_merge(work)
         return "merge" if sliced.fits and sliced.bytes_moved <= _shuffle(work).bytes_moved else "shuffle"
     return "two-pass" if rereadable and work.edges >= DENSE * work.vertices else "merge"
+
+
+def _tree_fits(work: Work) -> bool:
+    """Whether a worker, and its GPU, fold and merge a forest of all vertices."""
+    on_device = not work.device or work.vertices <= device_vertices(work.device)
+    return on_device and work.vertices <= fitting_vertices(work.memory, work.id_bytes)
 
 
 def fitting_vertices(memory: int, id_bytes: int = DENSE_ID) -> int:
@@ -101,7 +109,7 @@ def fitting_strategy(work: Work, rereadable: bool = True) -> str:
         None does; with what would do.
     """
     for strategy in (choose_strategy(work, rereadable), "shuffle"):
-        if PLANS[strategy](work).fits:
+        if plan_of(work, strategy).fits:
             return strategy
     least = math.ceil(_shuffle(work).peak_memory / 1e6 * 1.2)
     message = (
@@ -140,7 +148,8 @@ def _merge(work: Work) -> Plan:
     }
     tree = work.plan("merge", moved, peak, formulas)
     sliced = _sliced_merge(work)
-    return sliced if not tree.fits and sliced.fits else tree
+    fits = tree.fits and (not work.device or forest <= device_vertices(work.device))
+    return sliced if not fits and sliced.fits else tree
 
 
 def _sliced_merge(work: Work) -> Plan:
@@ -161,7 +170,7 @@ def _sliced_merge(work: Work) -> Plan:
         f"min(s, {RUN_VERTEX} · n + {SLICE_ROW} · W · f / {SLICES})), s = {USABLE} · (M - BASE), at least "
         f"{room.vertex} · n",
     }
-    fits = workers > 1 and forest <= room.most_vertices and work.vertices <= size // SLICE_VERTEX
+    fits = sliced_fits(work) and workers > 1 and forest <= room.most_vertices and work.vertices <= size // SLICE_VERTEX
     return work.plan("merge", moved, int(BASE + max(reading + folding, solving)), formulas, rounds=SLICES, fits=fits)
 
 
@@ -206,6 +215,12 @@ def _shuffle(work: Work) -> Plan:
     }
     fits = solving <= slice_memory(work.memory)
     return work.plan("shuffle", moved, int(peak), formulas, rounds=SLICES, fits=fits)
+
+
+def plan_of(work: Work, strategy: str) -> Plan:
+    """The plan of one of these strategies, on GPUs where the workers have some."""
+    plan = PLANS[strategy](work)
+    return on_gpus(work, plan) if work.device else plan
 
 
 PLANS = {"merge": _merge, "two-pass": _two_pass, "shuffle": _shuffle}

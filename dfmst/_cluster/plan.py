@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from dfmst._arguments import check_choice, check_column_name, with_numbers
-from dfmst._cluster.formulas import PLANS, automatic_strategy
+from dfmst._cluster.formulas import PLANS, automatic_strategy, plan_of
+from dfmst._cluster.gpu_formulas import DEVICE_SHARE
 from dfmst._cluster.stream_formulas import STREAM_PLANS
 from dfmst._cluster.work import DENSE_ID, Plan, Work
 from dfmst._folding.memory import parse_memory
@@ -15,7 +16,7 @@ from dfmst._folding.memory import parse_memory
 __all__ = ["Plan", "plan", "size_of_groups"]
 
 
-@with_numbers("vertices", "edges", "partitions", "workers", "id_bytes")
+@with_numbers("vertices", "edges", "partitions", "workers", "id_bytes", "gpus")
 def plan(
     vertices: int | None = None,
     edges: int | None = None,
@@ -25,9 +26,11 @@ def plan(
     target: Any = "target",
     partitions: int | None = None,
     workers: int = 1,
-    memory: int | str = 4 << 30,
+    memory: int | str | None = None,
     strategy: str = "auto",
     id_bytes: int | None = None,
+    gpus: int | None = None,
+    gpu_memory: int | str | None = None,
 ) -> Plan:
     """Predict what a forest takes on a cluster, or in a stream.
 
@@ -45,13 +48,15 @@ def plan(
     workers
         Processes, one task at a time each.
     memory
-        Bytes that each may use, or a text such as ``"8GiB"``.
+        Bytes that each may use, or a text such as ``"8GiB"``; by default 4 GiB, and with GPUs twice a GPU's memory.
     strategy
         ``"auto"``, or one of the strategies of ``dfmst.dask.minimum_spanning_forest``; ``"stream"`` for one process of
         :mod:`dfmst.stream` with `memory` as its limit, ``"spill"`` for one with a ``spill_dir``.
     id_bytes
         Of an id: 4 of dense integers (the default), 8 of others, 8 more than its bytes of a text; of `files` by default
         what a sample says.
+    gpus, gpu_memory
+        Workers with a GPU each, in place of `workers`, and a GPU's memory in bytes, or a text such as ``"141GB"``.
 
     Returns
     -------
@@ -61,7 +66,8 @@ def plan(
     Raises
     ------
     ValueError, TypeError
-        A count below 1, an unknown strategy, or a `memory` that is no number of bytes.
+        GPUs without their memory, or the other way round; a count below 1, an unknown strategy, or a `memory` that is
+        no number of bytes.
     ColumnNotFoundError, FormatError
         A file lacks an id column, or is no Parquet.
 
@@ -85,9 +91,22 @@ def plan(
     plans = {**PLANS, **STREAM_PLANS}
     message = f"unknown strategy {strategy!r}; known: 'auto', {', '.join(map(repr, plans))}"
     check_choice(strategy, ("auto", *plans), message)
-    size = (vertices, edges, 1 if partitions is None else partitions, workers, parse_memory(memory))
-    work = Work(*size, DENSE_ID if id_bytes is None else id_bytes)
-    return plans[automatic_strategy(work) if strategy == "auto" else strategy](work)
+    device = _device(gpus, gpu_memory, strategy)
+    memory = (2 * round(device / DEVICE_SHARE) or 4 << 30) if memory is None else memory
+    size = (vertices, edges, 1 if partitions is None else partitions, gpus or workers, parse_memory(memory))
+    work = Work(*size, DENSE_ID if id_bytes is None else id_bytes, device)
+    chosen = automatic_strategy(work) if strategy == "auto" else strategy
+    return plan_of(work, chosen) if chosen in PLANS else plans[chosen](work)
+
+
+def _device(gpus: int | None, gpu_memory: int | str | None, strategy: str) -> int:
+    """Bytes that tasks may use of each GPU; 0 without GPUs."""
+    if gpus is None and gpu_memory is None:
+        return 0
+    if gpus is None or gpu_memory is None or gpus < 1 or strategy in STREAM_PLANS:
+        message = f"gpus is {gpus!r} and gpu_memory is {gpu_memory!r}; a plan of a cluster needs both"
+        raise ValueError(message)
+    return int(DEVICE_SHARE * parse_memory(gpu_memory))
 
 
 def _size_of_files(

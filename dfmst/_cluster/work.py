@@ -47,6 +47,8 @@ class Plan:
         Whether that is within what the worker may use.
     formulas
         Quantity -> how it was computed.
+    gpu_memory, peak_gpu_memory, bytes_over_bus
+        Of each worker's GPU (0: there is none) the memory, and how much of it is used; bytes between hosts and GPUs.
     """
 
     vertices: int
@@ -62,6 +64,9 @@ class Plan:
     fits: bool
     formulas: dict[str, str] = field(default_factory=dict)
     bytes_on_disk: int = 0
+    gpu_memory: int = 0
+    peak_gpu_memory: int = 0
+    bytes_over_bus: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +79,11 @@ class Work:
     workers: int
     memory: int
     id_bytes: int = DENSE_ID
+    device: int = 0  # bytes that tasks may use of a worker's GPU; 0: it has none
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if value < 1:
+            if value < (name != "device"):
                 message = f"{name} is {value}; it must be at least 1"
                 raise ValueError(message)
 

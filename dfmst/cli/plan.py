@@ -29,7 +29,9 @@ _COUNT = click.IntRange(1, (1 << 63) - 1)
 @click.option("--edges", type=_COUNT, metavar="M", help="Rows (of IN: from its footers).")
 @click.option("--partitions", type=_COUNT, metavar="P", help="Files (of IN: as many as there are).")
 @click.option("--workers", type=_COUNT, default=2, show_default=True, metavar="W", help="Processes.")
-@click.option("--memory", default="4GiB", show_default=True, metavar="SIZE", help="What each worker may use.")
+@click.option("--memory", metavar="SIZE", help="What each worker may use (default: 4GiB; with GPUs twice a GPU's).")
+@click.option("--gpus", type=_COUNT, metavar="G", help="Workers with a GPU each, in place of --workers.")
+@click.option("--gpu-memory", metavar="SIZE", help="Memory of each GPU.")
 @click.option(
     "--strategy",
     type=click.Choice(["auto", "two-pass", "merge", "shuffle", "stream", "spill"]),
@@ -51,6 +53,7 @@ def plan(ctx: click.Context, /, **options: Any) -> None:
     \b
       dfmst plan --vertices 1_700_000_000 --edges 62_000_000_000 --partitions 8000 --workers 8 --memory 256GiB
       dfmst plan edges/ --workers 4 --memory 8GiB
+      dfmst plan edges/ --gpus 8 --gpu-memory 141GB
     """  # noqa: D301 - click's mark for lines that stay as they are
     as_json = options.pop("json")
     prediction = _predict(**options)
@@ -64,7 +67,7 @@ def plan(ctx: click.Context, /, **options: Any) -> None:
         ctx.exit(FAILURE)
 
 
-def _predict(inputs: tuple[Path, ...], memory: str, **options: Any) -> Plan:
+def _predict(inputs: tuple[Path, ...], memory: str | None, **options: Any) -> Plan:
     import dfmst
 
     if not inputs and None in (options["vertices"], options["edges"]):
@@ -75,12 +78,17 @@ def _predict(inputs: tuple[Path, ...], memory: str, **options: Any) -> Plan:
     except FormatError:
         raise
     except ValueError:  # click has checked all else
-        raise click.UsageError(f"--memory {memory}: write it as 8GiB, 700MB or a number of bytes.") from None
+        if (options["gpus"] is None) != (options["gpu_memory"] is None) or options["strategy"] in ("stream", "spill"):
+            raise click.UsageError("--gpus and --gpu-memory go together, and with a strategy of a cluster.") from None
+        sizes = {"--memory": memory, "--gpu-memory": options["gpu_memory"]}
+        told = " and ".join(f"{name} {size}" for name, size in sizes.items() if size is not None)
+        raise click.UsageError(f"{told}: write it as 8GiB, 700MB or a number of bytes.") from None
 
 
 def _show(plan: Plan) -> None:
     click.echo(f"n = {plan.vertices:,} vertices, m = {plan.edges:,} edges, P = {plan.partitions:,} partitions")
-    click.echo(f"W = {plan.workers:,} workers, M = {plan.memory / 1e9:,.1f} GB each")
+    gpus = f", with a GPU of {plan.gpu_memory / 1e9:,.1f} GB" if plan.gpu_memory else ""
+    click.echo(f"W = {plan.workers:,} workers, M = {plan.memory / 1e9:,.1f} GB each{gpus}")
     click.echo(f"strategy     {plan.strategy}")
     click.echo(f"reads        {plan.reads}, and one to write the rows")
     if plan.rounds:
@@ -89,5 +97,8 @@ def _show(plan: Plan) -> None:
     if plan.bytes_on_disk:
         click.echo(f"on disk      {plan.bytes_on_disk / 1e9:,.2f} GB = {plan.formulas['bytes_on_disk']}")
     click.echo(f"peak memory  {plan.peak_memory / 1e9:,.2f} GB a worker = {plan.formulas['peak_memory']}")
+    if plan.gpu_memory:
+        click.echo(f"GPU memory   {plan.peak_gpu_memory / 1e9:,.2f} GB a GPU = {plan.formulas['peak_gpu_memory']}")
+        click.echo(f"over the bus {plan.bytes_over_bus / 1e9:,.2f} GB = {plan.formulas['bytes_over_bus']}")
     if not plan.fits:
         note("it does not fit: take more or larger workers")

@@ -89,6 +89,26 @@ def test_files_say_their_size(tmp_path):
         dfmst.plan(1, 1, memory="much")
 
 
+def test_gpus():
+    size: Any = {"vertices": 1_700_000_000, "edges": 64_000_000_000, "partitions": 8000, "gpus": 8}
+    plan = dfmst.plan(**size, gpu_memory="141GB")
+    assert (plan.strategy, plan.fits, plan.workers, plan.reads) == ("merge", True, 8, 1)
+    assert (plan.gpu_memory, plan.memory) == (141_000_000_000, 282_000_000_000)
+    assert 48 * plan.vertices < plan.peak_gpu_memory < plan.gpu_memory
+    assert plan.bytes_over_bus > 24 * plan.edges > plan.bytes_moved
+    assert not dfmst.plan(**size, gpu_memory="141GB", strategy="two-pass").fits
+    # A GPU that folds no forest of all vertices solves their slices.
+    small = dfmst.plan(**size, gpu_memory="24GB", memory="256GiB")
+    assert (small.strategy, small.fits) == ("shuffle", True)
+    assert not dfmst.plan(**size, gpu_memory="6GB", memory="256GiB").fits
+    few = dfmst.plan(10_000_000, 40_000_000, gpus=2, gpu_memory="8GB")
+    assert (few.strategy, few.peak_gpu_memory) == ("merge", 292 * 10_000_000)
+    wrongs: list[Any] = [{"gpus": 2}, {"gpu_memory": "8GB"}, {"gpus": 2, "gpu_memory": "8GB", "strategy": "stream"}]
+    for wrong in wrongs:
+        with pytest.raises(ValueError, match="needs both"):
+            dfmst.plan(10, 10, **wrong)
+
+
 def names(forest) -> set[str]:
     return {str(key[0]).rsplit("-", 1)[0] for key in dict(forest.__dask_graph__()) if isinstance(key, tuple)}
 

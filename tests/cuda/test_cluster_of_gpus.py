@@ -20,6 +20,7 @@ import dask.dataframe as dd
 
 import dfmst.dask
 from dfmst._cluster import devices, solve
+from dfmst._cluster.client import resources
 from dfmst._cluster.formulas import BASE
 from dfmst._cluster.strategies.shuffle.edges import distribute
 from dfmst._cluster.strategies.shuffle.folded import FoldRoom
@@ -67,10 +68,9 @@ def test_which_workers_have_a_gpu(device, monkeypatch):
     assert solve.worker_engine().on_host  # no worker's process
 
 
-@pytest.mark.parametrize("times", [2, pytest.param(5, marks=pytest.mark.slow)])
-def test_a_shuffle_of_a_forest_of_several_times_the_memory(on_gpu, files, times):
+def test_a_shuffle_of_a_forest_of_twice_the_memory(on_gpu, files):
     folder, expected = files
-    device_memory = 24 * len(expected) // times
+    device_memory = 24 * len(expected) // 2
     on_gpu.set_limit(on_gpu.used + device_memory)
     before = on_gpu.peak = on_gpu.used
     options: Any = {"vertices": VERTICES, "memory_limit": BASE + 4_000_000}
@@ -166,22 +166,21 @@ def test_a_group_is_folded_on_the_gpu_and_waits_on_the_host(on_gpu):
 
 
 @pytest.mark.slow
-def test_two_workers_with_a_gpu_each(files):
+def test_auto_finds_a_forest_of_five_times_the_memory_of_two_workers_gpus(files):
     from distributed import Client, LocalCluster
 
     from tests.support.standin import worker
 
     folder, expected = files
-    limit = 24 * len(expected) // 2
+    limit = 24 * len(expected) // 5
     quiet: Any = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": "CRITICAL"}
     with (
         LocalCluster(n_workers=2, resources={"GPU": 1}, memory_limit="3GiB", **quiet) as cluster,
         Client(cluster) as client,
     ):
         client.run(worker.install, limit)
-        parts = dd.read_parquet(folder)
-        options: Any = {"vertices": VERTICES, "memory_limit": BASE + 4_000_000}
-        rows = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy="shuffle", **options).compute()
+        assert resources().device == int(0.95 * limit)
+        rows = dfmst.dask.minimum_spanning_forest(dd.read_parquet(folder), "a", "b", "w").compute()
         pd.testing.assert_frame_equal(rows.reset_index(drop=True), expected)
         shares = list(client.run(worker.counts).values())
         assert all(share["to_device"] >= 24 * ROWS // FILES for share in shares)
