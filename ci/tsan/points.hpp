@@ -8,26 +8,26 @@ namespace {
 
 struct Cloud {
   u64 length, axes, depth = 0;
-  std::vector<f64> column, point, box, cut;
+  std::vector<f64> column, box, cut;
   std::vector<u32> order, axis;
 
   // Points of a small grid: hardly any distance is the only one of its kind.
   Cloud(u64 length, u64 axes, u32 seed)
-      : length(length), axes(axes), column(length * axes + 8), point(length * axes), order(iota(length)) {
+      : length(length), axes(axes), column(length * axes + 8), order(iota(length)) {
     std::mt19937 random(seed);
     for (u64 at = 0; at < length * axes; ++at) column[at] = random() % 40;
     while (length >> (depth + 1) >= 4) ++depth;
     box.resize((4ull << depth) * axes);
     cut.resize(1ull << depth), axis.resize(1ull << depth);
     for (u64 at = 0; at <= depth; ++at)
-      launch_split_points(1ull << at, column.data(), point.data(), order.data(), length, axes, at, depth, box.data(),
+      launch_split_points(1ull << at, column.data(), order.data(), length, axes, at, depth, box.data(),
                           axis.data(), cut.data());
   }
 
   f64 distance(u64 p, u64 q) const {
     f64 sum = 0;
     for (u64 a = 0; a < axes; ++a) {
-      const f64 difference = point[p * axes + a] - point[q * axes + a];
+      const f64 difference = column[a * length + p] - column[a * length + q];
       sum += difference * difference;
     }
     return std::sqrt(sum);
@@ -60,7 +60,7 @@ void span(const Cloud& c, u64 wanted, const f64* core) {
   std::vector<u8> sure(n), spent(blocks);
   std::vector<i64> turn(blocks);
   std::iota(turn.rbegin(), turn.rend(), 0);
-  launch_nearest_points(n, c.column.data(), c.point.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
+  launch_nearest_points(n, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
                         c.axis.data(), c.cut.data(), wanted, 0ull, neighbour.data(), distance.data(), reach.data());
   for (u64 at = 1; at < n * wanted; ++at) CHECK(at % wanted == 0 || distance[at - 1] <= distance[at]);
   for (u64 p = 0; p < n; ++p) CHECK(reach[p] == distance[(p + 1) * wanted - 1]);
@@ -71,13 +71,13 @@ void span(const Cloud& c, u64 wanted, const f64* core) {
     std::vector<u64> lightest(n, infinite), chosen(n, NONE);
     launch_label_leaves(1ull << c.depth, label.data(), n, c.depth, whole.data());
     for (u64 at = c.depth; at--;) launch_label_nodes(1ull << at, at, whole.data());
-    launch_known_ways(blocks, c.column.data(), c.point.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
+    launch_known_ways(blocks, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
                       c.axis.data(), c.cut.data(), label.data(), whole.data(), core, other.data(), weight.data(),
                       sure.data(), reach.data(), apart.data(), spent.data(), lightest.data(), neighbour.data(), wanted,
                       level);
-    launch_gaps_around(blocks, c.column.data(), c.point.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
+    launch_gaps_around(blocks, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
                        c.axis.data(), c.cut.data(), label.data(), whole.data(), lightest.data(), level, apart.data());
-    launch_find_ways(blocks, c.column.data(), c.point.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
+    launch_find_ways(blocks, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
                      c.axis.data(), c.cut.data(), label.data(), whole.data(), core, other.data(), weight.data(),
                      sure.data(), reach.data(), apart.data(), spent.data(), lightest.data(), level, turn.data());
     launch_first_ways(n, label.data(), c.order.data(), other.data(), weight.data(), lightest.data(), chosen.data());

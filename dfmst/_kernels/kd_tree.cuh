@@ -8,9 +8,9 @@
 // A distance is the rounded root of the sum of squares, added up axis by axis. A box is never farther, by the same sums,
 // than the points in it: every step rounds in order. Of equal distances the point of the smaller number counts as nearer.
 
-// Coordinates stand column by column in `column`, whose end is padded by LANES entries, and point by point in `point`.
+// Coordinates stand axis by axis in `column`, whose end is padded by LANES entries: those of a point lie `length` apart.
 struct PointTree {
-  const f64 *column, *point;
+  const f64* column;
   const u32* order;
   u64 length, axes, depth;
   const f64* box;
@@ -21,7 +21,9 @@ struct PointTree {
 #ifdef __CUDACC_RTC__
 const u32 LANES = 1;          // squares that are summed at a time
 const bool UNROLLED = false;  // whether there is code of its own for two and for three axes
+#define ROLLED _Pragma("unroll 1")  // steps side by side would take too many registers
 #else
+#define ROLLED
 const u32 LANES = 8;
 const bool UNROLLED = true;
 #endif
@@ -33,8 +35,9 @@ template <u32 A> DEVICE f64 square_to_box(const PointTree& tree, const f64* poin
   const u64 axes = A ? A : tree.axes;
   const f64 *const low = tree.box + 2 * node * axes, *const high = low + axes;
   f64 sum = 0;
+  ROLLED
   for (u64 a = 0; a < axes; ++a) {
-    const f64 below = low[a] - point[a], above = point[a] - high[a];
+    const f64 x = point[a * tree.length], below = low[a] - x, above = x - high[a];
     const f64 gap = below > above ? below : above;
     if (gap > 0) sum += gap * gap;
   }
@@ -47,11 +50,13 @@ DEVICE void scan_leaf(const PointTree& tree, const f64* point, u64 begin, u64 en
   const u64 axes = A ? A : tree.axes;
   for (u64 first = begin; first < end; first += LANES) {
     f64 sum[LANES] = {};
+    ROLLED
     for (u64 a = 0; a < axes; ++a) {
       const f64* const along = tree.column + a * tree.length + first;
+      const f64 x = point[a * tree.length];
       UNROLL
       for (u32 j = 0; j < LANES; ++j) {
-        const f64 difference = point[a] - along[j];
+        const f64 difference = x - along[j];
         sum[j] += difference * difference;
       }
     }
@@ -113,7 +118,7 @@ DEVICE void walk_points(const PointTree& tree, const f64* point, u64 node, u64 d
   walk_tree(
       tree, node, depth, opens,
       [&](u64 at) { return opens(at) && square_to_box<A>(tree, point, at) <= limit; },
-      [&](u64 at) { return point[tree.axis[at]] >= tree.cut[at]; },
+      [&](u64 at) { return point[tree.axis[at] * tree.length] >= tree.cut[at]; },
       [&](u64 leaf) {
         scan_leaf<A>(tree, point, first_position(tree.length, leaf, tree.depth),
                      first_position(tree.length, leaf + 1, tree.depth), limit, take);

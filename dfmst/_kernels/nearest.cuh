@@ -41,9 +41,8 @@ DEVICE void select_middle(f64* column, u32* order, u64 length, u64 axes, u64 axi
   }
 }
 
-// Boxes of the nodes at one depth; those above the leaves are cut in two across their longest side, and the points of
-// the leaves written out.
-KERNEL(split_points, (f64* column, f64* point, u32* order, u64 length, u64 axes, u64 at, u64 depth, f64* box, u32* axis,
+// Boxes of the nodes at one depth; those above the leaves are cut in two across their longest side.
+KERNEL(split_points, (f64* column, u32* order, u64 length, u64 axes, u64 at, u64 depth, f64* box, u32* axis,
                       f64* cut)) {
   const u64 node = (1ull << at) + i, begin = first_position(length, node, at), end = first_position(length, node + 1, at);
   f64 *const low = box + 2 * node * axes, *const high = low + axes;
@@ -63,11 +62,7 @@ KERNEL(split_points, (f64* column, f64* point, u32* order, u64 length, u64 axes,
       longest = a;
     }
   }
-  if (at == depth) {
-    for (u64 p = begin; p < end; ++p)
-      for (u64 a = 0; a < axes; ++a) point[p * axes + a] = column[a * length + p];
-    return;
-  }
+  if (at == depth) return;
   const u64 middle = first_position(length, 2 * node + 1, at + 1);
   select_middle(column, order, length, axes, longest, (i64)begin, (i64)end, (i64)middle);
   axis[node] = (u32)longest;
@@ -75,7 +70,7 @@ KERNEL(split_points, (f64* column, f64* point, u32* order, u64 length, u64 axes,
 } END
 
 template <u32 A> DEVICE void find_nearest(const PointTree& tree, u64 i, u64 wanted, u32* near, f64* far) {
-  const f64* const point = tree.point + i * tree.axes;
+  const f64* const point = tree.column + i;
   const u64 leaf = (1ull << tree.depth) + (((i + 1) << tree.depth) - 1) / tree.length;
   u64 held = 0;
   f64 limit = real_of(0x7ff0000000000000ull);
@@ -104,10 +99,10 @@ template <u32 A> DEVICE void find_nearest(const PointTree& tree, u64 i, u64 want
 
 // The nearest points of every point from position `begin` on, nearest first, as positions; there are more than `wanted`
 // points. `reach` is the distance of the last one.
-KERNEL(nearest_points, (const f64* column, const f64* point, const u32* order, u64 length, u64 axes, u64 depth,
+KERNEL(nearest_points, (const f64* column, const u32* order, u64 length, u64 axes, u64 depth,
                         const f64* box, const u32* axis, const f64* cut, u64 wanted, u64 begin, u32* neighbour,
                         f64* distance, f64* reach)) {
-  const PointTree tree{column, point, order, length, axes, depth, box, axis, cut};
+  const PointTree tree{column, order, length, axes, depth, box, axis, cut};
   u32* const near = neighbour + i * wanted;
   f64* const far = distance + i * wanted;
   if (UNROLLED && axes == 2) find_nearest<2>(tree, begin + i, wanted, near, far);

@@ -44,10 +44,10 @@ struct Ways {
 };
 
 DEVICE f64 weight_of(const PointTree& tree, const f64* core, u64 a, u64 b) {
-  const f64 *const one = tree.point + a * tree.axes, *const other = tree.point + b * tree.axes;
   f64 sum = 0;
   for (u64 axis = 0; axis < tree.axes; ++axis) {
-    const f64 difference = one[axis] - other[axis];
+    const f64* const along = tree.column + axis * tree.length;
+    const f64 difference = along[a] - along[b];
     sum += difference * difference;
   }
   return core ? larger(square_root(sum), larger(core[a], core[b])) : square_root(sum);
@@ -79,12 +79,12 @@ DEVICE bool find_known(const PointTree& tree, const Ways& ways, const u32* neigh
 }
 
 // Ways out among the nearest points of a block.
-KERNEL(known_ways, (const f64* column, const f64* point, const u32* order, u64 length, u64 axes, u64 depth,
+KERNEL(known_ways, (const f64* column, const u32* order, u64 length, u64 axes, u64 depth,
                     const f64* box, const u32* axis, const f64* cut, const u32* label, const u32* whole,
                     const f64* core, u32* other, f64* weight, u8* sure, f64* reach, f64* apart, u8* spent,
                     u64* lightest, const u32* neighbour, u64 wanted, u64 level)) {
   if (spent[i]) return;
-  const PointTree tree{column, point, order, length, axes, depth, box, axis, cut};
+  const PointTree tree{column, order, length, axes, depth, box, axis, cut};
   const Ways ways{label, whole, core, other, weight, sure, reach, apart, spent, lightest};
   const u64 node = (1ull << level) + i, end = first_position(length, node + 1, level);
   bool some = false;
@@ -107,10 +107,10 @@ DEVICE Span span_of(const u32* whole, u64 block, u64 level) {
 
 // How near a point of another component is to the box of a block of one component, as far as that is at most twice the
 // component's lightest way.
-KERNEL(gaps_around, (const f64* column, const f64* point, const u32* order, u64 length, u64 axes, u64 depth,
+KERNEL(gaps_around, (const f64* column, const u32* order, u64 length, u64 axes, u64 depth,
                      const f64* box, const u32* axis, const f64* cut, const u32* label, const u32* whole,
                      const u64* lightest, u64 level, f64* apart)) {
-  const PointTree tree{column, point, order, length, axes, depth, box, axis, cut};
+  const PointTree tree{column, order, length, axes, depth, box, axis, cut};
   const u64 block = (1ull << level) + i;
   const u32 mine = whole[block];
   if (mine == NOWHERE) return;
@@ -127,7 +127,7 @@ KERNEL(gaps_around, (const f64* column, const f64* point, const u32* order, u64 
         const u64 end = first_position(length, leaf + 1, depth);
         for (u64 p = first_position(length, leaf, depth); p < end; ++p) {
           if (label[p] == mine) continue;
-          const f64 square = square_to_box<0>(tree, point + p * axes, block);
+          const f64 square = square_to_box<0>(tree, column + p, block);
           limit = square < limit ? square : limit;
         }
       });
@@ -140,7 +140,7 @@ DEVICE bool find_way(const PointTree& tree, const Ways& ways, u64 i, const Span&
   const u32 mine = ways.label[i];
   const f64 bound = real_of(load(&ways.lightest[mine]));
   if (ways.reach[i] > bound || (ways.core && ways.core[i] > bound)) return false;
-  const f64* const point = tree.point + i * tree.axes;
+  const f64* const point = tree.column + i;
   u32 to = ways.other[i] != NOWHERE && ways.weight[i] <= bound ? ways.other[i] : NOWHERE;
   f64 least = to == NOWHERE ? bound : ways.weight[i], limit = largest_square(least);
   walk_points<A>(
@@ -175,11 +175,11 @@ template <u32 A> DEVICE void find_block_ways(const PointTree& tree, const Ways& 
 }
 
 // The way out of every point of a block that may have its component's lightest, where it is not sure.
-KERNEL(find_ways, (const f64* column, const f64* point, const u32* order, u64 length, u64 axes, u64 depth,
+KERNEL(find_ways, (const f64* column, const u32* order, u64 length, u64 axes, u64 depth,
                    const f64* box, const u32* axis, const f64* cut, const u32* label, const u32* whole,
                    const f64* core, u32* other, f64* weight, u8* sure, f64* reach, f64* apart, u8* spent,
                    u64* lightest, u64 level, const i64* turn)) {
-  const PointTree tree{column, point, order, length, axes, depth, box, axis, cut};
+  const PointTree tree{column, order, length, axes, depth, box, axis, cut};
   const Ways ways{label, whole, core, other, weight, sure, reach, apart, spent, lightest};
   const u64 block = (u64)turn[i];
   if (UNROLLED && axes == 2) find_block_ways<2>(tree, ways, block, level);

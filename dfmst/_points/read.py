@@ -65,8 +65,9 @@ def read_points(points: Any, columns: Any, ids: Any) -> Points:
     ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, CapacityError
         As for :func:`dfmst.euclidean_forest`.
     """
-    if (hasattr(points, "shape") and hasattr(points, "dtype")) or isinstance(points, (list, tuple)):
-        points, columns = _table(points, columns, ids)
+    rows = None
+    if is_array(points):
+        points, columns, rows = _table(points, columns, ids)
     view = open_frame(points, "points")
     if isinstance(view, DeviceView):
         raise UnsupportedFrameError("points are read on the host, and these are on a GPU", "pass points.to_arrow()")
@@ -84,10 +85,8 @@ def read_points(points: Any, columns: Any, ids: Any) -> Points:
     if len(view) > ROW_LIMIT:
         message = f"there are {len(view):,} points; positions number at most {ROW_LIMIT:,}"
         raise CapacityError(message, "take a sample of them")
-    coordinates = np.empty((len(names), len(view)))
-    for place, name in enumerate(names):
-        coordinates[place] = _coordinate(name, view)
-    return Points(coordinates, view, ids)
+    checked = [_coordinate(name, view) for name in names]
+    return Points(np.stack(checked) if rows is None else rows, view, ids)
 
 
 def is_array(points: Any) -> bool:
@@ -95,8 +94,8 @@ def is_array(points: Any) -> bool:
     return (hasattr(points, "shape") and hasattr(points, "dtype")) or isinstance(points, (list, tuple))
 
 
-def _table(points: Any, columns: Any, ids: Any) -> tuple[pa.Table, list[str]]:
-    """An array as a table of columns x0, x1 and so on."""
+def _table(points: Any, columns: Any, ids: Any) -> tuple[pa.Table, list[str], Array | None]:
+    """An array as a table of columns x0, x1 and so on, their names, and floats also as an array of these columns."""
     if columns is not None or ids is not None:
         raise InvalidEdgesError(
             "columns= and ids= name columns of a frame, and the points are an array", "leave them out"
@@ -112,7 +111,8 @@ def _table(points: Any, columns: Any, ids: Any) -> tuple[pa.Table, list[str]]:
     if array.dtype.kind not in "iuf":
         message = f"the array of points holds {array.dtype} values; coordinates must be numbers"
         raise InvalidEdgesError(message, "cast it to float64")
-    return pa.table({name: np.ascontiguousarray(array[:, axis]) for axis, name in enumerate(names)}), names
+    rows = np.ascontiguousarray(array.T)
+    return pa.table(dict(zip(names, rows, strict=True))), names, rows if rows.dtype == np.float64 else None
 
 
 def _coordinate(name: Any, view: FrameView) -> Array:

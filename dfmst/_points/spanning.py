@@ -12,6 +12,7 @@ Prokopenko, Sao, Lebrun-Grandié: A single-tree algorithm to compute the Euclide
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ __all__ = ["distances", "halves", "spanning_pairs"]
 _NOWHERE = np.iinfo(np.uint32).max
 _NONE = np.iinfo(np.uint64).max
 _HALF = np.uint64(32)
-_PIECE = 1 << 16  # points that are hashed at a time, in the cache
+_PIECE = 1 << 16  # entries of temporary columns
 _INFINITE = np.array(np.inf).view(np.uint64)
 
 
@@ -77,13 +78,18 @@ def halves(pairs: Array) -> Array:
 def distances(points: Array, source: Array, target: Array) -> Array:
     """Distances of pairs of points, ``float64``: the same floats as the kernels'."""
     total = np.zeros(len(source))
-    for coordinate in points:
-        difference = coordinate[source]
-        difference -= coordinate[target]
-        difference *= difference
-        total += difference
+    for piece in _pieces(len(source)):
+        for coordinate in points:
+            difference = coordinate[source[piece]] - coordinate[target[piece]]
+            total[piece] += difference * difference
     root: Array = np.sqrt(total, out=total)
     return root
+
+
+def _pieces(length: int) -> Iterator[slice]:
+    """Spans of entries whose temporary columns stay in the cache, and take no memory that is new."""
+    for begin in range(0, length, _PIECE):
+        yield slice(begin, begin + _PIECE)
 
 
 def _span_with_equals(
@@ -106,19 +112,20 @@ def _span_with_equals(
 def _first_of_equals(points: Array) -> Array | None:
     """Point -> the first point with the same coordinates, ``int64``; ``None`` where no two points are equal."""
     word = np.empty(points.shape[1], np.uint32)
-    for begin in range(0, len(word), _PIECE):
-        piece = np.zeros(len(word[begin : begin + _PIECE]), np.uint64)
-        for coordinate in points[:, begin : begin + _PIECE]:
-            piece ^= (coordinate + 0.0).view(np.uint64)  # -0.0 becomes 0.0
-            piece *= np.uint64(0x9E3779B97F4A7C15)
-            piece ^= piece >> _HALF
-        word[begin : begin + _PIECE] = piece
+    for piece in _pieces(len(word)):
+        hashed = np.zeros(len(word[piece]), np.uint64)
+        for coordinate in points[:, piece]:
+            hashed ^= (coordinate + 0.0).view(np.uint64)  # -0.0 becomes 0.0
+            hashed *= np.uint64(0x9E3779B97F4A7C15)
+            hashed ^= hashed >> _HALF
+        word[piece] = hashed
     ordered = np.sort(word)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
-    some = np.zeros(0, np.int64)
-    if len(repeated):
-        at = np.searchsorted(repeated, word)
-        some = np.flatnonzero(repeated[np.minimum(at, len(repeated) - 1, out=at)] == word)
+    alike = [np.zeros(0, np.int64)]
+    for piece in _pieces(len(word)) if len(repeated) else ():
+        at = np.minimum(np.searchsorted(repeated, word[piece]), len(repeated) - 1)
+        alike.append(np.flatnonzero(repeated[at] == word[piece]) + piece.start)
+    some = np.concatenate(alike)
     some = some[np.lexsort(points[:, some])]
     begins = np.append(True, (points[:, some[1:]] != points[:, some[:-1]]).any(axis=0))
     if begins.all():
@@ -179,10 +186,10 @@ class _Rounds:
         if not self.neighbour.size:
             return np.zeros(tree.length)
         if counts is None:
-            return distances(tree.point.T, positions, self.neighbour[:, core_k - 1])
+            return distances(tree.points, positions, self.neighbour[:, core_k - 1])
         count = counts[tree.order]
         within = np.cumsum(count[self.neighbour], axis=1) + (count - 1)[:, None] >= core_k
-        core = distances(tree.point.T, positions, self.neighbour[positions, within.argmax(axis=1)])
+        core = distances(tree.points, positions, self.neighbour[positions, within.argmax(axis=1)])
         return np.where(count > core_k, 0.0, core)
 
     def core(self) -> Array | None:
@@ -197,10 +204,12 @@ class _Rounds:
             self._choose(chosen)
             if len(self.hub) and len(pairs) == 1:
                 self._note_hubs()
-            found = np.sort(chosen[components])  # two components may have chosen the same pair
+            found = chosen[components]
+            found.sort()  # two components may have chosen the same pair
             pairs.append(found[np.append(True, found[1:] != found[:-1])])
-            source, target = self.place[halves(pairs[-1])]
-            self.engine.launch("unite", len(source), source, target, None, self.label)
+            for piece in _pieces(len(pairs[-1])):
+                source, target = self.place[halves(pairs[-1][piece])]
+                self.engine.launch("unite", len(source), source, target, None, self.label)
             flatten(self.engine, self.label)
             components = components[self.label[components] == components]
             chosen[components], self.ways.lightest[components] = _NONE, _INFINITE

@@ -30,8 +30,6 @@ class PointTree(NamedTuple):
     ----------
     column
         Coordinates axis by axis, ``float64``, and some padding.
-    point
-        Coordinates point by point, ``float64``, shape ``(length, axes)``.
     order
         Position in the tree -> number of the point, ``uint32``.
     length, axes
@@ -45,7 +43,6 @@ class PointTree(NamedTuple):
     """
 
     column: Array
-    point: Array
     order: Array
     length: int
     axes: int
@@ -53,6 +50,11 @@ class PointTree(NamedTuple):
     box: Array
     axis: Array
     cut: Array
+
+    @property
+    def points(self) -> Array:
+        """Coordinates in the tree's order, shape ``(axes, length)``."""
+        return self.column[: self.axes * self.length].reshape(self.axes, self.length)
 
 
 def build_tree(engine: Engine, points: Array) -> PointTree:
@@ -62,12 +64,11 @@ def build_tree(engine: Engine, points: Array) -> PointTree:
     column = np.zeros(axes * length + _LANES)
     column[: axes * length] = points.reshape(-1)
     order, nodes = np.arange(length, dtype=np.uint32), 2 << depth
-    point, box = np.empty((length, axes)), np.zeros((nodes, 2, axes))
-    axis, cut = np.zeros(nodes // 2, np.uint32), np.zeros(nodes // 2)
+    box, axis, cut = np.zeros((nodes, 2, axes)), np.zeros(nodes // 2, np.uint32), np.zeros(nodes // 2)
     for level in range(depth + 1):
-        columns = column, point, order, length, axes, level, depth, box, axis, cut
+        columns = column, order, length, axes, level, depth, box, axis, cut
         engine.launch("split_points", 1 << level, *columns, grain=max(1, (_GRAIN << level) // length))
-    return PointTree(column, point, order, length, axes, depth, box, axis, cut)
+    return PointTree(column, order, length, axes, depth, box, axis, cut)
 
 
 def nearest_points(engine: Engine, tree: PointTree, wanted: int) -> tuple[Array, Array]:

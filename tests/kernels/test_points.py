@@ -26,14 +26,14 @@ def test_a_tree(engine, axes, count):
     points = rng.integers(0, 30, (axes, count)).astype(float)
     tree = build_tree(engine, points)
     assert sorted(tree.order) == list(range(count))
-    np.testing.assert_array_equal(tree.point.T, points[:, tree.order])
+    np.testing.assert_array_equal(tree.points, points[:, tree.order])
     label = (np.arange(count) // 40).astype(np.uint32)
     whole = node_labels(engine, tree, label)
     for depth in range(tree.depth + 1):
         for place in range(1 << depth):
             node, (begin, end) = (1 << depth) + place, (count * at >> depth for at in (place, place + 1))
-            inside = tree.point[begin:end]
-            np.testing.assert_array_equal(tree.box[node], [inside.min(axis=0), inside.max(axis=0)])
+            inside = tree.points[:, begin:end]
+            np.testing.assert_array_equal(tree.box[node], [inside.min(axis=1), inside.max(axis=1)])
             labels = set(label[begin:end].tolist())
             assert whole[node] == (labels.pop() if len(labels) == 1 else 2**32 - 1)
     wanted = min(7, count - 1)
