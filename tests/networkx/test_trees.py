@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 import threading
 from typing import Any
@@ -96,6 +97,14 @@ def test_counting_puts_nothing_in_place():
     tree = backend.minimum_spanning_tree(backend.convert_from_nx(example(nx.Graph)))
     assert [len(tree), tree.number_of_nodes(), tree.number_of_edges()] == [5, 5, 3]
     assert "_adj" not in vars(tree)
+
+
+def test_the_collector_runs_as_before():
+    graph = backend.convert_from_nx(example(nx.Graph))
+    for change, running in ((gc.disable, False), (gc.enable, True)):
+        change()
+        assert backend.minimum_spanning_tree(graph).number_of_edges() == len(backend.minimum_spanning_tree(graph).edges)
+        assert gc.isenabled() is running
 
 
 def test_other_classes_are_made_by_their_own_methods():
