@@ -76,8 +76,8 @@ def minimum_spanning_forest(
     spill_dir
         Directory on a local disk, for the rows of a graph whose vertices do not fit the limit: about 10 bytes a vertex
         are then enough, and the run takes longer. Up to nine rows a vertex lie there, of 24 bytes each (20 with
-        weights of 32 bits); they are removed at the end, and after an error. Such a run solves on the host, has its
-        own algorithm and no checkpoints.
+        weights of 32 bits); they are removed at the end, and after an error. Such a run solves on the host, and has
+        its own algorithm.
     algorithm, engine, invalid, threads
         As for :func:`dfmst.minimum_spanning_forest`.
     progress

@@ -10,57 +10,28 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
-import pyarrow.ipc
 
-from dfmst._folding.fold import Rows
 from dfmst._folding.pace import SavePace
 from dfmst.errors import DfmstError, OutputError
 from dfmst.formats.lock import Hold
 from dfmst.formats.problems import problem
 from dfmst.formats.sealed import sealed_input, sealed_output
-from dfmst.typing import Array
+from dfmst.stream.saved_state import FoldState, MakeRun, load_state, write_state
 
 __all__ = ["Checkpoint", "FoldState", "Tell", "ignore_checkpoints"]
 
 #: What is told of checkpoints: that a run goes on after so many rows, or that so many are done and saved.
 Tell: TypeAlias = Callable[[Literal["resumed", "saved"], int], object]
 
-_VERSION = 2  # of the file: raised whenever its meaning changes
 _NAME = "fold.arrow"
-_NUMBERS = ("dense", "done", "dropped")
 
 
 def ignore_checkpoints(event: str, rows: int) -> None:
     """Take no notice of checkpoints."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoldState:
-    """What a checkpoint holds.
-
-    Attributes
-    ----------
-    rows
-        The forest so far.
-    dense, values
-        The encoder of its vertices (:class:`dfmst._columns.encode.Encoder`).
-    loops
-        Vertices with a self-loop.
-    done, dropped
-        Rows read, and those of them that were left out as invalid.
-    """
-
-    rows: Rows
-    dense: int
-    values: pa.Array | None
-    loops: Array
-    done: int
-    dropped: int
 
 
 class Checkpoint:
@@ -74,6 +45,8 @@ class Checkpoint:
         What must be equal for the checkpoint to be used: the files' state, the columns and the order.
     tell
         Called with ``"resumed"`` and the rows that an earlier run has done, and with ``"saved"`` and the rows done.
+    make_run
+        Where a saved forest goes that may not fit the memory; ``None``: it fits.
 
     Attributes
     ----------
@@ -86,8 +59,14 @@ class Checkpoint:
         The directory holds the checkpoint of other rows or options, or a damaged one; another run uses it.
     """
 
-    def __init__(self, folder: Path, fingerprint: dict[str, Any], tell: Tell = ignore_checkpoints) -> None:
-        self.folder, self.fingerprint, self._tell = folder, fingerprint, tell
+    def __init__(
+        self,
+        folder: Path,
+        fingerprint: dict[str, Any],
+        tell: Tell = ignore_checkpoints,
+        make_run: MakeRun | None = None,
+    ) -> None:
+        self.folder, self.fingerprint, self._tell, self._make_run = folder, fingerprint, tell, make_run
         self._token = hashlib.sha256(json.dumps(fingerprint, sort_keys=True).encode()).hexdigest()[:12]
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -134,13 +113,9 @@ class Checkpoint:
         """
         begin = time.monotonic()
         state = collect()
-        numbers = {name: getattr(state, name) for name in _NUMBERS}
-        parts = {"forest": pa.table(state.rows._asdict()), "values": state.values, "loops": pa.array(state.loops)}
         try:
             with sealed_output(self._file, self._token) as file:
-                _write(
-                    pa.PythonFile(file, "w"), parts, {"version": _VERSION, "fingerprint": self.fingerprint, **numbers}
-                )
+                write_state(pa.PythonFile(file, "w"), state, self.fingerprint)
         except OSError as error:
             if isinstance(error, OutputError):
                 raise
@@ -160,64 +135,17 @@ class Checkpoint:
     def _read(self) -> FoldState | None:
         try:
             with sealed_input(self._file) as (file, _):
-                parts, record = _load(file)
-            state = _state(parts, {name: record[name] for name in _NUMBERS})
+                state, fingerprint = load_state(file, self._make_run)
         except FileNotFoundError:
             return None
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             message = "not a checkpoint, or a damaged one, or that of another version of dfmst"
             raise problem(self._file, message, hint="remove it and run again") from error
-        difference = _difference(record["fingerprint"], json.loads(json.dumps(self.fingerprint)))
+        difference = _difference(fingerprint, json.loads(json.dumps(self.fingerprint)))
         if difference:
             message = f"the checkpoint in {self.folder} belongs to another run: {difference}"
             raise DfmstError(message, "name another directory, or remove it to begin anew")
         return state
-
-
-def _state(parts: dict[str, Any], numbers: dict[str, int]) -> FoldState:
-    """A state whose parts fit each other.
-
-    Raises
-    ------
-    ValueError
-        They do not; the fold would read beyond its columns.
-    """
-    columns = [parts["forest"].column(name).to_numpy() for name in Rows._fields]
-    state = FoldState(Rows(*columns), values=parts["values"], loops=parts["loops"].to_numpy(), **numbers)
-    rows, vertices = state.rows, state.dense + (0 if state.values is None else len(state.values))
-    ends = (rows.source, rows.target, state.loops)
-    fits = all(not len(column) or int(column.max()) < vertices for column in ends)
-    locator = rows.arrays[3]
-    ascends = bool((locator[1:] > locator[:-1]).all()) and (not len(locator) or int(locator[-1]) < state.done)
-    if not (fits and ascends):
-        message = "vertices, rows and their counts do not fit each other"
-        raise ValueError(message)
-    return state
-
-
-def _write(sink: Any, parts: dict[str, Any], record: dict[str, Any]) -> None:
-    """Tables of one batch each, one after the other; the schema of each carries the rest."""
-    present = [name for name, part in parts.items() if part is not None]
-    for name in present:
-        part = parts[name]
-        table = part if isinstance(part, pa.Table) else pa.table({"values": part})
-        table = table.replace_schema_metadata({"dfmst": json.dumps({**record, "held": present})})
-        with pyarrow.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-
-
-def _load(stream: pa.NativeFile) -> tuple[dict[str, Any], dict[str, Any]]:
-    parts: dict[str, Any] = {"values": None}
-    table = pyarrow.ipc.open_stream(stream).read_all()
-    record = json.loads(table.schema.metadata[b"dfmst"])
-    if record["version"] != _VERSION:
-        message = f"version {record['version']} of the file"
-        raise ValueError(message)
-    parts[record["held"][0]] = table.combine_chunks()
-    for name in record["held"][1:]:
-        column = pyarrow.ipc.open_stream(stream).read_all().column("values")
-        parts[name] = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    return parts, record
 
 
 def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:

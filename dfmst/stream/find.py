@@ -6,13 +6,17 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dfmst._columns.read import EdgeColumns
-from dfmst._engines import select_engine
+from dfmst._engines import host_engine, select_engine
 from dfmst._folding.memory import parse_memory
 from dfmst._progress import Tell as TellRows
 from dfmst._progress import showing
+from dfmst._slices.directory import SpillDirectory
+from dfmst._slices.runs import Order, Run
 from dfmst.algorithms import Algorithm
-from dfmst.errors import DfmstError, InvalidEdgesError
+from dfmst.errors import InvalidEdgesError
 from dfmst.stream.batches import Job
 from dfmst.stream.checkpoint import Checkpoint, Tell, ignore_checkpoints
 from dfmst.stream.fold_rows import fold_source
@@ -72,9 +76,6 @@ def fold(
     >>> forest.read().to_pydict()
     {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
     """
-    if checkpoint is not None and spill_dir is not None:
-        message = "a run has checkpoints or rows on disk, not both"
-        raise DfmstError(message, "leave checkpoint or spill_dir out")
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     runner = select_engine(engine, threads, on_device=on_device(edges))
     spill = None if spill_dir is None else Path(spill_dir)
@@ -100,4 +101,10 @@ def _open_checkpoint(folder: Path, source: ParquetSource | FrameSource, job: Job
         raise InvalidEdgesError(message, "leave checkpoint out, or write the frames to Parquet files first")
     columns = job.columns
     options = {"columns": list(columns.names), "maximum": columns.maximum, "invalid": columns.invalid}
-    return Checkpoint(folder, {"files": source.fingerprint, **options}, tell)
+
+    def make_run(weight: np.dtype[Any]) -> Run:
+        assert job.spill is not None
+        return Run(host_engine(job.engine), SpillDirectory(job.spill), Order("locator"), weight)
+
+    fingerprint = {"files": source.fingerprint, **options}
+    return Checkpoint(folder, fingerprint, tell, None if job.spill is None else make_run)

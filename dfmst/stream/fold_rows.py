@@ -12,13 +12,14 @@ import numpy as np
 from dfmst._folding.fold import Fold, Rows
 from dfmst._slices.directory import SpillDirectory
 from dfmst._slices.fold import SpillFold
-from dfmst._slices.runs import Run
+from dfmst._slices.runs import Run, read_pieces
 from dfmst.stream.batches import Batch, EdgeSource, Job
-from dfmst.stream.checkpoint import Checkpoint, FoldState
+from dfmst.stream.checkpoint import Checkpoint
 from dfmst.stream.encode_rows import Position, RowEncoder
 from dfmst.stream.folded import FoldedForest, count_used
 from dfmst.stream.memory import AHEAD, Memory
 from dfmst.stream.prefetch import prefetch
+from dfmst.stream.saved_state import FoldState
 from dfmst.stream.spill_memory import SpillMemory
 from dfmst.stream.upload import upload
 
@@ -64,7 +65,7 @@ class _Pass:
                 self._make_room()
                 self._fold(batches)
         forest = self._finish()
-        if self.checkpoint and isinstance(forest, Rows):
+        if self.checkpoint:
             self.checkpoint.save(lambda: self._state(forest))
         encoder = self.coder.encoder.on_host()
         used = count_used(forest, self.coder.loops, encoder.count)
@@ -90,8 +91,10 @@ class _Pass:
             if self.known <= 2 * (self.source.rows or 0):
                 coder.fit(self.known)  # dense, and too many
             dense = self.known <= coder.memory.most_vertices
-        most = coder.memory.most_vertices
         state = self.checkpoint.load() if self.checkpoint else None
+        if state is not None and state.values is None and self.job.spill is not None:
+            coder.fit(state.dense)  # as the earlier run had to
+        most = coder.memory.most_vertices
         if state is not None:
             dense &= state.values is None and state.dense <= most
         bound = most if dense else 0
@@ -125,8 +128,14 @@ class _Pass:
         else:
             self._refold(self._take_forest())
 
-    def _refold(self, rows: Rows) -> None:
+    def _refold(self, rows: Rows | Run) -> None:
         """Begin a fold with a forest."""
+        if isinstance(rows, Run):
+            self.coder.fit(self.coder.encoder.count)
+            if isinstance(self.memory, SpillMemory):
+                self._refold_pieces(rows)
+                return
+            rows = rows.part(0, len(rows))
         # Of integers that are their own vertices, many may not occur.
         if self.memory.dictionary and self.coder.encoder.count > self.memory.most_vertices // 2:
             rows = self.coder.renumber(rows)
@@ -136,6 +145,16 @@ class _Pass:
             self.fold = self._new_fold(rows.weight.dtype)
             self.fold.add(Rows(*(self.coder.engine.from_host(column) for column in rows.arrays)))
 
+    def _refold_pieces(self, run: Run) -> None:
+        """Begin a fold on disk with a forest that is there."""
+        self.fold = None
+        for rows in read_pieces(run):
+            if self.fold is None:
+                self.coder.note_weight(rows.weight.dtype)
+                self.fold = self._new_fold(rows.weight.dtype)
+            self.fold.add(rows)
+        run.remove()
+
     def _add(self, rows: Rows, position: Position) -> None:
         if self.fold is None:
             self.fold = self._new_fold(rows.weight.dtype)
@@ -143,7 +162,21 @@ class _Pass:
         self.folded = position
         self.job.progress(position.rows, self.source.rows)
         if self.checkpoint and self.checkpoint.due(position.rows):
-            self.checkpoint.save(lambda: self._state(self._on_host()))
+            self._save(self.checkpoint)
+
+    def _save(self, checkpoint: Checkpoint) -> None:
+        fold = self.fold
+        if not isinstance(fold, SpillFold):
+            checkpoint.save(lambda: self._state(self._on_host()))
+            return
+        forests: list[Run] = []
+
+        def collect() -> FoldState:
+            forests.append(fold.forest())
+            return self._state(forests[0])
+
+        checkpoint.save(collect)
+        self._refold_pieces(forests[0])
 
     def _new_fold(self, kind: np.dtype[Any]) -> Fold | SpillFold:
         memory, maximum = self.memory, self.job.columns.maximum
@@ -155,7 +188,7 @@ class _Pass:
         options: dict[str, Any] = {"maximum": maximum, "algorithm": self.job.algorithm}
         return Fold(self.coder.engine, self.known or 0, capacity, weight_dtype=kind, **options)
 
-    def _state(self, rows: Rows) -> FoldState:
+    def _state(self, rows: Rows | Run) -> FoldState:
         return FoldState(rows, *self.coder.known(), *self.folded)
 
     def _on_host(self) -> Rows:

@@ -16,7 +16,8 @@ import pytest
 import dfmst
 from dfmst._folding.fold import Fold, Rows
 from dfmst.errors import DfmstError, FormatError, OutputError
-from dfmst.stream.checkpoint import Checkpoint, FoldState
+from dfmst.stream.checkpoint import Checkpoint
+from dfmst.stream.saved_state import FoldState
 from tests.support.stream_files import edges, tight, write_parts
 
 ROWS = 4_000
@@ -80,7 +81,7 @@ def test_a_file_without_a_digest_or_of_another_version_is_refused(kept, monkeypa
     with pytest.raises(FormatError, match="not a checkpoint"):
         fold(kept)
     (kept / "fold.arrow").write_bytes(whole)
-    monkeypatch.setattr("dfmst.stream.checkpoint._VERSION", 3)
+    monkeypatch.setattr("dfmst.stream.saved_state._VERSION", 3)
     with pytest.raises(FormatError, match="or that of another version of dfmst"):
         fold(kept)
 

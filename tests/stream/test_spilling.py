@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +25,7 @@ from dfmst._slices.fold import SpillFold
 from dfmst._slices.held import HeldRun
 from dfmst._slices.kruskal import SliceKruskal
 from dfmst._slices.memory import HeldRoom, Room
-from dfmst._slices.runs import Order, write_sorted
+from dfmst._slices.runs import Order, Run, write_sorted
 from dfmst.errors import CapacityError, DfmstError, OutputError
 from dfmst.stream.memory import Memory
 from dfmst.stream.spill_memory import CompactMemory, SpillMemory
@@ -244,10 +246,60 @@ def test_files_that_were_cut_short(monkeypatch, tmp_path):
         fold.forest()
 
 
-def test_checkpoints_and_a_directory_for_rows(tmp_path):
-    write_parts(tmp_path / "parts", edges(10, 20), 1, 20)
-    with pytest.raises(DfmstError, match="not both"):
-        stream.fold(tmp_path / "parts", checkpoint=tmp_path / "a", spill_dir=tmp_path / "b")
+class Stopped(Exception):
+    """Ends a run from within."""
+
+
+@pytest.mark.parametrize("ids", ["dense", "no footer", "text"])
+@pytest.mark.parametrize(("before", "after"), [(True, True), (True, False), (False, True)])
+def test_a_run_with_rows_on_disk_goes_on(monkeypatch, tmp_path, ids, before, after):
+    """Whether its rows lay on disk before the end or after it; and the disk is left clean."""
+    tight(monkeypatch, 700)
+    short_pieces(monkeypatch, 64, 500)
+    monkeypatch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self, done: done % 2_000 < 700)
+    table = edges(2_500, 14_000, ties=30, name=str if ids == "text" else None)
+    parts = write_parts(tmp_path / "parts", table, 1 if ids == "no footer" else 3, 3_000)
+    if ids == "no footer":
+        pyarrow.parquet.write_table(table, parts / "part-000.parquet", write_statistics=False)
+    told: list[tuple[str, int]] = []
+    kinds: list[str] = []
+    fold_in_runs = SpillFold.forest
+
+    def noted(self: SpillFold) -> Run:
+        kinds.append("runs")
+        return fold_in_runs(self)
+
+    monkeypatch.setattr(SpillFold, "forest", noted)
+
+    def run(on_disk: bool, last: int = 1 << 30) -> pa.Table:
+        def stop(done: int, _: int | None) -> None:
+            if done >= last:
+                raise Stopped
+
+        spill = tmp_path / "spill" if on_disk else None
+        options: dict[str, Any] = {
+            "checkpoint": tmp_path / "kept",
+            "spill_dir": spill,
+            "on_checkpoint": lambda *event: told.append(event),
+        }
+        forest = stream.fold(parts, memory_limit=300_000 if on_disk else "1GiB", progress=stop, **options)
+        rows = forest.read()
+        forest.close()
+        return rows
+
+    with pytest.raises(Stopped):
+        run(before, 9_000)
+    assert bool(kinds) == before
+    saved = told[-1]
+    del told[:], kinds[:]
+    gc.collect()  # the error holds the run
+    assert run(after).equals(dfmst.minimum_spanning_forest(dfmst.read_edges(parts)))
+    assert bool(kinds) == after
+    assert saved[0] == "saved"
+    assert told[0] == ("resumed", saved[1])
+    assert os.listdir(tmp_path / "kept") == []
+    gc.collect()
+    assert os.listdir(tmp_path / "spill") == []
 
 
 def test_the_account():
