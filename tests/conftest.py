@@ -65,10 +65,17 @@ def pytest_configure(config: pytest.Config) -> None:
         use_fast_lane()
 
 
+def seconds_of(item: pytest.Item) -> float:
+    """How long a test takes, roughly: what its marker says, or a few seconds where it is slow."""
+    marker = item.get_closest_marker("slow")
+    seconds: float = 0.0 if marker is None else marker.kwargs.get("seconds", 3.0)
+    return seconds
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what the fast lane does not run; long tests first; skip `gpu` where there is no GPU."""
     # Side by side, a long test that begins last would keep the others' cores waiting.
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    items.sort(key=seconds_of, reverse=True)
     if config.option.markexpr == FAST_LANE:
         config.hook.pytest_deselected(items=[item for item in items if not in_fast_lane(item)])
         items[:] = [item for item in items if in_fast_lane(item)]

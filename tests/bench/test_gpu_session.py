@@ -72,7 +72,7 @@ def bench(monkeypatch):
     return importlib.import_module
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=40)
 def test_the_whole_session(tools, tmp_path):
     folder, solver = tmp_path / "out", program(tools / "solver", SOLVER)
     tests = "tests/cuda/test_filter_boruvka.py::test_long_paths"

@@ -65,7 +65,7 @@ def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client, W
                 workers.kill(0)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=30)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_worker_killed_at_ten_random_moments(mortal, strategy):
     client, workers = mortal

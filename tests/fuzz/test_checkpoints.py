@@ -22,7 +22,7 @@ from dfmst.errors import DfmstError
 from tests.support.dask_frames import STRATEGIES, random_frame
 from tests.support.stream_files import edges, tight, write_parts
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(seconds=30)
 
 ROWS = 600
 BATCH = 100

@@ -21,7 +21,7 @@ import dfmst
 from tests.support.arrow_types import FAMILIES, ids
 from tests.support.oracle import kruskal_rows
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(seconds=30)
 
 PLAIN = [kind for kinds in FAMILIES.values() for kind in kinds]
 REFUSED = [pa.float64(), pa.list_(pa.int64()), pa.struct({"x": pa.int64()}), pa.month_day_nano_interval()]

@@ -21,7 +21,7 @@ from dfmst.errors import DfmstError, FormatError
 from dfmst.formats import FORMATS, open_edges
 from tests.support.shared_data import SHARED
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(seconds=30)
 
 LONGEST_HEAD = 1000  # bytes of a real file
 MOST_SECONDS = 60  # of a busy machine; a reader takes milliseconds

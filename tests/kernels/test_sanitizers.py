@@ -6,7 +6,7 @@ import pytest
 import sanitize
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.slow(seconds=100),
     pytest.mark.skipif(sanitize.missing() is not None, reason=str(sanitize.missing())),
 ]
 
