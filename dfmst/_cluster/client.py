@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dfmst._cluster.devices import worker_device_bytes
+from dfmst._cluster.gpus import Gpus, local_gpus, require_gpus
 from dfmst.errors import ClusterError, EngineUnavailableError
 
 __all__ = ["Resources", "cluster_client", "resources"]
@@ -21,7 +22,9 @@ _UNKNOWN_MEMORY = 4 << 30
 
 
 @contextmanager
-def cluster_client(workers: int | None = None, scheduler: str | None = None, client: Any = None) -> Iterator[Any]:
+def cluster_client(
+    workers: int | None = None, scheduler: str | None = None, client: Any = None, gpus: Gpus | None = None
+) -> Iterator[Any]:
     """Give a client, which is the current one meanwhile.
 
     Parameters
@@ -33,30 +36,35 @@ def cluster_client(workers: int | None = None, scheduler: str | None = None, cli
     client
         A client to use instead, which stays open. Without any of the three it is the process's current client; where
         there is none, processes are started, as many as Dask finds fit.
+    gpus
+        Let workers of this machine have a GPU each, and ask that one of another cluster's has one.
 
     Raises
     ------
     ClusterError
         There is no scheduler at that address, or it or its workers are lost during the run.
     EngineUnavailableError
-        Dask's scheduler is not installed.
+        Dask's scheduler is not installed; or GPUs are wanted, and there is none, or no dask-cuda.
     """
     try:
         from distributed import Client, KilledWorker, LocalCluster
         from distributed.comm import CommClosedError
     except ImportError as error:
         raise EngineUnavailableError("a cluster needs Dask", "pip install 'dfmst[dask]'") from error
-    if client is None and workers is None and scheduler is None:
+    if client is None and workers is None and scheduler is None and gpus is None:
         client = _current_client()
     with ExitStack() as stack:
         try:
             if client is None:
                 stack.enter_context(_quiet())
                 if scheduler is None:
-                    client = Client(stack.enter_context(LocalCluster(**_local_options(workers))))
+                    cluster = local_gpus(workers, gpus) if gpus is not None else LocalCluster(**_local_options(workers))
+                    client = Client(stack.enter_context(cluster))
                 else:
                     client = _connected(Client, scheduler)
                 stack.enter_context(client)
+            if gpus is not None and scheduler is not None:
+                require_gpus(client)
             with client.as_current():
                 yield client
         except KilledWorker as error:

@@ -42,7 +42,16 @@ def device_bytes(engine: Engine) -> int:
     """Bytes that tasks may use of an engine's GPU: a share of its memory, or of the limit of CuPy's pool."""
     xp: Any = engine.xp
     total = int(xp.cuda.runtime.memGetInfo()[1])
-    return int(DEVICE_SHARE * min(total, xp.get_default_memory_pool().get_limit() or total))
+    limits = [total, xp.get_default_memory_pool().get_limit() or total, _pool_bytes() or total]
+    return int(DEVICE_SHARE * min(limits))
+
+
+def _pool_bytes() -> int:
+    """Bytes of RMM's pool, where there is one."""
+    rmm = sys.modules.get("rmm")
+    resource = None if rmm is None else rmm.mr.get_current_device_resource()
+    size = getattr(resource, "pool_size", None)
+    return int(size()) if callable(size) else 0
 
 
 def _free_bytes(engine: Engine) -> int:

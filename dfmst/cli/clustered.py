@@ -21,19 +21,27 @@ __all__ = ["cluster_options", "run_on_cluster"]
 
 
 def cluster_options(command: Callable[..., Any]) -> Any:
-    """``--workers``, ``--scheduler`` and ``--strategy``."""
+    """``--workers``, ``--scheduler``, ``--gpus``, ``--memory`` and ``--strategy``."""
     workers = "Start so many worker processes; IN is then Parquet, and OUT a directory of a file for each of IN."
     scheduler = "Use the Dask cluster whose scheduler is there (tcp://host:8786); its workers must see IN and OUT."
     strategy = "How to find the forest on a cluster."
     names = click.Choice(["auto", "two-pass", "merge", "shuffle"])
+    gpus = "Give each worker a GPU (dask-cuda); without --workers, one worker for each GPU."
+    memory = "What each worker may use of its GPU: 40GiB."
+    command = click.option("--memory", "gpu_memory", metavar="SIZE", help=memory)(command)
+    command = click.option("--gpus", is_flag=True, help=gpus)(command)
     command = click.option("--strategy", type=names, default="auto", show_default=True, help=strategy)(command)
     command = click.option("--scheduler", metavar="ADDRESS", help=scheduler)(command)
     return click.option("--workers", type=click.IntRange(min=1), metavar="N", help=workers)(command)
 
 
-def run_on_cluster(job: ForestJob, workers: int | None, scheduler: str | None, strategy: str) -> None:
+def run_on_cluster(
+    job: ForestJob, workers: int | None, scheduler: str | None, strategy: str, gpus: bool, gpu_memory: str | None
+) -> None:
     """Read, solve and write on a cluster, then tell."""
     _check(job, workers, scheduler)
+    if gpu_memory is not None and (not gpus or scheduler is not None):
+        raise click.UsageError("--memory needs --gpus, and no --scheduler.")
     job.require_memory("--workers and --scheduler")
     columns_by_option(job.source, job.target, job.weight)
     check_inputs(job.inputs)
@@ -42,6 +50,7 @@ def run_on_cluster(job: ForestJob, workers: int | None, scheduler: str | None, s
     with _interrupted_in_words(job):
         with watch.step("import"):
             import dfmst.dask
+            from dfmst.cli.streamed import memory_bytes
         assert job.output is not None
         with Progress() as progress, watch.step("solve"):
             written = dfmst.dask.forest_of_files(
@@ -56,6 +65,8 @@ def run_on_cluster(job: ForestJob, workers: int | None, scheduler: str | None, s
                 checkpoint=job.checkpoint,
                 workers=workers,
                 scheduler=scheduler,
+                gpus=gpus,
+                gpu_memory=None if gpu_memory is None else memory_bytes(gpu_memory, "--memory"),
                 progress=progress.bar() or progress.show,
             )
         if job.report is not None:
@@ -96,7 +107,7 @@ def _tell(job: ForestJob, written: WrittenForest, seconds: dict[str, float]) -> 
 
 
 def _check(job: ForestJob, workers: int | None, scheduler: str | None) -> None:
-    option = "--workers" if scheduler is None else "--scheduler"
+    option = "--scheduler" if scheduler is not None else "--workers" if workers is not None else "--gpus"
     if workers is not None and scheduler is not None:
         raise click.UsageError("--workers and --scheduler cannot be combined.")
     if job.output is None or str(job.output) == "-":

@@ -71,7 +71,14 @@ _STEPS = {
 @json_option
 @debug_option
 def forest(
-    weight: str | None, unweighted: bool, workers: int | None, scheduler: str | None, strategy: str, **options: Any
+    weight: str | None,
+    unweighted: bool,
+    workers: int | None,
+    scheduler: str | None,
+    strategy: str,
+    gpus: bool,
+    gpu_memory: str | None,
+    **options: Any,
 ) -> None:
     """Write the rows of IN that form its minimum spanning forest.
 
@@ -83,6 +90,7 @@ def forest(
       dfmst forest part-*.csv -s from -t to -w cost -o forest.csv --verify
       dfmst forest roads.parquet -w km --json
       dfmst forest roads/ -w km -o forest/ --workers 4
+      dfmst forest roads/ -w km -o forest/ --workers 4 --gpus --memory 40GiB
 
     With --memory-limit, Parquet that would not fit is read in batches: twice, in the first pass only the three
     columns, in the second what else the forest's rows hold. With --checkpoint, such a run that was interrupted goes on
@@ -93,10 +101,10 @@ def forest(
     renamed. A run that is killed may leave that file behind; it can be deleted.
     """  # noqa: D301 - click's mark for lines that stay as they are
     job = ForestJob(weight=weight_name(weight, unweighted, options["maximum"]), **options)
-    if workers is None and scheduler is None:
+    if workers is None and scheduler is None and not gpus and gpu_memory is None:
         run(job)
     else:
-        run_on_cluster(job, workers, scheduler, strategy)
+        run_on_cluster(job, workers, scheduler, strategy, gpus, gpu_memory)
 
 
 def run(job: ForestJob) -> None:

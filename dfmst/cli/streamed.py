@@ -64,14 +64,14 @@ def is_streamed(
     return checkpoint is not None or not stream.fits(inputs, limit)
 
 
-def memory_bytes(text: str | None) -> int:
-    """Read ``--memory-limit``."""
+def memory_bytes(text: str | None, option: str = "--memory-limit") -> int:
+    """Read ``--memory-limit``, or another option of that kind."""
     from dfmst import stream
 
     try:
         return stream.parse_memory(text or "2GiB")
     except ValueError:
-        raise click.UsageError(f"--memory-limit {text}: write it as 2GiB, 700MB or a number of bytes.") from None
+        raise click.UsageError(f"{option} {text}: write it as 2GiB, 700MB or a number of bytes.") from None
 
 
 def row_progress(progress: Progress) -> bool:

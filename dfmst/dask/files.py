@@ -12,7 +12,9 @@ from dfmst._cluster.build import Options, Strategy
 from dfmst._cluster.checkpoint import prepare_directory
 from dfmst._cluster.client import cluster_client
 from dfmst._cluster.directory import WrittenForest, require_columns, write_forest
+from dfmst._cluster.gpus import Gpus
 from dfmst._columns.read import EdgeColumns
+from dfmst._folding.memory import parse_memory
 from dfmst._progress import RowBar
 from dfmst.formats.atomic import check_directory
 from dfmst.formats.lock import sole_use
@@ -39,6 +41,8 @@ def forest_of_files(
     workers: int | None = None,
     scheduler: str | None = None,
     client: Any = None,
+    gpus: bool = False,
+    gpu_memory: int | str | None = None,
     progress: bool | Callable[[str], None] | None = None,
 ) -> WrittenForest:
     """Write the spanning forest of Parquet files as a directory of Parquet files, on a cluster.
@@ -65,6 +69,12 @@ def forest_of_files(
     client
         A ``distributed.Client`` to use instead. Without `workers`, `scheduler` and `client`: the current client, or
         processes on this machine where there is none.
+    gpus
+        Start the workers with a GPU each (dask-cuda), on all GPUs unless `workers` says how many; of a scheduler's
+        workers, ask that there is one with a GPU.
+    gpu_memory
+        Bytes of a GPU's memory that a worker may use, or a text such as ``"40GiB"``: the size of RMM's pool, from four
+        fifths of which dask-cuda moves results to the host. Only where workers are started.
     progress
         True for a bar of tasks, or a function that is called with the name of each step as it begins.
 
@@ -83,7 +93,7 @@ def forest_of_files(
     ClusterError
         There is no scheduler at that address, it or its workers are lost, or a file has changed during the run.
     EngineUnavailableError
-        Dask's scheduler is not installed.
+        Dask's scheduler is not installed; or GPUs are wanted, and there is none, or no dask-cuda.
 
     Examples
     --------
@@ -95,6 +105,10 @@ def forest_of_files(
     if sum(choice is not None for choice in (workers, scheduler, client)) > 1:
         message = "workers, scheduler and client cannot be combined"
         raise ValueError(message)
+    if gpu_memory is not None and (not gpus or scheduler is not None or client is not None):
+        message = "gpu_memory is for workers with a GPU that are started here: it needs gpus=True, and no scheduler"
+        raise ValueError(message)
+    wanted = Gpus(None if gpu_memory is None else parse_memory(gpu_memory)) if gpus else None
     paths = [existing_path(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
@@ -105,7 +119,7 @@ def forest_of_files(
     if client is None:
         tell("starting workers" if scheduler is None else f"connecting to {scheduler}")
     alone = nullcontext() if checkpoint is None else sole_use(prepare_directory(checkpoint))
-    with alone, cluster_client(workers, scheduler, client) as current:
+    with alone, cluster_client(workers, scheduler, client, wanted) as current:
         tell("finding the forest")
         try:
             return write_forest(current, paths, Path(output), columns, options, bar)

@@ -17,11 +17,13 @@ from tests.support.standin import cupy
 pytest.importorskip("distributed")
 
 import dask.dataframe as dd
+from click.testing import CliRunner
 
 import dfmst.dask
 from dfmst._cluster import devices, solve
 from dfmst._cluster.client import resources
 from dfmst._cluster.formulas import BASE
+from dfmst._cluster.gpus import require_gpus
 from dfmst._cluster.strategies.shuffle.edges import distribute
 from dfmst._cluster.strategies.shuffle.folded import FoldRoom
 from dfmst._cluster.tasks import Group
@@ -29,6 +31,7 @@ from dfmst._columns.read import EdgeColumns
 from dfmst._engines import CudaEngine
 from dfmst._folding.buffer import Rows
 from dfmst._slices.compact import COMPACT, forest_positions
+from dfmst.cli import main
 from tests.support.dask_frames import random_frame
 
 VERTICES, ROWS, FILES = 80_000, 160_000, 2
@@ -186,3 +189,53 @@ def test_auto_finds_a_forest_of_five_times_the_memory_of_two_workers_gpus(files)
         assert all(share["to_device"] >= 24 * ROWS // FILES for share in shares)
         assert all(share["peak"] <= limit for share in shares)
         assert all(share["used"] == 0 for share in shares)
+
+
+# ---- one command --------------------------------------------------------------------------------------------------
+
+
+def command(*arguments: Any, code: int = 0) -> Any:
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments], prog_name="dfmst")
+    assert result.exit_code == code, (result.stderr, result.exception)
+    return result
+
+
+@pytest.mark.slow
+def test_a_command_starts_workers_with_a_gpu_each(device, files, tmp_path, monkeypatch):
+    from distributed import LocalCluster
+
+    started: list[dict[str, Any]] = []
+
+    def local_cuda_cluster(**options: Any) -> Any:
+        started.append(options)
+        return LocalCluster(n_workers=options["n_workers"], threads_per_worker=1, resources={"GPU": 1}, memory_limit=0)
+
+    monkeypatch.setitem(sys.modules, "dask_cuda", SimpleNamespace(LocalCUDACluster=local_cuda_cluster))
+    folder, expected = files
+    options = ("-s", "a", "-t", "b", "-w", "w", "-o", tmp_path / "out", "--workers", 1, "--gpus", "--memory", "8GiB")
+    command("forest", folder, *options)
+    assert (started[0]["n_workers"], started[0]["rmm_pool_size"]) == (1, 8 << 30)
+    assert started[0]["device_memory_limit"] < 8 << 30
+    written = pd.concat([pd.read_parquet(path) for path in sorted((tmp_path / "out").rglob("*.parquet"))])
+    pd.testing.assert_frame_equal(written.reset_index(drop=True), expected)
+
+
+def test_a_command_says_what_is_missing(device, files, tmp_path, monkeypatch):
+    options = ("forest", files[0], "-s", "a", "-t", "b", "-w", "w", "-o", tmp_path / "out")
+    monkeypatch.setitem(sys.modules, "dask_cuda", None)
+    told = command(*options, "--gpus", code=1)
+    assert "workers with a GPU need dask-cuda" in told.stderr
+    assert "pip install 'dfmst[cu13]'" in told.stderr
+    cupy.cuda.devices[0] = 0
+    assert "finds no CUDA device" in command(*options, "--workers", 2, "--gpus", code=1).stderr
+    assert "--memory needs --gpus" in command(*options, "--memory", "8GiB", code=2).stderr
+    assert "--memory much: write it as" in command(*options, "--gpus", "--memory", "much", code=2).stderr
+    with pytest.raises(ValueError, match="gpu_memory is for workers with a GPU"):
+        dfmst.dask.forest_of_files(files[0], tmp_path / "out", "a", "b", "w", workers=2, gpu_memory="8GiB")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_cluster_without_a_gpu_is_refused():
+    with pytest.raises(dfmst.DfmstError, match="no worker of the cluster works on a GPU"):
+        require_gpus(SimpleNamespace(run=lambda function: {"tcp://a:1": 0, "tcp://b:1": 0}))
+    require_gpus(SimpleNamespace(run=lambda function: {"tcp://a:1": 0, "tcp://b:1": 1 << 30}))
