@@ -26,7 +26,14 @@ if TYPE_CHECKING:
     from dfmst._columns.read import Input
     from dfmst._engines import Engine
 
-__all__ = ["NO_CONDITIONS", "Conditions", "apply_conditions", "group_codes", "pair_vertices"]
+__all__ = [
+    "NO_CONDITIONS",
+    "Conditions",
+    "apply_conditions",
+    "group_codes",
+    "pair_vertices",
+    "refuse_conditions",
+]
 
 _FEW = 4096  # pairs below this bound are vertices as they are
 
@@ -73,6 +80,27 @@ class Conditions:
 
 
 NO_CONDITIONS = Conditions()
+
+
+_INSTEAD = {
+    "by": "put the group into both ids, as text: the forest of such ids is that of every group",
+    "keep": "give these rows a weight before all others",
+    "drop": "leave these rows out",
+}
+
+
+def refuse_conditions(where: str, by: Any, keep: Any, drop: Any) -> None:
+    """Raise where a forest takes no conditions, since its rows are never together.
+
+    Raises
+    ------
+    InvalidEdgesError
+        There is a condition; the hint says what to do in its place.
+    """
+    named = {name: value for name, value in (("by", by), ("keep", keep), ("drop", drop)) if value is not None}
+    for name, value in named.items():
+        message = f"{name}={value!r} needs all rows in memory, and {where} reads them part by part"
+        raise InvalidEdgesError(message, f"{_INSTEAD[name]}; or call dfmst.minimum_spanning_forest on the whole table")
 
 
 def apply_conditions(engine: Engine, view: FrameView, conditions: Conditions, input: Input) -> Input:

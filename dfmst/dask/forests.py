@@ -7,6 +7,7 @@ from typing import Any
 
 from dfmst._cluster.build import Options, Strategy, forest_frame
 from dfmst._cluster.stack import stacked
+from dfmst._columns.conditions import refuse_conditions
 from dfmst._columns.read import EdgeColumns
 from dfmst.typing import Invalid
 
@@ -19,6 +20,9 @@ def minimum_spanning_forest(
     target: Any = "target",
     weight: Any = "weight",
     *,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
     strategy: Strategy = "auto",
     split_every: int = 2,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -40,6 +44,8 @@ def minimum_spanning_forest(
         random has to be made to stay with ``persist()`` first.
     source, target, weight
         As for :func:`dfmst.minimum_spanning_forest`; weights must be 64-bit numbers, or decimals that fit those.
+    by, keep, drop
+        Conditions, which need all rows in memory: an error says what to do in their place.
     strategy
         ``"merge"`` folds contiguous partitions and merges their forests; of Parquet files, in slices of ascending
         weight where a merge of two forests does not fit a worker. ``"two-pass"`` reads the partitions twice,
@@ -86,6 +92,7 @@ def minimum_spanning_forest(
     >>> forest.compute().index.tolist()
     [1, 2]
     """
+    refuse_conditions("a Dask frame's forest", by, keep, drop)
     columns = EdgeColumns(source, target, weight, False, invalid)
     options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
     return forest_frame(edges, columns, options, return_trace)
@@ -97,6 +104,9 @@ def maximum_spanning_forest(
     target: Any = "target",
     weight: Any = "weight",
     *,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
     strategy: Strategy = "auto",
     split_every: int = 2,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -116,6 +126,7 @@ def maximum_spanning_forest(
     >>> dfmst.dask.maximum_spanning_forest(dd.from_pandas(roads, npartitions=2)).compute().index.tolist()
     [0, 2]
     """
+    refuse_conditions("a Dask frame's forest", by, keep, drop)
     columns = EdgeColumns(source, target, weight, True, invalid)
     options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
     return forest_frame(edges, columns, options, return_trace)

@@ -39,6 +39,9 @@ def minimum_spanning_forest(
     target: Any = "target",
     weight: Any = "weight",
     *,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
     memory_limit: int | str = "2GiB",
     output: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -61,6 +64,8 @@ def minimum_spanning_forest(
         an iterator itself is refused. Frames of cuDF are read where they lie.
     source, target, weight
         Column names; ``weight=None``: all weights are equal.
+    by, keep, drop
+        Conditions, which need all rows in memory: an error says what to do in their place.
     memory_limit
         Bytes, or a text such as ``"2GiB"``: what this process may hold in all while it folds, 256 MiB of it for the
         interpreter, its libraries and the batches in flight. The least is 32 MiB more than those and 48 bytes a vertex;
@@ -112,6 +117,9 @@ def minimum_spanning_forest(
         source,
         target,
         weight,
+        by=by,
+        keep=keep,
+        drop=drop,
         maximum=False,
         memory_limit=memory_limit,
         checkpoint=checkpoint,
@@ -131,6 +139,9 @@ def maximum_spanning_forest(
     target: Any = "target",
     weight: Any = "weight",
     *,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
     memory_limit: int | str = "2GiB",
     output: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -160,6 +171,9 @@ def maximum_spanning_forest(
         source,
         target,
         weight,
+        by=by,
+        keep=keep,
+        drop=drop,
         maximum=True,
         memory_limit=memory_limit,
         checkpoint=checkpoint,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dfmst._columns.conditions import refuse_conditions
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import host_engine, select_engine
 from dfmst._folding.memory import parse_memory
@@ -34,6 +35,9 @@ def fold(
     target: Any = "target",
     weight: Any = "weight",
     *,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
     maximum: bool = False,
     memory_limit: int | str = "2GiB",
     checkpoint: str | os.PathLike[str] | None = None,
@@ -76,6 +80,7 @@ def fold(
     >>> forest.read().to_pydict()
     {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
     """
+    refuse_conditions("a stream", by, keep, drop)
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     runner = select_engine(engine, threads, on_device=on_device(edges))
     spill = None if spill_dir is None else Path(spill_dir)
