@@ -26,7 +26,9 @@ class Measured(NamedTuple):
     value: Any
 
 
-def interleaved(runs: Mapping[str, Callable[..., Any]], repeat: int = 7) -> dict[str, Measured]:
+def interleaved(
+    runs: Mapping[str, Callable[..., Any]], repeat: int = 7, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, Measured]:
     """Run all in turn, `repeat` times over after one turn to warm up; a slow one three times in all.
 
     What takes less than a second runs once more, untimed, right before: between two of its turns others may run for
@@ -42,9 +44,9 @@ def interleaved(runs: Mapping[str, Callable[..., Any]], repeat: int = 7) -> dict
             values.pop(name, None)  # its memory is free before the run that makes it anew
             if last.get(name, SLOW) < QUICK:
                 run()
-            begin = time.perf_counter()
+            begin = clock()
             values[name] = run()
-            taken = last[name] = time.perf_counter() - begin
+            taken = last[name] = clock() - begin
             if turn or taken > SLOW:
                 seconds[name].append(taken)
     return {name: Measured(statistics.median(times), len(times), values[name]) for name, times in seconds.items()}
