@@ -1,22 +1,29 @@
-"""Whether workers of dask-cuda find the CPU's rows: ``dfmst.dask`` over cuDF partitions.
+"""A run over all GPUs from end to end: whether workers of dask-cuda find the CPU's rows, and how long they take.
 
-    python bench/dask_cuda_check.py [--edges 4000000] [--partitions 4]
+    python bench/dask_cuda_check.py [--edges 4000000] [--partitions 4] [--workers 2]
 
-Exit code 77 where dask-cuda or cuDF is not installed, 1 where the rows differ.
+A worker for each GPU, or so many; cuDF partitions by ``dfmst.dask``, and a directory of Parquet files by every strategy
+of ``forest_of_files``, as ``dfmst forest --gpus`` does it. Exit code 77 where dask-cuda or cuDF is not installed, 1
+where the rows differ.
 """
 
 from __future__ import annotations
 
 import argparse
+import tempfile
+import time
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from dfmst.generate import erdos_renyi
 
 LEFT_OUT = 77
+STRATEGIES = ("merge", "two-pass", "shuffle")
 
 
 def check(cluster: Any, library: Any, edges: int, partitions: int) -> bool:
@@ -32,7 +39,27 @@ def check(cluster: Any, library: Any, edges: int, partitions: int) -> bool:
     with cluster, Client(cluster):
         frame = dd.from_pandas(library.DataFrame(table.to_pandas()), npartitions=partitions, sort=False)
         rows = dfmst.dask.minimum_spanning_forest(frame, strategy="merge").compute()["row"]
-        return bool((rows.to_pandas() if hasattr(rows, "to_pandas") else rows).tolist() == expected)
+        same = bool((rows.to_pandas() if hasattr(rows, "to_pandas") else rows).tolist() == expected)
+        return same and all(check_files(table, expected, partitions, strategy) for strategy in STRATEGIES)
+
+
+def check_files(table: pa.Table, expected: list[int], partitions: int, strategy: Any) -> bool:
+    """Whether the current client's workers find the rows in Parquet files as well; the time is printed."""
+    import dfmst.dask
+
+    with tempfile.TemporaryDirectory(prefix="dfmst-gpus-") as name:
+        folder = Path(name)
+        (folder / "edges").mkdir()
+        step = -(-table.num_rows // partitions)
+        for number in range(partitions):
+            pq.write_table(table.slice(number * step, step), folder / "edges" / f"{number:04}.parquet")
+        begin = time.perf_counter()
+        written = dfmst.dask.forest_of_files(folder / "edges", folder / "forest", strategy=strategy)
+        taken = time.perf_counter() - begin
+        files = sorted((folder / "forest").glob("*.parquet"))
+        rows = pa.concat_tables([pq.read_table(file) for file in files])["row"].to_pylist()
+    print(f"{strategy}: {written.rows:,} of {written.input_rows:,} rows in {taken:.2f} s")
+    return bool(rows == expected)
 
 
 def main() -> int:
@@ -40,15 +67,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--edges", type=int, default=4_000_000)
     parser.add_argument("--partitions", type=int, default=4)
+    parser.add_argument("--workers", type=int, help="of the machine's GPUs (default: all)")
     options = parser.parse_args()
     try:
         dask_cuda, cudf = import_module("dask_cuda"), import_module("cudf")
     except ImportError as error:
         print(f"left out: {error}")
         return LEFT_OUT
-    same = check(
-        dask_cuda.LocalCUDACluster(n_workers=1, dashboard_address=":0"), cudf, options.edges, options.partitions
-    )
+    workers = {} if options.workers is None else {"n_workers": options.workers}
+    cluster = dask_cuda.LocalCUDACluster(**workers, dashboard_address=":0")
+    same = check(cluster, cudf, options.edges, options.partitions)
     print("the rows are the CPU's" if same else "the rows differ from the CPU's")
     return int(not same)
 

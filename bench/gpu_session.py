@@ -3,10 +3,10 @@
     python bench/gpu_session.py FOLDER [--ecl-mst PROGRAM] [--seconds 580]
 
 Device facts, the tests marked ``gpu``, rows against the CPU's, the benchmark, ``compute-sanitizer`` (memcheck,
-initcheck and synccheck; racecheck sees shared memory only, and no kernel has any), the cuDF pipeline, workers of
-dask-cuda, and what ``ncu`` counts in Filter-Borůvka's kernels. Every step has a time of its own, after which it is
-ended; one that fails or is ended does not keep the next from running, and one whose library or tool is missing is left
-out.
+initcheck and synccheck; racecheck sees shared memory only, and no kernel has any), the cuDF pipeline, a stream beside a
+bare scan, workers of dask-cuda (one for each card), and what ``ncu`` counts in Filter-Borůvka's kernels. Every step has
+a time of its own, after which it is ended; one that fails or is ended does not keep the next from running, and one
+whose library or tool is missing is left out.
 
 FOLDER gets ``logs/STEP.log`` and ``results/DEVICE/*.json``, laid out as ``bench/results``. The last thing printed
 is a table of the steps; the exit code is 1 where any of them failed. ``DFMST_COMMIT`` names the commit where git
@@ -86,11 +86,12 @@ def steps(options: argparse.Namespace) -> list[Step]:
         Step("facts", 20, script("gpu_facts.py", "-o", results)),
         Step("tests", 100, [*python, *PYTEST, *options.tests]),
         Step("rows", 100, script("gpu_rows.py", *shrink, "--seconds", "90", "-o", results)),
-        Step("benchmark", 155, script("gpu.py", *shrink, *ecl, "--seconds", "120", "-o", results)),
+        Step("benchmark", 135, script("gpu.py", *shrink, *ecl, "--seconds", "105", "-o", results)),
         sanitized("memcheck", 60),
         sanitized("initcheck", 25),
         sanitized("synccheck", 20),
         Step("cudf", 40, script("cudf_pipeline.py", "--scale", str(22 - options.shrink), "-o", results)),
+        Step("stream", 20, script("gpu_stream.py", "--scale", str(22 - options.shrink), "-o", results)),
         Step("dask-cuda", 30, script("dask_cuda_check.py", "--edges", str(4_000_000 >> options.shrink))),
         Step("profile", 30, [*PROFILER, *profiled], "ncu"),
     ]

@@ -84,7 +84,7 @@ def test_the_whole_session(tools, tmp_path):
     told = {one["name"]: one["status"] for one in json.loads((folder / "session.json").read_text(encoding="utf-8"))}
     assert told.pop("dask-cuda") == "left out"
     checks = {"memcheck", "initcheck", "synccheck"}
-    assert set(told) == {"facts", "tests", "rows", "benchmark", *checks, "cudf", "profile"}
+    assert set(told) == {"facts", "tests", "rows", "benchmark", *checks, "cudf", "stream", "profile"}
     assert set(told.values()) == {"ok"}
     assert re.search(r"\d+ passed", logs["tests"])
     assert not re.search(r"failed|skipped|error", logs["tests"])
@@ -92,7 +92,8 @@ def test_the_whole_session(tools, tmp_path):
     results = {
         path.stem: json.loads(path.read_text(encoding="utf-8")) for path in (folder / "results").glob("standin/*")
     }
-    assert set(results) == {"device", "rows", "gpu", "cudf"}
+    assert set(results) == {"device", "rows", "gpu", "cudf", "stream"}
+    assert results["stream"]["rows_are_the_hosts"]
     device = results["device"]
     assert (device["commit"], device["driver"], device["device"]) == ("abc1234", "600.1", "NVIDIA Standin 1")
     assert results["rows"]["complete"]
@@ -150,7 +151,7 @@ def test_a_step_that_fails_or_hangs_does_not_end_the_session(bench, tmp_path):
 def test_no_time_left(bench, tmp_path, capsys):
     session = bench("gpu_session")
     assert session.main([str(tmp_path), "--seconds", "1"]) == 1
-    assert capsys.readouterr().out.count("not begun") == 10
+    assert capsys.readouterr().out.count("not begun") == 11
 
 
 def test_all_steps_fit_into_ten_minutes(bench, tmp_path):
