@@ -105,6 +105,9 @@ def hdbscan(
         label, probability = _clusters(select, tree, others + 1, smallest, selection)
         rows = np.arange(points.coordinates.shape[1])
         return points.frame({"vertex": rows}, {"label": label[: len(rows)], "probability": probability[: len(rows)]})
+    if isinstance(source, list):  # as euclidean_forest takes them
+        message = f"source names {len(source)} columns, and an edge table has one for an end"
+        raise InvalidEdgesError(message, f"name the coordinates of points with columns={source!r}")
     forest = order_forest(
         edges,
         EdgeColumns(source, target, weight, False, invalid),

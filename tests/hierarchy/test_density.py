@@ -78,5 +78,7 @@ def test_bad_arguments(monkeypatch):
         with pytest.raises(dfmst.EngineUnavailableError, match=r"fast_hdbscan(.|\n)*pip install 'dfmst\[hdbscan\]'"):
             dfmst.hdbscan(EDGES)
     monkeypatch.setattr("dfmst._hierarchy.density._selector", lambda: None)
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"name the coordinates of points with columns=\['x', 'y'\]"):
+        dfmst.hdbscan(EDGES, ["x", "y"])
     with pytest.raises(dfmst.InvalidEdgesError, match="column 'weight' holds negative weights"):
         dfmst.hdbscan(EDGES)
