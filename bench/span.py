@@ -1,0 +1,139 @@
+"""Work and span of the solver: what of a call only one thread can do, and what that makes of it on many cores.
+
+    python bench/span.py [--graphs road1M,er1M] [--edges FILE.parquet ...] [-o RESULT.json]
+
+Every kernel is run by one thread, for the algorithm's choices on 1, 2, 4, 16 and 64 threads, and timed. Serial are: the
+Python between the kernels, kernels of one index, and the scan within ``scan_portion``, which is run twice to tell it
+from the sorting beside it. A projection divides every other kernel by the threads, or by its chunks where these are
+fewer, and lets the scan run beside the sorting. It assumes cores of this machine's speed with a memory that serves all
+of them, and no cost for starting threads: an upper bound, not a measurement.
+
+``--edges`` adds files with a source, a target and a weight as their first three columns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from graphs import GRAPHS, Graph, road
+from machine import describe
+
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CpuEngine
+from dfmst.algorithms.filter_kruskal import FilterKruskal
+from dfmst.algorithms.trace import Trace
+
+RESULT = Path(__file__).parent / "results" / "cpu" / "span.json"
+THREADS = (1, 2, 4, 16, 64)
+LARGER = {"grid4M": lambda: road(2000)}
+
+
+@dataclass(frozen=True, slots=True)
+class SpanEngine(CpuEngine):
+    """Has the kernels of an engine with `threads`, run by one thread each; `spans` lists what they took."""
+
+    spans: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("work", "serial", "span"), 0.0))
+
+    def launch(self, kernel: str, count: int, *arguments: Any, grain: int = 4096) -> None:
+        """Run a kernel, and add what it took and would take."""
+        scan = self._scan(arguments) if kernel == "scan_portion" else 0.0
+        begin = time.perf_counter()
+        CpuEngine(1, xp=self.xp).launch(kernel, count, *arguments, grain=grain)
+        taken = time.perf_counter() - begin
+        chunks = min(self.threads, -(-count // grain)) if count else 1
+        scan = taken if count == 1 else min(scan, taken)
+        beside = max(1, chunks - 1) if scan else chunks
+        self.spans["work"] += taken
+        self.spans["serial"] += taken if chunks == 1 else scan
+        self.spans["span"] += taken if chunks == 1 else max(scan, taken / chunks, (taken - scan) / beside)
+
+    def _scan(self, arguments: tuple[Any, ...]) -> float:
+        """Seconds of a portion's scan alone; what it changes is put back."""
+        changed = arguments[4], arguments[5], arguments[6]
+        before = [column.copy() for column in changed]
+        begin = time.perf_counter()
+        CpuEngine(1).launch("scan_portion", 1, *arguments, grain=1)
+        taken = time.perf_counter() - begin
+        for column, content in zip(changed, before, strict=True):
+            column[:] = content
+        self.spans["again"] = self.spans.get("again", 0.0) + time.perf_counter() - begin
+        return taken
+
+
+def columns_of(graph: Graph) -> tuple[Any, Any, Any, int]:
+    """Ids as ``uint32``, weights as ``float32``, and one isolated vertex."""
+    return (
+        graph.source.astype(np.uint32),
+        graph.target.astype(np.uint32),
+        graph.weight.astype(np.float32),
+        graph.vertices + 1,
+    )
+
+
+def columns_of_file(file: Path) -> tuple[Any, Any, Any, int]:
+    """The first three columns as they are."""
+    import pyarrow.parquet as pq
+
+    source, target, weight = (column.to_numpy() for column in pq.read_table(file).columns[:3])
+    return source.view(np.uint64), target.view(np.uint64), weight, int(max(source.max(), target.max())) + 2
+
+
+def measure(columns: tuple[Any, Any, Any, int], threads: int, repeat: int) -> dict[str, float]:
+    """Milliseconds of one thread's work, of its serial part, and projected; the run with the least work."""
+    best: dict[str, float] = {}
+    for _ in range(repeat):
+        engine = SpanEngine(threads).in_scratch()
+        table = EdgeTable(*columns)
+        begin = time.perf_counter()
+        FilterKruskal().run(engine, table, Trace())
+        spans = engine.spans
+        between = time.perf_counter() - begin - spans["work"] - spans.get("again", 0.0)
+        found = {name: 1e3 * (spans[name] + between) for name in ("work", "serial", "span")}
+        if not best or found["work"] < best["work"]:
+            best = found
+    return {name: round(value, 2) for name, value in best.items()}
+
+
+def report(columns: tuple[Any, Any, Any, int], repeat: int) -> dict[str, Any]:
+    """Work, serial part and projected time by threads, beside one thread's."""
+    found = {threads: measure(columns, threads, repeat) for threads in THREADS}
+    alone = found[1]["work"]
+    return {
+        str(threads): {
+            "work_ms": one["work"],
+            "serial_share": round(one["serial"] / one["work"], 3),
+            "projected_ms": one["span"],
+            "projected_times_faster": round(alone / one["span"], 2),
+        }
+        for threads, one in found.items()
+    }
+
+
+def main() -> None:
+    """Measure and write the result file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--graphs", default=",".join([*GRAPHS, *LARGER]))
+    parser.add_argument("--edges", type=Path, nargs="*", default=[])
+    parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("-o", "--output", type=Path, default=RESULT)
+    chosen = parser.parse_args()
+    result: dict[str, Any] = {"machine": describe(), "graphs": {}}
+    made = {
+        name: (lambda name=name: columns_of({**GRAPHS, **LARGER}[name]())) for name in chosen.graphs.split(",") if name
+    }
+    made |= {file.stem: (lambda file=file: columns_of_file(file)) for file in chosen.edges}
+    for name, columns in made.items():
+        result["graphs"][name] = report(columns(), chosen.repeat)
+        print(name, json.dumps(result["graphs"][name]), flush=True)
+        chosen.output.parent.mkdir(parents=True, exist_ok=True)
+        chosen.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
