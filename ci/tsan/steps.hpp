@@ -103,6 +103,15 @@ template <typename T> void portions(const Graph& graph) {
   CHECK(forest.equals(rows));
   std::fill(rows.begin(), rows.end(), 0);
   parent = iota(graph.vertices);
+  std::vector<u32> reserved(graph.vertices, ~0u), pending(1 << 16), waiting(128), joins(128);
+  std::vector<u64> pending_ends(1 << 16), picked(words(length)), totals(2);
+  launch_scan_blocks(1, ends.data(), length, graph.vertices, graph.vertices, 40, parent.data(), reserved.data(),
+                     pending_ends.data(), pending.data(), waiting.data(), joins.data(), picked.data(), totals.data());
+  launch_flag_picked(picked.size(), picked.data(), records.data(), nullptr, nullptr, rows.data());
+  CHECK(totals[0] == forest.rows.size());
+  CHECK(forest.equals(rows));
+  std::fill(rows.begin(), rows.end(), 0);
+  parent = iota(graph.vertices);
   found[0] = 0;
   launch_scan_short(T(), 1, source.data(), target.data(), nullptr, nullptr, leading.data(), nullptr, length,
                     graph.vertices - 1, parent.data(), records.data(), ends.data(), spare.data(), other.data(),

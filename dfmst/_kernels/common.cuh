@@ -118,12 +118,13 @@ DEVICE void join_sets(u32* parent, u32 u, u32 v) {
 }
 
 // Finds those of up to 32 edges whose ends lie in two components, and an ancestor of each of their ends. All ends climb
-// four levels, level by level, so that cache misses overlap and no branch waits for one.
-DEVICE u32 find_apart(const u64* ends, const u8* kept, u32 length, u32* parent, u32* first, u32* second, u32* place) {
+// four levels, level by level, so that cache misses overlap and no branch waits for one. `kept` tells the place of each edge.
+template <typename Kept>
+DEVICE u32 find_apart(const u64* ends, const Kept& kept, u32 length, u32* parent, u32* first, u32* second, u32* place) {
   u32 apart = 0;
   for (u32 k = 0; k < length; ++k) {
-    first[k] = load(&parent[(u32)(ends[kept[k]] >> 32)]);
-    second[k] = load(&parent[(u32)ends[kept[k]]]);
+    first[k] = load(&parent[(u32)(ends[kept(k)] >> 32)]);
+    second[k] = load(&parent[(u32)ends[kept(k)]]);
   }
   for (u32 level = 2; level < 4; ++level)
     for (u32 k = 0; k < length; ++k) {
@@ -131,13 +132,13 @@ DEVICE u32 find_apart(const u64* ends, const u8* kept, u32 length, u32* parent, 
       second[k] = load(&parent[second[k]]);
     }
   for (u32 k = 0; k < length; ++k) {
-    const u64 both = ends[kept[k]];
+    const u64 both = ends[kept(k)];
     const u32 a = load(&parent[first[k]]), b = load(&parent[second[k]]);
     store(&parent[(u32)(both >> 32)], a);
     store(&parent[(u32)both], b);
     first[apart] = a;
     second[apart] = b;
-    place[apart] = kept[k];
+    place[apart] = kept(k);
     apart += a != b;
   }
   return apart;

@@ -16,7 +16,7 @@ DEVICE u32 list_kept(u64 excluded, u32 length, u8* kept) {
 DEVICE u64 scan_batch(const u64* ends, const u8* kept, u32 length, u64 base, u64 found, u64 most, u32* parent,
                       u32* chosen) {
   u32 first[32], second[32], place[32];
-  const u32 apart = find_apart(ends, kept, length, parent, first, second, place);
+  const u32 apart = find_apart(ends, [=](u32 k) { return kept[k]; }, length, parent, first, second, place);
   for (u32 k = 0; k < apart && found < most; ++k) {
     const u32 a = root(parent, first[k]), b = root(parent, second[k]);
     if (a == b) continue;

@@ -75,23 +75,22 @@ DEVICE void scan_within(const u64* order, const u64* records, const u64* ends, u
   u64 last = ~0ull;
   for (u64 base = 0; base < length; base += 32) {
     u64 both[32];
-    u32 first[32], second[32], place[32], row[32], count = 0;
-    u8 kept[32];
-    const u32 here = (u32)(length - base < 32 ? length - base : 32);
-    for (u32 k = 0; k < here; ++k) {
-      both[k] = ends[(u32)order[base + k]];
-      row[k] = (u32)records[(u32)order[base + k]];
-      PREFETCH_WRITE(&marks[row[k]]);
-      kept[count] = (u8)k;
-      count += (both[k] >> 32 | both[k] << 32) != last;
-      last = both[k];
+    u32 first[32], second[32], place[32], row[32], leading[32], count = 0;
+    for (u64 j = base; j < base + 32 && j < length; ++j) {
+      const u64 edge = order[j], pair = ends[(u32)edge];
+      both[count] = pair;
+      row[count] = (u32)records[(u32)edge];
+      leading[count] = (u32)(edge >> 32);
+      PREFETCH_WRITE(&marks[row[count]]);
+      count += (pair >> 32 | pair << 32) != last;
+      last = pair;
     }
-    const u32 apart = find_apart(both, kept, count, parent, first, second, place);
+    const u32 apart = find_apart(both, [](u32 k) { return k; }, count, parent, first, second, place);
     for (u32 k = 0; k < apart; ++k) {
       const u32 a = root(parent, first[k]), b = root(parent, second[k]);
       if (a == b) continue;
       const u32 one = limit[a], other = limit[b], least = one < other ? one : other, most = one < other ? other : one;
-      const bool joins = (u32)(order[base + place[k]] >> 32) < most;
+      const bool joins = leading[place[k]] < most;
       marks[row[place[k]]] = joins ? 1 : 2;
       if (!joins) continue;
       store(&parent[a < b ? b : a], a < b ? a : b);

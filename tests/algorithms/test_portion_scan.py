@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dfmst._engines import CpuEngine
 from dfmst._primitives.edges import Edges
 from dfmst._primitives.flags import count_set, flag_words
+from dfmst.algorithms._steps.block_scan import BlockScan
 from dfmst.algorithms._steps.portion_scan import PortionScan
 from dfmst.algorithms._steps.short_scan import SHORT, ShortScan
 from dfmst.arrays import forest_rows
@@ -76,6 +78,66 @@ def test_many_portions(engine, dtype, spread):
     scan = PortionScan(engine, Edges(source, target, key, None), None, 0, parent, VERTICES - 1, chosen)
     assert scan.run() == count_set(engine, chosen) == VERTICES - 2
     np.testing.assert_array_equal(scan._records.astype(np.uint32), np.argsort(key, kind="stable"))
+
+
+@pytest.mark.parametrize("threads", [2, 7])
+@pytest.mark.parametrize("dtype", ["uint32", "uint64"])
+@pytest.mark.parametrize("spread", SPREADS)
+@given(seed=st.integers(0, 2**32 - 1), vertices=st.sampled_from([2, 60, 5_000, 100_000]), listed=st.booleans())
+@examples(2)
+def test_blocks_choose_what_one_thread_does(threads, dtype, spread, seed, vertices, listed):
+    rng, length, engine = np.random.default_rng(seed), 150_000, CpuEngine(threads)
+    source, target = rng.integers(0, vertices, (2, length)).astype(np.uint32)
+    key = SPREADS[spread](rng, length, int(np.iinfo(dtype).max) >> 1).astype(dtype)
+    position = np.flatnonzero(rng.random(length) < 0.7).astype(np.uint32) if listed else None
+    results = []
+    for scan in (PortionScan, BlockScan):
+        parent, chosen = np.arange(vertices, dtype=np.uint32), flag_words(engine, length)
+        found = scan(engine, Edges(source, target, key, None), position, 0, parent, vertices - 1, chosen).run()
+        assert found == count_set(engine, chosen)
+        results.append((chosen, roots_of(parent)))
+    np.testing.assert_array_equal(results[0][0], results[1][0])
+    # A root differs: reservations hook either way. The components do not.
+    least = [np.unique(roots, return_inverse=True)[1] for _, roots in results]
+    np.testing.assert_array_equal(*(np.unique(part, return_index=True)[1][part] for part in least))
+
+
+def shuffled(rng, order):
+    """Ends of 200,000 edges in the order in which they are scanned."""
+    at = np.arange(200_000, dtype=np.uint32)
+    return {
+        "path": (at, at + 1),
+        "path backwards": (at[::-1], at[::-1] + 1),
+        "star": (np.zeros_like(at), at + 1),
+        "pairs of halves": (at, at ^ (1 << (at % 17)).astype(np.uint32)),
+        "any": tuple(rng.integers(0, 200_001, (2, len(at))).astype(np.uint32)),
+    }[order]
+
+
+@pytest.mark.parametrize("order", ["path", "path backwards", "star", "pairs of halves", "any"])
+def test_many_threads_keep_rows_in_any_order(order):
+    source, target = shuffled(np.random.default_rng(2), order)
+    weight = np.arange(len(source), dtype=np.float64)
+    expected = forest_rows(source, target, weight, algorithm="boruvka")
+    for threads in (2, 4, 7, 64):
+        np.testing.assert_array_equal(forest_rows(source, target, weight, threads=threads), expected)
+
+
+def test_rounds_begin_anew_where_their_number_runs_out():
+    # 2^17 edges are two blocks. The kernel counts rounds down from 2^16; here they have nearly run out.
+    rng, engine = np.random.default_rng(4), CpuEngine(2)
+    ends = rng.integers(0, 50_000, 1 << 17).astype(np.uint64) << np.uint64(32)
+    ends |= rng.integers(0, 50_000, 1 << 17).astype(np.uint64)
+    chosen = []
+    for first_round in (0xFFFF, 33):
+        parent, reserved = np.arange(50_000, dtype=np.uint32), np.full(50_000, 0xFFFFFFFF, np.uint32)
+        room = np.zeros(1 << 16, np.uint64), np.zeros(1 << 16, np.uint32)
+        counts = np.zeros(128, np.uint32), np.zeros(128, np.uint32)
+        picked, totals = flag_words(engine, 1 << 17), np.array([0, 0], np.uint64)
+        bounds = (1 << 17, 50_000, 50_000, first_round)
+        engine.launch_alone("scan_blocks", ends, *bounds, parent, reserved, *room, *counts, picked, totals)
+        chosen.append(picked)
+    np.testing.assert_array_equal(*chosen)
 
 
 @pytest.mark.parametrize("rows", [SHORT, SHORT + 1])

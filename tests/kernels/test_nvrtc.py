@@ -25,7 +25,7 @@ REGISTERS = re.compile(r"Used (\d+) registers")
 MOST_REGISTERS = 80  # of 65,536 a multiprocessor, so that it holds three blocks of 256 threads
 # These run on the host alone: scans of one thread, loops that fork, and the CPU's own sorts.
 ON_HOST = (
-    *("scan_portion", "scan_edges", "scan_short", "link_trees", "reduce_rounds"),
+    *("scan_portion", "scan_edges", "scan_short", "scan_blocks", "link_trees", "reduce_rounds"),
     *("count_leading", "scatter_edges", "count_digits", "scatter_digits"),
     *("count_ranges", "scatter_ranges", "solve_ranges"),
 )

@@ -2,6 +2,7 @@
 namespace JOIN(unit_, TYPE) {
 typedef TYPE V, W, K;
 #include "../adjacency.cuh"
+#include "../blocks.cuh"
 #include "../boruvka.cuh"
 #include "../bsp.cuh"
 #include "../columns.cuh"

@@ -16,6 +16,7 @@ from dfmst._primitives.contract import contract, flatten
 from dfmst._primitives.crossing import crossing_flags
 from dfmst._primitives.edges import Edges, gather_edges, gather_keys, spread_positions
 from dfmst._primitives.flags import FLAG_GRAIN, compact, flag_words
+from dfmst.algorithms._steps.block_scan import BLOCK, MANY_THREADS, BlockScan
 from dfmst.algorithms._steps.kruskal_scan import KruskalScan, SortedEdges
 from dfmst.algorithms._steps.portion_scan import PortionScan
 from dfmst.algorithms._steps.short_scan import SHORT, ShortScan
@@ -149,10 +150,19 @@ def _prepare(
         return KruskalScan(engine, SortedEdges.sort(engine, edges, position, flip), parent, most, chosen)
     if deferred is None:
         length = len(edges) if position is None else len(position)
-        return ShortScan(*arguments) if length <= SHORT else PortionScan(*arguments)
-    scan = PortionScan(*arguments)
+        return ShortScan(*arguments) if length <= SHORT else _long_scan(*arguments)
+    scan = _long_scan(*arguments)
     scan.check_ends(deferred)
     return scan
+
+
+def _long_scan(
+    engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, chosen: Array
+) -> PortionScan:
+    """One thread's scan beside the others' sorting, or all threads in one after the other."""
+    length = len(edges) if position is None else len(position)
+    scan = BlockScan if engine.threads >= MANY_THREADS and length > BLOCK else PortionScan
+    return scan(engine, edges, position, flip, parent, most, chosen)
 
 
 def survivors(

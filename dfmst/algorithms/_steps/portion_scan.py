@@ -88,6 +88,16 @@ class PortionScan:
         self._engine.launch("find_outside", -(-self._length // 64), *arguments, grain=FLAG_GRAIN)
         deferred.raise_if_failed()
 
+    def _sort_buckets(self) -> None:
+        """Sort all buckets, without a scan beside them."""
+        if not self._bits and self._key is None:
+            return
+        engine, length = self._engine, self._length
+        spare, other = (engine.xp.empty(length, np.uint64) for _ in range(2))
+        scan = (self._ends, 0, 0, self._most, self._parent, self._chosen, self._count)
+        sort = (self._starts, self._bits, self._key, self._records, spare, other)
+        engine.launch("scan_portion", 1 + len(self._starts), *scan, 0, 0, *self._rows, self._flags, *sort, grain=1)
+
     def _portions(self) -> list[int]:
         """Buckets that portions begin with, and the end."""
         if not self._bits and self._key is None:
