@@ -28,13 +28,11 @@ GRAPHS = "road1M,rmat20,er1M,dense10k,euclid4k,grid4M"
 
 def serve(graph: str, threads: int) -> None:
     """Hold a graph; for every line of input, run once and print seconds, CPU-seconds and the rows' digest."""
-    from graphs import GRAPHS as SMALL
-    from span import LARGER, columns_of, columns_of_file
+    from span import columns_of
 
     from dfmst.arrays import forest_rows
 
-    made = {**SMALL, **LARGER}
-    source, target, weight, n = columns_of(made[graph]()) if graph in made else columns_of_file(Path(graph))
+    source, target, weight, n = columns_of(graph)
     for _ in sys.stdin:
         forest_rows(source, target, weight, n=n, threads=threads)
         begin, spent = time.perf_counter(), time.process_time()

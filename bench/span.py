@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from dfmst.algorithms.trace import Trace
 
 RESULT = Path(__file__).parent / "results" / "cpu" / "span.json"
 THREADS = (1, 2, 4, 16, 64)
-LARGER = {"grid4M": lambda: road(2000)}
+ALL: dict[str, Callable[[], Graph]] = {**GRAPHS, "grid4M": lambda: road(2000)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +67,15 @@ class SpanEngine(CpuEngine):
         return taken
 
 
-def columns_of(graph: Graph) -> tuple[Any, Any, Any, int]:
-    """Ids as ``uint32``, weights as ``float32``, and one isolated vertex."""
-    return (
-        graph.source.astype(np.uint32),
-        graph.target.astype(np.uint32),
-        graph.weight.astype(np.float32),
-        graph.vertices + 1,
-    )
-
-
-def columns_of_file(file: Path) -> tuple[Any, Any, Any, int]:
-    """The first three columns as they are."""
+def columns_of(name: str) -> tuple[Any, Any, Any, int]:
+    """A graph's ids, weights and number of vertices, one of them isolated; the name of a graph, or of a file."""
+    if name in ALL:
+        graph = ALL[name]()
+        ids = graph.source.astype(np.uint32), graph.target.astype(np.uint32)
+        return *ids, graph.weight.astype(np.float32), graph.vertices + 1
     import pyarrow.parquet as pq
 
-    source, target, weight = (column.to_numpy() for column in pq.read_table(file).columns[:3])
+    source, target, weight = (column.to_numpy() for column in pq.read_table(name).columns[:3])
     return source.view(np.uint64), target.view(np.uint64), weight, int(max(source.max(), target.max())) + 2
 
 
@@ -118,18 +113,15 @@ def report(columns: tuple[Any, Any, Any, int], repeat: int) -> dict[str, Any]:
 def main() -> None:
     """Measure and write the result file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--graphs", default=",".join([*GRAPHS, *LARGER]))
+    parser.add_argument("--graphs", default=",".join(ALL))
     parser.add_argument("--edges", type=Path, nargs="*", default=[])
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("-o", "--output", type=Path, default=RESULT)
     chosen = parser.parse_args()
     result: dict[str, Any] = {"machine": describe(), "graphs": {}}
-    made = {
-        name: (lambda name=name: columns_of({**GRAPHS, **LARGER}[name]())) for name in chosen.graphs.split(",") if name
-    }
-    made |= {file.stem: (lambda file=file: columns_of_file(file)) for file in chosen.edges}
-    for name, columns in made.items():
-        result["graphs"][name] = report(columns(), chosen.repeat)
+    for graph in [*filter(None, chosen.graphs.split(",")), *map(str, chosen.edges)]:
+        name = Path(graph).stem
+        result["graphs"][name] = report(columns_of(graph), chosen.repeat)
         print(name, json.dumps(result["graphs"][name]), flush=True)
         chosen.output.parent.mkdir(parents=True, exist_ok=True)
         chosen.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

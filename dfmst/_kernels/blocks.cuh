@@ -2,7 +2,7 @@
 // Fineman, Gibbons, Shun: Internally deterministic parallel algorithms can be fast, PPoPP 2012).
 //
 // Every edge of a block between two components reserves both, and the lightest one gets a component. An edge that got
-// one of its two is the lightest edge out of that component, since all edges before the block are settled: it joins. The
+// one of its two is the lightest edge out of that component, as all edges before the block are settled: it joins. The
 // others look up their components again and reserve anew, until none is left.
 
 // Where a block's pending edges lie: 512 edges a chunk, whose list is filled from its beginning.
@@ -82,9 +82,9 @@ DEVICE void reserve_again(u64 chunk, u32 round, u32* parent, u32* reserved, cons
   pending.counts[chunk] = left;
 }
 
-// Scans [0, length) until `most` edges have joined. `picked` flags the edges that did; `reserved` holds ones. `room` for a
-// block: 2^16 pending edges' ends, their places, and 128 counts of edges and of joins. `totals`: joins, and rounds. The
-// first round is `first_round`, the next ones are below it.
+// Scans [0, length) until `most` edges have joined. `picked` flags the edges that did; `reserved` holds ones. A block
+// takes room for 2^16 pending edges, their ends and places, and for 128 counts of edges and of joins. `totals`: joins,
+// and rounds. The first round is `first_round`, the next ones are below it.
 KERNEL(scan_blocks, (const u64* ends, u64 length, u64 vertices, u64 most, u32 first_round, u32* parent, u32* reserved,
                      u64* pending_ends, u32* pending_edge, u32* pending_counts, u32* joins, u64* picked,
                      u64* totals)) {

@@ -117,8 +117,9 @@ DEVICE void join_sets(u32* parent, u32 u, u32 v) {
   }
 }
 
-// Finds those of up to 32 edges whose ends lie in two components, and an ancestor of each of their ends. All ends climb
-// four levels, level by level, so that cache misses overlap and no branch waits for one. `kept` tells the place of each edge.
+// Finds those of up to 32 edges whose ends lie in two components, and an ancestor of each of their ends; `kept` tells the
+// place of each edge. All ends climb four levels, level by level, so that cache misses overlap and no branch waits for
+// one.
 template <typename Kept>
 DEVICE u32 find_apart(const u64* ends, const Kept& kept, u32 length, u32* parent, u32* first, u32* second, u32* place) {
   u32 apart = 0;

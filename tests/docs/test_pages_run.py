@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Pages of drawings, and those that a build makes.
 NOT_RUN = ("docs/architecture.md", "docs/algorithms/pages", "docs/benchmarks/pages")
 BLOCK = re.compile(r"^```([\w{}-]*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LEFT_OUT = re.compile(r"\bpip install\b|^import cudf|^python bench/", re.MULTILINE)
+LEFT_OUT = re.compile(r"\bpip install\b|^import cudf|^python bench/|^dfmst .* --gpus\b", re.MULTILINE)
 ADDRESS = "tcp://host:8786"
 
 
