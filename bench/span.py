@@ -5,8 +5,9 @@
 Every kernel is run by one thread, for the algorithm's choices on 1, 2, 4, 16 and 64 threads, and timed. Serial are: the
 Python between the kernels, kernels of one index, and the scan within ``scan_portion``, which is run twice to tell it
 from the sorting beside it. A projection divides every other kernel by the threads, or by its chunks where these are
-fewer, and lets the scan run beside the sorting. It assumes cores of this machine's speed with a memory that serves all
-of them, and no cost for starting threads: an upper bound, not a measurement.
+fewer, and lets the scan run beside the sorting; ``scan_blocks`` also waits for a fork of two threads, timed here, as
+often as it forks. It assumes cores of this machine's speed with a memory that serves all of them: an upper bound, not a
+measurement.
 
 ``--edges`` adds files with a source, a target and a weight as their first three columns.
 """
@@ -15,9 +16,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +30,13 @@ from machine import describe
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
+from dfmst.algorithms._steps.block_scan import BLOCK
 from dfmst.algorithms.filter_kruskal import FilterKruskal
 from dfmst.algorithms.trace import Trace
 
 RESULT = Path(__file__).parent / "results" / "cpu" / "span.json"
 THREADS = (1, 2, 4, 16, 64)
+CHUNKS = 128  # of a block of ``scan_blocks``
 ALL: dict[str, Callable[[], Graph]] = {**GRAPHS, "grid4M": lambda: road(2000)}
 
 
@@ -48,11 +53,21 @@ class SpanEngine(CpuEngine):
         CpuEngine(1, xp=self.xp).launch(kernel, count, *arguments, grain=grain)
         taken = time.perf_counter() - begin
         chunks = min(self.threads, -(-count // grain)) if count else 1
+        if kernel == "scan_blocks":
+            self._add_forks(taken, int(arguments[1]), int(arguments[-1][1]))
+            return
         scan = taken if count == 1 else min(scan, taken)
         beside = max(1, chunks - 1) if scan else chunks
         self.spans["work"] += taken
         self.spans["serial"] += taken if chunks == 1 else scan
         self.spans["span"] += taken if chunks == 1 else max(scan, taken / chunks, (taken - scan) / beside)
+
+    def _add_forks(self, taken: float, length: int, rounds: int) -> None:
+        """Add a kernel of loops that fork: once a block, twice a round."""
+        waits = (-(-length // BLOCK) + 2 * rounds) * fork_seconds()
+        self.spans["work"] += taken
+        self.spans["serial"] += waits if self.threads > 1 else taken
+        self.spans["span"] += taken / min(self.threads, CHUNKS) + (waits if self.threads > 1 else 0.0)
 
     def _scan(self, arguments: tuple[Any, ...]) -> float:
         """Seconds of a portion's scan alone; what it changes is put back."""
@@ -65,6 +80,17 @@ class SpanEngine(CpuEngine):
             column[:] = content
         self.spans["again"] = self.spans.get("again", 0.0) + time.perf_counter() - begin
         return taken
+
+
+@cache
+def fork_seconds() -> float:
+    """Seconds that two threads take to begin and end a loop together: the median of many."""
+    column, seconds = np.zeros(2, np.uint32), []
+    for _ in range(2_000):
+        begin = time.perf_counter()
+        CpuEngine(2).launch("halve_paths", 2, column, grain=1)
+        seconds.append(time.perf_counter() - begin)
+    return statistics.median(seconds)
 
 
 def columns_of(name: str) -> tuple[Any, Any, Any, int]:
@@ -118,7 +144,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("-o", "--output", type=Path, default=RESULT)
     chosen = parser.parse_args()
-    result: dict[str, Any] = {"machine": describe(), "graphs": {}}
+    result: dict[str, Any] = {"machine": describe(), "fork_microseconds": round(fork_seconds() * 1e6, 2), "graphs": {}}
     for graph in [*filter(None, chosen.graphs.split(",")), *map(str, chosen.edges)]:
         name = Path(graph).stem
         result["graphs"][name] = report(columns_of(graph), chosen.repeat)

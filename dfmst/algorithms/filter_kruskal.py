@@ -6,7 +6,8 @@ in place of a quicksort pivot. A level is a row of columnar steps:
 1. a sampled threshold in the total order (key, position), near the ``light`` · n lightest edges: mass ties are
    split by position, so that equal weights cannot put everything in the light part;
 2. the light edges are compacted, brought into buckets and scanned by Kruskal's union-find while the next buckets are
-   sorted (kernel ``scan_portion``; a short list in one launch, kernel ``scan_short``);
+   sorted (kernel ``scan_portion``; a short list in one launch, kernel ``scan_short``). Four threads and more sort all
+   buckets, and then scan blocks of edges together (kernel ``scan_blocks``);
 3. pointer jumping labels the vertices, and one pass over the rest (kernel ``flag_leaving``) keeps only the edges
    between different components: a bit a vertex for the giant component answers for most of them;
 4. the survivors, with components as their ends, are the next level.
@@ -54,6 +55,8 @@ class FilterKruskal:
     * One threshold a level from a sample, at a wanted number of edges, in place of a quicksort pivot and recursion.
     * The light edges are sorted in buckets by a radix sort while the scan runs; theirs are sorted first.
     * Ties are split by position, so that equal weights cannot all fall on one side.
+    * From four threads on, edges are scanned in blocks by deterministic reservations, not by one thread (Blelloch,
+      Fineman, Gibbons and Shun 2012).
     * Edges between near ids are contracted in ranges of vertices first, where that pays (the local preprocessing of
       Sanders and Schimek 2023, with Kruskal's algorithm inside a range).
 
@@ -69,7 +72,8 @@ class FilterKruskal:
     References
     ----------
     Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. ALENEX 2009. Sanders, Schimek:
-    Engineering massively parallel MST algorithms. IPDPS 2023, local preprocessing.
+    Engineering massively parallel MST algorithms. IPDPS 2023, local preprocessing. Blelloch, Fineman, Gibbons, Shun:
+    Internally deterministic parallel algorithms can be fast. PPoPP 2012.
     """
 
     light: float | None = None
