@@ -23,6 +23,7 @@ RESULT = Path(__file__).parent / "results" / "cpu" / "fold_memory.json"
 JOIN_NOTHING = {"30 % join nothing": 0.3, "50 % join nothing": 0.5, "90 % join nothing": 0.9}  # share of light rows
 GRAPHS = ("random", "grid", "star", "path", *JOIN_NOTHING)
 WEIGHTS = ("float64", "int32")
+THREADS = (2, 8)  # from four on, the default is another scan
 DENSITIES = (1.5, 2, 3, 4, 6, 8)  # rows a vertex
 _FEW = 1000  # vertices among which those light rows run
 
@@ -50,14 +51,14 @@ def draw(graph: str, vertices: int, rows: int, kind: str, equal: bool) -> tuple[
     return source, target, weight.astype(kind), at
 
 
-def child(graph: str, kind: str, density: float, rows: int, equal: bool) -> float:
+def child(graph: str, kind: str, density: float, rows: int, equal: bool, threads: int) -> float:
     """Fill a buffer, solve it in this process, and return the bytes a row that this took."""
     from dfmst._engines import CpuEngine
     from dfmst._folding.fold import Fold
 
     vertices = int(rows / density)
     columns = draw(graph, vertices, rows, kind, equal)
-    fold = Fold(CpuEngine(threads=2), vertices, rows, weight_dtype=columns[2].dtype)
+    fold = Fold(CpuEngine(threads), vertices, rows, weight_dtype=columns[2].dtype)
     for place, column in zip(fold._buffer.part(0, rows).arrays, columns, strict=True):
         place[:] = column
     fold._buffer.filled = rows
@@ -74,12 +75,16 @@ def child(graph: str, kind: str, density: float, rows: int, equal: bool) -> floa
 
 
 def measure(graph: str, kind: str, density: float, rows: int, equal: bool) -> float:
-    """Run one graph in a process of its own."""
-    command = [sys.executable, __file__, "--child", graph, kind, str(density), str(rows), str(int(equal))]
+    """Run one graph in a process of its own, on few threads and on many; the larger figure."""
+    return max(_measure([graph, kind, str(density), str(rows), str(int(equal)), str(threads)]) for threads in THREADS)
+
+
+def _measure(run: list[str]) -> float:
+    command = [sys.executable, __file__, "--child", *run]
     # Columns that are freed go back to the system at once, so that a peak is that of the columns held together.
     environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": str(1 << 17)}
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
-    print(graph, kind, density, "equal" if equal else "random", done.stdout.strip(), flush=True)
+    print(*run, done.stdout.strip(), flush=True)
     return round(float(done.stdout), 1)
 
 
@@ -95,7 +100,7 @@ def main() -> None:
     """Measure every graph, and write the result file."""
     if sys.argv[1:2] == ["--child"]:
         run = sys.argv[2:]
-        print(child(run[0], run[1], float(run[2]), int(run[3]), run[4] == "1"))
+        print(child(run[0], run[1], float(run[2]), int(run[3]), run[4] == "1", int(run[5])))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=5_000_000)

@@ -89,32 +89,38 @@ class PortionScan:
         deferred.raise_if_failed()
 
     def _sort_buckets(self) -> None:
-        """Sort all buckets, without a scan beside them."""
+        """Sort all buckets, without a scan beside them; the room is that of an eighth of the edges."""
         if not self._bits and self._key is None:
             return
-        engine, length = self._engine, self._length
-        spare, other = (engine.xp.empty(length, np.uint64) for _ in range(2))
-        scan = (self._ends, 0, 0, self._most, self._parent, self._chosen, self._count)
-        sort = (self._starts, self._bits, self._key, self._records, spare, other)
-        engine.launch("scan_portion", 1 + len(self._starts), *scan, 0, 0, *self._rows, self._flags, *sort, grain=1)
+        engine, buckets = self._engine, self._portions(-(-self._length // 8))
+        spare, other = self._room(buckets)
+        scan = (self._ends, 0, 0, self._most, self._parent, self._chosen, self._count, 0, 0, *self._rows, self._flags)
+        for first, last in pairwise(buckets):
+            sort = (self._starts[first:], self._bits, self._key, self._records, spare, other)
+            engine.launch("scan_portion", 2 + last - first, *scan, *sort, grain=1)
 
-    def _portions(self) -> list[int]:
-        """Buckets that portions begin with, and the end."""
+    def _portions(self, least: int) -> list[int]:
+        """Buckets that portions of about so many edges begin with, and the end."""
         if not self._bits and self._key is None:
             return [0, len(self._starts) - 1]  # buckets are sorted already
-        # A single thread sorts and scans in turn: longer portions, as far as its cache holds them.
-        least = _PORTION if self._engine.threads > 1 else 4 * _PORTION
-        wanted = max(least, self._length // _PORTIONS)
-        marks = self._engine.xp.arange(wanted, self._length, wanted, dtype=np.uint64)
+        marks = self._engine.xp.arange(least, self._length, least, dtype=np.uint64)
         inner = self._engine.xp.searchsorted(self._starts, marks).tolist()
         return sorted({0, len(self._starts) - 1, *inner})
 
-    def run(self) -> int:
-        """Scan in ascending order until `most` edges are chosen or none is left; the number of chosen edges."""
-        engine, buckets = self._engine, self._portions()
+    def _room(self, buckets: list[int]) -> tuple[Array, Array]:
+        """Two columns as long as the longest portion."""
         bounds = [int(self._starts[bucket]) for bucket in buckets]
         longest = max(after - begin for begin, after in pairwise(bounds))
-        spare, other = (engine.xp.empty(longest, np.uint64) for _ in range(2))
+        return self._engine.xp.empty(longest, np.uint64), self._engine.xp.empty(longest, np.uint64)
+
+    def run(self) -> int:
+        """Scan in ascending order until `most` edges are chosen or none is left; the number of chosen edges."""
+        engine = self._engine
+        # A single thread sorts and scans in turn: longer portions, as far as its cache holds them.
+        least = _PORTION if engine.threads > 1 else 4 * _PORTION
+        buckets = self._portions(max(least, self._length // _PORTIONS))
+        bounds = [int(self._starts[bucket]) for bucket in buckets]
+        spare, other = self._room(buckets)
         begin = end = marked = joined = 0
         # Two launches more than portions: the first only sorts, the last only marks.
         for at in range(len(buckets) + 1):

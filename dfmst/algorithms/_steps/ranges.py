@@ -40,7 +40,7 @@ def range_width(engine: Engine, edges: Edges, vertices: int, *, in_levels: bool)
         return None
     if not (vertices >= _LARGE or engine.threads >= _MANY_THREADS or (in_levels and engine.threads > 1)):
         return None
-    width = min(_WIDTH, (vertices // (2 * engine.threads)).bit_length() - 1)
+    width = min(_WIDTH, (vertices // (4 * engine.threads)).bit_length() - 1)  # four ranges a thread, or more
     if width < _LEAST_WIDTH:
         return None
     width = max(width, ((vertices - 1) // _MOST_RANGES).bit_length())
@@ -71,9 +71,21 @@ def contract_ranges(
     vertices
         How many components there are.
     """
+    parent, marks = _solve(engine, edges, flip, vertices, width, trace)
+    with trace.step("label"):
+        label, left = contract(engine, parent)
+    with trace.step("compact"):
+        rest = _take_marked(engine, marks, edges.row, chosen)
+        trace.add(light=len(edges), chosen=vertices - left, components=left)
+        return gather_edges(engine, edges, rest, label, flip), left
+
+
+def _solve(engine: Engine, edges: Edges, flip: int, vertices: int, width: int, trace: Trace) -> tuple[Array, Array]:
+    """Scan all ranges; each vertex's root, and a mark for each edge: 1 if it joined, 2 if it was put off."""
     with trace.step("sort"):
-        leading = leading_bits(engine, gather_keys(engine, edges.key, None, flip))
-        starts, records, ends = _partition(engine, edges, leading.column, -(-vertices >> width), width)
+        leading, bits, key = leading_bits(engine, gather_keys(engine, edges.key, None, flip))
+        starts, records, ends = _partition(engine, edges, leading, -(-vertices >> width), width)
+        del leading  # 4 bytes a row
     with trace.step("scan"):
         parent = engine.xp.arange(vertices, dtype=np.uint32)
         limit = engine.xp.full(vertices, np.iinfo(np.uint32).max, np.uint32)
@@ -82,15 +94,11 @@ def contract_ranges(
         engine.launch("limit_ends", len(edges) - cut, records[cut:], ends[cut:], limit, marks)
         workers, longest = min(engine.threads, ranges), int(np.diff(starts[:-1]).max())
         spare, other = (engine.xp.empty(workers * longest, np.uint64) for _ in range(2))
-        columns = (leading.key, records, ends, longest, spare, other, parent, limit, marks)
-        bounds = (starts, ranges, vertices, width, leading.bits)
+        columns = (key, records, ends, longest, spare, other, parent, limit, marks)
+        bounds = (starts, ranges, vertices, width, bits)
         engine.launch("solve_ranges", workers, *bounds, *columns, engine.xp.zeros(1, np.uint32), grain=1)
-    with trace.step("label"):
-        label, left = contract(engine, parent)
-    with trace.step("compact"):
-        rest = _take_marked(engine, marks, edges.row, chosen)
-        trace.add(light=len(edges), cut=len(edges) - cut, chosen=vertices - left, components=left)
-        return gather_edges(engine, edges, rest, label, flip), left
+    trace.add(cut=len(edges) - cut)
+    return parent, marks
 
 
 def _partition(engine: Engine, edges: Edges, leading: Array, ranges: int, width: int) -> tuple[Array, Array, Array]:
