@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import site
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -181,6 +183,7 @@ def test_auto_finds_a_forest_of_five_times_the_memory_of_two_workers_gpus(files)
         LocalCluster(n_workers=2, resources={"GPU": 1}, memory_limit="3GiB", **quiet) as cluster,
         Client(cluster) as client,
     ):
+        client.run(site.addsitedir, str(Path(__file__).parents[2]))  # the tests, behind the installed package
         client.run(worker.install, limit)
         assert resources().device == int(0.95 * limit)
         rows = dfmst.dask.minimum_spanning_forest(dd.read_parquet(folder), "a", "b", "w").compute()

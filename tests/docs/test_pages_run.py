@@ -29,7 +29,9 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Pages of drawings, and those that a build makes.
 NOT_RUN = ("docs/architecture.md", "docs/algorithms/pages", "docs/benchmarks/pages")
 BLOCK = re.compile(r"^```([\w{}-]*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LEFT_OUT = re.compile(r"\bpip install\b|^import cudf|^python bench/|^dfmst .* --gpus\b", re.MULTILINE)
+LEFT_OUT = re.compile(
+    r"\bpip install\b|^import cudf|^python bench/|^dfmst .* --gpus\b|engine[= ]\"?cuda\b", re.MULTILINE
+)
 ADDRESS = "tcp://host:8786"
 
 
@@ -66,6 +68,8 @@ def prepare(folder: Path) -> dict[str, Any]:
     roads(8).to_csv(folder / "roads.csv", index=False)
     towns = pd.DataFrame({"town": range(12), "lon": np.linspace(5, 9, 12), "lat": np.linspace(47, 54, 12)})
     towns.to_csv(folder / "towns.csv", index=False)
+    points = pd.DataFrame({"name": range(40), **dict(zip("xy", np.random.default_rng(0).random((2, 40)), strict=True))})
+    points.to_csv(folder / "points.csv", index=False)
     (folder / "USA-road-d.NY.gr.gz").write_bytes(gzip.compress(b"c roads\np sp 3 2\na 1 2 5\na 2 3 6\n"))
     return {"monday": roads(1), "tuesday": roads(2), "roads": roads(8), "pd": pd, "dfmst": dfmst}
 
