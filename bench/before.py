@@ -28,7 +28,7 @@ GRAPHS = "road1M,rmat20,er1M,dense10k,euclid4k,grid4M"
 
 def serve(graph: str, threads: int) -> None:
     """Hold a graph; for every line of input, run once and print seconds, CPU-seconds and the rows' digest."""
-    from span import columns_of
+    from graphs import columns_of
 
     from dfmst.arrays import forest_rows
 

@@ -7,12 +7,12 @@ problem as the others, without a step of its own beforehand.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["GRAPHS", "Graph"]
+__all__ = ["ALL", "GRAPHS", "Graph", "columns_of"]
 
 
 class Graph(NamedTuple):
@@ -88,3 +88,17 @@ GRAPHS: dict[str, Callable[[], Graph]] = {
     "dense10k": lambda: erdos_renyi(10_000, 10_000_000),
     "euclid4k": euclid,
 }
+#: With those that take a peer too long.
+ALL: dict[str, Callable[[], Graph]] = {**GRAPHS, "grid4M": lambda: road(2000)}
+
+
+def columns_of(name: str) -> tuple[Any, Any, Any, int]:
+    """A graph's ids, weights and number of vertices, one of them isolated; the name of a graph, or of a file."""
+    if name in ALL:
+        graph = ALL[name]()
+        ids = graph.source.astype(np.uint32), graph.target.astype(np.uint32)
+        return *ids, graph.weight.astype(np.float32), graph.vertices + 1
+    import pyarrow.parquet as pq
+
+    source, target, weight = (column.to_numpy() for column in pq.read_table(name).columns[:3])
+    return source.view(np.uint64), target.view(np.uint64), weight, int(max(source.max(), target.max())) + 2

@@ -18,14 +18,13 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from graphs import GRAPHS, Graph, road
+from graphs import ALL, columns_of
 from machine import describe
 
 from dfmst._columns.edge_table import EdgeTable
@@ -37,7 +36,6 @@ from dfmst.algorithms.trace import Trace
 RESULT = Path(__file__).parent / "results" / "cpu" / "span.json"
 THREADS = (1, 2, 4, 16, 64)
 CHUNKS = 128  # of a block of ``scan_blocks``
-ALL: dict[str, Callable[[], Graph]] = {**GRAPHS, "grid4M": lambda: road(2000)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +89,6 @@ def fork_seconds() -> float:
         CpuEngine(2).launch("halve_paths", 2, column, grain=1)
         seconds.append(time.perf_counter() - begin)
     return statistics.median(seconds)
-
-
-def columns_of(name: str) -> tuple[Any, Any, Any, int]:
-    """A graph's ids, weights and number of vertices, one of them isolated; the name of a graph, or of a file."""
-    if name in ALL:
-        graph = ALL[name]()
-        ids = graph.source.astype(np.uint32), graph.target.astype(np.uint32)
-        return *ids, graph.weight.astype(np.float32), graph.vertices + 1
-    import pyarrow.parquet as pq
-
-    source, target, weight = (column.to_numpy() for column in pq.read_table(name).columns[:3])
-    return source.view(np.uint64), target.view(np.uint64), weight, int(max(source.max(), target.max())) + 2
 
 
 def measure(columns: tuple[Any, Any, Any, int], threads: int, repeat: int) -> dict[str, float]:
