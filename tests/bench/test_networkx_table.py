@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_shows_the_result(monkeypatch):
+def test_the_pages_show_the_result(monkeypatch):
     pytest.importorskip("networkx")
     monkeypatch.syspath_prepend(str(ROOT / "bench"))
     bench = importlib.import_module("networkx_backend")
@@ -19,3 +19,4 @@ def test_the_page_shows_the_result(monkeypatch):
     assert list(result["milliseconds"]) == ["100", "1000", "10000", "100000", "1000000"]
     page = (ROOT / "docs" / "guides" / "coming-from.md").read_text(encoding="utf-8")
     assert bench.table(result) in page
+    assert bench.short_table(result) in (ROOT / "README.md").read_text(encoding="utf-8")
