@@ -1,9 +1,9 @@
 """Local contraction: Kruskal inside ranges of vertices, each by one thread in its cache, before the edges between them.
 
 Ids often have locality: roads, grids and meshes are numbered so that most edges join near numbers. Such an edge lies
-inside a range of vertices that no other thread touches, so that ranges are solved side by side, without atomics. Only
-edges of which the cut edges leave no doubt are contracted (`_kernels/ranges.cuh`). This is the local preprocessing of
-Sanders and Schimek (2023), with Kruskal's algorithm in place of Borůvka's.
+inside a range of vertices that no other thread touches, so that ranges are solved side by side, without atomics. An
+edge is contracted if it belongs to the forest whatever lies outside its range (`_kernels/ranges.cuh`). This is the local
+preprocessing of Sanders and Schimek (2023), with Kruskal's algorithm in place of Borůvka's.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dfmst._primitives.contract import contract
 from dfmst._primitives.edges import Edges, gather_edges, gather_keys, spread_positions
 from dfmst._primitives.flags import FLAG_GRAIN, compact, exclusive_sum, flag_words
 from dfmst._primitives.leading import block_length, leading_bits
+from dfmst.algorithms._steps.block_scan import MANY_THREADS
 from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
 
@@ -26,7 +27,6 @@ _LEAST_WIDTH = 12  # narrower ranges cut too many edges
 _MOST_RANGES = 1 << 8  # wider ones of larger graphs cut fewer edges; kernels count up to 1,024
 _SMALL = 1 << 16  # vertices below which the other algorithms' columns lie in caches as well
 _LARGE = 1 << 21  # vertices above which a scan of all edges waits for memory
-_MANY_THREADS = 4  # for which one thread's scan takes longer than all their work on ranges
 _INSIDE = 0.85  # share of a sample's edges that must lie inside ranges
 _SAMPLE = 1 << 10
 
@@ -38,7 +38,7 @@ def range_width(engine: Engine, edges: Edges, vertices: int, *, in_levels: bool)
     """
     if not engine.on_host or vertices < _SMALL or len(edges) > _DENSEST * vertices:
         return None
-    if not (vertices >= _LARGE or engine.threads >= _MANY_THREADS or (in_levels and engine.threads > 1)):
+    if not (vertices >= _LARGE or engine.threads >= MANY_THREADS or (in_levels and engine.threads > 1)):
         return None
     width = min(_WIDTH, (vertices // (4 * engine.threads)).bit_length() - 1)  # four ranges a thread, or more
     if width < _LEAST_WIDTH:
