@@ -25,14 +25,14 @@ __all__ = ["FIXED", "ID_BYTES", "ON_DISK", "Memory", "shown"]
 
 #: Interpreter and libraries (about 115 MiB), the Parquet reader's own buffers, and the batches.
 FIXED = 256 << 20
-#: Batches that are read while others are folded: solving takes longer than reading one.
-AHEAD = 2
+#: Batches that are read while another is encoded; more wait behind it (`encoded_batches`).
+AHEAD = 1
 #: More of that where ids are hashed: their texts in the batches and in the reader.
 HASHING = 64 << 20
 _LINKED = 100  # a vertex, while a forest is sorted and linked for a certificate, its rows included
 _LEAST, _MOST = 2, 4  # rows in the buffer, as multiples of the vertices
 _SMALL = 1024  # rows that a buffer has room for in any case
-_BATCH = 1 << 19  # 12 MiB
+_BATCH = 1 << 18  # 6 MiB
 _ENCODED = 1 << 20  # rows
 ID_BYTES = 27  # bytes that an integer takes in a dictionary at most (dfmst._primitives.id_table)
 
@@ -99,7 +99,7 @@ class Memory:
     @property
     def batch_rows(self) -> int:
         """Rows to read at a time: fewer where their ids are texts that are hashed."""
-        return max(1, _BATCH // 4) if self.dictionary else _BATCH
+        return max(1, _BATCH // 2) if self.dictionary else _BATCH
 
     @property
     def encoded_batches(self) -> int:
