@@ -13,6 +13,7 @@ __all__ = ["crossing_flags", "giant_component"]
 
 _SAMPLE = 1024
 _GIANT = 0.5  # share of the sampled edges from which it pays to test for one component first
+_VERTICES = 16  # for each edge, at most, where all labels are read for that
 
 
 def crossing_flags(
@@ -63,9 +64,10 @@ def crossing_flags(
 def giant_component(engine: Engine, source: Array, label: Array) -> Array | None:
     """Flags of the vertices in the component that most of a sample of edges begins in.
 
-    ``None`` where that is less than half of them. A vertex in `source` that is no place in `label` counts as the last.
+    ``None`` where that is less than half of them, and where the edges are few beside the vertices: to flag these takes
+    a look at every label. A vertex in `source` that is no place in `label` counts as the last.
     """
-    if not len(source):
+    if len(source) * _VERTICES < len(label) or not len(source):
         return None
     begin = source[spread_positions(engine.xp, len(source), min(len(source), _SAMPLE))]
     labels, counts = engine.xp.unique(label[engine.xp.minimum(begin, len(label) - 1)], return_counts=True)

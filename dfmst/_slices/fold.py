@@ -35,6 +35,8 @@ __all__ = ["SpillFold"]
 
 _PIECE = 1 << 18  # rows filtered, or read, at a time
 _SLICES = 8  # of a full buffer
+_CUTS = 512  # places at which a run as long as the buffer can be cut
+_LEAST_GRAIN = 16  # rows
 
 
 class SpillFold:
@@ -83,6 +85,8 @@ class SpillFold:
         self._flip = flip_bits(self._weight, maximum)
         self._ascending = Order("weight", self._flip)
         self._capacity = room.run_rows(vertices)
+        # Slices of a short buffer would be longer than they should be, or a grain long.
+        self._grain = min(GRAIN, max(_LEAST_GRAIN, room.slice_rows(vertices) // _CUTS))
         self._buffer: RowBuffer | None = None
         self._runs: list[Run] = []
         self._filter: CycleFilter | None = None
@@ -160,7 +164,7 @@ class SpillFold:
     def _is_full(self) -> bool:
         """Whether the runs hold several rows a vertex, or are so many that slices could not be cut short."""
         rows = sum(map(len, self._runs))
-        runs = self._room.slice_rows(self.vertices) // (2 * GRAIN)
+        runs = self._room.slice_rows(self.vertices) // (2 * self._grain)
         return rows >= self._room.most_rows(self.vertices, self._capacity) or len(self._runs) >= max(2, runs)
 
     def _solve(self) -> None:
@@ -203,8 +207,8 @@ class SpillFold:
 
     def _new_run(self, order: Order) -> Run:
         if self._directory is None:
-            return HeldRun(self._engine, order, self._weight, GRAIN)
-        return Run(self._engine, self._directory, order, self._weight, GRAIN)
+            return HeldRun(self._engine, order, self._weight, self._grain)
+        return Run(self._engine, self._directory, order, self._weight, self._grain)
 
     def _clear(self) -> None:
         for run in self._runs:

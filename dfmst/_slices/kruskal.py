@@ -24,13 +24,15 @@ from dfmst._primitives.crossing import crossing_flags
 from dfmst._primitives.edges import Edges
 from dfmst._primitives.flags import compact, flag_words
 from dfmst._slices.compact import forest_positions, unite_rows
-from dfmst._slices.cuts import cut_runs, read_spans
+from dfmst._slices.cuts import concat_spans, cut_runs, read_spans
 from dfmst._slices.runs import Run
 from dfmst.algorithms._steps.light_edges import scan_light
 from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
 
 __all__ = ["Chosen", "SliceKruskal"]
+
+_PIECE = 1 << 18  # rows of a slice that are filtered at a time
 
 
 class Chosen(NamedTuple):
@@ -93,7 +95,9 @@ class SliceKruskal:
                 yield self.solve()
             if length > len(self._buffer):
                 self._buffer = RowBuffer(self._engine, length, self._buffer.rows.weight.dtype)
-            for piece in read_spans(runs, spans):
+            # Short spans are filtered together: each step has a price, whatever its rows.
+            together = length <= _PIECE and runs[0].on_host
+            for piece in [concat_spans(runs, spans)] if together else read_spans(runs, spans):
                 self.add(piece)
             for run, (_, end) in zip(runs, spans, strict=True):
                 run.release(end)

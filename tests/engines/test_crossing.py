@@ -52,3 +52,7 @@ def test_the_giant_component_is_that_of_most_edges(engine, dtype):
     np.testing.assert_array_equal(unpack(giant, 8), label == 1)
     assert giant_component(engine, np.arange(8, dtype=dtype), label) is None
     assert giant_component(engine, often[:0], label) is None
+    # To flag all vertices for a few edges would take longer than their labels.
+    many = np.ones(16 * len(often) + 1, np.uint32)
+    assert giant_component(engine, often, many[1:]) is not None
+    assert giant_component(engine, often, many) is None

@@ -41,7 +41,7 @@ ENGINE = CpuEngine(threads=2)
 def short_pieces(monkeypatch, grain: int, piece: int) -> None:
     """Let runs have many index keys, buffers few rows and pieces fewer."""
     monkeypatch.setattr("dfmst._slices.fold.GRAIN", grain)
-    for module in ("fold", "runs", "levels", "cuts"):
+    for module in ("fold", "kruskal", "runs", "levels", "cuts"):
         monkeypatch.setattr(f"dfmst._slices.{module}._PIECE", piece)
     monkeypatch.setattr("dfmst._slices.memory._FIXED", 0)
     monkeypatch.setattr("dfmst._slices.memory._LEAST", 4 * grain)
@@ -75,6 +75,27 @@ def test_any_rows(graph, maximum, on_disk, grain, piece, size):
     np.testing.assert_array_equal(forest.source, source[expected])
     np.testing.assert_array_equal(forest.target, target[expected])
     np.testing.assert_array_equal(forest.weight.view(np.uint8), weight[expected].view(np.uint8))
+
+
+def test_a_short_buffer_is_solved_in_few_steps(monkeypatch):
+    """Every span of every run in steps of its own, each with a look at all vertices, took six times as long."""
+    rng, vertices, launches = np.random.default_rng(0), 60_000, list[str]()
+    launch = CpuEngine.launch
+
+    def counted(engine: CpuEngine, kernel: str, *arguments: Any, **options: Any) -> None:
+        launches.append(kernel)
+        launch(engine, kernel, *arguments, **options)
+
+    monkeypatch.setattr(CpuEngine, "launch", counted)
+    room = HeldRoom(HeldRoom(0, 8).least(vertices), 8)
+    fold = SpillFold(ENGINE, None, room, vertices, np.dtype(np.float64))
+    for begin in range(0, 600_000, 60_000):
+        ends, weight = rng.integers(0, vertices, (2, 60_000)).astype(np.uint32), rng.random(60_000)
+        fold.add(Rows(*ends, weight, np.arange(begin, begin + 60_000, dtype=np.uint64)))
+    assert len(fold.ascending()) > 0.9 * vertices
+    solves = launches.count("flatten")
+    assert solves < launches.count("gather_labels") < 16 * solves
+    assert launches.count("flag_equal") <= solves
 
 
 @pytest.mark.parametrize("order", ["random", "ascending", "descending", "equal"])
