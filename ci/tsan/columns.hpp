@@ -77,19 +77,24 @@ template <typename V> void vertices(const Graph& graph) {
   // A giant of every other vertex. Of several threads, all may tell of the first id outside.
   std::vector<u64> giant(words(graph.vertices), 0), leaving(words(length)), aside(words(length));
   for (u64 i = 0; i < graph.vertices; i += 2) giant[i >> 6] |= 1ull << (i & 63);
-  launch_flag_leaving(V(), leaving.size(), source.data(), target.data(), length, giant.data(), nullptr, leaving.data(),
-                      aside.data());
-  for (u64 i = 0; i < length; ++i) {
-    CHECK(flagged(leaving, i) == (source[i] % 2 || target[i] % 2));
-    CHECK(flagged(aside, i) == (source[i] % 2 && target[i] % 2));
+  std::vector<u8> inside_giant(graph.vertices, 0);
+  for (u64 i = 0; i < graph.vertices; i += 2) inside_giant[i] = 1;
+  for (const u8* bytes : {(const u8*)nullptr, (const u8*)inside_giant.data()}) {
+    launch_flag_leaving(V(), leaving.size(), source.data(), target.data(), length, giant.data(), bytes, nullptr,
+                        leaving.data(), aside.data());
+    for (u64 i = 0; i < length; ++i) {
+      CHECK(flagged(leaving, i) == (source[i] % 2 || target[i] % 2));
+      CHECK(flagged(aside, i) == (source[i] % 2 && target[i] % 2));
+    }
   }
   const u64 inside = *std::max_element(target.begin(), target.end());
   std::vector<u64> checked(leaving.size(), NONE), checked_aside(leaving.size(), NONE);
   u32 outside[2] = {0, 0};
   for (u64 vertices : {(u64)graph.vertices, inside}) {
     launch_find_outside(V(), checked.size(), source.data(), target.data(), length, vertices, &outside[0]);
-    launch_flag_leaving_checked(V(), checked.size(), source.data(), target.data(), length, giant.data(), nullptr,
-                                checked.data(), checked_aside.data(), vertices, &outside[1]);
+    launch_flag_leaving_checked(V(), checked.size(), source.data(), target.data(), length, giant.data(),
+                                inside_giant.data(), nullptr, checked.data(), checked_aside.data(), vertices,
+                                &outside[1]);
     if (vertices == graph.vertices) CHECK(checked == leaving && checked_aside == aside);
     CHECK(outside[0] == (vertices == inside) && outside[1] == (vertices == inside));
   }

@@ -11,8 +11,12 @@ DEVICE u64 flag_at(const u64* flags, u64 at) { return flags[at >> 6] >> (at & 63
 DEVICE u64 last_flags(u64 length) { return ~0ull >> (64 - length); }
 DEVICE void set_flag(u64* flags, u64 at) { atomic_or(&flags[at >> 6], 1ull << (at & 63)); }
 
+// Eight flags of eight bytes that are 0 or 1: a product gathers them (Warren: Hacker's Delight, 7-4).
+#define EIGHT_ONES 0x0101010101010101ull
+DEVICE u64 flags_of_bytes(u64 bytes) { return bytes * 0x0102040810204080ull >> 56; }
+
 // A word that flags the places, up to 64, where `holds`. A compiler vectorizes the first loop where `holds` loads from
-// columns in sequence, one byte a place; a product gathers eight bytes (Warren: Hacker's Delight, 7-4).
+// columns in sequence, one byte a place.
 template <typename Holds> DEVICE u64 flags_of(u64 length, Holds holds) {
   u64 word = 0;
 #ifndef __CUDACC_RTC__
@@ -22,7 +26,7 @@ template <typename Holds> DEVICE u64 flags_of(u64 length, Holds holds) {
     for (u32 j = 0; j < 64; j += 8) {
       u64 eight;
       std::memcpy(&eight, held + j, 8);
-      word |= (eight * 0x0102040810204080ull >> 56) << j;
+      word |= flags_of_bytes(eight) << j;
     }
     return word;
   }

@@ -12,6 +12,7 @@ from dfmst.typing import Array
 __all__ = ["crossing_flags", "giant_component"]
 
 _SAMPLE = 1024
+_FEW_VERTICES = 1 << 15  # up to so many, a byte for each fits a first-level cache: it is read sooner than a bit
 _GIANT = 0.5  # share of the sampled edges from which it pays to test for one component first
 _VERTICES = 16  # for each edge, at most, where all labels are read for that
 
@@ -50,7 +51,10 @@ def crossing_flags(
         engine.launch("flag_crossing", len(flags), source, target, edges, label, excluded, flags, grain=FLAG_GRAIN)
         return flags
     aside = engine.xp.empty_like(flags)
-    arguments = (source, target, edges, giant, excluded, flags, aside)
+    inside = None
+    if engine.on_host and len(label) <= _FEW_VERTICES:
+        inside = np.unpackbits(giant.view(np.uint8), bitorder="little")
+    arguments = (source, target, edges, giant, inside, excluded, flags, aside)
     if outside is None:
         engine.launch("flag_leaving", len(flags), *arguments, grain=FLAG_GRAIN)
     else:
