@@ -244,7 +244,7 @@ def _united(engine: Engine, input: Input, forced: Array, name: Any) -> Array:
         return label
     closing = [_frame_row(input, forced[at]) for at in _closing_rows(rows)]
     shown = ", ".join(map(str, closing[:5])) + (" ..." if len(closing) > 5 else "")
-    message = f"the rows to keep (column {name!r}) form cycles: {len(closing):,} of them close one, in rows {shown}"
+    message = f"the rows to keep (column {name!r}) form cycles: {len(closing):,} of them close one, in row {shown}"
     raise InvalidEdgesError(message, "unset at least one row of each cycle")
 
 

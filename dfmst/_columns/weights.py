@@ -29,6 +29,9 @@ __all__ = [
 ]
 
 _BLOCK = 1 << 16
+_NUMBER = r"^\s*[+-]?(?i:([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)\s*$"
+_WITH_COMMA = r"^\s*[+-]?[0-9]*,[0-9]+\s*$"
+_SHOWN = 40  # characters of a text that messages quote
 
 #: Narrow types -> the kernel type that holds their values.
 WIDENED = {
@@ -54,14 +57,28 @@ class WeightColumn(NamedTuple):
     invalid: Array | None
 
 
-def unsupported_weights(name: object, kind: str) -> InvalidEdgesError:
-    """The error for weights of a type that has no order."""
+def unsupported_weights(name: object, kind: str, texts: pa.Array | None = None) -> InvalidEdgesError:
+    """The error for weights of a type that has no order; for texts, it names the first that is no number."""
     hint = "cast the column to a number, or pass weight=None to give all edges the same weight"
     if "complex" in kind:
         hint = "choose a real number to order by, for example the absolute value"
     known = "integers, floats, decimals, booleans, durations, dates or times"
-    message = f"column {name!r} holds {kind} values; weights must be {known}"
-    return InvalidEdgesError(message, hint)
+    odd, commas = ("", False) if texts is None else _odd_texts(texts)
+    if commas:
+        hint = f"write decimal points for commas, and {hint}"
+    return InvalidEdgesError(f"column {name!r} holds {kind} values{odd}; weights must be {known}", hint)
+
+
+def _odd_texts(texts: pa.Array) -> tuple[str, bool]:
+    """What keeps texts from being numbers, where most are numbers; and whether decimal commas do."""
+    number = pc.fill_null(pc.match_substring_regex(texts, _NUMBER), True)
+    odd = np.flatnonzero(~number.to_numpy(zero_copy_only=False))
+    commas = int(pc.sum(pc.match_substring_regex(texts, _WITH_COMMA)).as_py() or 0)
+    if not len(odd) or 2 * (len(odd) - commas) > len(texts):
+        return "", False
+    count = f"{len(odd):,} of {len(texts):,} {'is' if len(odd) == 1 else 'are'} no number"
+    first = f"{'' if len(odd) == 1 else 'the first '}{texts[int(odd[0])].as_py()[:_SHOWN]!r} in row {odd[0]:,}"
+    return f" ({count}: {first})", commas == len(odd)
 
 
 def constant_weights(rows: int, xp: Any = np) -> WeightColumn:
@@ -164,7 +181,8 @@ def _from_arrow(name: object, column: pa.Array | pa.ChunkedArray) -> WeightColum
     if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
         column = column.view(pa.int32() if kind.bit_width == 32 else pa.int64())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        raise unsupported_weights(name, str(kind))
+        texts = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        raise unsupported_weights(name, str(kind), column if texts else None)
     if invalid is not None:
         column = pc.fill_null(column, False if pa.types.is_boolean(kind) else 0)
     values = column.to_numpy(zero_copy_only=not pa.types.is_boolean(kind))

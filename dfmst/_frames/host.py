@@ -7,6 +7,7 @@ here, since whoever holds a frame has imported it. Frames on a GPU are next door
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -210,6 +211,8 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
             return FrameView(nw.from_native(pa.table(edges), eager_only=True), as_user=as_user)
     message = f"{argument} is a {type(edges).__name__}, not a frame that dfmst reads"
     hint = "pass a pandas, polars, pyarrow or cuDF table (for NumPy arrays: dfmst.arrays.forest_rows)"
+    if isinstance(edges, (str, os.PathLike)):
+        hint = f"read it first: dfmst.read_edges({os.fspath(edges)!r})"
     raise UnsupportedFrameError(message, hint)
 
 

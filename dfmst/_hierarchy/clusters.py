@@ -144,6 +144,9 @@ def _weights(forest: OrderedForest, weight: Any) -> pa.Array | pa.ChunkedArray:
 
 def _lighter(weights: Any, name: Any, distance: Any, *, maximum: bool) -> int:
     """Edges to keep: they come first."""
+    if distance != distance:
+        message = f"distance is {distance}; pass the heaviest weight to keep"
+        raise ValueError(message)
     try:
         keep = (pc.greater_equal if maximum else pc.less_equal)(weights, pa.scalar(distance))
     except (pa.ArrowException, TypeError) as error:

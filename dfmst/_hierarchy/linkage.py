@@ -61,7 +61,7 @@ def single_linkage(
     Raises
     ------
     InvalidEdgesError
-        SciPy's matrix of several components that are not joined.
+        SciPy's matrix of several components that are not joined; a distance to join them at that is below another one.
     ColumnNotFoundError, UnsupportedFrameError, EngineUnavailableError, CapacityError
         As for :func:`connected_components`.
 
@@ -126,6 +126,11 @@ def _distances(forest: OrderedForest, merges: Merges, weight: Any, join: float |
     """Distances of all merges, ``float64``."""
     distance = np.full(len(merges.size), np.nan if join is None else join)
     distance[: len(forest)] = forest.distances(weight)
+    if join is not None and len(forest) < len(distance):
+        longer = int(np.sum(~(distance[: len(forest)] <= join)))
+        if longer or np.isnan(join):
+            message = f"join is {join:g}, and {longer:,} edges of the forest are not below it"
+            raise InvalidEdgesError(message, "join components at no less than their edges, for example at numpy.inf")
     return distance
 
 

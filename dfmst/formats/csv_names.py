@@ -21,11 +21,13 @@ def has_header(rows: list[list[str]]) -> bool:
 
     A number is no name. Otherwise it is a header where it holds the usual names for end points,
     where some column has only numbers below it, or where neither of its first two words is a vertex of
-    another row.
+    another row. A single row is a header where its third word is no number either: no edge ends like that.
 
     Examples
     --------
     >>> has_header([["city", "town"], ["Rome", "Bari"]]), has_header([["Rome", "Bari"], ["Bari", "Pisa"]])
+    (True, False)
+    >>> has_header([["city", "town", "km"]]), has_header([["Rome", "Bari"]])
     (True, False)
     """
     first, rest = rows[0], rows[1:]
@@ -33,9 +35,11 @@ def has_header(rows: list[list[str]]) -> bool:
         return False
     if _position(first, SOURCES) is not None and _position(first, TARGETS) is not None:
         return True
+    if not rest:
+        return len(first) > 2
     numeric = (all(at < len(row) and is_number(row[at]) for row in rest) for at in range(len(first)))
     vertices = {word for row in rest for word in row[:2]}
-    return bool(rest) and (any(numeric) or vertices.isdisjoint(first[:2]))
+    return any(numeric) or vertices.isdisjoint(first[:2])
 
 
 def name_columns(rows: list[list[str]], header: bool, path: Path, line: int) -> tuple[Field, ...]:

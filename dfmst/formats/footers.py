@@ -36,7 +36,7 @@ def parquet_footer(path: str | os.PathLike[str]) -> pyarrow.parquet.FileMetaData
     except (pa.ArrowException, OSError) as error:
         reason = str(error).partition("\n")[0]
         message = f"{path}: not a Parquet file, or a damaged one ({reason})"
-        raise FormatError(message, "fetch or write the file again") from error
+        raise FormatError(message, "fetch or write the file again; convert other formats with dfmst convert") from error
 
 
 def parquet_size(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
@@ -40,8 +41,8 @@ def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = 
     Raises
     ------
     InvalidEdgesError
-        The matrix is not square, not symmetric, or holds no numbers; `ids` do not fit it; a correlation is not within
-        -1 and 1.
+        The matrix is not square, not symmetric, or holds no numbers; a frame's index has its columns in another order;
+        `ids` do not fit it; a correlation is not within -1 and 1.
     UnsupportedFrameError
         `matrix` is neither a frame nor an array.
 
@@ -82,9 +83,21 @@ def _values(matrix: Any) -> tuple[Array, FrameView | None]:
         names = view.frame.columns
         columns = [np.asarray(view.column(name)) for name in names]
         values = _array(np.column_stack(columns)) if names else np.zeros((0, 0))
+        _check_labels(view)
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
         raise InvalidEdgesError(f"the matrix has shape {values.shape}", "pass one row and one column a vertex")
     return values, view
+
+
+def _check_labels(view: FrameView) -> None:
+    """Raise where rows and columns of a pandas frame have the same labels in another order."""
+    if not view.frame.implementation.is_pandas():
+        return
+    rows, columns = list(nw.to_native(view.frame).index), list(view.frame.columns)
+    differ = [at for at, (row, column) in enumerate(zip(rows, columns, strict=False)) if row != column]
+    if differ and len(rows) == len(columns) and set(rows) == set(columns):
+        message = f"the rows have the columns' labels in another order: {len(differ):,} of {len(rows):,} are elsewhere"
+        raise InvalidEdgesError(message, "put them in one order: matrix.loc[matrix.columns]")
 
 
 def _from_dlpack(matrix: Any) -> Array:

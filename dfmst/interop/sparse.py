@@ -45,7 +45,7 @@ def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) 
     UnsupportedFrameError
         `matrix` is no sparse matrix; or it lies on a GPU, and there are `ids`, or no cuDF.
     InvalidEdgesError
-        It is not square, or `ids` do not fit it.
+        It is not square, holds no real numbers, or `ids` do not fit it.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def stored_entries(matrix: Any) -> Entries:
     UnsupportedFrameError
         It is no sparse matrix.
     InvalidEdgesError
-        It is not square.
+        It is not square, or holds no real numbers.
     """
     if not is_sparse(matrix):
         message = f"matrix is a {type(matrix).__name__}, no sparse matrix of SciPy"
@@ -106,6 +106,9 @@ def stored_entries(matrix: Any) -> Entries:
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         message = f"the matrix has shape {matrix.shape}"
         raise InvalidEdgesError(message, "pass a square matrix: its rows and columns are the vertices")
+    if matrix.dtype.kind not in "biuf":
+        message = f"the matrix holds {matrix.dtype} values"
+        raise InvalidEdgesError(message, "make them real numbers to order by, for example by abs(matrix)")
     coo = matrix.tocoo()
     on_device = hasattr(coo.data, "__cuda_array_interface__")
     return Entries(coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data, matrix.shape[0], on_device)

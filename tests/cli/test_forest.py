@@ -205,10 +205,11 @@ def test_no_rows(dfmst, parquet, suffix):
         assert pyarrow.parquet.read_table("out.parquet").equals(empty)
 
 
-def test_csv_with_a_header_alone(dfmst):
-    Path("none.csv").write_text("source,target,weight\n")
-    dfmst("forest", "none.csv", "-o", "out.csv")
-    assert Path("out.csv").read_text() == '"source","target","weight"\n'
+@pytest.mark.parametrize("names", [("source", "target", "weight"), ("a", "b", "km")])
+def test_csv_with_a_header_alone(dfmst, names):
+    Path("none.csv").write_text(",".join(names) + "\n")
+    dfmst("forest", "none.csv", "-s", names[0], "-t", names[1], "-w", names[2], "-o", "out.csv")
+    assert Path("out.csv").read_text() == ",".join(f'"{name}"' for name in names) + "\n"
 
 
 def test_self_loops_alone(dfmst, parquet, rows):

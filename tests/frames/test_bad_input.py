@@ -101,6 +101,27 @@ def test_weights_without_an_order_or_a_sum(weight: Any, kind: str) -> None:
         solve(weight=weight)
 
 
+@pytest.mark.parametrize(
+    ("weight", "odd", "hint"),
+    [
+        (["1", "2.5e3", "two"], "1 of 3 is no number: 'two' in row 2", "cast"),
+        (["1", "", "x"], "", "cast"),
+        (["1,5", "-2,5", "3"], "2 of 3 are no number: the first '1,5' in row 0", "write decimal"),
+        (["1", "2", "3"], "", "cast"),
+    ],
+)
+def test_texts_as_weights(weight: list[str], odd: str, hint: str) -> None:
+    odd = f" ({odd})" if odd else ""
+    message = f"column 'weight' holds large_string values{odd}; weights must be "
+    with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}.*\nHint: {hint}"):
+        solve(weight=weight)
+
+
+def test_a_path_in_place_of_a_frame() -> None:
+    with pytest.raises(dfmst.UnsupportedFrameError, match=r"Hint: read it first: dfmst\.read_edges\('edges\.csv'\)"):
+        dfmst.minimum_spanning_forest("edges.csv")
+
+
 def test_ids_of_different_kinds() -> None:
     message = (
         "column 'source' holds large_string ids and column 'target' holds int64 ids\n"

@@ -139,6 +139,8 @@ def test_bad_thresholds():
             dfmst.clusters(ROADS, **wrong)
     with pytest.raises(ValueError, match="distance 'far' does not compare with column 'weight', which holds int64"):
         dfmst.clusters(ROADS, distance="far")
+    with pytest.raises(ValueError, match="distance is nan; pass the heaviest weight to keep"):
+        dfmst.clusters(ROADS, distance=float("nan"))
     with pytest.raises(ValueError, match="the same threshold twice: d2, d2"):
         dfmst.clusters(ROADS, distance=[2, 2.0])
     with pytest.raises(ValueError, match="needs a weight column"):

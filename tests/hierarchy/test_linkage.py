@@ -94,6 +94,13 @@ def test_components_that_stay_apart_are_no_matrix():
         dfmst.single_linkage(ROADS[1:], vertices=range(1, 6), as_scipy=True)
 
 
+@pytest.mark.parametrize("join", [1.5, float("nan")])
+def test_components_are_not_joined_below_their_own_merges(join):
+    with pytest.raises(dfmst.InvalidEdgesError, match=f"^join is {join}, and "):
+        dfmst.single_linkage(ROADS, vertices=range(1, 7), join=join)
+    assert dfmst.single_linkage(ROADS, join=join)["distance"].max() > 1.5  # one component: nothing to join
+
+
 def test_empty():
     none = ROADS[:0]
     assert dfmst.single_linkage(none).shape == (0, 4)

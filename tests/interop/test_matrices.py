@@ -115,6 +115,7 @@ def test_wrong_matrices():
         "1 that occurred before": lambda: dfmst.from_sparse(sparse.eye_array(2), ids=["a", "a"]),
         "1 ids that are not listed": lambda: dfmst.to_sparse(table([(0, 1, 1)]), ids=[0]),
         "1 ids outside the shape": lambda: dfmst.to_sparse(table([(0, 3, 1)]), 3),
+        "holds complex128 values": lambda: dfmst.from_sparse(sparse.eye_array(2, dtype=complex)),
         "shape is": lambda: dfmst.to_sparse(table([(0, 1, 1)]), (2, 3)),
         "1 nulls": lambda: dfmst.to_sparse(
             pa.table({"source": [0], "target": [1], "weight": pa.array([None], "int8")})
@@ -151,6 +152,9 @@ def test_wrong_dense_matrices():
         "unknown distance": lambda: dfmst.from_matrix([[1, 3], [3, 1]], distance="far"),
         "returned shape": lambda: dfmst.from_matrix([[1, 3], [3, 1]], distance=lambda entries: entries[:0]),
         "holds <U1 values": lambda: dfmst.from_matrix([["a"]]),
+        "columns' labels in another order: 2 of 3": lambda: dfmst.from_matrix(
+            pd.DataFrame(np.eye(3), index=["a", "c", "b"], columns=["a", "b", "c"])
+        ),
     }
     for words, call in calls.items():
         with pytest.raises((dfmst.DfmstError, ValueError), match=words):
