@@ -50,18 +50,10 @@ def check_output(path: Path | None, format_: str | None, inputs: Sequence[Path])
         No format follows from the suffix, the directory is missing, the path is a directory or one of the inputs.
     """
     _check_format(path, format_)
-    if path is None:
-        return
-    if path.is_dir():
-        raise OutputError(f"cannot write {path}: it is a directory", "name a file in it")
-    if not path.parent.is_dir():
-        reason = "is not a directory" if path.parent.exists() else "does not exist"
-        raise OutputError(f"cannot write {path}: {path.parent} {reason}", "make the directory first, or name another")
-    for other in inputs:
-        if other.exists() and path.exists() and path.samefile(other):
-            raise OutputError(f"{path} is also an input ({other})", "write to another file")
-        if other.is_dir() and path.resolve().is_relative_to(other.resolve()):
-            raise OutputError(f"{path} lies in the input directory {other}", "write to another directory")
+    if path is not None:
+        from dfmst.formats import check_file
+
+        check_file(path, inputs)
 
 
 def _check_format(path: Path | None, format_: str | None) -> None:

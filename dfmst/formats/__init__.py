@@ -4,7 +4,7 @@
 table; every error names the file and the line. ``FORMATS`` lists the names that ``format=`` takes.
 """
 
-from dfmst.formats.atomic import atomic_path
+from dfmst.formats.atomic import atomic_path, check_file
 from dfmst.formats.detect import detect_format, format_of_suffix
 from dfmst.formats.provenance import Provenance, read_provenance, with_provenance
 from dfmst.formats.read import FORMATS, open_edges, read_edges
@@ -16,6 +16,7 @@ __all__ = [
     "WRITABLE_FORMATS",
     "Provenance",
     "atomic_path",
+    "check_file",
     "check_same_columns",
     "detect_format",
     "format_of_suffix",

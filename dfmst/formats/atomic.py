@@ -6,13 +6,13 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from dfmst.errors import OutputError
 
-__all__ = ["atomic_directory", "atomic_path", "check_directory", "no_space"]
+__all__ = ["atomic_directory", "atomic_path", "check_directory", "check_file", "no_space"]
 
 # Letters of a name that its temporary file bears: file systems take 255 bytes, and a letter has up to 4.
 _KEPT = 50
@@ -105,6 +105,34 @@ def atomic_directory(target: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
+
+
+def check_file(target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
+    """Raise, before anything is read, where a file could not be written in the end.
+
+    Parameters
+    ----------
+    target
+        The file.
+    inputs
+        Files that must not be written over, and directories that must not get another file.
+
+    Raises
+    ------
+    OutputError
+        Its directory is missing, it is a directory itself or one of the inputs, or it lies in one of them.
+    """
+    path = Path(target)
+    if path.is_dir():
+        raise OutputError(f"cannot write {path}: it is a directory", "name a file in it")
+    if not path.parent.is_dir():
+        reason = "is not a directory" if path.parent.exists() else "does not exist"
+        raise OutputError(f"cannot write {path}: {path.parent} {reason}", "make the directory first, or name another")
+    for other in map(Path, inputs):
+        if other.exists() and path.exists() and path.samefile(other):
+            raise OutputError(f"{path} is also an input ({other})", "write to another file")
+        if other.is_dir() and path.resolve().is_relative_to(other.resolve()):
+            raise OutputError(f"{path} lies in the input directory {other}", "write to another directory")
 
 
 def check_directory(target: str | os.PathLike[str]) -> None:

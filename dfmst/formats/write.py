@@ -22,7 +22,7 @@ from dfmst.formats.atomic import atomic_path, no_space
 from dfmst.formats.detect import format_of_suffix
 from dfmst.formats.native import open_native
 
-__all__ = ["WRITABLE_FORMATS", "write_edges"]
+__all__ = ["WRITABLE_FORMATS", "check_format", "write_edges"]
 
 STREAM_SUFFIX = ".arrows"
 
@@ -69,7 +69,7 @@ def write_edges(
         _write_through(edges, path, format)
         return
     target = Path(path)
-    name = _writable(format_of_suffix(target) if format is None else format, target)
+    name = check_format(target, format)
     reader = edges if isinstance(edges, pa.RecordBatchReader) else _stream_of(edges)
     with atomic_path(target, token) as part, _room_on(target), ExitStack() as stack:
         try:
@@ -104,7 +104,16 @@ def _stream_of(edges: Any) -> pa.RecordBatchReader:
         raise UnsupportedFrameError(message, "pass a frame of pyarrow, polars or pandas") from error
 
 
-def _writable(name: str | None, target: Path) -> str:
+def check_format(path: str | os.PathLike[str], format: str | None = None) -> str:
+    """Return the format of a file to write.
+
+    Raises
+    ------
+    FormatError
+        It is unknown, or cannot be written.
+    """
+    target = Path(path)
+    name = format_of_suffix(target) if format is None else format
     if isinstance(name, str) and name in WRITERS:
         return name
     reason = "no format follows from the name" if name is None else f"the format {name!r} cannot be written"

@@ -16,9 +16,12 @@ from typing import Any
 
 from dfmst._folding.memory import parse_memory
 from dfmst.algorithms import Algorithm
+from dfmst.formats import check_file
+from dfmst.formats.write import check_format
 from dfmst.stream.find import fold
 from dfmst.stream.forest import StreamForest
-from dfmst.stream.sources import fits
+from dfmst.stream.parquet import find_files
+from dfmst.stream.sources import fits, input_names
 from dfmst.stream.verify_file import verify
 from dfmst.typing import Invalid
 
@@ -74,7 +77,8 @@ def minimum_spanning_forest(
         of the GPU's memory: 96 MiB for the batches in flight, and 172 bytes a vertex; integer ids are numbered there,
         others on the host.
     output
-        Write the forest to this file (Parquet, Arrow, CSV or TSV) as it is gathered, in place of returning it.
+        Write the forest to this file (Parquet, Arrow, CSV or TSV) as it is gathered, in place of returning it. It must
+        not be one of the input's files, nor lie in a directory of them.
     checkpoint
         Directory for checkpoints; a run that was interrupted goes on from the last one. Parquet files only, and 132
         bytes a vertex at least.
@@ -112,6 +116,7 @@ def minimum_spanning_forest(
     >>> dfmst.stream.minimum_spanning_forest("part-*.parquet").to_pydict()
     {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
     """
+    _check_output(output, edges)
     forest = fold(
         edges,
         source,
@@ -166,6 +171,7 @@ def maximum_spanning_forest(
     >>> dfmst.stream.maximum_spanning_forest(tables).to_pydict()
     {'source': [0, 0], 'target': [1, 2], 'weight': [3, 2]}
     """
+    _check_output(output, edges)
     forest = fold(
         edges,
         source,
@@ -185,6 +191,14 @@ def maximum_spanning_forest(
         progress=progress,
     )
     return _deliver(forest, output)
+
+
+def _check_output(output: str | os.PathLike[str] | None, edges: Any) -> None:
+    """Raise before rows are read where the forest could not be written, or would be written over its input."""
+    if output is not None:
+        check_format(output)
+        names = input_names(edges)
+        check_file(output, [*find_files(names), *names])
 
 
 def _deliver(forest: StreamForest, output: str | os.PathLike[str] | None) -> Any:

@@ -16,7 +16,7 @@ from dfmst._progress import peak_memory, showing
 from dfmst._slices.runs import Run
 from dfmst._verification.certificate import Certificate
 from dfmst._verification.optimality import Violation
-from dfmst.formats import write_edges
+from dfmst.formats import check_file, write_edges
 from dfmst.stream.batches import Job
 from dfmst.stream.certify import StreamVerdict, certify_source
 from dfmst.stream.checkpoint import Checkpoint
@@ -127,6 +127,8 @@ class StreamForest:
         return self._certificate(proof.verdict, proof.violation)
 
     def _write(self, rows: Any, output: str | os.PathLike[str] | BinaryIO, format: str | None) -> None:
+        if isinstance(self._source, ParquetSource) and isinstance(output, (str, os.PathLike)):
+            check_file(output, [file.path for file in self._source.files])
         rows = rows if isinstance(rows, pa.RecordBatchReader) else pa.table(rows)
         write_edges(rows, output, format, token=self._checkpoint.token if self._checkpoint else None)
 

@@ -20,7 +20,7 @@ from dfmst.stream.locators import Locators
 from dfmst.stream.memory import FIXED
 from dfmst.stream.parquet import ParquetSource, find_files
 
-__all__ = ["FrameSource", "fits", "on_device", "open_parquet", "open_source"]
+__all__ = ["FrameSource", "fits", "input_names", "on_device", "open_parquet", "open_source"]
 
 _IN_MEMORY = 40  # bytes a row that solving in memory takes beside the table
 
@@ -197,16 +197,23 @@ class FrameSource:
             first += len(view)
 
 
+def input_names(edges: Any) -> list[str | os.PathLike[str]]:
+    """The names of files, directories and patterns that were given as edges; of frames there are none."""
+    if isinstance(edges, (str, os.PathLike)):
+        return [edges]
+    if isinstance(edges, (list, tuple)) and all(isinstance(name, (str, os.PathLike)) for name in edges):
+        return list(edges)
+    local = getattr(getattr(edges, "filesystem", None), "type_name", "") == "local"
+    return list(edges.files) if local and hasattr(edges, "scanner") and hasattr(edges, "files") else []
+
+
 def _files(edges: Any) -> ParquetSource | None:
     """Open Parquet files; ``None`` where `edges` are none."""
-    if isinstance(edges, (str, os.PathLike)):
-        return ParquetSource(find_files([edges]))
-    if isinstance(edges, (list, tuple)) and edges and all(isinstance(name, (str, os.PathLike)) for name in edges):
-        return ParquetSource(find_files(edges))
-    files = getattr(edges, "files", None)
-    local = getattr(getattr(edges, "filesystem", None), "type_name", "") == "local"
-    if files and local and hasattr(edges, "scanner") and edges.format.default_extname == "parquet":
-        source = ParquetSource(find_files(files))
+    names = input_names(edges)
+    if not names or not hasattr(edges, "scanner"):
+        return ParquetSource(find_files(names)) if names else None
+    if edges.format.default_extname == "parquet":
+        source = ParquetSource(find_files(names))
         if source.schema.equals(edges.schema):  # else columns come from the directories' names, or are cast
             return source
     return None

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import dfmst
 from dfmst._folding.memory import parse_memory
-from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
+from dfmst.errors import CapacityError, InvalidEdgesError, OutputError, UnsupportedFrameError
 from dfmst.stream.memory import Memory
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
@@ -148,6 +148,40 @@ def test_written_as_it_is_gathered(tmp_path, suffix):
     written = dfmst.stream.minimum_spanning_forest(parts, output=tmp_path / f"forest.{suffix}")
     assert written == tmp_path / f"forest.{suffix}"
     assert dfmst.read_edges(written).equals(dfmst.minimum_spanning_forest(table))
+
+
+def test_an_output_that_cannot_be_is_told_before_rows_are_read(tmp_path, monkeypatch):
+    parts = write_parts(tmp_path / "parts", edges(200, 2_000), 2, 500)
+    first = parts / "part-000.parquet"
+    bytes_of_it = first.read_bytes()
+    (tmp_path / "twin.parquet").hardlink_to(first)
+    (tmp_path / "folder.parquet").mkdir()
+    monkeypatch.setattr("dfmst.stream.fold", lambda *_, **__: pytest.fail("rows were read"))
+    wrong = {
+        first: "is also an input",
+        tmp_path / "twin.parquet": "is also an input",
+        parts / "forest.parquet": "lies in the input directory",
+        tmp_path / "folder.parquet": "it is a directory",
+        tmp_path / "no" / "forest.parquet": "does not exist",
+        tmp_path / "forest.xyz": "no format follows from the name",
+    }
+    for output, words in wrong.items():
+        with pytest.raises((OutputError, dfmst.FormatError), match=words):
+            dfmst.stream.minimum_spanning_forest(parts, output=output)
+    with pytest.raises(OutputError, match="is also an input"):
+        dfmst.stream.maximum_spanning_forest(pyarrow.dataset.dataset(parts), output=first)
+    assert first.read_bytes() == bytes_of_it
+
+
+def test_a_forest_is_not_written_over_its_input(tmp_path):
+    path = tmp_path / "edges.parquet"
+    pyarrow.parquet.write_table(edges(200, 2_000), path)
+    before = path.read_bytes()
+    forest = dfmst.stream.fold(path)
+    with pytest.raises(OutputError, match="is also an input"):
+        forest.write(path)
+    assert path.read_bytes() == before
+    assert forest.read().num_rows == forest.rows
 
 
 def test_invalid_rows_are_named_by_file_and_row(tmp_path):
