@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet
 from cluster import usage
 from machine import describe
+from one_process import run_single
 
 import dfmst.dask
 import dfmst.stream
@@ -133,6 +134,13 @@ def run_stream(size: Size, edges: Path, output: Path, local: Path) -> dict[str, 
     }
 
 
+def run_in_memory(edges: Path, cluster: dict[str, Any]) -> dict[str, Any]:
+    """All rows in one process without a limit, and how many times as many CPU-seconds the cluster took."""
+    run = run_single("in_memory", edges, 0)
+    cluster["times_in_memory"] = round(cluster["cpu_seconds"] / run["cpu_seconds"], 1)
+    return {name: run[name] for name in ("seconds", "cpu_seconds", "peak_mb")}
+
+
 def same_rows(first: Path, second: Path) -> bool:
     """Whether Parquet files or directories of them hold the same rows, read piece by piece."""
     names = ["source", "target", "weight"]
@@ -170,6 +178,7 @@ def main() -> None:
         shutil.rmtree(path, ignore_errors=True)
     figures = {"shuffle": run_cluster(size, edges, forest, local), "spilled_stream": {}}
     figures["spilled_stream"] = run_stream(size, edges, streamed, local)
+    figures["in_memory"] = run_in_memory(edges, figures["shuffle"])
     if not same_rows(forest, streamed):
         raise AssertionError("the cluster's rows are not those of the stream")
     if chosen.busy:

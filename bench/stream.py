@@ -1,6 +1,7 @@
 """Streams beside SciPy in memory and beside a bare scan: edges a second, and the most memory a process held.
 
-Every run is a process of its own; its peak is what the operating system says of it (``VmHWM``). Graphs are
+Every run is a process of its own, whose imports are not counted; its peak is what the operating system says of it
+(``VmHWM``). Graphs are
 Erdős–Rényi, in Parquet files of equal length with three columns (two int64, one float64), as pyarrow writes them by
 default. They are made by ``dfmst.generate``, and removed in the end.
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dfmst._columns.arrow_values import arrow_numbers
 from dfmst._columns.id_types import common_id_type
 from dfmst._columns.id_words import holds_words, id_words, ids_of_texts, ids_of_words
 from dfmst._engines import Engine
@@ -63,7 +64,7 @@ class Dictionary:
         """Return the ids of these numbers."""
         if holds_words(self.type):
             return ids_of_words(self._table.known[numbers], self.type)
-        return self.values.take(pa.array(numbers))
+        return self.values.take(arrow_numbers(numbers))
 
     def look_up(self, ids: pa.Array, *, extend: bool) -> Array:
         """Return the numbers of ids, ``uint32``.

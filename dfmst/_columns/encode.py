@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dfmst._columns.arrow_values import arrow_numbers, numbers_of_arrow
 from dfmst._columns.dictionary import Dictionary, concat_ids, different_types, in_common_type
 from dfmst._columns.id_types import common_id_type
 from dfmst._columns.id_words import plain
@@ -146,13 +147,13 @@ class Encoder:
     def decode(self, vertices: Array) -> pa.Array:
         """Return the ids of vertices."""
         if self._dictionary is None:
-            return pa.array(vertices.copy())
+            return arrow_numbers(vertices.copy())
         if not self.dense:
             return self._dictionary.take(vertices)
         ids = vertices.astype(np.uint64 if self.type == pa.uint64() else np.int64)
         later = np.flatnonzero(vertices >= self.dense)
-        ids[later] = self._dictionary.take(vertices[later] - self.dense).to_numpy()
-        return pa.array(ids)
+        ids[later] = numbers_of_arrow(self._dictionary.take(vertices[later] - self.dense))
+        return arrow_numbers(ids)
 
     def on_host(self) -> Encoder:
         """The same encoder on the host: this one."""
@@ -175,7 +176,7 @@ class Encoder:
 
     def _spell_out(self, kind: pa.DataType) -> None:
         """Put all ids into the dictionary, so that ids of a type that is no integer can be compared with them."""
-        own = pa.array(np.arange(self.dense))
+        own = arrow_numbers(np.arange(self.dense))
         known = own if self.values is None else concat_ids([own, self.values])
         if common_id_type(known.type, kind) is None:
             raise different_types({known.type, kind})
@@ -183,12 +184,12 @@ class Encoder:
 
     def _look_up_later(self, dictionary: Dictionary, ids: pa.Array, *, extend: bool) -> Array:
         """Vertices of ids of which some are their own."""
-        column = ids.to_numpy()
+        column = numbers_of_arrow(ids)
         unsigned = column.view(f"u{column.dtype.itemsize}")
         vertices: Array = unsigned.astype(np.uint32)
         later = np.flatnonzero(unsigned >= min(self.dense, numbers_of(column)))
         if len(later):
-            vertices[later] = dictionary.look_up(pa.array(column[later]), extend=extend) + np.uint32(self.dense)
+            vertices[later] = dictionary.look_up(arrow_numbers(column[later]), extend=extend) + np.uint32(self.dense)
         return vertices
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from dfmst._columns.arrow_values import arrow_numbers, numbers_of_arrow
 from dfmst._columns.id_types import plain_ids
 from dfmst._primitives.id_table import IdWords
 from dfmst.typing import Array
@@ -22,7 +23,7 @@ _LONGER = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 def plain(column: pa.Array | Array) -> pa.Array:
     """Return ids as an Arrow array without an encoding; texts have offsets of 64 bits."""
     if isinstance(column, np.ndarray):
-        return pa.array(column)
+        return arrow_numbers(column)
     column = plain_ids(column)
     # A dictionary of short texts may pass 2 GiB in all.
     kind = plain_type(column.type)
@@ -56,7 +57,7 @@ def id_words(ids: pa.Array) -> IdWords:
         ids = ids.cast(pa.uint8())
     if not pa.types.is_integer(ids.type):
         ids = ids.view(_STORAGE[_bytes(ids.type)])
-    values: Array = ids.to_numpy()
+    values = numbers_of_arrow(ids)
     return IdWords(values.astype(np.uint64 if values.dtype.kind == "u" else np.int64, copy=False).view(np.uint64))
 
 
@@ -65,9 +66,9 @@ def ids_of_words(word: Array, kind: pa.DataType) -> pa.Array:
     if kind == pa.bool_():
         return pa.array(word.astype(bool))
     if pa.types.is_integer(kind):
-        return pa.array(word.astype(np.dtype(kind.to_pandas_dtype()), copy=False))
+        return arrow_numbers(word.astype(np.dtype(kind.to_pandas_dtype()), copy=False))
     storage = _STORAGE[_bytes(kind)]
-    return pa.array(word.view(np.int64).astype(np.dtype(storage.to_pandas_dtype()), copy=False)).view(kind)
+    return arrow_numbers(word.view(np.int64).astype(np.dtype(storage.to_pandas_dtype()), copy=False)).view(kind)
 
 
 def ids_of_texts(offset: Array, content: Array, kind: pa.DataType) -> pa.Array:

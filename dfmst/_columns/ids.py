@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dfmst._columns.arrow_values import numbers_of_arrow
 from dfmst._columns.id_types import common_id_type, is_missing, native_values, plain_ids, storage_ids, whole_ids
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
@@ -96,7 +97,7 @@ def _readable(name: object, column: Any) -> tuple[Any, Array | None]:
     if pa.types.is_integer(column.type):
         if nulls is not None:
             column = pc.fill_null(column, 0)
-        return native_values(column.to_numpy()), nulls
+        return native_values(numbers_of_arrow(column)), nulls
     return column, nulls
 
 

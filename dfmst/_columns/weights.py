@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dfmst._columns.arrow_values import numbers_of_arrow
 from dfmst._columns.id_types import is_missing, native_values
 from dfmst._engines import Engine
 from dfmst.errors import InvalidEdgesError
@@ -185,8 +186,7 @@ def _from_arrow(name: object, column: pa.Array | pa.ChunkedArray) -> WeightColum
         raise unsupported_weights(name, str(kind), column if texts else None)
     if invalid is not None:
         column = pc.fill_null(column, False if pa.types.is_boolean(kind) else 0)
-    values = column.to_numpy(zero_copy_only=not pa.types.is_boolean(kind))
-    return WeightColumn(_from_numpy(name, values).values, invalid)
+    return WeightColumn(_from_numpy(name, numbers_of_arrow(column)).values, invalid)
 
 
 def _decimal_integers(column: pa.Array) -> Array:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from dfmst._columns.arrow_values import arrow_numbers
 from dfmst._columns.edge_table import check_capacity, flip_bits
 from dfmst._engines import host_engine
 from dfmst._primitives.cycle_filter import CycleFilter
@@ -224,7 +225,7 @@ def certify_rows(
             job.progress(batch.first, source.rows)
             low, high = certifier.span(batch)
             if names and high > low:
-                taken = pa.array(certifier.locator[low:high] - np.uint64(batch.first))
+                taken = arrow_numbers(certifier.locator[low:high] - np.uint64(batch.first))
                 yield high - low, {name: batch.column(name).take(taken) for name in names}
     return certifier.verdict(certifier.missing())
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dfmst._columns.arrow_values import arrow_numbers
 from dfmst._columns.id_words import plain_type
 from dfmst._columns.total import Total, total_of_pieces
 from dfmst._slices.runs import read_pieces
@@ -164,4 +165,4 @@ def _joined(
 
 def _typed(values: Array, kind: pa.DataType) -> pa.Array:
     """Arrow values of the column's own type: those that were widened or read as unsigned fit it again."""
-    return pa.array(values.astype(np.dtype(kind.to_pandas_dtype()), copy=False), kind)
+    return arrow_numbers(values.astype(np.dtype(kind.to_pandas_dtype()), copy=False), kind)

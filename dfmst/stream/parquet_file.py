@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from dfmst._columns.arrow_values import arrow_numbers
 from dfmst.formats.native import open_native
 from dfmst.formats.problems import problem
 from dfmst.stream.locators import Locators
@@ -151,7 +152,7 @@ class SourceFile:
         for batch in self.batches(range(group, group + 1), names, rows):
             taken = locators.below(first + batch.num_rows)
             if len(taken):
-                yield batch.take(pa.array(taken - np.uint64(first)))
+                yield batch.take(arrow_numbers(taken - np.uint64(first)))
             first += batch.num_rows
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 
+from dfmst._columns.arrow_values import arrow_numbers, numbers_of_arrow
 from dfmst._folding.fold import Rows
 from dfmst._slices.runs import Run, read_pieces
 from dfmst.typing import Array
@@ -50,7 +51,7 @@ class FoldState:
 
 def write_state(sink: Any, state: FoldState, fingerprint: dict[str, Any]) -> None:
     """Write a state; of rows on disk, a bounded number at a time."""
-    parts = {"forest": None, "values": state.values, "loops": pa.array(state.loops)}
+    parts = {"forest": None, "values": state.values, "loops": arrow_numbers(state.loops)}
     present = [name for name, part in parts.items() if part is not None or name == "forest"]
     numbers = {name: getattr(state, name) for name in _NUMBERS}
     record = {"version": _VERSION, "fingerprint": fingerprint, **numbers, "held": present}
@@ -98,7 +99,7 @@ def load_state(stream: pa.NativeFile, make_run: MakeRun | None = None) -> tuple[
         column = pyarrow.ipc.open_stream(stream).read_all().column("values")
         parts[name] = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     numbers = {name: record[name] for name in _NUMBERS}
-    state = FoldState(rows, values=parts["values"], loops=parts["loops"].to_numpy(), **numbers)
+    state = FoldState(rows, values=parts["values"], loops=numbers_of_arrow(parts["loops"]), **numbers)
     _check(state)
     return state, record["fingerprint"]
 
