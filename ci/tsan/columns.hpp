@@ -127,6 +127,11 @@ template <typename W> void weights(const Graph& graph) {
     CHECK((flipped[i - 1] < flipped[i]) == (weight[i - 1] > weight[i]));
   }
 
+  std::vector<Key> least(blocks), greatest(blocks);
+  launch_span_keys(Key(), blocks, key.data(), length, block, least.data(), greatest.data());
+  CHECK(*std::min_element(least.begin(), least.end()) == *std::min_element(key.begin(), key.end()));
+  CHECK(*std::max_element(greatest.begin(), greatest.end()) == *std::max_element(key.begin(), key.end()));
+
   const u64 middle = length / 2;
   std::vector<u64> light(words(length));
   launch_flag_light(W(), light.size(), weight.data(), 0, length, key[middle], middle, light.data());

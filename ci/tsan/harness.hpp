@@ -47,7 +47,7 @@ struct Variant {
 PLAIN(incidence_records) PLAIN(list_offsets) PLAIN(list_entries)
 OF_K(lightest_edges) PLAIN(hook) OF_K(lightest_by_code) OF_K(flag_lightest_in_runs)
 OF_K(propose_to_ends)
-OF_V(largest_id) OF_W(count_nan) OF_W(survey_edges)
+OF_V(largest_id) OF_K(span_keys) PLAIN(number_places) PLAIN(fill_ones) OF_W(count_nan) OF_W(survey_edges)
 OF_V(gather_entries) PLAIN(gather_bytes) PLAIN(gather_rows) OF_W(gather_keys)
 OF_V(gather_labels) OF_V(mark_vertices) OF_V(pack_ends) PLAIN(pair_codes)
 OF_K(find_lighter) OF_V(latest_levels) OF_W(flag_unjoined)

@@ -12,6 +12,10 @@ void flags(const Graph& graph) {
   launch_count_flags(blocks, set.data(), set.size(), block, counts.data());
   CHECK(std::accumulate(counts.begin(), counts.end(), 0ull) == ones(set));
   std::inclusive_scan(counts.begin(), counts.end(), offsets.begin());
+  std::vector<u32> numbers(length), filled(length);
+  launch_number_places(length, numbers.data());
+  launch_fill_ones(length, filled.data());
+  CHECK(numbers == iota(length) && std::count(filled.begin(), filled.end(), ~0u) == (i64)length);
   std::vector<u32> positions(ones(set));
   launch_list_flags(u32(), blocks, set.data(), set.size(), block, offsets.data(), positions.data());
   CHECK(std::is_sorted(positions.begin(), positions.end()));

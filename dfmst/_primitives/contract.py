@@ -10,7 +10,7 @@ from dfmst._primitives.flags import FLAG_GRAIN, compact, compact_all, count_set,
 from dfmst._primitives.sort import sort_order
 from dfmst.typing import Array
 
-__all__ = ["contract", "contract_edges", "count_roots", "drop_parallel", "flag_roots", "flatten"]
+__all__ = ["contract", "contract_edges", "count_roots", "drop_parallel", "flag_lightest", "flag_roots", "flatten"]
 
 _PAIRS_PER_EDGE = 2  # pairs of vertices that a table takes less time to hold than the edges take to sort
 
@@ -95,7 +95,12 @@ def contract_edges(
     return gather_edges(engine, edges, positions, label, flip), vertices
 
 
-def drop_parallel(engine: Engine, edges: Edges, vertices: int) -> Array:
+def drop_parallel(engine: Engine, edges: Edges, vertices: int) -> Edges:
+    """The lightest edge of each pair of vertices; keys are ordered."""
+    return gather_edges(engine, edges, compact(engine, flag_lightest(engine, edges, vertices)), None)
+
+
+def flag_lightest(engine: Engine, edges: Edges, vertices: int) -> Array:
     """Flags of the lightest edge of each pair of vertices: groupby-min, in a table of all pairs or over sorted runs."""
     code = engine.xp.empty(len(edges), np.uint64)
     engine.launch("pair_codes", len(edges), edges.source, edges.target, vertices, code)

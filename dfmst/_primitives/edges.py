@@ -81,6 +81,12 @@ def spread_positions(xp: Any, length: int, size: int) -> Array:
     for positions on the host, or an engine's array module.
     """
     number = xp.arange(size, dtype=np.uint64)
-    offset = (number * np.uint64(2654435769) & np.uint64(0xFFFFFFFF)) * np.uint64(length // size) >> np.uint64(32)
-    positions: Array = (number * np.uint64(length) // np.uint64(size) + offset).astype(np.uint32)
+    offset = number * np.uint64(2654435769)  # changed in place from here: fresh columns of this length cost more
+    offset &= np.uint64(0xFFFFFFFF)
+    offset *= np.uint64(length // size)
+    offset >>= np.uint64(32)
+    number *= np.uint64(length)
+    number //= np.uint64(size)
+    number += offset
+    positions: Array = number.astype(np.uint32)
     return positions

@@ -26,8 +26,10 @@ def flag_length(length: int) -> int:
 
 def exclusive_sum(engine: Engine, counts: Array) -> tuple[Array, int]:
     """Prefix sums that leave each entry out, and the total."""
-    ends = engine.xp.cumsum(counts, dtype=np.uint64)
-    return ends - counts, int(ends[-1]) if len(ends) else 0
+    sums = engine.xp.cumsum(counts, dtype=np.uint64)
+    total = int(sums[-1]) if len(sums) else 0
+    sums -= counts
+    return sums, total
 
 
 def _block_counts(engine: Engine, flags: Array) -> Array:

@@ -30,12 +30,22 @@ class LeadingBits(NamedTuple):
 
 def leading_bits(engine: Engine, key: Array) -> LeadingBits:
     """Take the leading bits of ordered keys; a column of ``uint32`` keys is changed in place."""
-    low = int(key.min())
-    spread = (int(key.max()) - low).bit_length()
+    low, high = _span(engine, key)
+    spread = (high - low).bit_length()
     shift = spread - _LEADING_BITS if spread > 32 else 0
     column = key if key.dtype == np.uint32 else engine.xp.empty(len(key), np.uint32)
     engine.launch("leading_bits", len(key), key, low, shift, column)
     return LeadingBits(column, spread - shift, key if shift else None)
+
+
+def _span(engine: Engine, key: Array) -> tuple[int, int]:
+    """The least and the greatest key."""
+    if len(key) <= _LEAST_BLOCK:
+        return int(key.min()), int(key.max())
+    blocks = -(-len(key) // _LEAST_BLOCK)
+    least, greatest = (np.empty(blocks, key.dtype) for _ in range(2))
+    engine.launch("span_keys", blocks, key, len(key), _LEAST_BLOCK, least, greatest, grain=1)
+    return int(least.min()), int(greatest.max())
 
 
 def block_length(engine: Engine, edges: int) -> int:

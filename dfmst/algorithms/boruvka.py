@@ -108,5 +108,5 @@ class Boruvka:
             edges, vertices = contract_edges(engine, edges, parent)
         if self.contract == "parallel":
             with trace.step("parallel"):
-                edges = gather_edges(engine, edges, compact(engine, drop_parallel(engine, edges, vertices)), None)
+                edges = drop_parallel(engine, edges, vertices)
         return edges, vertices

@@ -10,7 +10,8 @@ in place of a quicksort pivot. A level is a row of columnar steps:
    buckets, and then scan blocks of edges together (kernel ``scan_blocks``);
 3. pointer jumping labels the vertices, and one pass over the rest (kernel ``flag_leaving``) keeps only the edges
    between different components: a bit a vertex for the giant component answers for most of them;
-4. the survivors, with components as their ends, are the next level.
+4. the survivors, with components as their ends, are the next level; of few components, which have many edges between
+   each two, only the lightest of these edges.
 
 Sparse graphs whose ids have locality (roads, grids, meshes) are first contracted inside ranges of vertices, by every
 thread on its own (`_steps/ranges.py`): what is left is a small graph of the edges between ranges.
@@ -21,10 +22,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from dfmst._columns.edge_table import ChecksFailed, EdgeTable
 from dfmst._engines import Engine
+from dfmst._primitives.contract import drop_parallel
+from dfmst._primitives.fills import numbered
 from dfmst._primitives.flags import flag_words
 from dfmst.algorithms._steps.light_edges import check_light, scan_light, select_light, survivors
 from dfmst.algorithms._steps.ranges import contract_ranges, range_width
@@ -54,6 +55,7 @@ class FilterKruskal:
 
     * One threshold a level from a sample, at a wanted number of edges, in place of a quicksort pivot and recursion.
     * The light edges are sorted in buckets by a radix sort while the scan runs; theirs are sorted first.
+    * Between few components, parallel edges are dropped before the next level.
     * Ties are split by position, so that equal weights cannot all fall on one side.
     * From four threads on, edges are scanned in blocks by deterministic reservations, not by one thread (Blelloch,
       Fineman, Gibbons and Shun 2012).
@@ -95,6 +97,9 @@ class FilterKruskal:
         edges, flip, deferred = table.edges(), table.flip, table.deferred
         while len(edges) and components > 1:
             trace.round(vertices=components, edges=len(edges))
+            if edges.row is not None and components * components <= len(edges):
+                with trace.step("compact"):
+                    edges = drop_parallel(engine, edges, components)
             share = self._light_share(len(edges), components)
             if share is None and deferred is not None:
                 break
@@ -105,7 +110,7 @@ class FilterKruskal:
                 edges, components = contract_ranges(engine, edges, flip, components, width, chosen, trace)
                 flip = 0
                 continue
-            parent = engine.xp.arange(components, dtype=np.uint32)
+            parent = numbered(engine, components)
             light = None if share is None else select_light(engine, edges, flip, share, trace, deferred)
             components -= scan_light(engine, edges, flip, light, components, parent, chosen, trace, deferred)
             if light is None or (components == 1 and deferred is None):

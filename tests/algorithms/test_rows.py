@@ -95,3 +95,16 @@ def test_filter_kruskal_takes_levels(light, case):
     assert len(trace.records) >= 2
     assert trace.records[0]["light"] < 0.5 * trace.records[0]["edges"]
     assert trace.records[1]["edges"] < trace.records[0]["edges"] - trace.records[0]["light"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_filter_kruskal_keeps_one_edge_of_each_pair_of_few_components(dtype):
+    rng = np.random.default_rng(0)
+    source, target = rng.integers(0, 300, (2, 200_000))
+    weight = rng.integers(0, 1 << 20, 200_000)
+    table = table_of(source, target, weight.astype(dtype), 300, "uint32")
+    trace = Trace()
+    rows = FilterKruskal(1).run(ENGINES[0], table, trace)
+    assert rows.tolist() == expected_rows(table)
+    first, second = trace.records[:2]
+    assert second["light"] <= first["components"] * (first["components"] - 1) // 2 < second["edges"]

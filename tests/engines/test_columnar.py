@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfmst._primitives.contract import contract, contract_edges, count_roots, drop_parallel, flatten
+from dfmst._primitives.contract import contract, contract_edges, count_roots, drop_parallel, flag_lightest, flatten
 from dfmst._primitives.edges import Edges, gather_edges
+from dfmst._primitives.fills import numbered, ones
 from dfmst._primitives.flags import compact, exclusive_sum, flag_words
+from dfmst._primitives.leading import leading_bits
 from dfmst._primitives.sort import sort_order
 from tests.support.columns import (
     KEYS,
@@ -213,8 +215,31 @@ def test_drop_parallel(engine, dtype, seed, length, vertices, keys):
     rng = np.random.default_rng(seed)
     source, target = rng.integers(0, vertices, (2, length)).astype(np.uint32)
     key = rng.integers(0, keys, length, dtype)
-    kept = unpack(drop_parallel(engine, Edges(source, target, key, None), vertices), length)
+    edges = Edges(source, target, key, None)
+    kept = unpack(flag_lightest(engine, edges, vertices), length)
     lightest: dict[tuple[int, int], int] = {}
     for row in np.argsort(key, kind="stable").tolist():
         lightest.setdefault((min(source[row], target[row]), max(source[row], target[row])), row)
     assert np.flatnonzero(kept).tolist() == sorted(lightest.values())
+    left = drop_parallel(engine, edges, vertices)
+    np.testing.assert_array_equal(left.row, sorted(lightest.values()))
+    np.testing.assert_array_equal(left.key, key[left.row])
+
+
+@each_engine
+@pytest.mark.parametrize("length", [0, 1, 100, (1 << 14) + 1, 70_001])
+def test_fills(engine, length):
+    np.testing.assert_array_equal(numbered(engine, length), np.arange(length, dtype=np.uint32))
+    np.testing.assert_array_equal(ones(engine, length), np.full(length, 2**32 - 1, np.uint32))
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", KEYS)
+@pytest.mark.parametrize("length", [1, 4096, 4097, 20_000])
+def test_leading_bits_begin_with_the_least_key(engine, dtype, length):
+    key = np.random.default_rng(length).integers(1000, 1 << 30, length, dtype)
+    low = key.min()
+    column, bits, whole = leading_bits(engine, key.copy())
+    np.testing.assert_array_equal(column, key - low)
+    assert bits == int(key.max() - low).bit_length()
+    assert whole is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dfmst._primitives.fills import ones
 from dfmst._primitives.flags import flag_words
 from dfmst.algorithms._steps.portion_scan import PortionScan
 
@@ -23,7 +24,7 @@ class BlockScan(PortionScan):
         engine, xp, length = self._engine, self._engine.xp, self._length
         self._sort_buckets()
         picked, totals = flag_words(engine, length), np.zeros(2, np.uint64)
-        reserved = xp.full(len(self._parent), np.iinfo(np.uint32).max, np.uint32)
+        reserved = ones(engine, len(self._parent))
         room = (xp.empty(BLOCK, np.uint64), xp.empty(BLOCK, np.uint32))
         counts = (xp.empty(BLOCK // _CHUNK, np.uint32) for _ in range(2))
         bounds = (length, len(self._parent), self._most, _FIRST_ROUND)

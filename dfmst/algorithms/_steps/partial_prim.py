@@ -148,6 +148,6 @@ def _unify(engine: Engine, edges: Edges, parent: Array, lightest_only: bool, tra
     trace.add(crossing=len(edges))
     if lightest_only:
         with trace.step("parallel"):
-            edges = gather_edges(engine, edges, compact(engine, drop_parallel(engine, edges, vertices)), None)
+            edges = drop_parallel(engine, edges, vertices)
     trace.add(kept=len(edges))
     return edges, vertices

@@ -13,6 +13,7 @@ import numpy as np
 from dfmst._engines import Engine
 from dfmst._primitives.contract import contract
 from dfmst._primitives.edges import Edges, gather_edges, gather_keys, spread_positions
+from dfmst._primitives.fills import numbered, ones
 from dfmst._primitives.flags import FLAG_GRAIN, compact, exclusive_sum, flag_words
 from dfmst._primitives.leading import block_length, leading_bits
 from dfmst.algorithms._steps.block_scan import MANY_THREADS
@@ -87,8 +88,7 @@ def _solve(engine: Engine, edges: Edges, flip: int, vertices: int, width: int, t
         starts, records, ends = _partition(engine, edges, leading, -(-vertices >> width), width)
         del leading  # 4 bytes a row
     with trace.step("scan"):
-        parent = engine.xp.arange(vertices, dtype=np.uint32)
-        limit = engine.xp.full(vertices, np.iinfo(np.uint32).max, np.uint32)
+        parent, limit = numbered(engine, vertices), ones(engine, vertices)
         marks = engine.xp.zeros(len(edges), np.uint8)
         ranges, cut = len(starts) - 2, int(starts[-2])
         engine.launch("limit_ends", len(edges) - cut, records[cut:], ends[cut:], limit, marks)

@@ -1,0 +1,30 @@
+"""Columns as they begin: numbers, or ones. All threads write a long one, which takes one thread as long as a step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dfmst._engines.base import Engine
+from dfmst.typing import Array
+
+__all__ = ["numbered", "ones"]
+
+_SHORT = 1 << 14  # entries that one thread writes sooner than several begin to
+
+
+def numbered(engine: Engine, length: int) -> Array:
+    """``uint32`` numbers from 0, ascending: each vertex a component of its own."""
+    if not engine.on_host or length <= _SHORT:
+        return engine.xp.arange(length, dtype=np.uint32)
+    column: Array = engine.xp.empty(length, np.uint32)
+    engine.launch("number_places", length, column, grain=_SHORT)
+    return column
+
+
+def ones(engine: Engine, length: int) -> Array:
+    """``uint32`` words of which all bits are set: more than any place or key."""
+    if not engine.on_host or length <= _SHORT:
+        return engine.xp.full(length, np.iinfo(np.uint32).max, np.uint32)
+    column: Array = engine.xp.empty(length, np.uint32)
+    engine.launch("fill_ones", length, column, grain=_SHORT)
+    return column
