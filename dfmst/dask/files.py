@@ -89,7 +89,8 @@ def forest_of_files(
     ColumnNotFoundError, InvalidEdgesError, FormatError, CapacityError
         As for :func:`dfmst.minimum_spanning_forest`, with the file named; files that differ in their columns.
     OutputError
-        `output` exists, or its parent does not; another run uses the directory of checkpoints.
+        `output` exists or lies in a directory of the input, or its parent does not exist; another run uses the
+        directory of checkpoints.
     ClusterError
         There is no scheduler at that address, it or its workers are lost, or a file has changed during the run.
     EngineUnavailableError
@@ -114,7 +115,7 @@ def forest_of_files(
     options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
     tell = progress if callable(progress) else (lambda step: None)
     bar = RowBar("finding the forest", unit="tasks") if progress is True else None
-    check_directory(Path(output))
+    check_directory(Path(output), paths)
     require_columns(paths, columns.names)
     if client is None:
         tell("starting workers" if scheduler is None else f"connecting to {scheduler}")

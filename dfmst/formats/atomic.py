@@ -131,17 +131,29 @@ def check_file(target: str | os.PathLike[str], inputs: Iterable[str | os.PathLik
     for other in map(Path, inputs):
         if other.exists() and path.exists() and path.samefile(other):
             raise OutputError(f"{path} is also an input ({other})", "write to another file")
-        if other.is_dir() and path.resolve().is_relative_to(other.resolve()):
-            raise OutputError(f"{path} lies in the input directory {other}", "write to another directory")
+        _check_outside(path, other)
 
 
-def check_directory(target: str | os.PathLike[str]) -> None:
+def _check_outside(path: Path, other: Path) -> None:
+    """Raise where a path lies in a directory of the input: the next run would read it."""
+    if other.is_dir() and path.resolve().is_relative_to(other.resolve()):
+        raise OutputError(f"{path} lies in the input directory {other}", "write to another directory")
+
+
+def check_directory(target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
     """Raise where a directory could not appear at a path.
+
+    Parameters
+    ----------
+    target
+        The directory.
+    inputs
+        Files, and directories that must not get other files.
 
     Raises
     ------
     OutputError
-        Something is there already, or the parent is no directory.
+        Something is there already, the parent is no directory, or it lies in a directory of the input.
     """
     path = Path(target)
     if not path.parent.is_dir():
@@ -149,6 +161,8 @@ def check_directory(target: str | os.PathLike[str]) -> None:
         raise OutputError(message, "make the directory first, or name another")
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise OutputError(f"cannot write {path}: it exists", "remove it first, or name another directory")
+    for other in map(Path, inputs):
+        _check_outside(path, other)
 
 
 def _part(final: Path, token: str | None = None) -> Path:

@@ -108,6 +108,7 @@ def test_a_directory_from_python(folder, client):
         ({"workers": 2}, ValueError, "cannot be combined"),
         ({"invalid": "keep"}, ValueError, "must be 'raise' or 'drop'"),
         ({"output": "edges"}, dfmst.OutputError, "cannot write edges: it exists"),
+        ({"output": "edges/forest"}, dfmst.OutputError, "edges/forest lies in the input directory edges"),
     ],
 )
 def test_wrong_arguments_from_python(folder, client, change, error, words):
