@@ -36,8 +36,8 @@ import numpy as np
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._primitives.contract import contract_edges, count_roots, drop_parallel, flatten
-from dfmst._primitives.edges import Edges, gather_edges, key_edges
-from dfmst._primitives.flags import compact, flag_words
+from dfmst._primitives.edges import Edges, key_edges
+from dfmst._primitives.flags import flag_words
 from dfmst.algorithms._steps.light_edges import scan_light
 from dfmst.algorithms.base import chosen_rows
 from dfmst.algorithms.trace import Trace
@@ -128,7 +128,7 @@ class BSP:
         trace.add(edges_after=len(edges))
         if self.drop_parallel:
             with trace.step("parallel"):
-                edges = gather_edges(engine, edges, compact(engine, drop_parallel(engine, edges, vertices)), None)
+                edges = drop_parallel(engine, edges, vertices)
             trace.add(edges_parallel=len(edges))
         return edges, vertices
 

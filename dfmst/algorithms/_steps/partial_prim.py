@@ -16,7 +16,7 @@ from dfmst._engines import Engine
 from dfmst._primitives.adjacency import Adjacency, adjacency
 from dfmst._primitives.contract import contract_edges, count_roots, drop_parallel, flatten
 from dfmst._primitives.edges import Edges, gather_edges, gather_keys
-from dfmst._primitives.flags import compact, flag_words
+from dfmst._primitives.flags import flag_words
 from dfmst._primitives.sort import sort_order
 from dfmst.algorithms.base import chosen_rows
 from dfmst.algorithms.trace import Trace
