@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import pyarrow as pa
 import pyarrow.ipc
 
+from dfmst._cluster.device_tables import Table, host_table
 from dfmst.errors import OutputError
 from dfmst.formats.sealed import BrokenSealError, SealedOutput, sealed_input, sealed_output
 
@@ -39,8 +40,8 @@ class Codec(NamedTuple):
     result: Callable[[Iterator[pa.Table]], Any]
 
 
-def _only(table: pa.Table) -> list[pa.Table]:
-    return [table]
+def _only(table: Table) -> list[pa.Table]:
+    return [host_table(table)]
 
 
 #: Of tasks whose result is a table.

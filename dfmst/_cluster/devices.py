@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from dfmst._cluster.gpu_formulas import DEVICE_SHARE
+from dfmst._cluster.task_columns import spill
 from dfmst._engines import Engine, select_engine
 from dfmst.errors import CapacityError, EngineUnavailableError
 
@@ -74,6 +75,8 @@ def rows_that_fit(engine: Engine, most: int, row: int, beside: int = 0) -> int:
 def on_device(engine: Engine, size: int, task: Callable[[int], _Result], least: int = LEAST_ROWS) -> _Result:
     """Run a task with so many rows at a time, or a vertex; where the GPU is out of memory, again with half as many.
 
+    Before it is tried with fewer, the columns that wait on the GPU for other tasks go to the host.
+
     Raises
     ------
     CapacityError
@@ -86,6 +89,8 @@ def on_device(engine: Engine, size: int, task: Callable[[int], _Result], least: 
         except CapacityError as error:
             if engine.on_host:
                 raise
+            if spill():
+                continue  # what waited for other tasks has made room
             if size // 2 < least:
                 message = f"worker {_worker_name()}: {error.message}"
                 raise CapacityError(message, "use GPUs with more memory, or workers without") from error

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from dfmst._cluster.checkpoint import ONE_TABLE, read_kept, write_kept
+from dfmst._cluster.device_tables import host_table
 from dfmst._cluster.solve import TableFold
 from dfmst._folding.pace import SavePace
 
@@ -56,7 +57,7 @@ class PartialFold:
         if self._path is None or not self._pace.due(done):
             return
         begin = time.monotonic()
-        forest = self._fold.forest()
+        forest = host_table(self._fold.forest())
         metadata = {**(forest.schema.metadata or {}), _RECORD: json.dumps([done, record])}
         write_kept(self._path, ONE_TABLE, forest.replace_schema_metadata(metadata))
         self._pace.saved(begin, done)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from dfmst._cluster.device_tables import DeviceTable, Table, columns_of, host_table
 from dfmst._cluster.files import FileRows
 from dfmst._cluster.graph import TaskGraph
 from dfmst._cluster.marks import IdTypes, RowMarks, changed, digest_of, row_marks, types_of
@@ -65,18 +66,26 @@ def rows_of_forest(graph: TaskGraph, partitions: int, forest: Any, marked: bool)
     return [graph.add("rows", number, pick, lists, number) for number in range(partitions)]
 
 
-def locate(forest: pa.Table, partitions: int) -> list[Array]:
-    """Return the forest's positions in each partition (a task)."""
-    row = np.sort(column_values(forest, "row"))
-    position = row.astype(np.uint32)
-    return [position[begin:end].copy() for begin, end in _bounds(row, partitions)]
+def locate(forest: Table, partitions: int) -> list[Array]:
+    """Return the forest's positions in each partition (a task): all that leaves a GPU are these."""
+    if not isinstance(forest, DeviceTable):
+        row = np.sort(column_values(forest, "row"))
+        bounds, position = _bounds(row, partitions), row.astype(np.uint32)
+    else:
+        engine = forest.columns.engine
+        with engine.guard():
+            ascending = engine.xp.sort(columns_of(engine, forest).row)
+            ends = engine.xp.searchsorted(ascending, engine.from_host(_firsts(partitions)))
+            bounds = itertools.pairwise(engine.to_host(ends).tolist())
+            position = engine.to_host(ascending.astype(np.uint32))
+    return [position[begin:end].copy() for begin, end in bounds]
 
 
-def choose(forest: pa.Table, partitions: int, marked: bool) -> list[Chosen]:
+def choose(table: Table, partitions: int, marked: bool) -> list[Chosen]:
     """Return the forest's rows in each partition (a task)."""
     if not marked:
-        return [Chosen(position) for position in locate(forest, partitions)]
-    forest = in_row_order(forest)
+        return [Chosen(position) for position in locate(table, partitions)]
+    forest = in_row_order(host_table(table))
     row, marks, types = column_values(forest, "row"), row_marks(forest), types_of(forest)
     position = row.astype(np.uint32)
     return [
@@ -87,8 +96,13 @@ def choose(forest: pa.Table, partitions: int, marked: bool) -> list[Chosen]:
 
 def _bounds(row: Array, partitions: int) -> itertools.pairwise[tuple[int, int]]:
     """Where each partition's locators begin and end."""
-    firsts = np.arange(partitions + 1, dtype=np.uint64) << np.uint64(POSITION_BITS)
-    return itertools.pairwise(np.searchsorted(row, firsts).tolist())
+    return itertools.pairwise(np.searchsorted(row, _firsts(partitions)).tolist())
+
+
+def _firsts(partitions: int) -> Array:
+    """The locators at which partitions begin, and the last one ends."""
+    firsts: Array = np.arange(partitions + 1, dtype=np.uint64) << np.uint64(POSITION_BITS)
+    return firsts
 
 
 def unite(locators: list[StoredArray], number: int, known: list[RowMarks | None], place: int) -> Chosen:

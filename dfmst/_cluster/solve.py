@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from dfmst._cluster.device_tables import (
+    Columns,
+    DeviceTable,
+    Table,
+    columns_of,
+    has_integers,
+    host_table,
+    kept,
+    like_of,
+    solve_tables,
+)
 from dfmst._cluster.devices import device_engine, on_device
 from dfmst._cluster.formulas import BUFFER
 from dfmst._cluster.tables import check_kinds, column_values, concat, empty_table, id_pair, in_row_order, take
+from dfmst._columns.device_encode import DeviceEncoder
 from dfmst._columns.edge_table import EdgeTable
-from dfmst._columns.encode import Encoder
+from dfmst._columns.encode import Encoder, are_integers
+from dfmst._columns.ids import IdColumns
 from dfmst._columns.vertices import dense_vertices
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._folding.fold import Fold, Rows
 from dfmst.algorithms.solve import solve_table
+from dfmst.typing import Array
 
 __all__ = ["LEAST_BUFFER", "TableFold", "merge", "solve", "task_engine", "worker_engine"]
 
@@ -61,10 +76,13 @@ def solve(engine: Engine, table: pa.Table) -> pa.Table:
     return take(table, engine.to_host(solve_table(engine, edges)))
 
 
-def merge(tables: list[pa.Table]) -> pa.Table:
+def merge(tables: list[Table]) -> Table:
     """Return the forest of several tables (a task)."""
-    engine, table = worker_engine(), concat(tables)
+    engine = worker_engine()
     # All rows are solved at once: there is nothing to halve.
+    if not engine.on_host and all(map(has_integers, tables)):
+        return on_device(engine, 1, lambda _: solve_tables(engine, tables), least=1)
+    table = concat([host_table(table) for table in tables])
     return on_device(engine, 1, lambda _: solve(engine, table), least=1)
 
 
@@ -74,45 +92,68 @@ class TableFold:
     Parameters
     ----------
     engine
-        Folds; ids are encoded on the host.
+        Folds, and numbers ids that are integers; others are numbered on the host.
     buffer
         Rows of the buffer, a vertex.
     """
 
     def __init__(self, engine: Engine, buffer: int = BUFFER) -> None:
         self._engine, self._buffer = engine, buffer
-        self._encoder = Encoder(engine=host_engine(engine))
+        self._encoder = Encoder(engine=engine) if engine.on_host else DeviceEncoder(engine=engine)
         self._like: pa.Table | None = None
         self._fold: Fold | None = None
         self._capacity = 0
 
-    def add(self, table: pa.Table, rows: int | None = None) -> None:
-        """Add rows that come after all rows before them, chosen from so many `rows` (``None``: they are all).
+    def add(self, table: Table) -> None:
+        """Add rows that come after all rows before them.
 
         Raises
         ------
         InvalidEdgesError
             Ids or weights that cannot be compared with those before.
         """
-        if not table.num_rows:
-            return
-        self._like = self._like if self._like is not None else table.slice(0, 0)
-        check_kinds([self._like, table])
-        ends = self._encoder.encode(id_pair(table), rows)
-        key = column_values(table, "key")
-        fold, edges = self._make_room(key.dtype), Rows(*ends, key, column_values(table, "row"))
-        for begin in range(0, len(edges), _MOVED):
-            piece = edges.part(begin, min(begin + _MOVED, len(edges)))
-            fold.add(Rows(*map(self._engine.from_host, piece.arrays)))
+        engine = host_engine(self._engine)  # what goes to a GPU goes there as vertices, where ids are vertices
+        side = table.columns.engine if isinstance(table, DeviceTable) else engine
+        self.add_columns(columns_of(side, table), table, table.num_rows)
 
-    def forest(self) -> pa.Table:
+    def add_columns(self, columns: Columns, table: Table, rows: int) -> None:
+        """Add columns, chosen from so many rows of a table, on either side (see :meth:`add`)."""
+        if not len(columns):
+            return
+        like = like_of(table)
+        self._like = self._like if self._like is not None else like
+        check_kinds([self._like, like])
+        ids = columns.ids
+        if not are_integers(ids.source):
+            self._encoder = self._encoder.on_host()
+        for begin, end, ends in self._numbered(ids, rows):
+            fold = self._make_room(columns.key.dtype)
+            fold.add(Rows(*map(self._engine.from_host, (*ends, columns.key[begin:end], columns.row[begin:end]))))
+
+    def _numbered(self, ids: IdColumns, rows: int) -> Iterator[tuple[int, int, tuple[Array, Array]]]:
+        """Yield the vertices in pieces, each with its span."""
+        on_device, count = isinstance(self._encoder, DeviceEncoder), len(ids.source)
+        whole = self._encoder.encode_dense(ids, rows) if on_device else self._encoder.encode(ids, rows)
+        for begin in range(0, count, _MOVED):
+            end = min(begin + _MOVED, count)
+            if whole is not None:
+                yield begin, end, (whole[0][begin:end], whole[1][begin:end])
+            else:  # so that no more than a piece has its ids on the device, beside its vertices
+                piece = ids._replace(source=ids.source[begin:end], target=ids.target[begin:end])
+                yield begin, end, self._encoder.encode(piece, 0)
+
+    def forest(self) -> Table:
         """Return the forest of all rows so far."""
         if self._fold is None or self._like is None:
             return empty_table()
-        source, target, weight, locator = map(self._engine.to_host, self._fold.forest().arrays)
-        ends = (self._encoder.decode(column) for column in (source, target))
-        arrays = [*ends, pa.array(weight.copy()), pa.array(locator.copy())]
-        return pa.table(arrays, names=self._like.column_names, metadata=self._like.schema.metadata)
+        forest, metadata = self._fold.forest(), self._like.schema.metadata
+        if isinstance(self._encoder, DeviceEncoder):
+            ends = map(self._encoder.decode_there, forest.arrays[:2])
+            # The rest is copied: it lies in the fold's buffer.
+            return kept(self._engine, Columns(*ends, *(column.copy() for column in forest.arrays[2:])), metadata)
+        source, target, weight, locator = map(self._engine.to_host, forest.arrays)
+        arrays = [*map(self._encoder.decode, (source, target)), pa.array(weight.copy()), pa.array(locator.copy())]
+        return pa.table(arrays, names=list(Columns._fields), metadata=metadata)
 
     def _make_room(self, dtype: np.dtype[Any]) -> Fold:
         vertices = self._encoder.count

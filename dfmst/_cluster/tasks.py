@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dfmst._cluster.device_tables import Table
 from dfmst._cluster.devices import on_device
 from dfmst._cluster.formulas import BUFFER
 from dfmst._cluster.partial import PartialFold
@@ -50,13 +51,13 @@ def group_parts(parts: list[Any], groups: int) -> list[Group]:
     return [Group(begin, parts[begin:end]) for begin, end in itertools.pairwise(bounds)]
 
 
-def fold(group: Group, frame: Any, columns: EdgeColumns, partial: str | None = None) -> pa.Table:
+def fold(group: Group, frame: Any, columns: EdgeColumns, partial: str | None = None) -> Table:
     """Return the forest of a group of partitions (a task), which saves how far it has come in the file `partial`."""
     engine = worker_engine()
     return on_device(engine, BUFFER, lambda buffer: _fold(engine, buffer, group, frame, columns, partial), LEAST_BUFFER)
 
 
-def _fold(engine: Engine, buffer: int, group: Group, frame: Any, columns: EdgeColumns, partial: str | None) -> pa.Table:
+def _fold(engine: Engine, buffer: int, group: Group, frame: Any, columns: EdgeColumns, partial: str | None) -> Table:
     forest = TableFold(engine, buffer)
     saved = PartialFold(partial, forest)
     for done, table in enumerate(group.tables(task_engine(), columns, frame, saved.done), saved.done + 1):

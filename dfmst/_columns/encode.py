@@ -21,7 +21,7 @@ from dfmst._engines import CpuEngine, Engine
 from dfmst.errors import CapacityError
 from dfmst.typing import Array
 
-__all__ = ["Encoder", "are_integers", "concat_ids", "different_types", "numbers_of"]
+__all__ = ["Encoder", "are_integers", "concat_ids", "different_types", "numbers_of", "unsigned_ids"]
 
 #: Without a bound, integers below this multiple of the rows so far are their own vertices.
 _SPARSE = 4
@@ -111,8 +111,7 @@ class Encoder:
         InvalidEdgesError
             Ids that cannot be compared with those before.
         """
-        self._rows += len(ids.source) if rows is None else rows
-        ends = self.encode_dense(ids)
+        ends = self.encode_dense(ids, len(ids.source) if rows is None else rows)
         if ends is None:
             self._dictionary = self._dictionary or self._new_dictionary()
             ends = self._look_up(ids, extend=True)
@@ -121,11 +120,15 @@ class Encoder:
                 raise CapacityError(message, "number the ids from 0 to n - 1")
         return ends
 
-    def encode_dense(self, ids: IdColumns) -> tuple[Array, Array] | None:
-        """Return ids that are vertices as they are; ``None`` where :meth:`encode` needs a dictionary."""
+    def encode_dense(self, ids: IdColumns, rows: int = 0) -> tuple[Array, Array] | None:
+        """Return ids that are vertices as they are; ``None`` where :meth:`encode` needs a dictionary.
+
+        The ids are counted as those of so many `rows`.
+        """
+        self._rows += rows
         if self._dictionary is not None or not are_integers(ids.source):
             return None
-        source, target = _unsigned(ids)
+        source, target = unsigned_ids(ids)
         largest = max(int(source.max()), int(target.max())) if len(source) else -1
         if largest >= min(max(self._room, self.dense), numbers_of(ids.source)):
             return None
@@ -138,7 +141,7 @@ class Encoder:
         Two unknown ends must not look like a self-loop.
         """
         if self._dictionary is None and isinstance(ids.source, np.ndarray) and self.dense < numbers_of(ids.source):
-            source, target = (np.minimum(column, column.dtype.type(self.dense)) for column in _unsigned(ids))
+            source, target = (np.minimum(column, column.dtype.type(self.dense)) for column in unsigned_ids(ids))
         else:
             source, target = self._look_up(ids, extend=False)
         target[target == self.count] += 1
@@ -198,7 +201,7 @@ def are_integers(column: Any) -> bool:
     return getattr(getattr(column, "dtype", None), "kind", "") in ("i", "u")
 
 
-def _unsigned(ids: IdColumns) -> tuple[Array, Array]:
+def unsigned_ids(ids: IdColumns) -> tuple[Array, Array]:
     """Integers read as unsigned, in place: negative ones turn huge."""
     unsigned = f"u{ids.source.dtype.itemsize}"
     return ids.source.view(unsigned), ids.target.view(unsigned)

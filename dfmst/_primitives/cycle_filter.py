@@ -21,6 +21,7 @@ import numpy as np
 from dfmst._engines import Engine
 from dfmst._primitives.edges import Edges
 from dfmst._primitives.flags import FLAG_GRAIN, flag_words
+from dfmst._primitives.joined_levels import joined_levels
 from dfmst._primitives.kruskal_tree import KruskalTree, RankedForest, build_kruskal_tree, largest_tree, rank_forest
 from dfmst.typing import Array
 
@@ -78,6 +79,8 @@ class CycleFilter:
     @classmethod
     def of_forest(cls, engine: Engine, forest: Edges, vertices: int) -> CycleFilter:
         """Make the filter of a forest: ``uint32`` ends, ordered keys, and any rows that ascend."""
+        if not engine.on_host:  # the Kruskal tree would be made on the host
+            return cls.of_tables(engine, FilterTables(*joined_levels(engine, forest, vertices, _LARGE), 0))
         ranked = rank_forest(engine, forest)
         return cls(engine, ranked, build_kruskal_tree(engine, ranked.ends, vertices))
 

@@ -262,8 +262,8 @@ def test_later_batches_are_encoded_while_one_is_folded(monkeypatch):
             super().add(rows)
 
     class Told(Encoder):
-        def encode_dense(self, ids):
-            ends = super().encode_dense(ids)
+        def encode_dense(self, ids, rows=0):
+            ends = super().encode_dense(ids, rows)
             encoded.release()
             return ends
 

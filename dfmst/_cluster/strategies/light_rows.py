@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from dfmst._cluster.device_tables import Columns
 from dfmst._cluster.estimate import draws_of
 from dfmst._cluster.files import FileRows
 from dfmst._cluster.formulas import LIGHT
@@ -20,6 +21,7 @@ from dfmst._cluster.solve import task_engine
 from dfmst._cluster.tables import column_values, concat, id_pair, take
 from dfmst._cluster.tasks import Group
 from dfmst._columns.read import EdgeColumns
+from dfmst._engines import Engine
 from dfmst.typing import Array
 
 __all__ = ["SAMPLED_PARTS", "KeySample", "LightBound", "is_light", "light_bound", "part_digest", "sample"]
@@ -105,14 +107,16 @@ def part_digest(number: int, part: Any, table: pa.Table) -> dict[int, int]:
     return {number: digest_of(row_marks(table))}
 
 
-def is_light(table: pa.Table, bound: LightBound) -> Array:
-    """Flag the light rows of a table, whose locators ascend."""
-    key, row = column_values(table, "key"), column_values(table, "row")
+def is_light(engine: Engine, columns: Columns, bound: LightBound) -> Array:
+    """Flag the light rows of columns, whose locators ascend."""
+    xp, key = engine.xp, columns.key
     if not len(key):
-        return np.zeros(0, bool)
+        none: Array = xp.zeros(0, np.bool_)
+        return none
     limit = key.dtype.type(bound.key)
     # Rows ascend, so that those of the bound's key are light up to a position.
+    last = engine.from_host(np.array([bound.row], np.uint64))
     light: Array = key < limit
-    ties = key[: int(np.searchsorted(row, np.uint64(bound.row), side="right"))] == limit
+    ties = key[: int(xp.searchsorted(columns.row, last, side="right")[0])] == limit
     light[: len(ties)] |= ties
     return light

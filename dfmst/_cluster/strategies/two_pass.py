@@ -12,13 +12,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from dfmst._cluster.checkpoint import ONE_TABLE
+from dfmst._cluster.device_tables import (
+    DeviceTable,
+    Table,
+    columns_of,
+    metadata_of,
+    pieces,
+    side_of,
+    with_metadata,
+)
 from dfmst._cluster.devices import on_device
 from dfmst._cluster.formulas import BUFFER
 from dfmst._cluster.graph import TaskGraph
@@ -26,6 +33,7 @@ from dfmst._cluster.marks import changed
 from dfmst._cluster.partial import PartialFold
 from dfmst._cluster.partitions import is_part
 from dfmst._cluster.solve import LEAST_BUFFER, TableFold, merge, task_engine, worker_engine
+from dfmst._cluster.strategies.broadcast import ActiveFilter, BroadcastFilter
 from dfmst._cluster.strategies.light_rows import (
     SAMPLED_PARTS,
     KeySample,
@@ -36,43 +44,13 @@ from dfmst._cluster.strategies.light_rows import (
     sample,
 )
 from dfmst._cluster.strategies.merge import add_merge_tree
-from dfmst._cluster.tables import column_values, id_pair, take
 from dfmst._cluster.tasks import Group
-from dfmst._columns.encode import Encoder
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import Engine
-from dfmst._primitives.cycle_filter import CycleFilter, FilterTables
-from dfmst._primitives.edges import Edges
-from dfmst._primitives.flags import compact
-from dfmst.typing import Array
 
 __all__ = ["add_two_passes"]
 
 _DIGESTS = b"digests"
-
-
-@dataclass(frozen=True, slots=True)
-class BroadcastFilter:
-    """The tables of a :class:`~dfmst._primitives.cycle_filter.CycleFilter`, and the encoder of its vertices.
-
-    The last two vertices are those of ends that the forest does not reach.
-    """
-
-    encoder: Encoder
-    tables: FilterTables
-
-    def on(self, engine: Engine) -> BroadcastFilter:
-        """The filter with its tables in an engine's memory."""
-        level, limit, tree, ties = self.tables
-        moved = (engine.from_host(level), engine.from_host(limit), None if tree is None else engine.from_host(tree))
-        return replace(self, tables=FilterTables(*moved, ties))
-
-    def passing(self, engine: Engine, table: pa.Table) -> Array:
-        """Positions of the rows that may enter the forest; they must come after its rows in (key, locator)."""
-        cycle_filter = CycleFilter.of_tables(engine, self.tables)
-        source, target = map(engine.from_host, self.encoder.find(id_pair(table)))
-        key = engine.from_host(column_values(table, "key"))
-        return engine.to_host(compact(engine, cycle_filter.passing(source, target, key, 0)))
 
 
 def add_two_passes(
@@ -107,7 +85,7 @@ def fold_light(
     bound: LightBound | None,
     drawn: KeySample,
     partial: str | None = None,
-) -> pa.Table:
+) -> Table:
     """Return the forest of a group's light rows (a task), with the digests of its partitions."""
     engine, arguments = worker_engine(), (group, frame, columns, bound, drawn, partial)
     return on_device(engine, BUFFER, lambda buffer: _fold_light(TableFold(engine, buffer), *arguments), LEAST_BUFFER)
@@ -121,21 +99,29 @@ def _fold_light(
     bound: LightBound | None,
     drawn: KeySample,
     partial: str | None,
-) -> pa.Table:
+) -> Table:
     saved = PartialFold(partial, forest)
     digests = _digests(saved.record or {})
     tables = _tables_as_before(task_engine(), group, frame, columns, drawn.digests, saved.done, digests)
     for done, table in enumerate(tables, saved.done + 1):
-        light = table if bound is None else take(table, np.flatnonzero(is_light(table, bound)))
-        forest.add(light, table.num_rows)
+        _add_light(forest, table, bound)
         saved.save(done, digests)
-    light = forest.forest()
-    return light.replace_schema_metadata({**(light.schema.metadata or {}), _DIGESTS: json.dumps(digests)})
+    return with_metadata(forest.forest(), {_DIGESTS: json.dumps(digests).encode()})
 
 
-def digests_of(forest: pa.Table) -> dict[int, int]:
+def _add_light(forest: TableFold, table: Table, bound: LightBound | None) -> None:
+    """Add a table's light rows, chosen where the table lies."""
+    if bound is None:
+        forest.add(table)
+        return
+    side = table.columns.engine if isinstance(table, DeviceTable) else task_engine()
+    columns = columns_of(side, table)
+    forest.add_columns(columns.take(side.xp.flatnonzero(is_light(side, columns, bound))), table, len(columns))
+
+
+def digests_of(forest: Table) -> dict[int, int]:
     """Return the digests that :func:`fold_light` has put to a forest (a task)."""
-    return _digests(json.loads(forest.schema.metadata[_DIGESTS]))
+    return _digests(json.loads(metadata_of(forest)[_DIGESTS]))
 
 
 def _digests(written: Mapping[str, int]) -> dict[int, int]:
@@ -169,14 +155,12 @@ def _tables_as_before(
         yield table
 
 
-def broadcast_filter(forest: pa.Table) -> BroadcastFilter | None:
+def broadcast_filter(forest: Table) -> BroadcastFilter | None:
     """Return the filter of a forest (a task); ``None`` where that is empty."""
     if not forest.num_rows:
         return None
-    encoder = Encoder()
-    ends = [column.astype(np.uint32) for column in encoder.encode(id_pair(forest))]
-    edges = Edges(ends[0], ends[1], column_values(forest, "key"), np.arange(forest.num_rows, dtype=np.uint32))
-    return BroadcastFilter(encoder, CycleFilter.of_forest(task_engine(), edges, encoder.count + 2).tables)
+    engine = side_of(worker_engine(), forest)
+    return on_device(engine, 1, lambda _: BroadcastFilter.of_forest(engine, columns_of(engine, forest)), least=1)
 
 
 def fold_residue(
@@ -187,7 +171,7 @@ def fold_residue(
     cycle_filter: BroadcastFilter | None,
     digests: dict[int, int],
     partial: str | None = None,
-) -> pa.Table:
+) -> Table:
     """Return the forest of a group's rows that are not light and pass the filter (a task)."""
     engine, arguments = worker_engine(), (group, frame, columns, bound, cycle_filter, digests, partial)
     return on_device(engine, BUFFER, lambda buffer: _fold_residue(engine, buffer, *arguments), LEAST_BUFFER)
@@ -203,14 +187,22 @@ def _fold_residue(
     cycle_filter: BroadcastFilter | None,
     digests: dict[int, int],
     partial: str | None,
-) -> pa.Table:
+) -> Table:
     forest = TableFold(engine, buffer)
-    cycle_filter = None if cycle_filter is None else cycle_filter.on(engine)
+    active = None if cycle_filter is None else cycle_filter.on(engine)
     if bound is not None:
         saved = PartialFold(partial, forest)
         tables = _tables_as_before(task_engine(), group, frame, columns, digests, saved.done)
         for done, table in enumerate(tables, saved.done + 1):
-            passing = table if cycle_filter is None else take(table, cycle_filter.passing(engine, table))
-            forest.add(take(passing, np.flatnonzero(~is_light(passing, bound))), table.num_rows)
+            _add_rest(engine, forest, table, active, bound)
             saved.save(done)
     return forest.forest()
+
+
+def _add_rest(engine: Engine, forest: TableFold, table: Table, active: ActiveFilter | None, bound: LightBound) -> None:
+    """Add a table's rows that are not light and pass the filter, chosen where they are folded."""
+    side = side_of(engine, table)
+    for columns in pieces(side, table):
+        passing = columns if active is None else columns.take(active.passing(columns))
+        rest = side.xp.flatnonzero(~is_light(side, passing, bound))
+        forest.add_columns(passing.take(rest), table, len(columns))

@@ -73,7 +73,7 @@ class Column:
         """Copy a column from the host."""
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
-        traffic.to_device.append(array.nbytes)
+        traffic.up(array.nbytes)
         kind = array.type
         nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
         dtype: Any = OBJECT
@@ -106,7 +106,7 @@ class Column:
 
     def to_arrow(self) -> pa.Array:
         """Copy to the host."""
-        traffic.to_host.append(self.values.nbytes)
+        traffic.down(self.values.nbytes)
         array = pa.array(self.values.tolist() if self.values.dtype == OBJECT else self.values, mask=self.nulls)
         return array.dictionary_encode() if isinstance(self.dtype, pd.CategoricalDtype) else array
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
+from types import FrameType
+from typing import NamedTuple
 
-__all__ = ["MEMORY", "OutOfMemoryError", "driver_memory", "traffic"]
+__all__ = ["MEMORY", "Crossing", "OutOfMemoryError", "driver_memory", "traffic"]
 
 MEMORY = 1 << 34  # bytes of the device
+_PLACED = 256  # bytes from which a copy is a column's, and its place is noted
 
 
 class OutOfMemoryError(MemoryError):
@@ -19,20 +23,66 @@ class OutOfMemoryError(MemoryError):
         )
 
 
+class Crossing(NamedTuple):
+    """A column's copy over the bus.
+
+    Attributes
+    ----------
+    to_host
+        In which direction.
+    size
+        Bytes.
+    calls
+        The functions of dfmst under way, the innermost first: ``module.name`` below the package.
+    """
+
+    to_host: bool
+    size: int
+    calls: tuple[str, ...]
+
+
+def _calls() -> tuple[str, ...]:
+    frame: FrameType | None = sys._getframe(3)
+    names = []
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith("dfmst."):
+            names.append(f"{module.removeprefix('dfmst.')}.{frame.f_code.co_name}")
+        frame = frame.f_back
+    return tuple(names)
+
+
 @dataclass
 class Traffic:
     """Bytes of each copy between host and device since the last reset."""
 
     to_device: list[int] = field(default_factory=list)
     to_host: list[int] = field(default_factory=list)
+    #: Those of columns, with their place in dfmst.
+    crossings: list[Crossing] = field(default_factory=list)
     #: Bytes of each piece of pinned memory.
     pinned: list[int] = field(default_factory=list)
     #: Results and columns that CuPy's own kernels wrote, by name of the function or method.
     array_calls: list[str] = field(default_factory=list)
 
+    def up(self, size: int) -> None:
+        """Count a copy to the device."""
+        self.to_device.append(size)
+        self._note(False, size)
+
+    def down(self, size: int) -> None:
+        """Count a copy to the host."""
+        self.to_host.append(size)
+        self._note(True, size)
+
+    def _note(self, to_host: bool, size: int) -> None:
+        if size >= _PLACED:
+            self.crossings.append(Crossing(to_host, size, _calls()))
+
     def reset(self) -> None:
         self.to_device.clear()
         self.to_host.clear()
+        self.crossings.clear()
         self.pinned.clear()
         self.array_calls.clear()
 

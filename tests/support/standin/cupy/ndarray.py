@@ -59,7 +59,7 @@ class ndarray:
         return repr(self._host)
 
     def __str__(self) -> str:
-        traffic.to_host.append(self.nbytes)
+        traffic.down(self.nbytes)
         return str(self._host)
 
     # ---- to the host: explicitly, or a scalar at a time
@@ -71,13 +71,13 @@ class ndarray:
         )
 
     def get(self) -> np.ndarray:
-        traffic.to_host.append(self.nbytes)
+        traffic.down(self.nbytes)
         return self._host.copy()
 
     def set(self, arr: Any, stream: Any = None) -> None:
         if not isinstance(arr, np.ndarray) or arr.dtype != self.dtype or arr.shape != self.shape:
             raise TypeError("set() takes a NumPy array of the same shape and type")
-        traffic.to_device.append(self.nbytes)
+        traffic.up(self.nbytes)
         if stream is None:
             self._host[...] = arr
             return
@@ -85,11 +85,11 @@ class ndarray:
         stream.write(self._memory, lambda: host.__setitem__(..., arr))
 
     def item(self) -> Any:
-        traffic.to_host.append(self.nbytes)
+        traffic.down(self.nbytes)
         return self._host.item()
 
     def tolist(self) -> Any:
-        traffic.to_host.append(self.nbytes)
+        traffic.down(self.nbytes)
         return self._host.tolist()
 
     def __int__(self) -> int:
@@ -194,7 +194,7 @@ def placed(host: np.ndarray) -> ndarray:
 
 def received(host: np.ndarray) -> ndarray:
     """An array that is copied from the host, through pinned memory of its size."""
-    traffic.to_device.append(host.nbytes)
+    traffic.up(host.nbytes)
     traffic.pinned.append(host.nbytes)
     return placed(host.copy())
 

@@ -1,0 +1,226 @@
+"""Tables that travel (:mod:`dfmst._cluster.tables`), of integer ids, on the GPU of the worker that made them.
+
+What a task does with them it does there. A worker without a GPU takes them as Arrow tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._cluster.devices import device_bytes
+from dfmst._cluster.tables import check_kinds, column_values, empty_table, id_pair, travelling_table
+from dfmst._cluster.task_columns import TaskColumns, register_for_gpus, waiting_bytes
+from dfmst._columns.device_encode import DeviceEncoder
+from dfmst._columns.dictionary import mixed_signs
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._columns.encode import Encoder, are_integers
+from dfmst._columns.ids import IdColumns, id_columns, same_width
+from dfmst._engines import Engine, host_engine
+from dfmst.algorithms.solve import solve_table
+from dfmst.typing import Array
+
+__all__ = [
+    "Columns",
+    "DeviceTable",
+    "Table",
+    "columns_of",
+    "has_integers",
+    "host_table",
+    "kept",
+    "like_of",
+    "metadata_of",
+    "pieces",
+    "side_of",
+    "solve_tables",
+    "with_metadata",
+]
+
+_WAITING = 0.25  # share of a GPU that results may hold which wait for other tasks
+_LEAST_DENSE = 4096  # vertices
+_MOVED = 1 << 20  # rows that go to a GPU at a time
+
+
+class Columns(NamedTuple):
+    """The columns of a table in one engine's memory; on the host, ids that are no integers are Arrow's."""
+
+    source: Any
+    target: Any
+    key: Array
+    row: Array
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.row)
+
+    def take(self, positions: Array) -> Columns:
+        """Return the rows at these positions."""
+        source, target = (_taken(column, positions) for column in self[:2])
+        return Columns(source, target, self.key[positions], self.row[positions])
+
+    def part(self, begin: int, end: int) -> Columns:
+        """Return a span of the rows, nothing copied."""
+        source, target, key, row = (column[begin:end] for column in self)
+        return Columns(source, target, key, row)
+
+    @property
+    def ids(self) -> IdColumns:
+        """Both id columns, aligned."""
+        if are_integers(self.source) and are_integers(self.target):
+            source, target = same_width("source", "target", self.source, self.target)
+            return IdColumns(source, target, None, None)
+        return id_columns(("source", self.source), ("target", self.target))
+
+
+def _taken(column: Any, positions: Array) -> Any:
+    return column.take(pa.array(positions)) if isinstance(column, pa.Array) else column[positions]
+
+
+@register_for_gpus
+class DeviceTable:
+    """A table that travels.
+
+    Parameters
+    ----------
+    columns
+        Ids of types that travel, keys and locators.
+    metadata
+        What goes with the table: what its weights are, and more.
+    """
+
+    def __init__(self, columns: TaskColumns, metadata: dict[bytes, bytes]) -> None:
+        self.columns, self.metadata = columns, metadata
+
+    def __sizeof__(self) -> int:
+        """Return a number that grows with the rows."""
+        return self.columns.__sizeof__()
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return len(self.columns)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the table on the host."""
+        source, target, key, row = self.columns.on(host_engine(self.columns.engine))
+        table = travelling_table(pa.array(source), pa.array(target), key, row, "")
+        return table.replace_schema_metadata(self.metadata)
+
+
+Table: TypeAlias = "pa.Table | DeviceTable"
+
+
+def host_table(table: Table) -> pa.Table:
+    """Return a table as Arrow's."""
+    return table.to_arrow() if isinstance(table, DeviceTable) else table
+
+
+def has_integers(table: Table) -> bool:
+    """Whether the ids are integers, which a GPU numbers."""
+    return isinstance(table, DeviceTable) or all(pa.types.is_integer(table.schema.field(end).type) for end in (0, 1))
+
+
+def columns_of(engine: Engine, table: Table) -> Columns:
+    """Return a table's columns in an engine's memory; only the host's holds ids that are no integers."""
+    if isinstance(table, DeviceTable):
+        return Columns(*table.columns.on(engine))
+    if not has_integers(table):
+        return Columns(*id_pair(table)[:2], column_values(table, "key"), column_values(table, "row"))
+    return Columns(*(engine.from_host(column_values(table, name)) for name in Columns._fields))
+
+
+def side_of(engine: Engine, table: Table) -> Engine:
+    """Return where work on a table's columns is done: on a GPU only on ids that are integers."""
+    return engine if has_integers(table) else host_engine(engine)
+
+
+def pieces(engine: Engine, table: Table) -> Iterator[Columns]:
+    """Yield a table's columns in an engine's memory: on a GPU a bounded number of rows at a time."""
+    step = max(1, table.num_rows) if engine.on_host else _MOVED
+    if isinstance(table, DeviceTable):
+        columns = columns_of(engine, table)
+        yield from (columns.part(begin, begin + step) for begin in range(0, len(columns), step))
+        return
+    yield from (columns_of(engine, table.slice(begin, step)) for begin in range(0, table.num_rows, step))
+
+
+def metadata_of(table: Table) -> dict[bytes, bytes]:
+    """Return what goes with a table."""
+    return table.metadata if isinstance(table, DeviceTable) else dict(table.schema.metadata or {})
+
+
+def with_metadata(table: Table, more: dict[bytes, bytes]) -> Table:
+    """Return a table with more that goes with it."""
+    metadata = {**metadata_of(table), **more}
+    return (
+        DeviceTable(table.columns, metadata)
+        if isinstance(table, DeviceTable)
+        else table.replace_schema_metadata(metadata)
+    )
+
+
+def kept(engine: Engine, columns: Columns, metadata: dict[bytes, bytes]) -> DeviceTable:
+    """Return a task's result; where the results that wait leave the GPU too little, it goes to the host."""
+    table = DeviceTable(TaskColumns(engine, *columns), metadata)
+    if not engine.on_host and waiting_bytes() > _WAITING * device_bytes(engine):
+        table.columns.spill()
+    return table
+
+
+def solve_tables(engine: Engine, tables: Sequence[Table]) -> Table:
+    """Return the forest of tables whose ids are integers, by ascending locator, found on a GPU."""
+    filled = [table for table in tables if table.num_rows]
+    if not filled:
+        return empty_table()
+    check_kinds([like_of(table) for table in filled])
+    columns = _concat(engine, [columns_of(engine, table) for table in filled])
+    if bool((columns.row[1:] < columns.row[:-1]).any()):
+        columns = columns.take(engine.xp.argsort(columns.row))
+    encoder = _encoder(engine, len(columns.row))
+    source, target = encoder.encode(columns.ids)
+    forest = solve_table(engine, EdgeTable(source, target, columns.key, encoder.count))
+    return kept(engine, columns.take(forest), metadata_of(filled[0]))
+
+
+def _encoder(engine: Engine, rows: int) -> Encoder:
+    return DeviceEncoder(max(2 * rows, _LEAST_DENSE), engine=engine)
+
+
+def like_of(table: Table) -> pa.Table:
+    """Return a table without rows that agrees with a table."""
+    return empty_table().replace_schema_metadata(metadata_of(table))
+
+
+def _concat(engine: Engine, parts: list[Columns]) -> Columns:
+    """One table after the other; ids in common types."""
+    if len(parts) == 1:
+        return parts[0]
+    joined = []
+    for place in range(len(Columns._fields)):
+        columns = [part[place] for part in parts]
+        if place < 2:
+            columns = _in_common_type(columns)
+        joined.append(engine.xp.concatenate(columns))
+    return Columns(*joined)
+
+
+def _in_common_type(columns: list[Array]) -> list[Array]:
+    """Integers in the type that holds all of them.
+
+    Raises
+    ------
+    InvalidEdgesError
+        None does.
+    """
+    kinds = {column.dtype for column in columns}
+    if len(kinds) == 1:
+        return columns
+    common: Any = np.int64
+    if np.dtype(np.uint64) in kinds:
+        if any(column.dtype.kind == "i" and len(column) and int(column.min()) < 0 for column in columns):
+            raise mixed_signs()
+        common = np.uint64
+    return [column.astype(common, copy=False) for column in columns]

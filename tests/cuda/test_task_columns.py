@@ -1,0 +1,104 @@
+"""Columns that wait on a GPU for other tasks: where they lie, how they travel, and when they go to the host."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dfmst._cluster.device_tables import Columns, DeviceTable, host_table, kept, solve_tables
+from dfmst._cluster.tables import travelling_table
+from dfmst._cluster.task_columns import TaskColumns, spill, waiting_bytes
+from dfmst._engines import CpuEngine, CudaEngine
+from dfmst.errors import InvalidEdgesError
+from tests.support.standin import cupy
+
+pytestmark = pytest.mark.usefixtures("device")
+
+
+def on_device(*columns: Any) -> TaskColumns:
+    return TaskColumns(CudaEngine(), *(CudaEngine().from_host(np.asarray(column)) for column in columns))
+
+
+def device_table(source: Any, target: Any, key: Any, row: Any) -> DeviceTable:
+    engine = CudaEngine()
+    columns = (source, target, np.array(key, np.uint64), np.array(row, np.uint64))
+    return kept(engine, Columns(*(engine.from_host(np.asarray(column)) for column in columns)), {b"weights": b"int64"})
+
+
+def test_columns_stay_until_they_are_spilled():
+    columns, engine = on_device(np.arange(500), np.ones(300, np.uint8)), CudaEngine()
+    assert waiting_bytes() == 4300
+    cupy.traffic.reset()
+    first, second = columns.on(engine)
+    assert not cupy.traffic.to_host
+    assert not cupy.traffic.to_device
+    assert spill() == 4300
+    assert cupy.traffic.to_host == [4000, 300]
+    assert (waiting_bytes(), columns.engine.on_host, spill()) == (0, True, 0)
+    np.testing.assert_array_equal(columns.on(CpuEngine())[0], np.arange(500))
+    assert cupy.traffic.to_host == [4000, 300]
+    again = columns.on(engine)
+    assert cupy.traffic.to_device == [4000, 300]
+    assert bool((again[0] == first).all())
+    assert bool((again[1] == second).all())
+
+
+def test_columns_travel_as_those_of_the_host():
+    columns = on_device(np.arange(500))
+    cupy.traffic.reset()
+    sent = pickle.dumps(columns)
+    assert cupy.traffic.to_host == [4000]
+    received = pickle.loads(sent)
+    assert received.engine.on_host
+    assert not cupy.traffic.to_device
+    np.testing.assert_array_equal(received.on(CpuEngine())[0], np.arange(500))
+
+
+def test_from_gpu_to_gpu_nothing_crosses():
+    protocol = pytest.importorskip("distributed.protocol")
+    from dfmst._cluster.task_columns import register_for_gpus
+
+    register_for_gpus(DeviceTable)  # Dask may have been loaded since
+    register_for_gpus(TaskColumns)
+    table = device_table([1, 5], [5, 2**40], [7, 7], [0, 3])
+    cupy.traffic.reset()
+    header, frames = protocol.serialize(table, serializers=("cuda", "dask", "pickle"))
+    assert header["serializer"] == "cuda"
+    assert all(isinstance(frame, cupy.ndarray) and frame.dtype == np.uint8 for frame in frames)
+    received = protocol.deserialize(header, frames)
+    assert not cupy.traffic.to_host
+    assert not cupy.traffic.to_device
+    assert host_table(received).equals(host_table(table))
+    assert host_table(received).schema.metadata == {b"weights": b"int64"}
+    spill()
+    assert protocol.serialize(table, serializers=("cuda", "dask", "pickle"))[0]["serializer"] == "pickle"
+
+
+def test_results_that_wait_take_a_share_of_the_gpu():
+    pool = cupy.get_default_memory_pool()
+    pool.set_limit(pool.used + 100_000)
+    ids = np.arange(250, dtype=np.uint32)  # 6,000 bytes a table, of 23,750
+    tables = [device_table(ids, ids, np.arange(250), np.arange(250)) for _ in range(5)]
+    assert [table.columns.engine.on_host for table in tables] == [False, False, False, True, True]
+
+
+def test_tables_of_both_sides_are_merged_on_the_gpu():
+    here = device_table([0, 1], [1, 2], [5, 6], [1, 2])
+    there = travelling_table([0, 2**40], [2, 0], np.array([4, 1], np.uint64), np.array([3, 0], np.uint64), "int64")
+    merged = solve_tables(CudaEngine(), [here, there])
+    assert isinstance(merged, DeviceTable)
+    assert host_table(merged).to_pydict() == {
+        "source": [2**40, 0, 0],
+        "target": [0, 1, 2],
+        "key": [1, 5, 4],
+        "row": [0, 1, 3],
+    }
+
+
+def test_ids_that_no_integer_type_holds_are_refused():
+    low, high = np.array([-1, 2]), np.array([2**63 + 1, 2], np.uint64)
+    with pytest.raises(InvalidEdgesError, match="below 0 and beyond 63 bits"):
+        solve_tables(CudaEngine(), [device_table(ids, ids, [1, 2], [1, 2]) for ids in (low, high)])
