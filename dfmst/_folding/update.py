@@ -95,7 +95,7 @@ def update(
 
 
 def _record(forest: FrameView) -> Provenance | None:
-    native = nw.to_native(forest.frame)
+    native = forest.native
     return read_provenance(native.schema, native.num_rows) if isinstance(native, pa.Table) else None
 
 
@@ -104,8 +104,9 @@ def _stacked(old: FrameView | DeviceView, new: FrameView | DeviceView) -> FrameV
     if isinstance(old, DeviceView) or isinstance(new, DeviceView):
         return stack_on_device(("forest", old), ("new_edges", new))
     check_stackable(("forest", old), ("new_edges", new))
-    aligned = FrameView(new.frame.select(old.frame.columns))
-    return FrameView(stack_frames([("forest", old), ("new_edges", aligned)]), lazy=old.lazy, as_user=old.as_user)
+    aligned = FrameView(nw.to_native(new.frame.select(old.frame.columns)))
+    stacked = nw.to_native(stack_frames([("forest", old), ("new_edges", aligned)]))
+    return FrameView(stacked, lazy=old.lazy, as_user=old.as_user)
 
 
 def _locators(record: Provenance, old: int, rows: Array) -> Array | None:

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -29,14 +30,14 @@ from dfmst.typing import Array, Frame
 __all__ = ["FrameView", "open_frame", "open_host_frame"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FrameView:
     """A frame in memory, through Narwhals.
 
     Attributes
     ----------
-    frame
-        The Narwhals dataframe.
+    native
+        The dataframe of its library.
     lazy
         Whether the user's frame was a polars ``LazyFrame``, which results turn back into.
     labelled
@@ -47,7 +48,7 @@ class FrameView:
         Makes the user's kind of frame of a result; ``None``: it is that already.
     """
 
-    frame: nw.DataFrame[Any]
+    native: Any
     lazy: bool = False
     labelled: bool = True
     composed: Mapping[str, Any] = field(default_factory=dict)
@@ -56,9 +57,14 @@ class FrameView:
     #: Whether the columns lie on a GPU.
     on_device = False
 
+    @cached_property
+    def frame(self) -> nw.DataFrame[Any]:
+        """The Narwhals dataframe. A short pandas frame is solved in the time that it takes to make one."""
+        return nw.from_native(self.native, eager_only=True)
+
     def __len__(self) -> int:
         """Return the number of rows."""
-        return len(self.frame)
+        return len(self.native)
 
     def column(self, name: Any) -> Array | pa.Array | pa.ChunkedArray:
         """Return a column: NumPy where it is a NumPy column of pandas, else Arrow; not copied where the library allows.
@@ -68,7 +74,7 @@ class FrameView:
         ColumnNotFoundError
             The frame has no such column.
         """
-        native = nw.to_native(self.frame)
+        native = self.native
         if is_plain_pandas(native) and native.columns.nlevels == 1:  # Narwhals takes ten times as long for a short one
             check_column_name("column", name)
             if name in native.columns:
@@ -94,12 +100,12 @@ class FrameView:
         """Index labels of a pandas frame (tuples where it has levels); ``None`` where there are none."""
         if not self.labelled or not self.frame.implementation.is_pandas():
             return None
-        labels: Array = nw.to_native(self.frame).index.to_numpy()
+        labels: Array = self.native.index.to_numpy()
         return labels
 
     def without_default_index(self) -> FrameView:
         """Return the view without labels if they are pandas' default: 0, 1, 2 and so on say nothing of a row."""
-        labels: Any = getattr(nw.to_native(self.frame), "index", None)
+        labels: Any = getattr(self.native, "index", None)
         default = type(labels).__name__ == "RangeIndex" and (labels.start, labels.step, labels.name) == (0, 1, None)
         return replace(self, labelled=not default)
 
@@ -108,24 +114,24 @@ class FrameView:
 
         Without an engine, no kernel is used.
         """
-        native = nw.to_native(self.frame)
+        native = self.native
         if is_plain_pandas(native) and engine is not None:
             return self._as_user(gather_rows(host_engine(engine), native, rows))
         return self.finish(self.rows(engine, rows).frame)
 
     def part(self, begin: int, end: int) -> FrameView:
         """Return the view of a span of the rows."""
-        return FrameView(self.frame[begin:end])
+        return FrameView(nw.to_native(self.frame[begin:end]))
 
     def rows(self, engine: Engine | None, rows: Array) -> FrameView:
         """Return the view of these rows."""
-        native = nw.to_native(self.frame)
+        native = self.native
         if is_plain_pandas(native) and engine is not None:
-            return replace(self, frame=nw.from_native(gather_rows(host_engine(engine), native, rows), eager_only=True))
+            return replace(self, native=gather_rows(host_engine(engine), native, rows))
         if isinstance(native, pa.Table):
             columns = [take_arrow(column, rows) for column in native.columns]
-            return replace(self, frame=nw.from_native(pa.table(columns, schema=native.schema), eager_only=True))
-        return replace(self, frame=self.frame[rows])
+            return replace(self, native=pa.table(columns, schema=native.schema))
+        return replace(self, native=nw.to_native(self.frame[rows]))
 
     def build(self, columns: Mapping[str, Any]) -> Frame:
         """Return a new frame of the user's kind."""
@@ -190,25 +196,29 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
     InvalidEdgesError
         Two columns share a name.
     """
-    with _computing(edges, argument):
-        edges, as_user = unwrap(edges)
+    as_user = None
+    if not is_plain_pandas(edges):
+        with _computing(edges, argument):
+            edges, as_user = unwrap(edges)
     check_names(edges, argument)
     device = open_device_frame(edges)
     if device is not None:
         return device
+    if is_plain_pandas(edges):
+        return FrameView(edges, as_user=as_user)
     frame = nw.from_native(edges, pass_through=True)
     if isinstance(frame, nw.DataFrame) and _in_memory(frame):
-        return FrameView(frame, as_user=as_user)
+        return FrameView(nw.to_native(frame), as_user=as_user)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
         with _computing(edges, argument):
-            return FrameView(frame.collect(), lazy=True, as_user=as_user)
+            return FrameView(nw.to_native(frame.collect()), lazy=True, as_user=as_user)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_dask():
         message = f"{argument} is a Dask frame"
         raise UnsupportedFrameError(message, "call dfmst.dask.minimum_spanning_forest, or .compute() it first")
     if hasattr(edges, "__arrow_c_stream__") or hasattr(edges, "__arrow_c_array__"):
         # Suppressed: a stream of a column, not of a table.
         with _computing(edges, argument), contextlib.suppress(pa.ArrowException, TypeError, ValueError):
-            return FrameView(nw.from_native(pa.table(edges), eager_only=True), as_user=as_user)
+            return FrameView(pa.table(edges), as_user=as_user)
     message = f"{argument} is a {type(edges).__name__}, not a frame that dfmst reads"
     hint = "pass a pandas, polars, pyarrow or cuDF table (for NumPy arrays: dfmst.arrays.forest_rows)"
     if isinstance(edges, (str, os.PathLike)):
@@ -233,7 +243,7 @@ def open_host_frame(edges: Frame, argument: str = "edges") -> FrameView:
     """Recognise a frame, and copy one that lies on a GPU to the host."""
     view = open_frame(edges, argument)
     if isinstance(view, DeviceView):
-        return FrameView(nw.from_native(view.to_arrow(), eager_only=True))
+        return FrameView(view.to_arrow())
     return view
 
 

@@ -61,6 +61,8 @@ def check_names(edges: Any, argument: str) -> None:
     """
     if hasattr(edges, "collect_schema"):  # a polars LazyFrame, which cannot hold a name twice
         return
+    if getattr(getattr(edges, "columns", None), "is_unique", False):  # pandas remembers it
+        return
     # The .columns of a pyarrow table are its data.
     names: Any = getattr(edges, "column_names", None)
     names = list(getattr(edges, "columns", ()) if names is None else names)

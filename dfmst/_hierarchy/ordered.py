@@ -61,7 +61,7 @@ class OrderedForest:
 
     def column(self, name: Any, alias: str) -> nw.DataFrame[Any]:
         """Return a column's entries of the edges, in order, as a frame of one column and without an index."""
-        view = replace(self.view, frame=self.view.series(name).alias(alias).to_frame())
+        view = replace(self.view, native=nw.to_native(self.view.series(name).alias(alias).to_frame()))
         return nw.maybe_reset_index(view.rows(self.engine, self.rows).frame)
 
     def distances(self, weight: Any) -> Array:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -169,7 +168,7 @@ class _Pieces:
 
 
 def _view(table: pa.Table) -> FrameView:
-    return FrameView(nw.from_native(table, eager_only=True))
+    return FrameView(table)
 
 
 def _read(file: Any, record: Provenance, locator: Array, job: Job) -> FoldedForest:
