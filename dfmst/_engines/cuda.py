@@ -48,6 +48,8 @@ def _module(xp: Any, name: str) -> Any:
 
 @cache
 def _function(xp: Any, variant: str, kernel: Kernel) -> Any:
+    if kernel.on_host:
+        raise LookupError(f"kernel {kernel.name} is compiled for CPUs alone")
     return _module(xp, kernel.variants()[variant]).get_function(variant)
 
 

@@ -16,7 +16,9 @@ from importlib.resources import files
 __all__ = ["Kernel", "Parameter", "TranslationUnit", "kernels", "translation_units"]
 
 _COMMON = ("portable.cuh", "common.cuh")  # what precedes every other text
-_KERNEL = re.compile(r"^(KERNEL|STEPS)(?:_OF\((\w),\s*|\()(\w+),\s*\((.*?)\)\)\s*\{", re.DOTALL | re.MULTILINE)
+_KERNEL = re.compile(
+    r"^(HOST_KERNEL|KERNEL|STEPS)(?:_OF\((\w),\s*|\()(\w+),\s*\((.*?)\)\)\s*\{", re.DOTALL | re.MULTILINE
+)
 _NEEDS = re.compile(r"^// Needs (\w+\.cuh)", re.MULTILINE)
 _TYPE = re.compile(r"^#define UNIT_(\w)_(\w+) ", re.MULTILINE)
 
@@ -61,6 +63,8 @@ class Kernel:
         Its parameters after ``count``.
     in_steps
         Whether its threads wait for each other, so that all of them must be in flight at once.
+    on_host
+        Whether CPUs alone run it: CUDA compiles nothing of it.
     """
 
     name: str
@@ -69,6 +73,7 @@ class Kernel:
     types: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     in_steps: bool = False
+    on_host: bool = False
 
     def variants(self) -> dict[str, str]:
         """Name of each compiled function -> the translation unit that holds it."""
@@ -106,16 +111,25 @@ def kernels() -> dict[str, Kernel]:
     for parameter, type_ in _TYPE.findall(_read(_COMMON[0])):
         types[parameter] = (*types.get(parameter, ()), type_)
     return {
-        name: Kernel(name, file, of, types[of], tuple(map(_parameter, parameters.split(","))), macro == "STEPS")
+        name: Kernel(
+            name,
+            file,
+            of,
+            types[of],
+            tuple(map(_parameter, parameters.split(","))),
+            in_steps=macro == "STEPS",
+            on_host=macro == "HOST_KERNEL",
+        )
         for file in _files()
         for macro, of, name, parameters in _KERNEL.findall(_read(f"{file}.cuh"))
     }
 
 
 def translation_units() -> Iterator[TranslationUnit]:
-    """The CUDA translation units: each file once for every type that its kernels take."""
+    """The CUDA translation units: each file once for every type of those of its kernels that CUDA runs."""
     common = "".join(map(_read, _COMMON)).replace("#pragma once", "")
-    names = {unit: kernel.file for kernel in kernels().values() for unit in kernel.variants().values()}
+    compiled = [kernel for kernel in kernels().values() if not kernel.on_host]
+    names = {unit: kernel.file for kernel in compiled for unit in kernel.variants().values()}
     for name, file in names.items():
         type_, text = name.removeprefix(file).removeprefix("_") or "none", _read(f"{file}.cuh")
         text = "".join(map(_read, _NEEDS.findall(text))) + text

@@ -85,9 +85,9 @@ DEVICE void reserve_again(u64 chunk, u32 round, u32* parent, u32* reserved, cons
 // Scans [0, length) until `most` edges have joined. `picked` flags the edges that did; `reserved` holds ones. A block
 // takes room for 2^16 pending edges, their ends and places, and for 128 counts of edges and of joins. `totals`: joins,
 // and rounds. The first round is `first_round`, the next ones are below it.
-KERNEL(scan_blocks, (const u64* ends, u64 length, u64 vertices, u64 most, u32 first_round, u32* parent, u32* reserved,
-                     u64* pending_ends, u32* pending_edge, u32* pending_counts, u32* joins, u64* picked,
-                     u64* totals)) {
+HOST_KERNEL(scan_blocks, (const u64* ends, u64 length, u64 vertices, u64 most, u32 first_round, u32* parent,
+                          u32* reserved, u64* pending_ends, u32* pending_edge, u32* pending_counts, u32* joins,
+                          u64* picked, u64* totals)) {
   if (i) return;
   u32 round = first_round;
   const Pending pending = {pending_ends, pending_edge, pending_counts};

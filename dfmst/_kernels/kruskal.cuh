@@ -119,9 +119,9 @@ DEVICE void sort_bucket(u64* records, u64* ends, u64 length, u32 bits, const u64
 // scans. Every other index sorts one of the buckets that follow, which begin at `starts`. (Replacing their ends by the
 // representatives of the moment as well was tried: it takes a third off a scan that runs alone, and costs more than
 // that in cache lines for which two cores then compete.)
-KERNEL(scan_portion, (u64* ends, u64 begin, u64 end, u64 most, u32* parent, u32* chosen, u64* chosen_count,
-                      u64 first, u64 last, const u32* position, const u32* row, u64* flags, const u64* starts, u32 bits,
-                      const u64* key, u64* records, u64* spare, u64* other)) {
+HOST_KERNEL(scan_portion, (u64* ends, u64 begin, u64 end, u64 most, u32* parent, u32* chosen, u64* chosen_count,
+                           u64 first, u64 last, const u32* position, const u32* row, u64* flags, const u64* starts,
+                           u32 bits, const u64* key, u64* records, u64* spare, u64* other)) {
   if (i == 0) {
     scan_range(ends, begin, end, most, 0, parent, chosen, chosen_count);
     return;
@@ -141,9 +141,9 @@ KERNEL(scan_portion, (u64* ends, u64 begin, u64 end, u64 most, u32* parent, u32*
 } END
 
 // All of Kruskal for a short list, by one thread: the whole list is one bucket. Keys are `wide` or `narrow` ones.
-KERNEL_OF(V, scan_short, (const V* source, const V* target, const u32* position, const u32* row, const u32* narrow,
-                          const u64* wide, u64 length, u64 most, u32* parent, u64* records, u64* ends, u64* spare,
-                          u64* other, u32* chosen, u64* chosen_count, u64* flags)) {
+HOST_KERNEL_OF(V, scan_short, (const V* source, const V* target, const u32* position, const u32* row, const u32* narrow,
+                               const u64* wide, u64 length, u64 most, u32* parent, u64* records, u64* ends, u64* spare,
+                               u64* other, u32* chosen, u64* chosen_count, u64* flags)) {
   if (i) return;
   u64 low = ~0ull, high = 0;
   for (u64 j = 0; j < length; ++j) {

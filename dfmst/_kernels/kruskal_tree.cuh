@@ -25,8 +25,8 @@ KERNEL_OF(K, rank_edges, (const u32* order, u64 length, const K* key, const u32*
 // With `last` (zeros), the merges of the dendrogram instead of links: edge r makes cluster vertices + r of `left` and
 // `right`, the smaller number first, which has `merged` vertices. last[root] is one more than the last edge that its
 // cluster took.
-KERNEL(link_trees, (const u64* ends, u64 edges, u32* parent, u32* size, u64* link, u64* cycle, u64 vertices, u32* last,
-                    u64* left, u64* right, u32* merged)) {
+HOST_KERNEL(link_trees, (const u64* ends, u64 edges, u32* parent, u32* size, u64* link, u64* cycle, u64 vertices,
+                         u32* last, u64* left, u64* right, u32* merged)) {
   const u32 block = 64;
   u32 first[block], second[block];
   for (u64 begin = 0; begin < edges; begin += block) {

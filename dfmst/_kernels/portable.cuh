@@ -3,6 +3,7 @@
 //   KERNEL(name, (parameters)) { body of index i } END          one function, `name`
 //   KERNEL_OF(K, name, (parameters)) { body of index i } END    one for each type of K: `name_u32`, `name_u64`
 //   FORK(length, grain, body);                                  within a kernel of one index: body(0) to body(length - 1)
+//   HOST_KERNEL, HOST_KERNEL_OF                                 the same, of a CPU alone
 //   STEPS_OF(K, name, (u32* met, parameters)) { steps }         as KERNEL_OF, in steps
 //
 // A kernel is flat: one index `i` below `count`, no barriers, no shared memory, relaxed atomics only.
@@ -53,6 +54,9 @@ struct none;
 #define DEVICE [[maybe_unused]] static __device__ __forceinline__
 #define DEVICE_METHOD __device__ __forceinline__
 #define EXPORTED extern "C" __global__
+// Templates that nothing calls: read by the compiler, which makes nothing of them.
+#define HOST_KERNEL(name, parameters) FUNCTION(template <typename> DEVICE, name, parameters)
+#define HOST_KERNEL_OF(P, name, parameters) FUNCTION(template <typename> DEVICE, JOIN(name, JOIN(_, TYPE)), parameters)
 // A grid may be smaller than `count`: each thread then strides through the indices, in 64 bits.
 #define FUNCTION(linkage, name, parameters)                                                           \
   linkage void name(u64 count, EXPAND parameters) {                                                   \
@@ -137,6 +141,8 @@ DEVICE u32 reserve(u32* length, u32 wanted) {
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 #endif
 #define DEVICE static inline
+#define HOST_KERNEL KERNEL
+#define HOST_KERNEL_OF KERNEL_OF
 #define FUNCTION(linkage, name, parameters)                                \
   linkage void name(u64 count, u32 threads, u64 grain, EXPAND parameters) { \
     dfmst::parallel_for(count, threads, grain, [=](u64 i) {

@@ -238,9 +238,9 @@ KERNEL_OF(K, relax_neighbours, (const u64* offset, const u32* edge, const u32* o
 
 // All rounds in one call, for threads that a fork reaches sooner than a launch from Python would: the groups are shared
 // out `share` candidates at a time, the neighbours likewise. `spent` are the nanoseconds of the three steps.
-KERNEL_OF(K, reduce_rounds, (const u64* offset, const u32* edge, const u32* other, u64 vertices, u64 groups, u64 share,
-                             const K* edge_key, u64* lightest, u32* vertex, u32* place, u64* value, u32* index,
-                             u32* chosen, u64* state, u64* spent)) {
+HOST_KERNEL_OF(K, reduce_rounds, (const u64* offset, const u32* edge, const u32* other, u64 vertices, u64 groups,
+                                  u64 share, const K* edge_key, u64* lightest, u32* vertex, u32* place, u64* value,
+                                  u32* index, u32* chosen, u64* state, u64* spent)) {
   for (u64 front = 0; front < vertices; ++front) {
     const u64 begun = nanoseconds(), candidates = vertices - front;
     const u64 parts = candidates < 2 * share ? 1 : groups;

@@ -7,8 +7,8 @@
 
 DEVICE u64 range_of(u64 u, u64 v, u32 width, u64 ranges) { return u >> width == v >> width ? u >> width : ranges; }
 
-KERNEL_OF(V, count_ranges, (const V* source, const V* target, u64 length, u64 block, u32 width, u64 ranges, u64* counts,
-                            u64 blocks)) {
+HOST_KERNEL_OF(V, count_ranges, (const V* source, const V* target, u64 length, u64 block, u32 width, u64 ranges,
+                                 u64* counts, u64 blocks)) {
   u32 local[1025];
   for (u64 range = 0; range <= ranges; ++range) local[range] = 0;
   const u64 end = (i + 1) * block < length ? (i + 1) * block : length;
@@ -17,8 +17,8 @@ KERNEL_OF(V, count_ranges, (const V* source, const V* target, u64 length, u64 bl
 } END
 
 // Each edge's leading bits, place and ends go to the bucket of its range; the last bucket holds the cut edges.
-KERNEL_OF(V, scatter_ranges, (const V* source, const V* target, const u32* leading, u64 length, u64 block, u32 width,
-                              u64 ranges, const u64* places, u64 blocks, u64* records, u64* ends)) {
+HOST_KERNEL_OF(V, scatter_ranges, (const V* source, const V* target, const u32* leading, u64 length, u64 block,
+                                   u32 width, u64 ranges, const u64* places, u64 blocks, u64* records, u64* ends)) {
   u32 local[1025];
   for (u64 range = 0; range <= ranges; ++range) local[range] = (u32)places[range * blocks + i];
   const u64 end = (i + 1) * block < length ? (i + 1) * block : length;
@@ -101,9 +101,9 @@ DEVICE void scan_within(const u64* order, const u64* records, const u64* ends, u
 
 // Each index is a worker that takes one range after the other, with room of its own to sort. Edges compare by `key`
 // where their leading bits agree, if it is given.
-KERNEL(solve_ranges, (const u64* starts, u64 ranges, u64 vertices, u32 width, u32 bits, const u64* key,
-                      const u64* records, const u64* ends, u64 longest, u64* spare, u64* other, u32* parent, u32* limit,
-                      u8* marks, u32* next)) {
+HOST_KERNEL(solve_ranges, (const u64* starts, u64 ranges, u64 vertices, u32 width, u32 bits, const u64* key,
+                           const u64* records, const u64* ends, u64 longest, u64* spare, u64* other, u32* parent,
+                           u32* limit, u8* marks, u32* next)) {
   for (u64 range = atomic_add(next, 1u); range < ranges; range = atomic_add(next, 1u)) {
     const u64 from = starts[range], length = starts[range + 1] - from;
     const u64* const own = records + from;

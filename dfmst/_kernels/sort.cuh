@@ -51,12 +51,13 @@ template <typename T> DEVICE void count_block(const T* records, u64 length, u64 
   for (u32 digit = 0; digit < digits; ++digit) counts[digit * blocks + i] = local[digit];
 }
 
-KERNEL(count_digits, (const u64* records, u64 length, u64 block, u32 shift, u32 digit_bits, u64* counts, u64 blocks)) {
+HOST_KERNEL(count_digits, (const u64* records, u64 length, u64 block, u32 shift, u32 digit_bits, u64* counts,
+                           u64 blocks)) {
   count_block(records, length, block, i, shift, digit_bits, counts, blocks);
 } END
 
-KERNEL(scatter_digits, (const u64* records, u64 length, u64 block, u32 shift, u32 digit_bits, const u64* places,
-                        u64 blocks, u64* sorted)) {
+HOST_KERNEL(scatter_digits, (const u64* records, u64 length, u64 block, u32 shift, u32 digit_bits, const u64* places,
+                             u64 blocks, u64* sorted)) {
   u32 local[1024];
   const u32 digits = 1u << digit_bits;
   for (u32 digit = 0; digit < digits; ++digit) local[digit] = (u32)places[digit * blocks + i];
@@ -76,15 +77,16 @@ KERNEL_OF(K, leading_bits, (const K* key, u64 low, u32 shift, u32* leading)) {
   leading[i] = (u32)(((u64)key[i] - low) >> shift);
 } END
 
-KERNEL(count_leading, (const u32* leading, u64 length, u64 block, u32 shift, u32 digit_bits, u64* counts, u64 blocks)) {
+HOST_KERNEL(count_leading, (const u32* leading, u64 length, u64 block, u32 shift, u32 digit_bits, u64* counts,
+                            u64 blocks)) {
   count_block(leading, length, block, i, shift, digit_bits, counts, blocks);
 } END
 
 // The first pass of a radix sort of edges, most significant digit first: each edge's leading bits, place and ends go to
 // its bucket. `position` places an entry of the list in the columns.
-KERNEL_OF(V, scatter_edges, (const u32* leading, u64 length, u64 block, u32 shift, u32 digit_bits, const u64* places,
-                             u64 blocks, const V* source, const V* target, const u32* position, u64* records,
-                             u64* ends)) {
+HOST_KERNEL_OF(V, scatter_edges, (const u32* leading, u64 length, u64 block, u32 shift, u32 digit_bits,
+                                  const u64* places, u64 blocks, const V* source, const V* target, const u32* position,
+                                  u64* records, u64* ends)) {
   u32 local[1024];
   const u32 digits = 1u << digit_bits;
   for (u32 digit = 0; digit < digits; ++digit) local[digit] = (u32)places[digit * blocks + i];

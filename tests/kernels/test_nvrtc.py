@@ -7,13 +7,12 @@ import re
 import pytest
 
 from dfmst._engines.cuda import OPTIONS
-from dfmst._kernels import TranslationUnit, translation_units
+from dfmst._kernels import TranslationUnit, kernels, translation_units
 from tests.support.nvrtc import WHEELS, compiled
 from tests.support.ptx.machine import Program
 from tests.support.ptx.program import parse
 
 ARCHITECTURES = {"sm_70": 12, "sm_75": 13, "sm_80": 13, "sm_90": 13, "sm_100": 13, "sm_120": 13}
-OLDEST, *_, NEWEST = ARCHITECTURES
 # What NVRTC 12.9 says whenever it compiles for Volta.
 NOTICE = (
     "nvrtc: warning: Architectures prior to '<compute/sm>_75' are deprecated and may be removed in a future release"
@@ -23,20 +22,18 @@ KERNEL = re.compile(r"Function properties for (\w+)")
 USAGE = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 REGISTERS = re.compile(r"Used (\d+) registers")
 MOST_REGISTERS = 80  # of 65,536 a multiprocessor, so that it holds three blocks of 256 threads
-# These run on the host alone: scans of one thread, loops that fork, and the CPU's own sorts.
-ON_HOST = (
-    *("scan_portion", "scan_edges", "scan_short", "scan_blocks", "link_trees", "reduce_rounds"),
-    *("count_leading", "scatter_edges", "count_digits", "scatter_digits"),
-    *("count_ranges", "scatter_ranges", "solve_ranges"),
-)
-# All of theirs do, and take half of the time to compile: the oldest and the newest generation say enough.
-UNITS_ON_HOST = ("kruskal", "kruskal_u32", "kruskal_u64")
+ONE_THREAD = "scan_edges"  # of its threads the first scans, and the others wait for nothing that it holds
 CASES = [
     pytest.param(unit, architecture, id=f"{unit.name}-{architecture}")
     for architecture in ARCHITECTURES
     for unit in translation_units()
-    if unit.name not in UNITS_ON_HOST or architecture in (OLDEST, NEWEST)
 ]
+
+
+def functions_of(unit: TranslationUnit) -> set[str]:
+    """The functions of a unit that CUDA runs."""
+    on_device = (kernel.variants() for kernel in kernels().values() if not kernel.on_host)
+    return {variant for variants in on_device for variant, name in variants.items() if name == unit.name}
 
 
 @pytest.mark.slow
@@ -49,8 +46,7 @@ def test_compiles_without_a_word(unit: TranslationUnit, architecture: str) -> No
     said = [line for line in found.log.splitlines() if not line.startswith("ptxas info") and not USAGE.search(line)]
     assert "\n".join(said) in ("", NOTICE)  # no warnings either
     _check_usage(found.log)
-    if unit.name in UNITS_ON_HOST:
-        assert all(name.startswith(ON_HOST) for name in KERNEL.findall(found.log))
+    assert set(KERNEL.findall(found.log)) == functions_of(unit)  # none of those that run on the host alone
     # Every instruction is one that tests/ptx can run.
     for function in parse(found.forms["PTX"].decode()).values():
         Program(function)
@@ -63,7 +59,7 @@ def _check_usage(log: str) -> None:
     assert len(names) == len(usage) == len(registers) > 0
     for name, (stack, *spilled), count in zip(names, usage, registers, strict=True):
         assert spilled == ["0", "0"], name
-        if not name.startswith(ON_HOST):
+        if name != ONE_THREAD:
             assert stack == "0", name
             assert count <= MOST_REGISTERS, name
 

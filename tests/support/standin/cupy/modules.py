@@ -113,7 +113,7 @@ class RawModule:
 
     def get_function(self, name: str) -> RawKernel:
         for kernel in kernels().values():
-            if kernel.variants().get(name) == self._unit:
+            if kernel.variants().get(name) == self._unit and not kernel.on_host:
                 if cuda.faults.compile:
                     raise cuda.compiler.CompileException(cuda.faults.compile)
                 return self.kernel_class(name, kernel, name.removeprefix(f"{kernel.name}_"))
