@@ -11,7 +11,7 @@ from dfmst.typing import Array
 
 __all__ = ["crossing_flags", "giant_component"]
 
-_SAMPLE = 1024
+_SAMPLE = 256  # edges: each is a read or two from memory
 _FEW_VERTICES = 1 << 15  # up to so many, a byte for each fits a first-level cache: it is read sooner than a bit
 _GIANT = 0.5  # share of the sampled edges from which it pays to test for one component first
 _VERTICES = 16  # for each edge, at most, where all labels are read for that

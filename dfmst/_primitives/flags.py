@@ -71,7 +71,8 @@ def compact_all(
     kept = engine.lasting().xp if lasting else xp
     places = [xp.cumsum(_block_counts(engine, flags), dtype=np.uint64) for flags in columns]
     if totals is None:
-        totals = xp.stack([place[-1] for place in places]).tolist()
+        ends = [place[-1] for place in places]
+        totals = list(map(int, ends)) if engine.on_host else xp.stack(ends).tolist()
     listed = []
     for flags, place, total in zip(columns, places, totals, strict=True):
         positions = kept.empty(total, dtype)

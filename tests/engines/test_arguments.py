@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dfmst._engines import CpuEngine
-from dfmst._engines.arguments import address_of, described
+from dfmst._engines.arguments import _direct, _documented, described
 from dfmst._engines.base import TYPES
 
 COLUMNS = {
@@ -22,7 +22,7 @@ COLUMNS = {
 
 @pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
 def test_addresses_are_numpy_s(column):
-    assert address_of(column) == column.__array_interface__["data"][0]
+    assert described("k", (column,))[1] == [column.__array_interface__["data"][0]]
 
 
 @pytest.mark.parametrize("dtype", TYPES.values(), ids=TYPES)
@@ -35,6 +35,13 @@ def test_columns_of_one_kind_have_one_description(dtype):
     assert described("k", (first, None, 3))[0] not in [
         described("k", arguments)[0] for arguments in [*others, (read_only, None, 3)]
     ]
+
+
+@pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
+def test_both_ways_to_describe_agree(column):
+    arguments = (column, 1, None, column.view(type("Column", (np.ndarray,), {})), column)
+    for end in (1, 3, 5):
+        assert _direct("k", arguments[:end]) == _documented("k", arguments[:end])
 
 
 def test_other_kinds_have_none(tmp_path: Path):
