@@ -93,7 +93,7 @@ class Encoder:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the dictionary: of ids of 64 bits, 19 to 27 each."""
+        """Bytes of the dictionary: of ids of 64 bits, 21 to 27 each."""
         return 0 if self._dictionary is None else self._dictionary.nbytes
 
     def encode(self, ids: IdColumns, rows: int | None = None) -> tuple[Array, Array]:

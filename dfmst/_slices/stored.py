@@ -45,6 +45,19 @@ class StoredArray:
         """Return a number that grows with the entries."""
         return self._length * self._kind.itemsize // 16
 
+    def append(self, values: Array) -> None:
+        """Add entries of the same type."""
+        with disk_errors(self._directory.path), self._path.open("ab") as file:
+            file.write(np.ascontiguousarray(values).data.cast("B"))
+        self._length += len(values)
+
+    def sort(self) -> None:
+        """Bring the entries in ascending order."""
+        values = self.load()
+        values.sort()
+        with disk_errors(self._directory.path):
+            values.tofile(self._path)
+
     def load(self) -> Array:
         """Read the column."""
         with disk_errors(self._directory.path):

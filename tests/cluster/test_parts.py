@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,14 @@ from dfmst._cluster.partitions import frame_parts, size_of_parts
 from dfmst._cluster.solve import task_engine
 from dfmst._cluster.strategies.shuffle.edges import GroupEdges, distribute, summarize, survey
 from dfmst._cluster.strategies.shuffle.numbering import Numbering, ask, number_ids, settle
-from dfmst._cluster.strategies.shuffle.slices import cut, cuts
+from dfmst._cluster.strategies.shuffle.slices import cut, cuts, solve_slice
 from dfmst._cluster.tasks import Group
 from dfmst._columns.dictionary import Dictionary
 from dfmst._columns.ids import id_columns
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst._folding.buffer import Rows
+from dfmst._slices.memory import Room
 from dfmst._slices.runs import Order, Run
 from dfmst._slices.stored import StoredArray, StoredIds
 from dfmst.formats.footers import TableSize
@@ -101,6 +103,23 @@ def test_slices_cut_all_runs_at_the_same_places(slices):
     sizes = [sum(len(run) for run in slice_ if run is not None) for slice_ in zip(*pieces, strict=True)]
     assert sum(sizes) == sum(len(run) for group in groups for run in group.runs)
     assert max(sizes) < 2 * min(sizes) + 20
+
+
+def test_solving_a_slice_holds_the_vertices_and_a_buffer_however_many_edges_it_chooses():
+    vertices = 1 << 20
+    path = np.arange(vertices - 1, dtype=np.uint32)  # all of its edges are in the forest
+    run = Run(CpuEngine(1), local_directory(), Order("weight"), np.dtype(np.uint64))
+    locator = np.random.default_rng(0).permutation(vertices - 1).astype(np.uint64)
+    run.append([Rows(path, path + np.uint32(1), path.astype(np.uint64), locator)])
+    room = Room((37 << 20) + 5 * vertices, 8)
+    solve_slice(None, [], [1], [], room.size)  # imports what it needs
+    tracemalloc.start()
+    state, *parts = solve_slice(None, [run], [vertices], [], room.size)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (state.chosen, state.components) == (vertices - 1, 1)
+    assert np.array_equal(parts[0].load(), np.arange(vertices - 1))
+    assert peak < 5 * vertices + 8 * vertices + 62 * room.slice_rows(vertices)
 
 
 def test_a_batch_drops_what_its_cycles_beat():

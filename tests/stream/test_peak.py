@@ -77,7 +77,7 @@ def test_the_peak_of_runs_in_memory(tmp_path, kind):
 
 def peak(folder: Path, limit: int, spill: Path | str = "") -> int:
     """Bytes that a process which streams the files in a folder held at its peak."""
-    command = [sys.executable, "-c", PROGRAM, str(folder), str(limit), str(folder / "forest.arrow"), str(spill)]
+    command = [sys.executable, "-c", PROGRAM, str(folder), str(limit), str(folder.with_suffix(".arrow")), str(spill)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return int(done.stdout) << 10

@@ -128,33 +128,55 @@ def solve_slice(
     if not engine.on_host:
         fitting = rows_that_fit(engine, max(_LEAST_ROWS, sum(lengths)), _ON_DEVICE, 4 * vertices + vertices // 8)
         engine, capacity = (engine, fitting) if fitting else (task_engine(), capacity)
-
-    def solve(most: int) -> tuple[Array, Array, int, Array]:
-        return _solve(engine, before, runs, vertices, weight, most)
-
-    parent, used, components, locator = on_device(engine, capacity, solve)
     firsts = np.array(bounds, np.uint64) << np.uint64(POSITION_BITS)
-    parts = np.split(locator, np.searchsorted(locator, firsts))
-    directory = local_directory()
-    columns = (StoredArray(directory, parent), StoredArray(directory, used))
-    counts = (sum(lengths), len(locator), sum(run.nbytes for run in runs), max(lengths, default=0))
-    return [SliceState(*columns, components, *counts), *(StoredArray(directory, part) for part in parts)]
+
+    def solve(most: int) -> _Solved:
+        return _solve(engine, before, runs, vertices, _Buffer(most, weight), firsts)
+
+    solved = on_device(engine, capacity, solve)
+    directory, chosen = local_directory(), sum(map(len, solved.locators))
+    columns = (StoredArray(directory, solved.parent), StoredArray(directory, solved.used))
+    counts = (sum(lengths), chosen, sum(run.nbytes for run in runs), max(lengths, default=0))
+    return [SliceState(*columns, solved.components, *counts), *solved.locators]
+
+
+class _Buffer(NamedTuple):
+    """Rows that are solved at a time, and the type of their weights."""
+
+    rows: int
+    weight: np.dtype[Any]
+
+
+class _Solved(NamedTuple):
+    """The roots, the flags of used vertices, how many roots there are, and each group's chosen locators, ascending."""
+
+    parent: Array
+    used: Array
+    components: int
+    locators: list[StoredArray]
 
 
 def _solve(
-    engine: Engine, before: SliceState | None, runs: list[Run], vertices: int, weight: np.dtype[Any], capacity: int
-) -> tuple[Array, Array, int, Array]:
-    """Return the roots, the flags of used vertices, how many roots there are, and the locators of chosen rows."""
+    engine: Engine, before: SliceState | None, runs: list[Run], vertices: int, buffer: _Buffer, firsts: Array
+) -> _Solved:
+    """Solve a slice whose groups' locators begin at `firsts`, but for the first group's.
+
+    Chosen locators go to files at once: those of a slice may be a third of the memory.
+    """
     state = None if before is None else (engine.from_host(before.parent.load()), before.components)
     used = flag_words(engine, vertices) if before is None else engine.from_host(before.used.load())
-    chosen: list[Array] = []
-    kruskal = SliceKruskal(engine, vertices, capacity, weight, 0, state)
-    for rows, positions in kruskal.solve_runs(runs, max(1, capacity // (_SPANS if engine.on_host else 2))):
+    chosen = [StoredArray(local_directory(), np.zeros(0, np.uint64)) for _ in range(1 + len(firsts))]
+    kruskal = SliceKruskal(engine, vertices, buffer.rows, buffer.weight, 0, state)
+    for rows, positions in kruskal.solve_runs(runs, max(1, buffer.rows // (_SPANS if engine.on_host else 2))):
         for ends in (rows.source, rows.target):
             engine.launch("set_flags", len(positions), ends[positions], used)
-        chosen.append(engine.to_host(rows.arrays[3][positions]))
-    locator = np.sort(np.concatenate([np.zeros(0, np.uint64), *chosen]))
-    return engine.to_host(kruskal.parent), engine.to_host(used), kruskal.components, locator
+        locator = engine.to_host(rows.arrays[3][positions])
+        locator.sort()
+        for part, own in zip(chosen, np.split(locator, np.searchsorted(locator, firsts)), strict=True):
+            part.append(own)
+    for part in chosen:
+        part.sort()
+    return _Solved(engine.to_host(kruskal.parent), engine.to_host(used), kruskal.components, chosen)
 
 
 def records(states: list[SliceState]) -> pd.DataFrame:
