@@ -15,13 +15,13 @@ from dfmst._cluster.checkpoint import first_workers, prepare_directory
 from dfmst._cluster.client import Resources, resources
 from dfmst._cluster.estimate import estimate_vertices, id_bytes_of
 from dfmst._cluster.formulas import (
-    GROUPS,
     NUMBERED,
     SLICES,
     batch_rows,
     fitting_strategy,
     fitting_vertices,
     fold_room,
+    group_count,
     plan_of,
     slice_memory,
     slice_vertices,
@@ -96,7 +96,7 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     work = (parts.token, columns, strategy, options.split_every, options.vertices)
     checkpoint = None if options.checkpoint is None else prepare_directory(options.checkpoint)
     workers = at_hand.workers if checkpoint is None else first_workers(checkpoint, tokenize(work), at_hand.workers)
-    tasks = GROUPS * workers if strategy == "shuffle" else workers
+    tasks = group_count(memory, workers, size.rows if size else 0) if strategy == "shuffle" else workers
     groups = group_parts(parts.edges, tasks if parts.rereadable else len(parts.edges))
     sizes = None
     if strategy == "shuffle" or merged is not None:

@@ -18,7 +18,6 @@ from dfmst.errors import CapacityError
 __all__ = [
     "BASE",
     "BUFFER",
-    "GROUPS",
     "LIGHT",
     "NUMBERED",
     "PLANS",
@@ -29,6 +28,7 @@ __all__ = [
     "fitting_strategy",
     "fitting_vertices",
     "fold_room",
+    "group_count",
     "plan_of",
     "slice_memory",
     "slice_vertices",
@@ -51,7 +51,8 @@ SLICE_VERTEX = Room(0, 8).vertex  # bytes a vertex of a shuffle's slice
 _PIECES = Room(0, 8).least(0)  # bytes of the pieces that a slice's task reads and writes
 SLICES = 8  # that a shuffle solves one after the other
 _STATE = 5 * SLICES  # bytes a vertex that go from slice to slice: roots, flags, and the locators of the forest
-GROUPS = 4  # of partitions, for each worker that shuffles
+GROUPS = 4  # of partitions, for each worker that shuffles, at least
+_MOVING = 8  # groups whose edges are in the memory of a worker at once, as others take over tasks of it
 SLICE_ROW = ROW + SCAN + 2 * 8  # bytes a row of the buffer that a slice is solved in
 _SENT = 2  # times that a row of a shuffle travels: to the worker that cuts it, and to the one that solves its slice
 _POSITION = 4  # bytes of a forest's row, for the workers that gather it
@@ -98,6 +99,14 @@ def slice_vertices(memory: int) -> int:
 def batch_rows(memory: int, tasks: int = 1) -> int:
     """Rows that each of so many tasks of a shuffle reads before it drops what cycles among them beat."""
     return max(_LEAST_BATCH, slice_memory(memory) // _SHARE // tasks)
+
+
+def group_count(memory: int, workers: int, edges: int = 0) -> int:
+    """Groups of partitions of a shuffle: so many that some of them fit a worker's memory beside each other.
+
+    Dask moves a group's edges in one piece to a worker that has nothing else to do.
+    """
+    return max(GROUPS * workers, -(-_MOVING * EDGE * edges // max(1, slice_memory(memory))))
 
 
 def fitting_strategy(work: Work, rereadable: bool = True) -> str:
@@ -196,7 +205,7 @@ def _shuffle(work: Work) -> Plan:
     batch, workers = batch_rows(work.memory), work.workers
     # A batch leaves its own forest, at most its vertices.
     kept = min(work.edges, math.ceil(work.edges / batch) * work.vertices)
-    groups = min(GROUPS * workers, work.partitions)
+    groups = min(group_count(work.memory, workers, work.edges), work.partitions)
     known = min(work.vertices, 2 * math.ceil(work.edges / groups))
     asked = groups * known * (work.id_bytes + _ANSWER) if work.dictionary else 0
     moved = (workers - 1) / workers * (_SENT * kept * EDGE + work.vertices * 8 + asked)
@@ -206,7 +215,8 @@ def _shuffle(work: Work) -> Plan:
     peak = BASE + max(reading, solving)
     asking = f" + G · k · {work.id_bytes + _ANSWER}" if work.dictionary else ""
     reading_formula = f"{work.part} · m / P + {BATCH} · min(b, m){_dictionary_formula(work, 'k')}"
-    groups_formula = f", G = min({GROUPS} · W, P), k = min(n, 2 · m / G)" if work.dictionary else ""
+    most = f"max({GROUPS} · W, {_MOVING * EDGE / USABLE:.3g} · m / (M - BASE))"
+    groups_formula = f", G = min({most}, P), k = min(n, 2 · m / G)" if work.dictionary else ""
     formulas = {
         "bytes_moved": f"(W - 1) / W · (min(m, m / b · n) · {_SENT * EDGE} + 8 · n{asking}), "
         f"b = {USABLE} · (M - BASE) / {_SHARE}{groups_formula}",

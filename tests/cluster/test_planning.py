@@ -16,7 +16,7 @@ import pytest
 import dfmst
 import dfmst.dask
 from dfmst._cluster.client import resources
-from dfmst._cluster.formulas import BASE, batch_rows, fitting_vertices
+from dfmst._cluster.formulas import BASE, EDGE, batch_rows, fitting_vertices, group_count, slice_memory
 from dfmst.stream.memory import Memory
 from dfmst.stream.spill_memory import CompactMemory, SpillMemory
 from tests.support.dask_frames import random_frame
@@ -71,6 +71,12 @@ def test_a_shuffle_has_room_for_its_pieces():
 def test_wrong_arguments(change):
     with pytest.raises(ValueError, match=r"must be at least 1|unknown strategy"):
         dfmst.plan(**{"vertices": 1, "edges": 1, **change})
+
+
+def test_eight_groups_of_a_shuffle_fit_a_worker():
+    # Dask moves a group in one piece; of four each, three workers took all that a fourth had, and more than it held.
+    assert [group_count(10**9, 4, edges) for edges in (0, 10**6, 12 * 10**7)] == [16, 16, 36]
+    assert 36 * slice_memory(10**9) >= 8 * EDGE * 12 * 10**7
 
 
 def test_files_say_their_size(tmp_path):
