@@ -37,6 +37,9 @@ _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 
 def native_values(values: Array) -> Array:
     """Numbers as kernels read them: in the machine's byte order, contiguous, aligned."""
+    flags = values.flags
+    if values.dtype.isnative and flags.c_contiguous and flags.aligned:
+        return values
     return np.require(values.astype(values.dtype.newbyteorder("="), copy=False), requirements=("C", "A"))
 
 

@@ -22,6 +22,7 @@ from dfmst.typing import Array
 
 __all__ = ["Vertices", "dense_vertices", "factorize", "sampled_vertices"]
 
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}  # by bytes
 #: Ids below this bound are used as they are in any table: so few vertices cost nothing.
 _ALWAYS_DENSE = 4096
 _BLOCK = 1 << 16
@@ -118,7 +119,7 @@ def sampled_vertices(ids: IdColumns, bound: int | None = None) -> Vertices | Non
 
 def _unsigned(column: Array) -> Array:
     """Read a signed column as unsigned, in place: a negative id turns huge, and fails the range check."""
-    return column.view(np.dtype(f"u{column.dtype.itemsize}"))
+    return column.view(_UNSIGNED[column.dtype.itemsize])
 
 
 def _largest(engine: Engine, ids: Array) -> int:

@@ -45,6 +45,7 @@ WIDENED = {
 }
 #: Weights that kernels read as they are.
 KERNEL_TYPES = {"int32", "uint32", "float32", "int64", "uint64", "float64"}
+_READ_AS_THEY_ARE = frozenset(map(np.dtype, KERNEL_TYPES))  # the name of a dtype takes NumPy a while
 
 
 class WeightColumn(NamedTuple):
@@ -144,6 +145,8 @@ def _from_numpy(name: object, values: Array) -> WeightColumn:
         missing = np.isnan(values)
         return WeightColumn(_ranks(values), missing if missing.any() else None)
     native = native_values(values)
+    if native.dtype in _READ_AS_THEY_ARE:
+        return WeightColumn(native, None)
     widened = native.astype(WIDENED.get(native.dtype.name, native.dtype), copy=False)
     if widened.dtype.name not in KERNEL_TYPES:
         raise unsupported_weights(name, str(values.dtype))

@@ -16,7 +16,7 @@ def numbered(engine: Engine, length: int) -> Array:
     """``uint32`` numbers from 0, ascending: each vertex a component of its own."""
     column: Array
     if not engine.on_host or length <= _SHORT:
-        column = engine.xp.arange(length, dtype=np.uint32)
+        column = (np if engine.on_host else engine.xp).arange(length, dtype=np.uint32)
         return column
     column = engine.xp.empty(length, np.uint32)
     engine.launch("number_places", length, column, grain=_SHORT)
