@@ -80,9 +80,14 @@ def test_many_portions(engine, dtype, spread):
     np.testing.assert_array_equal(scan._records.astype(np.uint32), np.argsort(key, kind="stable"))
 
 
-@pytest.mark.parametrize("threads", [2, 7])
-@pytest.mark.parametrize("dtype", ["uint32", "uint64"])
-@pytest.mark.parametrize("spread", SPREADS)
+# Any two of the three meet: blocks know nothing of the keys, which both scans sort by the same kernels.
+@pytest.mark.parametrize(
+    ("threads", "dtype", "spread"),
+    [
+        ((2, 7)[place // 2 % 2], ("uint32", "uint64")[place % 2], spread)
+        for place, spread in enumerate([*SPREADS, *reversed(SPREADS)])
+    ],
+)
 @given(seed=st.integers(0, 2**32 - 1), vertices=st.sampled_from([2, 60, 5_000, 100_000]), listed=st.booleans())
 @examples(2)
 def test_blocks_choose_what_one_thread_does(threads, dtype, spread, seed, vertices, listed):

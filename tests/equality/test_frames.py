@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import dfmst
 from dfmst.algorithms import REGISTRY, Algorithm, Boruvka
@@ -23,15 +24,16 @@ def expected(table: Table, maximum: bool = False) -> list[int]:
 
 
 @examples(500)
-@given(edge_tables())
-def test_every_algorithm_and_thread_count_returns_the_oracles_rows(table: Table) -> None:
+@given(edge_tables(), st.sampled_from([1, 2]))
+def test_every_algorithm_and_thread_count_returns_the_oracles_rows(table: Table, threads: int) -> None:
     frame = FRAMES["pandas"](table.arrow())
     weight = None if table.weight is None else "w"
     rows = expected(table)
-    for algorithm in KERNELS:
-        for threads in (1, 2):
-            forest = dfmst.minimum_spanning_forest(frame, "u", "v", weight, algorithm=algorithm, threads=threads)
-            assert rows_of(forest) == rows, (algorithm, threads)
+    for place, algorithm in enumerate(KERNELS):
+        # Tables of so few rows are one chunk, whatever the threads: each algorithm meets either number on half of them.
+        number = 1 + (threads + place) % 2
+        forest = dfmst.minimum_spanning_forest(frame, "u", "v", weight, algorithm=algorithm, threads=number)
+        assert rows_of(forest) == rows, (algorithm, number)
 
 
 @examples(200)

@@ -21,7 +21,8 @@ threads = pytest.mark.parametrize("engine", [CpuEngine(n) for n in (1, 2, 3, 7)]
 def texts(values: list[bytes]) -> IdWords:
     """Texts as a kernel reads them, not at the beginning of their column."""
     ends = 3 + np.cumsum([0, *map(len, values)], dtype=np.uint64)
-    return IdWords(None, ends.astype(np.uint64), np.frombuffer(b"xyz" + b"".join(values), np.uint8))
+    text = np.frombuffer(b"xyz" + b"".join(values), np.uint8).copy()  # of exactly that length, for the sanitizers
+    return IdWords(None, ends.astype(np.uint64), text)
 
 
 def integers(values: list[int]) -> IdWords:

@@ -21,7 +21,10 @@ OVERRUN = 'extern "C" void fault(int* p, long at) { p[at] = 1; }\n'
 OVERFLOW = 'extern "C" void fault(int* p, long at) { p[0] = 0x7fffffff; p[0] += (int)at; }\n'
 CALL = """
 import ctypes, os
-ctypes.CDLL(os.environ["DFMST_KERNELS"]).fault((ctypes.c_int * 100)(), ctypes.c_long(100))
+import numpy as np
+np.zeros(100, np.int32)  # its memory may serve again
+column = np.zeros(100, np.int32)
+ctypes.CDLL(os.environ["DFMST_KERNELS"]).fault(ctypes.c_void_p(column.ctypes.data), ctypes.c_long(100))
 """
 RACE = """
 #include <thread>
