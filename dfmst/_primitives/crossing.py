@@ -27,8 +27,9 @@ def crossing_flags(
 ) -> Array:
     """Flags of the edges whose ends have different labels.
 
-    Where most edges begin in one component, one bit a vertex decides most edges without leaving the cache: with both
-    ends in it an edge does not cross, with one end it does. Only the edges with no end in it need their labels.
+    Where most edges begin in one component, one bit a vertex (a byte, of few) decides most edges without leaving the
+    cache: with both ends in it an edge does not cross, with one end it does. Only the edges with no end in it need
+    their labels.
 
     Parameters
     ----------

@@ -9,9 +9,9 @@ in place of a quicksort pivot. A level is a row of columnar steps:
    sorted (kernel ``scan_portion``; a short list in one launch, kernel ``scan_short``). Four threads and more sort all
    buckets, and then scan blocks of edges together (kernel ``scan_blocks``);
 3. pointer jumping labels the vertices, and one pass over the rest (kernel ``flag_leaving``) keeps only the edges
-   between different components: a bit a vertex for the giant component answers for most of them;
-4. the survivors, with components as their ends, are the next level; of few components, which have many edges between
-   each two, only the lightest of these edges.
+   between different components: a bit a vertex (a byte, of few) for the giant component answers for most of them;
+4. the survivors, with components as their ends, are the next level. A last few components have many edges between
+   each two: only the lightest one goes on.
 
 Sparse graphs whose ids have locality (roads, grids, meshes) are first contracted inside ranges of vertices, by every
 thread on its own (`_steps/ranges.py`): what is left is a small graph of the edges between ranges.
@@ -35,7 +35,7 @@ from dfmst.typing import Array
 
 __all__ = ["FilterKruskal"]
 
-_SMALL = 1 << 17  # edges below which one sort is cheaper than a level
+_SMALL = 1 << 17  # edges below which one sort is cheaper than a level, and a table of pairs takes little memory
 _MOST_LIGHT = 0.45  # share of light edges above which one sort of all of them is cheaper
 
 
@@ -55,7 +55,7 @@ class FilterKruskal:
 
     * One threshold a level from a sample, at a wanted number of edges, in place of a quicksort pivot and recursion.
     * The light edges are sorted in buckets by a radix sort while the scan runs; theirs are sorted first.
-    * Between few components, parallel edges are dropped before the next level.
+    * Between few components, parallel edges are dropped before the last level.
     * Ties are split by position, so that equal weights cannot all fall on one side.
     * From four threads on, edges are scanned in blocks by deterministic reservations, not by one thread (Blelloch,
       Fineman, Gibbons and Shun 2012).
@@ -97,7 +97,7 @@ class FilterKruskal:
         edges, flip, deferred = table.edges(), table.flip, table.deferred
         while len(edges) and components > 1:
             trace.round(vertices=components, edges=len(edges))
-            if edges.row is not None and components * components <= len(edges):
+            if edges.row is not None and components * components <= len(edges) <= _SMALL:
                 with trace.step("compact"):
                     edges = drop_parallel(engine, edges, components)
             share = self._light_share(len(edges), components)

@@ -19,7 +19,7 @@ _DIGIT_BITS = 10  # 1,024 counters stay in the first-level cache
 _BUCKET = 512  # edges a bucket should hold at least
 _PORTION = 1 << 13  # edges of a portion, at least: fewer cost less than their launch
 _PORTIONS = 32  # about as many portions at most
-_LONG_PORTION = 1 << 18  # edges, at least, of one that is only sorted: its room is 4 MiB
+_LONG_PORTION = 1 << 17  # edges, at least, of one that is only sorted: its room is 2 MiB
 
 
 class PortionScan:
@@ -90,7 +90,7 @@ class PortionScan:
         deferred.raise_if_failed()
 
     def _sort_buckets(self) -> None:
-        """Sort all buckets, without a scan beside them; the room is that of an eighth of the edges, or 4 MiB."""
+        """Sort all buckets, without a scan beside them; the room is that of an eighth of the edges, or 2 MiB."""
         if not self._bits and self._key is None:
             return
         engine, buckets = self._engine, self._portions(max(_LONG_PORTION, -(-self._length // 8)))
