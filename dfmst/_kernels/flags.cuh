@@ -70,12 +70,28 @@ KERNEL_OF(V, flag_crossing, (const V* source, const V* target, u64 edges, const 
   flags[i] = excluded ? word & ~excluded[i] : word;
 } END
 
+#if defined(__AVX2__) && !defined(__CUDACC_RTC__)
+// Eight ends, and the flag of each as the sign of a 32-bit lane.
+DEVICE __m256i eight_ends(const u32* ends) { return _mm256_loadu_si256((const __m256i*)ends); }
+DEVICE __m256i eight_ends(const u64* ends) {
+  const __m256 low = _mm256_castsi256_ps(_mm256_loadu_si256((const __m256i*)ends));
+  const __m256 high = _mm256_castsi256_ps(_mm256_loadu_si256((const __m256i*)(ends + 4)));
+  return _mm256_permute4x64_epi64(_mm256_castps_si256(_mm256_shuffle_ps(low, high, 0x88)), 0xD8);
+}
+DEVICE __m256i eight_flags(const u64* flags, __m256i at) {
+  const __m256i words = _mm256_i32gather_epi32((const int*)flags, _mm256_srli_epi32(at, 5), 4);
+  return _mm256_sllv_epi32(words, _mm256_andnot_si256(at, _mm256_set1_epi32(31)));
+}
+DEVICE u64 eight_signs(__m256i lanes) { return (u64)(u32)_mm256_movemask_ps(_mm256_castsi256_ps(lanes)); }
+#endif
+
 // Edges with at most one end in the giant component, less those flagged in `excluded`; `aside` are those of them with
 // no end in it. No branch depends on an edge, so that the reads of many words overlap. `inside`, where it is given, has a
 // byte a vertex, 1 in the giant component: as long as a first-level cache holds it, a CPU reads a byte sooner than a bit.
+// `gathers` has eight bits read by one instruction, which some processors take long over.
 template <typename V>
-DEVICE void leaving_word(const V* source, const V* target, u64 length, const u64* giant, const u8* inside, u64 excluded,
-                         u64* flags, u64* aside) {
+DEVICE void leaving_word(const V* source, const V* target, u64 length, const u64* giant, const u8* inside, u32 gathers,
+                         u64 excluded, u64* flags, u64* aside) {
   u64 both = 0, either = 0, j = 0;
 #ifndef __CUDACC_RTC__
   for (; inside && j + 8 <= length; j += 8) {
@@ -83,6 +99,13 @@ DEVICE void leaving_word(const V* source, const V* target, u64 length, const u64
     for (u32 k = 0; k < 8; ++k) ends |= (u64)(inside[source[j + k]] + inside[target[j + k]]) << 8 * k;
     both |= flags_of_bytes(ends >> 1 & EIGHT_ONES) << j;
     either |= flags_of_bytes((ends | ends >> 1) & EIGHT_ONES) << j;
+  }
+#endif
+#if defined(__AVX2__) && !defined(__CUDACC_RTC__)
+  for (; gathers && j + 8 <= length; j += 8) {
+    const __m256i a = eight_flags(giant, eight_ends(source + j)), b = eight_flags(giant, eight_ends(target + j));
+    both |= eight_signs(_mm256_and_si256(a, b)) << j;
+    either |= eight_signs(_mm256_or_si256(a, b)) << j;
   }
 #endif
   for (; j < length; ++j) {
@@ -95,9 +118,9 @@ DEVICE void leaving_word(const V* source, const V* target, u64 length, const u64
 }
 
 KERNEL_OF(V, flag_leaving, (const V* source, const V* target, u64 edges, const u64* giant, const u8* inside,
-                            const u64* excluded, u64* flags, u64* aside)) {
-  leaving_word(source + i * 64, target + i * 64, word_length(i, edges), giant, inside, excluded ? excluded[i] : 0,
-               &flags[i], &aside[i]);
+                            u32 gathers, const u64* excluded, u64* flags, u64* aside)) {
+  leaving_word(source + i * 64, target + i * 64, word_length(i, edges), giant, inside, gathers,
+               excluded ? excluded[i] : 0, &flags[i], &aside[i]);
 } END
 
 // Of the edges set `aside`, those inside one component lose their flags.
@@ -130,13 +153,13 @@ KERNEL_OF(V, find_outside, (const V* source, const V* target, u64 edges, u64 ver
 
 // As flag_leaving, for unchecked ids: `outside` is set where one is not in [0, vertices).
 KERNEL_OF(V, flag_leaving_checked, (const V* source, const V* target, u64 edges, const u64* giant, const u8* inside,
-                                    const u64* excluded, u64* flags, u64* aside, u64 vertices, u32* outside)) {
+                                    u32 gathers, const u64* excluded, u64* flags, u64* aside, u64 vertices, u32* outside)) {
   const u64 length = word_length(i, edges);
   if (any_outside(source + i * 64, target + i * 64, length, vertices))
     store(outside, 1u);
   else
-    leaving_word(source + i * 64, target + i * 64, length, giant, inside, excluded ? excluded[i] : 0, &flags[i],
-                 &aside[i]);
+    leaving_word(source + i * 64, target + i * 64, length, giant, inside, gathers, excluded ? excluded[i] : 0,
+                 &flags[i], &aside[i]);
 } END
 
 // Edges that are light or leave the giant component, less those flagged in `excluded`.
@@ -144,7 +167,7 @@ KERNEL_OF(V, flag_doubtful, (const V* source, const V* target, u64 edges, const 
                              const u64* excluded, u64* flags)) {
   const u64 length = word_length(i, edges);
   u64 leaving, aside;
-  leaving_word(source + i * 64, target + i * 64, length, giant, (const u8*)0, excluded[i], &leaving, &aside);
+  leaving_word(source + i * 64, target + i * 64, length, giant, (const u8*)0, 0, excluded[i], &leaving, &aside);
   flags[i] = leaving | (light[i] & ~excluded[i]);
 } END
 

@@ -133,6 +133,9 @@ DEVICE u32 reserve(u32* length, u32 wanted) {
 
 #include <chrono>
 #include <cstring>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 #include "cpu/pool.hpp"
 
 #if defined(_WIN32)

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dfmst._engines import CpuEngine
+from dfmst._primitives import crossing
 from dfmst._primitives.crossing import crossing_flags, giant_component
 from tests.support.columns import LENGTHS, VERTICES, each_engine, pack, quick, seeds, unpack
 
@@ -56,3 +58,22 @@ def test_the_giant_component_is_that_of_most_edges(engine, dtype):
     many = np.ones(16 * len(often) + 1, np.uint32)
     assert giant_component(engine, often, many[1:]) is not None
     assert giant_component(engine, often, many) is None
+
+
+@pytest.mark.parametrize("dtype", VERTICES)
+@pytest.mark.parametrize("looking", [False, True])
+def test_gathers_are_tried_once_on_a_long_column(monkeypatch, dtype, looking):
+    monkeypatch.setattr(crossing, "_gathers", {})
+    monkeypatch.setattr(crossing, "_FEW_VERTICES", 10)
+    rng = np.random.default_rng(0)
+    source, target = rng.integers(0, 50, (2, (crossing._LONG << 6) + 7), dtype)
+    label = np.where(rng.random(50) < 0.9, 7, np.arange(50)).astype(np.uint32)
+    expected = pack(label[source] != label[target])
+    for _ in range(2):
+        outside = np.zeros(1, np.uint32) if looking else None
+        np.testing.assert_array_equal(crossing_flags(CpuEngine(2), source, target, label, None, outside), expected)
+        assert list(crossing._gathers) == [np.dtype(dtype).itemsize]
+    crossing_flags(CpuEngine(2), source[:6400], target[:6400], label)
+    for gathers in (0, 1):
+        monkeypatch.setattr(crossing, "_gathers", {np.dtype(dtype).itemsize: gathers})
+        np.testing.assert_array_equal(crossing_flags(CpuEngine(2), source, target, label), expected)

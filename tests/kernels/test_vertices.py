@@ -75,8 +75,9 @@ def test_flag_leaving(engine, dtype, seed, length, vertices, excluding):
     excluded = rng.random(length) < 0.3
     flags, aside = np.full((2, -(-length // 64)), 99, np.uint64)
     kept = ~(excluded & excluding)
-    for bytes_ in (None, inside.view(np.uint8)):
-        arguments = (source, target, length, pack(inside), bytes_, pack(excluded) if excluding else None, flags, aside)
+    left_out = pack(excluded) if excluding else None
+    for way in ((None, 0), (None, 1), (inside.view(np.uint8), 0)):
+        arguments = (source, target, length, pack(inside), *way, left_out, flags, aside)
         engine.launch("flag_leaving", len(flags), *arguments, grain=1)
         np.testing.assert_array_equal(unpack(flags, length), ~(inside[source] & inside[target]) & kept)
         np.testing.assert_array_equal(unpack(aside, length), ~(inside[source] | inside[target]) & kept)
@@ -107,14 +108,14 @@ def test_ids_outside(engine, dtype, seed, length, vertices, beyond):
     giant, inside = pack(within), within.view(np.uint8) if rng.random() < 0.5 else None
     excluded = pack(rng.random(length) < 0.3) if rng.random() < 0.5 else None
     expected, flags = np.empty((2, 2, -(-length // 64)), np.uint64)
-    engine.launch("flag_leaving", len(flags[0]), source, target, length, giant, None, excluded, *expected, grain=1)
+    engine.launch("flag_leaving", len(flags[0]), source, target, length, giant, None, 0, excluded, *expected, grain=1)
     if beyond:
         top = int(np.iinfo(dtype).max)
         wrong = rng.choice(np.array([vertices, vertices + 1, top // 2, top // 2 + 1, top - 1, top], dtype))
         (source if rng.random() < 0.5 else target)[rng.integers(length)] = wrong
     found = np.zeros(2, np.uint32)
     engine.launch("find_outside", len(flags[0]), source, target, length, vertices, found[:1], grain=1)
-    arguments = (source, target, length, giant, inside, excluded, *flags, vertices, found[1:])
+    arguments = (source, target, length, giant, inside, int(rng.integers(2)), excluded, *flags, vertices, found[1:])
     engine.launch("flag_leaving_checked", len(flags[0]), *arguments, grain=1)
     assert found.tolist() == [beyond, beyond]
     if not beyond:
