@@ -21,7 +21,20 @@ except ImportError as error:
     message = f"this version of dfmst does not know Dask {dask.__version__} ({error})"
     raise EngineUnavailableError(message, "install a later dfmst, or an earlier Dask") from error
 
-__all__ = ["from_parquet_reader", "graph_of", "new_task", "own_tasks", "parquet_pieces", "reference", "results"]
+__all__ = [
+    "STAYING",
+    "from_parquet_reader",
+    "graph_of",
+    "new_task",
+    "own_tasks",
+    "parquet_pieces",
+    "reference",
+    "results",
+]
+
+#: Beginning of the keys of tasks that stay where their arguments are, as they take no time: by the scheduler's settings
+#: (``distributed.scheduler.default-task-durations``).
+STAYING = "split-shuffle"
 
 
 def reference(key: Hashable) -> Any:

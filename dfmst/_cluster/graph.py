@@ -10,7 +10,7 @@ from typing import Any
 from dask.tokenize import tokenize
 
 from dfmst._cluster.checkpoint import Codec, checkpointed, is_kept, kept_result, partial_path
-from dfmst._cluster.dask_internals import new_task, reference
+from dfmst._cluster.dask_internals import STAYING, new_task, reference
 
 __all__ = ["TaskGraph"]
 
@@ -44,6 +44,7 @@ class TaskGraph(dict[Hashable, Any]):
         task: Callable[..., Any],
         *arguments: Any,
         durable: Codec | None = None,
+        stays: bool = False,
     ) -> Any:
         """Add a task and return a reference to its result.
 
@@ -57,8 +58,11 @@ class TaskGraph(dict[Hashable, Any]):
             What to run; an argument may be a reference, or a list of them.
         durable
             How its result is kept in the checkpoint directory; ``None``: it is not.
+        stays
+            Whether it stays where its largest argument is. An idle worker takes it over otherwise, or all of them, and
+            each fetches the argument: a group's edges, or the state of a slice, more than fit a worker's memory.
         """
-        key = (f"dfmst-{name}-{self._token}", number)
+        key = (f"{STAYING}-{self._token}", (name, number)) if stays else (f"dfmst-{name}-{self._token}", number)
         if durable and self._checkpoint is not None:
             file = self._file(name, number)
             self._files[key] = file, durable

@@ -63,7 +63,7 @@ def rows_of_forest(graph: TaskGraph, partitions: int, forest: Any, marked: bool)
         Whether the rows are compared when they are gathered.
     """
     lists = graph.add("locate", 0, choose, forest, partitions, marked)
-    return [graph.add("rows", number, pick, lists, number) for number in range(partitions)]
+    return [graph.add("rows", number, pick, lists, number, stays=True) for number in range(partitions)]
 
 
 def locate(forest: Table, partitions: int) -> list[Array]:

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import dfmst.dask
+from dfmst._cluster.graph import TaskGraph
 
 SOURCE = Path(__file__).resolve().parents[2] / "dfmst"
 ROOM = "_cluster/dask_internals.py"
@@ -47,6 +48,16 @@ def test_graph_nodes_do_what_they_did():
     assert isinstance(graph["c"], Alias), changed("convert_legacy_graph of a key")
     assert graph["c"].target == "b", changed("Alias.target")
     assert dask.get(graph, "sum") == 3, changed("how nodes are run")
+
+
+def test_staying_tasks_are_left_where_they_are():
+    from dask.utils import key_split
+    from distributed.stealing import fast_tasks
+
+    graph = TaskGraph("a graph")
+    key = graph.add("piece", (0, 1), operator.getitem, [1, 2], 0, stays=True).key
+    assert key_split(key) in fast_tasks, changed("the names of tasks that take no time")
+    assert key != graph.add("piece", (0, 2), operator.getitem, [1, 2], 0, stays=True).key
 
 
 def test_a_dask_without_one_of_the_names_is_refused_with_its_version():

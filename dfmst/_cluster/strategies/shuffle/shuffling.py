@@ -70,33 +70,35 @@ def add_shuffle(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, siz
         graph.add("distribute", group, distribute, *groups[group].arguments(), *options, durable=EDGES)
         for group in count
     ]
-    summaries = [graph.add("summary", group, summarize, edges[group]) for group in count]
+    summaries = [graph.add("summary", group, summarize, edges[group], stays=True) for group in count]
     found = graph.add("survey", 0, survey, summaries)
     numberings = _add_numbering(graph, edges, found, sizes.owners)
     places = graph.add("cuts", 0, cuts, found, sizes.slices)
     states, locators = [None], []
-    totals = [graph.add("total", group, numbering.total_of, each) for group, each in enumerate(numberings)]
+    totals = [graph.add("total", group, numbering.total_of, each, stays=True) for group, each in enumerate(numberings)]
     bounds = [group.first for group in groups[1:]]
     kept = graph.first_missing("slice", sizes.slices)  # their pieces are needed no more
     missing = range(kept, sizes.slices)
     cuttings = [
-        graph.add("cut", (kept, group), cut, edges[group], group, found, places, numberings[group], missing)
+        graph.add("cut", (kept, group), cut, edges[group], group, found, places, numberings[group], missing, stays=True)
         for group in count
     ]
     for place in range(sizes.slices):
         pieces = []
         if place >= kept:
-            pieces = [graph.add("piece", (place, group), pick, cuttings[group], place - kept) for group in count]
+            pieces = [
+                graph.add("piece", (place, group), pick, cuttings[group], place - kept, stays=True) for group in count
+            ]
         state = (states[-1], pieces, totals, bounds, sizes.memory)
         solved = graph.add("slice", place, solve_slice, *state, durable=SOLVED_SLICE)
-        states.append(graph.add("state", place, pick, solved, 0))
-        locators.append([graph.add("locators", (place, group), pick, solved, 1 + group) for group in count])
+        states.append(graph.add("state", place, pick, solved, 0, stays=True))
+        locators.append([graph.add("locators", (place, group), pick, solved, 1 + group, stays=True) for group in count])
     trace = graph.add("trace", 0, records, states[1:])
     rows = []
     for group in count:
         known: Any = [None] * len(groups[group].parts)
         if is_marked(groups[group].parts):
-            known = graph.add("marks", group, marks_of, edges[group])
+            known = graph.add("marks", group, marks_of, edges[group], stays=True)
         own = [each[group] for each in locators]
         for place, number in enumerate(range(groups[group].first, groups[group].first + len(groups[group].parts))):
             rows.append(graph.add("chosen-rows", number, unite, own, number, known, place))
@@ -106,17 +108,26 @@ def add_shuffle(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, siz
 
 def _add_numbering(graph: TaskGraph, edges: list[Any], found: Any, owners: int) -> list[Any]:
     """Add the tasks that number all groups' vertices alike, and return references to each group's numbering."""
-    asked = [graph.add("ask", group, numbering.ask, each, found, owners) for group, each in enumerate(edges)]
+    asked = [
+        graph.add("ask", group, numbering.ask, each, found, owners, stays=True) for group, each in enumerate(edges)
+    ]
     answers = []
     for owner in range(owners):
-        questions = [graph.add("ask-part", (owner, group), pick, each, owner) for group, each in enumerate(asked)]
+        questions = [
+            graph.add("ask-part", (owner, group), pick, each, owner, stays=True) for group, each in enumerate(asked)
+        ]
         answers.append(graph.add("number", owner, numbering.number_ids, questions))
-    counts = [graph.add("count", owner, pick, each, 0) for owner, each in enumerate(answers)]
+    counts = [graph.add("count", owner, pick, each, 0, stays=True) for owner, each in enumerate(answers)]
     numberings = []
     for group, each in enumerate(edges):
-        own = [graph.add("number-part", (owner, group), pick, answers[owner], 1 + group) for owner in range(owners)]
+        own = [
+            graph.add("number-part", (owner, group), pick, answers[owner], 1 + group, stays=True)
+            for owner in range(owners)
+        ]
         numberings.append(
-            graph.add("name", group, numbering.settle, each, found, asked[group], counts, own, durable=NUMBERING)
+            graph.add(
+                "name", group, numbering.settle, each, found, asked[group], counts, own, durable=NUMBERING, stays=True
+            )
         )
     return numberings
 
