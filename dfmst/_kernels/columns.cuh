@@ -52,7 +52,7 @@ KERNEL_OF(W, survey_edges, (const u32* source, const u32* target, u32 stride, co
 } END
 
 // Least and greatest key of a block of `block` keys.
-KERNEL_OF(K, span_keys, (const K* key, u64 length, u64 block, K* least, K* greatest)) {
+HOST_KERNEL_OF(K, span_keys, (const K* key, u64 length, u64 block, K* least, K* greatest)) {
   const u64 end = (i + 1) * block < length ? (i + 1) * block : length;
   K low = ~(K)0, high = 0;
   for (u64 j = i * block; j < end; ++j) {
@@ -63,9 +63,9 @@ KERNEL_OF(K, span_keys, (const K* key, u64 length, u64 block, K* least, K* great
   greatest[i] = high;
 } END
 
-KERNEL(number_places, (u32* column)) { column[i] = (u32)i; } END
+HOST_KERNEL(number_places, (u32* column)) { column[i] = (u32)i; } END
 
-KERNEL(fill_ones, (u32* column)) { column[i] = ~0u; } END
+HOST_KERNEL(fill_ones, (u32* column)) { column[i] = ~0u; } END
 
 // Entries of a column at ascending rows. Rows ahead are known, so that their cache misses overlap.
 KERNEL_OF(V, gather_entries, (const V* column, const u64* row, V* gathered)) {

@@ -56,7 +56,7 @@ struct none;
 #define EXPORTED extern "C" __global__
 // Templates that nothing calls: read by the compiler, which makes nothing of them.
 #define HOST_KERNEL(name, parameters) FUNCTION(template <typename> DEVICE, name, parameters)
-#define HOST_KERNEL_OF(P, name, parameters) FUNCTION(template <typename> DEVICE, JOIN(name, JOIN(_, TYPE)), parameters)
+#define HOST_KERNEL_OF(P, name, parameters) FUNCTION(template <typename P> DEVICE, JOIN(name, JOIN(_, TYPE)), parameters)
 // A grid may be smaller than `count`: each thread then strides through the indices, in 64 bits.
 #define FUNCTION(linkage, name, parameters)                                                           \
   linkage void name(u64 count, EXPAND parameters) {                                                   \
