@@ -2,48 +2,64 @@
 
 from __future__ import annotations
 
+import importlib
 import json
-import subprocess
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 BENCH = Path(__file__).parents[2] / "bench"
-SMALL = ["--vertices", "2000", "--rows", "60000", "--files", "3", "--limit", "300MiB"]
+SMALL = ["--vertices", "2000", "--rows", "60000", "--files", "3"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("plan", "figures"), [("speed", "scan stream scipy"), ("large", "stream sibling")])
-def test_plan(tmp_path, plan, figures):
-    more = ["--repeat", "1"] if plan == "speed" else ["--sibling-limit", "300MiB"]
-    command = [sys.executable, "-P", BENCH / "stream.py", plan, *SMALL, *more, "-o", tmp_path / "stream.json"]
-    done = subprocess.run(command, env={"PYTHONPATH": str(BENCH)}, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    result = json.loads((tmp_path / "stream.json").read_text())[plan]
+@pytest.fixture
+def bench(monkeypatch, tmp_path):
+    """Runs a plan in this process; what it measures has processes of its own. The result, and the file's folder."""
+    monkeypatch.syspath_prepend(str(BENCH))
+    monkeypatch.setenv("PYTHONPATH", str(BENCH), prepend=os.pathsep)
+    for name in ("stream", "stream_runs", "id_kinds", "machine"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    stream = importlib.import_module("stream")
+
+    def run(plan, *options):
+        path = tmp_path / "stream.json"
+        monkeypatch.setattr("sys.argv", ["stream.py", plan, *SMALL, *options, "-o", str(path)])
+        stream.main()
+        return json.loads(path.read_text())[plan]
+
+    return run
+
+
+@pytest.fixture
+def untouched(bench, monkeypatch):
+    """Without the process before each run that writes to as much memory, for the host's sake."""
+    monkeypatch.setattr("stream_runs.touch_memory", lambda folder: None)
+
+
+def check(result, tmp_path, figures):
     assert result["rows"] == 60_000
-    for name in figures.split():
+    for name in figures:
         assert (result[name] if name != "sibling" else result[name]["stream"])["peak_mib"] > 0
     assert [path.name for path in tmp_path.iterdir()] == ["stream.json"]
 
 
 @pytest.mark.slow
-def test_ids(tmp_path):
-    command = [
-        sys.executable,
-        "-P",
-        BENCH / "stream.py",
-        "ids",
-        *SMALL,
-        "--repeat",
-        "1",
-        "-o",
-        tmp_path / "stream.json",
-    ]
-    command[command.index("300MiB")] = "400MiB"
-    done = subprocess.run(command, env={"PYTHONPATH": str(BENCH)}, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    result = json.loads((tmp_path / "stream.json").read_text())["ids"]
+def test_large(bench, tmp_path):
+    check(bench("large", "--limit", "300MiB", "--sibling-limit", "300MiB"), tmp_path, ["stream", "sibling"])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("untouched")
+def test_speed(bench, tmp_path):
+    check(bench("speed", "--limit", "300MiB", "--repeat", "1"), tmp_path, ["scan", "stream", "scipy"])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("untouched")
+def test_ids(bench):
+    result = bench("ids", "--limit", "400MiB", "--repeat", "1")
     for kind in ("dense", "sparse", "text"):
         for name in ("scan_in_order", "scan_and_hash", "stream", "in_memory"):
             assert result[kind][name]["processor_seconds"] >= 0
