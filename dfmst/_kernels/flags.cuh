@@ -85,6 +85,15 @@ DEVICE __m256i eight_flags(const u64* flags, __m256i at) {
 DEVICE u64 eight_signs(__m256i lanes) { return (u64)(u32)_mm256_movemask_ps(_mm256_castsi256_ps(lanes)); }
 #endif
 
+#ifndef __CUDACC_RTC__
+template <typename V> DEVICE bool all_equal(const V* word) {
+  if (word[0] != word[63]) return false;
+  V differ = 0;
+  for (u32 j = 1; j < 64; ++j) differ |= word[j] ^ word[0];
+  return !differ;
+}
+#endif
+
 // Edges with at most one end in the giant component, less those flagged in `excluded`; `aside` are those of them with
 // no end in it. No branch depends on an edge, so that the reads of many words overlap. `inside`, where it is given, has a
 // byte a vertex, 1 in the giant component: as long as a first-level cache holds it, a CPU reads a byte sooner than a bit.
@@ -94,6 +103,15 @@ DEVICE void leaving_word(const V* source, const V* target, u64 length, const u64
                          u64 excluded, u64* flags, u64* aside) {
   u64 both = 0, either = 0, j = 0;
 #ifndef __CUDACC_RTC__
+  if (inside && length == 64 && all_equal(source)) {  // a table sorted by its source
+    for (; j < 64; j += 8) {
+      u64 ends = 0;
+      for (u32 k = 0; k < 8; ++k) ends |= (u64)inside[target[j + k]] << 8 * k;
+      both |= flags_of_bytes(ends) << j;
+    }
+    either = inside[source[0]] ? ~0ull : both;
+    both = inside[source[0]] ? both : 0;
+  }
   for (; inside && j + 8 <= length; j += 8) {
     u64 ends = 0;  // a byte an edge: how many of its ends are inside
     for (u32 k = 0; k < 8; ++k) ends |= (u64)(inside[source[j + k]] + inside[target[j + k]]) << 8 * k;
