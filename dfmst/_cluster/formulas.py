@@ -50,11 +50,12 @@ _SHARE = 3 * BATCH  # bytes of a worker's memory for each row of a batch
 SLICE_VERTEX = Room(0, 8).vertex  # bytes a vertex of a shuffle's slice
 _PIECES = Room(0, 8).least(0)  # bytes of the pieces that a slice's task reads and writes
 SLICES = 8  # that a shuffle solves one after the other
-_STATE = 5 * SLICES  # bytes a vertex that go from slice to slice: roots, flags, and the locators of the forest
+# Bytes a vertex that go from slice to slice: roots, flags, and the locators of the forest. Every second slice is solved
+# where the one before it was.
+_STATE = 5 * SLICES // 2
 GROUPS = 4  # of partitions, for each worker that shuffles, at least
 _MOVING = 8  # groups whose edges are in the memory of a worker at once, as others take over tasks of it
 SLICE_ROW = ROW + SCAN + 2 * 8  # bytes a row of the buffer that a slice is solved in
-_SENT = 2  # times that a row of a shuffle travels: to the worker that cuts it, and to the one that solves its slice
 _POSITION = 4  # bytes of a forest's row, for the workers that gather it
 _ANSWER = 12  # bytes beside an id that is numbered: its vertex twice, and its number
 NUMBERED = 100  # bytes an id of those that a task of a shuffle numbers
@@ -171,9 +172,9 @@ def _sliced_merge(work: Work) -> Plan:
     solving = min(size, RUN_VERTEX * work.vertices + SLICE_ROW * workers * forest / SLICES)
     asked = workers * forest * (work.id_bytes + _ANSWER) if work.dictionary else 0
     asking = f" + W · f · {work.id_bytes + _ANSWER}" if work.dictionary else ""
-    moved = (workers - 1) / workers * (_SENT * workers * forest * EDGE + work.vertices * _STATE + asked)
+    moved = (workers - 1) / workers * (workers * forest * EDGE + work.vertices * _STATE + asked)
     formulas = {
-        "bytes_moved": f"(W - 1) / W · ({_SENT * EDGE} · W · f + {_STATE} · n{asking}), f = min(n, m / W)",
+        "bytes_moved": f"(W - 1) / W · ({EDGE} · W · f + {_STATE} · n{asking}), f = min(n, m / W)",
         "peak_memory": f"{BASE // 1_000_000} MB + max({work.part} · m / P{_dictionary_formula(work, 'f')} + "
         f"min(s, {room.least(0) // 1_000_000} MB + {RUN_VERTEX + EDGE} · f + {EDGE + SORT} · m / W), "
         f"min(s, {RUN_VERTEX} · n + {SLICE_ROW} · W · f / {SLICES})), s = {USABLE} · (M - BASE), at least "
@@ -208,7 +209,7 @@ def _shuffle(work: Work) -> Plan:
     groups = min(group_count(work.memory, workers, work.edges), work.partitions)
     known = min(work.vertices, 2 * math.ceil(work.edges / groups))
     asked = groups * known * (work.id_bytes + _ANSWER) if work.dictionary else 0
-    moved = (workers - 1) / workers * (_SENT * kept * EDGE + work.vertices * 8 + asked)
+    moved = (workers - 1) / workers * (kept * EDGE + work.vertices * 8 + asked)
     reading = work.part * work.rows + BATCH * min(batch, work.edges) + work.dictionary * known
     pieces = min(_PIECES, EDGE * work.edges)
     solving = SLICE_VERTEX * work.vertices + pieces
@@ -218,7 +219,7 @@ def _shuffle(work: Work) -> Plan:
     most = f"max({GROUPS} · W, {_MOVING * EDGE / USABLE:.3g} · m / (M - BASE))"
     groups_formula = f", G = min({most}, P), k = min(n, 2 · m / G)" if work.dictionary else ""
     formulas = {
-        "bytes_moved": f"(W - 1) / W · (min(m, m / b · n) · {_SENT * EDGE} + 8 · n{asking}), "
+        "bytes_moved": f"(W - 1) / W · (min(m, m / b · n) · {EDGE} + 8 · n{asking}), "
         f"b = {USABLE} · (M - BASE) / {_SHARE}{groups_formula}",
         "peak_memory": f"{BASE // 1_000_000} MB + max({reading_formula}, {SLICE_VERTEX} · n + "
         f"min({_PIECES // 1_000_000} MB, {EDGE} · m))",
