@@ -29,11 +29,13 @@ __all__ = [
     "Table",
     "columns_of",
     "has_integers",
+    "has_room",
     "host_table",
     "kept",
     "like_of",
     "metadata_of",
     "pieces",
+    "reserve",
     "side_of",
     "solve_tables",
     "with_metadata",
@@ -162,10 +164,20 @@ def with_metadata(table: Table, more: dict[bytes, bytes]) -> Table:
     )
 
 
+def has_room(engine: Engine, size: int) -> bool:
+    """Whether so many bytes more may wait on a GPU for other tasks."""
+    return waiting_bytes() + size <= _WAITING * device_bytes(engine)
+
+
+def reserve(engine: Engine) -> int:
+    """Bytes of a GPU that results may still take which wait for other tasks."""
+    return max(0, int(_WAITING * device_bytes(engine)) - waiting_bytes())
+
+
 def kept(engine: Engine, columns: Columns, metadata: dict[bytes, bytes]) -> DeviceTable:
     """Return a task's result; where the results that wait leave the GPU too little, it goes to the host."""
     table = DeviceTable(TaskColumns(engine, *columns), metadata)
-    if not engine.on_host and waiting_bytes() > _WAITING * device_bytes(engine):
+    if not engine.on_host and not has_room(engine, 0):
         table.columns.spill()
     return table
 

@@ -67,8 +67,13 @@ def worker_device_bytes(dask_worker: Any) -> int:
 
 
 def rows_that_fit(engine: Engine, most: int, row: int, beside: int = 0) -> int:
-    """Return how many rows of so many bytes a GPU holds beside other columns, at most `most`; 0: not even few."""
+    """Return how many rows of so many bytes a GPU holds beside other columns, at most `most`; 0: not even few.
+
+    Before it says 0, the columns that wait on the GPU for other tasks go to the host.
+    """
     rows = (_free_bytes(engine) - beside) // row
+    if rows < LEAST_ROWS and spill():
+        rows = (_free_bytes(engine) - beside) // row
     return min(most, rows) if rows >= LEAST_ROWS else 0
 
 

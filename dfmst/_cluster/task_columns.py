@@ -76,6 +76,10 @@ class TaskColumns:
             return tuple(map(self._engine.to_host, columns))
         return tuple(map(engine.from_host, columns))
 
+    def load(self) -> Array:
+        """Return the first column on the host."""
+        return self._engine.to_host(self._columns[0])
+
     def spill(self) -> None:
         """Go to the host, and stay there."""
         _waiting.discard(self)

@@ -18,7 +18,7 @@ from dfmst._engines import host_engine
 from dfmst._primitives.id_table import IdTable, IdWords
 from dfmst.typing import Array
 
-__all__ = ["DeviceEncoder"]
+__all__ = ["DeviceDictionary", "DeviceEncoder"]
 
 
 class DeviceDictionary(Dictionary):

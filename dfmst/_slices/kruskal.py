@@ -96,7 +96,7 @@ class SliceKruskal:
             if length > len(self._buffer):
                 self._buffer = RowBuffer(self._engine, length, self._buffer.rows.weight.dtype)
             # Short spans are filtered together: each step has a price, whatever its rows.
-            together = length <= _PIECE and runs[0].on_host
+            together = length <= _PIECE and all(run.on_host for run in runs)
             for piece in [concat_spans(runs, spans)] if together else read_spans(runs, spans):
                 self.add(piece)
             for run, (_, end) in zip(runs, spans, strict=True):

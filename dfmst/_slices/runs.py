@@ -170,7 +170,8 @@ class Run:
             return 0
         begin, end = block * self.grain, min((block + 1) * self.grain, self._rows)
         keys = self._order.keys(self._engine, self._read(self._order.column, begin, end))
-        return begin + int(np.searchsorted(self._engine.to_host(keys), keys.dtype.type(key), side))
+        wanted = self.xp.asarray(np.array([key], keys.dtype))
+        return begin + int(self.xp.searchsorted(keys, wanted, side)[0])
 
     def _read(self, column: str, begin: int, end: int) -> Array:
         kind, path = self._kinds[column], self._paths[column]

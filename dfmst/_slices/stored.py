@@ -81,7 +81,8 @@ class StoredIds:
     """
 
     def __init__(self, directory: SpillDirectory, values: pa.Array) -> None:
-        self._directory, self._size, self.type = directory, int(values.nbytes), values.type
+        self._directory, self._size, self._length = directory, int(values.nbytes), len(values)
+        self.type = values.type
         self._path = Path(f"{directory.new_name()}.arrow")
         table = pa.table({"ids": values})
         with disk_errors(directory.path), pa.ipc.new_file(str(self._path), table.schema) as writer:
@@ -91,6 +92,10 @@ class StoredIds:
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel with the values."""
         return StoredIds, (self._directory, self.load())
+
+    def __len__(self) -> int:
+        """Return the number of values."""
+        return self._length
 
     def __sizeof__(self) -> int:
         """Return a number that grows with the values."""

@@ -29,6 +29,7 @@ from dfmst._cluster.formulas import BASE
 from dfmst._cluster.gpus import require_gpus
 from dfmst._cluster.strategies.shuffle.edges import distribute
 from dfmst._cluster.strategies.shuffle.folded import FoldRoom
+from dfmst._cluster.task_columns import spill
 from dfmst._cluster.tasks import Group
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import CudaEngine
@@ -43,7 +44,10 @@ VERTICES, ROWS, FILES = 80_000, 160_000, 2
 PURPOSES = {
     "_cluster.task_columns.__reduce__": "sent",
     "_cluster.task_columns.spill": "spilled",
+    "_cluster.strategies.shuffle.left.leave_sorted": "spilled",
+    "_cluster.strategies.shuffle.left.leave": "spilled",
     "_cluster.rows.locate": "positions",
+    "_cluster.strategies.shuffle.slices._locators": "positions",
 }
 
 
@@ -64,7 +68,8 @@ def a_worker(**resources: float) -> Any:
 @pytest.fixture
 def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU."""
-    for module in ("solve", "tasks", "strategies.two_pass", "strategies.shuffle.edges", "strategies.shuffle.slices"):
+    shuffle = [f"strategies.shuffle.{name}" for name in ("edges", "slices")]
+    for module in ("solve", "tasks", "strategies.two_pass", *shuffle):
         monkeypatch.setattr(f"dfmst._cluster.{module}.worker_engine", CudaEngine)
     return cupy.get_default_memory_pool()
 
@@ -119,25 +124,23 @@ def test_what_choosing_takes(device):
 
 
 @pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle"])
-def test_edges_cross_once_and_only_forests_come_back(on_gpu, files, strategy):
+def test_edges_cross_once_and_only_positions_come_back(on_gpu, files, strategy):
     folder, expected = files
     parts = dd.read_parquet(folder)
     options: Any = {"vertices": VERTICES // 8 if strategy == "two-pass" else VERTICES}
+    if strategy == "shuffle":
+        options["memory_limit"] = BASE + 80_000_000
     forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **options)
     cupy.reset()
     rows = forest.compute(scheduler="synchronous")
     pd.testing.assert_frame_equal(rows.reset_index(drop=True), expected)
     table = 24 * ROWS
     to_host = purposes(cupy.traffic.crossings)
-    if strategy != "shuffle":
-        reads = {"merge": 1, "two-pass": 2}[strategy]
-        assert sum(cupy.traffic.to_device) <= reads * table + 10_000
-        assert to_host == {"positions": 4 * len(expected)}
-        return
-    # Slices take their edges again.
-    forests, states = 2 * 24 * len(expected), 8 * 2 * 5 * VERTICES
-    assert sum(cupy.traffic.to_device) <= table + forests + states + 100_000
-    assert sum(cupy.traffic.to_host) <= forests + states + 100_000
+    reads, position = {"merge": (1, 4), "two-pass": (2, 4), "shuffle": (1, 8)}[strategy]
+    assert sum(cupy.traffic.to_device) <= reads * table + 20_000
+    assert to_host.pop("positions") == position * len(expected)
+    # A shuffle's survey has the keys of every so many edges.
+    assert to_host.total() <= (8 * ROWS // 100 if strategy == "shuffle" else 0)
 
 
 def test_out_of_memory_halves_what_a_task_holds(on_gpu, files, monkeypatch):
@@ -174,7 +177,7 @@ def test_out_of_memory_halves_what_a_task_holds(on_gpu, files, monkeypatch):
         forest.compute(scheduler="synchronous")
 
 
-def test_a_group_is_folded_on_the_gpu_and_waits_on_the_host(on_gpu):
+def test_a_group_is_folded_on_the_gpu_and_waits_there(on_gpu):
     rng = np.random.default_rng(0)
     ends, weight = rng.integers(0, 5_000, (2, 40_000)), rng.integers(0, 900, 40_000)
     table = pa.table({"u": ends[0], "v": ends[1], "w": weight})
@@ -183,35 +186,72 @@ def test_a_group_is_folded_on_the_gpu_and_waits_on_the_host(on_gpu):
     before = on_gpu.peak = on_gpu.used
     (run,) = distribute(*arguments, FoldRoom(1 << 40, 5_000)).runs
     assert on_gpu.peak - before <= 40 << 20
+    assert 0 < on_gpu.used - before <= 24 * 5_000 + 4 * 512
+    assert [run.on_host, spill() > 0, run.on_host] == [False, True, True]
     assert on_gpu.used == before
-    assert run.on_host
     rows = np.sort(run.part(0, len(run)).arrays[3]).astype(np.int64)
     expected: Any = dfmst.arrays.forest_rows(ends[0], ends[1], weight)
     np.testing.assert_array_equal(rows, expected)
 
 
-@pytest.mark.slow
-def test_auto_finds_a_forest_of_five_times_the_memory_of_two_workers_gpus(files):
+@pytest.fixture(scope="module")
+def gpu_workers():
+    """Two worker processes with a GPU each."""
     from distributed import Client, LocalCluster
 
-    from tests.support.standin import worker
-
-    folder, expected = files
-    limit = 24 * len(expected) // 5
     quiet: Any = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": "CRITICAL"}
     with (
         LocalCluster(n_workers=2, resources={"GPU": 1}, memory_limit="3GiB", **quiet) as cluster,
         Client(cluster) as client,
     ):
         client.run(site.addsitedir, str(Path(__file__).parents[2]))  # the tests, behind the installed package
-        client.run(worker.install, limit)
-        assert resources().device == int(0.95 * limit)
-        rows = dfmst.dask.minimum_spanning_forest(dd.read_parquet(folder), "a", "b", "w").compute()
-        pd.testing.assert_frame_equal(rows.reset_index(drop=True), expected)
-        shares = list(client.run(worker.counts).values())
-        assert all(share["to_device"] >= 24 * ROWS // FILES for share in shares)
-        assert all(share["peak"] <= limit for share in shares)
-        assert all(share["used"] == 0 for share in shares)
+        yield client
+
+
+def run_on(client: Any, limit: int, folder: Path, expected: Any, **options: Any) -> list[dict[str, Any]]:
+    """Find the forest with so many bytes of a GPU a worker, compare its rows, and tell what each worker counted."""
+    from tests.support.standin import worker
+
+    client.run(worker.install, limit)
+    client.run(worker.counts)
+    rows = dfmst.dask.minimum_spanning_forest(dd.read_parquet(folder), "a", "b", "w", **options).compute()
+    pd.testing.assert_frame_equal(rows.reset_index(drop=True), expected)
+    return list(client.run(worker.counts).values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle", "auto"])
+def test_two_workers_let_edges_cross_once(gpu_workers, files, strategy):
+    folder, expected = files
+    options: Any = {"vertices": VERTICES // 8 if strategy == "two-pass" else VERTICES, "strategy": strategy}
+    if strategy == "shuffle":
+        options["memory_limit"] = BASE + 80_000_000
+    shares = run_on(gpu_workers, 300 * VERTICES, folder, expected, **options)
+    to_host = sum((purposes(share["crossings"]) for share in shares), Counter())
+    forest = 24 * len(expected)
+    assert to_host.pop("positions") == {"shuffle": 8}.get(strategy, 4) * len(expected)
+    # TCP takes what goes to the other worker through the host: a forest; a shuffle's edges, as pieces, and its states.
+    most: float = {"merge": 1, "auto": 1, "two-pass": 2, "shuffle": 2}[strategy] * forest
+    most += {"two-pass": 1, "shuffle": 8 * 4.125}.get(strategy, 0) * VERTICES
+    sent = to_host.pop("sent")
+    assert 0 < sent <= most
+    assert to_host.total() <= (8 * ROWS // 100 if strategy == "shuffle" else 0)
+    reads = 2 if strategy == "two-pass" else 1
+    assert sum(share["to_device"] for share in shares) <= reads * 24 * ROWS + sent + 20_000
+    assert all(share["to_device"] >= reads * 24 * ROWS // FILES // 4 for share in shares)
+    assert all(share["peak"] <= 292 * VERTICES for share in shares)
+    assert all(share["used"] == 0 for share in shares)
+
+
+@pytest.mark.slow
+def test_auto_finds_a_forest_of_five_times_the_memory_of_two_workers_gpus(gpu_workers, files):
+    folder, expected = files
+    limit = 24 * len(expected) // 5
+    shares = run_on(gpu_workers, limit, folder, expected)
+    assert resources().device == int(0.95 * limit)
+    assert all(share["to_device"] >= 24 * ROWS // FILES for share in shares)
+    assert all(share["peak"] <= limit for share in shares)
+    assert all(share["used"] == 0 for share in shares)
 
 
 # ---- one command --------------------------------------------------------------------------------------------------

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from dfmst._cluster.device_tables import Columns, DeviceTable, host_table, kept, solve_tables
+from dfmst._cluster.strategies.shuffle.left import WaitingRun, leave_sorted
 from dfmst._cluster.tables import travelling_table
 from dfmst._cluster.task_columns import TaskColumns, spill, waiting_bytes
 from dfmst._engines import CpuEngine, CudaEngine
+from dfmst._folding.buffer import Rows
 from dfmst.errors import InvalidEdgesError
 from tests.support.standin import cupy
 
@@ -75,6 +77,29 @@ def test_from_gpu_to_gpu_nothing_crosses():
     assert host_table(received).schema.metadata == {b"weights": b"int64"}
     spill()
     assert protocol.serialize(table, serializers=("cuda", "dask", "pickle"))[0]["serializer"] == "pickle"
+
+
+def test_runs_wait_and_travel_with_their_index():
+    engine = CudaEngine()
+    rng = np.random.default_rng(0)
+    columns = (*rng.integers(0, 99, (2, 500)).astype(np.uint32), rng.integers(0, 60, 500).astype(np.uint64))
+    rows = Rows(*map(engine.from_host, (*columns, np.arange(500, dtype=np.uint64))))
+    run = leave_sorted(engine, rows, None, 16)
+    expected = np.argsort(columns[2], kind="stable")
+    assert isinstance(run, WaitingRun)
+    cupy.traffic.reset()
+    places = [run.place(key, after_equal=after) for key in (0, 7, 59) for after in (False, True)]
+    assert not [crossing for crossing in cupy.traffic.crossings if crossing.size > 8 * 32]
+    ascending = columns[2][expected]
+    assert places == [int(np.searchsorted(ascending, key, side)) for key in (0, 7, 59) for side in ("left", "right")]
+    sent = pickle.loads(pickle.dumps(run))
+    assert (sent.on_host, run.on_host) == (True, False)
+    spill()
+    assert run.on_host
+    for each in (run, sent):
+        np.testing.assert_array_equal(each.index, ascending[::16])
+        np.testing.assert_array_equal(each.part(3, 90).arrays[3], expected[3:90])
+        assert [each.place(key, after_equal=after) for key in (0, 7, 59) for after in (False, True)] == places
 
 
 def test_results_that_wait_take_a_share_of_the_gpu():

@@ -12,15 +12,25 @@ _installed: list[Any] = []
 
 
 def install(limit: int) -> None:
-    """Let this process find a GPU with so many bytes free."""
-    context = standin.installed()
-    context.__enter__()
-    _installed.append(context)
+    """Let this process find a GPU with so many bytes free, on which nothing waits."""
+    if not _installed:
+        context = standin.installed()
+        context.__enter__()
+        _installed.append(context)
     pool = standin.cupy.get_default_memory_pool()
     pool.set_limit(pool.used + limit)
 
 
-def counts() -> dict[str, int]:
-    """Bytes that crossed the bus in this process, and the most that lay on its device."""
+def counts() -> dict[str, Any]:
+    """What crossed the bus in this process, and the most that lay on its device, since the last call of this."""
     traffic, pool = standin.cupy.traffic, standin.cupy.get_default_memory_pool()
-    return {"to_device": sum(traffic.to_device), "to_host": sum(traffic.to_host), "peak": pool.peak, "used": pool.used}
+    told: dict[str, Any] = {
+        "to_device": sum(traffic.to_device),
+        "to_host": sum(traffic.to_host),
+        "peak": pool.peak,
+        "used": pool.used,
+    }
+    told["crossings"] = [tuple(crossing) for crossing in traffic.crossings]
+    traffic.reset()
+    pool.peak = pool.used
+    return told

@@ -2,40 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from dfmst._cluster.device_tables import reserve
 from dfmst._cluster.devices import on_device, rows_that_fit
 from dfmst._cluster.formulas import EDGE
 from dfmst._cluster.local_files import local_directory
-from dfmst._cluster.marks import GroupMarks, RowMarks
+from dfmst._cluster.marks import GroupMarks, RowMarks, is_marked
 from dfmst._cluster.solve import task_engine, worker_engine
+from dfmst._cluster.strategies.shuffle.batches import Batches
 from dfmst._cluster.strategies.shuffle.folded import FoldRoom, GroupFold
-from dfmst._cluster.tables import check_kinds, column_values, id_pair, weight_kind
+from dfmst._cluster.strategies.shuffle.left import (
+    LeftIds,
+    ascending_locators,
+    ids_on_host,
+    ids_there,
+    leave_ids,
+)
+from dfmst._cluster.tables import check_kinds, weight_kind
+from dfmst._cluster.task_columns import TaskColumns, register_for_gpus
 from dfmst._cluster.tasks import Group
+from dfmst._columns.device_encode import DeviceEncoder
 from dfmst._columns.encode import Encoder, different_types
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import Engine, host_engine
-from dfmst._folding.buffer import RowBuffer, Rows
-from dfmst._slices.compact import COMPACT, forest_positions
+from dfmst._slices.compact import COMPACT
 from dfmst._slices.cuts import RunIndex
-from dfmst._slices.kruskal import SliceKruskal
-from dfmst._slices.runs import GRAIN, Order, Run, write_sorted
+from dfmst._slices.runs import Run
 from dfmst._slices.stored import StoredIds
-from dfmst.errors import InvalidEdgesError
-from dfmst.typing import Array
+from dfmst.errors import CapacityError, InvalidEdgesError
 
-__all__ = ["BY_KEY", "GroupEdges", "Survey", "distribute", "marks_of", "summarize", "survey"]
+__all__ = ["GroupEdges", "Survey", "distribute", "marks_of", "summarize", "survey", "waits_on_gpu", "where_they_wait"]
 
-BY_KEY = Order("weight")  # of keys that are ordered already
+_Result = TypeVar("_Result")
+
 _LEAST_ROWS = 1 << 12  # of a batch on the host of a GPU that is too small
-_CUTS = 256  # keys in the index of a short run
-_DROPS = 0.9  # share of a batch that is left, above which later batches are only sorted
 
 
+@register_for_gpus
 class GroupEdges(NamedTuple):
     """What is left of a group's edges.
 
@@ -53,13 +62,42 @@ class GroupEdges(NamedTuple):
 
     runs: list[Run]
     dense: int
-    ids: StoredIds | None
+    ids: LeftIds | None
     kind: str
     marks: list[RowMarks | None]
 
-    def encoder(self) -> Encoder:
-        """Return the encoder of the group's vertices."""
-        return Encoder(0, self.dense, None if self.ids is None else self.ids.load(), task_engine())
+    def encoder(self, engine: Engine) -> Encoder:
+        """Return the encoder of the group's vertices, on a GPU if that is the engine and they are integers."""
+        ids = self.ids
+        if engine.on_host or not (ids is None or pa.types.is_integer(self.id_type)):
+            return Encoder(0, self.dense, None if ids is None else ids_on_host(ids), host_engine(engine))
+        return DeviceEncoder(0, self.dense, None if ids is None else ids_there(engine, ids), engine)
+
+    @property
+    def vertices(self) -> int:
+        """Exclusive upper bound of the group's vertices."""
+        return self.dense + (0 if self.ids is None else len(self.ids))
+
+    @property
+    def id_type(self) -> pa.DataType | None:
+        """The type of the ids; ``None`` where all are dense."""
+        if isinstance(self.ids, TaskColumns):
+            return pa.from_numpy_dtype(self.ids.dtype(0))
+        return None if self.ids is None else self.ids.type
+
+
+def where_they_wait(waiting: bool, task: Callable[[Engine], _Result]) -> _Result:
+    """Run a task on the GPU where its columns wait there; on the host where the GPU is short of memory for it."""
+    engine = worker_engine() if waiting else task_engine()
+    if not engine.on_host:
+        with suppress(CapacityError):
+            return on_device(engine, 1, lambda _: task(engine), least=1)
+    return task(task_engine())
+
+
+def waits_on_gpu(edges: GroupEdges) -> bool:
+    """Whether some of a group's edges wait on a GPU for other tasks."""
+    return not all(run.on_host for run in edges.runs)
 
 
 class Survey(NamedTuple):
@@ -89,19 +127,27 @@ def distribute(
     """
     engine = worker_engine()
     if not engine.on_host:
-        rows = rows_that_fit(engine, rows, EDGE + COMPACT)
-    arguments = (group, frame, columns, dense, room)
+        rows = rows_that_fit(engine, rows, EDGE + COMPACT, reserve(engine))
+    arguments = (group, frame, columns, room)
+    host = Encoder(dense, engine=task_engine())
     if not rows:
-        return _distribute(task_engine(), *arguments, _LEAST_ROWS)
-    return on_device(engine, rows, lambda most: _distribute(engine, *arguments, most))
+        return _distribute(task_engine(), host, *arguments, _LEAST_ROWS)
+
+    def on_engine(most: int, numbered_there: bool) -> GroupEdges:
+        encoder = DeviceEncoder(dense, engine=engine) if numbered_there else Encoder(dense, engine=task_engine())
+        return _distribute(engine, encoder, *arguments, most)
+
+    if not engine.on_host:
+        with suppress(CapacityError):  # perhaps for the ids that are no dense integers: the host numbers them
+            return on_device(engine, rows, lambda most: on_engine(most, True), least=rows)
+    return on_device(engine, rows, lambda most: on_engine(most, False))
 
 
 def _distribute(
-    engine: Engine, group: Group, frame: Any, columns: EdgeColumns, dense: int, room: FoldRoom | None, rows: int
+    engine: Engine, encoder: Encoder, group: Group, frame: Any, columns: EdgeColumns, room: FoldRoom | None, rows: int
 ) -> GroupEdges:
-    host = task_engine()
-    encoder = Encoder(dense, engine=host)
-    batches = _Batches(engine, encoder, rows) if room is None else GroupFold(engine, encoder, room)
+    host, marked = task_engine(), is_marked(group.complete(frame).parts)
+    batches = Batches(engine, encoder, rows) if room is None else GroupFold(engine, encoder, room)
     marks = GroupMarks(group.first, group.complete(frame).parts)
     like: list[pa.Table] = []  # a table without rows
     for number, table in enumerate(group.tables(host, columns, frame), group.first):
@@ -110,67 +156,23 @@ def _distribute(
         check_kinds([*like, table])
         like[:] = [table.slice(0, 0)]
         marks.begin(number, table)
-        for kept in batches.add(table):
-            marks.keep(kept)
-    for kept in batches.flush():
-        marks.keep(kept)
-    ids = batches.encoder.values
-    stored = None if ids is None else StoredIds(local_directory(), ids)
+        for run in batches.add(table):
+            if marked:
+                marks.keep(ascending_locators(run))
+    for run in batches.flush():
+        if marked:
+            marks.keep(ascending_locators(run))
     kind = weight_kind(like[0]) if like else ""
-    return GroupEdges(batches.runs, batches.encoder.dense, stored, kind, marks.kept())
+    return GroupEdges(batches.runs, batches.encoder.dense, _left_ids(engine, batches.encoder), kind, marks.kept())
 
 
-class _Batches:
-    """Rows of tables in batches, each of which becomes a run.
-
-    What cycles within a batch beat is dropped, as long as that drops enough.
-    """
-
-    def __init__(self, engine: Engine, encoder: Encoder, rows: int) -> None:
-        self._engine, self._capacity = engine, rows
-        self._buffer: RowBuffer | None = None
-        self._drops = True
-        self.encoder = encoder
-        self.runs: list[Run] = []
-
-    def add(self, table: pa.Table) -> Iterator[Array]:
-        """Take a table's rows; yield the locators of rows that are kept, batch after batch."""
-        ends = self.encoder.encode(id_pair(table))
-        rows = Rows(*ends, column_values(table, "key"), column_values(table, "row"))
-        begin = 0
-        while begin < len(rows):
-            if self._buffer is None:
-                self._buffer = RowBuffer(self._engine, self._capacity, rows.weight.dtype)
-            end = min(len(rows), begin + self._buffer.free)
-            self._buffer.append(Rows(*map(self._engine.from_host, rows.part(begin, end).arrays)), None)
-            begin = end
-            if not self._buffer.free:
-                yield from self.flush()
-
-    def flush(self) -> Iterator[Array]:
-        """Write the batch as a run."""
-        if self._buffer is None:
-            return
-        rows, self._buffer, positions = self._buffer.rows, None, None
-        if self._drops:
-            positions = self._forest(rows)
-            self._drops = len(positions) <= _DROPS * len(rows)
-        count = len(rows) if positions is None else len(positions)
-        grain = min(GRAIN, max(1, count // _CUTS))
-        self.runs.append(Run(host_engine(self._engine), local_directory(), BY_KEY, rows.weight.dtype, grain))
-        write_sorted(self._engine, self.runs[-1], BY_KEY, rows, positions)
-        locator = rows.arrays[3]
-        yield self._engine.to_host(locator if positions is None else locator[positions])
-
-    def _forest(self, rows: Rows) -> Array:
-        """Positions of a batch's forest; parents are only held for the range of vertices that it has."""
-        if not self._engine.on_host:
-            return forest_positions(self._engine, rows, 0)
-        low = min(int(rows.source.min()), int(rows.target.min()))
-        vertices = max(int(rows.source.max()), int(rows.target.max())) + 1 - low
-        if low:
-            rows = Rows(rows.source - np.uint32(low), rows.target - np.uint32(low), rows.weight, rows.locator)
-        return SliceKruskal(self._engine, vertices, 0, rows.weight.dtype, 0).choose(rows).positions
+def _left_ids(engine: Engine, encoder: Encoder) -> LeftIds | None:
+    """The ids of an encoder's vertices as others get them."""
+    if isinstance(encoder, DeviceEncoder):
+        there = encoder.ids_there
+        return None if there is None else leave_ids(engine, there)
+    ids = encoder.values
+    return None if ids is None else StoredIds(local_directory(), ids)
 
 
 class GroupSummary(NamedTuple):
@@ -185,7 +187,7 @@ class GroupSummary(NamedTuple):
 def summarize(edges: GroupEdges) -> GroupSummary:
     """Return what the survey needs (a task)."""
     indexes = [RunIndex.of_run(run) for run in edges.runs]
-    return GroupSummary(indexes, edges.kind, edges.dense, None if edges.ids is None else edges.ids.type)
+    return GroupSummary(indexes, edges.kind, edges.dense, edges.id_type)
 
 
 def marks_of(edges: GroupEdges) -> list[RowMarks | None]:

@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from dfmst._cluster.devices import device_bytes
+from dfmst._cluster.strategies.shuffle.left import leave_run, on_side
 from dfmst._cluster.tables import column_values, id_pair
-from dfmst._columns.encode import Encoder
+from dfmst._cluster.task_columns import waiting_bytes
+from dfmst._columns.encode import Encoder, are_integers
 from dfmst._engines import Engine, host_engine
 from dfmst._folding.buffer import Rows
 from dfmst._folding.memory import ROW
@@ -28,7 +29,6 @@ from dfmst._slices.held import HeldRun
 from dfmst._slices.memory import HeldRoom
 from dfmst._slices.runs import Order, Run, read_pieces
 from dfmst.errors import CapacityError
-from dfmst.typing import Array
 
 __all__ = ["DEVICE_SCAN", "DEVICE_SORT", "FoldRoom", "GroupFold"]
 
@@ -67,7 +67,7 @@ class GroupFold:
         self.encoder = encoder
         self.runs: list[Run] = []
 
-    def add(self, table: pa.Table) -> Iterator[Array]:
+    def add(self, table: pa.Table) -> Iterator[Run]:
         """Take a table's rows; which are kept is known at the end.
 
         Raises
@@ -75,11 +75,13 @@ class GroupFold:
         CapacityError
             The forest does not fit.
         """
-        ends = self.encoder.encode(id_pair(table))
+        ids = id_pair(table)
+        self.encoder = self.encoder if are_integers(ids.source) else self.encoder.on_host()
+        ends = self.encoder.encode(ids)
         rows = Rows(*ends, column_values(table, "key"), column_values(table, "row"))
         room = HeldRoom(self._room.size, rows.weight.dtype.itemsize)
         if not self._engine.on_host:
-            room = HeldRoom(device_bytes(self._engine), room.weight, DEVICE_SORT, DEVICE_SCAN)
+            room = HeldRoom(device_bytes(self._engine) - waiting_bytes(), room.weight, DEVICE_SORT, DEVICE_SCAN)
         if self.encoder.count > room.most_vertices:
             message = f"a group of partitions has {self.encoder.count:,} vertices, and {room.most_vertices:,} fit"
             raise CapacityError(message, "use larger workers, or strategy='shuffle'")
@@ -87,19 +89,19 @@ class GroupFold:
             vertices = min(max(self._room.vertices, self.encoder.count), room.most_vertices)
             self._fold = SpillFold(self._engine, None, room, vertices, rows.weight.dtype)
         for piece in read_pieces(rows):
-            self._fold.add(Rows(*map(self._engine.from_host, piece.arrays)))
+            self._fold.add(on_side(self._engine, piece))
         return iter(())
 
-    def flush(self) -> Iterator[Array]:
-        """Solve; yield the locators of the forest's rows."""
+    def flush(self) -> Iterator[Run]:
+        """Solve; yield the forest."""
         if self._fold is not None:
-            self.runs, self._fold = [self._on_host(self._fold.ascending())], None
-            yield np.sort(self.runs[0].part(0, len(self.runs[0])).arrays[3])
+            forest = self._fold.ascending()
+            self._fold = None
+            self.runs = [forest if forest.on_host else leave_run(self._engine, forest) or self._on_host(forest)]
+            yield self.runs[0]
 
     def _on_host(self, run: Run) -> Run:
-        """The forest in the host's memory, where it waits until it is cut: a GPU has other work then."""
-        if run.on_host:
-            return run
+        """The forest in the host's memory, where it waits until it is cut: there is no room for it on the GPU."""
         order = Order("weight")
         copy = HeldRun(host_engine(self._engine), order, run.part(0, 0).weight.dtype, run.grain)
         copy.append(Rows(*map(self._engine.to_host, piece.arrays)) for piece in read_pieces(run))

@@ -16,10 +16,12 @@ from dfmst._cluster.checkpoint import Codec
 from dfmst._cluster.local_files import local_directory
 from dfmst._cluster.marks import IdTypes, RowMarks
 from dfmst._cluster.solve import task_engine
-from dfmst._cluster.strategies.shuffle.edges import BY_KEY, GroupEdges
+from dfmst._cluster.strategies.shuffle.edges import GroupEdges
+from dfmst._cluster.strategies.shuffle.left import BY_KEY
 from dfmst._cluster.strategies.shuffle.numbering import Numbering
 from dfmst._cluster.strategies.shuffle.slices import SliceState
 from dfmst._cluster.tables import column_values
+from dfmst._engines import select_engine
 from dfmst._folding.buffer import Rows
 from dfmst._slices.runs import Run
 from dfmst._slices.stored import StoredArray, StoredIds
@@ -51,7 +53,7 @@ def _edge_tables(edges: GroupEdges) -> Iterable[pa.Table]:
     numbers = {"dense": edges.dense, "kind": edges.kind, "grains": [run.grain for run in edges.runs]}
     yield _header({**numbers, "ids": edges.ids is not None, "marks": kinds})
     for run in edges.runs:
-        yield pa.table(run.part(0, len(run))._asdict())
+        yield pa.table(_on_host(run)._asdict())
     if edges.ids is not None:
         yield pa.table({"ids": edges.ids.load()})
     for marks in edges.marks:
@@ -68,6 +70,11 @@ def _edges(tables: Iterator[pa.Table]) -> GroupEdges:
         ids = StoredIds(local_directory(), next(tables).column("ids").combine_chunks())
     marks = [None if kind is None else _marks(next(tables), next(tables), kind) for kind in record["marks"]]
     return GroupEdges(runs, record["dense"], ids, record["kind"], marks)
+
+
+def _on_host(run: Run) -> Rows:
+    rows = run.part(0, len(run))
+    return rows if run.on_host else Rows(*map(select_engine("cuda").to_host, rows.arrays))
 
 
 def _run(table: pa.Table, grain: int) -> Run:

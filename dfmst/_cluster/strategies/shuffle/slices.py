@@ -11,21 +11,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from dfmst._cluster.device_tables import reserve
 from dfmst._cluster.devices import on_device, rows_that_fit
 from dfmst._cluster.formulas import EDGE
 from dfmst._cluster.local_files import local_directory
 from dfmst._cluster.solve import task_engine, worker_engine
-from dfmst._cluster.strategies.shuffle.edges import BY_KEY, GroupEdges, Survey
+from dfmst._cluster.strategies.shuffle.edges import GroupEdges, Survey, waits_on_gpu, where_they_wait
+from dfmst._cluster.strategies.shuffle.left import LeftArray, leave, leave_sorted, load, on_side
 from dfmst._cluster.strategies.shuffle.numbering import Numbering
 from dfmst._cluster.tables import POSITION_BITS
+from dfmst._cluster.task_columns import TaskColumns, register_for_gpus
 from dfmst._engines import Engine
 from dfmst._folding.buffer import Rows
 from dfmst._primitives.flags import count_set, flag_words
 from dfmst._slices.compact import COMPACT
-from dfmst._slices.cuts import Cut, concat_spans, cuts_of
+from dfmst._slices.cuts import Cut, cuts_of, read_spans
 from dfmst._slices.kruskal import SliceKruskal
 from dfmst._slices.memory import Room
-from dfmst._slices.runs import Run, write_sorted
+from dfmst._slices.runs import Run
 from dfmst._slices.stored import StoredArray
 from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
@@ -39,6 +42,7 @@ _LEAST_ROWS = 1 << 7  # of a buffer on a GPU
 _ON_DEVICE = EDGE + COMPACT + EDGE  # bytes a row of such a buffer: it, its forest, and the span that is filtered
 
 
+@register_for_gpus
 class SliceState(NamedTuple):
     """Where the slices so far have come to.
 
@@ -54,8 +58,8 @@ class SliceState(NamedTuple):
         Of this slice: its edges, those that were chosen, the bytes of its pieces, and the edges of the largest.
     """
 
-    parent: StoredArray
-    used: StoredArray
+    parent: LeftArray
+    used: LeftArray
     components: int
     edges: int
     chosen: int
@@ -75,9 +79,15 @@ def cut(
     edges: GroupEdges, group: int, found: Survey, places: list[Cut], numbering: Numbering, slices: range
 ) -> list[Run | None]:
     """Return a group's pieces of these slices, its vertices numbered as in all groups (a task)."""
-    # On the host, whatever the worker has: a piece is read from files, brought in order, and written to files.
-    engine = task_engine()
-    numbers = None if numbering.numbers is None else numbering.numbers.load()
+    # Where the runs lie: from files a piece is read, brought in order and written to files on the host.
+    arguments = (edges, group, found, places, numbering, slices)
+    return where_they_wait(waits_on_gpu(edges), lambda engine: _cut(engine, *arguments))
+
+
+def _cut(
+    engine: Engine, edges: GroupEdges, group: int, found: Survey, places: list[Cut], numbering: Numbering, slices: range
+) -> list[Run | None]:
+    numbers = None if numbering.numbers is None else load(engine, numbering.numbers)
     bounds = [_places(edges.runs, found.first[group], place) for place in places]
     bounds = [[0] * len(edges.runs), *bounds, [len(run) for run in edges.runs]]
     pieces: list[Run | None] = []
@@ -94,12 +104,11 @@ def _places(runs: list[Run], first: int, place: Cut) -> list[int]:
 
 
 def _piece(engine: Engine, runs: list[Run], spans: list[tuple[int, int]], numbers: Array | None) -> Run:
-    rows = concat_spans(runs, spans)
+    parts = [on_side(engine, rows).arrays for rows in read_spans(runs, spans)]
+    rows = Rows(*map(engine.xp.concatenate, zip(*parts, strict=True)))
     if numbers is not None:
         rows = Rows(numbers[rows.source], numbers[rows.target], rows.weight, rows.locator)
-    piece = Run(engine, local_directory(), BY_KEY, rows.weight.dtype, max(run.grain for run in runs))
-    write_sorted(engine, piece, BY_KEY, rows)
-    return piece
+    return leave_sorted(engine, rows, None, max(run.grain for run in runs))
 
 
 def solve_slice(
@@ -126,7 +135,8 @@ def solve_slice(
     weight = runs[0].part(0, 0).weight.dtype if runs else np.dtype(np.uint32)
     capacity = min(Room(size, weight.itemsize).slice_rows(vertices), max(1, sum(lengths)))
     if not engine.on_host:
-        fitting = rows_that_fit(engine, max(_LEAST_ROWS, sum(lengths)), _ON_DEVICE, 4 * vertices + vertices // 8)
+        beside = 4 * vertices + vertices // 8 + reserve(engine)
+        fitting = rows_that_fit(engine, max(_LEAST_ROWS, sum(lengths)), _ON_DEVICE, beside)
         engine, capacity = (engine, fitting) if fitting else (task_engine(), capacity)
     firsts = np.array(bounds, np.uint64) << np.uint64(POSITION_BITS)
 
@@ -134,10 +144,8 @@ def solve_slice(
         return _solve(engine, before, runs, vertices, _Buffer(most, weight), firsts)
 
     solved = on_device(engine, capacity, solve)
-    directory, chosen = local_directory(), sum(map(len, solved.locators))
-    columns = (StoredArray(directory, solved.parent), StoredArray(directory, solved.used))
-    counts = (sum(lengths), chosen, sum(run.nbytes for run in runs), max(lengths, default=0))
-    return [SliceState(*columns, solved.components, *counts), *solved.locators]
+    counts = (sum(lengths), sum(map(len, solved.locators)), sum(run.nbytes for run in runs), max(lengths, default=0))
+    return [SliceState(*solved[:3], *counts), *solved.locators]
 
 
 class _Buffer(NamedTuple):
@@ -150,8 +158,8 @@ class _Buffer(NamedTuple):
 class _Solved(NamedTuple):
     """The roots, the flags of used vertices, how many roots there are, and each group's chosen locators, ascending."""
 
-    parent: Array
-    used: Array
+    parent: LeftArray
+    used: LeftArray
     components: int
     locators: list[StoredArray]
 
@@ -163,20 +171,33 @@ def _solve(
 
     Chosen locators go to files at once: those of a slice may be a third of the memory.
     """
-    state = None if before is None else (engine.from_host(before.parent.load()), before.components)
-    used = flag_words(engine, vertices) if before is None else engine.from_host(before.used.load())
+    state = None if before is None else (_own(engine, before.parent), before.components)
+    used = flag_words(engine, vertices) if before is None else _own(engine, before.used)
     chosen = [StoredArray(local_directory(), np.zeros(0, np.uint64)) for _ in range(1 + len(firsts))]
     kruskal = SliceKruskal(engine, vertices, buffer.rows, buffer.weight, 0, state)
     for rows, positions in kruskal.solve_runs(runs, max(1, buffer.rows // (_SPANS if engine.on_host else 2))):
         for ends in (rows.source, rows.target):
             engine.launch("set_flags", len(positions), ends[positions], used)
-        locator = engine.to_host(rows.arrays[3][positions])
+        locator = _locators(engine, rows, positions)
         locator.sort()
         for part, own in zip(chosen, np.split(locator, np.searchsorted(locator, firsts)), strict=True):
             part.append(own)
     for part in chosen:
         part.sort()
-    return _Solved(engine.to_host(kruskal.parent), engine.to_host(used), kruskal.components, chosen)
+    parent, components = kruskal.parent, kruskal.components
+    del kruskal, rows, positions  # the buffer's memory
+    return _Solved(leave(engine, parent), leave(engine, used), components, chosen)
+
+
+def _locators(engine: Engine, rows: Rows, positions: Array) -> Array:
+    """Locators of rows of the forest, on the host: they are the result."""
+    return engine.to_host(rows.arrays[3][positions])
+
+
+def _own(engine: Engine, left: LeftArray) -> Array:
+    """A column that may be written to: a task may run again from the state before."""
+    column = load(engine, left)
+    return column.copy() if isinstance(left, TaskColumns) else column
 
 
 def records(states: list[SliceState]) -> pd.DataFrame:

@@ -1,0 +1,76 @@
+"""Batches of a group's rows, each of which becomes a sorted run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._cluster.strategies.shuffle.left import leave_sorted, on_side
+from dfmst._cluster.tables import column_values, id_pair
+from dfmst._columns.encode import Encoder, are_integers
+from dfmst._engines import Engine
+from dfmst._folding.buffer import RowBuffer, Rows
+from dfmst._slices.compact import forest_positions
+from dfmst._slices.kruskal import SliceKruskal
+from dfmst._slices.runs import GRAIN, Run
+from dfmst.typing import Array
+
+__all__ = ["Batches"]
+
+_CUTS = 256  # keys in the index of a short run
+_DROPS = 0.9  # share of a batch that is left, above which later batches are only sorted
+
+
+class Batches:
+    """Rows of tables in batches, each of which becomes a run.
+
+    What cycles within a batch beat is dropped, as long as that drops enough.
+    """
+
+    def __init__(self, engine: Engine, encoder: Encoder, rows: int) -> None:
+        self._engine, self._capacity = engine, rows
+        self._buffer: RowBuffer | None = None
+        self._drops = True
+        self.encoder = encoder
+        self.runs: list[Run] = []
+
+    def add(self, table: pa.Table) -> Iterator[Run]:
+        """Take a table's rows; yield the runs that are full."""
+        ids = id_pair(table)
+        self.encoder = self.encoder if are_integers(ids.source) else self.encoder.on_host()
+        ends = self.encoder.encode(ids)
+        rows = Rows(*ends, column_values(table, "key"), column_values(table, "row"))
+        begin = 0
+        while begin < len(rows):
+            if self._buffer is None:
+                self._buffer = RowBuffer(self._engine, self._capacity, rows.weight.dtype)
+            end = min(len(rows), begin + self._buffer.free)
+            self._buffer.append(on_side(self._engine, rows.part(begin, end)), None)
+            begin = end
+            if not self._buffer.free:
+                yield from self.flush()
+
+    def flush(self) -> Iterator[Run]:
+        """Make a run of the batch, and yield it."""
+        if self._buffer is None:
+            return
+        rows, self._buffer, positions = self._buffer.rows, None, None
+        if self._drops:
+            positions = self._forest(rows)
+            self._drops = len(positions) <= _DROPS * len(rows)
+        count = len(rows) if positions is None else len(positions)
+        grain = min(GRAIN, max(1, count // _CUTS))
+        self.runs.append(leave_sorted(self._engine, rows, positions, grain))
+        yield self.runs[-1]
+
+    def _forest(self, rows: Rows) -> Array:
+        """Positions of a batch's forest; parents are only held for the range of vertices that it has."""
+        if not self._engine.on_host:
+            return forest_positions(self._engine, rows, 0)
+        low = min(int(rows.source.min()), int(rows.target.min()))
+        vertices = max(int(rows.source.max()), int(rows.target.max())) + 1 - low
+        if low:
+            rows = Rows(rows.source - np.uint32(low), rows.target - np.uint32(low), rows.weight, rows.locator)
+        return SliceKruskal(self._engine, vertices, 0, rows.weight.dtype, 0).choose(rows).positions
