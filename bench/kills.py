@@ -41,11 +41,7 @@ PLACES: dict[str, tuple[str, Callable[..., int]]] = {
     "read_part": ("dfmst._cluster.read.edge_table", lambda result, *_: result.num_rows),
     "merge": ("dfmst._cluster.solve.solve", lambda result, engine, table: table.num_rows),
     "sort": (
-        "dfmst._cluster.strategies.shuffle.edges.write_sorted",
-        lambda result, engine, run, order, rows, *_: len(rows),
-    ),
-    "cut": (
-        "dfmst._cluster.strategies.shuffle.slices.write_sorted",
+        "dfmst._cluster.strategies.shuffle.left.write_sorted",
         lambda result, engine, run, order, rows, *_: len(rows),
     ),
     "solve": ("dfmst._slices.kruskal.SliceKruskal.add", lambda result, kruskal, rows: len(rows)),
