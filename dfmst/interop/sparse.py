@@ -106,10 +106,10 @@ def stored_entries(matrix: Any) -> Entries:
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         message = f"the matrix has shape {matrix.shape}"
         raise InvalidEdgesError(message, "pass a square matrix: its rows and columns are the vertices")
-    if matrix.dtype.kind not in "biuf":
-        message = f"the matrix holds {matrix.dtype} values"
-        raise InvalidEdgesError(message, "make them real numbers to order by, for example by abs(matrix)")
     coo = matrix.tocoo()
+    if coo.data.dtype.kind not in "biuf":
+        message = f"the matrix holds {coo.data.dtype} values"
+        raise InvalidEdgesError(message, "make them real numbers to order by, for example by abs(matrix)")
     on_device = hasattr(coo.data, "__cuda_array_interface__")
     return Entries(coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data, matrix.shape[0], on_device)
 
