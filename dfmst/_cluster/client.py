@@ -53,6 +53,7 @@ def cluster_client(
         raise EngineUnavailableError("a cluster needs Dask", "pip install 'dfmst[dask]'") from error
     if client is None and workers is None and scheduler is None and gpus is None:
         client = _current_client()
+    address = scheduler or ("this machine" if client is None else client.scheduler.address)
     with ExitStack() as stack:
         try:
             if client is None:
@@ -72,8 +73,8 @@ def cluster_client(
             hint = "they may lack memory: use larger workers, or more and smaller files"
             raise ClusterError(message, hint) from error
         except (CommClosedError, CancelledError, asyncio.CancelledError, TimeoutError) as error:
-            message = f"lost the scheduler at {scheduler or 'this machine'}"
-            raise ClusterError(message, "start it again; what was checkpointed is kept") from error
+            message = f"lost the scheduler at {address}"
+            raise ClusterError(message, "start it again, and run again; what was checkpointed is kept") from error
 
 
 @contextmanager
@@ -142,7 +143,9 @@ def resources() -> Resources:
         if workers:
             limits = [worker["memory_limit"] or _machine_memory() for worker in workers]
             declared = any(worker["resources"].get("GPU") or "gpu" in worker for worker in workers)
-            device = min(client.run(worker_device_bytes).values(), default=0) if declared else 0
+            # One that is lost meanwhile does not answer.
+            told = client.run(worker_device_bytes, on_error="ignore") if declared else {}
+            device = min(told.values(), default=0)
             return Resources(len(limits), min(limits), max(worker["nthreads"] for worker in workers), device)
     threads = os.cpu_count() or 1
     return Resources(threads, _machine_memory() // threads)

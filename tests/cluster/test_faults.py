@@ -8,7 +8,6 @@ import random
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import dask
@@ -25,25 +24,7 @@ from dfmst import errors
 from dfmst._cluster.checkpoint import ONE_TABLE, checkpointed, first_workers
 from dfmst._cluster.client import Resources
 from tests.support.dask_frames import STRATEGIES, random_frame
-from tests.support.forked import Forked
-
-
-class Workers:
-    """Worker processes without anyone who starts them again: the test kills them and starts others."""
-
-    def __init__(self, address: str, folder: Path) -> None:
-        self._arguments = [address, "--no-nanny", "--no-dashboard", "--nthreads", "1", "--memory-limit", "3GiB"]
-        self._folder = folder
-        self.processes: list[Forked] = []
-
-    def start(self) -> None:
-        program = "from distributed.cli.dask_worker import main; main()"
-        self.processes.append(Forked(program, self._arguments, self._folder))
-
-    def kill(self, place: int) -> None:
-        process = self.processes.pop(place)
-        process.kill()
-        process.wait(60)
+from tests.support.workers import Workers
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import runpy
 import site
 import sys
 from collections import Counter
@@ -263,24 +265,46 @@ def command(*arguments: Any, code: int = 0) -> Any:
     return result
 
 
-@pytest.mark.slow
-def test_a_command_starts_workers_with_a_gpu_each(device, files, tmp_path, monkeypatch):
-    from distributed import LocalCluster
+@pytest.fixture
+def dask_cuda(device, monkeypatch) -> list[dict[str, Any]]:
+    """What clusters of dask-cuda were started with; their workers have a stand-in for a GPU each."""
+    from distributed import Client, LocalCluster
+
+    from tests.support.standin import worker
 
     started: list[dict[str, Any]] = []
 
     def local_cuda_cluster(**options: Any) -> Any:
         started.append(options)
-        return LocalCluster(n_workers=options["n_workers"], threads_per_worker=1, resources={"GPU": 1}, memory_limit=0)
+        plain: Any = {"threads_per_worker": 1, "memory_limit": 0, "dashboard_address": ":0"}
+        cluster = LocalCluster(n_workers=options.get("n_workers", 1), resources={"GPU": 1}, **plain)
+        with Client(cluster, set_as_default=False) as client:
+            client.run(site.addsitedir, str(Path(__file__).parents[2]))
+            client.run(worker.install, options.get("rmm_pool_size", 1 << 30))
+        return cluster
 
     monkeypatch.setitem(sys.modules, "dask_cuda", SimpleNamespace(LocalCUDACluster=local_cuda_cluster))
+    return started
+
+
+@pytest.mark.slow
+def test_a_command_starts_workers_with_a_gpu_each(dask_cuda, files, tmp_path):
     folder, expected = files
     options = ("-s", "a", "-t", "b", "-w", "w", "-o", tmp_path / "out", "--workers", 1, "--gpus", "--memory", "8GiB")
     command("forest", folder, *options)
-    assert (started[0]["n_workers"], started[0]["rmm_pool_size"]) == (1, 8 << 30)
-    assert started[0]["device_memory_limit"] < 8 << 30
+    assert (dask_cuda[0]["n_workers"], dask_cuda[0]["rmm_pool_size"]) == (1, 8 << 30)
+    assert dask_cuda[0]["device_memory_limit"] < 8 << 30
     written = pd.concat([pd.read_parquet(path) for path in sorted((tmp_path / "out").rglob("*.parquet"))])
     pd.testing.assert_frame_equal(written.reset_index(drop=True), expected)
+
+
+@pytest.mark.slow
+def test_the_example_runs_from_end_to_end(dask_cuda, tmp_path, capsys):
+    script = Path(__file__).parents[2] / "examples" / "gpu_job.py"
+    written = runpy.run_path(str(script))["main"](tmp_path, 2)
+    assert dask_cuda == [{"dashboard_address": ":0", "silence_logs": logging.CRITICAL, "n_workers": 2}]
+    assert (written.input_rows, written.rows) == (800_000, 49_999)
+    assert "the forest is minimal: True" in capsys.readouterr().out
 
 
 def test_a_command_says_what_is_missing(device, files, tmp_path, monkeypatch):
@@ -300,5 +324,5 @@ def test_a_command_says_what_is_missing(device, files, tmp_path, monkeypatch):
 
 def test_a_cluster_without_a_gpu_is_refused():
     with pytest.raises(dfmst.DfmstError, match="no worker of the cluster works on a GPU"):
-        require_gpus(SimpleNamespace(run=lambda function: {"tcp://a:1": 0, "tcp://b:1": 0}))
-    require_gpus(SimpleNamespace(run=lambda function: {"tcp://a:1": 0, "tcp://b:1": 1 << 30}))
+        require_gpus(SimpleNamespace(run=lambda function, **_: {"tcp://a:1": 0, "tcp://b:1": 0}))
+    require_gpus(SimpleNamespace(run=lambda function, **_: {"tcp://a:1": 0, "tcp://b:1": 1 << 30}))

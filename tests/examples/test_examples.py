@@ -19,14 +19,21 @@ RESULTS: dict[str, tuple[list[str], Any]] = {
     "dask_job": (["forest"], lambda rows: len(rows) == 4999),
     "dendrogram": (["dendrogram.png", "iris.nwk"], lambda merges: merges.shape == (149, 4)),
     "duckdb_in_and_out": (["roads.duckdb"], lambda result: result[0] == 4999 and result[-1] == 0),
+    "gpu_job": (["forest", "kept"], lambda written: written.rows == 49_999),
     "image_segments": (["image_segments.png"], lambda table: table["d4"].n_unique() > table["d9"].n_unique() > 1),
     "network_planning": (["network_planning.csv"], lambda plan: plan.built.sum() > 10 and not plan.closed.any()),
     "ray_job": (["forest.parquet"], lambda pair: sorted(pair[0]["id"].to_pylist()) == sorted(pair[1]["id"].tolist())),
     "spark_job": (["forest"], lambda pair: sorted(pair[0]["id"].to_pylist()) == sorted(pair[1]["id"].to_pylist())),
     "record_linkage": (["record_linkage.csv"], lambda names: len(names) == 240 > names["d0.45"].nunique()),
 }
-NEEDS = {"image_segments": "sklearn", "dendrogram": "sklearn", "spark_job": "pyspark", "ray_job": "ray"}
-LARGE = ("spark_job", "ray_job")  # their libraries are, start processes, and warn of their own doings
+NEEDS = {
+    "image_segments": "sklearn",
+    "dendrogram": "sklearn",
+    "spark_job": "pyspark",
+    "ray_job": "ray",
+    "gpu_job": "dask_cuda",
+}
+LARGE = ("spark_job", "ray_job", "gpu_job")  # their libraries are, start processes, and warn of their own doings
 
 
 def test_every_script_is_listed():

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.support import standin
 
-__all__ = ["counts", "install"]
+__all__ = ["counts", "install", "set_limit"]
 
 _installed: list[Any] = []
 
@@ -17,6 +17,11 @@ def install(limit: int) -> None:
         context = standin.installed()
         context.__enter__()
         _installed.append(context)
+    set_limit(limit)
+
+
+def set_limit(limit: int) -> None:
+    """Let so many bytes of this process's GPU be free."""
     pool = standin.cupy.get_default_memory_pool()
     pool.set_limit(pool.used + limit)
 
@@ -30,6 +35,7 @@ def counts() -> dict[str, Any]:
         "peak": pool.peak,
         "used": pool.used,
     }
+    told["ordinal"] = standin.cupy.cuda.ordinal()
     told["crossings"] = [tuple(crossing) for crossing in traffic.crossings]
     traffic.reset()
     pool.peak = pool.used

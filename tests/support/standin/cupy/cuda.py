@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -95,10 +96,21 @@ def _nvrtc_version() -> tuple[int, int]:
     return 13, 0
 
 
+def _visible() -> list[int]:
+    """Ordinals of the machine's devices, in the order in which this process sees them."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return list(range(devices[0])) if named is None else [int(one) for one in named.split(",") if one]
+
+
+def ordinal() -> int:
+    """Which of the machine's devices is the current one."""
+    return _visible()[placement.current()]
+
+
 def _device_count() -> int:
     if faults.count:
         raise CUDARuntimeError(faults.count)
-    return devices[0]
+    return len(_visible())
 
 
 runtime = SimpleNamespace(
