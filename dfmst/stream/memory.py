@@ -34,6 +34,7 @@ _LEAST, _MOST = 2, 4  # rows in the buffer, as multiples of the vertices
 _SMALL = 1024  # rows that a buffer has room for in any case
 _BATCH = 1 << 18  # 6 MiB
 _ENCODED = 1 << 20  # rows
+_NEW = 14  # bytes of HASHING for each row of a batch: a dictionary has room for its ids before it knows which are new
 ID_BYTES = 27  # bytes that an integer takes in a dictionary at most (dfmst._primitives.id_table)
 
 #: What else would do.
@@ -172,9 +173,9 @@ class Memory:
         CapacityError
             The dictionary, or the vertices, do not fit.
         """
-        needed = encoder.nbytes
-        if not needed:
+        if not encoder.nbytes:
             return
+        needed = encoder.nbytes - _NEW * self.batch_rows
         if needed > self.dictionary_bytes:
             sizes = f"{needed >> 20:,} MiB of {self.dictionary_bytes >> 20:,}"
             number = encoder.count - encoder.dense

@@ -71,7 +71,7 @@ def test_groups_number_their_vertices_alike(ids, owners):
         assert numbering.total == sum(counts) == 60
         for run in group.runs:
             rows = run.part(0, len(run))
-            decoded = group.encoder().decode(rows.source).to_pylist()
+            decoded = group.encoder(task_engine()).decode(rows.source).to_pylist()
             for vertex, end in zip(decoded, numbering.numbers.load()[rows.source].tolist(), strict=True):
                 named.setdefault(vertex, set()).add(end)
     assert all(len(numbers) == 1 for numbers in named.values())

@@ -235,8 +235,10 @@ def test_two_workers_let_edges_cross_once(gpu_workers, files, strategy):
     # TCP takes what goes to the other worker through the host: a forest; a shuffle's edges, as pieces, and its states.
     most: float = {"merge": 1, "auto": 1, "two-pass": 2, "shuffle": 2}[strategy] * forest
     most += {"two-pass": 1, "shuffle": 8 * 4.125}.get(strategy, 0) * VERTICES
-    sent = to_host.pop("sent")
-    assert 0 < sent <= most
+    # Of two-pass, the filter is all that must travel: none where it is made on the worker that alone filters.
+    sent = to_host.pop("sent", 0)
+    assert sent > 0 or strategy == "two-pass"
+    assert sent <= most
     assert to_host.total() <= (8 * ROWS // 100 if strategy == "shuffle" else 0)
     reads = 2 if strategy == "two-pass" else 1
     assert sum(share["to_device"] for share in shares) <= reads * 24 * ROWS + sent + 20_000

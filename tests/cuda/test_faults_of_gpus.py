@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -110,6 +111,7 @@ def test_a_worker_without_a_gpu_beside_one_with(gpus, strategy):
         before = client.run(executed)
         (on_device,) = workers_on_gpu(client)
         # Which worker a task goes to is Dask's choice.
+        moved = 0
         for _ in range(20):
             pd.testing.assert_frame_equal(forest_of(frame, strategy).compute(), expected)
             moved = client.run(worker.counts, workers=[on_device])[on_device]["to_device"]
@@ -135,16 +137,26 @@ def test_a_gpu_that_is_out_of_memory_is_named_and_what_was_done_is_kept(gpus, st
     expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
     addresses = workers_on_gpu(client)
     # The buffer of a fold takes 2^16 rows of 24 bytes, and as much again while it is solved.
-    small = addresses[0]
+    small, caught, kept = addresses[0], None, tmp_path
     try:
         client.run(worker.set_limit, 100_000, workers=[small])
-        forest = forest_of(frame, strategy, checkpoint=tmp_path)
-        with pytest.raises(dfmst.CapacityError, match=f"worker {small}: .*\nHint: use GPUs with more memory") as caught:
-            forest.compute()
-        assert caught.value.__cause__ is None or "memory" in str(caught.value)
+        # Which worker a task goes to is Dask's choice.
+        for kept in (tmp_path / str(number) for number in range(20)):
+            caught = error_of(forest_of(frame, strategy, checkpoint=kept))
+            if caught is not None:
+                break
     finally:
         client.run(worker.set_limit, LIMIT, workers=[small])
-    pd.testing.assert_frame_equal(forest_of(frame, strategy, checkpoint=tmp_path).compute(), expected)
+    assert re.search(f"worker {small}: .*memory.*\nHint: use GPUs with more memory", str(caught))
+    pd.testing.assert_frame_equal(forest_of(frame, strategy, checkpoint=kept).compute(), expected)
+
+
+def error_of(forest: Any) -> dfmst.CapacityError | None:
+    try:
+        forest.compute()
+    except dfmst.CapacityError as error:
+        return error
+    return None
 
 
 def test_a_lost_scheduler_is_named_and_the_next_run_goes_on(tmp_path):

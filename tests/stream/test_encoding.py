@@ -198,7 +198,7 @@ def test_a_checkpoint_and_another_limit(tmp_path, monkeypatch, capacities):
 
     with pytest.raises(Stopped):
         dfmst.stream.fold(parts, progress=tell, memory_limit=LIMIT, checkpoint=tmp_path / "checkpoint")
-    smaller = Memory(0, dictionary=True).needed(1_000) - (1 << 20)
+    smaller = Memory(0, dictionary=True).needed(700) - (1 << 20)
     assert Memory(smaller).most_vertices < 3_500
     forest = dfmst.stream.fold(parts, memory_limit=smaller, checkpoint=tmp_path / "checkpoint")
     assert forest.vertices == 500

@@ -9,7 +9,8 @@ from tests.support.forked import Forked
 __all__ = ["Workers"]
 
 _ROOT = str(Path(__file__).resolve().parents[2])
-_WORKER = "from distributed.cli.dask_worker import main; main()"
+#: Functions of the tests run on workers, too.
+_WORKER = f"import sys; sys.path.append({_ROOT!r}); from distributed.cli.dask_worker import main; main()"
 #: What a worker of dask-cuda has: an order of the machine's devices of its own, and no more memory than that.
 _ON_GPU = """
 import os, sys
