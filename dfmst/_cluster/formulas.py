@@ -50,9 +50,7 @@ _SHARE = 3 * BATCH  # bytes of a worker's memory for each row of a batch
 SLICE_VERTEX = Room(0, 8).vertex  # bytes a vertex of a shuffle's slice
 _PIECES = Room(0, 8).least(0)  # bytes of the pieces that a slice's task reads and writes
 SLICES = 8  # that a shuffle solves one after the other
-# Bytes a vertex that go from slice to slice: roots, flags, and the locators of the forest. Every second slice is solved
-# where the one before it was.
-_STATE = 5 * SLICES // 2
+_STATE, _LOCATOR = 4.125, 8  # bytes a vertex: its root and a flag; its row in the forest
 GROUPS = 4  # of partitions, for each worker that shuffles, at least
 _MOVING = 8  # groups whose edges are in the memory of a worker at once, as others take over tasks of it
 SLICE_ROW = ROW + SCAN + 2 * 8  # bytes a row of the buffer that a slice is solved in
@@ -163,7 +161,16 @@ def _merge(work: Work) -> Plan:
 
 
 def _sliced_merge(work: Work) -> Plan:
-    """A merge whose forests are folded in runs, and merged in slices (:mod:`…shuffle.folded`)."""
+    """A merge whose forests are folded in runs, and merged in slices (:mod:`…shuffle.folded`).
+
+    Of M bytes a task holds s = 0.85 · (M - BASE). It folds a group beside the partition that it reads: 33 MB of pieces,
+    29 bytes a vertex (parent, level, row of the forest), 54 a row that waits or is sorted. Later it solves a slice: 5
+    bytes a vertex, and 70 a row of at most a slice of the forests.
+
+    A group is cut where it lies, and of the W pieces of a slice W - 1 travel: (W - 1) · 24 · f. A group's locators go
+    to every worker that gathers its partitions, whoever is idle: (W - 1) · 8 · n. Roots and flags move once: 4.125 · n.
+    bench/small_workers.py measures both on a graph of 20 times a worker's memory.
+    """
     size, workers = slice_memory(work.memory), work.workers
     forest = min(work.vertices, work.edges / workers)
     reading = work.part * work.rows + work.dictionary * forest
@@ -171,10 +178,10 @@ def _sliced_merge(work: Work) -> Plan:
     folding = min(room.size, room.least(0) + (RUN_VERTEX + EDGE) * forest + (EDGE + SORT) * work.edges / workers)
     solving = min(size, RUN_VERTEX * work.vertices + SLICE_ROW * workers * forest / SLICES)
     asked = workers * forest * (work.id_bytes + _ANSWER) if work.dictionary else 0
-    asking = f" + W · f · {work.id_bytes + _ANSWER}" if work.dictionary else ""
-    moved = (workers - 1) / workers * (workers * forest * EDGE + work.vertices * _STATE + asked)
+    asking = f" + f · {work.id_bytes + _ANSWER}" if work.dictionary else ""
+    moved = (workers - 1) * (forest * EDGE + work.vertices * _LOCATOR + asked / workers) + work.vertices * _STATE
     formulas = {
-        "bytes_moved": f"(W - 1) / W · ({EDGE} · W · f + {_STATE} · n{asking}), f = min(n, m / W)",
+        "bytes_moved": f"(W - 1) · ({EDGE} · f + {_LOCATOR} · n{asking}) + {_STATE} · n, f = min(n, m / W)",
         "peak_memory": f"{BASE // 1_000_000} MB + max({work.part} · m / P{_dictionary_formula(work, 'f')} + "
         f"min(s, {room.least(0) // 1_000_000} MB + {RUN_VERTEX + EDGE} · f + {EDGE + SORT} · m / W), "
         f"min(s, {RUN_VERTEX} · n + {SLICE_ROW} · W · f / {SLICES})), s = {USABLE} · (M - BASE), at least "
