@@ -30,7 +30,6 @@ __all__ = [
 ]
 
 _BLOCK = 1 << 16
-_NUMBER = r"^\s*[+-]?(?i:([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)\s*$"
 _WITH_COMMA = r"^\s*[+-]?[0-9]*,[0-9]+\s*$"
 _SHOWN = 40  # characters of a text that messages quote
 
@@ -73,7 +72,9 @@ def unsupported_weights(name: object, kind: str, texts: pa.Array | None = None) 
 
 def _odd_texts(texts: pa.Array) -> tuple[str, bool]:
     """What keeps texts from being numbers, where most are numbers; and whether decimal commas do."""
-    number = pc.fill_null(pc.match_substring_regex(texts, _NUMBER), True)
+    from dfmst.formats.text.number_patterns import ANY_NUMBER  # formats take long to load: only for this message
+
+    number = pc.fill_null(pc.match_substring_regex(texts, ANY_NUMBER), True)
     odd = np.flatnonzero(~number.to_numpy(zero_copy_only=False))
     commas = int(pc.sum(pc.match_substring_regex(texts, _WITH_COMMA)).as_py() or 0)
     if not len(odd) or 2 * (len(odd) - commas) > len(texts):
