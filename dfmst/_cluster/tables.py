@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._columns.encode import concat_ids
+from dfmst._columns.id_types import native_values
 from dfmst._columns.ids import IdColumns, id_columns
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
@@ -75,10 +76,9 @@ def _narrow(column: Any) -> pa.Array:
 
 
 def column_values(table: pa.Table, name: str) -> Array:
-    """A column of integers as NumPy, without a copy where it is in one piece."""
+    """A column of integers as kernels read it, without a copy where it is in one piece."""
     column = table.column(name)
-    array: Array = (column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()).to_numpy()
-    return array
+    return native_values((column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()).to_numpy())
 
 
 def id_pair(table: pa.Table) -> IdColumns:

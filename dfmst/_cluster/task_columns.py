@@ -89,7 +89,8 @@ class TaskColumns:
 
 def of_host(*columns: Array) -> TaskColumns:
     """Make them of columns of the host."""
-    return TaskColumns(select_engine("cpu", 1), *columns)
+    engine = select_engine("cpu", 1)
+    return TaskColumns(engine, *map(engine.from_host, columns))
 
 
 def waiting_bytes() -> int:

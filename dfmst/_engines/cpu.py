@@ -155,8 +155,8 @@ class CpuEngine:
         return self if self.xp is np else replace(self, xp=np)
 
     def from_host(self, column: Array) -> Array:
-        """The column itself."""
-        return column
+        """The column itself; one at an odd address, as another process may have sent it, is copied to an even one."""
+        return column if column.flags.aligned else column.copy()
 
     def to_host(self, column: Array) -> Array:
         """The column itself."""

@@ -70,7 +70,8 @@ class HeldRun(Run):
 
 
 def _held_run(order: Order, grain: int, *columns: Array) -> HeldRun:
-    rows = Rows(*columns)
-    run = HeldRun(CpuEngine(), order, rows.weight.dtype, grain)
+    engine = CpuEngine()
+    rows = Rows(*map(engine.from_host, columns))
+    run = HeldRun(engine, order, rows.weight.dtype, grain)
     run.append([rows])
     return run
