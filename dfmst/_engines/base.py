@@ -81,7 +81,7 @@ class Engine(Protocol):
         """The same engine, for columns that stay."""
 
     def from_host(self, column: Array) -> Array:
-        """Bring a NumPy column into the engine's memory; one that is there already is copied only from an odd address."""
+        """Bring a NumPy column into the engine's memory; one that is there is copied only from an odd address."""
 
     def to_host(self, column: Array) -> Array:
         """Bring a column to the host, as NumPy; one that is there already is not copied."""

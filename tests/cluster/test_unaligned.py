@@ -68,5 +68,5 @@ def test_a_table(ids):
         writer.write_table(table)
     sent = pa.ipc.open_stream(pa.py_buffer(moved(sink.getvalue()))).read_all()
     assert not sent["row"].chunk(0).to_numpy().flags.aligned
-    rows = dfmst.arrays.forest_rows(frame.a.to_numpy(), frame.b.to_numpy(), frame.w.to_numpy())
-    assert merge([sent])["row"].to_pylist() == rows.tolist()
+    expected = dfmst.arrays.forest_rows(frame.a.to_numpy(), frame.b.to_numpy(), frame.w.to_numpy())
+    assert merge([sent])["row"].to_pylist() == expected.tolist()
