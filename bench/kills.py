@@ -1,12 +1,14 @@
 """Runs with checkpoints that are killed at random moments, and how much of their work is done twice.
 
-    python bench/kills.py [CASE]... [-o RESULT.json] [--rows N]     # about a quarter of an hour
+    python bench/kills.py [CASE]... [-o RESULT.json] [--rows N]     # about a quarter of an hour; other cases stay
 
 Each run is a process of its own, a cluster's workers included (two, in threads). Work is counted in rows: those that
-are read, folded, merged, sorted, solved and gathered, which a run notes in a file. That depends little on what else
-the machine does. A run is killed when it has done a share of the work of an undisturbed one, drawn between none and
-all, and is then run again to its end. Of F rows of work, K before the kill and R after it, K + R - F were done twice.
-Runs are short, so that the first checkpoint comes after `LEAST` seconds in place of three.
+are read, folded, merged, sorted, solved and gathered, which a run notes in a file. A run is killed when it has done a
+share of the work of an undisturbed one, drawn between none and all, and is then run again to its end. Of F rows of
+work, K before the kill and R after it, K + R - F were done twice.
+
+It depends little on what else the machine does: the clock of checkpoints is that of the processors. Runs are short, so
+that the first checkpoint comes after `LEAST` seconds of 24 M rows, and not after three.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ import time
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -34,7 +36,8 @@ from stream_runs import write_graph
 
 RESULT = Path(__file__).parent / "results" / "cpu" / "kills.json"
 CASES = (*(f"stream:{kind}" for kind in ID_KINDS), "merge", "two-pass", "shuffle")
-LEAST = 0.5
+ROWS = 24_000_000
+LEAST = 0.5  # seconds
 ENTRY = 12  # bytes of a note: rows, and the end of the line
 PLACES: dict[str, tuple[str, Callable[..., int]]] = {
     "fold": ("dfmst._folding.fold.Fold.add", lambda result, fold, rows: len(rows)),
@@ -98,11 +101,17 @@ def run_cluster(strategy: str, files: Path, work: Path) -> None:
         dfmst.dask.forest_of_files(files, work / "forest.parquet", **more)
 
 
-def child(case: str, files: Path, work: Path, log: Path) -> None:
+def processor_time(_: object) -> float:
+    """Seconds as they pass on a machine that does nothing else."""
+    return time.process_time() / (os.cpu_count() or 1)
+
+
+def child(case: str, files: Path, work: Path, log: Path, rows: int) -> None:
     """One run in this process."""
     import dfmst._folding.pace as pace
 
-    pace._LEAST = LEAST
+    pace._LEAST = LEAST * rows / ROWS
+    pace.SavePace.now = processor_time
     note_work(log)
     if case.startswith("stream"):
         run_stream(files, work)
@@ -110,11 +119,20 @@ def child(case: str, files: Path, work: Path, log: Path) -> None:
         run_cluster(case, files, work)
 
 
-def run(case: str, files: Path, work: Path, most: float = math.inf) -> tuple[int, int]:
+class Input(NamedTuple):
+    """A graph: its files, its rows, and its forest."""
+
+    files: Path
+    rows: int
+    forest: pa.Table
+
+
+def run(case: str, edges: Input, work: Path, most: float = math.inf) -> tuple[int, int]:
     """Run in a process of its own, which is killed when it has done so much; its status, and its work."""
     log = work / "work"
     log.unlink(missing_ok=True)
-    process = subprocess.Popen([sys.executable, __file__, "child", case, str(files), str(work), str(log)])
+    arguments = ["child", case, str(edges.files), str(work), str(log), str(edges.rows)]
+    process = subprocess.Popen([sys.executable, __file__, *arguments])
     while process.poll() is None:
         if work_in(log) >= most:
             process.kill()
@@ -128,17 +146,17 @@ def forest_of(work: Path) -> pa.Table:
     return forest
 
 
-def whole_run(case: str, files: Path, work: Path, expected: pa.Table) -> int:
+def whole_run(case: str, edges: Input, work: Path) -> int:
     """Run to the end; its work."""
-    status, done = run(case, files, work)
+    status, done = run(case, edges, work)
     if status:
         raise RuntimeError(f"{case} ended with {status}")
-    if not forest_of(work).equals(expected):
+    if not forest_of(work).equals(edges.forest):
         raise AssertionError(f"{case}: other rows")
     return done
 
 
-def measure(case: str, files: Path, folder: Path, expected: pa.Table, kills: int) -> dict[str, Any]:
+def measure(case: str, edges: Input, folder: Path, kills: int) -> dict[str, Any]:
     """Kill a case several times."""
 
     def fresh() -> Path:
@@ -147,19 +165,20 @@ def measure(case: str, files: Path, folder: Path, expected: pa.Table, kills: int
         work.mkdir()
         return work
 
-    full = whole_run(case, files, fresh(), expected)
+    full = whole_run(case, edges, fresh())
     drawn, moments = random.Random(case), list[dict[str, float]]()
     while len(moments) < kills:
         work = fresh()
-        status, done = run(case, files, work, drawn.random() * full)
+        status, done = run(case, edges, work, drawn.random() * full)
         if status == 0:
             continue
-        twice = max(0, done + whole_run(case, files, work, expected) - full)
+        twice = max(0, done + whole_run(case, edges, work) - full)
         moment = {"done": round(done / full, 2), "kept": round(1 - min(1.0, twice / max(done, 1)), 2)}
         print(case, json.dumps(moment), flush=True)
         moments.append(moment)
     late = [moment["kept"] for moment in moments if moment["done"] > 0.5]
     return {
+        "rows": edges.rows,
         "rows_of_work": full,
         "kills": sorted(moments, key=lambda moment: moment["done"]),
         "rows_equal": True,
@@ -167,31 +186,37 @@ def measure(case: str, files: Path, folder: Path, expected: pa.Table, kills: int
     }
 
 
+def add_result(path: Path, case: str, result: dict[str, Any]) -> None:
+    """Put a case's result, and when and where it was measured, into a file beside those of other cases."""
+    known = json.loads(path.read_text()) if path.exists() else {}
+    known[case] = {"machine": describe("dask", "distributed", "pyarrow"), **result}
+    path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     """Measure, and write the result file."""
     if sys.argv[1:2] == ["child"]:
-        child(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), Path(sys.argv[5]))
+        child(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), Path(sys.argv[5]), int(sys.argv[6]))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", help=", ".join(CASES))
     parser.add_argument("--vertices", type=int, default=1_000_000)
-    parser.add_argument("--rows", type=int, default=24_000_000)
+    parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("-o", "--output", type=Path, default=RESULT)
     chosen = parser.parse_args()
+    unknown = sorted(set(chosen.cases) - set(CASES))
+    if unknown:
+        parser.error(f"{unknown[0]} is none of {', '.join(CASES)}")
     import dfmst
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        result = json.loads(chosen.output.read_text()) if chosen.output.exists() else {}
-        result |= {"machine": describe("dask", "distributed", "pyarrow"), "rows": chosen.rows}
         for case in chosen.cases or CASES:
             files = folder / (case.partition(":")[2] or "dense")
             write_graph(files, chosen.vertices, chosen.rows, 24, files.name)
-            expected = dfmst.minimum_spanning_forest(dfmst.read_edges(files)).replace_schema_metadata()
-            result[case] = measure(case, files, folder, expected, chosen.kills)
-            del expected
-            chosen.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+            forest = dfmst.minimum_spanning_forest(dfmst.read_edges(files)).replace_schema_metadata()
+            add_result(chosen.output, case, measure(case, Input(files, chosen.rows, forest), folder, chosen.kills))
 
 
 if __name__ == "__main__":

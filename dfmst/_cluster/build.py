@@ -47,6 +47,7 @@ Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
 _ALWAYS_DENSE = 1 << 16  # vertices
 _BATCHES = 3  # that a worker has memory for, of ids that are numbered
 _MOST_OWNERS = 64
+_KEPT_ROWS = 1 << 23  # of a group of a shuffle with checkpoints, about
 _STRATEGIES = ("auto", "two-pass", "merge", "shuffle")
 
 
@@ -96,7 +97,9 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     work = (parts.token, columns, strategy, options.split_every, options.vertices)
     checkpoint = None if options.checkpoint is None else prepare_directory(options.checkpoint)
     workers = at_hand.workers if checkpoint is None else first_workers(checkpoint, tokenize(work), at_hand.workers)
-    tasks = group_count(memory, workers, size.rows if size else 0) if strategy == "shuffle" else workers
+    tasks = workers
+    if strategy == "shuffle":
+        tasks = _shuffle_groups(memory, workers, size.rows if size else 0, checkpoint is not None)
     groups = group_parts(parts.edges, tasks if parts.rereadable else len(parts.edges))
     sizes = None
     if strategy == "shuffle" or merged is not None:
@@ -163,6 +166,11 @@ def _strategy(
     strategy = "merge" if options.strategy == "merge" else fitting_strategy(work, parts.rereadable)
     in_slices = strategy == "merge" and plan_of(work, "merge").rounds > 0
     return strategy, size, work if in_slices else None
+
+
+def _shuffle_groups(memory: int, workers: int, rows: int, kept: bool) -> int:
+    """Groups of a shuffle: with checkpoints those that are read in seconds, as each is kept when it is sorted."""
+    return max(group_count(memory, workers, rows), -(-rows // _KEPT_ROWS) if kept else 1)
 
 
 def _shuffle_sizes(size: TableSize | None, vertices: int | None, at_hand: Resources) -> ShuffleSizes:

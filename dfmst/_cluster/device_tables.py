@@ -12,7 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._cluster.devices import device_bytes
-from dfmst._cluster.tables import check_kinds, column_values, empty_table, id_pair, travelling_table
+from dfmst._cluster.tables import (
+    check_kinds,
+    column_values,
+    empty_table,
+    id_pair,
+    travelling_table,
+    weight_kind,
+)
 from dfmst._cluster.task_columns import TaskColumns, register_for_gpus, waiting_bytes
 from dfmst._columns.device_encode import DeviceEncoder
 from dfmst._columns.dictionary import mixed_signs
@@ -187,7 +194,7 @@ def solve_tables(engine: Engine, tables: Sequence[Table]) -> Table:
     filled = [table for table in tables if table.num_rows]
     if not filled:
         return empty_table()
-    check_kinds([like_of(table) for table in filled])
+    check_kinds(weight_kind(like_of(table)) for table in filled)
     columns = _concat(engine, [columns_of(engine, table) for table in filled])
     if bool((columns.row[1:] < columns.row[:-1]).any()):
         columns = columns.take(engine.xp.argsort(columns.row))

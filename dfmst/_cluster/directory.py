@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,6 +53,7 @@ def write_forest(
     columns: EdgeColumns,
     options: Options,
     tell: Tell | None = None,
+    on_checkpoint: Callable[[str], object] | None = None,
 ) -> WrittenForest:
     """Write the forest of Parquet files into a directory that appears whole or not at all.
 
@@ -68,6 +69,8 @@ def write_forest(
         What to find, and how.
     tell
         Called with the tasks done and the tasks in all.
+    on_checkpoint
+        Called with a line on what an earlier run has kept, where it has.
 
     Raises
     ------
@@ -78,6 +81,9 @@ def write_forest(
     _check_columns([path for path, _ in files], columns.names)
     parts = _parts([path for path, _ in files], columns.names)
     forest = forest_graph(parts, columns, options)
+    earlier = ", ".join(map(str, forest.graph.earlier_results()))
+    if earlier and on_checkpoint is not None:
+        on_checkpoint(f"going on with what an earlier run has kept in {options.checkpoint}: {earlier}")
     with atomic_directory(output) as folder:
         counts = [
             forest.graph.add("write", (folder.name, number), write, part, chosen, number, columns, str(folder / name))

@@ -5,14 +5,39 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dask.tokenize import tokenize
 
 from dfmst._cluster.checkpoint import Codec, checkpointed, is_kept, kept_result, partial_path
 from dfmst._cluster.dask_internals import STAYING, new_task, reference
+from dfmst._cluster.partial import partitions_done
 
-__all__ = ["TaskGraph"]
+__all__ = ["EarlierResults", "TaskGraph"]
+
+
+class EarlierResults(NamedTuple):
+    """What an earlier run has kept of the tasks of one name.
+
+    Attributes
+    ----------
+    name
+        What they do.
+    done, tasks
+        Results that are kept, and results in all.
+    partitions
+        That are kept of tasks in progress.
+    """
+
+    name: str
+    done: int
+    tasks: int
+    partitions: int
+
+    def __str__(self) -> str:
+        """Tell of it."""
+        begun = f" and {self.partitions:,} partitions more" if self.partitions else ""
+        return f"{self.name} {self.done:,} of {self.tasks:,}{begun}"
 
 
 class TaskGraph(dict[Hashable, Any]):
@@ -35,6 +60,7 @@ class TaskGraph(dict[Hashable, Any]):
         self._token = tokenize(parameters)
         self._checkpoint = checkpoint
         self._files: dict[Hashable, tuple[str, Codec]] = {}
+        self._durable: list[tuple[str, str]] = []  # name and file
         self._whole: dict[str, bool] = {}  # files that were looked at
 
     def add(
@@ -66,6 +92,7 @@ class TaskGraph(dict[Hashable, Any]):
         if durable and self._checkpoint is not None:
             file = self._file(name, number)
             self._files[key] = file, durable
+            self._durable.append((name, file))
             self[key] = new_task(key, checkpointed, [file, durable, task, *arguments])
         else:
             self[key] = new_task(key, task, arguments)
@@ -91,6 +118,16 @@ class TaskGraph(dict[Hashable, Any]):
         if file not in self._whole:
             self._whole[file] = is_kept(file)
         return self._whole[file]
+
+    def earlier_results(self) -> list[EarlierResults]:
+        """Return what the directory holds of an earlier run, by the tasks' name, in the order of the work."""
+        found: dict[str, EarlierResults] = {}
+        for name, file in self._durable:
+            done = os.path.exists(file)
+            now = EarlierResults(name, int(done), 1, 0 if done else partitions_done(partial_path(file)))
+            before = found.get(name, EarlierResults(name, 0, 0, 0))
+            found[name] = EarlierResults(name, *(old + new for old, new in zip(before[1:], now[1:], strict=True)))
+        return [each for each in found.values() if each.done or each.partitions]
 
     def use_kept(self, wanted: Iterable[Any]) -> None:
         """Let tasks whose result an earlier run has kept read it, and need nothing else.

@@ -23,7 +23,16 @@ from dfmst._cluster.device_tables import (
 )
 from dfmst._cluster.devices import device_engine, on_device
 from dfmst._cluster.formulas import BUFFER
-from dfmst._cluster.tables import check_kinds, column_values, concat, empty_table, id_pair, in_row_order, take
+from dfmst._cluster.tables import (
+    check_kinds,
+    column_values,
+    concat,
+    empty_table,
+    id_pair,
+    in_row_order,
+    take,
+    weight_kind,
+)
 from dfmst._columns.device_encode import DeviceEncoder
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.encode import Encoder, are_integers
@@ -122,7 +131,7 @@ class TableFold:
             return
         like = like_of(table)
         self._like = self._like if self._like is not None else like
-        check_kinds([self._like, like])
+        check_kinds(map(weight_kind, (self._like, like)))
         ids = columns.ids
         if not are_integers(ids.source):
             self._encoder = self._encoder.on_host()

@@ -6,6 +6,7 @@ locator, partition << 32 | position. Both mean the same in every task, so that t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -107,20 +108,20 @@ def concat(tables: list[pa.Table]) -> pa.Table:
     filled = [table for table in tables if table.num_rows]
     if len(filled) < 2:
         return (filled or [empty_table()])[0]
-    check_kinds(filled)
+    check_kinds(map(weight_kind, filled))
     columns = [concat_ids([table.column(name) for table in filled]) for name in filled[0].column_names]
     return pa.table(columns, names=filled[0].column_names, metadata=filled[0].schema.metadata)
 
 
-def check_kinds(tables: list[pa.Table]) -> None:
-    """Raise where the keys of two tables cannot be compared.
+def check_kinds(weights: Iterable[str]) -> None:
+    """Raise where keys of these kinds of weights (:func:`weight_kind`) cannot be compared.
 
     Raises
     ------
     InvalidEdgesError
         The partitions' weights have different types.
     """
-    kinds = sorted({weight_kind(table) for table in tables})
+    kinds = sorted(set(weights))
     if len(kinds) > 1:
         message = f"the partitions' weights have different types: {', '.join(kinds)}"
         raise InvalidEdgesError(message, "cast the weight column to one type in all partitions")

@@ -158,6 +158,10 @@ class Encoder:
         ids[later] = numbers_of_arrow(self._dictionary.take(vertices[later] - self.dense))
         return arrow_numbers(ids)
 
+    def resumed(self, dense: int, values: pa.Array | None) -> Encoder:
+        """Return an encoder of the same kind that goes on where an earlier one had come to."""
+        return type(self)(self._bound, dense, values, self._engine)
+
     def on_host(self) -> Encoder:
         """The same encoder on the host: this one."""
         return self

@@ -23,7 +23,11 @@ class SavePace:
     def __init__(self, done: int = 0) -> None:
         self._done = done
         self._cost = 0.0  # seconds that the last save took
-        self._last = time.monotonic()
+        self._last = self.now()
+
+    def now(self) -> float:
+        """Seconds on the clock of saves."""
+        return time.monotonic()
 
     def due(self, done: int) -> bool:
         """Whether it is time to save, when so much is done in all.
@@ -34,9 +38,9 @@ class SavePace:
         """
         if self._cost and done >= _GROWTH * self._done:
             return True
-        return time.monotonic() - self._last >= max(_LEAST, self._cost / _SHARE)
+        return self.now() - self._last >= max(_LEAST, self._cost / _SHARE)
 
     def saved(self, begin: float, done: int) -> None:
-        """Note that a save of so much has ended, which began then (``time.monotonic``)."""
-        self._last, self._done = time.monotonic(), done
+        """Note that a save of so much has ended, which began then (:meth:`now`)."""
+        self._last, self._done = self.now(), done
         self._cost = self._last - begin

@@ -124,13 +124,18 @@ class SpillFold:
         self._clear()
         return self._merged(parts, order)
 
-    def ascending(self) -> Run:
-        """Return the forest of all rows by ascending weight; the fold is at its end."""
+    def so_far(self) -> Run:
+        """Return the forest of all rows so far by ascending weight, good until the next row is added."""
         self._write()
         self._buffer = None
         self._solve()
-        self._filter = None
-        return self._runs.pop()
+        return self._runs[0]
+
+    def ascending(self) -> Run:
+        """Return the forest of all rows by ascending weight; the fold is at its end."""
+        forest = self.so_far()
+        self._runs, self._filter = [], None
+        return forest
 
     def _grow(self, vertices: int) -> None:
         if vertices > self.vertices:

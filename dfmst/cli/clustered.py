@@ -68,6 +68,7 @@ def run_on_cluster(
                 gpus=gpus,
                 gpu_memory=None if gpu_memory is None else memory_bytes(gpu_memory, "--memory"),
                 progress=progress.bar() or progress.show,
+                on_checkpoint=progress.note,
             )
         if job.report is not None:
             with Progress() as progress:

@@ -44,6 +44,7 @@ def forest_of_files(
     gpus: bool = False,
     gpu_memory: int | str | None = None,
     progress: bool | Callable[[str], None] | None = None,
+    on_checkpoint: Callable[[str], object] | None = None,
 ) -> WrittenForest:
     """Write the spanning forest of Parquet files as a directory of Parquet files, on a cluster.
 
@@ -77,6 +78,9 @@ def forest_of_files(
         fifths of which dask-cuda moves results to the host. Only where workers are started.
     progress
         True for a bar of tasks, or a function that is called with the name of each step as it begins.
+    on_checkpoint
+        Called with a line on the results that an earlier run has kept in the directory `checkpoint`, where there are
+        some: this run goes on with them.
 
     Returns
     -------
@@ -123,7 +127,7 @@ def forest_of_files(
     with alone, cluster_client(workers, scheduler, client, wanted) as current:
         tell("finding the forest")
         try:
-            return write_forest(current, paths, Path(output), columns, options, bar)
+            return write_forest(current, paths, Path(output), columns, options, bar, on_checkpoint)
         finally:
             if bar is not None:
                 bar.close()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -111,7 +110,7 @@ class Checkpoint:
         OutputError
             It cannot be written; the last checkpoint is kept.
         """
-        begin = time.monotonic()
+        begin = self._pace.now()
         state = collect()
         try:
             with sealed_output(self._file, self._token) as file:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import dask.dataframe as dd
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -20,8 +21,16 @@ import dfmst.dask
 from dfmst._cluster import tasks
 from dfmst._cluster.checkpoint import ONE_TABLE, checkpointed, first_workers
 from dfmst._cluster.client import Resources
+from dfmst._cluster.files import FileRows
+from dfmst._cluster.partial import partitions_done
 from dfmst._cluster.strategies import merge, two_pass
 from dfmst._cluster.strategies.shuffle import shuffling
+from dfmst._cluster.strategies.shuffle.edges import GroupEdges, KeptEdges, distribute
+from dfmst._cluster.strategies.shuffle.folded import FoldRoom
+from dfmst._cluster.strategies.shuffle.kept import EDGES
+from dfmst._cluster.tasks import Group
+from dfmst._columns.read import EdgeColumns
+from dfmst._engines import CpuEngine
 from dfmst.formats.lock import sole_use
 from tests.support.dask_frames import STRATEGIES, random_frame
 
@@ -191,9 +200,88 @@ def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, strategy, task, ids)
     assert not list(tmp_path.glob("*.partial"))
 
 
-def write_edges(folder: Path) -> Path:
+@pytest.mark.parametrize("ids", ["dense", "sparse", "text"])
+def test_a_group_that_is_folded_in_runs_goes_on_where_it_was(tmp_path, monkeypatch, ids):
+    monkeypatch.setattr("dfmst._folding.pace.SavePace.due", lambda self, done: True)
+    frame = random_frame(65, rows=800, ids=ids)
+    for number in range(8):
+        frame[number * 100 : number * 100 + 100].to_parquet(tmp_path / f"{number}.parquet")
+    group = Group(3, [FileRows(str(tmp_path / f"{number}.parquet")) for number in range(8)])
+    read = list[int]()
+
+    def edges(kept: KeptEdges | None, stop_at: int = 8) -> GroupEdges:
+        def counted(self: Group, *arguments: Any) -> Iterator[pa.Table]:
+            for table in tables(self, *arguments):
+                if len(read) == stop_at:
+                    raise Stopped
+                read.append(table.num_rows)
+                yield table
+
+        tables = Group.tables
+        with monkeypatch.context() as patch:
+            patch.setattr(Group, "tables", counted)
+            return distribute(group, None, EdgeColumns("a", "b", "w"), 100, 0, FoldRoom(64 << 20, 300), kept)
+
+    expected, kept = edges(None), KeptEdges(str(tmp_path / "kept"), EDGES)
+    read.clear()
+    with pytest.raises(Stopped):
+        edges(kept, 5)
+    assert partitions_done(str(tmp_path / "kept")) == 5
+    again = edges(kept)
+    assert len(read) == 8
+    assert again.encoder(CpuEngine()).values.equals(expected.encoder(CpuEngine()).values)
+    for one, other in zip(again.runs, expected.runs, strict=True):
+        for column, same in zip(one.part(0, len(one)).arrays, other.part(0, len(other)).arrays, strict=True):
+            np.testing.assert_array_equal(column, same)
+
+
+def test_what_a_file_says_that_holds_no_part_of_a_task(tmp_path):
+    (tmp_path / "cut").write_bytes(b"1")
+    assert [partitions_done(str(tmp_path / name)) for name in ("cut", "none")] == [0, 0]
+
+
+def test_samples_are_kept(tmp_path, monkeypatch):
+    frame = random_frame(66, rows=800)
+    parts = dd.from_pandas(frame, npartitions=4, sort=False)
+    drawn, fold = [], two_pass.fold_light
+    sample = two_pass.sample
+    monkeypatch.setattr(two_pass, "sample", lambda *arguments: (drawn.append(1), sample(*arguments))[1])
+
+    def stopped(*arguments: Any) -> None:
+        raise Stopped
+
+    def forest(task: Any) -> pd.DataFrame:
+        monkeypatch.setattr(two_pass, "fold_light", task)
+        options = {**STRATEGIES["two-pass"], "strategy": "two-pass", "checkpoint": tmp_path}
+        return parts.mst.minimum("a", "b", "w", **options).compute(scheduler="synchronous")
+
+    with pytest.raises(Stopped):
+        forest(stopped)
+    assert drawn
+    drawn.clear()
+    pd.testing.assert_frame_equal(forest(fold), dfmst.minimum_spanning_forest(frame, "a", "b", "w"))
+    assert not drawn
+
+
+def test_a_shuffle_with_checkpoints_has_groups_that_are_read_in_seconds(tmp_path, monkeypatch):
+    write_edges(tmp_path, 24)
+    monkeypatch.setattr("dfmst._cluster.build.resources", lambda: Resources(1, 3 << 30))
+    monkeypatch.setattr("dfmst._cluster.build._KEPT_ROWS", 200)
+    parts = dd.read_parquet(tmp_path / "edges")
+
+    def groups(**options: Any) -> int:
+        forest = parts.mst.minimum("a", "b", "w", vertices=400, strategy="shuffle", **options)
+        return sum(str(key).count("distribute") for key in dict(forest.__dask_graph__()))
+
+    assert (groups(), groups(checkpoint=tmp_path / "kept")) == (4, 10)
+
+
+def write_edges(folder: Path, files: int = 1) -> Path:
     (folder / "edges").mkdir()
-    random_frame(61).to_parquet(folder / "edges" / "0.parquet", index=False)
+    frame = random_frame(61)
+    for number in range(files):
+        part = frame[len(frame) * number // files : len(frame) * (number + 1) // files]
+        part.to_parquet(folder / "edges" / f"{number:02}.parquet", index=False)
     return folder / "edges"
 
 

@@ -60,6 +60,16 @@ def test_directory_in_directory_out(folder, client):
 
 
 @pytest.mark.slow
+def test_a_run_tells_what_an_earlier_one_has_kept(folder, client):
+    command = ("forest", "edges", *COLUMNS, "--scheduler", client.scheduler.address, "--strategy", "merge")
+    assert "earlier" not in run(*command, "-o", "first", "--checkpoint", "kept").stderr
+    for file in Path("kept").glob("fold-*-1.arrow"):
+        file.unlink()
+    words = "going on with what an earlier run has kept in kept: fold 1 of 2, merge 1 of 1\n"
+    assert words in run(*command, "-o", "second", "--checkpoint", "kept").stderr
+    assert read("second").equals(read("first"))
+
+
 def test_workers_of_its_own(folder):
     program = (sys.executable, "-P", "-c", "if __name__ == '__main__': from dfmst.cli import main; main()")
     command = [*program, "forest", "edges", *COLUMNS, "-o", "out", "--workers", "2", "--json", "--maximum"]

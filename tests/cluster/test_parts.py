@@ -19,9 +19,10 @@ from dfmst._cluster.hashing import id_words
 from dfmst._cluster.local_files import local_directory
 from dfmst._cluster.partitions import frame_parts, size_of_parts
 from dfmst._cluster.solve import task_engine
-from dfmst._cluster.strategies.shuffle.edges import GroupEdges, distribute, summarize, survey
+from dfmst._cluster.strategies.shuffle.edges import GroupEdges, distribute
 from dfmst._cluster.strategies.shuffle.numbering import Numbering, ask, number_ids, settle
 from dfmst._cluster.strategies.shuffle.slices import cut, cuts, solve_slice
+from dfmst._cluster.strategies.shuffle.survey import summarize, survey
 from dfmst._cluster.tasks import Group
 from dfmst._columns.dictionary import Dictionary
 from dfmst._columns.ids import id_columns

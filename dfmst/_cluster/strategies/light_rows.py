@@ -5,12 +5,15 @@ Equal weights cannot all be light: the locator decides between them.
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from dfmst._cluster.checkpoint import Codec
 from dfmst._cluster.device_tables import Columns
 from dfmst._cluster.estimate import draws_of
 from dfmst._cluster.files import FileRows
@@ -24,11 +27,22 @@ from dfmst._columns.read import EdgeColumns
 from dfmst._engines import Engine
 from dfmst.typing import Array
 
-__all__ = ["SAMPLED_PARTS", "KeySample", "LightBound", "is_light", "light_bound", "part_digest", "sample"]
+__all__ = [
+    "SAMPLE",
+    "SAMPLED_PARTS",
+    "KeySample",
+    "LightBound",
+    "digests_by_number",
+    "is_light",
+    "light_bound",
+    "part_digest",
+    "sample",
+]
 
 SAMPLED_PARTS = 4  # of all groups together
 _SAMPLE = 1 << 13  # rows of a partition
 _COUNTED_ROWS = 1 << 16
+_RECORD = b"sample"
 
 
 class KeySample(NamedTuple):
@@ -39,6 +53,27 @@ class KeySample(NamedTuple):
     rows: int
     vertices: int
     digests: dict[int, int]
+
+
+def _sample_tables(drawn: KeySample) -> Iterable[pa.Table]:
+    record = json.dumps([drawn.rows, drawn.vertices, drawn.digests]).encode()
+    yield pa.table({"key": drawn.key, "row": drawn.row}).replace_schema_metadata({_RECORD: record})
+
+
+def _sample(tables: Iterator[pa.Table]) -> KeySample:
+    table = next(tables)
+    rows, vertices, digests = json.loads(table.schema.metadata[_RECORD])
+    key, row = (column_values(table, name) for name in ("key", "row"))
+    return KeySample(key, row, rows, vertices, digests_by_number(digests))
+
+
+#: Of a group's sample.
+SAMPLE = Codec(_sample_tables, _sample)
+
+
+def digests_by_number(written: Mapping[str, int]) -> dict[int, int]:
+    """Return the digests of partitions by their number, as JSON has them by text."""
+    return {int(number): digest for number, digest in written.items()}
 
 
 class LightBound(NamedTuple):

@@ -11,7 +11,7 @@ Vassilvitskii: A model of computation for MapReduce. SODA 2010 (filtering in rou
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -35,9 +35,11 @@ from dfmst._cluster.partitions import is_part
 from dfmst._cluster.solve import LEAST_BUFFER, TableFold, merge, task_engine, worker_engine
 from dfmst._cluster.strategies.broadcast import ActiveFilter, BroadcastFilter
 from dfmst._cluster.strategies.light_rows import (
+    SAMPLE,
     SAMPLED_PARTS,
     KeySample,
     LightBound,
+    digests_by_number,
     is_light,
     light_bound,
     part_digest,
@@ -59,7 +61,7 @@ def add_two_passes(
     """Add the tasks of this strategy, and return the reference to the forest of all groups."""
     each = -(-SAMPLED_PARTS // len(groups))
     inputs = [(*group.arguments(), columns) for group in groups]
-    samples = [graph.add("sample", number, sample, *input, each) for number, input in enumerate(inputs)]
+    samples = [graph.add("sample", number, sample, *input, each, durable=SAMPLE) for number, input in enumerate(inputs)]
     bound = graph.add("threshold", 0, light_bound, samples, vertices)
     # Dask runs a task where its inputs are. The bound is on one worker: each group's task also takes its own sample,
     # which draws it to another worker; in the second pass it takes the digests of the first pass.
@@ -101,7 +103,7 @@ def _fold_light(
     partial: str | None,
 ) -> Table:
     saved = PartialFold(partial, forest)
-    digests = _digests(saved.record or {})
+    digests = digests_by_number(saved.record or {})
     tables = _tables_as_before(task_engine(), group, frame, columns, drawn.digests, saved.done, digests)
     for done, table in enumerate(tables, saved.done + 1):
         _add_light(forest, table, bound)
@@ -121,12 +123,7 @@ def _add_light(forest: TableFold, table: Table, bound: LightBound | None) -> Non
 
 def digests_of(forest: Table) -> dict[int, int]:
     """Return the digests that :func:`fold_light` has put to a forest (a task)."""
-    return _digests(json.loads(metadata_of(forest)[_DIGESTS]))
-
-
-def _digests(written: Mapping[str, int]) -> dict[int, int]:
-    """Digests by partition, as JSON has them."""
-    return {int(number): digest for number, digest in written.items()}
+    return digests_by_number(json.loads(metadata_of(forest)[_DIGESTS]))
 
 
 def _tables_as_before(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
+from dfmst._cluster.checkpoint import ONE_TABLE, Codec
 from dfmst._cluster.device_tables import reserve
 from dfmst._cluster.devices import on_device, rows_that_fit
 from dfmst._cluster.formulas import EDGE
 from dfmst._cluster.local_files import local_directory
 from dfmst._cluster.marks import GroupMarks, RowMarks, is_marked
+from dfmst._cluster.partial import Partial
 from dfmst._cluster.solve import task_engine, worker_engine
 from dfmst._cluster.strategies.shuffle.batches import Batches
 from dfmst._cluster.strategies.shuffle.folded import FoldRoom, GroupFold
@@ -28,16 +30,22 @@ from dfmst._cluster.tables import check_kinds, weight_kind
 from dfmst._cluster.task_columns import TaskColumns, register_for_gpus
 from dfmst._cluster.tasks import Group
 from dfmst._columns.device_encode import DeviceEncoder
-from dfmst._columns.encode import Encoder, different_types
+from dfmst._columns.encode import Encoder
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import Engine, host_engine
 from dfmst._slices.compact import COMPACT
-from dfmst._slices.cuts import RunIndex
 from dfmst._slices.runs import Run
 from dfmst._slices.stored import StoredIds
-from dfmst.errors import CapacityError, InvalidEdgesError
+from dfmst.errors import CapacityError
 
-__all__ = ["GroupEdges", "Survey", "distribute", "marks_of", "summarize", "survey", "waits_on_gpu", "where_they_wait"]
+__all__ = [
+    "GroupEdges",
+    "KeptEdges",
+    "distribute",
+    "marks_of",
+    "waits_on_gpu",
+    "where_they_wait",
+]
 
 _Result = TypeVar("_Result")
 
@@ -86,6 +94,16 @@ class GroupEdges(NamedTuple):
         return None if self.ids is None else self.ids.type
 
 
+class KeptEdges(NamedTuple):
+    """Where a task saves the forest so far of its group (``None``: nowhere), and how it becomes tables."""
+
+    path: str | None
+    codec: Codec
+
+
+_NOWHERE = KeptEdges(None, ONE_TABLE)
+
+
 def where_they_wait(waiting: bool, task: Callable[[Engine], _Result]) -> _Result:
     """Run a task on the GPU where its columns wait there; on the host where the GPU is short of memory for it."""
     engine = worker_engine() if waiting else task_engine()
@@ -100,35 +118,24 @@ def waits_on_gpu(edges: GroupEdges) -> bool:
     return not all(run.on_host for run in edges.runs)
 
 
-class Survey(NamedTuple):
-    """The edges of all groups.
-
-    Attributes
-    ----------
-    indexes
-        Of all runs, group by group.
-    first
-        Number of each group's first run.
-    dense
-        Bound of the vertices, where all ids are dense integers and their own vertices; else ``None``.
-    """
-
-    indexes: list[RunIndex]
-    first: list[int]
-    dense: int | None
-
-
 def distribute(
-    group: Group, frame: Any, columns: EdgeColumns, rows: int, dense: int, room: FoldRoom | None = None
+    group: Group,
+    frame: Any,
+    columns: EdgeColumns,
+    rows: int,
+    dense: int,
+    room: FoldRoom | None = None,
+    kept: KeptEdges | None = None,
 ) -> GroupEdges:
     """Read a group of partitions in batches of so many rows, and sort them (a task).
 
-    Integer ids below `dense` are their own vertices. With a `room`, only the group's forest is kept, in memory.
+    Integer ids below `dense` are their own vertices. With a `room`, only the group's forest is kept, in memory; it is
+    saved on the way, where `kept` says.
     """
     engine = worker_engine()
     if not engine.on_host:
         rows = rows_that_fit(engine, rows, EDGE + COMPACT, reserve(engine))
-    arguments = (group, frame, columns, room)
+    arguments = (group, frame, columns, room, kept)
     host = Encoder(dense, engine=task_engine())
     if not rows:
         return _distribute(task_engine(), host, *arguments, _LEAST_ROWS)
@@ -144,26 +151,59 @@ def distribute(
 
 
 def _distribute(
-    engine: Engine, encoder: Encoder, group: Group, frame: Any, columns: EdgeColumns, room: FoldRoom | None, rows: int
+    engine: Engine,
+    encoder: Encoder,
+    group: Group,
+    frame: Any,
+    columns: EdgeColumns,
+    room: FoldRoom | None,
+    kept: KeptEdges | None,
+    rows: int,
 ) -> GroupEdges:
-    host, marked = task_engine(), is_marked(group.complete(frame).parts)
-    batches = Batches(engine, encoder, rows) if room is None else GroupFold(engine, encoder, room)
-    marks = GroupMarks(group.first, group.complete(frame).parts)
-    like: list[pa.Table] = []  # a table without rows
-    for number, table in enumerate(group.tables(host, columns, frame), group.first):
-        if not table.num_rows:
-            continue
-        check_kinds([*like, table])
-        like[:] = [table.slice(0, 0)]
-        marks.begin(number, table)
-        for run in batches.add(table):
-            if marked:
-                marks.keep(ascending_locators(run))
+    host, parts = task_engine(), group.complete(frame).parts
+    marked = is_marked(parts)
+    # Marks of rows that may still be dropped are not saved.
+    saved = Partial(*(kept if kept is not None and room is not None and not marked else _NOWHERE))
+    before: GroupEdges | None = saved.result
+    batches, kind = _batches(engine, encoder, room, rows, before), "" if before is None else before.kind
+    marks = GroupMarks(group.first, parts)
+    for number, table in enumerate(group.tables(host, columns, frame, saved.done), group.first + saved.done):
+        if table.num_rows:
+            earlier, kind = kind, weight_kind(table)
+            check_kinds([earlier or kind, kind])
+            marks.begin(number, table)
+            for run in batches.add(table):
+                if marked:
+                    marks.keep(ascending_locators(run))
+        if isinstance(batches, GroupFold):
+            saved.save(number + 1 - group.first, partial(_so_far, engine, batches, kind, len(parts)))
     for run in batches.flush():
         if marked:
             marks.keep(ascending_locators(run))
-    kind = weight_kind(like[0]) if like else ""
     return GroupEdges(batches.runs, batches.encoder.dense, _left_ids(engine, batches.encoder), kind, marks.kept())
+
+
+def _batches(
+    engine: Engine, encoder: Encoder, room: FoldRoom | None, rows: int, before: GroupEdges | None
+) -> Batches | GroupFold:
+    """What takes a group's rows, after those that an earlier run has saved."""
+    if room is None:
+        return Batches(engine, encoder, rows)
+    fold = GroupFold(engine, encoder, room)
+    if before is not None:
+        values = None if before.ids is None else ids_on_host(before.ids)
+        texts = values is not None and not pa.types.is_integer(values.type)
+        fold.encoder = (encoder.on_host() if texts else encoder).resumed(before.dense, values)
+        for run in before.runs:
+            fold.take_up(run)
+    return fold
+
+
+def _so_far(engine: Engine, fold: GroupFold, kind: str, parts: int) -> GroupEdges:
+    """What there is of a group, to be saved."""
+    forest, encoder = fold.so_far(), fold.encoder
+    runs = [] if forest is None else [forest]
+    return GroupEdges(runs, encoder.dense, _left_ids(engine, encoder), kind, [None] * parts)
 
 
 def _left_ids(engine: Engine, encoder: Encoder) -> LeftIds | None:
@@ -175,44 +215,6 @@ def _left_ids(engine: Engine, encoder: Encoder) -> LeftIds | None:
     return None if ids is None else StoredIds(local_directory(), ids)
 
 
-class GroupSummary(NamedTuple):
-    """What a survey needs of a group."""
-
-    indexes: list[RunIndex]
-    kind: str
-    dense: int
-    type: pa.DataType | None
-
-
-def summarize(edges: GroupEdges) -> GroupSummary:
-    """Return what the survey needs (a task)."""
-    indexes = [RunIndex.of_run(run) for run in edges.runs]
-    return GroupSummary(indexes, edges.kind, edges.dense, edges.id_type)
-
-
 def marks_of(edges: GroupEdges) -> list[RowMarks | None]:
     """Return the marks of a group's partitions (a task)."""
     return edges.marks
-
-
-def survey(groups: list[GroupSummary]) -> Survey:
-    """Look at all groups (a task).
-
-    Raises
-    ------
-    InvalidEdgesError
-        Their ids or weights cannot be compared.
-    """
-    filled = [group for group in groups if group.kind]
-    kinds = sorted({group.kind for group in filled})
-    if len(kinds) > 1:
-        message = f"the partitions' weights have different types: {', '.join(kinds)}"
-        raise InvalidEdgesError(message, "cast the weight column to one type in all partitions")
-    types = {pa.int64() if group.type is None else group.type for group in filled}
-    if len(types) > 1 and not all(map(pa.types.is_integer, types)):
-        raise different_types(types)
-    dense = None
-    if all(group.type is None for group in filled):
-        dense = max((group.dense for group in filled), default=0)
-    first = np.cumsum([0, *(len(group.indexes) for group in groups)])[:-1].tolist()
-    return Survey([index for group in groups for index in group.indexes], first, dense)

@@ -11,8 +11,9 @@ Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. AL
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from dfmst._cluster.devices import device_bytes
@@ -78,19 +79,35 @@ class GroupFold:
         ids = id_pair(table)
         self.encoder = self.encoder if are_integers(ids.source) else self.encoder.on_host()
         ends = self.encoder.encode(ids)
-        rows = Rows(*ends, column_values(table, "key"), column_values(table, "row"))
-        room = HeldRoom(self._room.size, rows.weight.dtype.itemsize)
+        self._add(Rows(*ends, column_values(table, "key"), column_values(table, "row")))
+        return iter(())
+
+    def take_up(self, forest: Run) -> None:
+        """Go on with the forest of earlier rows, by ascending key."""
+        self._add(forest)
+        forest.remove()
+
+    def so_far(self) -> Run | None:
+        """Return the forest of all rows so far by ascending key, good until the next is added; ``None``: no rows."""
+        return None if self._fold is None else self._fold.so_far()
+
+    def _add(self, rows: Rows | Run) -> None:
+        for piece in read_pieces(rows):
+            room = self._checked_room(piece.weight.dtype)
+            if self._fold is None:
+                vertices = min(max(self._room.vertices, self.encoder.count), room.most_vertices)
+                self._fold = SpillFold(self._engine, None, room, vertices, piece.weight.dtype)
+            self._fold.add(on_side(self._engine, piece))
+
+    def _checked_room(self, weight: np.dtype[Any]) -> HeldRoom:
+        """The room for weights of a type, where the vertices so far fit it."""
+        room = HeldRoom(self._room.size, weight.itemsize)
         if not self._engine.on_host:
             room = HeldRoom(device_bytes(self._engine) - waiting_bytes(), room.weight, DEVICE_SORT, DEVICE_SCAN)
         if self.encoder.count > room.most_vertices:
             message = f"a group of partitions has {self.encoder.count:,} vertices, and {room.most_vertices:,} fit"
             raise CapacityError(message, "use larger workers, or strategy='shuffle'")
-        if self._fold is None:
-            vertices = min(max(self._room.vertices, self.encoder.count), room.most_vertices)
-            self._fold = SpillFold(self._engine, None, room, vertices, rows.weight.dtype)
-        for piece in read_pieces(rows):
-            self._fold.add(on_side(self._engine, piece))
-        return iter(())
+        return room
 
     def flush(self) -> Iterator[Run]:
         """Solve; yield the forest."""

@@ -6,10 +6,12 @@ of the worker that needs them.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from dfmst._cluster.checkpoint import Codec
@@ -23,7 +25,7 @@ from dfmst._cluster.strategies.shuffle.slices import SliceState
 from dfmst._cluster.tables import column_values
 from dfmst._engines import select_engine
 from dfmst._folding.buffer import Rows
-from dfmst._slices.runs import Run
+from dfmst._slices.runs import Run, read_pieces
 from dfmst._slices.stored import StoredArray, StoredIds
 from dfmst.typing import Array
 
@@ -50,10 +52,11 @@ def _stored(table: pa.Table) -> StoredArray:
 
 def _edge_tables(edges: GroupEdges) -> Iterable[pa.Table]:
     kinds = [None if marks is None else marks.types.kind for marks in edges.marks]
-    numbers = {"dense": edges.dense, "kind": edges.kind, "grains": [run.grain for run in edges.runs]}
+    numbers = {"dense": edges.dense, "kind": edges.kind, "runs": [_run_record(run) for run in edges.runs]}
     yield _header({**numbers, "ids": edges.ids is not None, "marks": kinds})
     for run in edges.runs:
-        yield pa.table(_on_host(run)._asdict())
+        for piece in read_pieces(run):
+            yield pa.table(_on_host(run, piece)._asdict())
     if edges.ids is not None:
         yield pa.table({"ids": edges.ids.load()})
     for marks in edges.marks:
@@ -64,7 +67,7 @@ def _edge_tables(edges: GroupEdges) -> Iterable[pa.Table]:
 
 def _edges(tables: Iterator[pa.Table]) -> GroupEdges:
     record = _record(tables)
-    runs = [_run(next(tables), grain) for grain in record["grains"]]
+    runs = [_run(tables, *each) for each in record["runs"]]
     ids = None
     if record["ids"]:
         ids = StoredIds(local_directory(), next(tables).column("ids").combine_chunks())
@@ -72,15 +75,20 @@ def _edges(tables: Iterator[pa.Table]) -> GroupEdges:
     return GroupEdges(runs, record["dense"], ids, record["kind"], marks)
 
 
-def _on_host(run: Run) -> Rows:
-    rows = run.part(0, len(run))
+def _run_record(run: Run) -> tuple[int, str, int]:
+    """The grain of a run, the type of its weights, and in how many pieces it is read."""
+    return run.grain, str(run.part(0, 0).weight.dtype), sum(1 for _ in read_pieces(run))
+
+
+def _on_host(run: Run, rows: Rows) -> Rows:
     return rows if run.on_host else Rows(*map(select_engine("cuda").to_host, rows.arrays))
 
 
-def _run(table: pa.Table, grain: int) -> Run:
-    rows = Rows(*(column_values(table, name) for name in Rows._fields))
-    run = Run(task_engine(), local_directory(), BY_KEY, rows.weight.dtype, grain)
-    run.append([rows])
+def _run(tables: Iterator[pa.Table], grain: int, weight: str, pieces: int) -> Run:
+    run = Run(task_engine(), local_directory(), BY_KEY, np.dtype(weight), grain)
+    run.append(
+        Rows(*(column_values(table, name) for name in Rows._fields)) for table in itertools.islice(tables, pieces)
+    )
     return run
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dfmst._cluster.hashing import id_words
 from dfmst._cluster.local_files import local_directory
-from dfmst._cluster.strategies.shuffle.edges import GroupEdges, Survey, waits_on_gpu, where_they_wait
+from dfmst._cluster.strategies.shuffle.edges import GroupEdges, waits_on_gpu, where_they_wait
 from dfmst._cluster.strategies.shuffle.left import (
     LeftArray,
     LeftIds,
@@ -24,6 +24,7 @@ from dfmst._cluster.strategies.shuffle.left import (
     load,
     on_side,
 )
+from dfmst._cluster.strategies.shuffle.survey import Survey
 from dfmst._cluster.task_columns import TaskColumns, register_for_gpus
 from dfmst._columns.device_encode import DeviceDictionary, DeviceEncoder
 from dfmst._columns.dictionary import Dictionary

@@ -18,10 +18,11 @@ from dfmst._cluster.graph import TaskGraph
 from dfmst._cluster.marks import is_marked
 from dfmst._cluster.rows import unite
 from dfmst._cluster.strategies.shuffle import numbering
-from dfmst._cluster.strategies.shuffle.edges import distribute, marks_of, summarize, survey
+from dfmst._cluster.strategies.shuffle.edges import KeptEdges, distribute, marks_of
 from dfmst._cluster.strategies.shuffle.folded import FoldRoom
 from dfmst._cluster.strategies.shuffle.kept import EDGES, NUMBERING, SOLVED_SLICE
 from dfmst._cluster.strategies.shuffle.slices import RECORD, cut, cuts, records, solve_slice
+from dfmst._cluster.strategies.shuffle.survey import summarize, survey
 from dfmst._cluster.tasks import Group, pick
 from dfmst._columns.read import EdgeColumns
 
@@ -66,10 +67,10 @@ def add_shuffle(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, siz
     """Add the tasks of this strategy, and return references to the rows of each partition."""
     count = range(len(groups))
     options = (columns, sizes.batch, sizes.dense, sizes.room)
-    edges = [
-        graph.add("distribute", group, distribute, *groups[group].arguments(), *options, durable=EDGES)
-        for group in count
-    ]
+    edges = []
+    for group in count:
+        task = (distribute, *groups[group].arguments(), *options, KeptEdges(graph.partial("distribute", group), EDGES))
+        edges.append(graph.add("distribute", group, *task, durable=EDGES))
     summaries = [graph.add("summary", group, summarize, edges[group], stays=True) for group in count]
     found = graph.add("survey", 0, survey, summaries)
     numberings = _add_numbering(graph, edges, found, sizes.owners)

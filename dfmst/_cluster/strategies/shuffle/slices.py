@@ -16,9 +16,10 @@ from dfmst._cluster.devices import on_device, rows_that_fit
 from dfmst._cluster.formulas import EDGE
 from dfmst._cluster.local_files import local_directory
 from dfmst._cluster.solve import task_engine, worker_engine
-from dfmst._cluster.strategies.shuffle.edges import GroupEdges, Survey, waits_on_gpu, where_they_wait
+from dfmst._cluster.strategies.shuffle.edges import GroupEdges, waits_on_gpu, where_they_wait
 from dfmst._cluster.strategies.shuffle.left import LeftArray, leave, leave_sorted, load, on_side
 from dfmst._cluster.strategies.shuffle.numbering import Numbering
+from dfmst._cluster.strategies.shuffle.survey import Survey
 from dfmst._cluster.tables import POSITION_BITS
 from dfmst._cluster.task_columns import TaskColumns, register_for_gpus
 from dfmst._engines import Engine
