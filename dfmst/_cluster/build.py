@@ -28,7 +28,7 @@ from dfmst._cluster.formulas import (
 )
 from dfmst._cluster.graph import TaskGraph
 from dfmst._cluster.partitions import FrameParts, frame_parts, size_of_parts
-from dfmst._cluster.rows import gather, rows_of_forest
+from dfmst._cluster.rows import Portion, choose, gather_from, portions
 from dfmst._cluster.strategies.merge import add_merge
 from dfmst._cluster.strategies.shuffle.folded import FoldRoom
 from dfmst._cluster.strategies.shuffle.shuffling import ShuffleSizes, add_shuffle, no_records
@@ -48,6 +48,7 @@ _ALWAYS_DENSE = 1 << 16  # vertices
 _BATCHES = 3  # that a worker has memory for, of ids that are numbered
 _MOST_OWNERS = 64
 _KEPT_ROWS = 1 << 23  # of a group of a shuffle with checkpoints, about
+_PORTIONS = 16  # of the partitions' rows, for each worker
 _STRATEGIES = ("auto", "two-pass", "merge", "shuffle")
 
 
@@ -73,10 +74,10 @@ class Options:
 
 
 class ForestGraph(NamedTuple):
-    """A graph, for each partition the reference to its rows, the reference to the trace, and the strategy."""
+    """A graph, the partitions' rows in it, the reference to the trace, and the strategy."""
 
     graph: TaskGraph
-    rows: list[Any]
+    rows: list[Portion]
     trace: Any
     strategy: str
 
@@ -105,13 +106,15 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     if strategy == "shuffle" or merged is not None:
         sizes = _shuffle_sizes(size, options.vertices, Resources(workers, memory, at_hand.tasks))
         sizes = sizes._replace(room=None if merged is None else FoldRoom(fold_room(merged), merged.vertices))
-    graph = TaskGraph((work, len(groups), sizes), checkpoint, parts.tasks)
+    portion = -(-len(parts.edges) // (_PORTIONS * workers)) or 1
+    graph = TaskGraph((work, len(groups), sizes, portion), checkpoint, parts.tasks)
     if sizes is not None:
-        rows, trace = add_shuffle(graph, groups, columns, sizes)
+        rows, trace = add_shuffle(graph, groups, columns, sizes, portion)
     else:
         arguments = (graph, groups, columns, options.split_every)
         forest = add_two_passes(*arguments, options.vertices) if strategy == "two-pass" else add_merge(*arguments)
-        rows = rows_of_forest(graph, len(parts.edges), forest, parts.comparable)
+        chosen = graph.add("locate", 0, choose, forest, len(parts.edges), parts.comparable)
+        rows = portions(graph, 0, len(parts.edges), portion, chosen)
         trace = graph.add("trace", 0, no_records)
     return ForestGraph(graph, rows, trace, strategy)
 
@@ -128,10 +131,11 @@ def forest_frame(edges: Any, columns: EdgeColumns, options: Options, return_trac
         view.column(name)
     parts = frame_parts(edges, names)
     graph, rows, trace, _ = forest_graph(parts, columns, options)
-    keys = [
-        graph.add("gather", number, gather, part, chosen, number, columns, parts.file(number)).key
-        for number, (part, chosen) in enumerate(zip(parts.rows, rows, strict=True))
-    ]
+    keys = []
+    for first, count, chosen in rows:
+        for place, number in enumerate(range(first, first + count)):
+            arguments = (parts.rows[number], chosen, place, number, columns, parts.file(number))
+            keys.append(graph.add("gather", number, gather_from, *arguments).key)
     forest = dd.from_graph(graph, empty, edges.divisions, keys, "dfmst-forest")
     if not return_trace:
         return forest

@@ -12,11 +12,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import dask
+
 from dfmst._cluster.devices import worker_device_bytes
 from dfmst._cluster.gpus import Gpus, local_gpus, require_gpus
 from dfmst.errors import ClusterError, EngineUnavailableError
 
-__all__ = ["Resources", "cluster_client", "resources"]
+__all__ = ["Resources", "cluster_client", "computed", "resources"]
 
 _UNKNOWN_MEMORY = 4 << 30
 
@@ -47,34 +49,57 @@ def cluster_client(
         Dask's scheduler is not installed; or GPUs are wanted, and there is none, or no dask-cuda.
     """
     try:
-        from distributed import Client, KilledWorker, LocalCluster
-        from distributed.comm import CommClosedError
+        from distributed import Client, LocalCluster
     except ImportError as error:
         raise EngineUnavailableError("a cluster needs Dask", "pip install 'dfmst[dask]'") from error
     if client is None and workers is None and scheduler is None and gpus is None:
         client = _current_client()
     address = scheduler or ("this machine" if client is None else client.scheduler.address)
-    with ExitStack() as stack:
-        try:
-            if client is None:
-                stack.enter_context(_quiet())
-                if scheduler is None:
-                    cluster = local_gpus(workers, gpus) if gpus is not None else LocalCluster(**_local_options(workers))
-                    client = Client(stack.enter_context(cluster))
-                else:
-                    client = _connected(Client, scheduler)
-                stack.enter_context(client)
-            if gpus is not None and scheduler is not None:
-                require_gpus(client)
-            with client.as_current():
-                yield client
-        except KilledWorker as error:
-            message = "the workers ended several times during one task"
-            hint = "they may lack memory: use larger workers, or more and smaller files"
-            raise ClusterError(message, hint) from error
-        except (CommClosedError, CancelledError, asyncio.CancelledError, TimeoutError) as error:
-            message = f"lost the scheduler at {address}"
-            raise ClusterError(message, "start it again, and run again; what was checkpointed is kept") from error
+    with _clear_errors(address), ExitStack() as stack:
+        if client is None:
+            stack.enter_context(_quiet())
+            if scheduler is None:
+                cluster = local_gpus(workers, gpus) if gpus is not None else LocalCluster(**_local_options(workers))
+                client = Client(stack.enter_context(cluster))
+            else:
+                client = _connected(Client, scheduler)
+            stack.enter_context(client)
+        if gpus is not None and scheduler is not None:
+            require_gpus(client)
+        with client.as_current():
+            yield client
+
+
+def computed(*collections: Any) -> tuple[Any, ...]:
+    """Compute Dask collections for a call of ours, on the current client where there is one.
+
+    Raises
+    ------
+    ClusterError
+        The scheduler or its workers are lost meanwhile.
+    """
+    client = _current_client()
+    if client is None:
+        return tuple(dask.compute(*collections))
+    with _clear_errors(client.scheduler.address):
+        return tuple(dask.compute(*collections))
+
+
+@contextmanager
+def _clear_errors(address: str) -> Iterator[None]:
+    """Turn Dask's errors for a cluster that is lost into ours."""
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    try:
+        yield
+    except KilledWorker as error:
+        message = "the workers ended several times during one task"
+        hint = "they may lack memory: use larger workers, or more and smaller files"
+        raise ClusterError(message, hint) from error
+    except (CommClosedError, CancelledError, asyncio.CancelledError, TimeoutError) as error:
+        message = f"lost the scheduler at {address}"
+        raise ClusterError(message, "start it again, and run again; what was checkpointed is kept") from error
 
 
 @contextmanager

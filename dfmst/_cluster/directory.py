@@ -11,6 +11,7 @@ from dfmst._cluster.dask_internals import results
 from dfmst._cluster.files import FileRows, file_stamp
 from dfmst._cluster.partitions import FrameParts, size_of_parts
 from dfmst._cluster.rows import write
+from dfmst._cluster.tasks import Group
 from dfmst._cluster.usage import usage
 from dfmst._columns.read import EdgeColumns
 from dfmst._progress import Tell
@@ -85,10 +86,11 @@ def write_forest(
     if earlier and on_checkpoint is not None:
         on_checkpoint(f"going on with what an earlier run has kept in {options.checkpoint}: {earlier}")
     with atomic_directory(output) as folder:
-        counts = [
-            forest.graph.add("write", (folder.name, number), write, part, chosen, number, columns, str(folder / name))
-            for number, (part, chosen, (_, name)) in enumerate(zip(parts.rows, forest.rows, files, strict=True))
-        ]
+        counts = []
+        for first, count, chosen in forest.rows:
+            paths = [str(folder / name) for _, name in files[first : first + count]]
+            group = Group(first, parts.rows[first : first + count])
+            counts.append(forest.graph.add("write", (folder.name, first), write, group, chosen, columns, paths))
         before = usage(client)
         rows = results(client, forest.graph, [count.key for count in counts], tell)
         moved, peak = usage(client).since(before)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from dfmst._cluster.gpu_formulas import device_vertices, on_gpus, sliced_fits
-from dfmst._cluster.work import DENSE_ID, Plan, Work, dictionary_bytes, edge_bytes
+from dfmst._cluster.work import DENSE_ID, LIGHT, Plan, Work, dictionary_bytes, edge_bytes
 from dfmst._folding.memory import ROW, SOLVE, VERTEX
 from dfmst._slices.memory import SCAN, SORT, HeldRoom, Room
 from dfmst._slices.memory import VERTEX as RUN_VERTEX
@@ -18,7 +18,6 @@ from dfmst.errors import CapacityError
 __all__ = [
     "BASE",
     "BUFFER",
-    "LIGHT",
     "NUMBERED",
     "PLANS",
     "SLICES",
@@ -40,7 +39,6 @@ BUFFER = 4  # rows that a fold's buffer holds, a vertex
 FOLD = EDGE + SOLVE  # bytes a row of a fold's buffer, solving it included
 MERGE_EDGES = 4  # copies of a forest's rows that a merge of two holds: both, and both in one table
 MERGE_SOLVE = 2 * SOLVE + VERTEX  # bytes a vertex that it takes to solve them
-LIGHT = 4.0  # rows that a first pass folds, a vertex
 RESIDUE = 0.05  # rows that pass the filter and survive, a vertex
 DENSE = 8  # rows a vertex from which a second read pays
 USABLE = 0.85  # share of a worker's memory beyond `BASE` that a shuffle uses: Dask ends a worker at 0.95 of all
@@ -167,9 +165,10 @@ def _sliced_merge(work: Work) -> Plan:
     29 bytes a vertex (parent, level, row of the forest), 54 a row that waits or is sorted. Later it solves a slice: 5
     bytes a vertex, and 70 a row of at most a slice of the forests.
 
-    A group is cut where it lies, and of the W pieces of a slice W - 1 travel: (W - 1) · 24 · f. A group's locators go
-    to every worker that gathers its partitions, whoever is idle: (W - 1) · 8 · n. Roots and flags move once: 4.125 · n.
-    bench/small_workers.py measures both on a graph of 20 times a worker's memory.
+    A group is cut where it lies, and of the W pieces of a slice W - 1 travel: (W - 1) · 24 · f. Roots and flags move
+    once, 4.125 · n, and so does a row of the forest: its locator to where its group's are put in order, and its
+    position to the worker that gathers it, whoever is idle, 12 · n. bench/small_workers.py measures both on a graph of
+    20 times a worker's memory.
     """
     size, workers = slice_memory(work.memory), work.workers
     forest = min(work.vertices, work.edges / workers)
@@ -179,9 +178,10 @@ def _sliced_merge(work: Work) -> Plan:
     solving = min(size, RUN_VERTEX * work.vertices + SLICE_ROW * workers * forest / SLICES)
     asked = workers * forest * (work.id_bytes + _ANSWER) if work.dictionary else 0
     asking = f" + f · {work.id_bytes + _ANSWER}" if work.dictionary else ""
-    moved = (workers - 1) * (forest * EDGE + work.vertices * _LOCATOR + asked / workers) + work.vertices * _STATE
+    row = _LOCATOR + _POSITION + _STATE
+    moved = (workers - 1) * (forest * EDGE + asked / workers) + work.vertices * row
     formulas = {
-        "bytes_moved": f"(W - 1) · ({EDGE} · f + {_LOCATOR} · n{asking}) + {_STATE} · n, f = min(n, m / W)",
+        "bytes_moved": f"(W - 1) · ({EDGE} · f{asking}) + {row} · n, f = min(n, m / W)",
         "peak_memory": f"{BASE // 1_000_000} MB + max({work.part} · m / P{_dictionary_formula(work, 'f')} + "
         f"min(s, {room.least(0) // 1_000_000} MB + {RUN_VERTEX + EDGE} · f + {EDGE + SORT} · m / W), "
         f"min(s, {RUN_VERTEX} · n + {SLICE_ROW} · W · f / {SLICES})), s = {USABLE} · (M - BASE), at least "
@@ -216,7 +216,7 @@ def _shuffle(work: Work) -> Plan:
     groups = min(group_count(work.memory, workers, work.edges), work.partitions)
     known = min(work.vertices, 2 * math.ceil(work.edges / groups))
     asked = groups * known * (work.id_bytes + _ANSWER) if work.dictionary else 0
-    moved = (workers - 1) / workers * (kept * EDGE + work.vertices * 8 + asked)
+    moved = (workers - 1) / workers * (kept * EDGE + work.vertices * (_LOCATOR + _POSITION) + asked)
     reading = work.part * work.rows + BATCH * min(batch, work.edges) + work.dictionary * known
     pieces = min(_PIECES, EDGE * work.edges)
     solving = SLICE_VERTEX * work.vertices + pieces
@@ -226,7 +226,7 @@ def _shuffle(work: Work) -> Plan:
     most = f"max({GROUPS} · W, {_MOVING * EDGE / USABLE:.3g} · m / (M - BASE))"
     groups_formula = f", G = min({most}, P), k = min(n, 2 · m / G)" if work.dictionary else ""
     formulas = {
-        "bytes_moved": f"(W - 1) / W · (min(m, m / b · n) · {EDGE} + 8 · n{asking}), "
+        "bytes_moved": f"(W - 1) / W · (min(m, m / b · n) · {EDGE} + {_LOCATOR + _POSITION} · n{asking}), "
         f"b = {USABLE} · (M - BASE) / {_SHARE}{groups_formula}",
         "peak_memory": f"{BASE // 1_000_000} MB + max({reading_formula}, {SLICE_VERTEX} · n + "
         f"min({_PIECES // 1_000_000} MB, {EDGE} · m))",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dfmst._cluster.build import Options, forest_frame
+from dfmst._cluster.client import computed
 from dfmst._columns.read import EdgeColumns
 from dfmst.errors import UnsupportedFrameError
 
@@ -33,14 +34,13 @@ def from_forest(
     frame
         A Dask frame of one partition.
     """
-    import dask
     import dask.dataframe as dd
     import pandas as pd
 
     forest = forest_frame(edges, columns, options, False)
     names = [name for name in columns.names if name is not None]
     loops = edges[edges[columns.source] == edges[columns.target]][columns.source].unique()
-    rows, alone = dask.compute(forest[names], loops)
+    rows, alone = computed(forest[names], loops)
     if not isinstance(rows, pd.DataFrame):
         message = "only the forest of a dask-cuDF frame is found on a cluster"
         raise UnsupportedFrameError(message, "take the forest's rows as a table: forest.compute().to_arrow()")

@@ -18,7 +18,7 @@ from dfmst._cluster.partitions import read_part
 from dfmst._cluster.read import taken_edges
 from dfmst._cluster.solve import task_engine
 from dfmst._cluster.tables import POSITION_BITS, column_values, in_row_order
-from dfmst._cluster.tasks import pick
+from dfmst._cluster.tasks import Group
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import Engine, select_engine
 from dfmst._frames.device import DeviceView
@@ -27,7 +27,7 @@ from dfmst._slices.stored import StoredArray
 from dfmst.errors import DfmstError
 from dfmst.typing import Array
 
-__all__ = ["Chosen", "choose", "gather", "locate", "rows_of_forest", "unite", "write"]
+__all__ = ["Chosen", "Portion", "choose", "gather", "gather_from", "locate", "portions", "unite", "write"]
 
 
 class Chosen(NamedTuple):
@@ -48,22 +48,48 @@ class Chosen(NamedTuple):
     types: IdTypes | None = None
 
 
-def rows_of_forest(graph: TaskGraph, partitions: int, forest: Any, marked: bool) -> list[Any]:
-    """Return for each partition the reference to its :class:`Chosen` rows.
+class Portion(NamedTuple):
+    """Contiguous partitions whose rows of the forest are known together.
+
+    A worker keeps some tens of kilobytes for each task that it is told of, so that there are few, not one a partition.
+
+    Attributes
+    ----------
+    first, partitions
+        Number of the first of them, and how many there are.
+    chosen
+        Reference to the list of their :class:`Chosen` rows.
+    """
+
+    first: int
+    partitions: int
+    chosen: Any
+
+
+def portions(graph: TaskGraph, first: int, count: int, size: int, chosen: Any) -> list[Portion]:
+    """Split a list of :class:`Chosen` rows into portions of so many partitions.
 
     Parameters
     ----------
     graph
         Receives the tasks.
-    partitions
-        How many there are.
-    forest
-        Reference to the forest.
-    marked
-        Whether the rows are compared when they are gathered.
+    first, count
+        Of the partitions that the list is of.
+    size
+        Partitions of a portion, at most.
+    chosen
+        Reference to the list.
     """
-    lists = graph.add("locate", 0, choose, forest, partitions, marked)
-    return [graph.add("rows", number, pick, lists, number, stays=True) for number in range(partitions)]
+    spans = [(begin, min(begin + size, count)) for begin in range(0, count, size)]
+    return [
+        Portion(first + begin, end - begin, graph.add("rows", first + begin, part_of, chosen, begin, end, stays=True))
+        for begin, end in spans
+    ]
+
+
+def part_of(chosen: list[Chosen], begin: int, end: int) -> list[Chosen]:
+    """Return a portion of a list (a task)."""
+    return chosen[begin:end]
 
 
 def locate(forest: Table, partitions: int) -> list[Array]:
@@ -94,33 +120,49 @@ def choose(table: Table, partitions: int, marked: bool) -> list[Chosen]:
     ]
 
 
-def _bounds(row: Array, partitions: int) -> itertools.pairwise[tuple[int, int]]:
-    """Where each partition's locators begin and end."""
-    return itertools.pairwise(np.searchsorted(row, _firsts(partitions)).tolist())
+def _bounds(row: Array, partitions: int, first: int = 0) -> itertools.pairwise[tuple[int, int]]:
+    """Where the locators of each partition from `first` on begin and end."""
+    return itertools.pairwise(np.searchsorted(row, _firsts(partitions, first)).tolist())
 
 
-def _firsts(partitions: int) -> Array:
+def _firsts(partitions: int, first: int = 0) -> Array:
     """The locators at which partitions begin, and the last one ends."""
-    firsts: Array = np.arange(partitions + 1, dtype=np.uint64) << np.uint64(POSITION_BITS)
+    firsts: Array = np.arange(first, first + partitions + 1, dtype=np.uint64) << np.uint64(POSITION_BITS)
     return firsts
 
 
-def unite(locators: list[StoredArray], number: int, known: list[RowMarks | None], place: int) -> Chosen:
-    """Return a partition's rows of all slices (a task); `locators` are those of its group."""
-    pieces = [np.zeros(0, np.uint64)]
-    first = np.uint64(number << POSITION_BITS)
-    for stored in locators:
-        values = stored.load()
-        begin, end = np.searchsorted(values, np.array([first, first + np.uint64(1 << POSITION_BITS)], np.uint64))
-        pieces.append(values[begin:end])
-    rows, marks = np.sort(np.concatenate(pieces)).astype(np.uint32), known[place]
-    if marks is None:
-        return Chosen(rows)
-    return Chosen(rows, digest_of(marks.mark[np.searchsorted(marks.position, rows)]), marks.types)
+def unite(locators: list[StoredArray], first: int, known: list[RowMarks | None]) -> list[Chosen]:
+    """Return the rows of a group's partitions, of all slices (a task).
+
+    Parameters
+    ----------
+    locators
+        The group's, of each slice.
+    first
+        Number of the group's first partition.
+    known
+        Marks of each of its partitions.
+    """
+    row = np.concatenate([np.zeros(0, np.uint64), *(stored.load() for stored in locators)])
+    row.sort()
+    position = row.astype(np.uint32)
+    chosen = []
+    for marks, (begin, end) in zip(known, _bounds(row, len(known), first), strict=True):
+        rows = position[begin:end].copy()
+        if marks is None:
+            chosen.append(Chosen(rows))
+        else:
+            chosen.append(Chosen(rows, digest_of(marks.mark[np.searchsorted(marks.position, rows)]), marks.types))
+    return chosen
+
+
+def gather_from(part: Any, chosen: list[Chosen], place: int, number: int, columns: EdgeColumns, file: Any) -> Any:
+    """Return a partition's rows of the forest, which are at a place of their portion (a task); see :func:`gather`."""
+    return gather(part, chosen[place], number, columns, file)
 
 
 def gather(part: Any, chosen: Chosen, number: int, columns: EdgeColumns, file: FileRows | None = None) -> Any:
-    """Return a partition's rows of the forest, on the side where it lies (a task).
+    """Return a partition's rows of the forest, on the side where it lies.
 
     Parameters
     ----------
@@ -153,18 +195,21 @@ def gather(part: Any, chosen: Chosen, number: int, columns: EdgeColumns, file: F
         return taken
 
 
-def write(part: Any, chosen: Chosen, number: int, columns: EdgeColumns, path: str) -> int:
-    """Write a partition's rows to a Parquet file and return how many there are (a task).
+def write(group: Group, chosen: list[Chosen], columns: EdgeColumns, paths: list[str]) -> int:
+    """Write the rows of a group's partitions, each to a Parquet file, and return how many there are (a task).
 
     Raises
     ------
     ClusterError
         As :func:`gather`.
     """
-    rows = gather(part, chosen, number, columns)
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    pyarrow.parquet.write_table(rows, path)
-    return int(rows.num_rows)
+    written = 0
+    for number, (part, own, path) in enumerate(zip(group.parts, chosen, paths, strict=True), group.first):
+        rows = gather(part, own, number, columns)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        pyarrow.parquet.write_table(rows, path)
+        written += int(rows.num_rows)
+    return written
 
 
 def _check(

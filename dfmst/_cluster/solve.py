@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -41,12 +42,13 @@ from dfmst._columns.vertices import dense_vertices
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._folding.fold import Fold, Rows
 from dfmst.algorithms.solve import solve_table
+from dfmst.errors import CapacityError
 from dfmst.typing import Array
 
-__all__ = ["LEAST_BUFFER", "TableFold", "merge", "solve", "task_engine", "worker_engine"]
+__all__ = ["TableFold", "folded", "merge", "solve", "task_engine", "worker_engine"]
 
 _LEAST_BUFFER = 1 << 16
-LEAST_BUFFER = 2  # rows of a buffer, a vertex
+_FEWER = 2  # rows of a buffer, a vertex, where a GPU has no room for more
 _MOVED = 1 << 20  # rows that go to a GPU at a time
 
 
@@ -86,13 +88,45 @@ def solve(engine: Engine, table: pa.Table) -> pa.Table:
 
 
 def merge(tables: list[Table]) -> Table:
-    """Return the forest of several tables (a task)."""
+    """Return the forest of several tables (a task).
+
+    Where a GPU has no room for the tables' ids, the host numbers them, and only vertices and keys go there.
+    """
     engine = worker_engine()
     # All rows are solved at once: there is nothing to halve.
     if not engine.on_host and all(map(has_integers, tables)):
-        return on_device(engine, 1, lambda _: solve_tables(engine, tables), least=1)
+        with suppress(CapacityError):
+            return on_device(engine, 1, lambda _: solve_tables(engine, tables), least=1)
     table = concat([host_table(table) for table in tables])
     return on_device(engine, 1, lambda _: solve(engine, table), least=1)
+
+
+def folded(task: Callable[[TableFold], Table]) -> Table:
+    """Return what a task makes of a fold on its worker's engine: with a smaller buffer where a GPU has little room.
+
+    Where that has no room for the ids' numbers either, the task runs again, and the host numbers them.
+
+    Raises
+    ------
+    CapacityError
+        The GPU is too small without them.
+    """
+    engine, has_dictionary = worker_engine(), False
+
+    def attempt(buffer: int, numbered_there: bool) -> Table:
+        nonlocal has_dictionary
+        fold = TableFold(engine, buffer, numbered_there)
+        try:
+            return task(fold)
+        finally:
+            has_dictionary = fold.has_device_dictionary
+
+    try:
+        return on_device(engine, BUFFER, lambda buffer: attempt(buffer, True), _FEWER)
+    except CapacityError:
+        if not has_dictionary:
+            raise
+    return on_device(engine, _FEWER, lambda buffer: attempt(buffer, False), _FEWER)
 
 
 class TableFold:
@@ -101,17 +135,25 @@ class TableFold:
     Parameters
     ----------
     engine
-        Folds, and numbers ids that are integers; others are numbered on the host.
+        Folds.
     buffer
         Rows of the buffer, a vertex.
+    numbered_there
+        Whether the engine numbers ids that are integers; all others are numbered on the host.
     """
 
-    def __init__(self, engine: Engine, buffer: int = BUFFER) -> None:
-        self._engine, self._buffer = engine, buffer
-        self._encoder = Encoder(engine=engine) if engine.on_host else DeviceEncoder(engine=engine)
+    def __init__(self, engine: Engine, buffer: int = BUFFER, numbered_there: bool = True) -> None:
+        self.engine, self._buffer = engine, buffer
+        there = numbered_there and not engine.on_host
+        self._encoder = DeviceEncoder(engine=engine) if there else Encoder(engine=host_engine(engine))
         self._like: pa.Table | None = None
         self._fold: Fold | None = None
         self._capacity = 0
+
+    @property
+    def has_device_dictionary(self) -> bool:
+        """Whether ids are numbered by a dictionary in the memory of a GPU."""
+        return isinstance(self._encoder, DeviceEncoder) and self._encoder.type is not None
 
     def add(self, table: Table) -> None:
         """Add rows that come after all rows before them.
@@ -121,7 +163,7 @@ class TableFold:
         InvalidEdgesError
             Ids or weights that cannot be compared with those before.
         """
-        engine = host_engine(self._engine)  # what goes to a GPU goes there as vertices, where ids are vertices
+        engine = host_engine(self.engine)  # what goes to a GPU goes there as vertices, where ids are vertices
         side = table.columns.engine if isinstance(table, DeviceTable) else engine
         self.add_columns(columns_of(side, table), table, table.num_rows)
 
@@ -137,11 +179,13 @@ class TableFold:
             self._encoder = self._encoder.on_host()
         for begin, end, ends in self._numbered(ids, rows):
             fold = self._make_room(columns.key.dtype)
-            fold.add(Rows(*map(self._engine.from_host, (*ends, columns.key[begin:end], columns.row[begin:end]))))
+            fold.add(Rows(*map(self.engine.from_host, (*ends, columns.key[begin:end], columns.row[begin:end]))))
 
     def _numbered(self, ids: IdColumns, rows: int) -> Iterator[tuple[int, int, tuple[Array, Array]]]:
         """Yield the vertices in pieces, each with its span."""
         on_device, count = isinstance(self._encoder, DeviceEncoder), len(ids.source)
+        if not on_device and are_integers(ids.source):
+            ids = ids._replace(source=self.engine.to_host(ids.source), target=self.engine.to_host(ids.target))
         whole = self._encoder.encode_dense(ids, rows) if on_device else self._encoder.encode(ids, rows)
         for begin in range(0, count, _MOVED):
             end = min(begin + _MOVED, count)
@@ -159,8 +203,8 @@ class TableFold:
         if isinstance(self._encoder, DeviceEncoder):
             ends = map(self._encoder.decode_there, forest.arrays[:2])
             # The rest is copied: it lies in the fold's buffer.
-            return kept(self._engine, Columns(*ends, *(column.copy() for column in forest.arrays[2:])), metadata)
-        source, target, weight, locator = map(self._engine.to_host, forest.arrays)
+            return kept(self.engine, Columns(*ends, *(column.copy() for column in forest.arrays[2:])), metadata)
+        source, target, weight, locator = map(self.engine.to_host, forest.arrays)
         arrays = [*map(self._encoder.decode, (source, target)), pa.array(weight.copy()), pa.array(locator.copy())]
         return pa.table(arrays, names=list(Columns._fields), metadata=metadata)
 
@@ -169,9 +213,11 @@ class TableFold:
         # The buffer is made anew where the vertices outgrow it.
         if self._fold is not None and self._capacity >= 2 * vertices:
             return self._fold
+        # What waits is solved before there is a second buffer.
+        forest = None if self._fold is None else self._fold.forest()
         self._capacity = max(_LEAST_BUFFER, self._buffer * vertices)
-        larger = Fold(self._engine, vertices, self._capacity, weight_dtype=dtype)
-        if self._fold is not None:
-            larger.add(self._fold.forest())
+        larger = Fold(self.engine, vertices, self._capacity, weight_dtype=dtype)
+        if forest is not None:
+            larger.add(forest)
         self._fold = larger
         return larger

@@ -10,12 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from dfmst._cluster.device_tables import Table
-from dfmst._cluster.devices import on_device
-from dfmst._cluster.formulas import BUFFER
 from dfmst._cluster.partial import PartialFold
 from dfmst._cluster.partitions import is_part
 from dfmst._cluster.read import read_edges
-from dfmst._cluster.solve import LEAST_BUFFER, TableFold, task_engine, worker_engine
+from dfmst._cluster.solve import TableFold, folded, task_engine
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import Engine
 
@@ -53,12 +51,10 @@ def group_parts(parts: list[Any], groups: int) -> list[Group]:
 
 def fold(group: Group, frame: Any, columns: EdgeColumns, partial: str | None = None) -> Table:
     """Return the forest of a group of partitions (a task), which saves how far it has come in the file `partial`."""
-    engine = worker_engine()
-    return on_device(engine, BUFFER, lambda buffer: _fold(engine, buffer, group, frame, columns, partial), LEAST_BUFFER)
+    return folded(lambda forest: _fold(forest, group, frame, columns, partial))
 
 
-def _fold(engine: Engine, buffer: int, group: Group, frame: Any, columns: EdgeColumns, partial: str | None) -> Table:
-    forest = TableFold(engine, buffer)
+def _fold(forest: TableFold, group: Group, frame: Any, columns: EdgeColumns, partial: str | None) -> Table:
     saved = PartialFold(partial, forest)
     for done, table in enumerate(group.tables(task_engine(), columns, frame, saved.done), saved.done + 1):
         forest.add(table)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import dask
 import dask.dataframe as dd
 from dask.dataframe.utils import make_meta
 
-from dfmst._cluster.client import resources
+from dfmst._cluster.client import computed, resources
 from dfmst._cluster.partitions import frame_parts
 from dfmst._cluster.plan import Plan, size_of_groups
 from dfmst._cluster.plan import plan as plan_of_sizes
@@ -100,7 +99,7 @@ def _counted(edges: Any, source: Any, target: Any, vertices: int | None) -> tupl
     ids = dd.concat([edges[source], edges[target]])
     whole = ids.dtype.kind in "iu"
     most = ids.max() if whole else ids.astype(str).str.len().mean()
-    rows, distinct, most = dask.compute(edges[source].size, ids.nunique_approx() if vertices is None else 0, most)
+    rows, distinct, most = computed(edges[source].size, ids.nunique_approx() if vertices is None else 0, most)
     vertices = max(1, round(distinct)) if vertices is None else vertices
     if whole:
         return vertices, max(1, rows), DENSE_ID if rows == 0 or most < 2 * rows else SPARSE_ID
@@ -155,5 +154,5 @@ def verify(
         message = f"edges is a {type(edges).__name__}, not a Dask frame"
         raise UnsupportedFrameError(message, "call dfmst.verify for frames in memory")
     shared = [name for name in edges.columns if name in getattr(forest, "columns", ())]
-    rows, claimed = dask.compute(edges[shared] if shared else edges, forest)
+    rows, claimed = computed(edges[shared] if shared else edges, forest)
     return verify_rows(rows, claimed, source, target, weight, maximum=maximum, invalid=invalid)

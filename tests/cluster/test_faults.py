@@ -8,7 +8,9 @@ import random
 import threading
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import dask
 import dask.dataframe as dd
@@ -251,3 +253,26 @@ def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatc
     with pytest.raises(OSError, match="No space left"):
         checkpointed(str(tmp_path / "a.arrow"), ONE_TABLE, lambda: __import__("pyarrow").table({"row": [1]}))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("call", ["verify", "clusters", "plan"])
+def test_a_call_that_computes_names_what_was_lost(client, monkeypatch, call):
+    from distributed import KilledWorker
+    from distributed.client import FutureCancelledError
+
+    calls: dict[str, Any] = {
+        "verify": lambda parts: dfmst.dask.verify(parts, parts, "a", "b", "w"),
+        "clusters": lambda parts: dfmst.dask.clusters(parts, "a", "b", "w", n_clusters=2),
+        "plan": lambda parts: dfmst.dask.plan(parts, "a", "b"),
+    }
+    killed = KilledWorker("fold", SimpleNamespace(address="tcp://a:1"), 3)
+    address = client.scheduler.address
+    told = {
+        FutureCancelledError("key", "lost"): f"lost the scheduler at {address}\nHint: start it again",
+        killed: "the workers ended several times during one task\nHint: they may lack memory",
+    }
+    parts = dd.from_pandas(random_frame(1), npartitions=2)
+    for error, message in told.items():
+        monkeypatch.setattr("dfmst._cluster.client.dask.compute", mock.Mock(side_effect=error))
+        with pytest.raises(dfmst.ClusterError, match=message):
+            calls[call](parts)

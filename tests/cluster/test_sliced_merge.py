@@ -14,7 +14,10 @@ import pytest
 
 import dfmst
 import dfmst.dask
+from dfmst._cluster.build import Options, forest_graph
+from dfmst._cluster.files import FileRows
 from dfmst._cluster.formulas import BASE, fitting_vertices, slice_memory
+from dfmst._cluster.partitions import FrameParts
 from dfmst._cluster.strategies.shuffle.edges import distribute
 from dfmst._cluster.strategies.shuffle.folded import FoldRoom
 from dfmst._cluster.strategies.shuffle.kept import EDGES
@@ -61,6 +64,21 @@ def test_rows_and_memory(graph, monkeypatch):
     # In one process both groups' forests wait together; what Arrow holds is not traced.
     assert peak <= 1.5 * (planned.peak_memory - BASE)
     assert peak >= (planned.peak_memory - BASE) / 2
+
+
+@pytest.mark.parametrize("strategy", ["merge", "two-pass"])
+def test_tasks_do_not_grow_with_the_files(graph, strategy, monkeypatch):
+    """A worker keeps some tens of kilobytes of each task: a thousand files were a third of a small one's memory."""
+    monkeypatch.setattr("dfmst._cluster.build.resources", lambda: dfmst._cluster.client.Resources(2, 1 << 40))
+    path = str(next(graph[0].iterdir()))
+    options, sizes = Options(strategy=strategy, vertices=VERTICES, memory_limit=graph[2]), []
+    for files in (100, 400):
+        parts: list[Any] = [FileRows(path, ["a", "b", "w"]) for _ in range(files)]
+        forest = forest_graph(FrameParts(parts, parts, {}, str(files)), EdgeColumns("a", "b", "w"), options)
+        assert sum(portion.partitions for portion in forest.rows) == files
+        assert len(forest.rows) <= 2 * 16
+        sizes.append(len(forest.graph))
+    assert sizes[1] <= sizes[0] + 8
 
 
 def expected(frame):

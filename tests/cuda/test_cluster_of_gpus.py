@@ -71,7 +71,7 @@ def a_worker(**resources: float) -> Any:
 def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU."""
     shuffle = [f"strategies.shuffle.{name}" for name in ("edges", "slices")]
-    for module in ("solve", "tasks", "strategies.two_pass", *shuffle):
+    for module in ("solve", "strategies.two_pass", *shuffle):
         monkeypatch.setattr(f"dfmst._cluster.{module}.worker_engine", CudaEngine)
     return cupy.get_default_memory_pool()
 
@@ -163,11 +163,11 @@ def test_out_of_memory_halves_what_a_task_holds(on_gpu, files, monkeypatch):
     buffers: list[int] = []
 
     class Fold(solve.TableFold):
-        def __init__(self, engine: Any, buffer: int) -> None:
+        def __init__(self, engine: Any, buffer: int, numbered_there: bool) -> None:
             buffers.append(buffer)
-            super().__init__(engine, buffer)
+            super().__init__(engine, buffer, numbered_there)
 
-    monkeypatch.setattr("dfmst._cluster.tasks.TableFold", Fold)
+    monkeypatch.setattr("dfmst._cluster.solve.TableFold", Fold)
     on_gpu.set_limit(on_gpu.used + 135 * VERTICES)
     rows = forest.compute(scheduler="synchronous")
     pd.testing.assert_frame_equal(rows.reset_index(drop=True), expected)

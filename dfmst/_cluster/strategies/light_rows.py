@@ -17,12 +17,12 @@ from dfmst._cluster.checkpoint import Codec
 from dfmst._cluster.device_tables import Columns
 from dfmst._cluster.estimate import draws_of
 from dfmst._cluster.files import FileRows
-from dfmst._cluster.formulas import LIGHT
 from dfmst._cluster.marks import digest_of, row_marks
 from dfmst._cluster.read import read_edges
 from dfmst._cluster.solve import task_engine
 from dfmst._cluster.tables import column_values, concat, id_pair, take
 from dfmst._cluster.tasks import Group
+from dfmst._cluster.work import LIGHT
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import Engine
 from dfmst.typing import Array

@@ -27,12 +27,11 @@ from dfmst._cluster.device_tables import (
     with_metadata,
 )
 from dfmst._cluster.devices import on_device
-from dfmst._cluster.formulas import BUFFER
 from dfmst._cluster.graph import TaskGraph
 from dfmst._cluster.marks import changed
 from dfmst._cluster.partial import PartialFold
 from dfmst._cluster.partitions import is_part
-from dfmst._cluster.solve import LEAST_BUFFER, TableFold, merge, task_engine, worker_engine
+from dfmst._cluster.solve import TableFold, folded, merge, task_engine, worker_engine
 from dfmst._cluster.strategies.broadcast import ActiveFilter, BroadcastFilter
 from dfmst._cluster.strategies.light_rows import (
     SAMPLE,
@@ -89,8 +88,7 @@ def fold_light(
     partial: str | None = None,
 ) -> Table:
     """Return the forest of a group's light rows (a task), with the digests of its partitions."""
-    engine, arguments = worker_engine(), (group, frame, columns, bound, drawn, partial)
-    return on_device(engine, BUFFER, lambda buffer: _fold_light(TableFold(engine, buffer), *arguments), LEAST_BUFFER)
+    return folded(lambda forest: _fold_light(forest, group, frame, columns, bound, drawn, partial))
 
 
 def _fold_light(
@@ -170,13 +168,11 @@ def fold_residue(
     partial: str | None = None,
 ) -> Table:
     """Return the forest of a group's rows that are not light and pass the filter (a task)."""
-    engine, arguments = worker_engine(), (group, frame, columns, bound, cycle_filter, digests, partial)
-    return on_device(engine, BUFFER, lambda buffer: _fold_residue(engine, buffer, *arguments), LEAST_BUFFER)
+    return folded(lambda forest: _fold_residue(forest, group, frame, columns, bound, cycle_filter, digests, partial))
 
 
 def _fold_residue(
-    engine: Engine,
-    buffer: int,
+    forest: TableFold,
     group: Group,
     frame: Any,
     columns: EdgeColumns,
@@ -185,7 +181,7 @@ def _fold_residue(
     digests: dict[int, int],
     partial: str | None,
 ) -> Table:
-    forest = TableFold(engine, buffer)
+    engine = forest.engine
     active = None if cycle_filter is None else cycle_filter.on(engine)
     if bound is not None:
         saved = PartialFold(partial, forest)

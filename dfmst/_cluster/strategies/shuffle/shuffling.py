@@ -16,7 +16,7 @@ import pandas as pd
 
 from dfmst._cluster.graph import TaskGraph
 from dfmst._cluster.marks import is_marked
-from dfmst._cluster.rows import unite
+from dfmst._cluster.rows import Portion, portions, unite
 from dfmst._cluster.strategies.shuffle import numbering
 from dfmst._cluster.strategies.shuffle.edges import KeptEdges, distribute, marks_of
 from dfmst._cluster.strategies.shuffle.folded import FoldRoom
@@ -57,14 +57,16 @@ class ShuffleSizes(NamedTuple):
 
 
 class ShuffledForest(NamedTuple):
-    """References to each partition's rows of the forest, and to the trace."""
+    """The partitions' rows of the forest, and the reference to the trace."""
 
-    rows: list[Any]
+    rows: list[Portion]
     trace: Any
 
 
-def add_shuffle(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, sizes: ShuffleSizes) -> ShuffledForest:
-    """Add the tasks of this strategy, and return references to the rows of each partition."""
+def add_shuffle(
+    graph: TaskGraph, groups: list[Group], columns: EdgeColumns, sizes: ShuffleSizes, portion: int
+) -> ShuffledForest:
+    """Add the tasks of this strategy, and return the rows of the partitions, in portions of so many."""
     count = range(len(groups))
     options = (columns, sizes.batch, sizes.dense, sizes.room)
     edges = []
@@ -95,16 +97,24 @@ def add_shuffle(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, siz
         states.append(graph.add("state", place, pick, solved, 0, stays=True))
         locators.append([graph.add("locators", (place, group), pick, solved, 1 + group, stays=True) for group in count])
     trace = graph.add("trace", 0, records, states[1:])
-    rows = []
-    for group in count:
-        known: Any = [None] * len(groups[group].parts)
-        if is_marked(groups[group].parts):
-            known = graph.add("marks", group, marks_of, edges[group], stays=True)
-        own = [each[group] for each in locators]
-        for place, number in enumerate(range(groups[group].first, groups[group].first + len(groups[group].parts))):
-            rows.append(graph.add("chosen-rows", number, unite, own, number, known, place))
-    graph.use_kept([*rows, trace])
+    rows = _add_rows(graph, groups, edges, locators, portion)
+    graph.use_kept([*(each.chosen for each in rows), trace])
     return ShuffledForest(rows, trace)
+
+
+def _add_rows(
+    graph: TaskGraph, groups: list[Group], edges: list[Any], locators: list[list[Any]], portion: int
+) -> list[Portion]:
+    """Add the tasks that put the chosen locators of each group in order, slice by slice as they are."""
+    rows = []
+    for number, group in enumerate(groups):
+        known: Any = [None] * len(group.parts)
+        if is_marked(group.parts):
+            known = graph.add("marks", number, marks_of, edges[number], stays=True)
+        own = [each[number] for each in locators]
+        chosen = graph.add("chosen-rows", number, unite, own, group.first, known)
+        rows += portions(graph, group.first, len(group.parts), portion, chosen)
+    return rows
 
 
 def _add_numbering(graph: TaskGraph, edges: list[Any], found: Any, owners: int) -> list[Any]:

@@ -1,0 +1,90 @@
+"""Bytes over the bus: what `plan` says of a merge and of two passes, beside what is counted."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import dask
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import dfmst
+from dfmst import generate
+from tests.support.standin import cupy
+
+pytest.importorskip("dask")
+
+from dfmst._cluster.build import Options, forest_graph
+from dfmst._cluster.client import Resources
+from dfmst._cluster.files import FileRows
+from dfmst._cluster.partitions import FrameParts
+from dfmst._cluster.solve import merge
+from dfmst._cluster.strategies import two_pass
+from dfmst._columns.read import EdgeColumns
+from dfmst._engines import CudaEngine
+
+VERTICES, ROWS, WORKERS = 8_000, 160_000, 3
+ID_BYTES = {"dense": 4, "sparse": 8, "text": 8 + 8}
+
+
+def travelled(value: Any) -> Any:
+    """What comes out where a task's result goes to another worker by TCP."""
+    return pickle.loads(pickle.dumps(value))
+
+
+def merged_by_one(tables: list[Any]) -> Any:
+    """Merge forests, all but the first of other workers."""
+    return merge([tables[0], *map(travelled, tables[1:])])
+
+
+def residue_elsewhere(group: Any, frame: Any, columns: Any, bound: Any, cycle_filter: Any, *rest: Any) -> Any:
+    """Filter a group's rows where the filter was made, or on another worker."""
+    cycle_filter = travelled(cycle_filter) if group.first else cycle_filter
+    return fold_residue(group, frame, columns, bound, cycle_filter, *rest)
+
+
+fold_residue = two_pass.fold_residue
+
+
+@pytest.fixture(scope="module", params=ID_BYTES)
+def files(request, tmp_path_factory):
+    """Files of a graph, with ids of each kind."""
+    folder = tmp_path_factory.mktemp(request.param)
+    table = generate.erdos_renyi(VERTICES, ROWS, seed=1)
+    ends = [table.column(place).to_numpy() for place in (0, 1)]
+    if request.param == "sparse":
+        ends = [column * 10**12 for column in ends]
+    columns: list[Any] = [pa.array(column) for column in ends]
+    if request.param == "text":
+        columns = [pa.array([f"v{end:07}" for end in column.tolist()]) for column in ends]
+    table = pa.table({"source": columns[0], "target": columns[1], "weight": table.column("weight")})
+    paths = [str(folder / f"{number}.parquet") for number in range(2 * WORKERS)]
+    for number, path in enumerate(paths):
+        size = ROWS // len(paths) + 1
+        pyarrow.parquet.write_table(table.slice(number * size, size), path)
+    return request.param, paths
+
+
+@pytest.mark.parametrize("strategy", ["merge", "two-pass"])
+def test_bytes_over_the_bus_are_what_plan_says(device, monkeypatch, files, strategy):
+    kind, paths = files
+    for module in ("solve", "strategies.two_pass"):
+        monkeypatch.setattr(f"dfmst._cluster.{module}.worker_engine", CudaEngine)
+    for module in ("merge", "two_pass"):
+        monkeypatch.setattr(f"dfmst._cluster.strategies.{module}.merge", merged_by_one)
+    monkeypatch.setattr(two_pass, "fold_residue", residue_elsewhere)
+    monkeypatch.setattr("dfmst._cluster.build.resources", lambda: Resources(WORKERS, 1 << 40))
+    columns = EdgeColumns("source", "target", "weight")
+    parts: list[Any] = [FileRows(path, list(columns.names)) for path in paths]
+    options: Any = Options(strategy=strategy, vertices=VERTICES)
+    forest = forest_graph(FrameParts(parts, parts, {}, "bus"), columns, options)
+    cupy.traffic.reset()
+    chosen = dask.get(dict(forest.graph), [each.chosen.key for each in forest.rows])
+    assert sum(len(each.position) for portion in chosen for each in portion) == VERTICES - 1
+    counted = sum(cupy.traffic.to_device) + sum(cupy.traffic.to_host)
+    size: Any = {"partitions": len(paths), "gpus": WORKERS, "gpu_memory": "8GB", "id_bytes": ID_BYTES[kind]}
+    planned = dfmst.plan(VERTICES, ROWS, strategy=strategy, **size)
+    assert not planned.rounds
+    assert 1 / 1.3 <= counted / planned.bytes_over_bus <= 1.3
