@@ -63,7 +63,9 @@ class Dictionary:
     def take(self, numbers: Array) -> pa.Array:
         """Return the ids of these numbers."""
         if holds_words(self.type):
-            return ids_of_words(self._table.known[numbers], self.type)
+            words = np.empty(len(numbers), np.uint64)
+            self._engine.launch("gather_entries", len(words), self._table.known, numbers.astype(np.uint64), words)
+            return ids_of_words(words, self.type)
         return self.values.take(arrow_numbers(numbers))
 
     def look_up(self, ids: pa.Array, *, extend: bool) -> Array:

@@ -15,8 +15,17 @@ DEVICE u64 mixed(u64 word) {
   return word ^ word >> 33;
 }
 
-// Lemire: Fast random integer generation in an interval, 2019. A table may so have any length.
-DEVICE u64 first_slot(u64 hash, u64 slots) { return high_half(hash, slots); }
+// Ids that a thread looks up at a time, and slots of a line: a CPU's cache reads so many at once, and compares them at
+// once (AVX2), so that an id's walk through the table begins with its line. A GPU has threads enough for misses to
+// overlap, and keeps words in registers.
+#ifdef __CUDACC_RTC__
+const u32 MOST_IDS = 1, LINE = 1;
+#else
+const u32 MOST_IDS = 64, LINE = 8;
+#endif
+
+// Lemire: Fast random integer generation in an interval, 2019. A table may so have any number of lines.
+DEVICE u64 first_slot(u64 hash, u64 slots) { return high_half(hash, slots / LINE) * LINE; }
 DEVICE u64 next_slot(u64 slot, u64 slots) { return slot + 1 == slots ? 0 : slot + 1; }
 
 // Bytes as a word; a GPU reads words only where they are aligned.
@@ -81,34 +90,42 @@ DEVICE bool same_claimed(const Ids& ids, u64 i, u64 seen) {
                   : ids.word[(u32)seen] == ids.word[i];
 }
 
-// Ids that a thread looks up at a time. A GPU has threads enough for misses to overlap, and words kept in registers.
-#ifdef __CUDACC_RTC__
-const u32 MOST_IDS = 1;
-#else
-const u32 MOST_IDS = 64;
+// The first slot of a walk with the hash's tag, or the free slot before one. Walks enter a line at its first slot, so that
+// no free slot of a line comes before a taken one.
+DEVICE u64 tagged_slot(const u64* table, u64 slots, u64 hash) {
+  u64 slot = first_slot(hash, slots);
+#if defined(__AVX2__) && !defined(__CUDACC_RTC__)
+  const __m256i tag = _mm256_set1_epi64x((i64)(hash << 33)), none = _mm256_setzero_si256();
+  u32 same = 0;
+  for (u32 j = 0; j < LINE; j += 4) {
+    const __m256i four = _mm256_loadu_si256((const __m256i*)&table[slot + j]);
+    const __m256i equal = _mm256_cmpeq_epi64(_mm256_srli_epi64(_mm256_xor_si256(four, tag), 33), none);
+    same |= (u32)_mm256_movemask_pd(_mm256_castsi256_pd(equal)) << j;
+  }
+  if (same) return slot + lowest_bit(same);
 #endif
+  for (u64 seen = load(&table[slot]); seen != ~0ull && (seen ^ hash << 33) >> 33; seen = load(&table[slot]))
+    slot = next_slot(slot, slots);
+  return slot;
+}
 
 // Walks through the ids from `begin`, up to MOST_IDS, a step for all of them at a time, so that their misses overlap.
-// `resolve` gets the first slot with an id's tag, or the free slot before one.
+// `resolve` gets the first slot with an id's tag, or the free slot before one, and what it holds.
 template <typename Resolve>
 DEVICE void look_up(const Ids& ids, u64 begin, u64 length, const u64* table, u64 slots, Resolve resolve) {
-  u64 hash[MOST_IDS], slot[MOST_IDS];
+  u64 hash[MOST_IDS], slot[MOST_IDS], seen[MOST_IDS];
   for (u64 j = 0; j < length; ++j) {
     hash[j] = mixed(ids.word[begin + j]);
-    slot[j] = first_slot(hash[j], slots);
-    PREFETCH(&table[slot[j]]);
+    PREFETCH(&table[first_slot(hash[j], slots)]);
   }
   for (u64 j = 0; j < length; ++j) {
-    u64 seen = load(&table[slot[j]]);
-    for (; seen != ~0ull && (seen ^ hash[j] << 33) >> 33; seen = load(&table[slot[j]]))
-      slot[j] = next_slot(slot[j], slots);
-    if (is_known(seen)) PREFETCH(&ids.known[(u32)seen]);
+    slot[j] = tagged_slot(table, slots, hash[j]);
+    seen[j] = load(&table[slot[j]]);
+    if (is_known(seen[j])) PREFETCH(&ids.known[(u32)seen[j]]);
   }
-  for (u64 j = 0; ids.text && j < length; ++j) {
-    const u64 seen = load(&table[slot[j]]);
-    if (is_known(seen)) PREFETCH(&ids.known_text[ids.known[(u32)seen]]);
-  }
-  for (u64 j = 0; j < length; ++j) resolve(begin + j, hash[j], slot[j]);
+  for (u64 j = 0; ids.text && j < length; ++j)
+    if (is_known(seen[j])) PREFETCH(&ids.known_text[ids.known[(u32)seen[j]]]);
+  for (u64 j = 0; j < length; ++j) resolve(begin + j, hash[j], slot[j], seen[j]);
 }
 
 DEVICE u64 block_length(u64 i, u64 block, u64 length) { return length - i * block < block ? length - i * block : block; }
@@ -117,11 +134,9 @@ DEVICE u64 block_length(u64 i, u64 block, u64 length) { return length - i * bloc
 KERNEL(find_ids, (const u64* word, const u64* offset, const u8* text, u64 length, u64 block, const u64* known,
                   const u8* known_text, const u64* table, u64 slots, u32 unknown, u32* number)) {
   const Ids ids{word, offset, text, known, known_text};
-  look_up(ids, i * block, block_length(i, block, length), table, slots, [=](u64 j, u64 hash, u64 slot) {
+  look_up(ids, i * block, block_length(i, block, length), table, slots, [=](u64 j, u64 hash, u64 slot, u64 seen) {
     u32 result = unknown;
-    for (;; slot = next_slot(slot, slots)) {
-      const u64 seen = table[slot];
-      if (seen == ~0ull) break;
+    for (; seen != ~0ull; seen = table[slot = next_slot(slot, slots)]) {
       if ((seen ^ hash << 33) >> 33 || !same_known(ids, j, seen)) continue;
       result = (u32)seen;
       break;
@@ -135,25 +150,23 @@ KERNEL(find_ids, (const u64* word, const u64* offset, const u8* text, u64 length
 KERNEL(claim_ids, (const u64* word, const u64* offset, const u8* text, u64 length, u64 block, const u64* known,
                    const u8* known_text, u64* table, u64 slots, u64* claimed, u32* number)) {
   const Ids ids{word, offset, text, known, known_text};
-  look_up(ids, i * block, block_length(i, block, length), table, slots, [=](u64 j, u64 hash, u64 slot) {
+  look_up(ids, i * block, block_length(i, block, length), table, slots, [=](u64 j, u64 hash, u64 slot, u64 seen) {
     const u64 mine = hash << 33 | 1ull << 32 | j;
-    u32 result = ~0u;
-    for (;; slot = next_slot(slot, slots)) {
-      u64 seen = load(&table[slot]);
+    number[j] = ~0u;
+    for (;; seen = load(&table[slot = next_slot(slot, slots)])) {
       if (seen == ~0ull) seen = compare_swap(&table[slot], ~0ull, mine);
       if (seen == ~0ull) break;
       if ((seen ^ mine) >> 33) continue;
       if (is_known(seen)) {
         if (!same_known(ids, j, seen)) continue;
-        result = (u32)seen;
-        break;
+        number[j] = (u32)seen;
+        return;
       }
       if (!same_claimed(ids, j, seen)) continue;
       if (mine < seen) atomic_min(&table[slot], mine);
       break;
     }
     claimed[j] = slot;
-    number[j] = result;
   });
 } END
 

@@ -25,6 +25,7 @@ _FREE = (1 << 64) - 1
 _LOAD = 0.6
 _GROWTH = 1.4
 _LEAST_SLOTS = 1 << 10
+_LINE = 8  # slots of a line of a host's cache
 _OVERLAPPING, _GRAIN = 64, 32  # ids whose misses overlap, and how many times these a thread takes
 _LEAST_BLOCK, _BLOCK = 1 << 14, 262144  # ids
 
@@ -90,7 +91,7 @@ class IdTable:
     def __init__(self, engine: Engine, *, texts: bool) -> None:
         self._engine, self._temporary = engine, engine.in_scratch()
         self.count = 0
-        self._slots: Array = engine.xp.full(_LEAST_SLOTS, _FREE, np.uint64)
+        self._slots: Array = _free_slots(engine, _LEAST_SLOTS)
         # One entry more than there may be ids: texts have an end as well.
         self._known: Array = engine.xp.zeros(_room(_LEAST_SLOTS) + 1, np.uint64)
         self._content: Array | None = engine.xp.zeros(0, np.uint8) if texts else None
@@ -190,7 +191,7 @@ class IdTable:
         slots = max(int(least / _LOAD) + 2, int(_GROWTH * len(self._slots)))
         self._slots = self._slots[:0]  # the ids suffice to make it anew
         self._known = self._longer(self.known, _room(slots) + 1)
-        self._slots = self._engine.xp.full(slots, _FREE, np.uint64)
+        self._slots = _free_slots(self._engine, slots)
         for begin in range(0, self.count, _BLOCK):
             word = self._known_words(begin, min(begin + _BLOCK, self.count))
             self._engine.launch("place_ids", len(word), word, begin, self._slots, slots)
@@ -212,6 +213,13 @@ def hash_texts(engine: Engine, offset: Array | None, content: Array | None) -> A
     word: Array = engine.xp.empty(len(offset) - 1, np.uint64)
     engine.launch("hash_texts", len(word), offset, content, word)
     return word
+
+
+def _free_slots(engine: Engine, slots: int) -> Array:
+    """Slots that begin with a line of the cache: a look-up reads a whole line."""
+    column: Array = engine.xp.full(slots + _LINE, _FREE, np.uint64)
+    skipped = -column.ctypes.data // 8 % _LINE if engine.on_host else 0
+    return column[skipped : skipped + slots]
 
 
 def _room(slots: int) -> int:

@@ -144,7 +144,8 @@ def _packed(locators: Callable[[], Iterable[Array]]) -> str | None:
     """Differences in as few bytes as hold them, compressed; ``None`` where that is too long."""
     largest = max((int(gaps.max()) for gaps in _gaps(locators())), default=0)
     narrow: Any = np.min_scalar_type(largest)
-    compressor, packed = zlib.compressobj(1), bytearray()
+    # A gap may repeat the one before it. A search for more takes twice the time, and random gaps come out longer.
+    compressor, packed = zlib.compressobj(1, strategy=zlib.Z_RLE), bytearray()
     for gaps in _gaps(locators()):
         packed += compressor.compress(gaps.astype(narrow).tobytes())
         if len(packed) > _MOST_TEXT:

@@ -100,7 +100,7 @@ class Memory:
     @property
     def batch_rows(self) -> int:
         """Rows to read at a time: fewer where their ids are texts that are hashed."""
-        return max(1, _BATCH // 2) if self.dictionary else _BATCH
+        return max(1, _BATCH // 2) if self.dictionary and not self.integers else _BATCH
 
     @property
     def encoded_batches(self) -> int:

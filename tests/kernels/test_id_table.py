@@ -94,6 +94,25 @@ def test_a_table_of_known_ids(engine, kind):
     assert table.encode(more).tolist() == [5_000, 0]
 
 
+def mixed(word: int) -> int:
+    """The hash of a word, as the kernels have it."""
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        word = (word ^ word >> 33) * factor % 2**64
+    return word ^ word >> 33
+
+
+@threads
+@pytest.mark.parametrize("line", [0, 60, 127])
+def test_more_ids_of_a_line_than_it_has_slots(engine, line):
+    """A table of 1,024 slots has 128 lines; the walk from the last one goes on at the first."""
+    crowd = [word for word in range(6_000) if mixed(word) >> 57 == line][:30]
+    assert len(crowd) == 30
+    others = list(range(10_000, 10_400))
+    rng = np.random.default_rng(line)
+    batches = [crowd[:9], rng.permutation(crowd + others).tolist(), crowd[::-1]]
+    check(IdTable(engine, texts=False), batches, integers)
+
+
 def test_memory_of_integers():
     table = IdTable(CpuEngine(), texts=False)
     for begin in range(0, 400_000, 50_000):
