@@ -20,7 +20,7 @@ from pathlib import Path
 
 from id_kinds import with_ids
 
-__all__ = ["RUNS", "measure", "write_graph"]
+__all__ = ["RUNS", "measure", "run_here", "write_graph"]
 
 NAMES = ("source", "target", "weight")
 
@@ -154,14 +154,14 @@ def touch_memory(folder: Path) -> None:
     subprocess.run([sys.executable, "-c", f"import numpy; numpy.ones({size >> 3})"], check=True)
 
 
-def child(name: str, folder: Path, limit: str) -> None:
-    """Run one of them in this process, and print what it took."""
+def run_here(name: str, folder: Path, limit: str = "2GiB") -> dict[str, float]:
+    """Run one of them in this process; what it took."""
     import_libraries(name)
     before = time.process_time()
     begin = time.perf_counter()
     result = RUNS[name](folder, limit)
     seconds, busy = time.perf_counter() - begin, time.process_time() - before
-    print(json.dumps({"seconds": seconds, "busy": busy, "peak_mib": peak_mib(), "result": result}))
+    return {"seconds": seconds, "busy": busy, "peak_mib": peak_mib(), "result": result}
 
 
 def peak_mib() -> float:
@@ -181,4 +181,4 @@ def measure(name: str, folder: Path, limit: str = "2GiB") -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    child(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
+    print(json.dumps(run_here(sys.argv[1], Path(sys.argv[2]), sys.argv[3])))
