@@ -1,6 +1,7 @@
 """Install dfmst from its source distribution, on a machine without compiler, CMake, make or ninja, and use the outcome.
 
-The tools on ``PATH`` are a shell and a few of coreutils: pip must bring the rest from PyPI.
+The tools on ``PATH`` are a shell and a few of coreutils: pip must bring the rest from PyPI. Any Python runs this: it
+needs no package, and its environments are its own.
 """
 
 from __future__ import annotations
@@ -27,10 +28,13 @@ print("kernels run from", library_path())
 """
 
 
-def source_distribution(folder: Path) -> Path:
-    """Pack this repository as it would be published; scikit-build-core is one of the tests' requirements."""
-    command = [sys.executable, "-c", PACK, str(folder)]
-    done = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True)
+def source_distribution(python: Path, folder: Path) -> Path:
+    """Pack this repository as it would be published, by a Python with pip."""
+    packer = folder / "packer"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--target", packer, "scikit-build-core"], check=True)
+    command = [python, "-c", PACK, str(folder)]
+    environment = os.environ | {"PYTHONPATH": str(packer)}
+    done = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True, env=environment)
     return folder / done.stdout.split()[-1]
 
 
@@ -49,7 +53,7 @@ def main() -> None:
         venv = Path(folder) / "venv"
         subprocess.run([sys.executable, "-m", "venv", venv], check=True)
         start = time.monotonic()
-        source = source_distribution(Path(folder))
+        source = source_distribution(venv / "bin" / "python", Path(folder))
         subprocess.run([venv / "bin" / "pip", "install", "--quiet", source], check=True, env=environment)
         print(f"installed without a compiler in {time.monotonic() - start:.0f} s", flush=True)
         subprocess.run([venv / "bin" / "python", "-c", USE], check=True, env=environment, cwd=folder)
