@@ -31,8 +31,9 @@ print("kernels run from", library_path())
 def source_distribution(python: Path, folder: Path) -> Path:
     """Pack this repository as it would be published, by a Python with pip."""
     packer = folder / "packer"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--target", packer, "scikit-build-core"], check=True)
-    command = [python, "-c", PACK, str(folder)]
+    install = [str(python), "-m", "pip", "install", "--quiet", "--target", str(packer), "scikit-build-core"]
+    subprocess.run(install, check=True)
+    command = [str(python), "-c", PACK, str(folder)]
     environment = os.environ | {"PYTHONPATH": str(packer)}
     done = subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True, env=environment)
     return folder / done.stdout.split()[-1]

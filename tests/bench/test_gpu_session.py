@@ -46,7 +46,8 @@ import array, sys, time
 words = array.array("i")
 words.frombytes(open(sys.argv[1], "rb").read())
 vertices, edges = words[:2]
-begin, target, weight = words[2 : vertices + 3], words[vertices + 3 : vertices + 3 + edges], words[vertices + 3 + edges :]
+begin, entries = words[2 : vertices + 3], words[vertices + 3 :]
+target, weight = entries[:edges], entries[edges:]
 assert len(weight) == edges and begin[0] == 0 and begin[-1] == edges and min(weight) >= 0
 source = [vertex for vertex in range(vertices) for _ in range(begin[vertex], begin[vertex + 1])]
 assert len(source) == edges and min(target) >= 0 and max(target) < vertices
