@@ -18,16 +18,16 @@ template <typename V> void ranges(const Graph& drawn) {
   launch_count_ranges(V(), blocks, source.data(), target.data(), length, block, width, count, counts.data(), blocks);
   std::exclusive_scan(counts.begin(), counts.end(), places.begin(), 0ull);
   for (u64 range = 0; range <= count; ++range) starts[range] = places[range * blocks];
-  std::vector<u64> records(length), ends(length), spare(THREADS * length), other(THREADS * length);
+  std::vector<u64> records(length), ends(length), room(THREADS * (5 * length + 16));
   launch_scatter_ranges(V(), blocks, source.data(), target.data(), graph.weight.data(), length, block, width, count,
                         places.data(), blocks, records.data(), ends.data());
-  std::vector<u32> parent = iota(graph.vertices), limit(graph.vertices, ~0u);
+  std::vector<u32> parent(graph.vertices), limit(graph.vertices, ~0u);
   std::vector<u8> marks(length);
   u32 next = 0;
   const u64 cut = starts[count];
   launch_limit_ends(length - cut, records.data() + cut, ends.data() + cut, limit.data(), marks.data());
   launch_solve_ranges(THREADS, starts.data(), count, graph.vertices, width, 2, nullptr, records.data(), ends.data(),
-                      length, spare.data(), other.data(), parent.data(), limit.data(), marks.data(), &next);
+                      length, room.data(), parent.data(), limit.data(), marks.data(), &next);
   std::vector<u64> chosen(words(length)), rest(words(length));
   launch_flag_marks(chosen.size(), marks.data(), length, chosen.data(), rest.data());
   for (u32 row : order_by_weight(graph)) {  // the rest joins what the ranges have left apart

@@ -60,7 +60,7 @@ class FilterKruskal:
     * From four threads on, edges are scanned in blocks by deterministic reservations, not by one thread (Blelloch,
       Fineman, Gibbons and Shun 2012).
     * Edges between near ids are contracted in ranges of vertices first, where that pays (the local preprocessing of
-      Sanders and Schimek 2023, with Kruskal's algorithm inside a range).
+      Sanders and Schimek 2023, with Kruskal's scan after one round of Borůvka's inside a range).
 
     On the CUDA engine the scan of each level, which is sequential, runs on the host: the level's light edges (8 bytes
     each) and the parents (4 bytes a component) are copied there, the parents and the choice back.

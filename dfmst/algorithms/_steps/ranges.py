@@ -1,9 +1,9 @@
-"""Local contraction: Kruskal inside ranges of vertices, each by one thread in its cache, before the edges between them.
+"""Local contraction: a forest inside ranges of vertices, each by one thread in its cache, before all other edges.
 
 Ids often have locality: roads, grids and meshes are numbered so that most edges join near numbers. Such an edge lies
 inside a range of vertices that no other thread touches, so that ranges are solved side by side, without atomics. An
 edge is contracted if it belongs to the forest whatever lies outside its range (`_kernels/ranges.cuh`). This is the
-local preprocessing of Sanders and Schimek (2023), with Kruskal's algorithm in place of Borůvka's.
+local preprocessing of Sanders and Schimek (2023), with Kruskal's scan after one round of Borůvka's.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from dfmst._engines import Engine
 from dfmst._primitives.contract import contract
 from dfmst._primitives.edges import Edges, gather_edges, gather_keys, spread_positions
-from dfmst._primitives.fills import numbered, ones
+from dfmst._primitives.fills import ones
 from dfmst._primitives.flags import FLAG_GRAIN, compact, exclusive_sum, flag_words
 from dfmst._primitives.leading import block_length, leading_bits
 from dfmst.algorithms._steps.block_scan import MANY_THREADS
@@ -88,13 +88,13 @@ def _solve(engine: Engine, edges: Edges, flip: int, vertices: int, width: int, t
         starts, records, ends = _partition(engine, edges, leading, -(-vertices >> width), width)
         del leading  # 4 bytes a row
     with trace.step("scan"):
-        parent, limit = numbered(engine, vertices), ones(engine, vertices)
+        parent, limit = engine.xp.empty(vertices, np.uint32), ones(engine, vertices)
         marks = engine.xp.zeros(len(edges), np.uint8)
         ranges, cut = len(starts) - 2, int(starts[-2])
         engine.launch("limit_ends", len(edges) - cut, records[cut:], ends[cut:], limit, marks)
         workers, longest = min(engine.threads, ranges), int(np.diff(starts[:-1]).max())
-        spare, other = (engine.xp.empty(workers * longest, np.uint64) for _ in range(2))
-        columns = (key, records, ends, longest, spare, other, parent, limit, marks)
+        room = engine.xp.empty(workers * (5 * longest + (1 << width)), np.uint64)
+        columns = (key, records, ends, longest, room, parent, limit, marks)
         bounds = (starts, ranges, vertices, width, bits)
         engine.launch("solve_ranges", workers, *bounds, *columns, engine.xp.zeros(1, np.uint32), grain=1)
     trace.add(cut=len(edges) - cut)
