@@ -21,27 +21,27 @@ from dfmst.formats.footers import parquet_footer
 from dfmst.formats.native import open_native
 from dfmst.typing import Array
 
-__all__ = ["draws_of", "estimate_vertices", "id_bytes_of"]
+__all__ = ["estimate_vertices", "id_bytes_of", "kinds_of"]
 
-_GROUPS = 8  # row groups that are read
-_SAMPLE = 1 << 14  # rows of each
+_GROUPS = 8  # row groups that are read,
+_MOST = 128  # or so many where they are small
+_SAMPLE = 1 << 17  # rows of all of them
+_CHANCE = 0.15  # by which estimates of halves differ
 
 
-def draws_of(seen: int, draws: int) -> float:
-    """Of how many things so many random draws show so many different ones.
+def kinds_of(often: Array) -> float:
+    """Estimate of how many kinds there are, from how often each was drawn that was drawn at all.
 
-    Of n things, d draws show n · (1 − exp(−d / n)) on average; that is solved for n.
+    After Chao, "Nonparametric estimation of the number of classes in a population", Scandinavian Journal of Statistics
+    11 (1984), in the form without bias: however unequal the kinds are, few are left where few were drawn but once.
 
     Examples
     --------
-    >>> round(draws_of(seen=632, draws=1000))
-    999
+    >>> kinds_of(np.array([1, 1, 1, 2, 2, 5]))
+    7.0
     """
-    low, high = float(seen), float(seen) * draws
-    for _ in range(64):
-        middle = (low + high) / 2
-        low, high = (middle, high) if -middle * math.expm1(-draws / middle) < seen else (low, middle)
-    return max(high, seen)
+    once, twice = int((often == 1).sum()), int((often == 2).sum())
+    return len(often) + once * (once - 1) / (2 * (twice + 1))
 
 
 def estimate_vertices(
@@ -49,8 +49,9 @@ def estimate_vertices(
 ) -> int:
     """Estimate the vertices of Parquet files from rows of a few row groups.
 
-    The groups are compared: where each shows other vertices, as where rows lie in the order of their ids, the groups
-    that were not read have others still; where all show the same ones, they have none.
+    Half of the sample is compared with all of it: where it shows half as many vertices, as where rows lie in the order
+    of their ids, the groups that were not read have others still; where it shows as many, they have none. Of a table
+    whose rows are all read, the vertices are counted.
 
     Parameters
     ----------
@@ -59,34 +60,54 @@ def estimate_vertices(
     ends
         Names of the id columns.
     """
-    groups = [
-        (path, group)
-        for path, chosen in files
-        for group in (range(parquet_footer(path).num_row_groups) if chosen is None else chosen)
-    ]
-    step = max(1, -(-len(groups) // _GROUPS))
-    samples = [ids for ids in (_sample(*group, ends) for group in groups[step // 2 :: step]) if len(ids)]
+    groups, rows = _groups_of(files)
+    enough = -(-_SAMPLE * len(groups) // max(1, rows))
+    step = max(1, -(-len(groups) // max(_GROUPS, min(_MOST, enough))))
+    chosen = groups[step // 2 :: step]
+    most = _SAMPLE // max(1, len(chosen))
+    samples = [ids for ids in (_sample(path, group, ends, most) for path, group, _ in chosen) if len(ids)]
     if not samples:
         return 0
-    alone = sum(draws_of(len(np.unique(ids)), len(ids)) for ids in samples) / len(samples)
-    together = np.concatenate(samples)
-    total = draws_of(len(np.unique(together)), len(together))
+    if step == 1 and all(count < 2 * most for *_, count in groups):
+        return len(np.unique(np.concatenate(samples)))
+    total = _drawn(samples)
     growth = 0.0
-    if len(samples) > 1 and total > alone:
-        growth = min(1.0, math.log(total / alone) / math.log(len(samples)))
+    if len(samples) > 1:
+        half = samples[::2]
+        more = math.log(total / _drawn(half)) / math.log(len(samples) / len(half))
+        growth = min(1.0, max(0.0, (more - _CHANCE) / (1 - _CHANCE)))
     return int(total * (len(groups) / len(samples)) ** growth)
 
 
-def _sample(path: str | os.PathLike[str], group: int, ends: tuple[Any, Any]) -> Array:
+def _drawn(samples: Sequence[Array]) -> float:
+    """Estimate how many vertices the samples were drawn from."""
+    return kinds_of(np.unique(np.concatenate(samples), return_counts=True)[1])
+
+
+def _groups_of(
+    files: Sequence[tuple[str | os.PathLike[str], Sequence[int] | None]],
+) -> tuple[list[tuple[str | os.PathLike[str], int, int]], int]:
+    """Path, number and rows of all row groups, and the rows of all."""
+    groups = []
+    for path, chosen in files:
+        footer = parquet_footer(path)
+        numbers = range(footer.num_row_groups) if chosen is None else chosen
+        groups += [(path, number, footer.row_group(number).num_rows) for number in numbers]
+    return groups, sum(count for *_, count in groups)
+
+
+def _sample(path: str | os.PathLike[str], group: int, ends: tuple[Any, Any], most: int) -> Array:
     """Hashes of both ids of some rows of a row group."""
-    return np.concatenate([id_words(column) for column in _sampled_columns(path, group, ends)])
+    return np.concatenate([id_words(column) for column in _sampled_columns(path, group, ends, most)])
 
 
-def _sampled_columns(path: str | os.PathLike[str], group: int, ends: tuple[Any, Any]) -> list[pa.ChunkedArray]:
-    """Both ids of some rows of a row group."""
+def _sampled_columns(
+    path: str | os.PathLike[str], group: int, ends: tuple[Any, Any], most: int
+) -> list[pa.ChunkedArray]:
+    """Both ids of about so many rows of a row group, or of all."""
     with open_native(path) as native, pyarrow.parquet.ParquetFile(native) as file:
         table = file.read_row_group(group, columns=list(ends))
-    taken = table.take(pa.array(np.arange(0, table.num_rows, max(1, table.num_rows // _SAMPLE))))
+    taken = table.take(pa.array(np.arange(0, table.num_rows, max(1, table.num_rows // most))))
     return [pc.drop_null(taken.column(name)) for name in ends]
 
 
@@ -114,7 +135,7 @@ def id_bytes_of(
     """
     for path, chosen in files:
         for group in range(parquet_footer(path).num_row_groups) if chosen is None else chosen:
-            columns = _sampled_columns(path, group, ends)
+            columns = _sampled_columns(path, group, ends, _SAMPLE // _GROUPS)
             if not len(columns[0]):
                 continue
             if pa.types.is_integer(columns[0].type):

@@ -126,4 +126,5 @@ def _check(job: ForestJob, workers: int | None, scheduler: str | None) -> None:
     }
     for name, value in clashes.items():
         if value:
-            raise click.UsageError(f"{option} and {name} cannot be combined.")
+            instead = " Check what is written with dfmst verify." if name == "--verify" else ""
+            raise click.UsageError(f"{option} and {name} cannot be combined.{instead}")

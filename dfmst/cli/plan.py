@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.console import note, print_json
-from dfmst.cli.inputs import check_inputs
+from dfmst.cli.console import Progress, note, print_json
+from dfmst.cli.inputs import check_inputs, open_inputs
 from dfmst.cli.options import debug_option, json_option, to_path, vertex_options
 from dfmst.cli.program import FAILURE
 from dfmst.errors import FormatError
@@ -41,6 +41,7 @@ _COUNT = click.IntRange(1, (1 << 63) - 1)
 )
 @click.option("--id-bytes", type=_COUNT, metavar="B", help="Of an id: 4 dense, 8 other integers, 8 more than a text.")
 @vertex_options
+@click.option("-w", "--weight", metavar="COLUMN", help="Column with the weight; it must be there.")
 @json_option
 @debug_option
 @click.pass_context
@@ -56,7 +57,11 @@ def plan(ctx: click.Context, /, **options: Any) -> None:
       dfmst plan edges/ --gpus 8 --gpu-memory 141GB
     """  # noqa: D301 - click's mark for lines that stay as they are
     as_json = options.pop("json")
+    weight = options.pop("weight")
     prediction = _predict(**options)
+    if weight is not None and options["inputs"]:
+        with Progress() as progress:
+            open_inputs(options["inputs"], None, progress, {"-w": weight}).close()
     if as_json:
         figures = asdict(prediction)
         del figures["memory"]

@@ -91,6 +91,7 @@ def test_no_room_for_the_file_itself(dfmst, roads, monkeypatch):
         (["forest", "roads.parquet", "--format", "parket"], "did you mean 'parquet'?"),
         (["forest", "roads.parquet", "--to", "parquett"], "did you mean 'parquet'?"),
         (["plan", "roads.parquet", "-s", "sources"], "did you mean 'source'?"),
+        (["plan", "roads.parquet", "-w", "weights"], "did you mean 'weight'? Else name the column with -w"),
         (["forst", "roads.parquet"], "Did you mean 'forest'?"),
         (["forest", "roads.parquet", "--algoritm", "x"], "--algorithm"),
     ],

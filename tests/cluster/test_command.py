@@ -140,7 +140,7 @@ def test_without_dask_the_error_says_what_to_install(folder):
     ("arguments", "code", "words"),
     [
         (["--workers", 2], 2, "--workers needs a directory to write to"),
-        (["--workers", 2, "-o", "out", "--verify"], 2, "--workers and --verify cannot be combined"),
+        (["--workers", 2, "-o", "out", "--verify"], 2, "cannot be combined. Check what is written with dfmst verify."),
         (["--workers", 2, "--scheduler", "tcp://x:1", "-o", "out"], 2, "cannot be combined"),
         (["--workers", 2, "-o", "edges"], 2, "cannot write edges: it exists"),
         (["--workers", 2, "-o", "no/out"], 2, "there is no directory no"),

@@ -161,6 +161,16 @@ def test_vertices_are_estimated_from_a_sample(tmp_path, order, ids):
     assert 0.9 < prediction.bytes_moved / same.bytes_moved < 1.1
 
 
+@pytest.mark.parametrize(("rows", "least", "most"), [(40_000, 1, 1), (400_000, 0.8, 1.25)])
+def test_vertices_of_many_small_row_groups(tmp_path, rows, least, most):
+    rng = np.random.default_rng(0)
+    source, target = rng.zipf(1.5, rows) % 5000, rng.integers(0, 5000, rows)
+    table = pa.table({"a": np.char.add("v", source.astype(str)), "b": np.char.add("v", target.astype(str))})
+    pyarrow.parquet.write_table(table, tmp_path / "0.parquet", row_group_size=500)
+    vertices = len(np.unique(np.concatenate([source, target])))
+    assert least <= dfmst.plan(files=tmp_path, source="a", target="b", workers=2).vertices / vertices <= most
+
+
 def test_a_graph_of_twenty_times_a_workers_memory_takes_what_was_planned():
     """The figures of bench/small_workers.py, against the formulas as they are now."""
     record = json.loads(RESULT.with_name("small_workers.json").read_text(encoding="utf-8"))

@@ -72,6 +72,13 @@ def test_texts_with_equal_hashes(engine, hashes, monkeypatch):
     check(table, [[b"%d" % value for value in rng.integers(0, 300, 400)] for _ in range(4)], texts)
 
 
+def test_short_texts_have_different_hashes():
+    words = texts([b"v%d" % value for value in range(100_000)]).hashed(CpuEngine(1), 0, 100_000).word
+    assert words is not None
+    assert len(np.unique(words)) == len(words)
+    assert len(np.unique(words & np.uint64((1 << 32) - 1))) > 0.999 * len(words)
+
+
 @threads
 @pytest.mark.parametrize("kind", ["integers", "texts"])
 def test_growth(engine, kind):

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from dfmst._cluster.checkpoint import Codec
 from dfmst._cluster.device_tables import Columns
-from dfmst._cluster.estimate import draws_of
+from dfmst._cluster.estimate import kinds_of
 from dfmst._cluster.files import FileRows
 from dfmst._cluster.marks import digest_of, row_marks
 from dfmst._cluster.read import read_edges
@@ -110,15 +110,15 @@ def likely_vertices(table: pa.Table) -> int:
     if not table.num_rows:
         return 0
     ids = id_pair(table.slice(0, _COUNTED_ROWS))
-    ends, bound = 2 * len(ids.source), math.inf
+    bound = math.inf
     if isinstance(ids.source, np.ndarray):
-        seen = len(np.unique(np.concatenate([ids.source, ids.target])))
+        often = np.unique(np.concatenate([ids.source, ids.target]), return_counts=True)[1]
         columns = id_pair(table)[:2]
         if min(int(column.min()) for column in columns) >= 0:
             bound = max(int(column.max()) for column in columns) + 1
     else:
-        seen = len(pa.chunked_array([ids.source, ids.target]).unique())
-    return int(min(bound, draws_of(seen, ends)))
+        often = pa.chunked_array([ids.source, ids.target]).value_counts().field("counts").to_numpy()
+    return int(min(bound, kinds_of(often)))
 
 
 def light_bound(samples: list[KeySample], vertices: int | None) -> LightBound | None:
