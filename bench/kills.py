@@ -4,8 +4,8 @@
 
 Each run is a process of its own, a cluster's workers included (two, in threads). Work is counted in rows: those that
 are read, folded, merged, sorted, solved and gathered, which a run notes in a file. A run is killed when it has done a
-share of the work of an undisturbed one, drawn between none and all, and is then run again to its end. Of F rows of
-work, K before the kill and R after it, K + R - F were done twice.
+share of the work of an undisturbed one, drawn at random (of ten kills, one in each tenth), and is then run again to
+its end. Of F rows of work, K before the kill and R after it, K + R - F were done twice.
 
 It depends little on what else the machine does: the clock of checkpoints is that of the processors. Runs are short, so
 that the first checkpoint comes after `LEAST` seconds of 24 M rows, and not after three.
@@ -169,7 +169,7 @@ def measure(case: str, edges: Input, folder: Path, kills: int) -> dict[str, Any]
     drawn, moments = random.Random(case), list[dict[str, float]]()
     while len(moments) < kills:
         work = fresh()
-        status, done = run(case, edges, work, drawn.random() * full)
+        status, done = run(case, edges, work, (len(moments) + drawn.random()) / kills * full)
         if status == 0:
             continue
         twice = max(0, done + whole_run(case, edges, work) - full)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from dask.tokenize import tokenize
 
 from dfmst._cluster.build import Options, forest_graph
 from dfmst._cluster.dask_internals import results
 from dfmst._cluster.files import FileRows, file_stamp
 from dfmst._cluster.partitions import FrameParts, size_of_parts
-from dfmst._cluster.rows import write
 from dfmst._cluster.tasks import Group
 from dfmst._cluster.usage import usage
+from dfmst._cluster.written import Target, write
 from dfmst._columns.read import EdgeColumns
 from dfmst._progress import Tell
 from dfmst.errors import missing_column
@@ -85,17 +89,30 @@ def write_forest(
     earlier = ", ".join(map(str, forest.graph.earlier_results()))
     if earlier and on_checkpoint is not None:
         on_checkpoint(f"going on with what an earlier run has kept in {options.checkpoint}: {earlier}")
-    with atomic_directory(output) as folder:
+    names, token = [name for _, name in files], None
+    if options.checkpoint is not None:
+        token = tokenize(forest.graph.token, names, os.path.abspath(options.checkpoint))[:12]
+    with atomic_directory(output, token) as folder:
+        run = secrets.token_hex(6)  # its tasks are done anew, and find what is written
         counts = []
         for first, count, chosen in forest.rows:
-            paths = [str(folder / name) for _, name in files[first : first + count]]
+            numbers = range(first, first + count)
+            targets = [Target(str(folder / names[number]), forest.graph.file("write", number)) for number in numbers]
             group = Group(first, parts.rows[first : first + count])
-            counts.append(forest.graph.add("write", (folder.name, first), write, group, chosen, columns, paths))
+            counts.append(forest.graph.add("write", (run, first), write, group, chosen, columns, targets))
         before = usage(client)
         rows = results(client, forest.graph, [count.key for count in counts], tell)
         moved, peak = usage(client).since(before)
+        _remove_others(folder, names)
     size = size_of_parts(parts.edges, columns.names[:2])
     return WrittenForest(size.rows if size else 0, sum(rows), len(files), forest.strategy, moved, peak)
+
+
+def _remove_others(folder: Path, names: list[str]) -> None:
+    """Remove what workers of a killed run were about to write."""
+    wanted = {folder / name for name in names}
+    for path in [path for path in folder.rglob("*") if path.is_file() and path not in wanted]:
+        path.unlink(missing_ok=True)
 
 
 def require_columns(inputs: Sequence[Path], names: Sequence[Any]) -> None:

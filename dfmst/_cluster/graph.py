@@ -51,13 +51,18 @@ class TaskGraph(dict[Hashable, Any]):
         Directory for the results of durable tasks.
     tasks
         Tasks that are there already.
+
+    Attributes
+    ----------
+    token
+        Stands for the parameters.
     """
 
     def __init__(
         self, parameters: Any, checkpoint: str | None = None, tasks: Mapping[Hashable, Any] | None = None
     ) -> None:
         super().__init__(tasks or {})
-        self._token = tokenize(parameters)
+        self.token = tokenize(parameters)
         self._checkpoint = checkpoint
         self._files: dict[Hashable, tuple[str, Codec]] = {}
         self._durable: list[tuple[str, str]] = []  # name and file
@@ -88,9 +93,9 @@ class TaskGraph(dict[Hashable, Any]):
             Whether it stays where its largest argument is. An idle worker takes it over otherwise, or all of them, and
             each fetches the argument: a group's edges, or the state of a slice, more than fit a worker's memory.
         """
-        key = (f"{STAYING}-{self._token}", (name, number)) if stays else (f"dfmst-{name}-{self._token}", number)
+        key = (f"{STAYING}-{self.token}", (name, number)) if stays else (f"dfmst-{name}-{self.token}", number)
         if durable and self._checkpoint is not None:
-            file = self._file(name, number)
+            file = self._named_file(name, number)
             self._files[key] = file, durable
             self._durable.append((name, file))
             self[key] = new_task(key, checkpointed, [file, durable, task, *arguments])
@@ -98,20 +103,24 @@ class TaskGraph(dict[Hashable, Any]):
             self[key] = new_task(key, task, arguments)
         return reference(key)
 
-    def _file(self, name: str, number: Hashable) -> str:
+    def file(self, name: str, number: Hashable) -> str | None:
+        """Return the file in which something of the graph is kept; ``None``: nowhere."""
+        return None if self._checkpoint is None else self._named_file(name, number)
+
+    def _named_file(self, name: str, number: Hashable) -> str:
         assert self._checkpoint is not None
         label = "-".join(map(str, number)) if isinstance(number, tuple) else str(number)
-        return os.fspath(Path(self._checkpoint) / f"{name}-{self._token}-{label}.arrow")
+        return os.fspath(Path(self._checkpoint) / f"{name}-{self.token}-{label}.arrow")
 
     def partial(self, name: str, number: Hashable) -> str | None:
         """Return the file in which a durable task may save how far it has come; ``None``: nowhere."""
-        return None if self._checkpoint is None else partial_path(self._file(name, number))
+        return None if self._checkpoint is None else partial_path(self._named_file(name, number))
 
     def first_missing(self, name: str, tasks: int) -> int:
         """Return the number of the first of so many durable tasks whose result is not kept."""
         if self._checkpoint is None:
             return 0
-        return next((number for number in range(tasks) if not self._is_kept(self._file(name, number))), tasks)
+        return next((number for number in range(tasks) if not self._is_kept(self._named_file(name, number))), tasks)
 
     def _is_kept(self, file: str) -> bool:
         """Whether a file is whole; it is looked at once, so that all parts of the graph agree."""
@@ -152,4 +161,4 @@ class TaskGraph(dict[Hashable, Any]):
 
     def __dask_tokenize__(self) -> Any:
         """Identify the graph without a look at the data in it."""
-        return ("dfmst", self._token, len(self))
+        return ("dfmst", self.token, len(self))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,6 @@ from dfmst._cluster.partitions import read_part
 from dfmst._cluster.read import taken_edges
 from dfmst._cluster.solve import task_engine
 from dfmst._cluster.tables import POSITION_BITS, column_values, in_row_order
-from dfmst._cluster.tasks import Group
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import Engine, select_engine
 from dfmst._frames.device import DeviceView
@@ -27,7 +25,7 @@ from dfmst._slices.stored import StoredArray
 from dfmst.errors import DfmstError
 from dfmst.typing import Array
 
-__all__ = ["Chosen", "Portion", "choose", "gather", "gather_from", "locate", "portions", "unite", "write"]
+__all__ = ["Chosen", "Portion", "choose", "gather", "gather_from", "locate", "portions", "unite"]
 
 
 class Chosen(NamedTuple):
@@ -193,23 +191,6 @@ def gather(part: Any, chosen: Chosen, number: int, columns: EdgeColumns, file: F
         taken = view.take(engine, engine.from_host(chosen.position.astype(np.int64)))
         _check(engine, open_frame(taken), chosen, number, columns, name)
         return taken
-
-
-def write(group: Group, chosen: list[Chosen], columns: EdgeColumns, paths: list[str]) -> int:
-    """Write the rows of a group's partitions, each to a Parquet file, and return how many there are (a task).
-
-    Raises
-    ------
-    ClusterError
-        As :func:`gather`.
-    """
-    written = 0
-    for number, (part, own, path) in enumerate(zip(group.parts, chosen, paths, strict=True), group.first):
-        rows = gather(part, own, number, columns)
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        pyarrow.parquet.write_table(rows, path)
-        written += int(rows.num_rows)
-    return written
 
 
 def _check(

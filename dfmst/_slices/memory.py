@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from dfmst._folding.memory import ROW
 
-__all__ = ["SORT", "VERTEX", "HeldRoom", "Room"]
+__all__ = ["SHARE", "SORT", "VERTEX", "HeldRoom", "Room"]
 
 SORT = 30  # bytes a row that sorting the buffer takes: keys, records twice, places
 SCAN = 30  # bytes a row besides its key: records, ends, leading bits, chosen places
 VERTEX = 5  # bytes a vertex: its parent, and its level in the cycle filter
-_SHARE = 16  # vertices for each row that there is room for, at most
+SHARE = 16  # vertices for each row that there is room for, at most
 _FIXED = 32 << 20  # pieces that are read and written
 _ON_DISK = 8  # rows on disk, as a multiple of the vertices, before they are solved
 _RUNS = 4  # runs in memory, beside the forest, before they are solved
@@ -66,7 +66,7 @@ class Room(NamedTuple):
     @property
     def vertex(self) -> int:
         """Bytes that a vertex takes at least."""
-        return VERTEX + -(-self._scan // _SHARE)
+        return VERTEX + -(-self._scan // SHARE)
 
     def _rows(self, vertices: int, row: int) -> int:
         return min(_MOST, max(_LEAST, (self.size - _FIXED - VERTEX * vertices) // row))

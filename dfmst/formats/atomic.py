@@ -74,18 +74,21 @@ def atomic_path(target: str | os.PathLike[str], token: str | None = None) -> Ite
 
 
 @contextmanager
-def atomic_directory(target: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_directory(target: str | os.PathLike[str], token: str | None = None) -> Iterator[Path]:
     """Give a temporary directory beside the target, and rename it to the target at the end.
 
     Parameters
     ----------
     target
         Where the directory shall be; an empty one may be there.
+    token
+        Names the temporary directory, so that a run that goes on after a killed one finds what that left; ``None``
+        draws a name.
 
     Yields
     ------
     pathlib.Path
-        The directory to fill.
+        The directory to fill; with a token, files may be there.
 
     Raises
     ------
@@ -94,9 +97,9 @@ def atomic_directory(target: str | os.PathLike[str]) -> Iterator[Path]:
     """
     check_directory(target)
     final = Path(os.path.realpath(target))
-    part = _part(final)
+    part = _part(final, token)
     try:
-        part.mkdir()
+        part.mkdir(exist_ok=token is not None)
     except OSError as error:
         raise _unwritable(target, part.parent, error) from error
     try:

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 import dfmst
 import dfmst.dask
 from dfmst.cli import main
+from dfmst.formats.atomic import atomic_directory
 from tests.support.dask_frames import random_frame
 
 COLUMNS = ("-s", "a", "-t", "b", "-w", "w")
@@ -68,6 +69,33 @@ def test_a_run_tells_what_an_earlier_one_has_kept(folder, client):
     words = "going on with what an earlier run has kept in kept: fold 1 of 2, merge 1 of 1\n"
     assert words in run(*command, "-o", "second", "--checkpoint", "kept").stderr
     assert read("second").equals(read("first"))
+
+
+def test_files_that_a_killed_run_has_written_stay(folder, client, monkeypatch):
+    tokens: list[str] = []
+
+    def noted(output, token):
+        tokens.append(token)
+        return atomic_directory(output, token)
+
+    monkeypatch.setattr("dfmst._cluster.directory.atomic_directory", noted)
+    options: Any = {"strategy": "merge", "client": client, "checkpoint": "kept"}
+
+    def forest() -> dict[str, int]:
+        dfmst.dask.forest_of_files("edges", "out", "a", "b", "w", **options)
+        assert read("out").equals(dfmst.minimum_spanning_forest(read("edges"), "a", "b", "w"))
+        return {path.name: path.stat().st_mtime_ns for path in sorted(Path("out").rglob("*")) if path.is_file()}
+
+    written, part = forest(), Path(f".out.{tokens[0]}.part")
+    Path("out").rename(part)
+    (part / ".part-4.parquet.0.part").touch()
+    (part / "part-0.parquet").unlink()
+    (part / "part-1.parquet").write_bytes((part / "part-2.parquet").read_bytes())
+    again = forest()
+    assert not part.exists()
+    assert [name for name, time in again.items() if written[name] != time] == ["part-0.parquet", "part-1.parquet"]
+    assert set(again) == set(written)
+    assert tokens[0] == tokens[1]
 
 
 def test_workers_of_its_own(folder):

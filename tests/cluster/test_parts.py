@@ -123,6 +123,20 @@ def test_solving_a_slice_holds_the_vertices_and_a_buffer_however_many_edges_it_c
     assert peak < 5 * vertices + 8 * vertices + 62 * room.slice_rows(vertices)
 
 
+def test_the_buffer_of_a_slice_is_no_longer_than_pays():
+    """With 2**20 vertices and room for eight times as many rows, it takes 2**20 rows."""
+    vertices, draw = 1 << 20, np.random.default_rng(0)
+    run = Run(CpuEngine(1), local_directory(), Order("weight"), np.dtype(np.uint64))
+    ends = draw.integers(0, vertices, (2, 4 << 20)).astype(np.uint32)
+    run.append([Rows(*ends, np.arange(4 << 20, dtype=np.uint64), np.arange(4 << 20, dtype=np.uint64))])
+    tracemalloc.start()
+    (state, _) = solve_slice(None, [run], [vertices], [], 1 << 30)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert state.edges == 4 << 20
+    assert peak < 5 * vertices + 8 * vertices + 62 * (1 << 20)
+
+
 def test_a_batch_drops_what_its_cycles_beat():
     tables = tables_of("dense", 8)
     (group,) = [group_of(tables[:1] * 8, 0, rows=600, dense=100)]

@@ -28,7 +28,7 @@ from dfmst._primitives.flags import count_set, flag_words
 from dfmst._slices.compact import COMPACT
 from dfmst._slices.cuts import Cut, cuts_of, read_spans
 from dfmst._slices.kruskal import SliceKruskal
-from dfmst._slices.memory import Room
+from dfmst._slices.memory import SHARE, Room
 from dfmst._slices.runs import Run
 from dfmst._slices.stored import StoredArray
 from dfmst.algorithms.trace import Trace
@@ -38,6 +38,7 @@ __all__ = ["RECORD", "SliceState", "cut", "cuts", "records", "solve_slice"]
 
 #: Columns of the trace: a round is a slice.
 RECORD = ["round", "vertices", "edges", "chosen", "components", "bytes", "largest_partition"]
+_ENOUGH = 1 << 20  # rows of a buffer on the host
 _SPANS = 8  # that a full buffer is read in
 _LEAST_ROWS = 1 << 7  # of a buffer on a GPU
 _ON_DEVICE = EDGE + COMPACT + EDGE  # bytes a row of such a buffer: it, its forest, and the span that is filtered
@@ -134,7 +135,9 @@ def solve_slice(
     vertices = max(totals, default=0)
     lengths = [len(run) for run in runs]
     weight = runs[0].part(0, 0).weight.dtype if runs else np.dtype(np.uint32)
-    capacity = min(Room(size, weight.itemsize).slice_rows(vertices), max(1, sum(lengths)))
+    # More rows would take memory and save no time.
+    enough = min(max(_ENOUGH, vertices // SHARE), max(1, sum(lengths)))
+    capacity = min(Room(size, weight.itemsize).slice_rows(vertices), enough)
     if not engine.on_host:
         beside = 4 * vertices + vertices // 8 + reserve(engine)
         fitting = rows_that_fit(engine, max(_LEAST_ROWS, sum(lengths)), _ON_DEVICE, beside)
