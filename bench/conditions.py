@@ -1,6 +1,6 @@
-"""What the input may look like: weight types, adversarial orders, kinds of ids, small tables, memory.
+"""What the input may look like: weight types, adversarial orders, kinds of ids, memory.
 
-    python bench/conditions.py [--parts weights,orders,ids,small,memory] [--repeat 7] [-o RESULT.json]
+    python bench/conditions.py [--parts weights,orders,ids,memory] [--repeat 7] [-o RESULT.json]
 
 Times are medians in milliseconds, interleaved; ratios are to the first entry of each group.
 """
@@ -127,22 +127,6 @@ def ids(repeat: int) -> dict[str, Any]:
     return {"ms": times, "extra_time_as_a_multiple_of_factorize": extra}
 
 
-def small(repeat: int) -> dict[str, Any]:
-    """Tables that a call's fixed costs decide."""
-    draw = np.random.default_rng(0)
-    result = {}
-    for rows in (10, 1_000, 10_000, 49_999):
-        u, v = draw.integers(0, max(2, rows // 4), (2, rows))
-        frame = pd.DataFrame({"source": u, "target": v, "weight": draw.random(rows)})
-        columns = u.astype(np.uint32), v.astype(np.uint32), draw.random(rows).astype(np.float32)
-        runs = {
-            "arrays": lambda c=columns: forest_rows(*c),
-            "pandas frame": lambda f=frame: dfmst.minimum_spanning_forest(f),
-        }
-        result[f"{rows} rows"] = milliseconds(interleaved(runs, 10 * repeat))
-    return result
-
-
 def _grown(id_type: str, weight_type: str) -> dict[str, float]:
     """Peak memory of one call on er1M, in a process that does nothing else."""
     graph = GRAPHS["er1M"]()
@@ -167,7 +151,7 @@ def memory(repeat: int) -> dict[str, Any]:
         }
 
 
-PARTS = {"weights": weights, "orders": orders, "ids": ids, "small": small, "memory": memory}
+PARTS = {"weights": weights, "orders": orders, "ids": ids, "memory": memory}
 
 
 def main() -> None:

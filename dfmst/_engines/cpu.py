@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -148,11 +148,11 @@ class CpuEngine:
 
     def in_scratch(self) -> Self:
         """Columns come out of memory that this process keeps (see :mod:`dfmst._engines.scratch`)."""
-        return replace(self, xp=shared_scratch())
+        return type(self)(self.threads, xp=shared_scratch())
 
     def lasting(self) -> Self:
         """Columns are NumPy's own."""
-        return self if self.xp is np else replace(self, xp=np)
+        return self if self.xp is np else type(self)(self.threads)
 
     def from_host(self, column: Array) -> Array:
         """The column itself; one at an odd address, as another process may have sent it, is copied to an even one."""

@@ -46,8 +46,9 @@ def pandas_column(name: object, series: Any) -> Array | pa.Array | pa.ChunkedArr
         Arrow has no type for it.
     """
     if isinstance(series.dtype, np.dtype):
+        values: Array = series.to_numpy()
         # Frames that were unpickled may lie at odd addresses, which kernels refuse.
-        return np.require(series.to_numpy(), requirements="A")
+        return values if values.flags.aligned else np.require(values, requirements="A")
     return _arrow(name, series)
 
 

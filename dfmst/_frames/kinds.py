@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import narwhals
 import pyarrow as pa
 
+from dfmst._frames.take import is_plain_pandas
 from dfmst.errors import InvalidEdgesError
 
 __all__ = ["AsUser", "check_names", "unwrap"]
@@ -59,9 +60,10 @@ def check_names(edges: Any, argument: str) -> None:
     InvalidEdgesError
         They do.
     """
-    if hasattr(edges, "collect_schema"):  # a polars LazyFrame, which cannot hold a name twice
-        return
-    if getattr(getattr(edges, "columns", None), "is_unique", False):  # pandas remembers it
+    if is_plain_pandas(edges):
+        if edges.columns.is_unique:  # pandas remembers it
+            return
+    elif hasattr(edges, "collect_schema"):  # a polars LazyFrame, which cannot hold a name twice
         return
     # The .columns of a pyarrow table are its data.
     names: Any = getattr(edges, "column_names", None)

@@ -54,7 +54,8 @@ def compact(
     `total` is how many are set, where that is known: nothing is read from the device then.
     """
     if engine.on_host and len(flags) <= _FLAG_BLOCK:  # a launch would cost more
-        return np.flatnonzero(np.unpackbits(flags.view(np.uint8), bitorder="little")).astype(dtype, copy=False)
+        (positions,) = np.unpackbits(flags.view(np.uint8), bitorder="little").nonzero()
+        return positions.view(dtype) if np.dtype(dtype).itemsize == positions.itemsize else positions.astype(dtype)
     totals = None if total is None else [total]
     return compact_all(engine, flags, dtype=dtype, lasting=lasting, totals=totals)[0]
 

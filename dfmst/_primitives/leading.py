@@ -43,7 +43,7 @@ def _span(engine: Engine, key: Array) -> tuple[int, int]:
     if len(key) <= _LEAST_BLOCK:
         return int(key.min()), int(key.max())
     blocks = -(-len(key) // _LEAST_BLOCK)
-    least, greatest = (np.empty(blocks, key.dtype) for _ in range(2))
+    least, greatest = (engine.xp.empty(blocks, key.dtype) for _ in range(2))
     engine.launch("span_keys", blocks, key, len(key), _LEAST_BLOCK, least, greatest, grain=1)
     return int(least.min()), int(greatest.max())
 

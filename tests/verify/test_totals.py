@@ -13,19 +13,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._columns.total import total_weight
+from tests.support.lanes import examples
 
 
+@examples(100)
 @given(st.lists(st.integers(-(2**63), 2**63 - 1)))
 def test_integers_beyond_64_bits(values):
     assert total_weight(np.array(values, np.int64)) == sum(values)
     assert total_weight(pa.array(values, pa.int64())) == sum(values)
 
 
+@examples(100)
 @given(st.lists(st.integers(0, 2**64 - 1)))
 def test_unsigned_integers_beyond_64_bits(values):
     assert total_weight(np.array(values, np.uint64)) == sum(values)
 
 
+@examples(100)
 @given(st.lists(st.floats(-1e300, 1e300)))
 def test_floats_are_rounded_once(values):
     assert total_weight(np.array(values)) == math.fsum(values)

@@ -1,0 +1,22 @@
+"""The benchmark of small calls measures ours and the peer on every table."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pandas")
+pytest.importorskip("scipy")
+
+
+def test_every_call_has_its_time(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "bench"))
+    bench = importlib.import_module("small_calls")
+    monkeypatch.setattr(bench, "ROWS", (10, 50))
+    told = bench.calls(2)
+    assert set(told) == {"10 rows", "50 rows"}
+    for times in told.values():
+        assert set(times) == {"arrays", "pandas frame", "SciPy, arrays"}
+        assert min(times.values()) > 0
