@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dfmst._engines.base import Engine
+from dfmst._primitives.fills import ones
 from dfmst._primitives.flags import compact, flag_words
 from dfmst.typing import Array
 
@@ -19,7 +20,6 @@ __all__ = ["UNKNOWN", "IdTable", "IdWords", "hash_texts"]
 
 #: What :meth:`IdTable.find` says of ids that are not in the table.
 UNKNOWN = (1 << 32) - 1
-_FREE = (1 << 64) - 1
 # Slots take 8 / 0.6 · 1.4 = 19 bytes an id at most. Fuller tables that grow by more would take the same bytes, and a
 # fifth longer for a look-up.
 _LOAD = 0.6
@@ -217,7 +217,7 @@ def hash_texts(engine: Engine, offset: Array | None, content: Array | None) -> A
 
 def _free_slots(engine: Engine, slots: int) -> Array:
     """Slots that begin with a line of the cache: a look-up reads a whole line."""
-    column: Array = engine.xp.full(slots + _LINE, _FREE, np.uint64)
+    column: Array = ones(engine, 2 * (slots + _LINE)).view(np.uint64)
     skipped = -column.ctypes.data // 8 % _LINE if engine.on_host else 0
     return column[skipped : skipped + slots]
 

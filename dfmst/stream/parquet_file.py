@@ -22,6 +22,7 @@ __all__ = ["SourceFile"]
 
 _BATCH_BYTES = 16 << 20  # longer batches are read in no less time
 _LEAST_ROWS = 1 << 10
+_BUFFER = 1 << 18  # bytes read at a time; else all of a row group's, which all wait for and which stay in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,8 @@ class SourceFile:
             state = self.path.stat()
             if (state.st_size, state.st_mtime_ns) != (self.size, self.modified):
                 raise problem(self.path, "the file has changed since the run began", hint="start the run again")
-            with open_native(self.path) as file, pyarrow.parquet.ParquetFile(file, pre_buffer=False) as parquet:
+            options = {"pre_buffer": False, "buffer_size": _BUFFER}
+            with open_native(self.path) as file, pyarrow.parquet.ParquetFile(file, **options) as parquet:
                 yield parquet
         except FileNotFoundError as error:
             message = "the file has vanished since the run began"

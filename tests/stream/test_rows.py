@@ -18,6 +18,7 @@ import dfmst
 from dfmst._folding.memory import parse_memory
 from dfmst.errors import CapacityError, InvalidEdgesError, OutputError, UnsupportedFrameError
 from dfmst.stream.memory import Memory
+from dfmst.stream.parquet_file import SourceFile
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.stream_files import edges, tight, write_parts
@@ -51,6 +52,16 @@ def test_files_and_row_groups(tmp_path, files, row_group):
     table = edges(3_000, 60_000, ties=50)
     parts = write_parts(tmp_path / "parts", table, files, row_group)
     assert dfmst.stream.minimum_spanning_forest(parts).equals(dfmst.minimum_spanning_forest(table))
+
+
+def test_a_row_group_is_not_read_whole(tmp_path):
+    column = np.random.default_rng(0).integers(0, 1 << 62, 1 << 20)
+    pyarrow.parquet.write_table(pa.table({"source": column}), tmp_path / "edges.parquet")
+    file = SourceFile.of_path(tmp_path / "edges.parquet", 0)
+    before = pa.total_allocated_bytes()
+    batches = file.batches([0], ["source"], 1_000)
+    assert next(batches).num_rows == 1_000
+    assert pa.total_allocated_bytes() - before < column.nbytes // 2
 
 
 @pytest.mark.sampled(3)
