@@ -17,6 +17,7 @@ from dfmst._cluster.tables import (
     column_values,
     empty_table,
     id_pair,
+    take,
     travelling_table,
     weight_kind,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "reserve",
     "side_of",
     "solve_tables",
+    "some_rows",
     "with_metadata",
 ]
 
@@ -154,6 +156,15 @@ def pieces(engine: Engine, table: Table) -> Iterator[Columns]:
         yield from (columns.part(begin, begin + step) for begin in range(0, len(columns), step))
         return
     yield from (columns_of(engine, table.slice(begin, step)) for begin in range(0, table.num_rows, step))
+
+
+def some_rows(table: Table, positions: Array) -> pa.Table:
+    """Return a few rows of a table, by position, on the host."""
+    if not isinstance(table, DeviceTable):
+        return take(table, positions)
+    engine = table.columns.engine
+    columns = columns_of(engine, table).take(engine.from_host(positions))
+    return DeviceTable(TaskColumns(engine, *columns), table.metadata).to_arrow()
 
 
 def metadata_of(table: Table) -> dict[bytes, bytes]:

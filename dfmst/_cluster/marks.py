@@ -6,16 +6,18 @@ rows tell whether both saw the same. They depend on values alone, not on the typ
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from dfmst._cluster.device_tables import DeviceTable, Table, columns_of, like_of
 from dfmst._cluster.files import FileRows
 from dfmst._cluster.hashing import id_words
 from dfmst._cluster.tables import POSITION_BITS, column_values, weight_kind
+from dfmst._cluster.task_columns import TaskColumns, register_for_gpus
+from dfmst._engines import CpuEngine, Engine
 from dfmst.errors import ClusterError
 from dfmst.typing import Array
 
@@ -33,31 +35,54 @@ class IdTypes(NamedTuple):
     kind: str
 
 
+@register_for_gpus
 class RowMarks(NamedTuple):
-    """Marks of some rows of one partition, at ascending positions."""
+    """Ascending positions of some rows of one partition, and their marks: on the GPU where the partition lies there."""
 
-    position: Array
-    mark: Array
+    columns: TaskColumns
     types: IdTypes
 
+    def digest(self, position: Array) -> int:
+        """Return the digest of the rows at these positions, which lie on the host."""
+        engine = self.columns.engine
+        with engine.guard():
+            known, mark = self.columns.on(engine)
+            return digest_of(mark[engine.xp.searchsorted(known, engine.from_host(position))], engine.xp)
 
-def types_of(table: pa.Table) -> IdTypes:
+
+def types_of(table: Table) -> IdTypes:
     """Return the types of a table that travels."""
-    return IdTypes(table.schema.field("source").type, table.schema.field("target").type, weight_kind(table))
+    kind = weight_kind(like_of(table))
+    if isinstance(table, DeviceTable):
+        source, target = (pa.from_numpy_dtype(table.columns.dtype(place)) for place in (0, 1))
+        return IdTypes(source, target, kind)
+    return IdTypes(table.schema.field("source").type, table.schema.field("target").type, kind)
 
 
-def row_marks(table: pa.Table) -> Array:
-    """Return the mark of each row; an edge has the same one in both directions."""
-    first, second = (id_words(table.column(name)) for name in ("source", "target"))
-    mark = np.minimum(first, second) * _FACTORS[0]
+def row_marks(table: Table) -> Array:
+    """Return the mark of each row, where the table lies; an edge has the same one in both directions."""
+    xp: Any = np
+    if isinstance(table, DeviceTable):
+        engine = table.columns.engine
+        columns, xp = columns_of(engine, table), engine.xp
+        first, second, key = *map(_words, columns[:2]), columns.key
+    else:
+        first, second = (id_words(table.column(name)) for name in ("source", "target"))
+        key = column_values(table, "key")
+    mark: Array = xp.minimum(first, second) * _FACTORS[0]
     mark ^= mark >> _SHIFT
-    mark += np.maximum(first, second)
+    mark += xp.maximum(first, second)
     mark *= _FACTORS[1]
     mark ^= mark >> _SHIFT
-    mark += column_values(table, "key").astype(np.uint64, copy=False)
+    mark += key.astype(np.uint64, copy=False)
     mark *= _FACTORS[2]
     mark ^= mark >> _SHIFT
     return mark
+
+
+def _words(column: Array) -> Array:
+    """Integers as :func:`dfmst._cluster.hashing.id_words` has them."""
+    return column.astype(np.int64 if column.dtype.kind == "i" else np.uint64, copy=False).view(np.uint64)
 
 
 def is_marked(parts: Sequence[Any]) -> bool:
@@ -74,45 +99,77 @@ class GroupMarks:
         Number of the first partition.
     parts
         The partitions.
+
+    Attributes
+    ----------
+    side
+        Where the marks lie: where the first partition does.
     """
 
     def __init__(self, first: int, parts: Sequence[Any]) -> None:
         self._first = first
         self._marked = is_marked(parts)
-        self._kept: list[list[RowMarks]] = [[] for _ in parts]
-        self._waiting: dict[int, RowMarks] = {}
+        self._kept: list[list[_Marked]] = [[] for _ in parts]
+        self._waiting: dict[int, _Marked] = {}
+        self.side: Engine = CpuEngine(1)
 
-    def begin(self, number: int, table: pa.Table) -> None:
+    def begin(self, number: int, table: Table) -> None:
         """Mark all edges of a partition."""
-        if self._marked:
-            position = column_values(table, "row").astype(np.uint32)
-            self._waiting[number] = RowMarks(position, row_marks(table), types_of(table))
+        if not self._marked:
+            return
+        own: Engine = table.columns.engine if isinstance(table, DeviceTable) else CpuEngine(1)
+        if not (self._waiting or any(self._kept)):
+            self.side = own
+        position, mark = columns_of(own, table).row.astype(np.uint32), row_marks(table)
+        move = own.to_host if self.side.on_host else self.side.from_host
+        self._waiting[number] = _Marked(move(position), move(mark), types_of(table))
 
     def keep(self, locator: Array) -> None:
-        """Keep the marks of edges at ascending locators; no earlier ones of their partitions follow."""
-        bounds = np.array(list(self._waiting), np.uint64)
-        begins = np.searchsorted(locator, bounds << np.uint64(POSITION_BITS)).tolist()
-        ends = np.searchsorted(locator, bounds + np.uint64(1) << np.uint64(POSITION_BITS)).tolist()
-        for number, begin, end in zip(list(self._waiting), begins, ends, strict=True):
+        """Keep the marks of edges at ascending locators, which lie beside; no earlier ones of their partitions follow.
+
+        There is a mark for each of them.
+        """
+        xp, numbers = self.side.xp, np.array(list(self._waiting), np.uint64)
+        firsts = np.concatenate([numbers, numbers + np.uint64(1)]) << np.uint64(POSITION_BITS)
+        places = self.side.to_host(xp.searchsorted(locator, self.side.from_host(firsts))).tolist()
+        for number, begin, end in zip(numbers.tolist(), places, places[len(numbers) :], strict=False):
             known, position = self._waiting[number], locator[begin:end].astype(np.uint32)
-            mark = known.mark[np.searchsorted(known.position, position)]
-            self._kept[number - self._first].append(RowMarks(position, mark, known.types))
+            mark = known.mark[xp.searchsorted(known.position, position)]
+            self._kept[number - self._first].append(_Marked(position, mark, known.types))
         for number in list(self._waiting)[:-1]:  # later rows are those of the last one
             del self._waiting[number]
 
     def kept(self) -> list[RowMarks | None]:
         """Return each partition's marks; ``None`` for a file, and where there are no edges."""
-        return [_joined(parts) if parts else None for parts in self._kept]
+        return [_joined(self.side, parts) if parts else None for parts in self._kept]
 
 
-def _joined(parts: list[RowMarks]) -> RowMarks:
-    position, mark = (np.concatenate([part[place] for part in parts]) for place in (0, 1))
-    return RowMarks(position, mark, parts[0].types)
+class _Marked(NamedTuple):
+    """Marks of some rows of one partition, at ascending positions."""
+
+    position: Array
+    mark: Array
+    types: IdTypes
 
 
-def digest_of(marks: Array) -> int:
-    """Return one number of 64 bits for rows in their order."""
-    return int.from_bytes(hashlib.blake2b(marks.tobytes(), digest_size=8).digest(), "little")
+def _joined(side: Engine, parts: list[_Marked]) -> RowMarks:
+    position, mark = (side.xp.concatenate([part[place] for part in parts]) for place in (0, 1))
+    return RowMarks(TaskColumns(side, position, mark), parts[0].types)
+
+
+def digest_of(marks: Array, xp: Any = np) -> int:
+    """Return one number of 64 bits for rows in their order, the same on either side; `xp` is the marks' array module.
+
+    Only this number leaves a GPU.
+    """
+    word = xp.arange(1, len(marks) + 1, dtype=np.uint64) * _FACTORS[0]
+    word += marks
+    word ^= word >> _SHIFT
+    word *= _FACTORS[1]
+    word ^= word >> _SHIFT
+    word *= _FACTORS[2]
+    word ^= word >> _SHIFT
+    return int(word.sum(dtype=np.uint64))
 
 
 def changed(number: int, name: str = "") -> ClusterError:

@@ -7,8 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from dfmst._cluster.device_read import table_there
+from dfmst._cluster.device_tables import Table, like_of
 from dfmst._cluster.partitions import read_part
-from dfmst._cluster.tables import POSITION_BITS, empty_table, travelling_ids, travelling_table
+from dfmst._cluster.solve import worker_engine
+from dfmst._cluster.tables import POSITION_BITS, empty_table, travelling_ids, travelling_table, weight_kind
 from dfmst._columns.check import HOST, check_columns
 from dfmst._columns.edge_table import check_capacity, flip_bits
 from dfmst._columns.ids import IdColumns, id_columns
@@ -36,7 +39,7 @@ class _Edges(NamedTuple):
     position: Array | None
 
 
-def read_edges(engine: Engine, part: Any, number: int, columns: EdgeColumns) -> pa.Table:
+def read_edges(engine: Engine, part: Any, number: int, columns: EdgeColumns) -> Table:
     """Read a partition.
 
     Parameters
@@ -64,7 +67,7 @@ def read_edges(engine: Engine, part: Any, number: int, columns: EdgeColumns) -> 
         raise type(error)(f"{place}: {error.message}", error.hint) from None
 
 
-def edge_table(engine: Engine, frame: Any, number: int, columns: EdgeColumns) -> pa.Table:
+def edge_table(engine: Engine, frame: Any, number: int, columns: EdgeColumns) -> Table:
     """Return the edges of a partition's frame; of one on a GPU, those of its forest.
 
     Raises
@@ -73,8 +76,9 @@ def edge_table(engine: Engine, frame: Any, number: int, columns: EdgeColumns) ->
         As for :func:`dfmst.minimum_spanning_forest`; also weights whose order is not that of 64-bit numbers.
     """
     view = open_frame(frame)
-    edges = _device_forest(view, columns) if isinstance(view, DeviceView) else _host_edges(engine, view, columns)
-    return _table(engine, edges, number, columns.maximum)
+    if isinstance(view, DeviceView):
+        return _device_forest(view, number, columns)
+    return _table(engine, _host_edges(engine, view, columns), number, columns.maximum)
 
 
 def taken_edges(
@@ -84,8 +88,8 @@ def taken_edges(
     source: pa.DataType,
     target: pa.DataType,
     kind: str,
-) -> pa.Table:
-    """Return rows of the forest as a table with ids of these types and weights of this kind.
+) -> Table:
+    """Return rows of the forest as a table with ids of these types and weights of this kind; integers where they lie.
 
     Raises
     ------
@@ -93,6 +97,10 @@ def taken_edges(
         They are not what a forest has, or have no place in those types.
     """
     if isinstance(view, DeviceView):
+        if pa.types.is_integer(source) and pa.types.is_integer(target):
+            there = table_there(engine, view, columns, engine.xp.arange(len(view), dtype=np.uint64))
+            if there is not None and weight_kind(like_of(there)) == kind:
+                return there
         engine, position = host_engine(engine), np.arange(len(view))
         names = {name: view.column(name) for name in columns.names if name is not None}
         edges = _device_edges(view.build(names), columns, position)
@@ -132,17 +140,22 @@ def _host_edges(engine: Engine, view: FrameView, columns: EdgeColumns) -> _Edges
     return _Edges(checked.ids, values, kind, checked.kept)
 
 
-def _device_forest(view: DeviceView, columns: EdgeColumns) -> _Edges:
+def _device_forest(view: DeviceView, number: int, columns: EdgeColumns) -> Table:
     """The forest of a partition on a GPU, found there.
 
-    The copy to the host is meant: forests travel between workers and are merged there, and what CuPy holds cannot be
-    spilled.
+    Where the worker's tasks run there as well, it stays, but for ids that are no integers.
     """
-    engine = select_engine(on_device=True)
+    engine, stays = select_engine(on_device=True), not worker_engine().on_host
     with engine.guard():
         solved = solve_frame(engine, view, columns)
         rows = solved.input.frame_rows(solved.rows)
-        return _device_edges(view.take(engine, rows), columns, engine.to_host(rows))
+        if stays and len(rows):
+            locator = rows.astype(np.uint64) + np.uint64(number << POSITION_BITS)
+            there = table_there(engine, view.rows(engine, rows), columns, locator)
+            if there is not None:
+                return there
+        edges = _device_edges(view.take(engine, rows), columns, engine.to_host(rows))
+    return _table(host_engine(engine), edges, number, columns.maximum)
 
 
 def _device_edges(frame: Any, columns: EdgeColumns, position: Array) -> _Edges:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from dfmst._cluster.device_tables import DeviceTable, Table, columns_of, host_table
+from dfmst._cluster.device_tables import DeviceTable, Table, columns_of
 from dfmst._cluster.files import FileRows
 from dfmst._cluster.graph import TaskGraph
 from dfmst._cluster.marks import IdTypes, RowMarks, changed, digest_of, row_marks, types_of
@@ -17,6 +17,7 @@ from dfmst._cluster.partitions import read_part
 from dfmst._cluster.read import taken_edges
 from dfmst._cluster.solve import task_engine
 from dfmst._cluster.tables import POSITION_BITS, column_values, in_row_order
+from dfmst._cluster.task_columns import TaskColumns
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import Engine, select_engine
 from dfmst._frames.device import DeviceView
@@ -109,13 +110,24 @@ def choose(table: Table, partitions: int, marked: bool) -> list[Chosen]:
     """Return the forest's rows in each partition (a task)."""
     if not marked:
         return [Chosen(position) for position in locate(table, partitions)]
-    forest = in_row_order(host_table(table))
-    row, marks, types = column_values(forest, "row"), row_marks(forest), types_of(forest)
-    position = row.astype(np.uint32)
-    return [
-        Chosen(position[begin:end].copy(), digest_of(marks[begin:end]), types)
-        for begin, end in _bounds(row, partitions)
-    ]
+    if isinstance(table, DeviceTable):
+        engine = table.columns.engine
+        with engine.guard():
+            columns = columns_of(engine, table)
+            columns = columns.take(engine.xp.argsort(columns.row))
+            forest = DeviceTable(TaskColumns(engine, *columns), table.metadata)
+            digests = _digests(row_marks(forest), columns.row, partitions, engine)
+    else:
+        forest = in_row_order(table)
+        digests = _digests(row_marks(forest), column_values(forest, "row"), partitions, task_engine())
+    types, positions = types_of(table), locate(forest, partitions)
+    return [Chosen(position, digest, types) for position, digest in zip(positions, digests, strict=True)]
+
+
+def _digests(marks: Array, row: Array, partitions: int, engine: Engine) -> list[int]:
+    """The digest of each partition's marks, by ascending locators."""
+    ends = engine.to_host(engine.xp.searchsorted(row, engine.from_host(_firsts(partitions)))).tolist()
+    return [digest_of(marks[begin:end], engine.xp) for begin, end in itertools.pairwise(ends)]
 
 
 def _bounds(row: Array, partitions: int, first: int = 0) -> itertools.pairwise[tuple[int, int]]:
@@ -147,10 +159,7 @@ def unite(locators: list[StoredArray], first: int, known: list[RowMarks | None])
     chosen = []
     for marks, (begin, end) in zip(known, _bounds(row, len(known), first), strict=True):
         rows = position[begin:end].copy()
-        if marks is None:
-            chosen.append(Chosen(rows))
-        else:
-            chosen.append(Chosen(rows, digest_of(marks.mark[np.searchsorted(marks.position, rows)]), marks.types))
+        chosen.append(Chosen(rows) if marks is None else Chosen(rows, marks.digest(rows), marks.types))
     return chosen
 
 
@@ -207,7 +216,8 @@ def _check(
         return
     try:
         edges = taken_edges(engine, taken, columns, *chosen.types)
-        same = edges.num_rows == len(chosen.position) and digest_of(row_marks(edges)) == chosen.digest
+        xp = edges.columns.engine.xp if isinstance(edges, DeviceTable) else np
+        same = edges.num_rows == len(chosen.position) and digest_of(row_marks(edges), xp) == chosen.digest
     except (DfmstError, pa.ArrowException, TypeError, OverflowError) as error:
         raise changed(number, name) from error
     if not same:

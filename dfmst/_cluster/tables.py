@@ -26,6 +26,8 @@ __all__ = [
     "empty_table",
     "id_pair",
     "in_row_order",
+    "kind_metadata",
+    "narrowed",
     "take",
     "travelling_ids",
     "travelling_table",
@@ -39,7 +41,12 @@ _KIND = b"weights"
 def travelling_table(source: pa.Array, target: pa.Array, key: Array, row: Array, kind: str) -> pa.Table:
     """Put a table together; `kind` says what the weights are."""
     arrays = {"source": source, "target": target, "key": pa.array(key), "row": pa.array(row)}
-    return pa.table(arrays).replace_schema_metadata({_KIND: kind.encode()})
+    return pa.table(arrays).replace_schema_metadata(kind_metadata(kind))
+
+
+def kind_metadata(kind: str) -> dict[bytes, bytes]:
+    """Return what goes with a table whose weights are of a kind."""
+    return {_KIND: kind.encode()}
 
 
 def weight_kind(table: pa.Table) -> str:
@@ -65,6 +72,11 @@ def _narrow(column: Any) -> pa.Array:
         plain = plain.combine_chunks() if isinstance(plain, pa.ChunkedArray) else plain
         text = pa.types.is_string(plain.type) or pa.types.is_string_view(plain.type)
         return plain.cast(pa.large_string()) if text else plain
+    return pa.array(narrowed(column))
+
+
+def narrowed(column: Array) -> Array:
+    """Integers in the narrowest of the types that travel, where they lie."""
     if column.dtype.itemsize == 8:
         low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
         fits = low >= 0 and high < 1 << 32
@@ -72,8 +84,8 @@ def _narrow(column: Any) -> pa.Array:
         fits = column.dtype == np.uint32 or not len(column) or int(column.min()) >= 0
         high = 0
     if fits:
-        return pa.array(column.astype(np.uint32, copy=False))
-    return pa.array(column if high >= 1 << 63 else column.astype(np.int64, copy=False))
+        return column.astype(np.uint32, copy=False)
+    return column if high >= 1 << 63 else column.astype(np.int64, copy=False)
 
 
 def column_values(table: pa.Table, name: str) -> Array:

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow as pa
-
 from dfmst._cluster.device_tables import Table
 from dfmst._cluster.partial import PartialFold
 from dfmst._cluster.partitions import is_part
@@ -36,7 +34,7 @@ class Group:
         """The group inside a task that got it and the frame as :meth:`arguments`."""
         return self if self.parts else replace(self, parts=[frame])
 
-    def tables(self, engine: Engine, columns: EdgeColumns, frame: Any, done: int = 0) -> Iterator[pa.Table]:
+    def tables(self, engine: Engine, columns: EdgeColumns, frame: Any, done: int = 0) -> Iterator[Table]:
         """Read one partition after the other, inside a task; the first `done` are skipped."""
         for number, part in enumerate(self.complete(frame).parts[done:], self.first + done):
             yield read_edges(engine, part, number, columns)

@@ -141,7 +141,7 @@ def test_a_batch_drops_what_its_cycles_beat():
     tables = tables_of("dense", 8)
     (group,) = [group_of(tables[:1] * 8, 0, rows=600, dense=100)]
     assert [len(run) for run in group.runs] == [59, 59]
-    assert next(len(marks.position) for marks in group.marks if marks is not None) == 59
+    assert next(len(marks.columns) for marks in group.marks if marks is not None) == 59
 
 
 @pytest.mark.parametrize("what", ["run", "array", "ids"])

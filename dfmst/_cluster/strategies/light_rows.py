@@ -14,15 +14,16 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._cluster.checkpoint import Codec
-from dfmst._cluster.device_tables import Columns
+from dfmst._cluster.device_tables import Columns, DeviceTable, Table, columns_of, some_rows
 from dfmst._cluster.estimate import kinds_of
 from dfmst._cluster.files import FileRows
 from dfmst._cluster.marks import digest_of, row_marks
 from dfmst._cluster.read import read_edges
 from dfmst._cluster.solve import task_engine
-from dfmst._cluster.tables import column_values, concat, id_pair, take
+from dfmst._cluster.tables import column_values, concat
 from dfmst._cluster.tasks import Group
 from dfmst._cluster.work import LIGHT
+from dfmst._columns.encode import are_integers
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import Engine
 from dfmst.typing import Array
@@ -96,28 +97,28 @@ def sample(group: Group, frame: Any, columns: EdgeColumns, parts: int) -> KeySam
         digests |= part_digest(number, part, table)
         rows, vertices = rows + table.num_rows, max(vertices, likely_vertices(table))
         spread = max(1, table.num_rows // _SAMPLE)
-        pieces.append(take(table, np.arange(spread // 2, table.num_rows, spread)))
+        pieces.append(some_rows(table, np.arange(spread // 2, table.num_rows, spread)))
     whole = concat(pieces)
     estimate = rows * len(numbered) // len(chosen)
     return KeySample(column_values(whole, "key"), column_values(whole, "row"), estimate, vertices, digests)
 
 
-def likely_vertices(table: pa.Table) -> int:
+def likely_vertices(table: Table) -> int:
     """Estimate the vertices of a graph from one partition.
 
     Integer ids bound it. It only decides how much work goes where, never what comes out.
     """
     if not table.num_rows:
         return 0
-    ids = id_pair(table.slice(0, _COUNTED_ROWS))
-    bound = math.inf
-    if isinstance(ids.source, np.ndarray):
-        often = np.unique(np.concatenate([ids.source, ids.target]), return_counts=True)[1]
-        columns = id_pair(table)[:2]
-        if min(int(column.min()) for column in columns) >= 0:
-            bound = max(int(column.max()) for column in columns) + 1
+    side = table.columns.engine if isinstance(table, DeviceTable) else task_engine()
+    columns = columns_of(side, table)
+    first, bound = columns.part(0, _COUNTED_ROWS), math.inf
+    if are_integers(first.source):
+        often = side.to_host(side.xp.unique(side.xp.concatenate(first.ids[:2]), return_counts=True)[1])
+        if min(int(column.min()) for column in columns[:2]) >= 0:
+            bound = max(int(column.max()) for column in columns[:2]) + 1
     else:
-        often = pa.chunked_array([ids.source, ids.target]).value_counts().field("counts").to_numpy()
+        often = pa.chunked_array([first.source, first.target]).value_counts().field("counts").to_numpy()
     return int(min(bound, kinds_of(often)))
 
 
@@ -135,11 +136,12 @@ def light_bound(samples: list[KeySample], vertices: int | None) -> LightBound | 
     return LightBound(int(key[at]), int(row[at]))
 
 
-def part_digest(number: int, part: Any, table: pa.Table) -> dict[int, int]:
+def part_digest(number: int, part: Any, table: Table) -> dict[int, int]:
     """Return the digest of a partition's edges by its number; none of a file, which is known by its stamp."""
     if isinstance(part, FileRows):
         return {}
-    return {number: digest_of(row_marks(table))}
+    xp = table.columns.engine.xp if isinstance(table, DeviceTable) else np
+    return {number: digest_of(row_marks(table), xp)}
 
 
 def is_light(engine: Engine, columns: Columns, bound: LightBound) -> Array:

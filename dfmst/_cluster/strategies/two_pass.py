@@ -14,8 +14,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import pyarrow as pa
-
 from dfmst._cluster.checkpoint import ONE_TABLE
 from dfmst._cluster.device_tables import (
     DeviceTable,
@@ -132,7 +130,7 @@ def _tables_as_before(
     before: dict[int, int],
     done: int,
     now: dict[int, int] | None = None,
-) -> Iterator[pa.Table]:
+) -> Iterator[Table]:
     """Read a group's partitions but the first `done`, and compare them with what was read before; `now` gets digests.
 
     Raises

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pyarrow as pa
 
-from dfmst._cluster.strategies.shuffle.left import leave_sorted, on_side
-from dfmst._cluster.tables import column_values, id_pair
-from dfmst._columns.encode import Encoder, are_integers
+from dfmst._cluster.device_tables import Table
+from dfmst._cluster.strategies.shuffle.left import encoded, leave_sorted, on_side
+from dfmst._columns.encode import Encoder
 from dfmst._engines import Engine
 from dfmst._folding.buffer import RowBuffer, Rows
 from dfmst._slices.compact import forest_positions
@@ -36,12 +35,9 @@ class Batches:
         self.encoder = encoder
         self.runs: list[Run] = []
 
-    def add(self, table: pa.Table) -> Iterator[Run]:
+    def add(self, table: Table) -> Iterator[Run]:
         """Take a table's rows; yield the runs that are full."""
-        ids = id_pair(table)
-        self.encoder = self.encoder if are_integers(ids.source) else self.encoder.on_host()
-        ends = self.encoder.encode(ids)
-        rows = Rows(*ends, column_values(table, "key"), column_values(table, "row"))
+        self.encoder, rows = encoded(self._engine, self.encoder, table)
         begin = 0
         while begin < len(rows):
             if self._buffer is None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import pyarrow as pa
 
 from dfmst._cluster.checkpoint import ONE_TABLE, Codec
-from dfmst._cluster.device_tables import reserve
+from dfmst._cluster.device_tables import like_of, reserve
 from dfmst._cluster.devices import on_device, rows_that_fit
 from dfmst._cluster.formulas import EDGE
 from dfmst._cluster.local_files import local_directory
@@ -169,17 +169,17 @@ def _distribute(
     marks = GroupMarks(group.first, parts)
     for number, table in enumerate(group.tables(host, columns, frame, saved.done), group.first + saved.done):
         if table.num_rows:
-            earlier, kind = kind, weight_kind(table)
+            earlier, kind = kind, weight_kind(like_of(table))
             check_kinds([earlier or kind, kind])
             marks.begin(number, table)
             for run in batches.add(table):
                 if marked:
-                    marks.keep(ascending_locators(run))
+                    marks.keep(ascending_locators(marks.side, run))
         if isinstance(batches, GroupFold):
             saved.save(number + 1 - group.first, partial(_so_far, engine, batches, kind, len(parts)))
     for run in batches.flush():
         if marked:
-            marks.keep(ascending_locators(run))
+            marks.keep(ascending_locators(marks.side, run))
     return GroupEdges(batches.runs, batches.encoder.dense, _left_ids(engine, batches.encoder), kind, marks.kept())
 
 

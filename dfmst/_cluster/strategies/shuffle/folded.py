@@ -14,13 +14,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
+from dfmst._cluster.device_tables import Table
 from dfmst._cluster.devices import device_bytes
-from dfmst._cluster.strategies.shuffle.left import leave_run, on_side
-from dfmst._cluster.tables import column_values, id_pair
+from dfmst._cluster.strategies.shuffle.left import encoded, leave_run, on_side
 from dfmst._cluster.task_columns import waiting_bytes
-from dfmst._columns.encode import Encoder, are_integers
+from dfmst._columns.encode import Encoder
 from dfmst._engines import Engine, host_engine
 from dfmst._folding.buffer import Rows
 from dfmst._folding.memory import ROW
@@ -68,7 +67,7 @@ class GroupFold:
         self.encoder = encoder
         self.runs: list[Run] = []
 
-    def add(self, table: pa.Table) -> Iterator[Run]:
+    def add(self, table: Table) -> Iterator[Run]:
         """Take a table's rows; which are kept is known at the end.
 
         Raises
@@ -76,10 +75,8 @@ class GroupFold:
         CapacityError
             The forest does not fit.
         """
-        ids = id_pair(table)
-        self.encoder = self.encoder if are_integers(ids.source) else self.encoder.on_host()
-        ends = self.encoder.encode(ids)
-        self._add(Rows(*ends, column_values(table, "key"), column_values(table, "row")))
+        self.encoder, rows = encoded(self._engine, self.encoder, table)
+        self._add(rows)
         return iter(())
 
     def take_up(self, forest: Run) -> None:

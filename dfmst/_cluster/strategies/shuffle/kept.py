@@ -23,6 +23,7 @@ from dfmst._cluster.strategies.shuffle.left import BY_KEY
 from dfmst._cluster.strategies.shuffle.numbering import Numbering
 from dfmst._cluster.strategies.shuffle.slices import SliceState
 from dfmst._cluster.tables import column_values
+from dfmst._cluster.task_columns import of_host
 from dfmst._engines import select_engine
 from dfmst._folding.buffer import Rows
 from dfmst._slices.runs import Run, read_pieces
@@ -61,7 +62,8 @@ def _edge_tables(edges: GroupEdges) -> Iterable[pa.Table]:
         yield pa.table({"ids": edges.ids.load()})
     for marks in edges.marks:
         if marks is not None:
-            yield pa.table({"position": marks.position, "mark": marks.mark})
+            position, mark = marks.columns.on(select_engine("cpu", 1))
+            yield pa.table({"position": position, "mark": mark})
             yield pa.schema({"source": marks.types.source, "target": marks.types.target}).empty_table()
 
 
@@ -94,7 +96,7 @@ def _run(tables: Iterator[pa.Table], grain: int, weight: str, pieces: int) -> Ru
 
 def _marks(table: pa.Table, like: pa.Table, kind: str) -> RowMarks:
     types = IdTypes(like.schema.field("source").type, like.schema.field("target").type, kind)
-    return RowMarks(column_values(table, "position"), column_values(table, "mark"), types)
+    return RowMarks(of_host(column_values(table, "position"), column_values(table, "mark")), types)
 
 
 def _numbering_tables(numbering: Numbering) -> Iterable[pa.Table]:

@@ -7,9 +7,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from dfmst._cluster.device_tables import has_room
+from dfmst._cluster.device_tables import DeviceTable, Table, columns_of, has_room
 from dfmst._cluster.local_files import local_directory
 from dfmst._cluster.task_columns import TaskColumns, register_for_gpus
+from dfmst._columns.device_encode import DeviceEncoder
+from dfmst._columns.encode import Encoder, are_integers
 from dfmst._engines import Engine, host_engine
 from dfmst._folding.buffer import Rows
 from dfmst._primitives.sort import sort_order
@@ -23,6 +25,7 @@ __all__ = [
     "LeftIds",
     "WaitingRun",
     "ascending_locators",
+    "encoded",
     "ids_on_host",
     "ids_there",
     "leave",
@@ -136,7 +139,21 @@ def on_side(engine: Engine, rows: Rows) -> Rows:
     return Rows(*(column if isinstance(column, np.ndarray) else column.get() for column in columns))
 
 
-def ascending_locators(run: Run) -> Array:
-    """Return the locators of a run's rows in ascending order, on the host."""
+def encoded(engine: Engine, encoder: Encoder, table: Table) -> tuple[Encoder, Rows]:
+    """Return a table's rows with their vertices, and the encoder of these; columns lie where they did, or there."""
+    # A table of the host goes on as vertices.
+    columns = columns_of(engine if isinstance(table, DeviceTable) else host_engine(engine), table)
+    ids = columns.ids
+    encoder = encoder if are_integers(ids.source) else encoder.on_host()
+    if not isinstance(encoder, DeviceEncoder) and are_integers(ids.source):
+        ids = ids._replace(source=engine.to_host(ids.source), target=engine.to_host(ids.target))
+    return encoder, Rows(*encoder.encode(ids), columns.key, columns.row)
+
+
+def ascending_locators(engine: Engine, run: Run) -> Array:
+    """Return the locators of a run's rows in ascending order, in an engine's memory."""
     locator = run.part(0, len(run)).arrays[3]
+    if not engine.on_host:
+        ascending: Array = engine.xp.sort(engine.from_host(locator))
+        return ascending
     return np.sort(locator) if run.on_host else run.xp.asnumpy(run.xp.sort(locator))

@@ -43,6 +43,7 @@ __all__ = [
     "int64",
     "isnan",
     "lexsort",
+    "maximum",
     "minimum",
     "ndarray",
     "nonzero",
@@ -156,8 +157,12 @@ def unique(ar: ndarray, return_inverse: bool = False, return_counts: bool = Fals
     return tuple(wrapped(column) for column in columns) if isinstance(columns, tuple) else wrapped(columns)
 
 
-def minimum(x1: ndarray, x2: int) -> ndarray:
-    return wrapped(np.minimum(bare(x1, arrays_only=True), x2))
+def minimum(x1: ndarray, x2: Any) -> ndarray:
+    return wrapped(np.minimum(bare(x1, arrays_only=True), bare(x2)))
+
+
+def maximum(x1: ndarray, x2: Any) -> ndarray:
+    return wrapped(np.maximum(bare(x1, arrays_only=True), bare(x2)))
 
 
 def sort(a: ndarray) -> ndarray:

@@ -1,0 +1,106 @@
+"""Partitions of cuDF on workers with a GPU: their forests stay there, and positions come back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import dask
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dfmst
+from tests.support.standin import cudf, cupy
+
+pytest.importorskip("dask")
+
+from dfmst._cluster.build import Options, forest_graph
+from dfmst._cluster.client import Resources
+from dfmst._cluster.formulas import BASE
+from dfmst._cluster.partitions import FrameParts
+from dfmst._cluster.rows import gather_from
+from dfmst._columns.read import EdgeColumns
+from dfmst._engines import CudaEngine
+
+VERTICES, ROWS, PARTS = 6_000, 60_000, 4
+IDS: dict[str, Any] = {
+    "dense": lambda ends: ends.astype(np.int32),
+    "sparse": lambda ends: ends * 10**12 - 7,
+    "text": lambda ends: np.char.add("v", ends.astype(str)),
+}
+PURPOSES = {
+    "_cluster.rows.locate": "positions",
+    "_cluster.strategies.shuffle.slices._locators": "positions",
+    "_cluster.device_tables.some_rows": "sample",
+    "_cluster.strategies.light_rows.likely_vertices": "sample",
+}
+
+
+class Partition:
+    """A partition that can be read again."""
+
+    name = "a partition"
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+
+    def read(self) -> Any:
+        return self.frame
+
+
+@pytest.fixture
+def on_gpu(device, monkeypatch):
+    """All tasks run as on a worker with a GPU, of which there are two."""
+    shuffle = [f"strategies.shuffle.{name}" for name in ("edges", "slices")]
+    for module in ("read", "solve", "strategies.two_pass", *shuffle):
+        monkeypatch.setattr(f"dfmst._cluster.{module}.worker_engine", CudaEngine)
+    monkeypatch.setattr("dfmst._cluster.build.resources", lambda: Resources(2, 1 << 40))
+
+
+def forest_of(table: pa.Table, strategy: Any) -> tuple[list[int], Counter[str]]:
+    """The forest's rows, and the bytes that came to the host to find them, by purpose."""
+    size = ROWS // PARTS
+    frames = [cudf.DataFrame.from_arrow(table.slice(place * size, size)) for place in range(PARTS)]
+    parts: list[Any] = [Partition(frame) for frame in frames]
+    columns = EdgeColumns("u", "v", "w")
+    memory = BASE + 60_000_000 if strategy == "shuffle" else None
+    options = Options(strategy=strategy, vertices=VERTICES // 4, memory_limit=memory)
+    graph, rows, *_ = forest_graph(FrameParts(parts, parts, {}, "cudf"), columns, options)
+    keys = []
+    for first, count, chosen in rows:
+        for place, number in enumerate(range(first, first + count)):
+            keys.append(
+                graph.add("gather", number, gather_from, parts[number], chosen, place, number, columns, None).key
+            )
+    cupy.traffic.reset()
+    taken = dask.get(dict(graph), keys)
+    told: Counter[str] = Counter()
+    for to_host, bytes_, calls in cupy.traffic.crossings:
+        own = [call for call in calls if not call.startswith("_engines.")]
+        if to_host:
+            told[next((PURPOSES[call] for call in own if call in PURPOSES), own[0])] += bytes_
+    assert all(isinstance(frame, cudf.DataFrame) for frame in taken)
+    return [row for frame in taken for row in frame["row"].to_arrow().to_pylist()], told
+
+
+@pytest.mark.parametrize("ids", IDS)
+@pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle"])
+def test_rows_and_what_comes_to_the_host(on_gpu, strategy, ids):
+    rng = np.random.default_rng(3)
+    ends, weight = rng.integers(0, VERTICES, (2, ROWS)), rng.integers(0, 900, ROWS).astype(np.int16)
+    source, target = map(IDS[ids], ends)
+    table = pa.table({"u": source, "v": target, "w": weight, "row": np.arange(ROWS)})
+    expected = dfmst.arrays.forest_rows(ends[0], ends[1], weight).tolist()
+    rows, to_host = forest_of(table, strategy)
+    assert rows == expected
+    if ids == "text":
+        return  # numbered on the host
+    # Copies of a few entries are not told of.
+    position = 8 if strategy == "shuffle" else 4
+    assert 0.98 * position * len(expected) <= to_host.pop("positions") <= position * len(expected)
+    if strategy == "two-pass":
+        # Some rows of a few partitions, and how often some ids occur.
+        assert to_host.pop("sample") <= (32 * 8192 + 8 * VERTICES) * PARTS
+    # A shuffle's survey has the keys of every so many edges.
+    assert to_host.total() <= (8 * PARTS * VERTICES // 10 if strategy == "shuffle" else 0)
