@@ -74,7 +74,7 @@ def test_a_gpu_worker_killed_at_random_moments(gpus, strategy, tmp_path):
     duration = time.monotonic() - begin
     counts = list(client.run(worker.counts).values())
     assert sorted(count["ordinal"] for count in counts) == [0, 1]
-    assert all(count["to_device"] for count in counts)
+    assert any(count["to_device"] for count in counts)  # Dask may give one worker all tasks
     generator = random.Random(strategy)
     for kill in range(KILLS):
         kept = tmp_path / str(kill)

@@ -114,7 +114,7 @@ def likely_vertices(table: Table) -> int:
     columns = columns_of(side, table)
     first, bound = columns.part(0, _COUNTED_ROWS), math.inf
     if are_integers(first.source):
-        often = side.to_host(side.xp.unique(side.xp.concatenate(first.ids[:2]), return_counts=True)[1])
+        often = side.xp.unique(side.xp.concatenate(first.ids[:2]), return_counts=True)[1]
         if min(int(column.min()) for column in columns[:2]) >= 0:
             bound = max(int(column.max()) for column in columns[:2]) + 1
     else:
