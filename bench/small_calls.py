@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -83,7 +84,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=RESULT)
     chosen = parser.parse_args()
     result = {
-        "machine": describe("scipy", "pyarrow"),
+        "machine": {**describe("scipy", "pyarrow"), "load": round(os.getloadavg()[0], 1)},
         "microseconds_of_a_call": calls(chosen.repeat),
         "milliseconds_of_a_process": commands(chosen.commands),
     }

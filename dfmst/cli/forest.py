@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.aligned import aligned
 from dfmst.cli.clustered import cluster_options, run_on_cluster
-from dfmst.cli.console import Progress, Stopwatch, figure, note, plain, plural, print_json
+from dfmst.cli.console import Progress, Stopwatch, plural
 from dfmst.cli.grouped import GroupedCommand
 from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs, read_on_device
 from dfmst.cli.job import ForestJob, weight_name
@@ -35,11 +33,12 @@ from dfmst.cli.options import (
 )
 from dfmst.cli.outputs import check_output, output_path, rows_on_host, write_rows
 from dfmst.cli.report import check_report, write_report
+from dfmst.cli.summary import summary_of, tell
 
 if TYPE_CHECKING:
     from dfmst.forest import Solution
 
-__all__ = ["find_forest", "forest", "summary_of"]
+__all__ = ["find_forest", "forest"]
 
 #: What each step of a run does to the rows.
 _STEPS = {
@@ -130,7 +129,7 @@ def run(job: ForestJob) -> None:
             write_report(job, target, summary, progress)
         else:
             summary = _run_in_memory(job, target, columns, watch, progress)
-    _tell(job, target, summary)
+    tell(job, target, summary)
 
 
 def _run_in_memory(
@@ -148,15 +147,6 @@ def _run_in_memory(
     summary = summary_of(job, solution, watch)
     write_report(job, solution, summary, progress)
     return summary
-
-
-def _tell(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> None:
-    if job.json:
-        print_json(summary)
-    elif sys.stderr.isatty():
-        note("\n".join(_table(job, target, summary)))
-    else:
-        note(_sentence(job, target, summary))
 
 
 def _read(job: ForestJob, progress: Progress, columns: dict[str, str | None]) -> Any:
@@ -210,52 +200,3 @@ def _write(job: ForestJob, solution: Solution, target: Path | None) -> None:
         write_parquet(rows, target)
     else:
         write_rows(solution.to_arrow(), target, job.to)
-
-
-def summary_of(job: ForestJob, solution: Solution, watch: Stopwatch) -> dict[str, Any]:
-    """What there is to tell of a run, as ``--json`` prints it."""
-    return {
-        "kind": job.kind,
-        "input": [str(path) for path in job.inputs],
-        "output": None if job.output is None else str(job.output),
-        "input_rows": solution.source_rows,
-        "dropped_rows": solution.dropped,
-        "rows": solution.rows,
-        "vertices": solution.vertices,
-        "components": solution.components,
-        "total_weight": plain(solution.total_weight),
-        "verified": True if job.verify else None,
-        "algorithm": solution.algorithm,
-        "engine": solution.engine,
-        "threads": solution.threads,
-        "seconds": watch.seconds(),
-    }
-
-
-def _sentence(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> str:
-    parts = [f"{job.kind}: {summary['rows']:,} of {plural(summary['input_rows'], 'row')}"]
-    if summary["dropped_rows"]:
-        parts.append(f"{plural(summary['dropped_rows'], 'invalid row')} dropped")
-    if summary["total_weight"] is not None:
-        parts.append(f"total weight {figure(summary['total_weight'])}")
-    parts.append(f"{plural(summary['components'], 'component')} of {plural(summary['vertices'], 'vertex')}")
-    if job.verify:
-        parts.append("verified")
-    parts.append(f"{summary['seconds']['total']:.2f} s")
-    return ", ".join(parts) + ("" if target is None else f" -> {target}")
-
-
-def _table(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> list[str]:
-    """What a person reads on a terminal: the same figures, one below the other."""
-    inputs = str(job.inputs[0]) if len(job.inputs) == 1 else plural(len(job.inputs), "file")
-    rows = [("rows", f"{summary['rows']:,}", f"of {summary['input_rows']:,}")]
-    if summary["dropped_rows"]:
-        rows.append(("dropped", f"{summary['dropped_rows']:,}", "invalid rows"))
-    if summary["total_weight"] is not None:
-        rows.append((str(job.weight), figure(summary["total_weight"]), "in all"))
-    rows.append(("trees", f"{summary['components']:,}", f"of {plural(summary['vertices'], 'vertex')}"))
-    if job.verify:
-        rows.append(("verified", "yes", "every row that was left out is the last of a cycle"))
-    rows.append(("time", f"{summary['seconds']['total']:.2f}", "s"))
-    title = f"{job.kind}: {inputs}" + ("" if target is None else f" -> {target}")
-    return [title, *(f"  {line}" for line in aligned(rows, right=(1,)))]

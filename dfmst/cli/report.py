@@ -27,6 +27,7 @@ from dfmst.cli.options import (
 )
 from dfmst.cli.outputs import check_output
 from dfmst.cli.point_files import read_text_table, text_delimiter
+from dfmst.cli.summary import summary_of
 
 if TYPE_CHECKING:
     from dfmst import Report
@@ -83,7 +84,7 @@ def report(
     check_inputs(inputs)
     with watch.step("import"):
         load_libraries()
-        from dfmst.cli.forest import find_forest, summary_of
+        from dfmst.cli.forest import find_forest
     with Progress() as progress:
         points = read_points(job, progress)
         with watch.step("read"):

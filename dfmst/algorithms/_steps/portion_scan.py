@@ -58,8 +58,6 @@ class PortionScan:
         digit = min(_DIGIT_BITS, bits, (self._length // _BUCKET).bit_length())
         self._bits = bits - digit
         self._partition(leading, edges, digit)
-        self._chosen = engine.xp.empty(min(most, self._length), np.uint32)
-        self._count = engine.xp.zeros(1, np.uint64)
 
     def _partition(self, leading: Array, edges: Edges, digit: int) -> None:
         """Bring the edges into buckets, stable."""
@@ -95,7 +93,8 @@ class PortionScan:
             return
         engine, buckets = self._engine, self._portions(max(_LONG_PORTION, -(-self._length // 8)))
         spare, other = self._room(buckets)
-        scan = (self._ends, 0, 0, self._most, self._parent, self._chosen, self._count, 0, 0, *self._rows, self._flags)
+        nothing = (engine.xp.empty(0, np.uint32), engine.xp.zeros(1, np.uint64))  # is chosen
+        scan = (self._ends, 0, 0, self._most, self._parent, *nothing, 0, 0, *self._rows, self._flags)
         for first, last in pairwise(buckets):
             sort = (self._starts[first:], self._bits, self._key, self._records, spare, other)
             engine.launch("scan_portion", 2 + last - first, *scan, *sort, grain=1)
@@ -122,17 +121,19 @@ class PortionScan:
         buckets = self._portions(max(least, self._length // _PORTIONS))
         bounds = [int(self._starts[bucket]) for bucket in buckets]
         spare, other = self._room(buckets)
+        chosen = engine.xp.empty(min(self._most, self._length), np.uint32)
+        count = engine.xp.zeros(1, np.uint64)
         begin = end = marked = joined = 0
         # Two launches more than portions: the first only sorts, the last only marks.
         for at in range(len(buckets) + 1):
             first, last = (buckets[min(place, len(buckets) - 1)] for place in (at, at + 1))
-            scan = (self._ends, begin, end, self._most, self._parent, self._chosen, self._count)
+            scan = (self._ends, begin, end, self._most, self._parent, chosen, count)
             mark = (marked, joined, *self._rows, self._flags)
             sort = (self._starts[first:], self._bits, self._key, self._records, spare, other)
             done = joined == self._most
             engine.launch("scan_portion", 2 if done else 2 + last - first, *scan, *mark, *sort, grain=1)
             begin, end = end, bounds[min(at + 1, len(bounds) - 1)]
-            marked, joined = joined, int(self._count[0])
+            marked, joined = joined, int(count[0])
             if done:
                 break
         return joined
