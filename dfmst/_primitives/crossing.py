@@ -16,6 +16,8 @@ __all__ = ["crossing_flags", "giant_component"]
 
 _SAMPLE = 256  # edges: each is a read or two from memory
 _FEW_VERTICES = 1 << 15  # up to so many, a byte for each fits a first-level cache: it is read sooner than a bit
+_FEW_OUTSIDE = 32  # vertices outside the giant component, up to which registers tell most ends apart from them
+_MANY = 1 << 14  # words from which that saves more than it costs to prepare
 _LONG = 1 << 16  # words from which a trial of gathers is a small part
 _TRIAL = 1 << 11  # words of a turn
 _TURNS = 3  # for each way: the first touches other memory than the next, and threads may be interrupted
@@ -79,18 +81,34 @@ def _flag_leaving(
     """Flag edges with one end in the giant component or none, and in a second column those with none."""
     few = engine.on_host and vertices <= _FEW_VERTICES
     inside = np.unpackbits(giant.view(np.uint8), bitorder="little") if few else None
+    rare = None if inside is None or len(flags[0]) < _MANY else _outside_tables(inside[:vertices])
     name, last = ("flag_leaving", ()) if outside is None else ("flag_leaving_checked", (vertices, outside))
 
     def flag(begin: int, end: int, gathers: int) -> None:
         """Flag the words from `begin` to `end`."""
         source, target = (column[64 * begin : 64 * end] for column in ends)
         words = [None if column is None else column[begin:end] for column in (excluded, *flags)]
-        arguments = (source, target, len(source), giant, inside, gathers, *words, *last)
+        arguments = (source, target, len(source), giant, inside, gathers, rare, *words, *last)
         engine.launch(name, end - begin, *arguments, grain=FLAG_GRAIN)
 
     length, width = len(flags[0]), ends[0].dtype.itemsize
     begin = _try_gathers(width, length, flag) if engine.on_host and not few else 0
     flag(begin, length, _gathers.get(width, 0))
+
+
+def _outside_tables(inside: Array) -> Array | None:
+    """Two tables of 256 flags, ``uint32``, that list the few vertices outside; ``None`` where they are more.
+
+    Bits 0 to 2 of a vertex are its word in the first table, and bits 3 to 7 its flag; in the second one, bits 6 to 8
+    and 9 to 13.
+    """
+    vertex = np.flatnonzero(inside == 0)
+    if len(vertex) > _FEW_OUTSIDE:
+        return None
+    tables = np.zeros((2, 8), np.uint32)
+    for table, bits in zip(tables, (vertex, vertex >> 6), strict=True):
+        np.bitwise_or.at(table, bits & 7, np.uint32(1) << (bits >> 3 & 31).astype(np.uint32))
+    return tables.ravel()
 
 
 def _try_gathers(width: int, words: int, flag: Callable[[int, int, int], None]) -> int:

@@ -77,3 +77,20 @@ def test_gathers_are_tried_once_on_a_long_column(monkeypatch, dtype, looking):
     for gathers in (0, 1):
         monkeypatch.setattr(crossing, "_gathers", {np.dtype(dtype).itemsize: gathers})
         np.testing.assert_array_equal(crossing_flags(CpuEngine(2), source, target, label), expected)
+
+
+@pytest.mark.parametrize("dtype", VERTICES)
+@pytest.mark.parametrize("apart", [1, 30, 300])
+def test_few_vertices_outside_are_listed(monkeypatch, dtype, apart):
+    monkeypatch.setattr(crossing, "_MANY", 1)
+    asked = []
+    launch = CpuEngine.launch
+    monkeypatch.setattr(CpuEngine, "launch", lambda *a, **k: (asked.append(a[1:]), launch(*a, **k))[1])
+    rng = np.random.default_rng(apart)
+    source, target = rng.integers(0, 20_000, (2, 30_000), dtype)
+    label = np.zeros(20_000, np.uint32)
+    label[rng.choice(20_000, apart, replace=False)] = 7
+    flags = crossing_flags(CpuEngine(2), source, target, label)
+    np.testing.assert_array_equal(unpack(flags, 30_000), label[source] != label[target])
+    (tables,) = (a[8] for a in asked if a[0] == "flag_leaving")
+    assert (tables is None) == (apart == 300)

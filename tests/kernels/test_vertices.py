@@ -64,21 +64,33 @@ def test_flag_crossing(engine, dtype, seed, length, vertices, excluding):
     np.testing.assert_array_equal(unpack(flags, length), expected)
 
 
+def listed(outside):
+    """Tables that list vertices for `flag_leaving`: see `crossing.py`."""
+    tables = np.zeros(16, np.uint32)
+    for vertex in outside.tolist():
+        tables[vertex % 8] |= np.uint32(1 << vertex // 8 % 32)
+        tables[8 + vertex // 64 % 8] |= np.uint32(1 << vertex // 512 % 32)
+    return tables
+
+
 @each_engine
 @pytest.mark.parametrize("dtype", VERTICES)
-@given(seed=seeds, length=st.sampled_from(LENGTHS), vertices=st.sampled_from([1, 2, 100]), excluding=st.booleans())
+@given(
+    seed=seeds, length=st.sampled_from(LENGTHS), vertices=st.sampled_from([1, 2, 100, 20_000]), excluding=st.booleans()
+)
 @quick
 def test_flag_leaving(engine, dtype, seed, length, vertices, excluding):
     rng = np.random.default_rng(seed)
     source, target = rng.integers(0, vertices, (2, length), dtype)
     if rng.random() < 0.5:
         source.sort()  # words of one source, too
-    inside = rng.random(vertices) < rng.choice([0, 0.5, 0.9, 1])
+    inside = rng.random(vertices) < rng.choice([0, 0.5, 0.9, 0.999, 1])
     excluded = rng.random(length) < 0.3
     flags, aside = np.full((2, -(-length // 64)), 99, np.uint64)
     kept = ~(excluded & excluding)
     left_out = pack(excluded) if excluding else None
-    for way in ((None, 0), (None, 1), (inside.view(np.uint8), 0)):
+    few, each = listed(np.flatnonzero(~inside)), inside.view(np.uint8)
+    for way in ((None, 0, None), (None, 1, None), (each, 0, None), (None, 0, few), (each, 0, few)):
         arguments = (source, target, length, pack(inside), *way, left_out, flags, aside)
         engine.launch("flag_leaving", len(flags), *arguments, grain=1)
         np.testing.assert_array_equal(unpack(flags, length), ~(inside[source] & inside[target]) & kept)
@@ -110,14 +122,17 @@ def test_ids_outside(engine, dtype, seed, length, vertices, beyond):
     giant, inside = pack(within), within.view(np.uint8) if rng.random() < 0.5 else None
     excluded = pack(rng.random(length) < 0.3) if rng.random() < 0.5 else None
     expected, flags = np.empty((2, 2, -(-length // 64)), np.uint64)
-    engine.launch("flag_leaving", len(flags[0]), source, target, length, giant, None, 0, excluded, *expected, grain=1)
+    engine.launch(
+        "flag_leaving", len(flags[0]), source, target, length, giant, None, 0, None, excluded, *expected, grain=1
+    )
     if beyond:
         top = int(np.iinfo(dtype).max)
         wrong = rng.choice(np.array([vertices, vertices + 1, top // 2, top // 2 + 1, top - 1, top], dtype))
         (source if rng.random() < 0.5 else target)[rng.integers(length)] = wrong
     found = np.zeros(2, np.uint32)
     engine.launch("find_outside", len(flags[0]), source, target, length, vertices, found[:1], grain=1)
-    arguments = (source, target, length, giant, inside, int(rng.integers(2)), excluded, *flags, vertices, found[1:])
+    ways = (inside, int(rng.integers(2)), listed(np.flatnonzero(~within)) if rng.random() < 0.5 else None)
+    arguments = (source, target, length, giant, *ways, excluded, *flags, vertices, found[1:])
     engine.launch("flag_leaving_checked", len(flags[0]), *arguments, grain=1)
     assert found.tolist() == [beyond, beyond]
     if not beyond:
