@@ -85,7 +85,12 @@ def test_few_vertices_outside_are_listed(monkeypatch, dtype, apart):
     monkeypatch.setattr(crossing, "_MANY", 1)
     asked = []
     launch = CpuEngine.launch
-    monkeypatch.setattr(CpuEngine, "launch", lambda *a, **k: (asked.append(a[1:]), launch(*a, **k))[1])
+
+    def listen(engine, kernel, *arguments, **options):
+        asked.append((kernel, *arguments))
+        launch(engine, kernel, *arguments, **options)
+
+    monkeypatch.setattr(CpuEngine, "launch", listen)
     rng = np.random.default_rng(apart)
     source, target = rng.integers(0, 20_000, (2, 30_000), dtype)
     label = np.zeros(20_000, np.uint32)
