@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dfmst._columns.conditions import group_codes, pair_vertices
 from dfmst._columns.edge_table import EdgeTable
+from dfmst._columns.groups import group_codes, pair_vertices
 from dfmst._columns.ids import id_columns
 from dfmst._columns.read import Input
 from dfmst._columns.weights import constant_weights, weight_column

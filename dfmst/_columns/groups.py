@@ -1,0 +1,77 @@
+"""Groups of rows that agree in some columns, and vertices that are pairs of a group and an id."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dfmst._columns.id_types import plain_ids, whole_ids
+from dfmst._columns.vertices import Vertices, factorize
+from dfmst._frames.host import FrameView
+from dfmst.errors import InvalidEdgesError
+from dfmst.typing import Array
+
+if TYPE_CHECKING:
+    from dfmst._engines import Engine
+
+__all__ = ["group_codes", "pair_vertices"]
+
+_FEW = 4096  # pairs below this bound are vertices as they are
+
+
+def group_codes(names: tuple[Any, ...], *frames: tuple[FrameView, Array | None]) -> list[Array]:
+    """Number the groups of the frames' rows, alike in all frames, ``uint64``; a null is an entry like any other.
+
+    Parameters
+    ----------
+    names
+        Columns that are in every frame.
+    frames
+        Frames, and which rows of each (``None``: all).
+
+    Raises
+    ------
+    ColumnNotFoundError
+        A column is absent.
+    InvalidEdgesError
+        A column of a type by which rows cannot be grouped, or of types that are not comparable.
+    """
+    group = np.zeros(sum(len(view) if rows is None else len(rows) for view, rows in frames), np.uint64)
+    for name in names:
+        entry = _codes(name, [_entries(view, name, rows) for view, rows in frames]).astype(np.uint64)
+        group = group * np.uint64(int(entry.max()) + 1 if len(entry) else 1) + entry
+        group = np.unique(group, return_inverse=True)[1].astype(np.uint64)
+    ends = np.cumsum([len(view) if rows is None else len(rows) for view, rows in frames])
+    return np.split(group, ends[:-1])
+
+
+def _entries(view: FrameView, name: Any, rows: Array | None) -> pa.Array:
+    column: Any = view.column(name)
+    if isinstance(column, np.ndarray):
+        column = pa.array(column, from_pandas=True)
+    column = plain_ids(whole_ids(column) if isinstance(column, pa.ChunkedArray) else column)
+    return column if rows is None else column.take(pa.array(rows))
+
+
+def _codes(name: Any, columns: list[pa.Array]) -> Array:
+    kind = columns[0].type
+    try:
+        column = pa.concat_arrays([column.cast(kind) for column in columns])
+        codes: Array = pc.dictionary_encode(column, null_encoding="encode").indices.to_numpy()
+    except pa.ArrowException as error:
+        kinds = " and ".join(sorted({str(column.type) for column in columns}))
+        message = f"column {name!r} holds {kinds} values, by which rows cannot be grouped"
+        raise InvalidEdgesError(message, "make a plain column of it, the same in all frames") from error
+    return codes
+
+
+def pair_vertices(engine: Engine, group: Array, source: Array, target: Array, total: int) -> Vertices:
+    """Number pairs of a group and a vertex below `total`."""
+    first, second = (group * np.uint64(total) + column for column in (source, target))
+    pairs = total * (int(group.max()) + 1 if len(group) else 0)
+    if pairs <= max(2 * len(group), _FEW):
+        return Vertices(first, second, pairs, None)
+    return factorize(engine, first, second, in_order=False)
