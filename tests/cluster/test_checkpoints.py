@@ -24,6 +24,7 @@ from dfmst._cluster.client import Resources
 from dfmst._cluster.files import FileRows
 from dfmst._cluster.partial import partitions_done
 from dfmst._cluster.strategies import merge, two_pass
+from dfmst._cluster.strategies.light_rows import sample
 from dfmst._cluster.strategies.shuffle import shuffling
 from dfmst._cluster.strategies.shuffle.edges import GroupEdges, KeptEdges, distribute
 from dfmst._cluster.strategies.shuffle.folded import FoldRoom
@@ -243,14 +244,18 @@ def test_what_a_file_says_that_holds_no_part_of_a_task(tmp_path):
 def test_samples_are_kept(tmp_path, monkeypatch):
     frame = random_frame(66, rows=800)
     parts = dd.from_pandas(frame, npartitions=4, sort=False)
-    drawn, fold = [], two_pass.fold_light
-    sample = two_pass.sample
-    monkeypatch.setattr(two_pass, "sample", lambda *arguments: (drawn.append(1), sample(*arguments))[1])
+    drawn: list[int] = []
+    fold = two_pass.fold_light
+
+    def counted(*arguments: Any) -> Any:
+        drawn.append(1)
+        return sample(*arguments)
 
     def stopped(*arguments: Any) -> None:
         raise Stopped
 
     def forest(task: Any) -> pd.DataFrame:
+        monkeypatch.setattr(two_pass, "sample", counted)
         monkeypatch.setattr(two_pass, "fold_light", task)
         options = {**STRATEGIES["two-pass"], "strategy": "two-pass", "checkpoint": tmp_path}
         return parts.mst.minimum("a", "b", "w", **options).compute(scheduler="synchronous")
