@@ -18,10 +18,10 @@ import argparse
 import json
 import statistics
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from graphs import ALL, columns_of
@@ -43,6 +43,14 @@ class SpanEngine(CpuEngine):
     """Has the kernels of an engine with `threads`, run by one thread each; `spans` lists what they took."""
 
     spans: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("work", "serial", "span"), 0.0))
+
+    def in_scratch(self) -> Self:
+        """The same, with the same `spans`."""
+        return replace(self, xp=CpuEngine(self.threads).in_scratch().xp)
+
+    def lasting(self) -> Self:
+        """The same, with the same `spans`."""
+        return replace(self, xp=np)
 
     def launch(self, kernel: str, count: int, *arguments: Any, grain: int = 4096) -> None:
         """Run a kernel, and add what it took and would take."""
