@@ -61,7 +61,7 @@ def check_names(edges: Any, argument: str) -> None:
         They do.
     """
     if is_plain_pandas(edges):
-        if edges.columns.is_unique:  # pandas remembers it
+        if getattr(edges.columns, "is_unique", False):  # pandas remembers it; proxies of cuDF's may not
             return
     elif hasattr(edges, "collect_schema"):  # a polars LazyFrame, which cannot hold a name twice
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import site
+from pathlib import Path
 from typing import Any
 
 import dask.dataframe as dd
@@ -45,6 +47,7 @@ def workers():
 
     quiet: Any = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": "CRITICAL"}
     with LocalCluster(n_workers=3, memory_limit="2GiB", **quiet) as cluster, Client(cluster) as client:
+        client.run(site.addsitedir, str(Path(__file__).parents[2]))  # the tests, behind the installed package
         client.run(receive_at_odd_addresses)
         yield client
 
