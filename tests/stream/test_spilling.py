@@ -166,7 +166,7 @@ def test_runs_in_memory_take_a_third(monkeypatch, tmp_path, name, known, maximum
     whole = dfmst.maximum_spanning_forest if maximum else dfmst.minimum_spanning_forest
     assert find(edge_table, memory_limit=limit).equals(whole(table))
     if known:
-        with pytest.raises(CapacityError, match="raise the (memory )?limit"):  # a checkpoint needs the forest by row
+        with pytest.raises(CapacityError, match=r"raise the (memory )?limit"):  # a checkpoint needs rows in order
             find(edge_table, memory_limit=limit, checkpoint=tmp_path / "kept")
 
 
