@@ -95,7 +95,10 @@ def write_graph(folder: Path, graph: Files) -> None:
 def usage() -> dict[str, float]:
     """CPU-seconds and peak memory of the process that this runs in."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    return {"cpu": used.ru_utime + used.ru_stime, "peak": used.ru_maxrss * 1024}
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    # ``ru_maxrss`` would count the parent's memory, from before the exec.
+    peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    return {"cpu": used.ru_utime + used.ru_stime, "peak": peak * 1024}
 
 
 def count_sent(dask_worker: Any) -> None:

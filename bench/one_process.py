@@ -14,7 +14,8 @@ import resource, sys, time
 begin = time.perf_counter()
 {body}
 used = resource.getrusage(resource.RUSAGE_SELF)
-print(len(forest), time.perf_counter() - begin, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(len(forest), time.perf_counter() - begin, used.ru_utime + used.ru_stime, peak * 1024)
 """
 BODIES = {
     "scan": """
