@@ -166,9 +166,9 @@ def _sliced_merge(work: Work) -> Plan:
     bytes a vertex, and 70 a row of at most a slice of the forests.
 
     A group is cut where it lies, and of the W pieces of a slice W - 1 travel: (W - 1) · 24 · f. Roots and flags move
-    once: 4.125 · n. A row of the forest moves to whoever is idle, but for one of W: its locator to where those of its
-    group are put in order, and its position to where it is gathered, 12 · n. bench/small_workers.py measures both on a
-    graph of 20 times a worker's memory.
+    once, 4.125 · n, and a row's position to where the row is gathered, 4 · n: both but for one worker of W. The
+    locators are put in order where their group lies. bench/small_workers.py and bench/cluster.py measure it, on four
+    workers and on two.
     """
     size, workers = slice_memory(work.memory), work.workers
     forest = min(work.vertices, work.edges / workers)
@@ -178,10 +178,10 @@ def _sliced_merge(work: Work) -> Plan:
     solving = min(size, RUN_VERTEX * work.vertices + SLICE_ROW * workers * forest / SLICES)
     asked = workers * forest * (work.id_bytes + _ANSWER) if work.dictionary else 0
     asking = f" + f · {work.id_bytes + _ANSWER}" if work.dictionary else ""
-    row = _LOCATOR + _POSITION
-    moved = (workers - 1) * (forest * EDGE + (row * work.vertices + asked) / workers) + work.vertices * _STATE
+    row = _POSITION + _STATE
+    moved = (workers - 1) * (forest * EDGE + (row * work.vertices + asked) / workers)
     formulas = {
-        "bytes_moved": f"(W - 1) · ({EDGE} · f + {row} / W · n{asking}) + {_STATE} · n, f = min(n, m / W)",
+        "bytes_moved": f"(W - 1) · ({EDGE} · f + {row} / W · n{asking}), f = min(n, m / W)",
         "peak_memory": f"{BASE // 1_000_000} MB + max({work.part} · m / P{_dictionary_formula(work, 'f')} + "
         f"min(s, {room.least(0) // 1_000_000} MB + {RUN_VERTEX + EDGE} · f + {EDGE + SORT} · m / W), "
         f"min(s, {RUN_VERTEX} · n + {SLICE_ROW} · W · f / {SLICES})), s = {USABLE} · (M - BASE), at least "
