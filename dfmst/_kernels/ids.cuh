@@ -91,17 +91,21 @@ DEVICE bool same_claimed(const Ids& ids, u64 i, u64 seen) {
 }
 
 // The first slot of a walk with the hash's tag, or the free slot before one. Walks enter a line at its first slot, so that
-// no free slot of a line comes before a taken one.
+// no free slot of a line comes before a taken one. The parts of a line are read one after the other, while other threads
+// take slots: a tag behind a slot that was still free does not count, as an equal id may have taken that slot since.
 DEVICE u64 tagged_slot(const u64* table, u64 slots, u64 hash) {
   u64 slot = first_slot(hash, slots);
 #if defined(__AVX2__) && !defined(__CUDACC_RTC__)
   const __m256i tag = _mm256_set1_epi64x((i64)(hash << 33)), none = _mm256_setzero_si256();
-  u32 same = 0;
+  u32 same = 0, free = 1u << LINE;
   for (u32 j = 0; j < LINE; j += 4) {
     const __m256i four = _mm256_loadu_si256((const __m256i*)&table[slot + j]);
     const __m256i equal = _mm256_cmpeq_epi64(_mm256_srli_epi64(_mm256_xor_si256(four, tag), 33), none);
     same |= (u32)_mm256_movemask_pd(_mm256_castsi256_pd(equal)) << j;
+    const __m256i empty = _mm256_cmpeq_epi64(four, _mm256_set1_epi64x(-1));
+    free |= (u32)_mm256_movemask_pd(_mm256_castsi256_pd(empty)) << j;
   }
+  same &= (free & (0u - free)) - 1;
   if (same) return slot + lowest_bit(same);
 #endif
   for (u64 seen = load(&table[slot]); seen != ~0ull && (seen ^ hash << 33) >> 33; seen = load(&table[slot]))
