@@ -132,7 +132,22 @@ def memory_now() -> int:
 
 
 def peak_memory() -> int | None:
-    """Return the bytes that this process has taken at most."""
+    """Return the bytes that this process has taken at most; ``None`` where the system does not say."""
+    peak = _peak_of_status()
+    return _peak_of_usage() if peak is None else peak
+
+
+def _peak_of_status() -> int | None:
+    """The peak by Linux, of this program alone."""
+    try:
+        with open("/proc/self/status", "rb") as file:
+            return next((int(line.split()[1]) << 10 for line in file if line.startswith(b"VmHWM:")), None)
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _peak_of_usage() -> int | None:
+    """The peak by POSIX; Linux counts in it what the parent had taken when it started this program."""
     try:
         import resource
     except ImportError:  # Windows

@@ -22,6 +22,20 @@ forest = dfmst.stream.minimum_spanning_forest(sys.argv[1], **options)
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
+PARENT = """
+import subprocess, sys
+held = b"x" * (64 << 20)
+subprocess.run([sys.executable, "-c", "from dfmst._progress import peak_memory; print(peak_memory())"], check=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others count no parent's memory")
+def test_the_peak_is_not_the_parents():
+    """Until the exec a child is its parent, whose memory ``ru_maxrss`` counts."""
+    done = subprocess.run([sys.executable, "-c", PARENT], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert 4 << 20 < int(done.stdout) < 60 << 20
+
 
 def draw(kind: str, number: int, vertices: int, rows: int) -> pa.Table:
     """One of five files; `light` has light rows that join nothing, `late` sparse ids in the last file."""
