@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst.formats.graph_file import GraphFile
+from dfmst.formats.parquet_batches import batch_rows, open_buffered
 from dfmst.formats.problems import problem
 
 __all__ = ["open_parquet", "parquet_files"]
@@ -107,7 +108,9 @@ def _batches(files: list[GraphFile], schema: pa.Schema) -> Iterator[pa.RecordBat
 
 def _read(file: GraphFile, stream: object) -> Iterator[pa.RecordBatch]:
     try:
-        yield from pyarrow.parquet.ParquetFile(stream).iter_batches(batch_size=ROWS_IN_A_BATCH)
+        parquet = open_buffered(stream)
+        groups = range(parquet.metadata.num_row_groups)
+        yield from parquet.iter_batches(batch_size=batch_rows(parquet.metadata, groups, ROWS_IN_A_BATCH))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _broken(file, error) from error
 

@@ -15,14 +15,11 @@ import pyarrow.parquet
 
 from dfmst._columns.arrow_values import arrow_numbers
 from dfmst.formats.native import open_native
+from dfmst.formats.parquet_batches import batch_rows, open_buffered
 from dfmst.formats.problems import problem
 from dfmst.stream.locators import Locators
 
 __all__ = ["SourceFile"]
-
-_BATCH_BYTES = 16 << 20  # longer batches are read in no less time
-_LEAST_ROWS = 1 << 10
-_BUFFER = 1 << 18  # bytes read at a time; else all of a row group's, which all wait for and which stay in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +85,7 @@ class SourceFile:
             state = self.path.stat()
             if (state.st_size, state.st_mtime_ns) != (self.size, self.modified):
                 raise problem(self.path, "the file has changed since the run began", hint="start the run again")
-            options = {"pre_buffer": False, "buffer_size": _BUFFER}
-            with open_native(self.path) as file, pyarrow.parquet.ParquetFile(file, **options) as parquet:
+            with open_native(self.path) as file, open_buffered(file) as parquet:
                 yield parquet
         except FileNotFoundError as error:
             message = "the file has vanished since the run began"
@@ -132,7 +128,7 @@ class SourceFile:
             A row group cannot be read.
         """
         with self.open() as parquet:
-            size = _batch_rows(parquet.metadata, groups, names, rows)
+            size = batch_rows(parquet.metadata, groups, rows, names)
             batches = parquet.iter_batches(batch_size=size, row_groups=list(groups), columns=list(names))
             done = sum(self.groups[: groups[0]]) if len(groups) else 0
             while True:
@@ -156,19 +152,6 @@ class SourceFile:
             if len(taken):
                 yield batch.take(arrow_numbers(taken - np.uint64(first)))
             first += batch.num_rows
-
-
-def _batch_rows(metadata: Any, groups: Sequence[int], names: Sequence[Any], rows: int) -> int:
-    """How many rows to read at a time: fewer where the footer says that a batch would pass `_BATCH_BYTES`."""
-    places = [
-        place
-        for place in range(metadata.num_columns)
-        if (path := metadata.schema.column(place).path) in names or path.partition(".")[0] in names
-    ]
-    row_groups = [metadata.row_group(group) for group in groups]
-    sizes = [sum(group.column(place).total_uncompressed_size for place in places) for group in row_groups]
-    fit = [_BATCH_BYTES * group.num_rows // max(1, size) for group, size in zip(row_groups, sizes, strict=True)]
-    return min(rows, max(_LEAST_ROWS, min(fit, default=rows)))
 
 
 def _footer_hash(stream: Any, size: int) -> str:

@@ -7,14 +7,12 @@ is not taken on trust; then the certificate decides.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet
 
 from dfmst._columns.encode import Encoder
 from dfmst._columns.read import EdgeColumns
@@ -26,11 +24,9 @@ from dfmst._frames.host import FrameView
 from dfmst._progress import Tell, showing
 from dfmst._verification.certificate import Certificate
 from dfmst._verification.optimality import Violation
-from dfmst.errors import InvalidEdgesError
-from dfmst.formats.native import open_native
-from dfmst.formats.problems import problem
+from dfmst.errors import FormatError, InvalidEdgesError
 from dfmst.formats.provenance import Provenance, read_provenance
-from dfmst.stream.batches import Batch, Job, read_batch
+from dfmst.stream.batches import Job, read_batch
 from dfmst.stream.certify import StreamVerdict, certify_source
 from dfmst.stream.fold_rows import FoldedForest
 from dfmst.stream.gather import forest_total
@@ -114,30 +110,28 @@ def verify(
 
 def _verify_file(source: ParquetSource, path: Path, job: Job) -> tuple[FoldedForest, StreamVerdict]:
     try:
-        native = open_native(path)
-        file = pyarrow.parquet.ParquetFile(native)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        hint = "name the file that dfmst has written"
-        raise problem(path, "not a Parquet file, or a damaged one", hint=hint) from error
-    with native, file:
-        record = read_provenance(file.schema_arrow, file.metadata.num_rows)
-        if record is None or record.locator is None:
-            message = f"{path} does not say which rows it holds, and to search for them all rows must fit the memory"
-            raise InvalidEdgesError(message, "leave the memory limit out, or make the forest with dfmst forest")
-        record.require(str(path), job.columns.names, job.columns.maximum)
-        violation = _difference(source, file, record.locator)
-        forest = _read(file, record, record.locator, job)
+        file = ParquetSource([path])
+    except FormatError as error:
+        raise FormatError(error.message, "name the file that dfmst has written") from error
+    record = read_provenance(file.schema, file.rows)
+    if record is None or record.locator is None:
+        message = f"{path} does not say which rows it holds, and to search for them all rows must fit the memory"
+        raise InvalidEdgesError(message, "leave the memory limit out, or make the forest with dfmst forest")
+    record.require(str(path), job.columns.names, job.columns.maximum)
+    file.require(job.names)
+    violation = _difference(source, file, record.locator)
+    forest = _read(file, record, record.locator, job)
     if violation is not None:
         return forest, StreamVerdict(violation, forest.vertices, record.rows, 0)
     return forest, certify_source(source, job, forest)
 
 
-def _difference(source: ParquetSource, file: Any, locator: Array) -> Violation | None:
+def _difference(source: ParquetSource, file: ParquetSource, locator: Array) -> Violation | None:
     """First row of the file that is not the row that its record says it is."""
     if len(locator) and int(locator[-1]) >= source.rows:
         row = int(locator[-1])
         return Violation("out-of-range", row, f"row {row:,} is not in the table, which has {source.rows:,} rows")
-    names = [name for name in file.schema_arrow.names if name in source.schema.names]
+    names = [name for name in file.schema.names if name in source.schema.names]
     begin = 0
     forest = _Pieces(file, names)
     for rows in source.take(locator, names, _PIECE):
@@ -154,14 +148,14 @@ def _difference(source: ParquetSource, file: Any, locator: Array) -> Violation |
 class _Pieces:
     """Rows of a file in pieces of any length."""
 
-    def __init__(self, file: Any, names: list[str]) -> None:
-        self._batches: Iterator[pa.RecordBatch] = file.iter_batches(_PIECE, columns=names)
+    def __init__(self, file: ParquetSource, names: list[str]) -> None:
+        self._batches = file.batches(names, _PIECE)
         self._rest: pa.Table | None = None
 
     def take(self, rows: int) -> pa.Table:
         """The next rows."""
         while self._rest is None or self._rest.num_rows < rows:
-            batch = pa.Table.from_batches([next(self._batches)])
+            batch = pa.Table.from_batches([next(self._batches).frame])
             self._rest = batch if self._rest is None else pa.concat_tables([self._rest, batch])
         piece, self._rest = self._rest.slice(0, rows), self._rest.slice(rows)
         return piece
@@ -171,15 +165,12 @@ def _view(table: pa.Table) -> FrameView:
     return FrameView(table)
 
 
-def _read(file: Any, record: Provenance, locator: Array, job: Job) -> FoldedForest:
+def _read(file: ParquetSource, record: Provenance, locator: Array, job: Job) -> FoldedForest:
     """The forest's vertices, weights and locators."""
     memory = Memory(job.memory)
     encoder = Encoder(memory.most_vertices, engine=host_engine(job.engine))
     parts: list[tuple[Array, Array, Array]] = []
-    first = 0
-    for frame in file.iter_batches(_PIECE, columns=job.names):
-        batch = Batch(frame, first, "the forest", first)
-        first += batch.rows
+    for batch in file.batches(job.names, _PIECE):
         checked = read_batch(job, batch)
         source, target = encoder.encode(checked.ids)
         replace(memory, dictionary=True).check_dictionary(encoder)

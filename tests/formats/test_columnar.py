@@ -42,6 +42,20 @@ def test_batches_are_bounded(tmp_path: Path) -> None:
         assert pa.Table.from_batches(batches) == table
 
 
+def test_a_row_group_is_not_read_whole(tmp_path: Path) -> None:
+    rows = 40_000
+    note = pa.array(["a long text " * 100]).take(pa.array([0] * rows))
+    options = {"use_dictionary": False, "compression": "none"}
+    pyarrow.parquet.write_table(pa.table({"note": note}), tmp_path / "e.parquet", **options)
+    default, pool = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+    pa.set_memory_pool(pool)
+    try:
+        assert sum(batch.num_rows for batch in open_edges(tmp_path / "e.parquet")) == rows
+    finally:
+        pa.set_memory_pool(default)
+    assert 0 < pool.max_memory() < note.nbytes
+
+
 def test_a_directory_in_the_order_of_names(tmp_path: Path) -> None:
     (tmp_path / "d" / "deep").mkdir(parents=True)
     for name, value in [("b.parquet", 2), ("a.parquet", 1), ("deep/c.parquet", 3), ("_skip.parquet", 9)]:
