@@ -21,6 +21,7 @@ template <typename V> void of_vertices(const Graph& graph) {
 template <typename W> void of_weights(const Graph& graph) {
   weights<W>(graph);
   filter_boruvka<W>(graph);
+  short_table<W>(graph);
 }
 
 template <typename K> void of_keys(const Graph& graph) {

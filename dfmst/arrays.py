@@ -14,7 +14,7 @@ from dfmst._columns.edge_table import check_capacity
 from dfmst._columns.ids import IdColumns
 from dfmst._columns.read import Input, number_ids
 from dfmst._columns.survey import survey_edges
-from dfmst._columns.vertices import sampled_vertices
+from dfmst._columns.vertices import unchecked_vertices
 from dfmst._columns.weights import constant_weights, missing_weights
 from dfmst._engines import Engine, select_engine
 from dfmst.algorithms import Algorithm
@@ -173,7 +173,7 @@ def _read(engine: Engine, arrays: dict[str, Any], n: int | None, maximum: bool, 
     check_capacity(rows)
     ids = read.ids(("u", columns[0]), ("v", columns[1]))
     weights = read.weights("w", columns[2]) if len(columns) == 3 else constant_weights(rows, engine.xp)
-    unchecked = sampled_vertices(ids, n) if defer_checks and engine.on_host and weights.invalid is None else None
+    unchecked = unchecked_vertices(ids, n) if defer_checks and engine.on_host and weights.invalid is None else None
     survey = None if unchecked is not None else survey_edges(engine, ids, weights)
     if unchecked is None:
         missing = missing_weights(engine, weights) if survey is None or survey.missing else weights.invalid

@@ -64,6 +64,7 @@ PLAIN(hash_texts) PLAIN(find_ids) PLAIN(claim_ids) PLAIN(flag_first) PLAIN(numbe
 PLAIN(read_numbers) PLAIN(place_ids)
 PLAIN(split_points) PLAIN(nearest_points) PLAIN(label_leaves) PLAIN(label_nodes) PLAIN(known_ways)
 PLAIN(gaps_around) PLAIN(find_ways) PLAIN(first_ways) PLAIN(scan_edges) PLAIN(scan_portion) OF_V(scan_short)
+OF_W(solve_short)
 OF_V(count_ranges) OF_V(scatter_ranges) PLAIN(limit_ends) PLAIN(solve_ranges)
 PLAIN(scan_blocks) PLAIN(flag_picked)
 OF_K(rank_edges) PLAIN(link_trees) PLAIN(climb) PLAIN(path_maxima) PLAIN(join_levels)

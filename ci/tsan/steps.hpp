@@ -118,9 +118,24 @@ template <typename T> void portions(const Graph& graph) {
   parent = iota(graph.vertices);
   found[0] = 0;
   launch_scan_short(T(), 1, source.data(), target.data(), nullptr, nullptr, leading.data(), nullptr, length,
-                    graph.vertices - 1, parent.data(), records.data(), ends.data(), spare.data(), other.data(),
-                    chosen.data(), found.data(), rows.data());
+                    graph.vertices - 1, parent.data(), records.data(), spare.data(), chosen.data(), found.data(),
+                    rows.data());
   CHECK(forest.equals(rows));
+}
+
+// A short table in one launch, and what that notes of an id that is no vertex.
+template <typename W> void short_table(const Graph& graph) {
+  const Forest forest(graph);
+  const u64 length = graph.size();
+  const std::vector<W> weight(graph.weight.begin(), graph.weight.end());
+  std::vector<u64> room(3 * length + words(length) + (length + graph.vertices) / 2 + 3);
+  launch_solve_short(W(), 1, graph.source.data(), graph.target.data(), 1, weight.data(), length, graph.vertices, 0,
+                     room.data());
+  CHECK(room[0] == forest.rows.size());
+  CHECK(std::equal(forest.rows.begin(), forest.rows.end(), room.begin() + 1));
+  launch_solve_short(W(), 1, graph.source.data(), graph.target.data(), 1, weight.data(), length,
+                     *std::max_element(graph.source.begin(), graph.source.end()), 0, room.data());
+  CHECK(room[0] == NONE);
 }
 
 // Threads walk the same long path, from many places.

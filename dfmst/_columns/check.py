@@ -14,7 +14,7 @@ from dfmst._arguments import check_choice
 from dfmst._columns.device import device_factorize, device_ids, device_weights
 from dfmst._columns.ids import IdColumns, id_columns
 from dfmst._columns.survey import Survey, survey_edges
-from dfmst._columns.vertices import Vertices, factorize, sampled_vertices
+from dfmst._columns.vertices import Vertices, factorize, unchecked_vertices
 from dfmst._columns.weights import WeightColumn, constant_weights, missing_weights, nan_weights, weight_column
 from dfmst._engines import Engine
 from dfmst.errors import InvalidEdgesError
@@ -134,7 +134,7 @@ def check_columns(
     ids = read.ids(*columns)
     named = None if weight is None else column(weight)
     weights = constant_weights(rows, beside.xp) if named is None or not rows else read.weights(weight, named)
-    unchecked = sampled_vertices(ids) if defer_checks and weights.invalid is None else None
+    unchecked = unchecked_vertices(ids) if defer_checks and weights.invalid is None else None
     if unchecked is not None:
         return CheckedColumns(ids, weights, None, unchecked)
     survey = survey_edges(beside, ids, weights)

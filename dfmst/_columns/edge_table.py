@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,18 +20,17 @@ class ChecksFailed(Exception):
 
 
 class DeferredChecks:
-    """Checks that the first pass over a column makes on its way: cells in which it notes what is invalid.
+    """Checks that the first pass over a column makes on its way: cells in which it notes what is invalid."""
 
-    Attributes
-    ----------
-    missing
-        Set where a weight is NaN, ``uint32`` of shape ``(1,)``.
-    outside
-        Set where an id is not below the table's number of vertices, ``uint32`` of shape ``(1,)``.
-    """
+    @cached_property
+    def missing(self) -> Array:
+        """Set where a weight is NaN, ``uint32`` of shape ``(1,)``."""
+        return np.zeros(1, np.uint32)
 
-    def __init__(self) -> None:
-        self.missing, self.outside = np.zeros(1, np.uint32), np.zeros(1, np.uint32)
+    @cached_property
+    def outside(self) -> Array:
+        """Set where an id is not below the table's number of vertices, ``uint32`` of shape ``(1,)``."""
+        return np.zeros(1, np.uint32)
 
     def raise_if_failed(self) -> None:
         """Raise :class:`ChecksFailed` where a pass has noted something invalid."""

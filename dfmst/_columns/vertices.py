@@ -20,7 +20,7 @@ from dfmst._primitives.edges import spread_positions
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
-__all__ = ["Vertices", "dense_vertices", "factorize", "sampled_vertices"]
+__all__ = ["SHORT", "Vertices", "dense_vertices", "factorize", "unchecked_vertices"]
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}  # by bytes
 #: Ids below this bound are used as they are in any table: so few vertices cost nothing.
@@ -28,6 +28,7 @@ _ALWAYS_DENSE = 4096
 _BLOCK = 1 << 16
 _FEW = 1 << 18  # rows up to which Arrow's dictionary encoding is faster than ours
 _LONG = 1 << 18  # rows from which a pass over a column is worth saving
+SHORT = 1 << 13  # rows up to which one launch that checks and solves a table takes less time than several
 _DENSE = 4  # rows a vertex that let one expect that every row is read anyway
 _SAMPLE = 1024
 
@@ -93,10 +94,12 @@ def dense_vertices(
     return (number or factorize)(engine, source, target, in_order=in_order)
 
 
-def sampled_vertices(ids: IdColumns, bound: int | None = None) -> Vertices | None:
-    """Integer ids as vertices, below a bound that a sample of them suggests; ``None`` where that would not pay.
+def unchecked_vertices(ids: IdColumns, bound: int | None = None) -> Vertices | None:
+    """Integer ids as vertices below a likely bound; ``None`` where that would not pay.
 
     They are not checked here: the passes of an algorithm do it (:class:`dfmst._columns.edge_table.DeferredChecks`).
+    The bound of a long table comes from a sample. A short one is solved in the time that a sample takes: its bound is
+    the highest below which ids are used as they are.
 
     Parameters
     ----------
@@ -107,9 +110,13 @@ def sampled_vertices(ids: IdColumns, bound: int | None = None) -> Vertices | Non
     """
     source, target, rows = ids.source, ids.target, len(ids.source)
     nulls = ids.null_source is not None or ids.null_target is not None
-    if nulls or not isinstance(source, np.ndarray) or rows < _LONG:
+    if nulls or SHORT < rows < _LONG or not rows or not isinstance(source, np.ndarray):
         return None
-    first, second = (_unsigned(column) for column in (source, target))
+    first, second = _unsigned(source), _unsigned(target)
+    if rows <= SHORT:
+        highest = max(2 * rows, _ALWAYS_DENSE)
+        bound = highest if bound is None else min(bound, highest)
+        return Vertices(first, second, bound, None) if bound > 0 else None
     if bound is None:
         sample = spread_positions(np, rows, _SAMPLE)
         top = max(int(column[sample].max()) for column in (first, second))

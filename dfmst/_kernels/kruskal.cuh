@@ -139,32 +139,3 @@ HOST_KERNEL(scan_portion, (u64* ends, u64 begin, u64 end, u64 most, u32* parent,
   const u64 from = starts[i - 2], length = starts[i - 1] - from, at = from - starts[0];
   if (bits || key) sort_bucket(records + from, ends + from, length, bits, key, spare + at, other + at);
 } END
-
-// All of Kruskal for a short list, by one thread: the whole list is one bucket. Keys are `wide` or `narrow` ones.
-HOST_KERNEL_OF(V, scan_short, (const V* source, const V* target, const u32* position, const u32* row, const u32* narrow,
-                               const u64* wide, u64 length, u64 most, u32* parent, u64* records, u64* ends, u64* spare,
-                               u64* other, u32* chosen, u64* chosen_count, u64* flags)) {
-  if (i) return;
-  u64 low = ~0ull, high = 0;
-  for (u64 j = 0; j < length; ++j) {
-    const u64 key = wide ? wide[j] : narrow[j];
-    low = key < low ? key : low;
-    high = key > high ? key : high;
-  }
-  u32 spread = 0;
-  while (spread < 64 && (high - low) >> spread) ++spread;
-  const u32 shift = spread > 32 ? spread - 30 : 0;
-  for (u64 j = 0; j < length; ++j) {
-    const u64 at = position ? position[j] : j, key = wide ? wide[j] : narrow[j];
-    records[j] = ((key - low) >> shift) << 32 | j;
-    ends[j] = (u64)source[at] << 32 | (u32)target[at];
-  }
-  sort_bucket(records, ends, length, spread - shift, shift ? wide : 0, spare, other);
-  scan_range(ends, 0, length, most, 0, parent, chosen, chosen_count);
-  for (u64 j = 0; j < *chosen_count; ++j) {
-    u32 at = (u32)records[chosen[j]];
-    if (position) at = position[at];
-    if (row) at = row[at];
-    flags[at >> 6] |= 1ull << (at & 63);
-  }
-} END

@@ -23,12 +23,14 @@ import math
 from dataclasses import dataclass
 
 from dfmst._columns.edge_table import ChecksFailed, EdgeTable
+from dfmst._columns.vertices import SHORT
 from dfmst._engines import Engine
 from dfmst._primitives.contract import drop_parallel
 from dfmst._primitives.fills import numbered
 from dfmst._primitives.flags import flag_words
 from dfmst.algorithms._steps.light_edges import check_light, scan_light, select_light, survivors
 from dfmst.algorithms._steps.ranges import contract_ranges, range_width
+from dfmst.algorithms._steps.short_forest import short_forest
 from dfmst.algorithms.base import chosen_rows
 from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
@@ -92,6 +94,8 @@ class FilterKruskal:
         ChecksFailed
             Checks are deferred, and a column is invalid or was not read to its end.
         """
+        if table.deferred is not None and len(table) <= SHORT:
+            return short_forest(engine, table)
         chosen = flag_words(engine, len(table))
         components = table.vertices
         edges, flip, deferred = table.edges(), table.flip, table.deferred

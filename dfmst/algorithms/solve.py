@@ -71,16 +71,21 @@ def solve(
     trace = Trace() if trace is None else trace
     scratch = engine.in_scratch()
     with step("prepare"):
-        input = read(True)
+        input = read(_checks_columns(algorithm))
         chosen = resolve(algorithm, engine, input.table)
-        if input.table.deferred is not None and not isinstance(chosen, FilterKruskal):
-            input = read(False)
     with step("solve"):
         try:
             return _run(scratch, input, chosen, trace)
         except ChecksFailed:
             trace.records.clear()
         return _run(scratch, read(False), chosen, trace)
+
+
+def _checks_columns(algorithm: str | Algorithm) -> bool:
+    """Whether an algorithm checks columns on its way."""
+    if isinstance(algorithm, str):
+        return algorithm in ("auto", "filter-kruskal")
+    return isinstance(algorithm, FilterKruskal)
 
 
 def _run(engine: Engine, input: Input, algorithm: Algorithm, trace: Trace) -> Solved:

@@ -178,7 +178,7 @@ def test_arrays_with_missing_ids_are_checked_first(columns, trusted, side):
 
 
 def test_checks_that_no_pass_makes_are_raised():
-    column = np.zeros(3, np.uint32)
+    column = np.zeros(10_000, np.uint32)
     table = EdgeTable(column, column, column, 1, deferred=DeferredChecks())
     with pytest.raises(ChecksFailed):
         dfmst.algorithms.FilterKruskal().run(select_engine("cpu"), table, Trace())

@@ -22,6 +22,7 @@ typedef TYPE V, W, K;
 #include "../prim.cuh"
 #include "../ranges.cuh"
 #include "../sets.cuh"
+#include "../short.cuh"
 #include "../sort.cuh"
 }
 #undef TYPE

@@ -22,7 +22,7 @@ class ShortScan:
         self._engine = engine
         key = gather_keys(engine, edges.key, position, flip)
         keys = (key, None) if key.dtype == np.uint32 else (None, key)
-        ordered = [np.empty(len(key), np.uint64) for _ in range(4)]  # records and ends, and room to sort them
+        ordered = [np.empty(len(key), np.uint64) for _ in range(2)]  # records and ends, each in either
         self._count = np.zeros(1, np.uint64)
         chosen = np.empty(min(most, len(key)), np.uint32)
         columns = (edges.source, edges.target, position, edges.row, *keys)

@@ -1,0 +1,38 @@
+"""A short table whose columns nobody has looked at: checked, sorted and scanned in one launch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dfmst._columns.edge_table import ChecksFailed, EdgeTable
+from dfmst._engines import Engine
+from dfmst.typing import Array
+
+__all__ = ["short_forest"]
+
+
+def short_forest(engine: Engine, table: EdgeTable) -> Array:
+    """Return a table's rows in the forest, ascending ``int64``; its ids may lie at or above its vertices.
+
+    Parameters
+    ----------
+    engine
+        On the host.
+    table
+        At most :data:`dfmst._columns.vertices.SHORT` rows.
+
+    Raises
+    ------
+    ChecksFailed
+        A weight is NaN, or an id is no vertex.
+    """
+    length, stride = len(table.source), table.source.itemsize // 4
+    # The count and the rows; records, and room to sort them; flags of rows; chosen places and parents, two a word.
+    room = engine.xp.empty(2 + 3 * length + (length >> 6) + (length + table.vertices + 1 >> 1), np.uint64)
+    ends = (table.source.view(np.uint32), table.target.view(np.uint32), stride)
+    engine.launch_alone("solve_short", *ends, table.weight, length, table.vertices, table.flip, room)
+    chosen = room.item(0)
+    if chosen > length:
+        raise ChecksFailed
+    rows: Array = room[1 : chosen + 1].astype(np.int64)
+    return rows
