@@ -24,7 +24,7 @@ from peers import frame_of
 import dfmst
 from dfmst._columns.read import EdgeColumns, read_table
 from dfmst._engines import select_engine
-from dfmst._frames.host import open_frame
+from dfmst._frames.open import open_frame
 from dfmst.algorithms import resolve
 from dfmst.algorithms.trace import Trace
 

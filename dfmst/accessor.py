@@ -6,7 +6,7 @@ from typing import Any
 
 from dfmst._cluster.plan import Plan, plan
 from dfmst._folding.update import update
-from dfmst._frames.host import open_frame
+from dfmst._frames.open import open_frame
 from dfmst._hierarchy.clusters import clusters
 from dfmst._hierarchy.density import hdbscan
 from dfmst._hierarchy.linkage import single_linkage

@@ -6,12 +6,11 @@ from typing import Any, Literal, TypeVar, overload
 
 from dfmst._columns.compose import edge_columns
 from dfmst._columns.conditions import Conditions
-from dfmst._columns.read import EdgeColumns
 from dfmst._columns.total import total_weight
 from dfmst._verification.certificate import certify
-from dfmst.algorithms import Algorithm, Dataframe
-from dfmst.algorithms.dataframe import frame_forest
-from dfmst.algorithms.solution import Solution, solve, solve_edges
+from dfmst.algorithms import Algorithm
+from dfmst.algorithms.find_forest import find_forest
+from dfmst.algorithms.solution import Solution, solve
 from dfmst.typing import Frame, Invalid, Options, Unpack
 
 __all__ = [
@@ -134,7 +133,7 @@ def minimum_spanning_forest(
     [0, 1]
     """
     columns = edge_columns(source, target, weight, False, invalid, Conditions.of(by, keep, drop))
-    return _find_forest(edges, columns, algorithm, engine, threads, return_trace)
+    return find_forest(edges, columns, algorithm, engine, threads, return_trace)
 
 
 @overload
@@ -186,7 +185,7 @@ def maximum_spanning_forest(
     [0, 2]
     """
     columns = edge_columns(source, target, weight, True, invalid, Conditions.of(by, keep, drop))
-    return _find_forest(edges, columns, algorithm, engine, threads, return_trace)
+    return find_forest(edges, columns, algorithm, engine, threads, return_trace)
 
 
 @overload
@@ -233,27 +232,4 @@ def spanning_forest(
     [0, 1]
     """
     columns = edge_columns(source, target, None, False, invalid, Conditions.of(by, keep, drop))
-    return _find_forest(edges, columns, algorithm, engine, threads, return_trace)
-
-
-def _find_forest(
-    edges: Frame,
-    columns: EdgeColumns,
-    algorithm: str | Algorithm,
-    engine: str,
-    threads: int | None,
-    return_trace: bool,
-) -> Any:
-    """Find a forest with kernels, or in the steps of the frame's own library."""
-    if isinstance(algorithm, Dataframe) or (isinstance(algorithm, str) and algorithm == "dataframe"):
-        if columns.conditions:
-            message = f"algorithm='dataframe' takes no {' and '.join(columns.conditions.words)}"
-            raise ValueError(message)
-        if columns.keys:
-            message = "algorithm='dataframe' takes no keys of several columns"
-            raise ValueError(message)
-        steps = algorithm if isinstance(algorithm, Dataframe) else Dataframe()
-        forest, trace = frame_forest(edges, columns, steps, engine, threads, return_trace)
-        return (forest, trace) if return_trace else forest
-    solution = solve_edges(edges, columns, algorithm, engine, threads, return_trace=return_trace)
-    return (solution.frame, solution.trace) if return_trace else solution.frame
+    return find_forest(edges, columns, algorithm, engine, threads, return_trace)

@@ -36,7 +36,7 @@ from dfmst._cluster.strategies.two_pass import add_two_passes
 from dfmst._cluster.tasks import group_parts
 from dfmst._cluster.work import DENSE_ID, Work
 from dfmst._columns.read import EdgeColumns
-from dfmst._frames.host import open_frame
+from dfmst._frames.open import open_frame
 from dfmst.errors import UnsupportedFrameError
 from dfmst.formats.footers import TableSize
 

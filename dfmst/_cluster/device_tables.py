@@ -5,30 +5,23 @@ What a task does with them it does there. A worker without a GPU takes them as A
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
 from dfmst._cluster.devices import device_bytes
 from dfmst._cluster.tables import (
-    check_kinds,
     column_values,
     empty_table,
     id_pair,
     take,
     travelling_table,
-    weight_kind,
 )
 from dfmst._cluster.task_columns import TaskColumns, register_for_gpus, waiting_bytes
-from dfmst._columns.device_encode import DeviceEncoder
-from dfmst._columns.dictionary import mixed_signs
-from dfmst._columns.edge_table import EdgeTable
-from dfmst._columns.encode import Encoder, are_integers
+from dfmst._columns.encode import are_integers
 from dfmst._columns.ids import IdColumns, id_columns, same_width
 from dfmst._engines import Engine, host_engine
-from dfmst.algorithms.solve import solve_table
 from dfmst.typing import Array
 
 __all__ = [
@@ -45,13 +38,11 @@ __all__ = [
     "pieces",
     "reserve",
     "side_of",
-    "solve_tables",
     "some_rows",
     "with_metadata",
 ]
 
 _WAITING = 0.25  # share of a GPU that results may hold which wait for other tasks
-_LEAST_DENSE = 4096  # vertices
 _MOVED = 1 << 20  # rows that go to a GPU at a time
 
 
@@ -200,57 +191,6 @@ def kept(engine: Engine, columns: Columns, metadata: dict[bytes, bytes]) -> Devi
     return table
 
 
-def solve_tables(engine: Engine, tables: Sequence[Table]) -> Table:
-    """Return the forest of tables whose ids are integers, by ascending locator, found on a GPU."""
-    filled = [table for table in tables if table.num_rows]
-    if not filled:
-        return empty_table()
-    check_kinds(weight_kind(like_of(table)) for table in filled)
-    columns = _concat(engine, [columns_of(engine, table) for table in filled])
-    if bool((columns.row[1:] < columns.row[:-1]).any()):
-        columns = columns.take(engine.xp.argsort(columns.row))
-    encoder = _encoder(engine, len(columns.row))
-    source, target = encoder.encode(columns.ids)
-    forest = solve_table(engine, EdgeTable(source, target, columns.key, encoder.count))
-    return kept(engine, columns.take(forest), metadata_of(filled[0]))
-
-
-def _encoder(engine: Engine, rows: int) -> Encoder:
-    return DeviceEncoder(max(2 * rows, _LEAST_DENSE), engine=engine)
-
-
 def like_of(table: Table) -> pa.Table:
     """Return a table without rows that agrees with a table."""
     return empty_table().replace_schema_metadata(metadata_of(table))
-
-
-def _concat(engine: Engine, parts: list[Columns]) -> Columns:
-    """One table after the other; ids in common types."""
-    if len(parts) == 1:
-        return parts[0]
-    joined = []
-    for place in range(len(Columns._fields)):
-        columns = [part[place] for part in parts]
-        if place < 2:
-            columns = _in_common_type(columns)
-        joined.append(engine.xp.concatenate(columns))
-    return Columns(*joined)
-
-
-def _in_common_type(columns: list[Array]) -> list[Array]:
-    """Integers in the type that holds all of them.
-
-    Raises
-    ------
-    InvalidEdgesError
-        None does.
-    """
-    kinds = {column.dtype for column in columns}
-    if len(kinds) == 1:
-        return columns
-    common: Any = np.int64
-    if np.dtype(np.uint64) in kinds:
-        if any(column.dtype.kind == "i" and len(column) and int(column.min()) < 0 for column in columns):
-            raise mixed_signs()
-        common = np.uint64
-    return [column.astype(common, copy=False) for column in columns]

@@ -19,7 +19,8 @@ from dfmst._columns.read import EdgeColumns
 from dfmst._columns.weights import constant_weights, weight_column
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._frames.device import DeviceView
-from dfmst._frames.host import FrameView, open_frame
+from dfmst._frames.host import FrameView
+from dfmst._frames.open import open_frame
 from dfmst._primitives.edges import gather_keys
 from dfmst.algorithms.solve import solve_frame
 from dfmst.errors import DfmstError, InvalidEdgesError

@@ -21,7 +21,8 @@ from dfmst._cluster.task_columns import TaskColumns
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import Engine, select_engine
 from dfmst._frames.device import DeviceView
-from dfmst._frames.host import FrameView, open_frame
+from dfmst._frames.host import FrameView
+from dfmst._frames.open import open_frame
 from dfmst._slices.stored import StoredArray
 from dfmst.errors import DfmstError
 from dfmst.typing import Array

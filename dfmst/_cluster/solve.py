@@ -20,10 +20,10 @@ from dfmst._cluster.device_tables import (
     host_table,
     kept,
     like_of,
-    solve_tables,
 )
 from dfmst._cluster.devices import device_engine, on_device
 from dfmst._cluster.formulas import BUFFER
+from dfmst._cluster.solve_tables import solve_tables
 from dfmst._cluster.tables import (
     check_kinds,
     column_values,

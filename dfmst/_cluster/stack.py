@@ -8,7 +8,8 @@ import dask.dataframe as dd
 import pandas as pd
 from dask.dataframe.utils import make_meta
 
-from dfmst._frames.host import FrameView, open_frame
+from dfmst._frames.host import FrameView
+from dfmst._frames.open import open_frame
 from dfmst._frames.stack import check_stackable
 from dfmst.errors import UnsupportedFrameError
 

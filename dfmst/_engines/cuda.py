@@ -12,82 +12,35 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from dfmst._engines.base import TYPES, bind
 from dfmst._engines.cpu import CpuEngine
+from dfmst._engines.cuda_device import (
+    BLOCK,
+    faults_of,
+    function_of,
+    is_cooperative,
+    memory_of,
+    resident_blocks,
+    threads_of,
+)
 from dfmst._engines.device_scratch import PooledModule, device_scratch, kept_bytes, trim_device_scratch
 from dfmst._engines.load_cupy import load_cupy
 from dfmst._engines.streams import default_stream
-from dfmst._kernels import Kernel, translation_units
 from dfmst.errors import CapacityError, DeviceError, DfmstError
 from dfmst.typing import Array
 
-__all__ = ["OPTIONS", "CudaEngine"]
+__all__ = ["CudaEngine"]
 
-#: Compiler options of every kernel. Fused products and sums would make other floats than the CPU's.
-OPTIONS = ("--std=c++17", "--fmad=false")
-
-_BLOCK = 256  # threads a block
 _WAVES = 16  # blocks a multiprocessor is given, as a multiple of those it can hold: late blocks even out the load
 _BYTES = re.compile(r"allocat\w* ([\d,]+) bytes")
 
 
-@cache
-def _texts() -> dict[str, str]:
-    return {unit.name: unit.text for unit in translation_units()}
-
-
-@cache
-def _module(xp: Any, name: str) -> Any:
-    return xp.RawModule(code=_texts()[name], options=OPTIONS)
-
-
-@cache
-def _function(xp: Any, variant: str, kernel: Kernel) -> Any:
-    if kernel.on_host:
-        raise LookupError(f"kernel {kernel.name} is compiled for CPUs alone")
-    return _module(xp, kernel.variants()[variant]).get_function(variant)
-
-
-@cache
-def _threads(xp: Any, device: int) -> int:
-    attributes = xp.cuda.Device(device).attributes
-    return int(attributes["MultiProcessorCount"] * attributes["MaxThreadsPerMultiProcessor"])
-
-
-@cache
-def _resident(xp: Any, variant: str, kernel: Kernel, device: int) -> int:
-    """Blocks of a kernel that a device holds at once."""
-    pointer = _function(xp, variant, kernel).kernel.ptr
-    blocks = xp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(pointer, _BLOCK, 0)
-    return int(blocks * xp.cuda.Device(device).attributes["MultiProcessorCount"])
-
-
-@cache
-def _cooperative(xp: Any, device: int) -> bool:
-    return bool(xp.cuda.Device(device).attributes.get("CooperativeLaunch", 0))
-
-
-@cache
-def _memory(xp: Any, device: int) -> int:
-    """Bytes of a device."""
-    with xp.cuda.Device(device):
-        return int(xp.cuda.runtime.memGetInfo()[1])
-
-
 def _is_column(argument: Any) -> TypeGuard[Array]:
     return argument is not None and not isinstance(argument, int)
-
-
-def _faults(xp: Any) -> tuple[type[Exception], ...]:
-    """What CuPy raises where the device, the driver or the compiler fails."""
-    cuda = xp.cuda
-    compilation = cuda.compiler.CompileException, cuda.nvrtc.NVRTCError
-    return cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError, *compilation
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +64,12 @@ class CudaEngine:
     @property
     def threads(self) -> int:
         """How many threads the device holds at once."""
-        return _threads(self.xp, self._device)
+        return threads_of(self.xp, self._device)
 
     @property
     def in_steps(self) -> bool:
         """Whether the device launches grids whose threads wait for each other."""
-        return _cooperative(self._cupy, self._device)
+        return is_cooperative(self._cupy, self._device)
 
     @property
     def _device(self) -> int:
@@ -140,19 +93,19 @@ class CudaEngine:
             else:
                 # CuPy passes a Python integer as 64 bits, whatever the kernel takes.
                 values.append(TYPES[parameter.type].type(argument))
-        most_blocks, options = max(1, self.threads // _BLOCK) * _WAVES, {}
+        most_blocks, options = max(1, self.threads // BLOCK) * _WAVES, {}
         with self._naming(kernel):
-            function = _function(self._cupy, variant, signature)
+            function = function_of(self._cupy, variant, signature)
             if signature.in_steps:
-                most_blocks = _resident(self._cupy, variant, signature, self._device)
+                most_blocks = resident_blocks(self._cupy, variant, signature, self._device)
                 function, options = function.kernel, {"enable_cooperative_groups": True}
 
         def launch(count: int) -> None:
             if not count:
                 return
             with self._naming(kernel):
-                blocks = min(-(-count // _BLOCK), most_blocks)
-                function((blocks,), (_BLOCK,), (np.uint64(count), *values), **options)
+                blocks = min(-(-count // BLOCK), most_blocks)
+                function((blocks,), (BLOCK,), (np.uint64(count), *values), **options)
                 if self.synchronous:
                     self.xp.cuda.get_current_stream().synchronize()
 
@@ -163,7 +116,7 @@ class CudaEngine:
         """Say which kernel a fault comes from."""
         try:
             yield
-        except _faults(self.xp) as error:
+        except faults_of(self.xp) as error:
             message = f"kernel {kernel} failed on the GPU: {error}"
             raise DeviceError(message, "use engine='cpu', and please report this with the message above") from error
 
@@ -243,11 +196,11 @@ class CudaEngine:
             raise
         except MemoryError as error:
             raise self._out_of_memory(error) from error
-        except _faults(self.xp) as error:
+        except faults_of(self.xp) as error:
             hint = "set DFMST_CUDA_SYNC=1 to learn which kernel it was, and please report it; engine='cpu' does without"
             raise DeviceError(f"the GPU failed: {error}", hint) from error
         else:
-            trim_device_scratch(_memory(self._cupy, self._device))
+            trim_device_scratch(memory_of(self._cupy, self._device))
 
     def _out_of_memory(self, error: MemoryError) -> CapacityError:
         free, total = self.xp.cuda.runtime.memGetInfo()

@@ -11,7 +11,8 @@ import pyarrow as pa
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import select_engine
 from dfmst._frames.device import DeviceView
-from dfmst._frames.host import FrameView, open_frame
+from dfmst._frames.host import FrameView
+from dfmst._frames.open import open_frame
 from dfmst._frames.stack import check_stackable, stack_frames, stack_on_device
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve_frame

@@ -6,10 +6,8 @@ here, since whoever holds a frame has imported it. Frames on a GPU are next door
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -20,14 +18,14 @@ import pyarrow as pa
 from dfmst._arguments import check_column_name
 from dfmst._engines import Engine, host_engine
 from dfmst._frames.columns import host_column, pandas_column
-from dfmst._frames.device import NAMES_HINT, DeviceView, open_device_frame
-from dfmst._frames.kinds import AsUser, check_names, unwrap
+from dfmst._frames.device import NAMES_HINT
+from dfmst._frames.kinds import AsUser
 from dfmst._frames.take import gather_rows, is_plain_pandas, take_arrow
 from dfmst._frames.types import common_type, have_common_type, narrow_decimals, native_type
-from dfmst.errors import UnsupportedFrameError, missing_column
+from dfmst.errors import missing_column
 from dfmst.typing import Array, Frame
 
-__all__ = ["FrameView", "open_frame", "open_host_frame"]
+__all__ = ["FrameView"]
 
 
 @dataclass(frozen=True)
@@ -176,77 +174,3 @@ class FrameView:
 
     def _as_user(self, native: Any) -> Frame:
         return native if self.as_user is None else self.as_user(native)
-
-
-def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
-    """Recognise a frame.
-
-    Parameters
-    ----------
-    edges
-        pandas, polars (eager or lazy), pyarrow or cuDF, anything with ``__arrow_c_stream__`` or
-        ``__arrow_c_array__``, or a frame of Narwhals around one of these.
-    argument
-        Name of the parameter, for messages.
-
-    Raises
-    ------
-    UnsupportedFrameError
-        Something else.
-    InvalidEdgesError
-        Two columns share a name.
-    """
-    as_user = None
-    if not is_plain_pandas(edges):
-        with _computing(edges, argument):
-            edges, as_user = unwrap(edges)
-    check_names(edges, argument)
-    device = open_device_frame(edges)
-    if device is not None:
-        return device
-    if is_plain_pandas(edges):
-        return FrameView(edges, as_user=as_user)
-    frame = nw.from_native(edges, pass_through=True)
-    if isinstance(frame, nw.DataFrame) and _in_memory(frame):
-        return FrameView(nw.to_native(frame), as_user=as_user)
-    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
-        with _computing(edges, argument):
-            return FrameView(nw.to_native(frame.collect()), lazy=True, as_user=as_user)
-    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_dask():
-        message = f"{argument} is a Dask frame"
-        raise UnsupportedFrameError(message, "call dfmst.dask.minimum_spanning_forest, or .compute() it first")
-    if hasattr(edges, "__arrow_c_stream__") or hasattr(edges, "__arrow_c_array__"):
-        # Suppressed: a stream of a column, not of a table.
-        with _computing(edges, argument), contextlib.suppress(pa.ArrowException, TypeError, ValueError):
-            return FrameView(pa.table(edges), as_user=as_user)
-    message = f"{argument} is a {type(edges).__name__}, not a frame that dfmst reads"
-    hint = "pass a pandas, polars, pyarrow or cuDF table (for NumPy arrays: dfmst.arrays.forest_rows)"
-    if isinstance(edges, (str, os.PathLike)):
-        hint = f"read it first: dfmst.read_edges({os.fspath(edges)!r})"
-    raise UnsupportedFrameError(message, hint)
-
-
-@contextlib.contextmanager
-def _computing(edges: Frame, argument: str) -> Iterator[None]:
-    """A lazy frame is computed as it is opened: what its library raises then is said of the frame."""
-    try:
-        yield
-    except MemoryError:
-        raise
-    except Exception as error:
-        library = type(edges).__module__.partition(".")[0].lstrip("_")
-        message = f"{argument} could not be computed: {library} says {type(error).__name__}: {error}"
-        raise UnsupportedFrameError(message, f"compute it by {library} itself to see where it fails") from error
-
-
-def open_host_frame(edges: Frame, argument: str = "edges") -> FrameView:
-    """Recognise a frame, and copy one that lies on a GPU to the host."""
-    view = open_frame(edges, argument)
-    if isinstance(view, DeviceView):
-        return FrameView(view.to_arrow())
-    return view
-
-
-def _in_memory(frame: nw.DataFrame[Any]) -> bool:
-    kind = frame.implementation
-    return bool(kind.is_pandas() or kind.is_polars() or kind.is_pyarrow())

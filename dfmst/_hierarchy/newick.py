@@ -11,7 +11,8 @@ import pyarrow as pa
 from dfmst._columns.read import EdgeColumns
 from dfmst._columns.vertex_list import id_column
 from dfmst._frames.columns import host_column
-from dfmst._frames.host import FrameView, open_host_frame
+from dfmst._frames.host import FrameView
+from dfmst._frames.open import open_host_frame
 from dfmst._hierarchy.ordered import order_forest
 from dfmst._hierarchy.rooted import tree_roots
 from dfmst._hierarchy.tour import root_trees

@@ -12,7 +12,8 @@ import pyarrow as pa
 from dfmst._arguments import check_column_name
 from dfmst._frames.columns import host_column
 from dfmst._frames.device import DeviceView
-from dfmst._frames.host import FrameView, open_frame
+from dfmst._frames.host import FrameView
+from dfmst._frames.open import open_frame
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError, missing_column
 from dfmst.typing import ROW_LIMIT, Array
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dfmst._columns.read import EdgeColumns
 from dfmst._columns.total import total_weight
-from dfmst._frames.host import open_host_frame
+from dfmst._frames.open import open_host_frame
 from dfmst._report.forest_facts import ForestFacts, as_floats
 from dfmst._report.run_facts import Steps
 from dfmst.algorithms.solution import Solution

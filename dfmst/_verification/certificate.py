@@ -13,9 +13,11 @@ from dfmst._columns.read import EdgeColumns, Input, move_table, read_table
 from dfmst._columns.total import Total, total_weight
 from dfmst._columns.weights import weight_column
 from dfmst._engines import Engine, host_engine, select_engine
-from dfmst._frames.host import FrameView, open_host_frame
+from dfmst._frames.host import FrameView
+from dfmst._frames.open import open_host_frame
 from dfmst._primitives.edges import used_vertices
-from dfmst._verification.match import ForestMatch, match_rows
+from dfmst._verification.forest_match import ForestMatch
+from dfmst._verification.match import match_rows
 from dfmst._verification.optimality import Violation, certify_rows
 from dfmst.algorithms.components import component_labels
 from dfmst.algorithms.solution import Solution

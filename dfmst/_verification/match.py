@@ -12,62 +12,32 @@ Bloom: Space/time trade-offs in hash coding with allowable errors. Communication
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.groups import group_codes, pair_vertices
 from dfmst._columns.ids import id_columns
 from dfmst._columns.read import Input
 from dfmst._columns.weights import constant_weights, weight_column
 from dfmst._engines import Engine
-from dfmst._frames.compare import differences
-from dfmst._frames.host import FrameView
 from dfmst._primitives.edges import gather_keys
 from dfmst._primitives.flags import FLAG_GRAIN, compact, flag_words
 from dfmst._primitives.sort import sort_order
+from dfmst._verification.forest_match import Ends, ForestMatch
+from dfmst._verification.mismatch import disagreement, not_a_row, parallel_rows, self_loop
 from dfmst._verification.optimality import Violation
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
-__all__ = ["ForestMatch", "match_rows"]
+__all__ = ["match_rows"]
 
 _BITS_A_PAIR = 16  # one row in sixteen passes for no reason, and a million pairs take 2 MiB
 _NO_ROW = int(np.iinfo(np.uint32).max)
 _SECOND = _NO_ROW - 1
-
-
-@dataclass(frozen=True, slots=True)
-class ForestMatch:
-    """A frame of edges, its edge table, and the frame said to be its forest.
-
-    ``engine`` works on the host, ``names`` are the columns of ids and weights, ``describe`` names a row of the table in
-    messages. Rows match only where they agree in the columns of ``groups`` as well.
-    """
-
-    engine: Engine
-    edges: FrameView
-    input: Input
-    forest: FrameView
-    names: tuple[Any, Any, Any]
-    describe: Callable[[int], str]
-    groups: tuple[Any, ...] = ()
-
-    def rows(self, rows: Array) -> FrameView:
-        """Take rows of the table from the edge frame."""
-        return self.edges.rows(self.engine, self.input.frame_rows(rows))
-
-
-class _Ends(NamedTuple):
-    """Vertices of the forest's rows, ``uint32``."""
-
-    source: Array
-    target: Array
 
 
 def match_rows(match: ForestMatch) -> Array | Violation:
@@ -92,24 +62,24 @@ def match_rows(match: ForestMatch) -> Array | Violation:
     if not len(match.forest):
         return np.zeros(0, np.int64)
     if not len(match.input.table):
-        return _not_a_row(0)
+        return not_a_row(0)
     source, target = (_vertices(match.input, name, match.forest.column(name)) for name in match.names[:2])
     unknown = (source < 0) | (target < 0)
     if unknown.any():
-        return _not_a_row(int(unknown.argmax()))
-    ends = _Ends(source.astype(np.uint32), target.astype(np.uint32))
+        return not_a_row(int(unknown.argmax()))
+    ends = Ends(source.astype(np.uint32), target.astype(np.uint32))
     if match.groups:
         match, ends = _grouped(match, ends)
     if (source == target).any():
-        return _loop(match, ends, int((source == target).argmax()))
+        return self_loop(match, ends, int((source == target).argmax()))
     candidates = _candidates(match.engine, match.input, ends)
     matched = _join(match, ends, candidates)
     if (matched == _NO_ROW).any():
-        return _not_a_row(int((matched == _NO_ROW).argmax()))
+        return not_a_row(int((matched == _NO_ROW).argmax()))
     if (matched == _SECOND).any():
-        return _parallel(match, ends, int((matched == _SECOND).argmax()))
+        return parallel_rows(match, ends, int((matched == _SECOND).argmax()))
     rows = candidates[matched].astype(np.int64)
-    return _disagreement(match, ends, rows) or rows
+    return disagreement(match, ends, rows) or rows
 
 
 def _vertices(input: Input, name: Any, column: Any) -> Array:
@@ -123,7 +93,7 @@ def _vertices(input: Input, name: Any, column: Any) -> Array:
     return np.asarray(pc.fill_null(place, -1), np.int64)
 
 
-def _grouped(match: ForestMatch, ends: _Ends) -> tuple[ForestMatch, _Ends]:
+def _grouped(match: ForestMatch, ends: Ends) -> tuple[ForestMatch, Ends]:
     """Make vertices of pairs of a group and a vertex, in the table and in the forest."""
     table = match.input.table
     groups = group_codes(match.groups, (match.edges, match.input.kept), (match.forest, None))
@@ -132,10 +102,10 @@ def _grouped(match: ForestMatch, ends: _Ends) -> tuple[ForestMatch, _Ends]:
     source, target = (column.astype(np.uint32) for column in (pairs.source, pairs.target))
     rows = len(table)
     table = replace(table, source=source[:rows], target=target[:rows], vertices=pairs.total)
-    return replace(match, input=replace(match.input, table=table)), _Ends(source[rows:], target[rows:])
+    return replace(match, input=replace(match.input, table=table)), Ends(source[rows:], target[rows:])
 
 
-def _candidates(engine: Engine, input: Input, ends: _Ends) -> Array:
+def _candidates(engine: Engine, input: Input, ends: Ends) -> Array:
     """Rows of the table whose ends are those of some forest row, and a few more."""
     table, length = input.table, len(ends.source)
     size = max(6, (_BITS_A_PAIR * length - 1).bit_length())
@@ -147,7 +117,7 @@ def _candidates(engine: Engine, input: Input, ends: _Ends) -> Array:
     return compact(engine, flags)
 
 
-def _join(match: ForestMatch, ends: _Ends, candidates: Array) -> Array:
+def _join(match: ForestMatch, ends: Ends, candidates: Array) -> Array:
     """Place among the candidates of the earliest row with each forest row's ends and weight."""
     engine, xp, table = match.engine, match.engine.xp, match.input.table
     forest, length = len(ends.source), len(ends.source) + len(candidates)
@@ -185,69 +155,3 @@ def _chunked(column: Any) -> pa.ChunkedArray:
     if isinstance(column, np.ndarray):
         column = pa.array(column, from_pandas=True)
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-
-
-def _not_a_row(position: int) -> Violation:
-    message = f"row {position} of the forest is not in the edge table: no row has the same ends and weight"
-    return Violation("not-a-row", position, message)
-
-
-def _loop(match: ForestMatch, ends: _Ends, position: int) -> Violation:
-    rows = _equal_rows(match, ends, position)
-    if not len(rows):
-        return _not_a_row(position)
-    return Violation("cycle", int(rows[0]), f"{match.describe(int(rows[0]))} is a self-loop")
-
-
-def _parallel(match: ForestMatch, ends: _Ends, second: int) -> Violation:
-    """Say what is wrong where two rows of the forest join the same vertices."""
-    first = int(_same_ends(ends.source, ends.target, ends, second).argmax())
-    rows, others = (_equal_rows(match, ends, position) for position in (first, second))
-    if not len(rows) or not len(others):
-        return _not_a_row(second if len(rows) else first)
-    row = int(rows[0])
-    others = others[others != row]
-    if not len(others):
-        return Violation("duplicate-row", row, f"{match.describe(row)} is in the forest more than once")
-    kept, extra = sorted((row, int(others[0])), key=lambda at: _place(match.input.table, at))
-    return Violation("cycle", extra, f"{match.describe(extra)} closes a cycle with {match.describe(kept)}")
-
-
-def _place(table: EdgeTable, row: int) -> tuple[float, int]:
-    """Place of a row in the total order."""
-    weight = table.weight[row].item()
-    return -weight if table.maximum else weight, row
-
-
-def _disagreement(match: ForestMatch, ends: _Ends, rows: Array) -> Violation | None:
-    """First forest row that differs from its match in another column."""
-    compared = differences(match.rows(rows), match.forest)
-    first_rows = [(int(differs.argmax()), what) for what, differs in compared if differs.any()]
-    if not first_rows:
-        return None
-    position, what = min(first_rows)
-    row = int(rows[position])
-    equal = _equal_rows(match, ends, position)
-    if not len(equal):
-        message = f"row {position} of the forest is not in the edge table: {what} differs from {match.describe(row)}"
-        return Violation("not-a-row", position, message)
-    later = match.describe(int(equal[0]))
-    message = f"{match.describe(row)} is earlier than and has the same ends and weight as {later}, which took its place"
-    return Violation("not-lightest", row, message)
-
-
-def _equal_rows(match: ForestMatch, ends: _Ends, position: int) -> Array:
-    """Rows of the table that agree with a forest row in every column."""
-    table = match.input.table
-    rows = np.flatnonzero(_same_ends(table.source, table.target, ends, position))
-    theirs = match.forest.rows(match.engine, np.full(len(rows), position))
-    differs = np.zeros(len(rows), bool)
-    for _, mask in differences(match.rows(rows), theirs):
-        differs |= mask
-    return rows[~differs]
-
-
-def _same_ends(source: Array, target: Array, ends: _Ends, position: int) -> Array:
-    u, v = int(ends.source[position]), int(ends.target[position])
-    same: Array = ((source == u) & (target == v)) | ((source == v) & (target == u))
-    return same

@@ -19,9 +19,10 @@ from dfmst._columns.lazy import lazy_edges
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import Engine, select_engine
 from dfmst._frames.device import DeviceView
-from dfmst._frames.host import FrameView, open_frame
+from dfmst._frames.host import FrameView
 from dfmst._frames.kinds import unwrap
 from dfmst._frames.lazy import LazyView, open_lazy_frame
+from dfmst._frames.open import open_frame
 from dfmst._frames.order import rows_in_order
 from dfmst._frames.tables import Tables, as_lazy, open_tables
 from dfmst.algorithms._steps.frame_rounds import RANKED, Edges, count_rows, count_vertices, forest_ranks, without_loops

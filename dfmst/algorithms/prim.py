@@ -173,7 +173,7 @@ class Prim:
 
 
 class _Candidates(NamedTuple):
-    """The columns of a reduction: see ``prim.cuh``."""
+    """The columns of a reduction: see ``prim_reduction.cuh``."""
 
     lightest: Array
     vertex: Array

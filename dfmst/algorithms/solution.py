@@ -16,7 +16,8 @@ from dfmst._columns.read import EdgeColumns
 from dfmst._columns.total import Total, total_weight
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._frames.device import DeviceView
-from dfmst._frames.host import FrameView, open_frame, open_host_frame
+from dfmst._frames.host import FrameView
+from dfmst._frames.open import open_frame, open_host_frame
 from dfmst._primitives.edges import used_vertices
 from dfmst.algorithms import REGISTRY, Algorithm
 from dfmst.algorithms.solve import Solved, Step, solve_frame

@@ -12,7 +12,7 @@ from dfmst._cluster.partitions import frame_parts
 from dfmst._cluster.plan import Plan, size_of_groups
 from dfmst._cluster.plan import plan as plan_of_sizes
 from dfmst._cluster.work import DENSE_ID, SPARSE_ID
-from dfmst._frames.host import open_frame
+from dfmst._frames.open import open_frame
 from dfmst._verification.certificate import Certificate
 from dfmst._verification.certificate import verify as verify_rows
 from dfmst.errors import UnsupportedFrameError

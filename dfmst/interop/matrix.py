@@ -9,7 +9,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
-from dfmst._frames.host import FrameView, open_host_frame
+from dfmst._frames.host import FrameView
+from dfmst._frames.open import open_host_frame
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import labels_of, named
 from dfmst.typing import Array

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from dfmst._arguments import whole_number, yes_or_no
 from dfmst._engines import Engine, select_engine
-from dfmst._frames.host import FrameView, open_host_frame
+from dfmst._frames.host import FrameView
+from dfmst._frames.open import open_host_frame
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import arrow_column, labels_of, named, places_of
 from dfmst.typing import Array, Frame

@@ -12,7 +12,8 @@ import pyarrow as pa
 from dfmst._engines import Engine
 from dfmst._folding.memory import parse_memory
 from dfmst._frames.device import DeviceView, open_device_frame
-from dfmst._frames.host import FrameView, open_frame
+from dfmst._frames.host import FrameView
+from dfmst._frames.open import open_frame
 from dfmst._frames.stack import stack_frames
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.stream.batches import Batch

@@ -11,7 +11,7 @@ import pytest
 
 import dfmst
 from dfmst._engines import CpuEngine, CudaEngine, select_engine
-from dfmst._engines.cuda import _function, _module
+from dfmst._engines.cuda_device import function_of, module_of
 from dfmst._primitives.contract import flatten
 from dfmst._primitives.flags import compact, flag_words
 from dfmst._primitives.sort import sort_order
@@ -28,10 +28,10 @@ def arrays():
 @pytest.fixture
 def fresh():
     """Kernels are compiled anew, before and after."""
-    for cached in (_function, _module):
+    for cached in (function_of, module_of):
         cached.cache_clear()
     yield
-    for cached in (_function, _module):
+    for cached in (function_of, module_of):
         cached.cache_clear()
 
 
@@ -112,9 +112,9 @@ def test_a_kernel_is_compiled_once(device, fresh):
     parent = engine.xp.arange(3, dtype=np.uint32)
     for _ in range(3):
         engine.launch("flatten", 3, parent)
-    assert (_function.cache_info().misses, _module.cache_info().misses) == (1, 1)
+    assert (function_of.cache_info().misses, module_of.cache_info().misses) == (1, 1)
     engine.launch("halve_paths", 3, parent)
-    assert (_function.cache_info().misses, _module.cache_info().misses) == (2, 1)
+    assert (function_of.cache_info().misses, module_of.cache_info().misses) == (2, 1)
 
 
 def test_columns_on_the_host_are_refused(device):

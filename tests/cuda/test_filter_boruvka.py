@@ -10,7 +10,7 @@ import pytest
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import CudaEngine, select_engine
-from dfmst._engines.cuda import _cooperative
+from dfmst._engines.cuda_device import is_cooperative
 from dfmst.algorithms import FilterBoruvka
 from dfmst.algorithms.trace import Trace
 from tests.support.cases import LARGE, large, ordered_weights
@@ -84,7 +84,7 @@ def test_the_host_reads_the_counters_once(dtype):
 
 
 def test_a_long_list_is_looked_at_every_second_round(monkeypatch):
-    monkeypatch.setattr("dfmst.algorithms._steps.worklist._TOGETHER", 1000)
+    monkeypatch.setattr("dfmst.algorithms._steps.worklist_rounds._TOGETHER", 1000)
     few, many = _copies("ascending", "float32"), _copies("ruler", "float32")
     assert few[0] == [4, 4, 16]
     assert many[0] == [4, 4, 4, 16]  # lists of 4096 and 2048 edges, of 1024 and 512, then all that are left
@@ -93,7 +93,7 @@ def test_a_long_list_is_looked_at_every_second_round(monkeypatch):
 @pytest.mark.parametrize("order", ["ascending", "ruler"])
 def test_a_device_without_cooperative_launches_runs_single_rounds(order):
     cupy.cuda.cooperative[0] = False
-    _cooperative.cache_clear()
+    is_cooperative.cache_clear()
     try:
         length = 1 << 12
         first = np.arange(length, dtype=np.uint32)
@@ -105,4 +105,4 @@ def test_a_device_without_cooperative_launches_runs_single_rounds(order):
         np.testing.assert_array_equal(rows, np.arange(length))
     finally:
         cupy.cuda.cooperative[0] = True
-        _cooperative.cache_clear()
+        is_cooperative.cache_clear()

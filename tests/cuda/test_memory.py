@@ -10,7 +10,7 @@ import pytest
 
 import dfmst
 from dfmst._engines import CudaEngine, select_engine
-from dfmst._engines.cuda import _memory
+from dfmst._engines.cuda_device import memory_of
 from dfmst._engines.device_scratch import PooledModule, device_scratch, kept_bytes
 from dfmst.errors import CapacityError
 from tests.support import standin
@@ -104,10 +104,10 @@ def test_the_pool_is_given_back_on_demand(device):
 
 def test_the_pool_keeps_a_share_of_the_device_at_most(device, monkeypatch):
     cupy.cuda.set_allocator(RMM)
-    monkeypatch.setattr("dfmst._engines.cuda._memory", lambda xp, device: 16 * 1000)
+    monkeypatch.setattr("dfmst._engines.cuda.memory_of", lambda xp, device: 16 * 1000)
     mallocs(graph())
     assert kept_bytes() <= 1000
-    assert _memory(cupy, 0) == 1 << 34
+    assert memory_of(cupy, 0) == 1 << 34
 
 
 def test_out_of_memory_counts_what_the_pool_keeps(device, monkeypatch):

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dfmst._cluster.device_tables import Columns, DeviceTable, host_table, kept, solve_tables
+from dfmst._cluster.device_tables import Columns, DeviceTable, host_table, kept
+from dfmst._cluster.solve_tables import solve_tables
 from dfmst._cluster.strategies.shuffle.left import WaitingRun, leave_sorted
 from dfmst._cluster.tables import travelling_table
 from dfmst._cluster.task_columns import TaskColumns, spill, waiting_bytes

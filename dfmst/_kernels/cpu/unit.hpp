@@ -20,6 +20,7 @@ typedef TYPE V, W, K;
 #include "../partial_prim.cuh"
 #include "../point_rounds.cuh"
 #include "../prim.cuh"
+#include "../prim_reduction.cuh"
 #include "../ranges.cuh"
 #include "../sets.cuh"
 #include "../short.cuh"

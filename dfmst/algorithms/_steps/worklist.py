@@ -1,19 +1,12 @@
-"""Borůvka's rounds over worklists of edges that carry the representatives of their ends.
+"""The edges of one side of a threshold as records, which Borůvka's rounds run over.
 
-A record is 16 bytes: two representatives, 32 bits of the key, and the row (_kernels/filter_boruvka.cuh). A round has
-two steps: the edges that are the lightest of either end join them, then the edges inside a component are dropped and
-the others offered to both ends. The number of edges left stays on the device.
-
-``finish_records`` runs all rounds in one launch. All threads wait for each other behind each step, so that there are
-only as many as the device holds at once. A long list keeps more of them busy: a GPU first runs two launches a round,
-``join_records`` and ``offer_records``, and reads the length of the list behind every second round.
+A record is 16 bytes: two representatives, 32 bits of the key, and the row (_kernels/filter_boruvka.cuh).
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -21,20 +14,14 @@ import numpy as np
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._primitives.flags import FLAG_GRAIN, flag_length
+from dfmst.algorithms._steps.worklist_rounds import COUNTERS, RecordRounds
 from dfmst.typing import Array
 
 __all__ = ["Outcome", "Side", "Worklist"]
 
-_TOGETHER = 1 << 22  # edges up to which a GPU runs all rounds in one launch
-_COUNTERS = 8  # edges in the first list; chosen edges, rounds, edges of the first round and of all; then those below
-_LENGTHS = (0, 5)  # the places of the edges in both lists
-_JOINED = 1  # the place of the chosen edges
-_WAITING = 6  # the place of what threads wait for
 _TAKEN = 8  # edges that a thread of `take_edges` takes
-_OFFERED = 4  # records that a thread of `offer_records` takes
 _SAMPLE = 1 << 14  # rows that tell how long the second list will be
 _DEVIATIONS = 5  # by which it may be longer
-_CLEAR_SHARE = 8  # with fewer vertices than this for each record, clearing all minima is cheaper than by record
 
 
 class Side(NamedTuple):
@@ -96,12 +83,8 @@ class Worklist:
         self._table = table
         self._ends, self._stride = _words(table)
         self._chosen = chosen
-        xp = engine.xp
-        self.parent: Array = xp.empty(table.vertices, np.uint32)
-        self._best = xp.empty((2, table.vertices), np.uint64)
-        self._counters = xp.empty(_COUNTERS, np.uint32)
-        self._prepared: dict[tuple[str, int, bool], Callable[[int], None]] = {}
-        self._reserve(capacity)
+        self.parent: Array = engine.xp.empty(table.vertices, np.uint32)
+        self._rounds = RecordRounds(engine, table, self.parent, chosen, capacity)
         self._side = Side(0, 0, False, 0, 0)
         self._parts: tuple[bool, Array | None] = (False, None)
         self._begin(self.parent, chosen)
@@ -109,8 +92,8 @@ class Worklist:
     def _begin(self, parent: Array | None, chosen: Array | None) -> None:
         """Clear the first round's minima and all counters; make every vertex a root, and clear the flags of rows."""
         vertices, words = self._table.vertices, 0 if chosen is None else len(chosen)
-        columns = (parent, self._best[0], chosen, self._counters)
-        self._engine.launch("begin_worklist", max(vertices, words, _COUNTERS), vertices, words, *columns)
+        columns = (parent, self._rounds.best[0], chosen, self._rounds.counters)
+        self._engine.launch("begin_worklist", max(vertices, words, COUNTERS), vertices, words, *columns)
         self._begun = True
 
     def take(self, side: Side, flat: bool = False, giant: Array | None = None) -> None:
@@ -119,8 +102,6 @@ class Worklist:
         With `flat`, every vertex points at its root; without, every vertex is a root. `giant` flags the vertices of a
         component that many edges lie in.
         """
-        if side.shift != self._side.shift:
-            self._prepared.clear()
         self._side, self._parts = side, (flat, giant)
         if flat:
             self._make_room()
@@ -135,11 +116,11 @@ class Worklist:
         self._engine.launch("count_survivors", sample, *columns, len(table) // sample, counted)
         hits = int(counted[0]) if side.above else 0
         wanted = math.ceil((hits + _DEVIATIONS * math.sqrt(hits + 1)) / sample * len(table))
-        if wanted > self._capacity:
-            self._reserve(min(wanted, len(table)))
+        if wanted > self._rounds.capacity:
+            self._rounds.reserve(min(wanted, len(table)))
 
     def _take(self) -> None:
-        table, side, (flat, giant) = self._table, self._side, self._parts
+        table, side, rounds, (flat, giant) = self._table, self._side, self._rounds, self._parts
         if not self._begun:
             self._begin(None, None)
         self._begun = False
@@ -158,10 +139,10 @@ class Worklist:
             side.shift,
             self.parent if flat else None,
             giant,
-            self._best[0],
-            self._records[0],
-            self._capacity,
-            self._counters[:1],
+            rounds.best[0],
+            rounds.records[0],
+            rounds.capacity,
+            rounds.counters[:1],
         )
 
     def component_of(self, row: int) -> Array:
@@ -177,85 +158,15 @@ class Worklist:
 
     def solve(self) -> Outcome:
         """Run rounds until no edge of the list is left. A list that is too long for the buffers is taken once more."""
+        rounds, shift = self._rounds, self._side.shift
         while True:
-            length = self._shorten()
-            if length <= self._capacity:
-                self._finish()
-                length, joined, rounds, taken = self._counters[:4].tolist()
-                if length <= self._capacity:
-                    return Outcome(taken, rounds, joined)
-            self._reserve(length)
+            length = rounds.shorten(shift)
+            if length <= rounds.capacity:
+                length, joined, count, taken = rounds.finish(shift)
+                if length <= rounds.capacity:
+                    return Outcome(taken, count, joined)
+            rounds.reserve(length)
             self._take()
-
-    def _shorten(self) -> int:
-        """Run single rounds while the list is long, or until it is empty; a bound of its length."""
-        most = self._most_together()
-        length = min(self._capacity, len(self._table))
-        if length <= most:
-            return length
-        length = int(self._counters[0])
-        while most < length <= self._capacity:
-            for now in (0, 1):
-                self._round(now, length)
-            length = int(self._counters[0])
-        return length
-
-    def _most_together(self) -> int:
-        """Edges up to which all rounds are one launch."""
-        if self._engine.on_host:
-            return len(self._table)
-        return _TOGETHER if self._engine.in_steps else 0
-
-    def _finish(self) -> None:
-        if not self._engine.in_steps:
-            return
-        table, side = self._table, self._side
-        self._engine.launch(
-            "finish_records",
-            self._capacity,
-            self._counters[_WAITING:],
-            *self._records,
-            self._capacity,
-            table.weight,
-            table.flip,
-            side.shift,
-            self.parent,
-            self._best,
-            table.vertices,
-            self._chosen,
-            self._counters,
-        )
-
-    def _round(self, now: int, bound: int) -> None:
-        """Join, then offer the remaining edges to the roots. Two arrays of minima take turns, and so do two lists."""
-        vertices = self._table.vertices
-        by_records = _CLEAR_SHARE * bound < vertices
-        self._launch("join_records", now, by_records)(bound if by_records else max(bound, vertices))
-        self._launch("offer_records", now, False)(-(-bound // _OFFERED))
-
-    def _launch(self, kernel: str, now: int, by_records: bool) -> Callable[[int], None]:
-        """A launch of one of the two kernels; only the count changes from round to round."""
-        prepared = self._prepared.get((kernel, now, by_records))
-        if prepared is not None:
-            return prepared
-        records, best, table, then = self._records, self._best, self._table, 1 - now
-        length, next_length = (self._counters[_LENGTHS[at] :][:1] for at in (now, then))
-        arguments: tuple[Array | int | None, ...]
-        if kernel == "join_records":
-            cleared = 0 if by_records else table.vertices
-            places = (self.parent, self._chosen, self._counters[_JOINED:], next_length)
-            arguments = (records[now], length, best[now], best[then], cleared, *places)
-        else:
-            keys = (table.weight, table.flip, self._side.shift)
-            arguments = (records[now], length, *keys, self.parent, best[then], records[then], next_length)
-        prepared = self._prepared[kernel, now, by_records] = self._engine.prepare(kernel, *arguments)
-        return prepared
-
-    def _reserve(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._prepared.clear()
-        self._records: tuple[Array, ...] = ()  # free the old ones first
-        self._records = tuple(self._engine.xp.empty(2 * capacity, np.uint64) for _ in range(2))
 
 
 def _words(table: EdgeTable) -> tuple[tuple[Array, Array], int]:

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dfmst._engines.cuda import CudaEngine, _function, _module
+from dfmst._engines.cuda import CudaEngine
+from dfmst._engines.cuda_device import function_of, module_of
 from tests.support.nvrtc import compiled
 from tests.support.ptx.machine import Launch, Observer, Program, run
 from tests.support.ptx.memory import Memory
@@ -107,5 +108,5 @@ def real_ptx(card: Card) -> Iterator[CudaEngine]:
 
 
 def _clear() -> None:
-    for cached in (_function, _module):
+    for cached in (function_of, module_of):
         cached.cache_clear()

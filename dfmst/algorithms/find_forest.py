@@ -1,0 +1,54 @@
+"""The forest of a frame: found by kernels, or in the steps of the frame's own library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dfmst._columns.read import EdgeColumns
+from dfmst.algorithms import Algorithm, Dataframe
+from dfmst.algorithms.dataframe import frame_forest
+from dfmst.algorithms.solution import solve_edges
+from dfmst.typing import Frame
+
+__all__ = ["find_forest"]
+
+
+def find_forest(
+    edges: Frame,
+    columns: EdgeColumns,
+    algorithm: str | Algorithm,
+    engine: str,
+    threads: int | None,
+    return_trace: bool,
+) -> Any:
+    """Find a forest with kernels, or in the steps of the frame's own library.
+
+    Parameters
+    ----------
+    columns
+        Which columns are the edges, and how they are read.
+    edges, algorithm, engine, threads, return_trace
+        As for :func:`dfmst.minimum_spanning_forest`.
+
+    Returns
+    -------
+    forest
+        The forest's rows; with `return_trace` a pair of them and the trace.
+
+    Raises
+    ------
+    ValueError
+        The frame's own library takes no such conditions or keys.
+    """
+    if isinstance(algorithm, Dataframe) or (isinstance(algorithm, str) and algorithm == "dataframe"):
+        if columns.conditions:
+            message = f"algorithm='dataframe' takes no {' and '.join(columns.conditions.words)}"
+            raise ValueError(message)
+        if columns.keys:
+            message = "algorithm='dataframe' takes no keys of several columns"
+            raise ValueError(message)
+        steps = algorithm if isinstance(algorithm, Dataframe) else Dataframe()
+        forest, trace = frame_forest(edges, columns, steps, engine, threads, return_trace)
+        return (forest, trace) if return_trace else forest
+    solution = solve_edges(edges, columns, algorithm, engine, threads, return_trace=return_trace)
+    return (solution.frame, solution.trace) if return_trace else solution.frame
