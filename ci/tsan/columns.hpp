@@ -40,6 +40,11 @@ template <typename V> void vertices(const Graph& graph) {
   launch_list_flags(V(), every.size(), every.data(), every.size(), 1, offsets.data(), positions.data());
   CHECK(positions.back() == positions.size() - 1);
 
+  const std::vector<u32> names = iota(graph.vertices);
+  std::vector<u32> drawn(length);
+  launch_sample_labels(V(), length, source.data(), 1ull << 32, 1, names.data(), names.size(), drawn.data());
+  CHECK(drawn == graph.source);
+
   std::vector<u64> ends(length);
   launch_pack_ends(V(), length, source.data(), target.data(), position.data(), ends.data());
   CHECK(ends.back() == ((u64)graph.source.back() << 32 | graph.target.back()));
@@ -128,6 +133,22 @@ template <typename W> void weights(const Graph& graph) {
     CHECK((key[i - 1] < key[i]) == (weight[i - 1] < weight[i]));
     CHECK((flipped[i - 1] < flipped[i]) == (weight[i - 1] > weight[i]));
   }
+
+  std::vector<Key> sampled(length);
+  launch_sample_keys(W(), length, weight.data(), 0, 1ull << 32, 1, sampled.data());
+  CHECK(sampled == key);
+  std::vector<u64> first(length), rank(3);
+  launch_place_of_rank(Key(), 1, key.data(), length, length / 3, first.data(), rank.data());
+  u64 before = 0;
+  for (u64 i = 0; i < length; ++i) before += key[i] < key[rank[0]] || (key[i] == key[rank[0]] && i < rank[0]);
+  CHECK(before == length / 3);
+
+  const std::vector<u64> every(length / 64, NONE);
+  const std::vector<u32> apart(graph.vertices, 0);
+  std::vector<u64> best(1, NONE);
+  launch_lightest_flagged(W(), every.size(), graph.source.data(), graph.target.data(), 1, apart.data(), 1,
+                          weight.data(), 0, every.data(), best.data());
+  CHECK((u32)best[0] == std::min_element(weight.begin(), weight.begin() + 64 * every.size()) - weight.begin());
 
   std::vector<Key> least(blocks), greatest(blocks);
   launch_span_keys(Key(), blocks, key.data(), length, block, least.data(), greatest.data());

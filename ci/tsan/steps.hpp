@@ -16,6 +16,9 @@ void flags(const Graph& graph) {
   launch_number_places(length, numbers.data());
   launch_fill_ones(length, filled.data());
   CHECK(numbers == iota(length) && std::count(filled.begin(), filled.end(), ~0u) == (i64)length);
+  std::vector<u64> cleared(set);
+  launch_clear_words(cleared.size(), cleared.data());
+  CHECK(!ones(cleared));
   std::vector<u32> positions(ones(set));
   launch_list_flags(u32(), blocks, set.data(), set.size(), block, offsets.data(), positions.data());
   CHECK(std::is_sorted(positions.begin(), positions.end()));
@@ -30,6 +33,17 @@ void flags(const Graph& graph) {
   std::vector<u64> equal(words(length));
   launch_flag_equal(equal.size(), graph.source.data(), length, graph.source[0], equal.data());
   for (u64 i = 0; i < length; ++i) CHECK(flagged(equal, i) == (graph.source[i] == graph.source[0]));
+  std::vector<u64> inside_flags(words(length)), often(2), others(1);
+  std::vector<u8> inside(length);
+  std::vector<u32> tables(16);
+  launch_find_inside(1, graph.source.data(), length, graph.source[0], 32, inside_flags.data(), inside.data(),
+                     tables.data(), others.data());
+  CHECK(inside_flags == equal && others[0] == length - ones(equal));
+  launch_most_frequent(1, graph.source.data(), length, often.data());
+  CHECK(often[1] == (u64)std::count(graph.source.begin(), graph.source.end(), (u32)often[0]));
+  std::vector<u32> sets = Forest(graph).parent, label(sets.size());
+  launch_number_sets(1, sets.data(), sets.size(), label.data(), others.data());
+  CHECK(sets == Forest(graph).parent && others[0] == 1 + *std::max_element(label.begin(), label.end()));
   std::vector<u64> beside(words(graph.vertices));
   launch_flag_beside(beside.size(), graph.target.data(), graph.vertices, graph.source.data(), 1, 1, beside.data());
   for (u64 i = 0; i < graph.vertices; ++i)

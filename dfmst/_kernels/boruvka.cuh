@@ -19,6 +19,23 @@ KERNEL(hook, (const u32* source, const u32* target, const u64* best, const u32* 
 
 KERNEL_OF(K, lightest_by_code, (const u64* code, const K* key, u64* best)) { propose(best, code[i], key, i); } END
 
+// The same for the edges that a word flags, between labels of which there are few. An id is `stride` words of 32 bits.
+KERNEL_OF(W, lightest_flagged, (const u32* source, const u32* target, u32 stride, const u32* label, u64 labels,
+                                const W* weight, u64 flip, const u64* flags, u64* best)) {
+  if (i + 64 < count)
+    for (u64 rest = flags[i + 64]; rest; rest &= rest - 1) {
+      const u64 edge = (i + 64) * 64 + lowest_bit(rest);
+      PREFETCH(&source[edge * stride]);
+      PREFETCH(&target[edge * stride]);
+      PREFETCH(&weight[edge]);
+    }
+  for (u64 rest = flags[i]; rest; rest &= rest - 1) {
+    const u64 edge = i * 64 + lowest_bit(rest);
+    const u32 a = label[source[edge * stride]], b = label[target[edge * stride]];
+    propose_weight(best, (a < b ? a : b) * labels + (a < b ? b : a), weight, flip, edge);
+  }
+} END
+
 // Lightest edge of the run that starts at i; `order` lists edges by code, equal codes in ascending position.
 KERNEL_OF(K, flag_lightest_in_runs, (const u64* code, const u32* order, u64 length, const K* key, u64* flags)) {
   const u64 mine = code[order[i]];

@@ -67,6 +67,8 @@ HOST_KERNEL(number_places, (u32* column)) { column[i] = (u32)i; } END
 
 HOST_KERNEL(fill_ones, (u32* column)) { column[i] = ~0u; } END
 
+HOST_KERNEL(clear_words, (u64* words)) { words[i] = 0; } END
+
 // Entries of a column at ascending rows. Rows ahead are known, so that their cache misses overlap.
 KERNEL_OF(V, gather_entries, (const V* column, const u64* row, V* gathered)) {
   if (i + 32 < count) PREFETCH(&column[row[i + 32]]);
@@ -84,10 +86,45 @@ KERNEL(gather_rows, (const u32* position, const u32* row, u32* gathered)) {
   gathered[i] = row ? row[position[i]] : position[i];
 } END
 
+// The place of sampled row `i`: the end of `i` steps, which are numbers of 32 fractional bits, and an offset below
+// `stretch` that follows no period of the rows.
+DEVICE u64 spread_position(u64 i, u64 step, u64 stretch) {
+  return (i * step >> 32) + ((u64)(u32)(i * 2654435769u) * stretch >> 32);
+}
+
 // Keys of the weights at `position` (null: of all).
 KERNEL_OF(W, gather_keys, (const W* weight, u64 flip, const u32* position, Key<W>* key)) {
   if (position && i + 32 < count) PREFETCH(&weight[position[i + 32]]);
   key[i] = key_of(weight[position ? position[i] : i], flip);
+} END
+
+// Keys of the weights at spread positions (see `spread_positions` in edges.py): one in each stretch.
+KERNEL_OF(W, sample_keys, (const W* weight, u64 flip, u64 step, u64 stretch, Key<W>* key)) {
+  if (i + 32 < count) PREFETCH(&weight[spread_position(i + 32, step, stretch)]);
+  key[i] = key_of(weight[spread_position(i, step, stretch)], flip);
+} END
+
+// Labels of the ids at spread positions; an id that has none counts as the last.
+KERNEL_OF(V, sample_labels, (const V* id, u64 step, u64 stretch, const u32* label, u64 labels, u32* drawn)) {
+  const V mine = id[spread_position(i, step, stretch)];
+  drawn[i] = label[mine < labels ? (u64)mine : labels - 1];
+} END
+
+// The label that more than half of a list have, or any, and how many have it (Boyer and Moore's vote).
+HOST_KERNEL(most_frequent, (const u32* label, u64 length, u64* found)) {
+  if (i) return;
+  u64 lead = 0, count = 0;
+  u32 name = 0;
+  for (u64 j = 0; j < length; ++j) {
+    if (lead == 0) name = label[j];
+    if (label[j] == name)
+      ++lead;
+    else
+      --lead;
+  }
+  for (u64 j = 0; j < length; ++j) count += label[j] == name;
+  found[0] = name;
+  found[1] = count;
 } END
 
 // Both ends of the edges at `position` (null: of all), or their labels.

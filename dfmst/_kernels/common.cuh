@@ -84,12 +84,30 @@ DEVICE void propose(u64* best, u64 place, const u32* key, u64 edge) {
   const u64 candidate = (u64)key[edge] << 32 | edge;
   if (candidate < load(&best[place])) atomic_min(&best[place], candidate);
 }
-DEVICE void propose(u64* best, u64 place, const u64* key, u64 edge) {
-  u64 seen = load(&best[place]);
-  while (lighter(edge, seen, key)) {
-    const u64 found = compare_swap(&best[place], seen, edge);
+// Puts an edge where it is lighter than what lies there: `lighter_than` tells of what it has seen.
+template <typename LighterThan> DEVICE void swap_while(u64* place, u64 edge, const LighterThan& lighter_than) {
+  u64 seen = load(place);
+  while (lighter_than(seen)) {
+    const u64 found = compare_swap(place, seen, edge);
     if (found == seen) return;
     seen = found;
+  }
+}
+DEVICE void propose(u64* best, u64 place, const u64* key, u64 edge) {
+  swap_while(&best[place], edge, [=](u64 seen) { return lighter(edge, seen, key); });
+}
+// The same for weights, whose keys no column holds.
+template <typename W> DEVICE void propose_weight(u64* best, u64 place, const W* weight, u64 flip, u64 edge) {
+  const Key<W> mine = key_of(weight[edge], flip);
+  if constexpr (sizeof(W) == 4) {
+    const u64 candidate = (u64)mine << 32 | edge;
+    if (candidate < load(&best[place])) atomic_min(&best[place], candidate);
+  } else {
+    swap_while(&best[place], edge, [=](u64 seen) {
+      if (seen == ~0ull) return true;
+      const Key<W> other = key_of(weight[seen], flip);
+      return mine < other || (mine == other && edge < seen);
+    });
   }
 }
 

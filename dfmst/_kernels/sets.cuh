@@ -30,3 +30,16 @@ KERNEL(flag_roots, (const u32* parent, u64 vertices, u64* flags)) {
 KERNEL(rank_roots, (const u32* roots, u32* rank)) { rank[roots[i]] = (u32)i; } END
 
 KERNEL(gather_ranks, (const u32* parent, const u32* rank, u32* label)) { label[i] = rank[parent[i]]; } END
+
+// All of that for few vertices, by one thread in one launch; how many roots there are.
+HOST_KERNEL(number_sets, (u32* parent, u64 vertices, u32* label, u64* sets)) {
+  if (i) return;
+  u32 roots = 0;
+  for (u64 v = 0; v < vertices; ++v) {
+    const u32 top = root(parent, (u32)v);
+    parent[v] = top;
+    if (top == v) label[v] = roots++;
+  }
+  for (u64 v = 0; v < vertices; ++v) label[v] = label[parent[v]];
+  *sets = roots;
+} END

@@ -102,3 +102,28 @@ HOST_KERNEL_OF(V, scatter_edges, (const u32* leading, u64 length, u64 block, u32
     ends[at] = (u64)source[from] << 32 | (u64)(u32)target[from];
   }
 } END
+
+// ---- one entry -----------------------------------------------------------------------------------------------------
+
+// Where the key lies that `rank` others come before in the order (key, place), then the least and the greatest key.
+// `first` has room for rank + 1 places: a heap of the least ones so far, the greatest of them on top.
+HOST_KERNEL_OF(K, place_of_rank, (const K* key, u64 length, u64 rank, u64* first, u64* found)) {
+  if (i) return;
+  const auto key_at = [=](u64 place) { return key[place]; };
+  for (u64 j = 0; j <= rank; ++j) first[j] = j;
+  for (u64 at = (rank + 1) / 2; at-- > 0;) sift_down(first, (u64*)0, at, rank + 1, key_at);
+  K low = key[0], high = key[0], top = key[first[0]];
+  for (u64 j = 0; j < length; ++j) {
+    low = key[j] < low ? key[j] : low;
+    high = key[j] > high ? key[j] : high;
+  }
+  for (u64 j = rank + 1; j < length; ++j) {
+    if (key[j] >= top) continue;
+    first[0] = j;
+    sift_down(first, (u64*)0, 0, rank + 1, key_at);
+    top = key[first[0]];
+  }
+  found[0] = first[0];
+  found[1] = low;
+  found[2] = high;
+} END

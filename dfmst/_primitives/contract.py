@@ -6,12 +6,24 @@ import numpy as np
 
 from dfmst._engines.base import Engine
 from dfmst._primitives.edges import Edges, gather_edges
-from dfmst._primitives.flags import FLAG_GRAIN, compact, compact_all, count_set, flag_words
+from dfmst._primitives.flags import FLAG_GRAIN, compact, compact_all, count_set, flag_words, flags_to_write
 from dfmst._primitives.sort import sort_order
 from dfmst.typing import Array
 
-__all__ = ["contract", "contract_edges", "count_roots", "drop_parallel", "flag_lightest", "flag_roots", "flatten"]
+__all__ = [
+    "contract",
+    "contract_edges",
+    "count_roots",
+    "drop_parallel",
+    "flag_lightest",
+    "flag_roots",
+    "flatten",
+    "lightest_flagged",
+    "number_sets",
+]
 
+_FEW_VERTICES = 1 << 15  # up to so many, one thread does in one launch what takes several otherwise
+_NONE = np.iinfo(np.uint64).max
 _PAIRS_PER_EDGE = 2  # pairs of vertices that a table takes less time to hold than the edges take to sort
 
 
@@ -21,6 +33,16 @@ def flatten(engine: Engine, parent: Array) -> None:
     engine.launch("flatten", len(parent), parent)
 
 
+def number_sets(engine: Engine, parent: Array) -> tuple[Array, int] | None:
+    """As `flatten`, and of few vertices on the host as `contract` at once; ``None``: only flattened."""
+    if not engine.on_host or len(parent) > _FEW_VERTICES:
+        flatten(engine, parent)
+        return None
+    label, sets = engine.xp.empty(len(parent), np.uint32), np.empty(1, np.uint64)
+    engine.launch_alone("number_sets", parent, len(parent), label, sets)
+    return label, int(sets[0])
+
+
 def count_roots(engine: Engine, parent: Array) -> int:
     """Count the vertices that are their own parent."""
     return count_set(engine, flag_roots(engine, parent))
@@ -28,7 +50,7 @@ def count_roots(engine: Engine, parent: Array) -> int:
 
 def flag_roots(engine: Engine, parent: Array) -> Array:
     """Flags of the vertices that are their own parent."""
-    flags = flag_words(engine, len(parent))
+    flags = flags_to_write(engine, len(parent))
     engine.launch("flag_roots", len(flags), parent, len(parent), flags, grain=FLAG_GRAIN)
     return flags
 
@@ -80,12 +102,12 @@ def contract_edges(
     vertices
         How many components they lie between.
     """
-    flags = flag_words(engine, len(edges))
+    flags = flags_to_write(engine, len(edges))
     arguments = (edges.source, edges.target, len(edges), parent, None, flags)
     engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
     if drop_isolated:
         positions = compact(engine, flags)
-        marked, occupied = engine.xp.zeros(len(parent), np.uint8), flag_words(engine, len(parent))
+        marked, occupied = engine.xp.zeros(len(parent), np.uint8), flags_to_write(engine, len(parent))
         engine.launch("mark_vertices", len(positions), edges.source, edges.target, positions, parent, marked)
         engine.launch("flag_marked", len(occupied), marked, len(marked), occupied, grain=FLAG_GRAIN)
         label, vertices = contract(engine, parent, occupied)
@@ -100,13 +122,25 @@ def drop_parallel(engine: Engine, edges: Edges, vertices: int) -> Edges:
     return gather_edges(engine, edges, compact(engine, flag_lightest(engine, edges, vertices)), None)
 
 
+def lightest_flagged(engine: Engine, edges: Edges, flip: int, flags: Array, label: Array, labels: int) -> Array:
+    """Positions, ascending, of the lightest flagged edge of each pair of labels: few, as a table holds all pairs."""
+    best = engine.xp.full(labels * labels, _NONE, np.uint64)
+    source, target = (ends.view(np.uint32) for ends in (edges.source, edges.target))
+    columns = (source, target, edges.source.dtype.itemsize // 4, label, labels, edges.key, flip, flags, best)
+    engine.launch("lightest_flagged", len(flags), *columns, grain=FLAG_GRAIN)
+    pairs = engine.to_host(best)
+    positions = pairs[pairs != _NONE].astype(np.uint32)  # of an entry, the low half
+    positions.sort()
+    return engine.from_host(positions)
+
+
 def flag_lightest(engine: Engine, edges: Edges, vertices: int) -> Array:
     """Flags of the lightest edge of each pair of vertices: groupby-min, in a table of all pairs or over sorted runs."""
     code = engine.xp.empty(len(edges), np.uint64)
     engine.launch("pair_codes", len(edges), edges.source, edges.target, vertices, code)
     flags = flag_words(engine, len(edges))
     if vertices * vertices <= _PAIRS_PER_EDGE * len(edges):
-        best = engine.xp.full(vertices * vertices, np.iinfo(np.uint64).max, np.uint64)
+        best = engine.xp.full(vertices * vertices, _NONE, np.uint64)
         engine.launch("lightest_by_code", len(edges), code, edges.key, best)
         engine.launch("flag_best", len(best), best, flags)
     else:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from dfmst._engines.base import Engine
-from dfmst._primitives.edges import spread_positions
-from dfmst._primitives.flags import FLAG_GRAIN, flag_words
+from dfmst._engines.cpu import CpuEngine
+from dfmst._primitives.edges import spread_steps
+from dfmst._primitives.flags import FLAG_GRAIN, flags_to_write
 from dfmst.typing import Array
 
 __all__ = ["crossing_flags", "giant_component"]
@@ -21,9 +23,10 @@ _MANY = 1 << 14  # words from which that saves more than it costs to prepare
 _LONG = 1 << 16  # words from which a trial of gathers is a small part
 _TRIAL = 1 << 11  # words of a turn
 _TURNS = 3  # for each way: the first touches other memory than the next, and threads may be interrupted
-_GIANT = 0.5  # share of the sampled edges from which it pays to test for one component first
+_GIANT = 0.5  # share of the sampled edges above which it pays to test for one component first
 _VERTICES = 16  # for each edge, at most, where all labels are read for that
 
+_HOST = CpuEngine(1)
 _gathers: dict[int, int] = {}  # bytes of an id -> whether gathers pay here
 
 
@@ -53,7 +56,7 @@ def crossing_flags(
         For unchecked ends: a cell that is set if one is no place in `label`; the flags are then undefined.
     """
     edges, giant = len(source), giant_component(engine, source, label)
-    flags: Array = engine.xp.empty(-(-edges // 64), np.uint64)
+    flags = flags_to_write(engine, edges)
     if giant is None:
         if outside is not None:
             engine.launch("find_outside", len(flags), source, target, edges, len(label), outside, grain=FLAG_GRAIN)
@@ -61,54 +64,62 @@ def crossing_flags(
                 return flags
         engine.launch("flag_crossing", len(flags), source, target, edges, label, excluded, flags, grain=FLAG_GRAIN)
         return flags
-    aside = engine.xp.empty_like(flags)
-    _flag_leaving(engine, (source, target), giant, len(label), excluded, outside, (flags, aside))
+    aside, inside = flags_to_write(engine, edges), _find_inside(engine, label, giant)
+    if len(flags) < _MANY:
+        inside = inside._replace(tables=None)
+    _flag_leaving(engine, (source, target), inside, len(label), excluded, outside, (flags, aside))
     if outside is not None and outside[0]:
         return flags
     engine.launch("drop_joined", len(flags), source, target, label, aside, flags, grain=FLAG_GRAIN)
     return flags
 
 
+class _Inside(NamedTuple):
+    """The vertices of the giant component.
+
+    A flag a vertex, and of few vertices on the host a byte for each; ``tables`` are two of 256 flags that list the
+    vertices outside (see kernel ``find_inside``), ``None`` where these are more than a few.
+    """
+
+    flags: Array
+    bytes: Array | None
+    tables: Array | None
+
+
+def _find_inside(engine: Engine, label: Array, giant: int) -> _Inside:
+    """The vertices of this label."""
+    length = len(label)
+    flags = flags_to_write(engine, length)
+    if not engine.on_host or length > _FEW_VERTICES:
+        engine.launch("flag_equal", len(flags), label, length, giant, flags, grain=FLAG_GRAIN)
+        return _Inside(flags, None, None)
+    inside, tables, others = np.empty(length, np.uint8), np.empty(16, np.uint32), np.empty(1, np.uint64)
+    engine.launch("find_inside", 1, label, length, giant, _FEW_OUTSIDE, flags, inside, tables, others)
+    return _Inside(flags, inside, None if others[0] > _FEW_OUTSIDE else tables)
+
+
 def _flag_leaving(
     engine: Engine,
     ends: tuple[Array, Array],
-    giant: Array,
+    giant: _Inside,
     vertices: int,
     excluded: Array | None,
     outside: Array | None,
     flags: tuple[Array, Array],
 ) -> None:
     """Flag edges with one end in the giant component or none, and in a second column those with none."""
-    few = engine.on_host and vertices <= _FEW_VERTICES
-    inside = np.unpackbits(giant.view(np.uint8), bitorder="little") if few else None
-    rare = None if inside is None or len(flags[0]) < _MANY else _outside_tables(inside[:vertices])
     name, last = ("flag_leaving", ()) if outside is None else ("flag_leaving_checked", (vertices, outside))
 
     def flag(begin: int, end: int, gathers: int) -> None:
         """Flag the words from `begin` to `end`."""
         source, target = (column[64 * begin : 64 * end] for column in ends)
         words = [None if column is None else column[begin:end] for column in (excluded, *flags)]
-        arguments = (source, target, len(source), giant, inside, gathers, rare, *words, *last)
+        arguments = (source, target, len(source), giant.flags, giant.bytes, gathers, giant.tables, *words, *last)
         engine.launch(name, end - begin, *arguments, grain=FLAG_GRAIN)
 
     length, width = len(flags[0]), ends[0].dtype.itemsize
-    begin = _try_gathers(width, length, flag) if engine.on_host and not few else 0
+    begin = _try_gathers(width, length, flag) if engine.on_host and giant.bytes is None else 0
     flag(begin, length, _gathers.get(width, 0))
-
-
-def _outside_tables(inside: Array) -> Array | None:
-    """Two tables of 256 flags, ``uint32``, that list the few vertices outside; ``None`` where they are more.
-
-    Bits 0 to 2 of a vertex are its word in the first table, and bits 3 to 7 its flag; in the second one, bits 6 to 8
-    and 9 to 13.
-    """
-    vertex = np.flatnonzero(inside == 0)
-    if len(vertex) > _FEW_OUTSIDE:
-        return None
-    tables = np.zeros((2, 8), np.uint32)
-    for table, bits in zip(tables, (vertex, vertex >> 6), strict=True):
-        np.bitwise_or.at(table, bits & 7, np.uint32(1) << (bits >> 3 & 31).astype(np.uint32))
-    return tables.ravel()
 
 
 def _try_gathers(width: int, words: int, flag: Callable[[int, int, int], None]) -> int:
@@ -128,19 +139,18 @@ def _try_gathers(width: int, words: int, flag: Callable[[int, int, int], None]) 
     return 2 * _TURNS * _TRIAL
 
 
-def giant_component(engine: Engine, source: Array, label: Array) -> Array | None:
-    """Flags of the vertices in the component that most of a sample of edges begins in.
+def giant_component(engine: Engine, source: Array, label: Array) -> int | None:
+    """Label of the component that most of a sample of edges begins in.
 
-    ``None`` where that is less than half of them, and where the edges are few beside the vertices: to flag these takes
-    a look at every label. A vertex in `source` that is no place in `label` counts as the last.
+    ``None`` where that is no more than half of them, and where the edges are few beside the vertices: to flag these
+    takes a look at every label. A vertex in `source` that is no place in `label` counts as the last.
     """
     if len(source) * _VERTICES < len(label) or not len(source):
         return None
-    begin = source[spread_positions(engine.xp, len(source), min(len(source), _SAMPLE))]
-    labels, counts = engine.xp.unique(label[engine.xp.minimum(begin, len(label) - 1)], return_counts=True)
-    most, name = engine.xp.stack([counts.max(), labels[counts.argmax()]]).tolist()  # one read from a device
-    if most < _GIANT * len(begin):
-        return None
-    giant = flag_words(engine, len(label))
-    engine.launch("flag_equal", len(giant), label, len(label), name, giant, grain=FLAG_GRAIN)
-    return giant
+    size = min(len(source), _SAMPLE)
+    drawn, found = engine.xp.empty(size, np.uint32), np.empty(2, np.uint64)
+    steps = spread_steps(len(source), size)
+    engine.launch("sample_labels", size, source, *steps, label, len(label), drawn)
+    _HOST.launch_alone("most_frequent", engine.to_host(drawn), size, found)
+    giant, often = found.tolist()
+    return giant if often > _GIANT * size else None

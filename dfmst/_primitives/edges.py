@@ -12,7 +12,19 @@ import numpy as np
 from dfmst._engines.base import Engine
 from dfmst.typing import Array
 
-__all__ = ["Edges", "gather_edges", "gather_keys", "key_edges", "spread_positions", "used_vertices"]
+__all__ = [
+    "Edges",
+    "gather_edges",
+    "gather_keys",
+    "key_edges",
+    "sample_keys",
+    "spread_position",
+    "spread_positions",
+    "spread_steps",
+    "used_vertices",
+]
+
+_MIXING = 2654435769  # 2^32 divided by the golden ratio: multiples of it are spread evenly below 2^32 (Knuth)
 
 
 class Edges(NamedTuple):
@@ -80,13 +92,32 @@ def spread_positions(xp: Any, length: int, size: int) -> Array:
     Where in its stretch a position lies is deterministic, and follows no period that the rows may have. `xp` is NumPy
     for positions on the host, or an engine's array module.
     """
+    step, stretch = spread_steps(length, size)
     number = xp.arange(size, dtype=np.uint64)
-    offset = number * np.uint64(2654435769)  # changed in place from here: fresh columns of this length cost more
+    offset = number * np.uint64(_MIXING)  # changed in place from here: fresh columns of this length cost more
     offset &= np.uint64(0xFFFFFFFF)
-    offset *= np.uint64(length // size)
+    offset *= np.uint64(stretch)
     offset >>= np.uint64(32)
-    number *= np.uint64(length)
-    number //= np.uint64(size)
+    number *= np.uint64(step)
+    number >>= np.uint64(32)
     number += offset
     positions: Array = number.astype(np.uint32)
     return positions
+
+
+def spread_position(number: int, length: int, size: int) -> int:
+    """Entry `number` of `spread_positions`."""
+    step, stretch = spread_steps(length, size)
+    return (number * step >> 32) + ((number * _MIXING & 0xFFFFFFFF) * stretch >> 32)
+
+
+def sample_keys(engine: Engine, key: Array, size: int, flip: int = 0) -> Array:
+    """Ordered keys of the weights (or keys) at `size` spread positions, in their order."""
+    sampled: Array = engine.xp.empty(size, np.uint32 if key.dtype.itemsize == 4 else np.uint64)
+    engine.launch("sample_keys", size, key, flip, *spread_steps(len(key), size), sampled)
+    return sampled
+
+
+def spread_steps(length: int, size: int) -> tuple[int, int]:
+    """How far a position lies behind the one before, in 2^32ths of a row, and rows that a stretch has at least."""
+    return -(-(length << 32) // size) if size else 0, length // size if size else 0

@@ -7,15 +7,36 @@ import numpy as np
 from dfmst._engines.base import Engine
 from dfmst.typing import Array
 
-__all__ = ["FLAG_GRAIN", "compact", "compact_all", "count_set", "exclusive_sum", "flag_length", "flag_words"]
+__all__ = [
+    "FLAG_GRAIN",
+    "compact",
+    "compact_all",
+    "count_set",
+    "exclusive_sum",
+    "flag_length",
+    "flag_words",
+    "flags_to_write",
+]
 
 FLAG_GRAIN = 256  # words a thread takes at a time: 16,384 rows
 _FLAG_BLOCK = 1024  # words a block counts
+_SHORT = 1 << 13  # words that one thread clears sooner than several begin to
 
 
 def flag_words(engine: Engine, length: int) -> Array:
     """Cleared flags for `length` rows."""
-    flags: Array = engine.xp.zeros(flag_length(length), np.uint64)
+    words = flag_length(length)
+    if engine.on_host and words > _SHORT:
+        flags = flags_to_write(engine, length)
+        engine.launch("clear_words", words, flags, grain=_SHORT)
+        return flags
+    cleared: Array = engine.xp.zeros(words, np.uint64)
+    return cleared
+
+
+def flags_to_write(engine: Engine, length: int) -> Array:
+    """Flags of any content for `length` rows, for a kernel that writes all words."""
+    flags: Array = engine.xp.empty(flag_length(length), np.uint64)
     return flags
 
 
@@ -54,7 +75,7 @@ def compact(
     `total` is how many are set, where that is known: nothing is read from the device then.
     """
     if engine.on_host and len(flags) <= _FLAG_BLOCK:  # a launch would cost more
-        (positions,) = np.unpackbits(flags.view(np.uint8), bitorder="little").nonzero()
+        (positions,) = np.unpackbits(flags.view(np.uint8), bitorder="little").view(np.bool_).nonzero()
         return positions.view(dtype) if np.dtype(dtype).itemsize == positions.itemsize else positions.astype(dtype)
     totals = None if total is None else [total]
     return compact_all(engine, flags, dtype=dtype, lasting=lasting, totals=totals)[0]

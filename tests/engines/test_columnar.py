@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfmst._primitives.contract import contract, contract_edges, count_roots, drop_parallel, flag_lightest, flatten
+from dfmst._primitives.contract import (
+    contract,
+    contract_edges,
+    count_roots,
+    drop_parallel,
+    flag_lightest,
+    flatten,
+    lightest_flagged,
+    number_sets,
+)
 from dfmst._primitives.edges import Edges, gather_edges
 from dfmst._primitives.fills import numbered, ones
 from dfmst._primitives.flags import compact, exclusive_sum, flag_words
@@ -49,6 +58,18 @@ def test_flag_words(engine, length):
     flags = flag_words(engine, length)
     assert flags.dtype == np.uint64
     assert not unpack(flags, length).any()
+
+
+@each_engine
+@pytest.mark.parametrize("words", [1, 1 << 13, (1 << 13) + 1, 50_000])
+def test_flag_words_are_cleared_where_others_lay(engine, words):
+    engine = engine.in_scratch()
+    before = engine.xp.full(words, 2**64 - 1, np.uint64)
+    at = before.__array_interface__["data"]
+    del before
+    flags = flag_words(engine, 64 * words)
+    assert words < 1 << 13 or flags.__array_interface__["data"] == at
+    assert not flags.any()
 
 
 @each_engine
@@ -224,6 +245,42 @@ def test_drop_parallel(engine, dtype, seed, length, vertices, keys):
     left = drop_parallel(engine, edges, vertices)
     np.testing.assert_array_equal(left.row, sorted(lightest.values()))
     np.testing.assert_array_equal(left.key, key[left.row])
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", WEIGHTS)
+@pytest.mark.parametrize("ids", VERTICES)
+@given(seed=seeds, length=st.sampled_from(LENGTHS), labels=st.sampled_from([1, 2, 20]))
+@quick
+def test_lightest_flagged(engine, dtype, ids, seed, length, labels):
+    rng = np.random.default_rng(seed)
+    weight, label = weights(rng, dtype, length), rng.integers(0, labels, 50).astype(np.uint32)
+    source, target = rng.integers(0, 50, (2, length)).astype(ids)
+    flagged, flip = rng.random(length) < rng.choice([0.01, 1.0]), int(rng.choice([0, 2 ** (8 * weight.itemsize) - 1]))
+    key = np.empty(length, f"uint{weight.itemsize * 8}")
+    engine.launch("gather_keys", length, weight, flip, None, key)
+    lightest: dict[tuple[int, int], int] = {}
+    for row in np.argsort(key, kind="stable"):
+        if flagged[row]:
+            lightest.setdefault(tuple(sorted((label[source[row]], label[target[row]]))), row)
+    edges = Edges(source, target, weight, None)
+    found = lightest_flagged(engine, edges, flip, pack(flagged), label, labels)
+    assert found.dtype == np.uint32
+    np.testing.assert_array_equal(found, sorted(lightest.values()))
+
+
+@each_engine
+@pytest.mark.parametrize("shape", ["up", "down", "trees", "shuffled", "star", "none"])
+@pytest.mark.parametrize("vertices", [1, 2, 1000, (1 << 15) + 1])
+def test_number_sets(engine, shape, vertices):
+    parent = parents(np.random.default_rng(1), shape, vertices)
+    expected = roots_of(parent)
+    numbered = number_sets(engine, parent)
+    np.testing.assert_array_equal(parent, expected)
+    assert (numbered is None) == (vertices > 1 << 15)
+    for label, sets in filter(None, [numbered, contract(engine, parent)]):
+        np.testing.assert_array_equal(label, np.unique(expected, return_inverse=True)[1])
+        assert sets == len(np.unique(expected))
 
 
 @each_engine

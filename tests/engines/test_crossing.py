@@ -50,8 +50,7 @@ def test_the_giant_component_is_that_of_most_edges(engine, dtype):
     label = np.array([0, 1, 1, 3, 4, 5, 6, 7], np.uint32)
     often = np.array([1, 2, 2, 9, 1], dtype)  # 9 is no vertex
     giant = giant_component(engine, often, label)
-    assert giant is not None
-    np.testing.assert_array_equal(unpack(giant, 8), label == 1)
+    assert giant == 1
     assert giant_component(engine, np.arange(8, dtype=dtype), label) is None
     assert giant_component(engine, often[:0], label) is None
     # To flag all vertices for a few edges would take longer than their labels.

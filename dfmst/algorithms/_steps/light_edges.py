@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dfmst._columns.edge_table import DeferredChecks
-from dfmst._engines import Engine
-from dfmst._primitives.contract import contract, flatten
+from dfmst._engines import CpuEngine, Engine
+from dfmst._primitives.contract import contract, lightest_flagged, number_sets
 from dfmst._primitives.crossing import crossing_flags
-from dfmst._primitives.edges import Edges, gather_edges, gather_keys, spread_positions
-from dfmst._primitives.flags import FLAG_GRAIN, compact, flag_words
+from dfmst._primitives.edges import Edges, gather_edges, gather_keys, sample_keys, spread_position
+from dfmst._primitives.flags import FLAG_GRAIN, compact, flags_to_write
 from dfmst.algorithms._steps.block_scan import BLOCK, MANY_THREADS, BlockScan
 from dfmst.algorithms._steps.kruskal_scan import KruskalScan, SortedEdges
 from dfmst.algorithms._steps.portion_scan import PortionScan
@@ -25,6 +25,8 @@ from dfmst.typing import Array
 
 __all__ = ["LightEdges", "Threshold", "check_light", "sampled_threshold", "scan_light", "select_light", "survivors"]
 
+_HOST = CpuEngine(1)
+_PAIRS = 1 << 12  # of components that a table holds in a first-level cache
 _SAMPLE_HITS = 64  # sampled edges below the threshold: its rank is then off by about an eighth
 
 
@@ -63,15 +65,18 @@ def sampled_threshold(engine: Engine, edges: Edges, flip: int, share: float, see
     The sample is spread over all positions or, with a `seed`, drawn at random.
     """
     size = min(max(math.ceil(_SAMPLE_HITS / share), 1024), max(1, len(edges) // 8))
-    position = spread_positions(np, len(edges), size)
-    if seed is not None:
-        position = np.sort(np.random.default_rng(seed).integers(0, len(edges), size).astype(position.dtype))
-    # On the host: the sample is a few kilobytes, and a GPU would take longer to begin each of the steps below.
-    key = engine.to_host(gather_keys(engine, edges.key, engine.from_host(position), flip))
-    rank = int(size * share)
-    least = int(np.partition(key, rank)[rank])
-    ties = np.flatnonzero(key == least)  # ascending positions
-    return Threshold(least, int(position[ties[rank - int((key < least).sum())]]), int(key.min()), int(key.max()))
+    if seed is None:
+        drawn = None
+        key = sample_keys(engine, edges.key, size, flip)
+    else:
+        drawn = np.sort(np.random.default_rng(seed).integers(0, len(edges), size).astype(np.uint32))
+        key = gather_keys(engine, edges.key, engine.from_host(drawn), flip)
+    # On the host: the sample is a few kilobytes, and a GPU would take longer to begin the search.
+    key, rank, found = engine.to_host(key), int(size * share), np.empty(3, np.uint64)
+    _HOST.launch_alone("place_of_rank", key, size, rank, np.empty(rank + 1, np.uint64), found)
+    place, lowest, highest = found.tolist()
+    position = spread_position(place, len(edges), size) if drawn is None else int(drawn[place])
+    return Threshold(int(key[place]), position, lowest, highest)
 
 
 def select_light(
@@ -93,7 +98,7 @@ def select_light(
     with trace.step("threshold"):
         threshold = sampled_threshold(engine, edges, flip, share, seed)
     with trace.step("select"):
-        flags = flag_words(engine, len(edges))
+        flags = flags_to_write(engine, len(edges))
         arguments = (edges.key, flip, len(edges), *threshold[:2], flags)
         if deferred is None:
             engine.launch("flag_light", len(flags), *arguments, grain=FLAG_GRAIN)
@@ -176,7 +181,8 @@ def survivors(
 ) -> tuple[Edges, int]:
     """Edges that are not flagged as `light` and join two components.
 
-    Their ends are the components, numbered densely, so that the next level works on short columns.
+    Their ends are the components, numbered densely, so that the next level works on short columns. Between few
+    components, only the lightest edge of each two goes on.
 
     Raises
     ------
@@ -184,12 +190,14 @@ def survivors(
         Checks are `deferred`, and an end of an edge is no vertex.
     """
     with trace.step("label"):
-        flatten(engine, parent)
+        numbered = number_sets(engine, parent)
     with trace.step("filter"):
         outside = None if deferred is None else deferred.outside
         flags = crossing_flags(engine, edges.source, edges.target, parent, light, outside)
         if deferred is not None:
             deferred.raise_if_failed()
     with trace.step("compact"):
-        label, vertices = contract(engine, parent)
-        return gather_edges(engine, edges, compact(engine, flags), label, flip), vertices
+        label, vertices = numbered or contract(engine, parent)
+        few = vertices * vertices <= _PAIRS
+        rest = lightest_flagged(engine, edges, flip, flags, label, vertices) if few else compact(engine, flags)
+        return gather_edges(engine, edges, rest, label, flip), vertices
