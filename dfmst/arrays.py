@@ -25,6 +25,7 @@ from dfmst.typing import Array, SparseMatrix, SupportsDLPack
 
 __all__ = ["forest_rows"]
 
+_NUMPY = {np.ndarray}
 _CUDA_DEVICES = (2, 13)  # kDLCUDA and kDLCUDAManaged of DLPack
 
 
@@ -147,6 +148,8 @@ def _rows(values: Any) -> int | None:
 
 def _on_device(arrays: dict[str, Any]) -> bool:
     """Whether the arrays lie on a GPU."""
+    if {type(values) for values in arrays.values()} == _NUMPY:
+        return False
     placed = {name: _lies_on_device(values) for name, values in arrays.items()}
     if any(placed.values()) and not all(placed.values()):
         names = " and ".join(name for name, device in placed.items() if device)
@@ -182,6 +185,8 @@ def _read(engine: Engine, arrays: dict[str, Any], n: int | None, maximum: bool, 
 
 
 def _column(engine: Engine, name: str, values: Any) -> Array:
+    if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "iuf" and engine.on_host:
+        return values
     if isinstance(values, np.ma.MaskedArray):
         _refuse_missing(name, np.ma.getmaskarray(values))
     try:

@@ -24,9 +24,10 @@ __all__ = ["compose", "edge_columns"]
 def edge_columns(source: Any, target: Any, weight: Any, *options: Any) -> EdgeColumns:
     """Name the columns of a call; a key of several columns is called as it is written, ``"['country', 'city']"``."""
     keys = source, target, weight
+    if not (isinstance(source, list) or isinstance(target, list) or isinstance(weight, list)):
+        return EdgeColumns(source, target, weight, *options)
     source, target, weight = (str(key) if isinstance(key, list) else key for key in keys)
-    columns = EdgeColumns(source, target, weight, *options)
-    return replace(columns, keys=keys) if any(isinstance(key, list) for key in keys) else columns
+    return replace(EdgeColumns(source, target, weight, *options), keys=keys)
 
 
 def compose(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns) -> FrameView | DeviceView:

@@ -28,7 +28,7 @@ _ALWAYS_DENSE = 4096
 _BLOCK = 1 << 16
 _FEW = 1 << 18  # rows up to which Arrow's dictionary encoding is faster than ours
 _LONG = 1 << 18  # rows from which a pass over a column is worth saving
-SHORT = 1 << 13  # rows up to which one launch that checks and solves a table takes less time than several
+SHORT = 1 << 16  # rows up to which one launch that checks and solves a table takes less time than many on 2 threads
 _DENSE = 4  # rows a vertex that let one expect that every row is read anyway
 _SAMPLE = 1024
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from dfmst._arguments import check_choice, whole_number
 from dfmst._engines.base import Engine
 from dfmst._engines.cpu import CpuEngine
@@ -48,7 +50,11 @@ def select_engine(
         return CudaEngine()
     if threads is None and rows is not None and rows < _SERIAL_ROWS:
         threads = 1
-    return CpuEngine() if threads is None else CpuEngine(threads)
+    return CpuEngine() if threads is None else _cpu_engine(threads)
+
+
+#: To make an engine takes as long as a small launch.
+_cpu_engine = lru_cache(CpuEngine)
 
 
 def host_engine(engine: Engine) -> Engine:

@@ -58,6 +58,9 @@ REGISTRY: dict[str, type[Algorithm]] = {
 }
 
 
+_ON_HOST = FilterKruskal()
+
+
 def resolve(algorithm: str | Algorithm, engine: Engine, table: EdgeTable) -> Algorithm:
     """Return the algorithm that a name or an object stands for.
 
@@ -84,4 +87,4 @@ def resolve(algorithm: str | Algorithm, engine: Engine, table: EdgeTable) -> Alg
 
 def _choose(engine: Engine, table: EdgeTable) -> Algorithm:
     """Kruskal's scan is sequential: fast on a CPU, and no work for a GPU."""
-    return FilterKruskal() if engine.on_host else FilterBoruvka()
+    return _ON_HOST if engine.on_host else FilterBoruvka()

@@ -7,12 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst._primitives.edges import Edges
 from dfmst._primitives.flags import count_set, flag_words
+from dfmst.algorithms import Boruvka, FilterKruskal
 from dfmst.algorithms._steps.block_scan import BlockScan
 from dfmst.algorithms._steps.portion_scan import PortionScan
 from dfmst.algorithms._steps.short_scan import SHORT, ShortScan
+from dfmst.algorithms.trace import Trace
 from dfmst.arrays import forest_rows
 from tests.support.cases import ENGINES
 from tests.support.columns import roots_of
@@ -149,9 +152,10 @@ def test_rounds_begin_anew_where_their_number_runs_out():
 @pytest.mark.parametrize("maximum", [False, True])
 def test_both_sides_of_a_short_list(rows, maximum):
     rng = np.random.default_rng(3)
-    u, v, w = rng.integers(0, 900, rows), rng.integers(0, 900, rows), rng.integers(-50, 50, rows).astype(np.float64)
-    expected = forest_rows(u, v, w, algorithm="boruvka", maximum=maximum)
-    np.testing.assert_array_equal(forest_rows(u, v, w, algorithm="filter-kruskal", maximum=maximum), expected)
+    source, target = rng.integers(0, 900, (2, rows)).astype(np.uint64)
+    table = EdgeTable(source, target, rng.integers(-50, 50, rows).astype(np.float64), 900, maximum)
+    expected = Boruvka().run(CpuEngine(1), table, Trace())
+    np.testing.assert_array_equal(FilterKruskal().run(CpuEngine(1), table, Trace()), expected)
 
 
 def test_a_scan_ends_with_the_last_join():

@@ -8,6 +8,7 @@ import pytest
 
 import dfmst
 from dfmst._columns.edge_table import ChecksFailed, DeferredChecks, EdgeTable
+from dfmst._columns.vertices import SHORT
 from dfmst._engines import select_engine
 from dfmst.algorithms.trace import Trace
 from dfmst.arrays import forest_rows
@@ -178,7 +179,7 @@ def test_arrays_with_missing_ids_are_checked_first(columns, trusted, side):
 
 
 def test_checks_that_no_pass_makes_are_raised():
-    column = np.zeros(10_000, np.uint32)
+    column = np.zeros(SHORT + 1, np.uint32)
     table = EdgeTable(column, column, column, 1, deferred=DeferredChecks())
     with pytest.raises(ChecksFailed):
         dfmst.algorithms.FilterKruskal().run(select_engine("cpu"), table, Trace())

@@ -10,6 +10,8 @@ from dfmst.typing import Array
 
 __all__ = ["short_forest"]
 
+_FEW = 1 << 13  # words below which the scratch costs more than it saves
+
 
 def short_forest(engine: Engine, table: EdgeTable) -> Array:
     """Return a table's rows in the forest, ascending ``int64``; its ids may lie at or above its vertices.
@@ -28,7 +30,8 @@ def short_forest(engine: Engine, table: EdgeTable) -> Array:
     """
     length, stride = len(table.source), table.source.itemsize // 4
     # The count and the rows; records, and room to sort them; flags of rows; chosen places and parents, two a word.
-    room = engine.xp.empty(2 + 3 * length + (length >> 6) + (length + table.vertices + 1 >> 1), np.uint64)
+    words = 2 + 3 * length + (length >> 6) + (length + table.vertices + 1 >> 1)
+    room = (np if words <= _FEW else engine.xp).empty(words, np.uint64)
     ends = (table.source.view(np.uint32), table.target.view(np.uint32), stride)
     engine.launch_alone("solve_short", *ends, table.weight, length, table.vertices, table.flip, room)
     chosen = room.item(0)
