@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from dfmst._arguments import check_column_name
 from dfmst._engines import Engine, host_engine
-from dfmst._frames.columns import host_column, pandas_column
+from dfmst._frames.columns import host_column, pandas_column, stored_column
 from dfmst._frames.device import NAMES_HINT
 from dfmst._frames.kinds import AsUser
 from dfmst._frames.take import gather_rows, is_plain_pandas, take_arrow
@@ -76,7 +76,8 @@ class FrameView:
         if is_plain_pandas(native) and native.columns.nlevels == 1:  # Narwhals takes ten times as long for a short one
             check_column_name("column", name)
             if name in native.columns:
-                return pandas_column(name, native[name])
+                stored = stored_column(native, name)
+                return pandas_column(name, native[name]) if stored is None else stored
         if self.composed and name in self.composed:
             return self.composed[name]
         return host_column(name, self.series(name))
