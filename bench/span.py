@@ -4,10 +4,10 @@
 
 Every kernel is run by one thread, for the algorithm's choices on 1, 2, 4, 16 and 64 threads, and timed. Serial are: the
 Python between the kernels, kernels of one index, and the scan within ``scan_portion``, which is run twice to tell it
-from the sorting beside it. A projection divides every other kernel by the threads, or by its chunks where these are
-fewer, and lets the scan run beside the sorting; ``scan_blocks`` also waits for a fork of two threads, timed here, as
-often as it forks. It assumes cores of this machine's speed with a memory that serves all of them: an upper bound, not a
-measurement.
+from the sorting beside it; what the measurement itself takes is left out. A projection divides every other kernel by
+the threads, or by its chunks where these are fewer, and lets the scan run beside the sorting; ``scan_blocks`` also
+waits for a fork of two threads, timed here, as often as it forks. It assumes cores of this machine's speed with a
+memory that serves all of them: an upper bound, not a measurement.
 
 ``--edges`` adds files with a source, a target and a weight as their first three columns.
 """
@@ -36,13 +36,17 @@ from dfmst.algorithms.trace import Trace
 RESULT = Path(__file__).parent / "results" / "cpu" / "span.json"
 THREADS = (1, 2, 4, 16, 64)
 CHUNKS = 128  # of a block of ``scan_blocks``
+_ALONE = CpuEngine(1)
 
 
 @dataclass(frozen=True, slots=True)
 class SpanEngine(CpuEngine):
-    """Has the kernels of an engine with `threads`, run by one thread each; `spans` lists what they took."""
+    """Has the kernels of an engine with `threads`, run by one thread each; `spans` lists what they took.
 
-    spans: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("work", "serial", "span"), 0.0))
+    ``spans["own"]`` is what this class itself took.
+    """
+
+    spans: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("work", "serial", "span", "own"), 0.0))
 
     def in_scratch(self) -> Self:
         """The same, with the same `spans`."""
@@ -54,15 +58,20 @@ class SpanEngine(CpuEngine):
 
     def launch(self, kernel: str, count: int, *arguments: Any, grain: int = 4096) -> None:
         """Run a kernel, and add what it took and would take."""
+        start = time.perf_counter()
         scan = self._scan(arguments) if kernel == "scan_portion" else 0.0
         begin = time.perf_counter()
-        CpuEngine(1, xp=self.xp).launch(kernel, count, *arguments, grain=grain)
+        _ALONE.launch(kernel, count, *arguments, grain=grain)
         taken = time.perf_counter() - begin
-        chunks = min(self.threads, -(-count // grain)) if count else 1
         if kernel == "scan_blocks":
             self._add_forks(taken, int(arguments[1]), int(arguments[-1][1]))
-            return
-        scan = taken if count == 1 else min(scan, taken)
+        else:
+            self._add(taken, -(-count // grain) if count else 1, taken if count == 1 else min(scan, taken))
+        self.spans["own"] += time.perf_counter() - start - taken
+
+    def _add(self, taken: float, chunks: int, scan: float) -> None:
+        """Add a kernel of so many chunks, of which a scan takes a part by itself."""
+        chunks = min(self.threads, chunks)
         beside = max(1, chunks - 1) if scan else chunks
         self.spans["work"] += taken
         self.spans["serial"] += taken if chunks == 1 else scan
@@ -79,15 +88,13 @@ class SpanEngine(CpuEngine):
         """Seconds of a portion's scan alone; what it changes is put back."""
         if arguments[1] == arguments[2]:
             return 0.0  # these buckets are only sorted
-        start = time.perf_counter()
         changed = arguments[4], arguments[5], arguments[6]
         before = [column.copy() for column in changed]
         begin = time.perf_counter()
-        CpuEngine(1).launch("scan_portion", 1, *arguments, grain=1)
+        _ALONE.launch("scan_portion", 1, *arguments, grain=1)
         taken = time.perf_counter() - begin
         for column, content in zip(changed, before, strict=True):
             column[:] = content
-        self.spans["again"] = self.spans.get("again", 0.0) + time.perf_counter() - start
         return taken
 
 
@@ -111,7 +118,7 @@ def measure(columns: tuple[Any, Any, Any, int], threads: int, repeat: int) -> di
         begin = time.perf_counter()
         FilterKruskal().run(engine, table, Trace())
         spans = engine.spans
-        between = time.perf_counter() - begin - spans["work"] - spans.get("again", 0.0)
+        between = time.perf_counter() - begin - spans["work"] - spans["own"]
         found = {name: 1e3 * (spans[name] + between) for name in ("work", "serial", "span")}
         if not best or found["work"] < best["work"]:
             best = found

@@ -150,6 +150,13 @@ template <typename W> void weights(const Graph& graph) {
                           weight.data(), 0, every.data(), best.data());
   CHECK((u32)best[0] == std::min_element(weight.begin(), weight.begin() + 64 * every.size()) - weight.begin());
 
+  std::vector<u32> parent(2);
+  std::vector<u64> chosen(words(length)), joined(2);
+  const u64 lightest = (u32)best[0];
+  best = {NONE, best[0], NONE, NONE};  // between two labels
+  launch_scan_pairs(W(), 1, weight.data(), 0, nullptr, 2, best.data(), parent.data(), chosen.data(), joined.data());
+  CHECK(joined[0] == 1 && joined[1] == 1 && ones(chosen) == 1 && flagged(chosen, lightest));
+
   std::vector<Key> least(blocks), greatest(blocks);
   launch_span_keys(Key(), blocks, key.data(), length, block, least.data(), greatest.data());
   CHECK(*std::min_element(least.begin(), least.end()) == *std::min_element(key.begin(), key.end()));

@@ -45,7 +45,7 @@ struct Variant {
   TYPED(name, i32) TYPED(name, u32) TYPED(name, f32) TYPED(name, i64) TYPED(name, u64) TYPED(name, f64)
 
 PLAIN(incidence_records) PLAIN(list_offsets) PLAIN(list_entries)
-OF_K(lightest_edges) PLAIN(hook) OF_K(lightest_by_code) OF_W(lightest_flagged) OF_K(flag_lightest_in_runs)
+OF_K(lightest_edges) PLAIN(hook) OF_K(lightest_by_code) OF_W(lightest_flagged) OF_W(scan_pairs) OF_K(flag_lightest_in_runs)
 OF_K(propose_to_ends)
 OF_V(largest_id) OF_K(span_keys) PLAIN(number_places) PLAIN(fill_ones) PLAIN(clear_words) OF_W(count_nan) OF_W(survey_edges)
 OF_V(gather_entries) PLAIN(gather_bytes) PLAIN(gather_rows) OF_W(gather_keys)
@@ -76,7 +76,7 @@ OF_K(grow_subtrees) OF_K(grow_apart) PLAIN(hook_unvisited) OF_K(hook_lightest) P
 OF_K(grow_trees) OF_K(least_of_groups) OF_K(join_lightest) OF_K(relax_neighbours) OF_K(reduce_rounds)
 OF_V(unite) PLAIN(halve_paths) PLAIN(flatten) PLAIN(flag_roots) PLAIN(rank_roots) PLAIN(gather_ranks)
 OF_K(pack_records) OF_K(pack_low_half) OF_K(pack_high_half) OF_K(order_runs) PLAIN(count_digits) PLAIN(scatter_digits)
-PLAIN(gather_packed) PLAIN(unpack_records) OF_K(leading_bits) PLAIN(count_leading) OF_V(scatter_edges)
+PLAIN(gather_packed) PLAIN(unpack_records) OF_K(leading_bits) PLAIN(count_leading) PLAIN(place_buckets) OF_V(scatter_edges)
 
 void check_(bool right, const char* what, int line) {
   if (right) return;

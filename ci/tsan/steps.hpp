@@ -103,7 +103,8 @@ template <typename T> void portions(const Graph& graph) {
   std::vector<u64> counts(digits * blocks), places(counts.size()), starts(digits + 1, length);
   launch_count_leading(blocks, leading.data(), length, block, bits, 3, counts.data(), blocks);
   std::exclusive_scan(counts.begin(), counts.end(), places.begin(), 0ull);
-  for (u64 digit = 0; digit < digits; ++digit) starts[digit] = places[digit * blocks];
+  launch_place_buckets(1, counts.data(), digits, blocks, starts.data());
+  CHECK(counts == places && starts[digits] == length && starts[1] == places[blocks]);
   std::vector<u64> records(length), ends(length), spare(length), other(length), found(1), rows(words(length));
   launch_scatter_edges(T(), blocks, leading.data(), length, block, bits, 3, places.data(), blocks, source.data(),
                        target.data(), nullptr, records.data(), ends.data());

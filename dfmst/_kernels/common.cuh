@@ -207,18 +207,20 @@ DEVICE void sift_down(u64* records, u64* ends, u64 at, u64 length, const KeyOfRe
   }
 }
 template <typename KeyOfRecord>
+DEVICE void sort_heap(u64* records, u64* ends, u64 length, const KeyOfRecord& key_of_record) {
+  for (u64 at = length / 2; at-- > 0;) sift_down(records, ends, at, length, key_of_record);
+  for (u64 last = length; last > 1;) {
+    swap_edges(records, ends, 0, --last);
+    sift_down(records, ends, 0, last, key_of_record);
+  }
+}
+template <typename KeyOfRecord>
 DEVICE void sort_runs(u64* records, u64* ends, u64 length, const KeyOfRecord& key_of_record) {
   for (u64 begin = 0, end = 1; begin < length; begin = end++) {
     bool ascending = true;
     for (; end < length && records[end] >> 32 == records[begin] >> 32; ++end)
       ascending &= heavier(key_of_record, records[end], records[end - 1]);
-    if (ascending) continue;
-    u64 *const run = records + begin, *const along = ends ? ends + begin : 0;
-    for (u64 at = (end - begin) / 2; at-- > 0;) sift_down(run, along, at, end - begin, key_of_record);
-    for (u64 last = end - begin; --last > 0;) {
-      swap_edges(run, along, 0, last);
-      sift_down(run, along, 0, last, key_of_record);
-    }
+    if (!ascending) sort_heap(records + begin, ends ? ends + begin : 0, end - begin, key_of_record);
   }
 }
 

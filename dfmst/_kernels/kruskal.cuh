@@ -139,3 +139,26 @@ HOST_KERNEL(scan_portion, (u64* ends, u64 begin, u64 end, u64 most, u32* parent,
   const u64 from = starts[i - 2], length = starts[i - 1] - from, at = from - starts[0];
   if (bits || key) sort_bucket(records + from, ends + from, length, bits, key, spare + at, other + at);
 } END
+
+// All of Kruskal between few components, by one thread: `best` holds the lightest edge of each pair of labels, or ~0, and
+// is then used for sorting. `parent` has room for the labels. `found`: how many pairs have an edge, and how many joined.
+HOST_KERNEL_OF(W, scan_pairs, (const W* weight, u64 flip, const u32* row, u64 labels, u64* best, u32* parent, u64* flags,
+                               u64* found)) {
+  if (i) return;
+  u64 pairs = 0, joined = 0;
+  for (u64 at = 0; at < labels * labels; ++at)
+    if (best[at] != ~0ull) best[pairs++] = best[at] << 32 | at;  // the low half is the edge
+  sort_heap(best, (u64*)0, pairs, [=](u64 record) { return key_of(weight[record >> 32], flip); });
+  for (u64 label = 0; label < labels; ++label) parent[label] = (u32)label;
+  for (u64 j = 0; j < pairs && joined + 1 < labels; ++j) {
+    const u32 at = (u32)best[j], edge = (u32)(best[j] >> 32);
+    const u32 a = root(parent, at / (u32)labels), b = root(parent, at % (u32)labels);
+    if (a == b) continue;
+    parent[b] = a;
+    ++joined;
+    const u32 mine = row ? row[edge] : edge;
+    flags[mine >> 6] |= 1ull << (mine & 63);
+  }
+  found[0] = pairs;
+  found[1] = joined;
+} END

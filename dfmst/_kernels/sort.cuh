@@ -82,6 +82,21 @@ HOST_KERNEL(count_leading, (const u32* leading, u64 length, u64 block, u32 shift
   count_block(leading, length, block, i, shift, digit_bits, counts, blocks);
 } END
 
+// Turns the counts of each bucket in each block into the places where these begin, and lists where the buckets do.
+HOST_KERNEL(place_buckets, (u64* counts, u64 buckets, u64 blocks, u64* starts)) {
+  if (i) return;
+  u64 sum = 0;
+  for (u64 bucket = 0; bucket < buckets; ++bucket) {
+    starts[bucket] = sum;
+    for (u64 at = bucket * blocks; at < (bucket + 1) * blocks; ++at) {
+      const u64 own = counts[at];
+      counts[at] = sum;
+      sum += own;
+    }
+  }
+  starts[buckets] = sum;
+} END
+
 // The first pass of a radix sort of edges, most significant digit first: each edge's leading bits, place and ends go to
 // its bucket. `position` places an entry of the list in the columns.
 HOST_KERNEL_OF(V, scatter_edges, (const u32* leading, u64 length, u64 block, u32 shift, u32 digit_bits,
@@ -117,11 +132,16 @@ HOST_KERNEL_OF(K, place_of_rank, (const K* key, u64 length, u64 rank, u64* first
     low = key[j] < low ? key[j] : low;
     high = key[j] > high ? key[j] : high;
   }
-  for (u64 j = rank + 1; j < length; ++j) {
-    if (key[j] >= top) continue;
-    first[0] = j;
-    sift_down(first, (u64*)0, 0, rank + 1, key_at);
-    top = key[first[0]];
+  for (u64 base = rank + 1; base < length; base += 64) {
+    const K before = top;
+    u64 less = flags_of(word_length(0, length - base), [=](u64 j) { return key[base + j] < before; });
+    for (; less; less &= less - 1) {
+      const u64 j = base + lowest_bit(less);
+      if (key[j] >= top) continue;
+      first[0] = j;
+      sift_down(first, (u64*)0, 0, rank + 1, key_at);
+      top = key[first[0]];
+    }
   }
   found[0] = first[0];
   found[1] = low;

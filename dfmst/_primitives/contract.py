@@ -18,7 +18,9 @@ __all__ = [
     "flag_lightest",
     "flag_roots",
     "flatten",
+    "join_pairs",
     "lightest_flagged",
+    "listed_pairs",
     "number_sets",
 ]
 
@@ -123,15 +125,32 @@ def drop_parallel(engine: Engine, edges: Edges, vertices: int) -> Edges:
 
 
 def lightest_flagged(engine: Engine, edges: Edges, flip: int, flags: Array, label: Array, labels: int) -> Array:
-    """Positions, ascending, of the lightest flagged edge of each pair of labels: few, as a table holds all pairs."""
-    best = engine.xp.full(labels * labels, _NONE, np.uint64)
+    """The lightest flagged edge of each pair of labels, of which there are few, in a table of all pairs.
+
+    Entry ``a * labels + b``, where ``a <= b``, holds the edge's position in its low half; all ones: there is none.
+    """
+    best: Array = engine.xp.full(labels * labels, _NONE, np.uint64)
     source, target = (ends.view(np.uint32) for ends in (edges.source, edges.target))
     columns = (source, target, edges.source.dtype.itemsize // 4, label, labels, edges.key, flip, flags, best)
     engine.launch("lightest_flagged", len(flags), *columns, grain=FLAG_GRAIN)
+    return best
+
+
+def listed_pairs(engine: Engine, best: Array) -> Array:
+    """Positions of the edges in a table of pairs, ascending."""
     pairs = engine.to_host(best)
     positions = pairs[pairs != _NONE].astype(np.uint32)  # of an entry, the low half
     positions.sort()
     return engine.from_host(positions)
+
+
+def join_pairs(engine: Engine, edges: Edges, flip: int, best: Array, labels: int, flags: Array) -> tuple[int, int]:
+    """Kruskal on the edges in a table of pairs, on the host: flags the rows; how many edges there are, and joined."""
+    found = np.empty(2, np.uint64)
+    columns = (best, np.empty(labels, np.uint32), flags, found)
+    engine.launch_alone("scan_pairs", edges.key, flip, edges.row, labels, *columns)
+    pairs, joined = found.tolist()
+    return pairs, joined
 
 
 def flag_lightest(engine: Engine, edges: Edges, vertices: int) -> Array:

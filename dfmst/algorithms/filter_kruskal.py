@@ -120,7 +120,7 @@ class FilterKruskal:
             if light is None or (components == 1 and deferred is None):
                 break
             flags, light = light.flags, None  # the positions are not needed any more, and their memory is
-            (edges, components), flip = survivors(engine, edges, flip, flags, parent, trace, deferred), 0
+            (edges, components), flip = survivors(engine, edges, flip, flags, parent, trace, deferred, chosen), 0
             deferred = None
         if deferred is not None:
             raise ChecksFailed

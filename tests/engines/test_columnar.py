@@ -14,7 +14,9 @@ from dfmst._primitives.contract import (
     drop_parallel,
     flag_lightest,
     flatten,
+    join_pairs,
     lightest_flagged,
+    listed_pairs,
     number_sets,
 )
 from dfmst._primitives.edges import Edges, gather_edges
@@ -79,6 +81,16 @@ def test_exclusive_sum(engine, counts):
     before, total = exclusive_sum(engine, np.array(counts, np.uint64))
     assert total == sum(counts)
     assert before.tolist() == [sum(counts[:at]) for at in range(len(counts))]
+
+
+@each_engine
+@pytest.mark.parametrize(("buckets", "blocks"), [(1, 1), (8, 1), (1, 5), (1024, 3)])
+def test_place_buckets(engine, buckets, blocks):
+    counts = np.random.default_rng(buckets).integers(0, 9, buckets * blocks).astype(np.uint64)
+    places, starts = counts.copy(), np.empty(buckets + 1, np.uint64)
+    engine.launch_alone("place_buckets", places, buckets, blocks, starts)
+    np.testing.assert_array_equal(places, np.cumsum(counts) - counts)
+    np.testing.assert_array_equal(starts, [*places[::blocks], counts.sum()])
 
 
 @each_engine
@@ -264,9 +276,22 @@ def test_lightest_flagged(engine, dtype, ids, seed, length, labels):
         if flagged[row]:
             lightest.setdefault(tuple(sorted((label[source[row]], label[target[row]]))), row)
     edges = Edges(source, target, weight, None)
-    found = lightest_flagged(engine, edges, flip, pack(flagged), label, labels)
+    best = lightest_flagged(engine, edges, flip, pack(flagged), label, labels)
+    found = listed_pairs(engine, best)
     assert found.dtype == np.uint32
     np.testing.assert_array_equal(found, sorted(lightest.values()))
+    row = rng.permutation(length).astype(np.uint32) if length % 2 else None
+    rows, parent = [], np.arange(labels)
+    for (a, b), at in lightest.items():  # in ascending order
+        if parent[a] != parent[b]:
+            parent[parent == parent[b]] = parent[a]
+            rows.append(at if row is None else row[at])
+    chosen = flag_words(engine, length)
+    assert join_pairs(engine, Edges(source, target, weight, row), flip, best, labels, chosen) == (
+        len(lightest),
+        len(rows),
+    )
+    assert np.flatnonzero(unpack(chosen, length)).tolist() == sorted(rows)
 
 
 @each_engine

@@ -12,7 +12,7 @@ import numpy as np
 
 from dfmst._columns.edge_table import DeferredChecks
 from dfmst._engines import CpuEngine, Engine
-from dfmst._primitives.contract import contract, lightest_flagged, number_sets
+from dfmst._primitives.contract import contract, join_pairs, lightest_flagged, listed_pairs, number_sets
 from dfmst._primitives.crossing import crossing_flags
 from dfmst._primitives.edges import Edges, gather_edges, gather_keys, sample_keys, spread_position
 from dfmst._primitives.flags import FLAG_GRAIN, compact, flags_to_write
@@ -178,11 +178,13 @@ def survivors(
     parent: Array,
     trace: Trace,
     deferred: DeferredChecks | None = None,
+    chosen: Array | None = None,
 ) -> tuple[Edges, int]:
     """Edges that are not flagged as `light` and join two components.
 
     Their ends are the components, numbered densely, so that the next level works on short columns. Between few
-    components, only the lightest edge of each two goes on.
+    components, only the lightest edge of each two goes on; on the host, these are solved at once where `chosen` is
+    given, the flags of the forest's rows, so that no edge is left.
 
     Raises
     ------
@@ -198,6 +200,14 @@ def survivors(
             deferred.raise_if_failed()
     with trace.step("compact"):
         label, vertices = numbered or contract(engine, parent)
-        few = vertices * vertices <= _PAIRS
-        rest = lightest_flagged(engine, edges, flip, flags, label, vertices) if few else compact(engine, flags)
-        return gather_edges(engine, edges, rest, label, flip), vertices
+        if vertices * vertices > _PAIRS:
+            return gather_edges(engine, edges, compact(engine, flags), label, flip), vertices
+        best = lightest_flagged(engine, edges, flip, flags, label, vertices)
+        if chosen is None or not engine.on_host:
+            return gather_edges(engine, edges, listed_pairs(engine, best), label, flip), vertices
+    trace.round(vertices=vertices, edges=0)
+    with trace.step("scan"):
+        pairs, joined = join_pairs(engine, edges, flip, best, vertices, chosen)
+    trace.add(edges=pairs, light=pairs, chosen=joined, components=vertices - joined)
+    nothing = np.empty(0, np.uint32)
+    return Edges(nothing, nothing, nothing, nothing), vertices - joined

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from dfmst._columns.edge_table import DeferredChecks
 from dfmst._engines import Engine
 from dfmst._primitives.edges import Edges, gather_keys
-from dfmst._primitives.flags import FLAG_GRAIN, exclusive_sum
+from dfmst._primitives.flags import FLAG_GRAIN
 from dfmst._primitives.leading import block_length, leading_bits
 from dfmst.typing import Array
 
@@ -67,11 +68,12 @@ class PortionScan:
         counts = engine.xp.empty(blocks << digit, np.uint64)
         bounds = (length, block, self._bits, digit)
         engine.launch("count_leading", blocks, leading, *bounds, counts, blocks, grain=1)
-        places, _ = exclusive_sum(engine, counts)
-        self._records, self._ends = (engine.xp.empty(length, np.uint64) for _ in range(2))
+        self._starts = np.empty((1 << digit) + 1, np.uint64)
+        engine.launch_alone("place_buckets", counts, 1 << digit, blocks, self._starts)
+        self._begins: list[int] = self._starts.tolist()
+        self._records, self._ends = engine.xp.empty((2, length), np.uint64)
         columns = (edges.source, edges.target, self._rows[0], self._records, self._ends)
-        engine.launch("scatter_edges", blocks, leading, *bounds, places, blocks, *columns, grain=1)
-        self._starts = engine.xp.append(places[::blocks], np.uint64(length))
+        engine.launch("scatter_edges", blocks, leading, *bounds, counts, blocks, *columns, grain=1)
 
     def check_ends(self, deferred: DeferredChecks) -> None:
         """Check the ends before the scan looks them up in `parent`: their low 32 bits, which are all it uses.
@@ -102,16 +104,15 @@ class PortionScan:
     def _portions(self, least: int) -> list[int]:
         """Buckets that portions of about so many edges begin with, and the end."""
         if not self._bits and self._key is None:
-            return [0, len(self._starts) - 1]  # buckets are sorted already
-        marks = self._engine.xp.arange(least, self._length, least, dtype=np.uint64)
-        inner = self._engine.xp.searchsorted(self._starts, marks).tolist()
-        return sorted({0, len(self._starts) - 1, *inner})
+            return [0, len(self._begins) - 1]  # buckets are sorted already
+        inner = [bisect_left(self._begins, mark) for mark in range(least, self._length, least)]
+        return sorted({0, len(self._begins) - 1, *inner})
 
     def _room(self, buckets: list[int]) -> tuple[Array, Array]:
         """Two columns as long as the longest portion."""
-        bounds = [int(self._starts[bucket]) for bucket in buckets]
-        longest = max(after - begin for begin, after in pairwise(bounds))
-        return self._engine.xp.empty(longest, np.uint64), self._engine.xp.empty(longest, np.uint64)
+        longest = max(self._begins[after] - self._begins[bucket] for bucket, after in pairwise(buckets))
+        spare, other = self._engine.xp.empty((2, longest), np.uint64)
+        return spare, other
 
     def run(self) -> int:
         """Scan in ascending order until `most` edges are chosen or none is left; the number of chosen edges."""
@@ -119,7 +120,7 @@ class PortionScan:
         # A single thread sorts and scans in turn: longer portions, as far as its cache holds them.
         least = _PORTION if engine.threads > 1 else 4 * _PORTION
         buckets = self._portions(max(least, self._length // _PORTIONS))
-        bounds = [int(self._starts[bucket]) for bucket in buckets]
+        bounds = [self._begins[bucket] for bucket in buckets]
         spare, other = self._room(buckets)
         chosen = engine.xp.empty(min(self._most, self._length), np.uint32)
         count = engine.xp.zeros(1, np.uint64)
