@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
+from dfmst._frames.later import nw
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 

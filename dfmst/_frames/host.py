@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import pyarrow as pa
 
 from dfmst._arguments import check_column_name
@@ -20,6 +19,7 @@ from dfmst._engines import Engine, host_engine
 from dfmst._frames.columns import host_column, pandas_column, stored_column
 from dfmst._frames.device import NAMES_HINT
 from dfmst._frames.kinds import AsUser
+from dfmst._frames.later import nw
 from dfmst._frames.take import gather_rows, is_plain_pandas, take_arrow
 from dfmst._frames.types import common_type, have_common_type, narrow_decimals, native_type
 from dfmst.errors import missing_column
@@ -80,6 +80,11 @@ class FrameView:
                 return pandas_column(name, native[name]) if stored is None else stored
         if self.composed and name in self.composed:
             return self.composed[name]
+        if isinstance(native, pa.Table):
+            check_column_name("column", name)
+            if name not in native.column_names:
+                raise missing_column(name, native.column_names, NAMES_HINT)
+            return native.column(name)
         return host_column(name, self.series(name))
 
     def series(self, name: Any) -> nw.Series[Any]:
@@ -94,6 +99,10 @@ class FrameView:
         if name not in self.frame.columns:
             raise missing_column(name, self.frame.columns, NAMES_HINT)
         return self.frame.get_column(name)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the frame as a table of Arrow; one of Arrow is returned as it is."""
+        return self.native if isinstance(self.native, pa.Table) else self.frame.to_arrow()
 
     def index(self) -> Array | None:
         """Index labels of a pandas frame (tuples where it has levels); ``None`` where there are none."""
@@ -116,7 +125,8 @@ class FrameView:
         native = self.native
         if is_plain_pandas(native) and engine is not None:
             return self._as_user(gather_rows(host_engine(engine), native, rows))
-        return self.finish(self.rows(engine, rows).frame)
+        taken = self.rows(engine, rows)
+        return self._as_user(taken.native) if isinstance(native, pa.Table) else self.finish(taken.frame)
 
     def part(self, begin: int, end: int) -> FrameView:
         """Return the view of a span of the rows."""

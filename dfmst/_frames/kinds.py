@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-import narwhals
 import pyarrow as pa
 
 from dfmst._frames.take import is_plain_pandas
@@ -26,7 +25,8 @@ def unwrap(edges: Any) -> tuple[Any, AsUser | None]:
     A table of Ibis comes back as one in memory; a relation of DuckDB as a ``pyarrow.Table``, since a relation does not
     tell its connection.
     """
-    if isinstance(edges, (narwhals.DataFrame, narwhals.LazyFrame)):
+    narwhals = sys.modules.get("narwhals")  # whoever holds a frame of it has imported it
+    if narwhals is not None and isinstance(edges, (narwhals.DataFrame, narwhals.LazyFrame)):
         native, inner = unwrap(edges.to_native())
         wrap = _wrapper(edges)
         return native, (wrap if inner is None else lambda frame: wrap(inner(frame)))
@@ -43,7 +43,7 @@ def unwrap(edges: Any) -> tuple[Any, AsUser | None]:
 def _wrapper(edges: Any) -> AsUser:
     """``from_native`` of the version of Narwhals that a frame belongs to."""
     home = type(edges).__module__
-    from_native: AsUser = getattr(sys.modules[home], "from_native", narwhals.from_native)
+    from_native: AsUser = getattr(sys.modules[home], "from_native", sys.modules["narwhals"].from_native)
     return from_native
 
 

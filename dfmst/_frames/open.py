@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import pyarrow as pa
 
 from dfmst._frames.device import DeviceView, open_device_frame
 from dfmst._frames.host import FrameView
 from dfmst._frames.kinds import check_names, unwrap
+from dfmst._frames.later import nw
 from dfmst._frames.take import is_plain_pandas
 from dfmst.errors import UnsupportedFrameError
 from dfmst.typing import Frame
@@ -46,7 +46,7 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
     device = open_device_frame(edges)
     if device is not None:
         return device
-    if is_plain_pandas(edges):
+    if is_plain_pandas(edges) or isinstance(edges, pa.Table):
         return FrameView(edges, as_user=as_user)
     frame = nw.from_native(edges, pass_through=True)
     if isinstance(frame, nw.DataFrame) and _in_memory(frame):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import pyarrow as pa
 
+from dfmst._frames.later import nw
 from dfmst.errors import InvalidEdgesError
 
 __all__ = ["common_type", "have_common_type", "narrow_decimals", "native_type"]
-
-_TEXT = (nw.String, nw.Categorical, nw.Enum)
 
 
 def native_type(series: nw.Series[Any]) -> str:
@@ -22,7 +20,8 @@ def native_type(series: nw.Series[Any]) -> str:
 
 def have_common_type(first: nw.Series[Any], second: nw.Series[Any]) -> bool:
     """Whether there is a type for entries of both columns."""
-    text = isinstance(first.dtype, _TEXT) and isinstance(second.dtype, _TEXT)
+    kinds = (nw.String, nw.Categorical, nw.Enum)
+    text = isinstance(first.dtype, kinds) and isinstance(second.dtype, kinds)
     integers = first.dtype.is_integer() and second.dtype.is_integer()
     return native_type(first) == native_type(second) or text or integers
 

@@ -1,36 +1,16 @@
-"""Borůvka in pure dataframe steps, on the library that the frame belongs to."""
+"""Borůvka in pure dataframe steps, on the library that the frame belongs to: the algorithm's parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from importlib import import_module
+from dataclasses import dataclass
 from typing import Any
 
-import narwhals.stable.v2 as nw
-import numpy as np
-import pyarrow as pa
-from narwhals.exceptions import NarwhalsError
-
-from dfmst._columns.check import DEVICE, PLAIN, check_columns
 from dfmst._columns.edge_table import EdgeTable
-from dfmst._columns.lazy import lazy_edges
-from dfmst._columns.read import EdgeColumns
-from dfmst._engines import Engine, select_engine
-from dfmst._frames.device import DeviceView
-from dfmst._frames.host import FrameView
-from dfmst._frames.kinds import unwrap
-from dfmst._frames.lazy import LazyView, open_lazy_frame
-from dfmst._frames.open import open_frame
-from dfmst._frames.order import rows_in_order
-from dfmst._frames.tables import Tables, as_lazy, open_tables
-from dfmst.algorithms._steps.frame_rounds import RANKED, Edges, count_rows, count_vertices, forest_ranks, without_loops
+from dfmst._engines import Engine
 from dfmst.algorithms.trace import Trace
-from dfmst.errors import DfmstError, EngineUnavailableError, UnsupportedFrameError
-from dfmst.typing import Array, Frame
+from dfmst.typing import Array
 
-__all__ = ["Dataframe", "frame_forest"]
+__all__ = ["Dataframe"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,159 +68,6 @@ class Dataframe:
 
     def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
         """Return the forest's rows, ascending ``int64``."""
-        columns = _edge_columns(engine, table.source, table.target, table.weight, None, table.maximum)
-        native = pa.table(columns) if engine.on_host else _cudf().DataFrame(columns)
-        rows: Array = engine.xp.sort(_rows(engine, _forest(as_lazy(native), None, trace, table.vertices)))
-        return rows
+        from dfmst.algorithms.frame_forest import table_forest  # it loads Narwhals, which takes 60 ms
 
-
-def frame_forest(
-    edges: Frame, columns: EdgeColumns, steps: Dataframe, engine: str, threads: int | None, return_trace: bool
-) -> tuple[Frame, Frame | None]:
-    """Find the forest of a frame in its own library.
-
-    Parameters
-    ----------
-    edges
-        Any frame that Narwhals recognises, or with an Arrow stream.
-    columns
-        Which columns, and how.
-    steps
-        The algorithm.
-    engine, threads
-        As for :func:`dfmst.minimum_spanning_forest`.
-    return_trace
-        Whether to record the rounds; vertices are then counted first.
-
-    Returns
-    -------
-    forest
-        The same kind of frame.
-    trace
-        The same kind of frame, or a ``pyarrow.Table`` for one that stays in its engine; ``None`` where nobody asked.
-
-    Raises
-    ------
-    ColumnNotFoundError, InvalidEdgesError
-        See :func:`dfmst.minimum_spanning_forest`.
-    UnsupportedFrameError
-        The frame's rows have no order, or its library lacks an operation.
-    """
-    trace = Trace() if return_trace else None
-    names = [name for name in columns.names if name is not None]
-    native, as_user = unwrap(edges)
-    with _supported(native, "numbering the rows"):
-        lazy = open_lazy_frame(native, steps.order_columns, names)
-    if lazy is not None:
-        _same_place(select_engine(engine, threads), on_host=True)
-        forest = _solve_lazy(lazy, columns, trace)
-        forest = forest if as_user is None else as_user(forest)
-        return forest, None if trace is None else pa.table(trace.columns())
-    view = open_frame(native)
-    view = replace(view, as_user=as_user) if isinstance(view, FrameView) else view
-    runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
-    _same_place(runner, on_host=not view.on_device)
-    with runner.guard(), _supported(edges, "Borůvka's rounds"):
-        forest = _solve_view(runner, view, columns, steps.order_columns, trace)
-        return forest, None if trace is None else view.build(trace.columns())
-
-
-def _solve_lazy(view: LazyView, columns: EdgeColumns, trace: Trace | None) -> Frame:
-    """The forest of a frame that stays in its engine."""
-    try:
-        with _supported(view.native, "reading ids and weights"):
-            edges = lazy_edges(view, columns)
-        with _supported(view.native, "Borůvka's rounds"):
-            return view.take(_forest(edges, view.tables, trace, None))
-    finally:
-        view.tables.close()
-
-
-def _solve_view(
-    engine: Engine,
-    view: FrameView | DeviceView,
-    columns: EdgeColumns,
-    order: tuple[Any, ...],
-    trace: Trace | None,
-) -> Frame:
-    """The forest of a frame in memory."""
-    read = DEVICE if view.on_device else PLAIN
-    checked = check_columns(engine, read, view.column, len(view), columns.names, columns.invalid)
-    source, target = checked.ids.source, checked.ids.target
-    if not isinstance(source, engine.xp.ndarray):
-        numbered = read.number(engine, source, target, in_order=False)
-        source, target = numbered.source, numbered.target
-    in_order = rows_in_order(view, order) if order else None
-    row = checked.kept
-    if in_order is not None:
-        row = engine.xp.empty(len(view), np.int64)
-        row[in_order] = engine.xp.arange(len(view))
-        row = row if checked.kept is None else row[checked.kept]
-    plain = replace(view, as_user=None) if isinstance(view, FrameView) else view
-    native = plain.build(_edge_columns(engine, source, target, checked.weights.values, row, columns.maximum))
-    rows = _rows(engine, _forest(as_lazy(native), None, trace, None))
-    rows = rows if in_order is None else in_order[rows]
-    return view.take(None, engine.xp.sort(rows))
-
-
-def _edge_columns(
-    engine: Engine, source: Array, target: Array, weight: Array, row: Array | None, maximum: bool
-) -> dict[str, Array]:
-    """Columns of the edges; the least weight comes first."""
-    if weight.dtype.kind == "f":
-        weight = 0 - weight if maximum else weight + 0  # -0.0 becomes 0.0
-    elif maximum:
-        weight = ~weight
-    row = engine.xp.arange(len(source), dtype=np.int64) if row is None else row
-    return {"row": row, "source": source, "target": target, "weight": weight}
-
-
-def _forest(edges: Edges, tables: Tables | None, trace: Trace | None, vertices: int | None) -> Edges:
-    """The column ``row`` of the forest's edges; where nobody reads the trace, vertices are not counted."""
-    tables = open_tables(edges) if tables is None else tables
-    rows = 0
-    if trace is not None:
-        rows = count_rows(edges)
-        vertices = count_vertices(edges) if vertices is None else vertices
-    ranked = tables.number(without_loops(edges), "rank", ("weight", "row"), "ranked").select(*RANKED)
-    ranks = forest_ranks(ranked, tables.keep, Trace() if trace is None else trace, rows, vertices or 0)
-    return ranked.join(ranks, on="rank", how="semi").select("row")
-
-
-def _rows(engine: Engine, forest: Edges) -> Array:
-    """Rows as an array where the engine works, in no order."""
-    rows = forest.collect().get_column("row")
-    column: Array = rows.to_numpy() if engine.on_host else engine.xp.asarray(nw.to_native(rows).values)
-    return column.astype(np.int64)
-
-
-def _cudf() -> Any:
-    try:
-        return import_module("cudf")
-    except ImportError as error:
-        message = f"the steps of 'dataframe' run in cuDF where the edges are on a GPU, and it is not here: {error}"
-        raise EngineUnavailableError(message, "pip install 'dfmst[cu13]', or 'dfmst[cu12]'") from error
-
-
-def _same_place(engine: Engine, on_host: bool) -> None:
-    """Raise where the engine asked for is not where the frame lies: the steps run in the frame's own library."""
-    if engine.on_host != on_host:
-        place, other = ("on the host", "cuda") if on_host else ("on a GPU", "cpu")
-        message = (
-            f"the frame lies {place}, where its own library runs the steps of 'dataframe'; engine={other!r} does not"
-        )
-        raise UnsupportedFrameError(message, "leave engine='auto', or copy the frame yourself")
-
-
-@contextmanager
-def _supported(edges: Frame, doing: str) -> Iterator[None]:
-    """Name the library and the operation that it lacks."""
-    try:
-        yield
-    except (NotImplementedError, NarwhalsError) as error:
-        if isinstance(error, DfmstError):
-            raise
-        library = type(edges).__module__.partition(".")[0]
-        message = f"{library} lacks an operation that {doing} takes: {error}"
-        hint = "collect the frame, as pandas, polars or pyarrow: dfmst then takes any algorithm"
-        raise UnsupportedFrameError(message, hint) from error
+        return table_forest(engine, table, trace)

@@ -6,7 +6,6 @@ from typing import Any
 
 from dfmst._columns.read import EdgeColumns
 from dfmst.algorithms import Algorithm, Dataframe
-from dfmst.algorithms.dataframe import frame_forest
 from dfmst.algorithms.solution import solve_edges
 from dfmst.typing import Frame
 
@@ -47,6 +46,8 @@ def find_forest(
         if columns.keys:
             message = "algorithm='dataframe' takes no keys of several columns"
             raise ValueError(message)
+        from dfmst.algorithms.frame_forest import frame_forest  # it loads Narwhals, which takes 60 ms
+
         steps = algorithm if isinstance(algorithm, Dataframe) else Dataframe()
         forest, trace = frame_forest(edges, columns, steps, engine, threads, return_trace)
         return (forest, trace) if return_trace else forest

@@ -121,7 +121,7 @@ class Solution:
 
         :func:`dfmst.update` and :func:`dfmst.stream.verify` read that record from a file.
         """
-        table: pa.Table = open_host_frame(self.frame).frame.to_arrow()
+        table: pa.Table = open_host_frame(self.frame).to_arrow()
         locator = np.asarray(self.runner.to_host(self.positions)).astype(np.uint64)
         record = Provenance(self.columns.names, self.columns.maximum, self.source_rows, locator)
         record = replace(record, conditions=tuple(self.columns.conditions.words))
