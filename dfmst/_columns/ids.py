@@ -19,6 +19,7 @@ __all__ = [
     "different_ids",
     "float_ids",
     "id_columns",
+    "ids_beside",
     "no_common_integer",
     "same_width",
     "unsuitable_ids",
@@ -66,15 +67,33 @@ def id_columns(source: tuple[object, Any], target: tuple[object, Any]) -> IdColu
     InvalidEdgesError
         Floats or other types that cannot name a vertex, or two columns of different kinds.
     """
-    first, null_first = _readable(*source)
-    second, null_second = _readable(*target)
-    if isinstance(first, np.ndarray) != isinstance(second, np.ndarray):
-        first, second = (pa.array(c) if isinstance(c, np.ndarray) else c for c in (first, second))
-    if isinstance(first, np.ndarray):
-        first, second = same_width(source[0], target[0], first, second)
-    else:
-        first, second = _same_type(source[0], target[0], first, second)
-    return IdColumns(first, second, null_first, null_second)
+    return _align(source, target, _readable(*source), _readable(*target))
+
+
+def ids_beside(listed: tuple[object, Any], kept: tuple[object, Any]) -> IdColumns:
+    """Check a (name, column) pair, and align it with a table's vertices, which are kept without extension types.
+
+    Raises
+    ------
+    InvalidEdgesError
+        As :func:`id_columns`.
+    """
+    column, nulls = _readable(*listed)
+    if isinstance(column, pa.Array) and isinstance(column.type, pa.BaseExtensionType):
+        column = column.storage
+    return _align(listed, kept, (column, nulls), _readable(*kept))
+
+
+def _align(
+    source: tuple[object, Any], target: tuple[object, Any], first: tuple[Any, Any], second: tuple[Any, Any]
+) -> IdColumns:
+    """Bring two readable columns, each with its nulls, to one type."""
+    names, (one, other) = (source[0], target[0]), (first[0], second[0])
+    if isinstance(one, np.ndarray) != isinstance(other, np.ndarray):
+        one, other = (pa.array(column) if isinstance(column, np.ndarray) else column for column in (one, other))
+    align = same_width if isinstance(one, np.ndarray) else _same_type
+    one, other = align(*names, one, other)
+    return IdColumns(one, other, first[1], second[1])
 
 
 def _readable(name: object, column: Any) -> tuple[Any, Array | None]:

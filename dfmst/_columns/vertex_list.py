@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dfmst._columns.ids import IdColumns, id_columns
+from dfmst._columns.ids import IdColumns, ids_beside
 from dfmst._columns.read import Input
 from dfmst._columns.vertex_frame import id_frame, vertex_frame
 from dfmst._engines import Engine
@@ -117,7 +117,7 @@ def find_places(listed: VertexList, argument: str, ids: list[Any]) -> Array:
     InvalidEdgesError
         One is no vertex.
     """
-    wanted = id_columns((argument, id_column(ids)), ("ids", listed.values()))
+    wanted = ids_beside((argument, id_column(ids)), ("ids", listed.values()))
     columns = [pa.array(column) if isinstance(column, np.ndarray) else column for column in wanted[:2]]
     match = pc.index_in(columns[0], value_set=columns[1])
     unknown = np.asarray(match.is_null())
@@ -132,7 +132,7 @@ def _aligned(name: Any, input: Input, vertices: Any) -> tuple[pa.Array, pa.Array
     values = input.vertices.values
     if values is None:
         values = pa.array(np.arange(input.vertices.total, dtype=np.int64))
-    ids: IdColumns = id_columns(("vertices", id_column(vertices)), (name, values))
+    ids: IdColumns = ids_beside(("vertices", id_column(vertices)), (name, values))
     if ids.null_source is not None:
         count, first = int(ids.null_source.sum()), int(ids.null_source.argmax())
         message = f"vertices has {count:,} null entries, the first at position {first}"

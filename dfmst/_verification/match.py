@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dfmst._columns.groups import group_codes, pair_vertices
-from dfmst._columns.ids import id_columns
+from dfmst._columns.ids import ids_beside
 from dfmst._columns.read import Input
 from dfmst._columns.weights import constant_weights, weight_column
 from dfmst._engines import Engine
@@ -85,11 +85,11 @@ def match_rows(match: ForestMatch) -> Array | Violation:
 def _vertices(input: Input, name: Any, column: Any) -> Array:
     """Translate the forest's ids to the table's vertices, ``int64``; -1 where there is none."""
     known = input.vertices.values
-    ids = id_columns((name, np.zeros(0, np.int64) if known is None else known), (name, column))
+    ids = ids_beside((name, column), (name, np.zeros(0, np.int64) if known is None else known))
     if known is None:
-        vertices = ids.target.astype(np.int64)
+        vertices = ids.source.astype(np.int64)
         return np.where((vertices >= 0) & (vertices < input.vertices.total), vertices, -1)
-    place = pc.index_in(pa.array(ids.target), value_set=pa.array(ids.source))
+    place = pc.index_in(pa.array(ids.source), value_set=pa.array(ids.target))
     return np.asarray(pc.fill_null(place, -1), np.int64)
 
 

@@ -150,5 +150,7 @@ def plain(value: Any) -> Any:
 
 
 def print_json(summary: dict[str, Any]) -> None:
-    """Print one JSON object on one line to standard output."""
-    click.echo(json.dumps(summary, allow_nan=False))
+    """Print one JSON object to standard output; values are made plain, lists and objects left as they are."""
+    kept = (dict, list, tuple)
+    values = {name: value if isinstance(value, kept) else plain(value) for name, value in summary.items()}
+    click.echo(json.dumps(values, allow_nan=False))

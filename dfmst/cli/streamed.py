@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.console import Progress, Stopwatch, plain, plural
+from dfmst.cli.console import Progress, Stopwatch, plural
 from dfmst.cli.planned import beside_plan
 from dfmst.errors import DfmstError
 
@@ -183,7 +183,7 @@ def _summary(job: ForestJob, forest: StreamForest, watch: Stopwatch) -> dict[str
         "rows": forest.rows,
         "vertices": forest.vertices,
         "components": forest.components,
-        "total_weight": plain(forest.total_weight),
+        "total_weight": forest.total_weight,
         "verified": True if job.verify else None,
         "algorithm": job.algorithm,
         "engine": forest.engine,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dfmst.cli.aligned import aligned
-from dfmst.cli.console import Stopwatch, figure, note, plain, plural, print_json
+from dfmst.cli.console import Stopwatch, figure, note, plural, print_json
 from dfmst.cli.job import ForestJob
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def summary_of(job: ForestJob, solution: Solution, watch: Stopwatch) -> dict[str
         "rows": solution.rows,
         "vertices": solution.vertices,
         "components": solution.components,
-        "total_weight": plain(solution.total_weight),
+        "total_weight": solution.total_weight,
         "verified": True if job.verify else None,
         "algorithm": solution.algorithm,
         "engine": solution.engine,

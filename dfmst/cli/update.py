@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.console import Progress, Stopwatch, figure, note, plain, plural, print_json
+from dfmst.cli.console import Progress, Stopwatch, figure, note, plural, print_json
 from dfmst.cli.inputs import check_inputs, load_libraries, read_inputs
 from dfmst.cli.options import (
     algorithm_option,
@@ -119,7 +119,7 @@ def _summary(
         "new_rows": new.num_rows,
         "rows": rows.num_rows,
         "all_rows": record.rows + new.num_rows,
-        "total_weight": plain(total),
+        "total_weight": total,
         "seconds": watch.seconds(),
     }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.console import Progress, Stopwatch, figure, note, plain, plural, print_json
+from dfmst.cli.console import Progress, Stopwatch, figure, note, plural, print_json
 from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs
 from dfmst.cli.job import weight_name
 from dfmst.cli.options import (
@@ -100,7 +100,7 @@ def verify(
     if certificate.first_violation is None:
         if not json:
             kind = "spanning" if column is None else "maximum spanning" if maximum else "minimum spanning"
-            total = "" if column is None else f"total weight {figure(certificate.total_weight)}, "
+            total = "" if certificate.total_weight is None else f"total weight {figure(certificate.total_weight)}, "
             rows, parts = plural(certificate.rows, "row"), plural(certificate.components, "component")
             note(f"{forest} is a {kind} forest of {edges}: {rows}, {total}{parts}, {watch.seconds()['total']:.2f} s")
         return
@@ -138,7 +138,7 @@ def _summary(edges: Path, forest: Path, certificate: Certificate, watch: Stopwat
         "ok": certificate.ok,
         "rows": certificate.rows,
         "components": certificate.components,
-        "total_weight": plain(certificate.total_weight),
+        "total_weight": certificate.total_weight,
         "first_violation": None if certificate.first_violation is None else certificate.first_violation.message,
         "seconds": watch.seconds(),
     }

@@ -39,7 +39,7 @@ def atomic_path(target: str | os.PathLike[str], token: str | None = None) -> Ite
     Raises
     ------
     OutputError
-        Where the target is a directory, or its directory is missing or cannot be written.
+        Where the target is a directory, its directory is missing or cannot be written, or the disk is full.
 
     Examples
     --------
@@ -55,7 +55,8 @@ def atomic_path(target: str | os.PathLike[str], token: str | None = None) -> Ite
         raise OutputError(f"{target} is a directory", "name a file in it")
     if final.exists() and not final.is_file():
         # Renaming over a device such as /dev/null would replace the device.
-        yield final
+        with _naming(target):
+            yield final
         return
     part = _part(final, token)
     if token:
@@ -66,11 +67,23 @@ def atomic_path(target: str | os.PathLike[str], token: str | None = None) -> Ite
     except OSError as error:
         raise _unwritable(target, part.parent, error) from error
     try:
-        yield part
-        part.replace(final)
+        with _naming(target):
+            yield part
+            part.replace(final)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def _naming(target: str | os.PathLike[str]) -> Iterator[None]:
+    """Say which file a full disk was met at: few libraries do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.ENOSPC or isinstance(error, OutputError):
+            raise
+        raise no_space(target) from error
 
 
 @contextmanager

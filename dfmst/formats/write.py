@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import lzma
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,7 +17,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from dfmst.errors import FormatError, OutputError, UnsupportedFrameError
-from dfmst.formats.atomic import atomic_path, no_space
+from dfmst.formats.atomic import atomic_path
 from dfmst.formats.detect import format_of_suffix
 from dfmst.formats.native import open_native
 
@@ -71,7 +70,7 @@ def write_edges(
     target = Path(path)
     name = check_format(target, format)
     reader = edges if isinstance(edges, pa.RecordBatchReader) else _stream_of(edges)
-    with atomic_path(target, token) as part, _room_on(target), ExitStack() as stack:
+    with atomic_path(target, token) as part, ExitStack() as stack:
         try:
             writer = stack.enter_context(WRITERS[name](_sink(part, target, name, stack), reader.schema, target))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -123,17 +122,6 @@ def check_format(path: str | os.PathLike[str], format: str | None = None) -> str
 
 def _refuse(target: Path, error: Exception) -> OutputError:
     return OutputError(f"cannot write {target}: {error}", "Parquet takes columns of any type")
-
-
-@contextmanager
-def _room_on(target: Path) -> Iterator[None]:
-    """Say which file a full disk was met at: PyArrow does not."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno != errno.ENOSPC or isinstance(error, OutputError):
-            raise
-        raise no_space(target) from error
 
 
 def _sink(part: Path, target: Path, name: str, stack: ExitStack) -> Any:

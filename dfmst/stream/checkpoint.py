@@ -116,7 +116,7 @@ class Checkpoint:
             with sealed_output(self._file, self._token) as file:
                 write_state(pa.PythonFile(file, "w"), state, self.fingerprint)
         except OSError as error:
-            if isinstance(error, OutputError):
+            if isinstance(error, OutputError) and error.errno != errno.ENOSPC:
                 raise
             reason = "no space left on device" if error.errno == errno.ENOSPC else str(error)
             hint = "free some space and run the same command again: the last checkpoint is kept"

@@ -49,7 +49,7 @@ def memory_of(job: Job) -> Memory:
         return Memory(job.memory)
     total = _device_bytes(job.engine)
     if job.memory > total:
-        message = f"a memory limit of {shown(job.memory)} is more than the GPU has, {shown(total)}"
+        message = f"a memory limit of {shown(job.memory)} is more than the GPU has, {shown(total, job.memory)}"
         raise CapacityError(message, "lower the limit, and leave some for CUDA itself; or use engine='cpu'")
     return DeviceMemory(job.memory)
 

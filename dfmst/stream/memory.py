@@ -41,10 +41,11 @@ ID_BYTES = 27  # bytes that an integer takes in a dictionary at most (dfmst._pri
 ON_DISK = ", or let rows go to disk: spill_dir= (--spill-dir on the command line)"
 
 
-def shown(size: int) -> str:
-    """A size in MiB, rounded up; a round number of megabytes, as a user writes it, stays one."""
-    if size % 10**6 == 0 and size % (1 << 20):
-        return f"{size // 10**6:,} MB"
+def shown(size: int, beside: int | None = None) -> str:
+    """A size in MiB, rounded up; in MB where it, or the size to show it beside, is a round number of megabytes."""
+    like = size if beside is None else beside
+    if like % 10**6 == 0 and like % (1 << 20):
+        return f"{-(-size // 10**6):,} MB"
     return f"{-(-size // (1 << 20)):,} MiB"
 
 
@@ -145,15 +146,15 @@ class Memory:
         CapacityError
             With the least limit that would do.
         """
+        limit = shown(self.limit)
         if self._left <= 0:
-            message = f"a memory limit of {shown(self.limit)} is below the least, {shown(self._fixed + (1 << 20))}"
-            hint = f"raise the limit: {shown(self._fixed)} and {self._least} bytes for each vertex"
+            message = f"a memory limit of {limit} is below the least, {shown(self._fixed + (1 << 20), self.limit)}"
+            hint = f"raise the limit: {shown(self._fixed, self.limit)} and {self._least} bytes for each vertex"
             raise CapacityError(message, hint)
         if vertices > self.most_vertices:
-            message = (
-                f"{vertices:,} vertices do not fit a memory limit of {shown(self.limit)}: {self.most_vertices:,} do"
-            )
-            raise CapacityError(message, f"raise the limit to {shown(self.needed(vertices))} or more{self._instead}")
+            message = f"{vertices:,} vertices do not fit a memory limit of {limit}: {self.most_vertices:,} do"
+            needed = shown(self.needed(vertices), self.limit)
+            raise CapacityError(message, f"raise the limit to {needed} or more{self._instead}")
 
     @property
     def _instead(self) -> str:
@@ -195,4 +196,4 @@ class Memory:
         least = FIXED + _LINKED * vertices
         if least > self.limit:
             message = f"the linked forest of {vertices:,} vertices does not fit a memory limit of {shown(self.limit)}"
-            raise CapacityError(message, f"raise the limit to {shown(least)} or more")
+            raise CapacityError(message, f"raise the limit to {shown(least, self.limit)} or more")

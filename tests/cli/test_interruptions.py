@@ -135,7 +135,8 @@ def test_failure_while_writing_leaves_nothing(dfmst, roads, monkeypatch):
     monkeypatch.setattr("pathlib.Path.replace", full)
     Path("older.csv").write_text("older")
     for output in ("out.csv", "older.csv"):
-        assert dfmst("forest", roads, "-o", output, code=1).stderr == "Error: no space left on device\n"
+        text = dfmst("forest", roads, "-o", output, code=1).stderr
+        assert text.startswith(f"Error: cannot write {output}: no space left on device\nHint: free some space")
     assert sorted(os.listdir()) == ["older.csv", "roads.parquet"]
     assert Path("older.csv").read_text() == "older"
 

@@ -66,6 +66,17 @@ def test_a_full_disk_is_a_failure(dfmst, roads, monkeypatch):
     assert not Path("forest.csv").exists()
 
 
+@pytest.mark.parametrize("command", ["newick", "report"])
+def test_a_full_disk_of_a_text(dfmst, roads, monkeypatch, command):
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    result = dfmst(command, roads, "-o", "out", code=1)
+    assert result.stderr.startswith("Error: cannot write out: no space left on device\nHint: free some space")
+    assert not Path("out").exists()
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 def test_a_full_device_is_a_failure(dfmst, roads):
     result = dfmst("forest", roads, "-o", "/dev/full", "--to", "csv", code=1)

@@ -8,6 +8,7 @@ import os
 import re
 import struct
 import termios
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,16 @@ def test_totals_for_people_and_for_programs(dfmst, parquet):
     assert json.loads(dfmst("forest", file, "-w", "km", "--json").stdout)["total_weight"] == 120_000.5 + 308.4712345
 
 
+def test_a_total_of_decimals(dfmst, parquet):
+    kilometres = pa.array([Decimal("120000.50"), Decimal("308.47")])
+    file = parquet("long.parquet", pa.table({"source": [1, 2], "target": [2, 3], "km": kilometres}))
+    for limit in ([], ["--memory-limit", "300MB", "--checkpoint", "saved"]):
+        told = dfmst("forest", file, "-w", "km", "-o", "out.parquet", *limit).stderr
+        assert "total weight 120,308.97, " in told
+        summary = dfmst("forest", file, "-w", "km", "-o", "out.parquet", "--json", *limit).stdout
+        assert json.loads(summary)["total_weight"] == "120308.97"
+
+
 def test_did_you_mean(dfmst, parquet):
     file = parquet("roads.parquet", {"source": ["a"], "target": ["b"], "km": [1.5], "name": ["x"]})
     assert "Hint: did you mean 'km'?" in dfmst("forest", file, code=2).stderr
@@ -91,7 +102,9 @@ def test_did_you_mean(dfmst, parquet):
 def test_a_limit_is_named_as_it_was_written(dfmst, roads):
     for text, shown in (("3MB", "3 MB"), ("3MiB", "3 MiB"), ("3000001", "3 MiB")):
         result = dfmst("forest", roads, "--memory-limit", text, "--checkpoint", "saved", code=1)
-        assert f"a memory limit of {shown} is below the least" in result.stderr
+        assert f"a memory limit of {shown} is below the least, " in result.stderr
+        unit = shown.partition(" ")[2]
+        assert re.search(rf"is below the least, \d+ {unit}\nHint: raise the limit: \d+ {unit} and ", result.stderr)
 
 
 @pytest.mark.parametrize(

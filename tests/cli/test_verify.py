@@ -25,6 +25,13 @@ def test_minimum(dfmst, roads, forest):
     assert result.stdout == ""
 
 
+def test_weights_without_a_total(dfmst, parquet):
+    days = pa.array([1, 2], pa.date32())
+    file = parquet("days.parquet", pa.table({"source": [1, 2], "target": [2, 3], "weight": days}))
+    result = dfmst("verify", file, file)
+    assert result.stderr.startswith(f"{file} is a minimum spanning forest of {file}: 2 rows, 1 component, ")
+
+
 def test_maximum(dfmst, roads, forest):
     forest([0, 1, 5, 6])
     result = dfmst("verify", roads, "forest.parquet", "--maximum")

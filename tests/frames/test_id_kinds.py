@@ -36,6 +36,7 @@ def test_ids_of_one_family_are_compared(first: pa.DataType, second: pa.DataType)
     forest = dfmst.minimum_spanning_forest(table)
     assert forest.schema == table.schema
     assert forest["source"].to_pylist() == table["source"].to_pylist()[:1]
+    assert dfmst.verify(table, forest)
     components = dfmst.connected_components(table)
     assert components.num_rows == 2
     assert len(set(components["component"].to_pylist())) == 1
@@ -48,6 +49,14 @@ def test_ids_of_different_families_are_refused(first: pa.DataType, second: pa.Da
     for call in (dfmst.minimum_spanning_forest, dfmst.connected_components):
         with pytest.raises(dfmst.InvalidEdgesError, match=r"^column 'source' holds .* ids and column 'target' holds "):
             call(edges(first, second))
+
+
+def test_uuids_name_vertices() -> None:
+    frame = pa.table({"source": ids(pa.uuid(), [0, 1]), "target": ids(pa.uuid(), [1, 2]), "weight": [1, 2]})
+    first, middle, last = (frame[end][row].as_py() for end, row in (("source", 0), ("target", 0), ("target", 1)))
+    assert dfmst.path(frame, first, last) == frame
+    assert dfmst.path(frame, frame["source"][0], frame["target"][0]).num_rows == 1
+    assert dfmst.connected_components(frame, vertices=[last, first, middle]).num_rows == 3
 
 
 def test_booleans_are_no_integers() -> None:
