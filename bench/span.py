@@ -18,10 +18,10 @@ import argparse
 import json
 import statistics
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from graphs import ALL, columns_of
@@ -48,13 +48,13 @@ class SpanEngine(CpuEngine):
 
     spans: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("work", "serial", "span", "own"), 0.0))
 
-    def in_scratch(self) -> Self:
+    def in_scratch(self) -> SpanEngine:
         """The same, with the same `spans`."""
-        return replace(self, xp=CpuEngine(self.threads).in_scratch().xp)
+        return SpanEngine(self.threads, xp=CpuEngine(self.threads).in_scratch().xp, spans=self.spans)
 
-    def lasting(self) -> Self:
+    def lasting(self) -> SpanEngine:
         """The same, with the same `spans`."""
-        return replace(self, xp=np)
+        return SpanEngine(self.threads, xp=np, spans=self.spans)
 
     def launch(self, kernel: str, count: int, *arguments: Any, grain: int = 4096) -> None:
         """Run a kernel, and add what it took and would take."""

@@ -162,6 +162,11 @@ template <typename W> void weights(const Graph& graph) {
   CHECK(*std::min_element(least.begin(), least.end()) == *std::min_element(key.begin(), key.end()));
   CHECK(*std::max_element(greatest.begin(), greatest.end()) == *std::max_element(key.begin(), key.end()));
 
+  std::vector<Key> taken(length), lowest(blocks), highest(blocks);
+  launch_gather_span(W(), blocks, weight.data(), 0, position.data(), length, block, taken.data(), lowest.data(),
+                     highest.data());
+  CHECK(taken == key && lowest == least && highest == greatest);
+
   const u64 middle = length / 2;
   std::vector<u64> light(words(length));
   launch_flag_light(W(), light.size(), weight.data(), 0, length, key[middle], middle, light.data());

@@ -63,6 +63,22 @@ HOST_KERNEL_OF(K, span_keys, (const K* key, u64 length, u64 block, K* least, K* 
   greatest[i] = high;
 } END
 
+// The same of the keys of weights, which are gathered on the way: those at `position` (null: of all).
+HOST_KERNEL_OF(W, gather_span, (const W* weight, u64 flip, const u32* position, u64 length, u64 block, Key<W>* key,
+                                Key<W>* least, Key<W>* greatest)) {
+  const u64 end = (i + 1) * block < length ? (i + 1) * block : length;
+  Key<W> low = ~(Key<W>)0, high = 0;
+  for (u64 j = i * block; j < end; ++j) {
+    if (position && j + 32 < end) PREFETCH(&weight[position[j + 32]]);
+    const Key<W> mine = key_of(weight[position ? position[j] : j], flip);
+    key[j] = mine;
+    low = mine < low ? mine : low;
+    high = mine > high ? mine : high;
+  }
+  least[i] = low;
+  greatest[i] = high;
+} END
+
 HOST_KERNEL(number_places, (u32* column)) { column[i] = (u32)i; } END
 
 HOST_KERNEL(fill_ones, (u32* column)) { column[i] = ~0u; } END

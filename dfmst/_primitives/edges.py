@@ -24,6 +24,7 @@ __all__ = [
     "used_vertices",
 ]
 
+_SAMPLE_GRAIN = 1 << 10  # every entry of a sample waits for memory
 _MIXING = 2654435769  # 2^32 divided by the golden ratio: multiples of it are spread evenly below 2^32 (Knuth)
 
 
@@ -114,7 +115,7 @@ def spread_position(number: int, length: int, size: int) -> int:
 def sample_keys(engine: Engine, key: Array, size: int, flip: int = 0) -> Array:
     """Ordered keys of the weights (or keys) at `size` spread positions, in their order."""
     sampled: Array = engine.xp.empty(size, np.uint32 if key.dtype.itemsize == 4 else np.uint64)
-    engine.launch("sample_keys", size, key, flip, *spread_steps(len(key), size), sampled)
+    engine.launch("sample_keys", size, key, flip, *spread_steps(len(key), size), sampled, grain=_SAMPLE_GRAIN)
     return sampled
 
 

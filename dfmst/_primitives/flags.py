@@ -62,6 +62,17 @@ def _block_counts(engine: Engine, flags: Array) -> Array:
     return counts
 
 
+def _block_places(engine: Engine, flags: Array) -> Array:
+    """How many flags lie before each block of words, and in all."""
+    counts = _block_counts(engine, flags)
+    if not engine.on_host:
+        sums: Array = engine.xp.cumsum(counts, dtype=np.uint64)
+        return sums
+    places = np.empty(len(counts), np.uint64)
+    engine.launch_alone("place_buckets", counts[1:], len(counts) - 1, 1, places)
+    return places
+
+
 def count_set(engine: Engine, flags: Array) -> int:
     """How many flags are set."""
     return int(_block_counts(engine, flags).sum())
@@ -91,7 +102,7 @@ def compact_all(
     """Positions of the flags that are set, for each column of flags; all lengths are read from the device at once."""
     xp, block = engine.xp, engine.stretch(_FLAG_BLOCK)
     kept = engine.lasting().xp if lasting else xp
-    places = [xp.cumsum(_block_counts(engine, flags), dtype=np.uint64) for flags in columns]
+    places = [_block_places(engine, flags) for flags in columns]
     if totals is None:
         ends = [place[-1] for place in places]
         totals = list(map(int, ends)) if engine.on_host else xp.stack(ends).tolist()

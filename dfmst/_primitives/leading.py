@@ -9,10 +9,11 @@ import numpy as np
 from dfmst._engines.base import Engine
 from dfmst.typing import Array
 
-__all__ = ["LeadingBits", "block_length", "leading_bits"]
+__all__ = ["LeadingBits", "block_length", "gather_leading_bits", "leading_bits"]
 
 _LEADING_BITS = 30  # of a wider range of keys; edges then compare by whole keys where these bits agree
 _BLOCK = 1 << 16  # edges a thread takes at a time in the first pass, at most
+_MOST_SPANS = 256  # blocks whose least and greatest keys one thread compares
 _LEAST_BLOCK = 1 << 12  # and at least, where there are several threads
 
 
@@ -30,7 +31,23 @@ class LeadingBits(NamedTuple):
 
 def leading_bits(engine: Engine, key: Array) -> LeadingBits:
     """Take the leading bits of ordered keys; a column of ``uint32`` keys is changed in place."""
-    low, high = _span(engine, key)
+    return _take_bits(engine, key, *_span(engine, key))
+
+
+def gather_leading_bits(engine: Engine, key: Array, positions: Array | None, flip: int) -> LeadingBits:
+    """Take the leading bits of the weights' (or keys') ordered keys at `positions` (``None``: of all)."""
+    length = len(key) if positions is None else len(positions)
+    block = max(_LEAST_BLOCK, -(-length // _MOST_SPANS))
+    blocks = -(-length // block)
+    kind = np.uint32 if key.dtype.itemsize == 4 else np.uint64
+    gathered, least, greatest = (engine.xp.empty(entries, kind) for entries in (length, blocks, blocks))
+    columns = (gathered, least, greatest)
+    engine.launch("gather_span", blocks, key, flip, positions, length, block, *columns, grain=1)
+    return _take_bits(engine, gathered, min(least.tolist()), max(greatest.tolist()))
+
+
+def _take_bits(engine: Engine, key: Array, low: int, high: int) -> LeadingBits:
+    """Bits above the least key of all."""
     spread = (high - low).bit_length()
     shift = spread - _LEADING_BITS if spread > 32 else 0
     column = key if key.dtype == np.uint32 else engine.xp.empty(len(key), np.uint32)

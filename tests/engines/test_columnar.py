@@ -19,10 +19,10 @@ from dfmst._primitives.contract import (
     listed_pairs,
     number_sets,
 )
-from dfmst._primitives.edges import Edges, gather_edges
+from dfmst._primitives.edges import Edges, gather_edges, gather_keys
 from dfmst._primitives.fills import numbered, ones
 from dfmst._primitives.flags import compact, exclusive_sum, flag_words
-from dfmst._primitives.leading import leading_bits
+from dfmst._primitives.leading import gather_leading_bits, leading_bits
 from dfmst._primitives.sort import sort_order
 from tests.support.columns import (
     KEYS,
@@ -325,3 +325,20 @@ def test_leading_bits_begin_with_the_least_key(engine, dtype, length):
     np.testing.assert_array_equal(column, key - low)
     assert bits == int(key.max() - low).bit_length()
     assert whole is None
+
+
+@each_engine
+@pytest.mark.parametrize("dtype", WEIGHTS)
+@pytest.mark.parametrize("length", [1, 4097, 300_000])
+@pytest.mark.parametrize("some", [False, True])
+def test_leading_bits_are_gathered(engine, dtype, length, some):
+    rng = np.random.default_rng(length)
+    weight, flip = weights(rng, dtype, length), 2 ** (8 * np.dtype(dtype).itemsize) - 1
+    position = np.flatnonzero(rng.random(length) < 0.9).astype(np.uint32) if some and length > 1 else None
+    key = gather_keys(engine, weight, position, flip)
+    expected = leading_bits(engine, key.copy())
+    taken = gather_leading_bits(engine, weight, position, flip)
+    np.testing.assert_array_equal(taken.column, expected.column)
+    assert taken.bits == expected.bits
+    assert (taken.key is None) == (expected.key is None)
+    assert taken.key is None or np.array_equal(taken.key, key)

@@ -9,9 +9,9 @@ import numpy as np
 
 from dfmst._columns.edge_table import DeferredChecks
 from dfmst._engines import Engine
-from dfmst._primitives.edges import Edges, gather_keys
+from dfmst._primitives.edges import Edges
 from dfmst._primitives.flags import FLAG_GRAIN
-from dfmst._primitives.leading import block_length, leading_bits
+from dfmst._primitives.leading import block_length, gather_leading_bits
 from dfmst.typing import Array
 
 __all__ = ["PortionScan"]
@@ -53,9 +53,8 @@ class PortionScan:
         self._parent = parent
         self._most = most
         self._flags = flags
-        key = gather_keys(engine, edges.key, position, flip)
-        self._length = len(key)
-        leading, bits, self._key = leading_bits(engine, key)
+        leading, bits, self._key = gather_leading_bits(engine, edges.key, position, flip)
+        self._length = len(leading)
         digit = min(_DIGIT_BITS, bits, (self._length // _BUCKET).bit_length())
         self._bits = bits - digit
         self._partition(leading, edges, digit)
@@ -71,7 +70,8 @@ class PortionScan:
         self._starts = np.empty((1 << digit) + 1, np.uint64)
         engine.launch_alone("place_buckets", counts, 1 << digit, blocks, self._starts)
         self._begins: list[int] = self._starts.tolist()
-        self._records, self._ends = engine.xp.empty((2, length), np.uint64)
+        both = engine.xp.empty(2 * length, np.uint64)
+        self._records, self._ends = both[:length], both[length:]
         columns = (edges.source, edges.target, self._rows[0], self._records, self._ends)
         engine.launch("scatter_edges", blocks, leading, *bounds, counts, blocks, *columns, grain=1)
 
@@ -111,8 +111,8 @@ class PortionScan:
     def _room(self, buckets: list[int]) -> tuple[Array, Array]:
         """Two columns as long as the longest portion."""
         longest = max(self._begins[after] - self._begins[bucket] for bucket, after in pairwise(buckets))
-        spare, other = self._engine.xp.empty((2, longest), np.uint64)
-        return spare, other
+        both = self._engine.xp.empty(2 * longest, np.uint64)
+        return both[:longest], both[longest:]
 
     def run(self) -> int:
         """Scan in ascending order until `most` edges are chosen or none is left; the number of chosen edges."""
@@ -123,7 +123,7 @@ class PortionScan:
         bounds = [self._begins[bucket] for bucket in buckets]
         spare, other = self._room(buckets)
         chosen = engine.xp.empty(min(self._most, self._length), np.uint32)
-        count = engine.xp.zeros(1, np.uint64)
+        count = np.zeros(1, np.uint64)
         begin = end = marked = joined = 0
         # Two launches more than portions: the first only sorts, the last only marks.
         for at in range(len(buckets) + 1):
