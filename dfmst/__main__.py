@@ -1,6 +1,22 @@
-"""``python -m dfmst``: the command line."""
+"""``dfmst`` and ``python -m dfmst``: the command line."""
 
-from dfmst.cli import main
+from __future__ import annotations
+
+import sys
+
+__all__ = ["run"]
+
+_INTERRUPTED = 130
+
+
+def run() -> None:
+    """Run the command; an interrupt while it is still being loaded ends it as quietly as a later one."""
+    try:
+        from dfmst.cli import main
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+    main(prog_name="dfmst")
+
 
 if __name__ == "__main__":
-    main(prog_name="dfmst")
+    run()

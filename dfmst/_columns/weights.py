@@ -67,6 +67,8 @@ def unsupported_weights(name: object, kind: str, texts: pa.Array | None = None) 
     odd, commas = ("", False) if texts is None else _odd_texts(texts)
     if commas:
         hint = f"write decimal points for commas, and {hint}"
+    elif odd:
+        hint = f"repair or remove those rows, and {hint}"
     return InvalidEdgesError(f"column {name!r} holds {kind} values{odd}; weights must be {known}", hint)
 
 

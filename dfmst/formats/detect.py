@@ -17,6 +17,8 @@ __all__ = ["detect_format", "format_of_file", "format_of_suffix"]
 COMPRESSED = (".gz", ".xz", ".zst", ".zstd", ".bz2")
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow", b"\xff\xff\xff\xff": "arrow"}
 ARCHIVES = {b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z", b"Rar!": "rar"}
+WORKBOOKS = (".xlsx", ".xlsm", ".ods")
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 SUFFIXES = {
     ".parquet": "parquet",
     ".parq": "parquet",
@@ -59,7 +61,7 @@ def detect_format(path: str | os.PathLike[str]) -> str:
     Raises
     ------
     FormatError
-        The file is empty or an archive, or there is none: the error is a ``FileNotFoundError`` as well.
+        The file is empty, an archive or UTF-16 text, or there is none: the error is a ``FileNotFoundError`` as well.
 
     Examples
     --------
@@ -80,11 +82,20 @@ def format_of_file(file: GraphFile) -> str:
     head = file.head()
     if not head.strip():
         raise problem(file.path, "the file is empty", line=1, hint="fetch or write the file again")
-    for magic, archive in ARCHIVES.items():
-        if head.startswith(magic):
-            raise problem(file.path, f"a {archive} archive", hint="unpack it first")
+    _check_readable(head, file.path)
     binary = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
     return binary or format_of_suffix(file.path) or _format_of_text(head, file.path)
+
+
+def _check_readable(head: bytes, path: Path) -> None:
+    """Raise where a file is no text, or none in UTF-8, that any format has."""
+    for magic, archive in ARCHIVES.items():
+        if head.startswith(magic) and path.suffix.lower() in WORKBOOKS:
+            raise problem(path, "a workbook, not a table of text", hint="save its sheet as CSV, in UTF-8")
+        if head.startswith(magic):
+            raise problem(path, f"a {archive} archive", hint="unpack it first")
+    if head.startswith(UTF_16):
+        raise problem(path, "text in UTF-16", hint="save the file as UTF-8")
 
 
 def format_of_suffix(path: str | os.PathLike[str]) -> str | None:

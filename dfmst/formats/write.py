@@ -74,12 +74,12 @@ def write_edges(
         try:
             writer = stack.enter_context(WRITERS[name](_sink(part, target, name, stack), reader.schema, target))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise _refuse(target, error) from error
+            raise _refuse(target, reader.schema, error) from error
         for batch in reader:
             try:
                 writer.write_batch(batch)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                raise _refuse(target, error) from error
+                raise _refuse(target, reader.schema, error) from error
 
 
 def _write_through(edges: Any, stream: BinaryIO, format: str | None) -> None:
@@ -120,8 +120,14 @@ def check_format(path: str | os.PathLike[str], format: str | None = None) -> str
     raise FormatError(f"{target}: {reason}", hint)
 
 
-def _refuse(target: Path, error: Exception) -> OutputError:
-    return OutputError(f"cannot write {target}: {error}", "Parquet takes columns of any type")
+def _refuse(target: Path, schema: pa.Schema, error: Exception) -> OutputError:
+    """The error for what a format cannot hold; PyArrow names the type, and not the column."""
+    words = str(error)
+    for field in schema:
+        if words.endswith(f" Type:{field.type}") or f" cast from {field.type} to " in words:
+            words = f"column {field.name!r} holds {field.type} values, which this format has no form for"
+            break
+    return OutputError(f"cannot write {target}: {words}", "Parquet takes columns of any type")
 
 
 def _sink(part: Path, target: Path, name: str, stack: ExitStack) -> Any:

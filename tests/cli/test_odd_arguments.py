@@ -177,6 +177,23 @@ def test_the_package_runs_as_a_program():
     assert result.stdout.startswith(b"dfmst ")
 
 
+INTERRUPTED = """
+import sys
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "click":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+from dfmst.__main__ import run
+run()
+"""
+
+
+def test_an_interrupt_while_the_program_is_loaded():
+    result = subprocess.run([sys.executable, "-P", "-c", INTERRUPTED], capture_output=True, timeout=60)
+    assert (result.returncode, result.stdout, result.stderr) == (130, b"", b"")
+
+
 def test_files_whose_names_are_no_utf8(dfmst):
     name = os.fsdecode(b"caf\xe9.parquet")
     table = pa.table({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})

@@ -131,7 +131,7 @@ def test_text_in_another_encoding(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="line 2: bytes that are not UTF-8"):
         read_edges(tmp_path / "a.csv")
     (tmp_path / "b.csv").write_bytes("source,target\n".encode("utf-16"))
-    with pytest.raises(FormatError, match="line 1: a zero byte"):
+    with pytest.raises(FormatError, match="text in UTF-16\nHint: save the file as UTF-8"):
         read_edges(tmp_path / "b.csv")
 
 
@@ -139,6 +139,12 @@ def test_an_archive(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"PK\x03\x04rest")
     with pytest.raises(FormatError, match="a zip archive\nHint: unpack it first"):
         read_edges(tmp_path / "a.txt")
+
+
+def test_a_workbook(tmp_path: Path) -> None:
+    (tmp_path / "a.xlsx").write_bytes(b"PK\x03\x04rest")
+    with pytest.raises(FormatError, match="a workbook, not a table of text\nHint: save its sheet as CSV, in UTF-8"):
+        read_edges(tmp_path / "a.xlsx")
 
 
 def test_a_bad_line_deep_in_the_file(tmp_path: Path) -> None:

@@ -88,8 +88,15 @@ def test_formats_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_columns_that_csv_cannot_hold(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="Hint: Parquet takes columns of any type"):
-        write_edges(pa.table({"source": [[1]]}), tmp_path / "e.csv")
+    for column, kind in (
+        ([[1]], "list<item: int64>"),
+        ([{"x": 1}], "struct<x: int64>"),
+        (None, "extension<arrow.uuid>"),
+    ):
+        column = pa.nulls(1, pa.uuid()) if column is None else column
+        message = f"column 'odd' holds {kind} values, which this format has no form for\nHint: Parquet takes columns"
+        with pytest.raises(OutputError, match=message):
+            write_edges(pa.table({"source": [1], "odd": column}), tmp_path / "e.csv")
     assert not list(tmp_path.iterdir())
 
 
