@@ -70,8 +70,7 @@ class PortionScan:
         self._starts = np.empty((1 << digit) + 1, np.uint64)
         engine.launch_alone("place_buckets", counts, 1 << digit, blocks, self._starts)
         self._begins: list[int] = self._starts.tolist()
-        both = engine.xp.empty(2 * length, np.uint64)
-        self._records, self._ends = both[:length], both[length:]
+        self._records, self._ends = (engine.xp.empty(length, np.uint64) for _ in range(2))
         columns = (edges.source, edges.target, self._rows[0], self._records, self._ends)
         engine.launch("scatter_edges", blocks, leading, *bounds, counts, blocks, *columns, grain=1)
 
@@ -111,8 +110,7 @@ class PortionScan:
     def _room(self, buckets: list[int]) -> tuple[Array, Array]:
         """Two columns as long as the longest portion."""
         longest = max(self._begins[after] - self._begins[bucket] for bucket, after in pairwise(buckets))
-        both = self._engine.xp.empty(2 * longest, np.uint64)
-        return both[:longest], both[longest:]
+        return self._engine.xp.empty(longest, np.uint64), self._engine.xp.empty(longest, np.uint64)
 
     def run(self) -> int:
         """Scan in ascending order until `most` edges are chosen or none is left; the number of chosen edges."""
