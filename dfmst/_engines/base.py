@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dfmst._kernels import Kernel, Parameter, kernels
+from dfmst._kernels import Kernel, Parameter, kernel_of_name
 from dfmst.typing import Array
 
 __all__ = ["TYPES", "Engine", "bind"]
@@ -98,7 +98,7 @@ def bind(name: str, arguments: tuple[Array | int | None, ...]) -> tuple[str, Ker
     TypeError
         An argument is not what the kernel was written for: a number in a column's place, or a column's dtype or layout.
     """
-    kernel = kernels()[name]
+    kernel = kernel_of_name(name)
     if len(arguments) != len(kernel.parameters):
         message = f"kernel {name} takes {len(kernel.parameters)} arguments, not {len(arguments)}"
         raise TypeError(message)

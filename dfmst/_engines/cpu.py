@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +17,7 @@ import numpy as np
 from dfmst._engines.arguments import described
 from dfmst._engines.base import bind
 from dfmst._engines.scratch import shared_scratch
-from dfmst._kernels import Kernel
+from dfmst._kernels import HOME, Kernel
 from dfmst.errors import EngineUnavailableError
 from dfmst.typing import Array
 
@@ -37,8 +36,7 @@ def library_path() -> Path:
     override = os.environ.get("DFMST_KERNELS")
     if override:
         return Path(override)
-    home = Path(str(files("dfmst._kernels")))
-    plain, newer = home / f"_kernels{_SUFFIX}", home / f"_kernels_v3{_SUFFIX}"
+    plain, newer = HOME / f"_kernels{_SUFFIX}", HOME / f"_kernels_v3{_SUFFIX}"
     return newer if newer.exists() and _load(plain).supports_x86_64_v3() else plain
 
 

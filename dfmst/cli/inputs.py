@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +59,7 @@ def _without_pandas() -> Iterator[None]:
         sys.meta_path.remove(finder)
 
 
-class _NoPandas(MetaPathFinder):
+class _NoPandas:
     """Says that there is no pandas."""
 
     def find_spec(self, name: str, path: object, target: object = None) -> None:

@@ -14,7 +14,7 @@ from dfmst.formats.text.header_counts import HeaderCounts
 from dfmst.formats.text.layout import NUMBER, WHOLE, Field, Layout
 from dfmst.formats.text.number_patterns import read_count
 
-__all__ = ["FIXED_COLUMNS", "FixedColumns"]
+__all__ = ["FixedColumns", "open_cedge", "open_ewg"]
 
 WEIGHT = Field("weight", NUMBER)
 
@@ -69,15 +69,13 @@ class FixedColumns:
         return counts
 
 
-FIXED_COLUMNS = {
-    # Road networks in .cedge files.
-    "cedge": FixedColumns(
-        Layout(
-            (Field("edge_id", WHOLE), *END_POINTS, WEIGHT),
-            comments=b"#",
-            order=("source", "target", "weight", "edge_id"),
-        )
-    ),
-    # Edge-weighted graphs as algs4 writes them.
-    "ewg": FixedColumns(Layout((*END_POINTS, WEIGHT)), counted=("vertices", "edges")),
-}
+# Road networks in .cedge files.
+open_cedge = FixedColumns(
+    Layout(
+        (Field("edge_id", WHOLE), *END_POINTS, WEIGHT),
+        comments=b"#",
+        order=("source", "target", "weight", "edge_id"),
+    )
+).open
+# Edge-weighted graphs as algs4 writes them.
+open_ewg = FixedColumns(Layout((*END_POINTS, WEIGHT)), counted=("vertices", "edges")).open

@@ -14,7 +14,6 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.ipc
-import pyarrow.parquet
 
 from dfmst.errors import FormatError, OutputError, UnsupportedFrameError
 from dfmst.formats.atomic import atomic_path
@@ -141,7 +140,9 @@ def _sink(part: Path, target: Path, name: str, stack: ExitStack) -> Any:
 
 
 def _parquet(sink: Any, schema: pa.Schema, target: Path) -> Any:
-    return pyarrow.parquet.ParquetWriter(sink, schema, compression="zstd")
+    from pyarrow.parquet import ParquetWriter  # of no use to other formats, and long to load
+
+    return ParquetWriter(sink, schema, compression="zstd")
 
 
 def _arrow(sink: Any, schema: pa.Schema, target: Path) -> Any:
