@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeVar, overload
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from dfmst._columns.compose import edge_columns
 from dfmst._columns.conditions import Conditions
 from dfmst._columns.total import total_weight
-from dfmst._verification.certificate import certify
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.find_forest import find_forest
 from dfmst.algorithms.solution import Solution, solve
@@ -24,6 +24,17 @@ __all__ = [
 ]
 
 FrameT = TypeVar("FrameT")
+
+if TYPE_CHECKING:
+    from dfmst._verification.certificate import certify
+
+
+def __getattr__(name: str) -> Any:
+    """Load what proves a forest when it is asked for."""
+    if name == "certify":
+        return import_module("dfmst._verification.certificate").certify
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)
 
 
 @overload

@@ -1,27 +1,34 @@
 """The algorithms: frozen dataclasses, all returning the same rows.
 
 A name selects a default object: ``"boruvka"`` is ``Boruvka()``, ``"filter-kruskal"`` is ``FilterKruskal()``;
-``"auto"`` picks one for the engine and the table.
+``"auto"`` picks one for the engine and the table. Each is loaded at its first use.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst.algorithms.bader_cong import BaderCong
 from dfmst.algorithms.base import Algorithm
-from dfmst.algorithms.boruvka import Boruvka
-from dfmst.algorithms.bsp import BSP
-from dfmst.algorithms.dataframe import Dataframe
-from dfmst.algorithms.epmst import EPMST
-from dfmst.algorithms.filter_boruvka import FilterBoruvka
-from dfmst.algorithms.filter_kruskal import FilterKruskal
-from dfmst.algorithms.kruskal import Kruskal
-from dfmst.algorithms.mastiff import Mastiff
-from dfmst.algorithms.pma import PMA
-from dfmst.algorithms.prim import Prim
-from dfmst.algorithms.vineet import Vineet
 from dfmst.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from dfmst.algorithms.bader_cong import BaderCong
+    from dfmst.algorithms.boruvka import Boruvka
+    from dfmst.algorithms.bsp import BSP
+    from dfmst.algorithms.dataframe import Dataframe
+    from dfmst.algorithms.epmst import EPMST
+    from dfmst.algorithms.filter_boruvka import FilterBoruvka
+    from dfmst.algorithms.filter_kruskal import FilterKruskal
+    from dfmst.algorithms.kruskal import Kruskal
+    from dfmst.algorithms.mastiff import Mastiff
+    from dfmst.algorithms.pma import PMA
+    from dfmst.algorithms.prim import Prim
+    from dfmst.algorithms.vineet import Vineet
 
 __all__ = [
     "BSP",
@@ -38,27 +45,68 @@ __all__ = [
     "Mastiff",
     "Prim",
     "Vineet",
+    "name_of",
     "resolve",
 ]
 
-#: Name -> class; its default object is what the name selects.
-REGISTRY: dict[str, type[Algorithm]] = {
-    "boruvka": Boruvka,
-    "bsp": BSP,
-    "dataframe": Dataframe,
-    "epmst": EPMST,
-    "filter-boruvka": FilterBoruvka,
-    "filter-kruskal": FilterKruskal,
-    "pma": PMA,
-    "bader-cong": BaderCong,
-    "kruskal": Kruskal,
-    "mastiff": Mastiff,
-    "prim": Prim,
-    "vineet": Vineet,
+#: Name -> class; the name is that of its module, too.
+_CLASSES = {
+    "boruvka": "Boruvka",
+    "bsp": "BSP",
+    "dataframe": "Dataframe",
+    "epmst": "EPMST",
+    "filter-boruvka": "FilterBoruvka",
+    "filter-kruskal": "FilterKruskal",
+    "pma": "PMA",
+    "bader-cong": "BaderCong",
+    "kruskal": "Kruskal",
+    "mastiff": "Mastiff",
+    "prim": "Prim",
+    "vineet": "Vineet",
 }
+_NAMES = {class_: name for name, class_ in _CLASSES.items()}
 
 
-_ON_HOST = FilterKruskal()
+class _Registry(Mapping[str, type[Algorithm]]):
+    """Classes by name, loaded when asked for."""
+
+    def __getitem__(self, name: str) -> type[Algorithm]:
+        class_ = _CLASSES[name]
+        found: type[Algorithm] = getattr(import_module(f"dfmst.algorithms.{name.replace('-', '_')}"), class_)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_CLASSES)
+
+    def __len__(self) -> int:
+        return len(_CLASSES)
+
+
+#: Name -> class; its default object is what the name selects.
+REGISTRY: Mapping[str, type[Algorithm]] = _Registry()
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _NAMES:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    value = globals()[name] = REGISTRY[_NAMES[name]]
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+@cache
+def _default(name: str) -> Algorithm:
+    """The object that a name selects."""
+    return REGISTRY[name]()
+
+
+def name_of(algorithm: Algorithm) -> str:
+    """Return the name of an algorithm's class."""
+    return _NAMES[type(algorithm).__name__]
 
 
 def resolve(algorithm: str | Algorithm, engine: Engine, table: EdgeTable) -> Algorithm:
@@ -78,7 +126,7 @@ def resolve(algorithm: str | Algorithm, engine: Engine, table: EdgeTable) -> Alg
             message = f"unknown algorithm {algorithm!r}; known: 'auto', {', '.join(map(repr, REGISTRY))}"
             suggestion = did_you_mean(algorithm, ("auto", *REGISTRY))
             raise ValueError(f"{message}; {suggestion}" if suggestion else message)
-        return REGISTRY[algorithm]()
+        return _default(algorithm)
     if isinstance(algorithm, tuple(REGISTRY.values())):
         return algorithm
     message = f"algorithm is a {type(algorithm).__name__}; it must be a name or an object of dfmst.algorithms"
@@ -87,4 +135,4 @@ def resolve(algorithm: str | Algorithm, engine: Engine, table: EdgeTable) -> Alg
 
 def _choose(engine: Engine, table: EdgeTable) -> Algorithm:
     """Kruskal's scan is sequential: fast on a CPU, and no work for a GPU."""
-    return _ON_HOST if engine.on_host else FilterBoruvka()
+    return _default("filter-kruskal" if engine.on_host else "filter-boruvka")

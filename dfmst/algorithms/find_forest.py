@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dfmst._columns.read import EdgeColumns
-from dfmst.algorithms import Algorithm, Dataframe
+from dfmst.algorithms import Algorithm
+from dfmst.algorithms.dataframe import Dataframe
 from dfmst.algorithms.solution import solve_edges
 from dfmst.typing import Frame
 

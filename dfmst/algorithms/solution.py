@@ -19,7 +19,7 @@ from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView
 from dfmst._frames.open import open_frame, open_host_frame
 from dfmst._primitives.edges import used_vertices
-from dfmst.algorithms import REGISTRY, Algorithm
+from dfmst.algorithms import Algorithm, name_of
 from dfmst.algorithms.solve import Solved, Step, solve_frame
 from dfmst.algorithms.trace import Trace
 from dfmst.formats.provenance import Provenance, with_provenance
@@ -104,7 +104,7 @@ class Solution:
     @property
     def algorithm(self) -> str:
         """Name of the algorithm that ran."""
-        return next(name for name, kind in REGISTRY.items() if type(self.solved.algorithm) is kind)
+        return name_of(self.solved.algorithm)
 
     @property
     def engine(self) -> str:

@@ -157,7 +157,7 @@ def _read(job: ForestJob, progress: Progress, columns: dict[str, str | None]) ->
 
 def find_forest(job: ForestJob, table: Any, watch: Stopwatch, progress: Progress) -> Solution:
     """Find the forest, certify it where that is asked for, and gather its rows."""
-    from dfmst.forest import certify, solve
+    from dfmst.forest import solve
 
     @contextmanager
     def step(name: str) -> Iterator[None]:
@@ -180,6 +180,8 @@ def find_forest(job: ForestJob, table: Any, watch: Stopwatch, progress: Progress
     )
     if job.verify:
         with step("verify"):
+            from dfmst.forest import certify
+
             violation = certify(solution).first_violation
         if violation is not None:
             message = f"the forest is wrong, which is a fault of dfmst: {violation.message}"

@@ -56,6 +56,23 @@ def test_a_command_loads_nothing_that_it_does_not_use(start, roads, tmp_path, na
         assert output == b"[]\n"
 
 
+def test_a_command_on_a_csv_loads_no_other_format_and_no_other_algorithm(start, tmp_path):
+    used = {"formats.delimited", "algorithms.filter_kruskal"}
+    unused = {
+        "formats.metis",
+        "formats.parquet",
+        "algorithms.prim",
+        "algorithms.frame_forest",
+        "_verification.certificate",
+    }
+    names = {f"dfmst.{name}" for name in used | unused} | {"pyarrow.parquet"}
+    check = f"import atexit, sys; atexit.register(lambda: print(sorted({names} & sys.modules.keys())))"
+    (tmp_path / "roads.csv").write_text("source,target,weight\n0,1,3\n1,2,1\n0,2,2\n")
+    process = start("forest", tmp_path / "roads.csv", "-o", tmp_path / "forest.csv", before=check)
+    output, _ = process.communicate(timeout=60)
+    assert output.decode() == f"{sorted(f'dfmst.{name}' for name in used)}\n"
+
+
 def test_a_process_that_goes_on_keeps_pandas(roads):
     # Called by a program that uses PyArrow with pandas, a command does not hide pandas from it.
     program = (
