@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from bisect import insort
 from collections import deque
 from math import prod
 from typing import Any
@@ -93,16 +92,20 @@ class Scratch:
 
     def _take_back(self) -> None:
         """Join what was returned to the free memory beside it."""
+        if not self._returned:
+            return
         while self._returned:
             piece = self._returned.popleft()
             del self._held[piece.begin]
-            begin, end = piece.begin, piece.end
-            insort(self._free, (begin, end))
-            place = self._free.index((begin, end))
-            first = place - 1 if place and self._free[place - 1][1] == begin else place
-            after = place + 1
-            last = after if after < len(self._free) and self._free[after][0] == end else place
-            self._free[first : last + 1] = [(self._free[first][0], self._free[last][1])]
+            self._free.append((piece.begin, piece.end))
+        self._free.sort()
+        joined = [self._free[0]]
+        for begin, end in self._free[1:]:
+            if begin == joined[-1][1]:
+                joined[-1] = (joined[-1][0], end)
+            else:
+                joined.append((begin, end))
+        self._free = joined
 
 
 def _reserve(size: int) -> memoryview:

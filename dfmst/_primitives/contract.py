@@ -130,8 +130,10 @@ def lightest_flagged(engine: Engine, edges: Edges, flip: int, flags: Array, labe
     Entry ``a * labels + b``, where ``a <= b``, holds the edge's position in its low half; all ones: there is none.
     """
     best: Array = engine.xp.full(labels * labels, _NONE, np.uint64)
-    source, target = (ends.view(np.uint32) for ends in (edges.source, edges.target))
-    columns = (source, target, edges.source.dtype.itemsize // 4, label, labels, edges.key, flip, flags, best)
+    source, target, stride = edges.source, edges.target, edges.source.dtype.itemsize // 4
+    if stride > 1:
+        source, target = source.view(np.uint32), target.view(np.uint32)
+    columns = (source, target, stride, label, labels, edges.key, flip, flags, best)
     engine.launch("lightest_flagged", len(flags), *columns, grain=FLAG_GRAIN)
     return best
 

@@ -20,6 +20,7 @@ _DIGIT_BITS = 10  # 1,024 counters stay in the first-level cache
 _BUCKET = 512  # edges a bucket should hold at least
 _PORTION = 1 << 13  # edges of a portion, at least: fewer cost less than their launch
 _PORTIONS = 32  # about as many portions at most
+_SHORT = 1 << 16  # entries below which two columns in one cost less to get than two
 _LONG_PORTION = 1 << 17  # edges, at least, of one that is only sorted: its room is 2 MiB
 
 
@@ -70,7 +71,7 @@ class PortionScan:
         self._starts = np.empty((1 << digit) + 1, np.uint64)
         engine.launch_alone("place_buckets", counts, 1 << digit, blocks, self._starts)
         self._begins: list[int] = self._starts.tolist()
-        self._records, self._ends = (engine.xp.empty(length, np.uint64) for _ in range(2))
+        self._records, self._ends = _two(engine, length)
         columns = (edges.source, edges.target, self._rows[0], self._records, self._ends)
         engine.launch("scatter_edges", blocks, leading, *bounds, counts, blocks, *columns, grain=1)
 
@@ -110,7 +111,7 @@ class PortionScan:
     def _room(self, buckets: list[int]) -> tuple[Array, Array]:
         """Two columns as long as the longest portion."""
         longest = max(self._begins[after] - self._begins[bucket] for bucket, after in pairwise(buckets))
-        return self._engine.xp.empty(longest, np.uint64), self._engine.xp.empty(longest, np.uint64)
+        return _two(self._engine, longest)
 
     def run(self) -> int:
         """Scan in ascending order until `most` edges are chosen or none is left; the number of chosen edges."""
@@ -136,3 +137,11 @@ class PortionScan:
             if done:
                 break
         return joined
+
+
+def _two(engine: Engine, length: int) -> tuple[Array, Array]:
+    """Two columns of 64-bit words. Short ones are cut from one; two long ones in one would often fit no free memory."""
+    if length > _SHORT:
+        return engine.xp.empty(length, np.uint64), engine.xp.empty(length, np.uint64)
+    both = engine.xp.empty(2 * length, np.uint64)
+    return both[:length], both[length:]
