@@ -68,7 +68,7 @@ def commands(repeat: int) -> dict[str, float]:
         path = Path(folder) / "edges.csv"
         pd.DataFrame({"source": source, "target": target, "weight": weight}).to_csv(path, index=False)
         forest = [sys.executable, "-m", "dfmst", "forest", str(path), "-o", str(Path(folder) / "forest.csv")]
-        imports = [sys.executable, "-c", "import click, numpy, pyarrow.compute, pyarrow.csv"]
+        imports = [sys.executable, "-c", "import click, numpy, pyarrow.csv"]
         runs = {
             name: partial(subprocess.run, command, check=True, capture_output=True)
             for name, command in (("dfmst forest", forest), ("import click, numpy and pyarrow", imports))

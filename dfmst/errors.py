@@ -20,7 +20,6 @@ and ends with a hint: what to do about it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Self
 
 __all__ = [
@@ -139,6 +138,8 @@ def did_you_mean(name: object, known: Iterable[object], hint: str = "") -> str:
     >>> did_you_mean("boruvk", ["boruvka", "prim"])
     "did you mean 'boruvka'?"
     """
+    from difflib import get_close_matches  # only messages need it
+
     close = get_close_matches(str(name), [str(other) for other in known], 1)
     if not close:
         return hint

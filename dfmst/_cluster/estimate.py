@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet
 
 from dfmst._cluster.hashing import id_words
 from dfmst._cluster.work import DENSE_ID, SPARSE_ID
+from dfmst._frames.later import pc
 from dfmst.formats.footers import parquet_footer
 from dfmst.formats.native import open_native
 from dfmst.typing import Array

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dfmst._columns.ids import IdColumns, id_columns
 from dfmst._columns.read import EdgeColumns
@@ -15,6 +14,7 @@ from dfmst._columns.weights import nan_weights, weight_column
 from dfmst._engines import Engine, host_engine
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView
+from dfmst._frames.later import pc
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.typing import Array
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.groups import group_codes, pair_vertices
 from dfmst._frames.host import FrameView
+from dfmst._frames.later import pc
 from dfmst._primitives.contract import flatten
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dfmst._columns.arrow_values import arrow_numbers
 from dfmst._columns.id_types import common_id_type
 from dfmst._columns.id_words import holds_words, id_words, ids_of_texts, ids_of_words
 from dfmst._engines import Engine
+from dfmst._frames.later import pc
 from dfmst._primitives.id_table import IdTable
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dfmst._columns.id_types import plain_ids, whole_ids
 from dfmst._columns.vertices import Vertices, factorize
 from dfmst._frames.host import FrameView
+from dfmst._frames.later import pc
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 

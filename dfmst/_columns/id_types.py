@@ -23,8 +23,8 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from dfmst._frames.later import pc
 from dfmst.typing import Array
 
 __all__ = ["common_id_type", "is_missing", "native_values", "plain_ids", "storage_ids", "whole_ids"]

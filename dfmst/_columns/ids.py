@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dfmst._columns.arrow_values import numbers_of_arrow
 from dfmst._columns.id_types import common_id_type, is_missing, native_values, plain_ids, storage_ids, whole_ids
+from dfmst._frames.later import pc
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dfmst._frames.later import call_arrow
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
@@ -79,7 +80,7 @@ def _total(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
             return None
         numbers = column.dtype.kind in "biufm"
         return total_of_pieces(lambda: [column]) if numbers else _objects(column.tolist())
-    column = column.drop_null()
+    column = call_arrow("drop_null", column) if column.null_count else column
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     kind = column.type

@@ -9,7 +9,6 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dfmst._columns.ids import IdColumns, ids_beside
 from dfmst._columns.read import Input
@@ -17,6 +16,7 @@ from dfmst._columns.vertex_frame import id_frame, vertex_frame
 from dfmst._engines import Engine
 from dfmst._frames.columns import host_column
 from dfmst._frames.host import FrameView
+from dfmst._frames.later import pc
 from dfmst._primitives.edges import used_vertices
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array, Frame

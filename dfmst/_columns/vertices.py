@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dfmst._columns.dictionary import Dictionary
 from dfmst._columns.id_words import plain
 from dfmst._columns.ids import IdColumns
 from dfmst._engines import Engine
+from dfmst._frames.later import pc
 from dfmst._primitives.edges import spread_positions
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array

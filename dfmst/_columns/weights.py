@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dfmst._columns.arrow_values import numbers_of_arrow
 from dfmst._columns.id_types import is_missing, native_values
 from dfmst._engines import Engine
+from dfmst._frames.later import pc
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 

@@ -1,11 +1,15 @@
-"""Narwhals, loaded at its first use: frames of pandas and Arrow are read without it, and it takes 60 ms to load."""
+"""Modules that are loaded at their first use.
+
+Narwhals takes 60 ms to load, and frames of pandas and Arrow are read without it. PyArrow's compute module takes 60 ms,
+too: it writes a function of Python for each of Arrow's. What every call needs is called by its name in Arrow instead.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["nw"]
+__all__ = ["call_arrow", "nw", "pc"]
 
 
 class _Later:
@@ -28,5 +32,28 @@ class _Later:
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
+    import pyarrow.compute as pc
 else:
     nw = _Later("narwhals.stable.v2")
+    pc = _Later("pyarrow.compute")
+
+
+def call_arrow(name: str, *columns: Any, options: tuple[str, Any] | None = None) -> Any:
+    """Call one of Arrow's functions without loading ``pyarrow.compute``.
+
+    Parameters
+    ----------
+    name
+        The function's name.
+    columns
+        Its arguments.
+    options
+        Name of the class of its options, and the class's argument; ``None``: its defaults.
+    """
+    try:
+        arrow = import_module("pyarrow._compute")  # where PyArrow has them itself
+        call, made = arrow.call_function, None if options is None else getattr(arrow, options[0])(options[1])
+    except (ImportError, AttributeError):
+        arrow = import_module("pyarrow.compute")
+        call, made = arrow.call_function, None if options is None else getattr(arrow, options[0])(options[1])
+    return call(name, list(columns), made)

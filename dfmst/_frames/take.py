@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dfmst._engines import Engine
+from dfmst._frames.later import call_arrow, pc
 from dfmst.typing import Array, Frame
 
 __all__ = ["gather_rows", "is_plain_pandas", "take_arrow"]
@@ -113,7 +113,7 @@ def take_arrow(column: pa.ChunkedArray, rows: Array) -> pa.ChunkedArray:
         if kind == view:
             return column.cast(plain_kind).take(at).cast(kind)
     try:
-        return column.take(at)
+        return call_arrow("take", column, at)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         return _joined_slices(column, rows)
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dfmst._arguments import whole_number
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.read import EdgeColumns
 from dfmst._frames.columns import host_column
+from dfmst._frames.later import pc
 from dfmst._hierarchy.ordered import OrderedForest, order_forest
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.components import component_labels

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dfmst._arguments import check_column_name
 from dfmst._frames.host import FrameView
+from dfmst._frames.later import pc
 from dfmst._frames.open import open_host_frame
 from dfmst._report.words import label
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column

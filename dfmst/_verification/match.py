@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dfmst._columns.groups import group_codes, pair_vertices
 from dfmst._columns.ids import ids_beside
 from dfmst._columns.read import Input
 from dfmst._columns.weights import constant_weights, weight_column
 from dfmst._engines import Engine
+from dfmst._frames.later import pc
 from dfmst._primitives.edges import gather_keys
 from dfmst._primitives.flags import FLAG_GRAIN, compact, flag_words
 from dfmst._primitives.sort import sort_order

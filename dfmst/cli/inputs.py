@@ -64,7 +64,7 @@ class _NoPandas:
 
     def find_spec(self, name: str, path: object, target: object = None) -> None:
         """Refuse pandas; other modules are left to others."""
-        if name == "pandas":
+        if name in ("pandas", "dateutil"):
             raise ModuleNotFoundError(name)
 
 

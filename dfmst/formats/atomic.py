@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -184,7 +183,7 @@ def check_directory(target: str | os.PathLike[str], inputs: Iterable[str | os.Pa
 def _part(final: Path, token: str | None = None) -> Path:
     # A long name has no room for the rest.
     name = final.name if len(os.fsencode(final.name)) < 200 else final.name[:_KEPT]
-    return final.with_name(f".{name}.{token or secrets.token_hex(6)}.part")
+    return final.with_name(f".{name}.{token or os.urandom(6).hex()}.part")
 
 
 def _unwritable(target: str | os.PathLike[str], parent: Path, error: OSError) -> OutputError:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from dfmst._frames.host import FrameView
+from dfmst._frames.later import pc
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 

@@ -65,7 +65,7 @@ def test_a_command_on_a_csv_loads_no_other_format_and_no_other_algorithm(start, 
         "algorithms.frame_forest",
         "_verification.certificate",
     }
-    names = {f"dfmst.{name}" for name in used | unused} | {"pyarrow.parquet"}
+    names = {f"dfmst.{name}" for name in used | unused} | {"pyarrow.compute", "pyarrow.parquet"}
     check = f"import atexit, sys; atexit.register(lambda: print(sorted({names} & sys.modules.keys())))"
     (tmp_path / "roads.csv").write_text("source,target,weight\n0,1,3\n1,2,1\n0,2,2\n")
     process = start("forest", tmp_path / "roads.csv", "-o", tmp_path / "forest.csv", before=check)

@@ -6,7 +6,8 @@ import math
 from decimal import Decimal, InvalidOperation
 
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from dfmst._frames.later import call_arrow, pc
 
 __all__ = ["exact_decimal", "exact_real", "is_exact", "large_floats"]
 
@@ -87,7 +88,7 @@ def large_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Return where floats are so large that they may be rounded whole numbers; ``None``: nowhere, or no floats."""
     if not pa.types.is_float64(column.type):
         return None
-    limits = pc.min_max(column).as_py()
+    limits = call_arrow("min_max", column).as_py()
     if limits["min"] is None or max(-limits["min"], limits["max"]) < WHOLE_FLOATS:
         return None
     return pc.fill_null(pc.greater_equal(pc.abs(column), WHOLE_FLOATS), False)

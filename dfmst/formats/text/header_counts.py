@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from dfmst._frames.later import pc
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Block
 from dfmst.formats.text.layout import Layout

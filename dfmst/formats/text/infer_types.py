@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from dfmst._frames.later import call_arrow
 from dfmst.errors import FormatError
 from dfmst.formats.text.blocks import Block
 from dfmst.formats.text.id_words import refuse_numeric_names
@@ -124,7 +124,8 @@ def _holds(words: pa.ChunkedArray, field: Field) -> bool:
 
 
 def _all_match(words: pa.ChunkedArray, pattern: str) -> bool:
-    return pc.all(pc.match_substring_regex(words, pattern)).as_py() is not False
+    matches = call_arrow("match_substring_regex", words, options=("MatchSubstringOptions", pattern))
+    return call_arrow("all", matches).as_py() is not False
 
 
 def _steps_to(field: Field, suits: Callable[[pa.DataType], bool]) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 
+from dfmst._frames.later import pc
 from dfmst.formats.text.blocks import BYTE_ORDER_MARK, Block
 from dfmst.formats.text.exact_numbers import is_exact, large_floats
 from dfmst.formats.text.layout import WHOLE_DECIMAL, Layout
