@@ -15,13 +15,15 @@ namespace {
 template <typename V> void of_vertices(const Graph& graph) {
   vertices<V>(graph);
   pairs<V>(graph);
-  ranges<V>(graph);
+  ranges<V, u32>(graph, 4, false);
 }
 
 template <typename W> void of_weights(const Graph& graph) {
   weights<W>(graph);
   filter_boruvka<W>(graph);
   short_table<W>(graph);
+  ranges<u32, W>(graph, 5, true);
+  ranges<u64, W>(graph, 17, true);
 }
 
 template <typename K> void of_keys(const Graph& graph) {

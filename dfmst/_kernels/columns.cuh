@@ -127,7 +127,7 @@ KERNEL_OF(V, sample_labels, (const V* id, u64 step, u64 stretch, const u32* labe
 } END
 
 // The label that more than half of a list have, or any, and how many have it (Boyer and Moore's vote).
-HOST_KERNEL(most_frequent, (const u32* label, u64 length, u64* found)) {
+KERNEL(most_frequent, (const u32* label, u64 length, u64* found)) {
   if (i) return;
   u64 lead = 0, count = 0;
   u32 name = 0;

@@ -24,13 +24,6 @@ KERNEL(flag_marked, (const u8* marked, u64 length, u64* flags)) {
   flags[i] = word;
 } END
 
-// Flags of the rows that are marked 1, and of those that are marked 2.
-KERNEL(flag_marks, (const u8* marks, u64 length, u64* ones, u64* twos)) {
-  const u64 here = word_length(i, length);
-  ones[i] = flags_of(here, [&](u64 j) { return marks[i * 64 + j] == 1; });
-  twos[i] = flags_of(here, [&](u64 j) { return marks[i * 64 + j] == 2; });
-} END
-
 KERNEL(flag_equal, (const u32* column, u64 length, u32 value, u64* flags)) {
   u64 word = 0;
   for (u64 j = 0; j < word_length(i, length); ++j) word |= (u64)(column[i * 64 + j] == value) << j;

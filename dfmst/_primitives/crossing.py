@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from dfmst._engines.base import Engine
-from dfmst._engines.cpu import CpuEngine
 from dfmst._primitives.edges import spread_steps
 from dfmst._primitives.flags import FLAG_GRAIN, flags_to_write
 from dfmst.typing import Array
@@ -26,7 +25,6 @@ _TURNS = 3  # for each way: the first touches other memory than the next, and th
 _GIANT = 0.5  # share of the sampled edges above which it pays to test for one component first
 _VERTICES = 16  # for each edge, at most, where all labels are read for that
 
-_HOST = CpuEngine(1)
 _gathers: dict[int, int] = {}  # bytes of an id -> whether gathers pay here
 
 
@@ -148,9 +146,9 @@ def giant_component(engine: Engine, source: Array, label: Array) -> int | None:
     if len(source) * _VERTICES < len(label) or not len(source):
         return None
     size = min(len(source), _SAMPLE)
-    drawn, found = engine.xp.empty(size, np.uint32), np.empty(2, np.uint64)
+    drawn, found = engine.xp.empty(size, np.uint32), engine.xp.empty(2, np.uint64)
     steps = spread_steps(len(source), size)
     engine.launch("sample_labels", size, source, *steps, label, len(label), drawn)
-    _HOST.launch_alone("most_frequent", engine.to_host(drawn), size, found)
+    engine.launch("most_frequent", 1, drawn, size, found)
     giant, often = found.tolist()
     return giant if often > _GIANT * size else None

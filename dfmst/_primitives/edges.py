@@ -5,6 +5,7 @@ Positions and vertices are ``uint32`` columns.
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from dfmst.typing import Array
 
 __all__ = [
     "Edges",
+    "end_words",
     "gather_edges",
     "gather_keys",
     "key_edges",
@@ -78,6 +80,13 @@ def key_edges(engine: Engine, edges: Edges, flip: int = 0) -> Edges:
     if flip or key.dtype.kind != "u":
         key = gather_keys(engine, key, None, flip)
     return Edges(source, target, key, edges.row)
+
+
+def end_words(source: Array, target: Array) -> tuple[Array, Array, int]:
+    """The ends as ``uint32`` words, each beginning with the lowest word of its first id; and the words of an id."""
+    stride = source.dtype.itemsize // 4
+    first = stride - 1 if sys.byteorder == "big" else 0
+    return source.view(np.uint32)[first:], target.view(np.uint32)[first:], stride
 
 
 def used_vertices(engine: Engine, edges: Any) -> Array:

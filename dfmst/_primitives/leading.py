@@ -9,7 +9,7 @@ import numpy as np
 from dfmst._engines.base import Engine
 from dfmst.typing import Array
 
-__all__ = ["LeadingBits", "block_length", "gather_leading_bits", "leading_bits"]
+__all__ = ["LeadingBits", "block_length", "gather_keys_to_lead", "gather_leading_bits", "leading_bits"]
 
 _LEADING_BITS = 30  # of a wider range of keys; edges then compare by whole keys where these bits agree
 _BLOCK = 1 << 16  # edges a thread takes at a time in the first pass, at most
@@ -36,6 +36,17 @@ def leading_bits(engine: Engine, key: Array) -> LeadingBits:
 
 def gather_leading_bits(engine: Engine, key: Array, positions: Array | None, flip: int) -> LeadingBits:
     """Take the leading bits of the weights' (or keys') ordered keys at `positions` (``None``: of all)."""
+    return _take_bits(engine, *_gather_span(engine, key, positions, flip))
+
+
+def gather_keys_to_lead(engine: Engine, key: Array, flip: int) -> tuple[Array, int, int]:
+    """All ordered keys, the least one, and the low bits above it that a key loses: the others fit ``uint32``."""
+    gathered, low, high = _gather_span(engine, key, None, flip)
+    return gathered, low, _shift((high - low).bit_length())
+
+
+def _gather_span(engine: Engine, key: Array, positions: Array | None, flip: int) -> tuple[Array, int, int]:
+    """Ordered keys, the least and the greatest of them."""
     length = len(key) if positions is None else len(positions)
     block = max(_LEAST_BLOCK, -(-length // _MOST_SPANS))
     blocks = -(-length // block)
@@ -43,16 +54,21 @@ def gather_leading_bits(engine: Engine, key: Array, positions: Array | None, fli
     gathered, least, greatest = (engine.xp.empty(entries, kind) for entries in (length, blocks, blocks))
     columns = (gathered, least, greatest)
     engine.launch("gather_span", blocks, key, flip, positions, length, block, *columns, grain=1)
-    return _take_bits(engine, gathered, min(least.tolist()), max(greatest.tolist()))
+    return gathered, min(least.tolist()), max(greatest.tolist())
 
 
 def _take_bits(engine: Engine, key: Array, low: int, high: int) -> LeadingBits:
     """Bits above the least key of all."""
     spread = (high - low).bit_length()
-    shift = spread - _LEADING_BITS if spread > 32 else 0
+    shift = _shift(spread)
     column = key if key.dtype == np.uint32 else engine.xp.empty(len(key), np.uint32)
     engine.launch("leading_bits", len(key), key, low, shift, column)
     return LeadingBits(column, spread - shift, key if shift else None)
+
+
+def _shift(spread: int) -> int:
+    """Bits that keys of so many lose."""
+    return spread - _LEADING_BITS if spread > 32 else 0
 
 
 def _span(engine: Engine, key: Array) -> tuple[int, int]:

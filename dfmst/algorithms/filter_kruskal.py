@@ -28,6 +28,7 @@ from dfmst._engines import Engine
 from dfmst._primitives.contract import drop_parallel
 from dfmst._primitives.fills import numbered
 from dfmst._primitives.flags import flag_words
+from dfmst.algorithms._steps.block_scan import MANY_THREADS
 from dfmst.algorithms._steps.light_edges import check_light, scan_light, select_light, survivors
 from dfmst.algorithms._steps.ranges import contract_ranges, range_width
 from dfmst.algorithms._steps.short_forest import short_forest
@@ -37,7 +38,8 @@ from dfmst.typing import Array
 
 __all__ = ["FilterKruskal"]
 
-_SMALL = 1 << 17  # edges below which one sort is cheaper than a level, and a table of pairs takes little memory
+_SMALL = 1 << 17  # edges below which one sort (of many threads: twice as many) is cheaper than a level, and a table of
+# pairs takes little memory
 _MOST_LIGHT = 0.45  # share of light edges above which one sort of all of them is cheaper
 
 
@@ -62,7 +64,7 @@ class FilterKruskal:
     * From four threads on, edges are scanned in blocks by deterministic reservations, not by one thread (Blelloch,
       Fineman, Gibbons and Shun 2012).
     * Edges between near ids are contracted in ranges of vertices first, where that pays (the local preprocessing of
-      Sanders and Schimek 2023, with Kruskal's scan after one round of Borůvka's inside a range).
+      Sanders and Schimek 2023).
 
     On the CUDA engine the scan of each level, which is sequential, runs on the host: the level's light edges (8 bytes
     each) and the parents (4 bytes a component) are copied there, the parents and the choice back.
@@ -104,12 +106,10 @@ class FilterKruskal:
             if edges.row is not None and components * components <= len(edges) <= _SMALL:
                 with trace.step("compact"):
                     edges = drop_parallel(engine, edges, components)
-            share = self._light_share(len(edges), components)
+            share = self._light_share(engine, len(edges), components)
             if share is None and deferred is not None:
                 break
-            width = (
-                None if deferred is not None else range_width(engine, edges, components, in_levels=share is not None)
-            )
+            width = None if deferred is not None else range_width(engine, edges, components)
             if width is not None:
                 edges, components = contract_ranges(engine, edges, flip, components, width, chosen, trace)
                 flip = 0
@@ -126,9 +126,10 @@ class FilterKruskal:
             raise ChecksFailed
         return chosen_rows(engine, chosen)
 
-    def _light_share(self, edges: int, components: int) -> float | None:
+    def _light_share(self, engine: Engine, edges: int, components: int) -> float | None:
         """Share of the edges to solve on this level; ``None``: all of them."""
+        small = _SMALL if engine.threads < MANY_THREADS else 2 * _SMALL
         density = edges / components
         light = self.light if self.light is not None else max(1.2, 0.15 + 0.48 * math.log(density))
         share = light / density
-        return None if edges <= _SMALL or share > _MOST_LIGHT else share
+        return None if edges <= small or share > _MOST_LIGHT else share

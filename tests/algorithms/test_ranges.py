@@ -108,27 +108,44 @@ def test_a_large_grid_on_any_number_of_threads(threads):
     trace = Trace()
     rows = FilterKruskal().run(CpuEngine(threads), table, trace)
     np.testing.assert_array_equal(rows, Boruvka().run(CpuEngine(2), table, Trace()))
-    assert ("cut" in trace.records[0]) == (threads == 4)  # on more, ranges would be too narrow
+    assert ("cut" in trace.records[0]) == (threads < 16)  # on more, ranges would be too narrow
 
 
-def width_of(source, target, vertices, threads, *, in_levels=True, engine=None):
+def width_of(source, target, vertices, threads, *, engine=None):
     edges = Edges(source, target, np.zeros(len(source), np.uint32), None)
-    return range_width(engine or CpuEngine(threads), edges, vertices, in_levels=in_levels)
+    return range_width(engine or CpuEngine(threads), edges, vertices)
 
 
 def test_when_it_is_taken():
     source, target, _ = grid(280)
     vertices = 280 * 280
-    assert width_of(source, target, vertices, 2) == 13
-    assert width_of(source, target, vertices, 4, in_levels=False) == 12
-    assert width_of(source, target, vertices, 2, in_levels=False) is None  # one thread's scan takes no longer
-    assert width_of(source, target, vertices, 1) is None
-    assert width_of(source, target, vertices, 7) is None  # ranges would be too narrow
-    assert width_of(source, target, 1 << 22, 1) == 15  # a scan would wait for memory
-    assert width_of(source, target, 1 << 24, 1) == 16
+    assert [width_of(source, target, vertices, threads) for threads in (1, 2, 4, 7)] == [15, 14, 13, 12]
+    assert width_of(source, target, vertices, 16) is None  # ranges would be too narrow
+    assert width_of(source, target, 1 << 22, 1) == 15
+    assert width_of(source, target, 1 << 24, 1) == 17  # kernels count no more than 255 ranges
     assert width_of(source, target, vertices // 2, 2) is None  # caches hold all vertices
     assert width_of(np.tile(source, 3), np.tile(target, 3), vertices, 4) is None  # levels sort fewer edges
     mixed = np.random.default_rng(0).permutation(vertices).astype(np.uint32)
     assert width_of(mixed[source], mixed[target], vertices, 2) is None  # ids without locality
     scattered, ends, _ = grid(280, cut=0.3)
     assert width_of(scattered, ends, vertices, 2) is None
+
+
+@pytest.mark.parametrize("type", [np.uint32, np.uint64])
+@pytest.mark.parametrize("name", ["falling", "rising", "equal", "greatest"])
+def test_long_paths_in_ranges_of_more_than_two_bytes(name, type):
+    """A path whose weights fall or rise joins in one round, along a chain as long as its range."""
+    vertices = 200_000
+    edge = np.arange(vertices - 1, dtype=np.uint32)
+    weight = {
+        "falling": edge[::-1].astype(type) << type(8 * type().itemsize - 20),
+        "rising": edge.astype(type),
+        "equal": np.zeros(len(edge), type),
+        "greatest": np.full(len(edge), np.iinfo(type).max, type),
+    }[name]
+    for width in (12, 17):
+        table, chosen = EdgeTable(edge, edge + 1, weight, vertices), flag_words(CpuEngine(1), len(edge))
+        edges, left = contract(CpuEngine(2), table.edges(), table.flip, vertices, width, chosen)
+        assert left == vertices - len(np.flatnonzero(unpack(chosen, len(edge))))
+        assert len(edges) == left - 1
+        assert left <= 4 * (vertices >> width) + 4 or name in ("equal", "greatest")

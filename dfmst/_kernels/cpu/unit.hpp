@@ -21,6 +21,7 @@ typedef TYPE V, W, K;
 #include "../point_rounds.cuh"
 #include "../prim.cuh"
 #include "../prim_reduction.cuh"
+#include "../range_rounds.cuh"
 #include "../ranges.cuh"
 #include "../sets.cuh"
 #include "../short.cuh"

@@ -2,21 +2,22 @@
 
 Ids often have locality: roads, grids and meshes are numbered so that most edges join near numbers. Such an edge lies
 inside a range of vertices that no other thread touches, so that ranges are solved side by side, without atomics. An
-edge is contracted if it belongs to the forest whatever lies outside its range (`_kernels/ranges.cuh`). This is the
-local preprocessing of Sanders and Schimek (2023), with Kruskal's scan after one round of Borůvka's.
+edge is contracted if it belongs to the forest whatever lies outside its range (`_kernels/range_rounds.cuh`). This is the
+local preprocessing of Sanders and Schimek (2023).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from operator import sub
+from typing import Self
+
 import numpy as np
 
 from dfmst._engines import Engine
-from dfmst._primitives.contract import contract
-from dfmst._primitives.edges import Edges, gather_edges, gather_keys, spread_positions
+from dfmst._primitives.edges import Edges, end_words, gather_keys, spread_steps
 from dfmst._primitives.fills import ones
-from dfmst._primitives.flags import FLAG_GRAIN, compact, exclusive_sum, flag_words
-from dfmst._primitives.leading import block_length, leading_bits
-from dfmst.algorithms._steps.block_scan import MANY_THREADS
+from dfmst._primitives.leading import block_length, gather_keys_to_lead
 from dfmst.algorithms.trace import Trace
 from dfmst.typing import Array
 
@@ -24,31 +25,26 @@ __all__ = ["contract_ranges", "range_width"]
 
 _DENSEST = 3.5  # edges a vertex above which levels, which sort fewer edges, cost less
 _WIDTH = 15  # bits of a range whose vertices and edges the second-level cache holds
+_SHORT_BITS = 16  # of a range whose vertices are numbered in two bytes
 _LEAST_WIDTH = 12  # narrower ranges cut too many edges
-_MOST_RANGES = 1 << 8  # wider ones of larger graphs cut fewer edges; kernels count up to 1,024
+_MOST_RANGES = 255  # wider ones of larger graphs cut fewer edges; kernels count no more
 _SMALL = 1 << 16  # vertices below which the other algorithms' columns lie in caches as well
-_LARGE = 1 << 21  # vertices above which a scan of all edges waits for memory
 _INSIDE = 0.85  # share of a sample's edges that must lie inside ranges
-_SAMPLE = 1 << 10
+_SAMPLE = 1 << 8
 
 
-def range_width(engine: Engine, edges: Edges, vertices: int, *, in_levels: bool) -> int | None:
-    """Bits of the ranges that pay for these edges; ``None`` where none do.
-
-    `in_levels`: whether the edges would be solved in levels otherwise, not sorted at once, which costs less.
-    """
+def range_width(engine: Engine, edges: Edges, vertices: int) -> int | None:
+    """Bits of the ranges that pay for these edges; ``None`` where none do."""
     if not engine.on_host or vertices < _SMALL or len(edges) > _DENSEST * vertices:
         return None
-    if not (vertices >= _LARGE or engine.threads >= MANY_THREADS or (in_levels and engine.threads > 1)):
-        return None
-    width = min(_WIDTH, (vertices // (4 * engine.threads)).bit_length() - 1)  # four ranges a thread, or more
+    width = min(_WIDTH, (vertices // (2 * engine.threads)).bit_length() - 1)  # two ranges a thread, or more
     if width < _LEAST_WIDTH:
         return None
     width = max(width, ((vertices - 1) // _MOST_RANGES).bit_length())
-    sample = spread_positions(np, len(edges), min(_SAMPLE, len(edges)))
-    shift = edges.source.dtype.type(width)
-    inside = np.count_nonzero(edges.source[sample] >> shift == edges.target[sample] >> shift)
-    return width if inside >= _INSIDE * len(sample) else None
+    size, inside = min(_SAMPLE, len(edges)), np.empty(1, np.uint64)
+    columns = (edges.source, edges.target, *spread_steps(len(edges), size))
+    engine.launch_alone("count_inside", *columns, size, width, inside)
+    return width if inside[0] >= _INSIDE * size else None
 
 
 def contract_ranges(
@@ -72,55 +68,88 @@ def contract_ranges(
     vertices
         How many components there are.
     """
-    parent, marks = _solve(engine, edges, flip, vertices, width, trace)
-    with trace.step("label"):
-        label, left = contract(engine, parent)
-    with trace.step("compact"):
-        rest = _take_marked(engine, marks, edges.row, chosen)
-        trace.add(light=len(edges), chosen=vertices - left, components=left)
-        return gather_edges(engine, edges, rest, label, flip), left
-
-
-def _solve(engine: Engine, edges: Edges, flip: int, vertices: int, width: int, trace: Trace) -> tuple[Array, Array]:
-    """Scan all ranges; each vertex's root, and a mark for each edge: 1 if it joined, 2 if it was put off."""
     with trace.step("sort"):
-        leading, bits, key = leading_bits(engine, gather_keys(engine, edges.key, None, flip))
-        starts, records, ends = _partition(engine, edges, leading, -(-vertices >> width), width)
-        del leading  # 4 bytes a row
+        buckets = _Buckets.fill(engine, edges, flip, vertices, width)
     with trace.step("scan"):
-        parent, limit = engine.xp.empty(vertices, np.uint32), ones(engine, vertices)
-        marks = engine.xp.zeros(len(edges), np.uint8)
-        ranges, cut = len(starts) - 2, int(starts[-2])
-        engine.launch("limit_ends", len(edges) - cut, records[cut:], ends[cut:], limit, marks)
-        workers, longest = min(engine.threads, ranges), int(np.diff(starts[:-1]).max())
-        room = engine.xp.empty(workers * (5 * longest + (1 << width)), np.uint64)
-        columns = (key, records, ends, longest, room, parent, limit, marks)
-        bounds = (starts, ranges, vertices, width, bits)
-        engine.launch("solve_ranges", workers, *bounds, *columns, engine.xp.zeros(1, np.uint32), grain=1)
-    trace.add(cut=len(edges) - cut)
-    return parent, marks
+        limit, marks, components = buckets.solve()
+        left = int(components[:-1].sum())
+        trace.add(cut=len(edges) - int(buckets.starts[-2]), light=len(edges), chosen=vertices - left, components=left)
+    with trace.step("compact"):
+        position, source, target = buckets.take(limit, marks, components, chosen)
+        key = gather_keys(engine, edges.key, position, flip)
+        if edges.row is None:
+            return Edges(source, target, key, position), left
+        row = engine.xp.empty(len(position), np.uint32)
+        engine.launch("gather_rows", len(position), position, edges.row, row)
+        return Edges(source, target, key, row), left
 
 
-def _partition(engine: Engine, edges: Edges, leading: Array, ranges: int, width: int) -> tuple[Array, Array, Array]:
-    """Bring the edges into buckets, stable: one a range, then the cut edges; where they begin, records and ends."""
-    length, block = len(edges), block_length(engine, len(edges))
-    blocks = -(-length // block)
-    counts = engine.xp.empty(blocks * (ranges + 1), np.uint64)
-    columns, bounds = (edges.source, edges.target), (length, block, width, ranges)
-    engine.launch("count_ranges", blocks, *columns, *bounds, counts, blocks, grain=1)
-    places, _ = exclusive_sum(engine, counts)
-    records, ends = (engine.xp.empty(length, np.uint64) for _ in range(2))
-    engine.launch("scatter_ranges", blocks, *columns, leading, *bounds, places, blocks, records, ends, grain=1)
-    return engine.xp.append(places[::blocks], np.uint64(length)), records, ends
+@dataclass(slots=True)
+class _Buckets:
+    """Edges in buckets, stable: one a range, then the cut edges.
 
+    ``bounds`` are the rows, those of a block, the bits of a range, and how many ranges there are; ``bucket`` is each
+    row's; ``places`` tell where the edges of each bucket and block begin, ``starts`` those of each bucket. An edge's
+    ``keys`` are its whole key and its position, if its leading bits are not all of its key, and the leading bits;
+    ``ends`` are those in a range, in words of 32 bits or of 64.
+    """
 
-def _take_marked(engine: Engine, marks: Array, row: Array | None, chosen: Array) -> Array:
-    """Flag the rows of the edges that are marked 1; positions of those that are marked 2."""
-    ones, twos = (flag_words(engine, len(marks)) for _ in range(2))
-    engine.launch("flag_marks", len(ones), marks, len(marks), ones, twos, grain=FLAG_GRAIN)
-    if row is None:
-        chosen |= ones
-    else:
-        rows = row[compact(engine, ones)]
-        engine.launch("set_flags", len(rows), rows, chosen)
-    return compact(engine, twos)
+    engine: Engine
+    edges: Edges
+    vertices: int
+    bounds: tuple[int, int, int, int]
+    blocks: int
+    bucket: Array
+    places: Array
+    starts: Array
+    keys: tuple[Array | None, Array | None, Array]
+    ends: tuple[Array | None, Array | None]
+
+    @classmethod
+    def fill(cls, engine: Engine, edges: Edges, flip: int, vertices: int, width: int) -> Self:
+        """Scatter the edges, by blocks of rows."""
+        length, empty = len(edges), engine.xp.empty
+        block, ranges = -(-block_length(engine, length) // 64) * 64, -(-vertices >> width)
+        blocks, bounds = -(-length // block), (length, block, width, ranges)
+        bucket, places = empty(length, np.uint8), empty((ranges + 1) * blocks, np.uint64)
+        engine.launch("count_ranges", blocks, edges.source, edges.target, *bounds, bucket, places, blocks, grain=1)
+        starts = np.empty(ranges + 2, np.uint64)
+        engine.launch_alone("place_buckets", places, ranges + 1, blocks, starts)
+        weight, low, shift = edges.key, 0, 0
+        if weight.dtype.itemsize == 8:
+            weight, low, shift = gather_keys_to_lead(engine, weight, flip)
+            flip = 0
+        keys = (weight, empty(length, np.uint32)) if shift else (None, None)
+        leading: Array = empty(length, np.uint32)
+        ends = (empty(length, np.uint32), None) if width <= _SHORT_BITS else (None, empty(length, np.uint64))
+        columns = (*end_words(edges.source, edges.target), weight, flip, low, shift, bucket, *bounds, places, blocks)
+        engine.launch("scatter_ranges", blocks, *columns, leading, *ends, keys[1], grain=1)
+        return cls(engine, edges, vertices, bounds, blocks, bucket, places, starts, (*keys, leading), ends)
+
+    def solve(self) -> tuple[Array, Array, Array]:
+        """Contract all ranges: limits or components of vertices, marks of edges by place, components of ranges."""
+        engine, (length, _, width, ranges), begins = self.engine, self.bounds, self.starts.tolist()
+        limit, marks = ones(engine, self.vertices), engine.xp.empty(length, np.uint8)
+        cut = begins[ranges]
+        columns = (None if column is None else column[cut:] for column in (self.keys[2], *self.ends))
+        engine.launch("limit_ends", length - cut, self.edges.source, self.edges.target, *columns, limit, marks[cut:])
+        workers, longest = min(engine.threads, ranges), max(map(sub, begins[1:-1], begins))
+        words = 2 * longest + ((3 if width <= _SHORT_BITS else 5) << width)
+        rooms = (longest, engine.xp.empty(workers * words, np.uint64))
+        components, after = np.empty(ranges + 1, np.uint64), np.zeros(1, np.uint32)
+        bounds = (self.starts, ranges, self.vertices, width)
+        places = (limit, marks, components, after)
+        engine.launch("solve_ranges", workers, *bounds, *self.keys, *self.ends, *rooms, *places, grain=1)
+        return limit, marks, components
+
+    def take(self, limit: Array, marks: Array, components: Array, chosen: Array) -> tuple[Array, Array, Array]:
+        """Flag the rows of the forest's edges; position and ends of the edges that are put off."""
+        engine, blocks, (length, *_, ranges) = self.engine, self.blocks, self.bounds
+        after, offsets = engine.xp.empty_like(self.places), np.empty(blocks + 1, np.uint64)
+        engine.launch("count_put_off", blocks, marks, length, ranges, self.places, blocks, after, grain=1)
+        engine.launch_alone("place_put_off", after, self.starts, ranges, blocks, offsets, components)
+        position, source, target = (engine.xp.empty(int(offsets[-1]), np.uint32) for _ in range(3))
+        rows = (self.edges.source, self.edges.target, self.bucket, *self.bounds, self.places, blocks)
+        columns = (marks, *self.ends, after, limit, components, self.edges.row, chosen, offsets)
+        engine.launch("take_put_off", blocks, *rows, *columns, position, source, target, grain=1)
+        return position, source, target
