@@ -37,7 +37,8 @@ template <typename V, typename W> void ranges(const Graph& drawn, u32 width, boo
   u64* const four_bytes = width <= 16 ? nullptr : wide.data();
   launch_scatter_ranges(W(), blocks, (const u32*)source.data(), (const u32*)target.data(), sizeof(V) / 4,
                         weight.data(), 0, whole ? *least : 0, shift, bucket.data(), length, block, width, count,
-                        places.data(), blocks, leading.data(), two_bytes, four_bytes, whole ? position.data() : nullptr);
+                        places.data(), blocks, leading.data(), two_bytes, four_bytes,
+                        whole ? position.data() : nullptr);
   const u64 cut = starts[count];
   launch_limit_ends(V(), length - cut, source.data(), target.data(), leading.data() + cut,
                     two_bytes ? two_bytes + cut : nullptr, four_bytes ? four_bytes + cut : nullptr, limit.data(),

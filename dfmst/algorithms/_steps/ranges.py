@@ -2,8 +2,8 @@
 
 Ids often have locality: roads, grids and meshes are numbered so that most edges join near numbers. Such an edge lies
 inside a range of vertices that no other thread touches, so that ranges are solved side by side, without atomics. An
-edge is contracted if it belongs to the forest whatever lies outside its range (`_kernels/range_rounds.cuh`). This is the
-local preprocessing of Sanders and Schimek (2023).
+edge is contracted if it belongs to the forest whatever lies outside its range (`_kernels/range_rounds.cuh`). This is
+the local preprocessing of Sanders and Schimek (2023).
 """
 
 from __future__ import annotations
