@@ -100,7 +100,7 @@ class FilterKruskal:
             return short_forest(engine, table)
         chosen = flag_words(engine, len(table))
         components = table.vertices
-        edges, flip, deferred = table.edges(), table.flip, table.deferred
+        edges, flip, deferred, near = table.edges(), table.flip, table.deferred, True
         while len(edges) and components > 1:
             trace.round(vertices=components, edges=len(edges))
             if edges.row is not None and components * components <= len(edges) <= _SMALL:
@@ -109,10 +109,11 @@ class FilterKruskal:
             share = self._light_share(engine, len(edges), components)
             if share is None and deferred is not None:
                 break
-            width = None if deferred is not None else range_width(engine, edges, components)
+            width = range_width(engine, edges, components) if near and deferred is None else None
             if width is not None:
+                before = components
                 edges, components = contract_ranges(engine, edges, flip, components, width, chosen, trace)
-                flip = 0
+                near, flip = 2 * components <= before, 0  # where light edges are cut, every component may have to wait
                 continue
             parent = numbered(engine, components)
             light = None if share is None else select_light(engine, edges, flip, share, trace, deferred)

@@ -111,6 +111,22 @@ def test_a_large_grid_on_any_number_of_threads(threads):
     assert ("cut" in trace.records[0]) == (threads < 16)  # on more, ranges would be too narrow
 
 
+def test_ranges_are_left_where_every_vertex_waits_for_a_cut_edge():
+    """The lightest edge of each vertex leads to the other half: no range can contract anything."""
+    vertices = 70_000
+    vertex = np.arange(vertices, dtype=np.uint32)
+    half = vertex[: vertices // 2]
+    source = np.concatenate([half, *(vertex[:-step] for step in (1, 2, 3))])
+    target = np.concatenate([half + np.uint32(vertices // 2), *(vertex[step:] for step in (1, 2, 3))])
+    mixed = np.random.default_rng(0).permutation(len(source))
+    weight = np.where(np.arange(len(source)) < len(half), 0, 1 + np.arange(len(source))).astype(np.uint32)
+    table, trace = EdgeTable(source[mixed], target[mixed], weight[mixed], vertices), Trace()
+    rows = FilterKruskal().run(CpuEngine(2), table, trace)
+    assert [("cut" in record) for record in trace.records][:2] == [True, False]
+    assert trace.records[0]["chosen"] == 0
+    np.testing.assert_array_equal(rows, Boruvka().run(CpuEngine(2), table, Trace()))
+
+
 def width_of(source, target, vertices, threads, *, engine=None):
     edges = Edges(source, target, np.zeros(len(source), np.uint32), None)
     return range_width(engine or CpuEngine(threads), edges, vertices)

@@ -14,6 +14,7 @@ typedef TYPE V, W, K;
 #include "../kd_tree.cuh"
 #include "../kruskal.cuh"
 #include "../kruskal_tree.cuh"
+#include "../leaving.cuh"
 #include "../mastiff.cuh"
 #include "../match.cuh"
 #include "../nearest.cuh"
