@@ -113,8 +113,6 @@ HOST_KERNEL_OF(V, scatter_edges, (const u32* leading, u64 length, u64 block, u32
     }
     const u64 from = position ? position[j] : j;
     const u32 at = local[(leading[j] >> shift) & (digits - 1)]++;
-    PREFETCH_WRITE(&records[at + 8]);  // the line of the cache that is next to be written
-    PREFETCH_WRITE(&ends[at + 8]);
     records[at] = (u64)leading[j] << 32 | j;
     ends[at] = (u64)source[from] << 32 | (u64)(u32)target[from];
   }
