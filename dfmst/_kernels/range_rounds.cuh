@@ -34,7 +34,7 @@ template <typename Vertex> struct Room {
   u64 *records, *lightest;
   Both<Vertex>* between;
   u32* limits;
-  Vertex *parent, *rank, *label, *far, *limited, *within;
+  Vertex *parent, *label, *far, *limited, *within;
 };
 template <typename Vertex> DEVICE Room<Vertex> room_in(u64* words, u64 longest, u32 width) {
   const u64 vertices = 1ull << width;
@@ -42,7 +42,7 @@ template <typename Vertex> DEVICE Room<Vertex> room_in(u64* words, u64 longest, 
   u32* const limits = (u32*)(lightest + vertices);
   Vertex* const parent = (Vertex*)(limits + vertices);
   return {words, lightest, (Both<Vertex>*)(words + longest), limits, parent, parent + vertices, parent + 2 * vertices,
-          parent + 3 * vertices, parent + 4 * vertices, parent + 5 * vertices};
+          parent + 3 * vertices, parent + 4 * vertices};
 }
 
 // The edges of a round: all edges of the range, then those that are listed. A record is the leading bits, then the
@@ -78,7 +78,7 @@ DEVICE void find_lightest(const Range<Vertex>& range, const Edges& edges, const 
 // Joins every component along its lightest edge, unless it has to wait, and numbers those that stay; returns how many.
 template <typename Vertex, typename Edges>
 DEVICE u32 join_lightest(const Edges& edges, const Both<Vertex>* ends, u64 components, const u64* lightest,
-                         Vertex* parent, Vertex* rank, u8* marks) {
+                         Vertex* parent, Vertex* label, u8* marks) {
   u32 stay = 0;
   for (u32 v = 0; v < components; ++v) {
     const u64 mine = lightest[v];
@@ -89,7 +89,7 @@ DEVICE u32 join_lightest(const Edges& edges, const Both<Vertex>* ends, u64 compo
     // Of two that join along one edge, the first stays.
     const u32 stays = (u32)(lightest[other] == mine) & (u32)(v <= other), up = v ^ (apart & (stays - 1));
     parent[v] = (Vertex)up;
-    rank[v] = (Vertex)stay;
+    label[v] = (Vertex)stay;
     stay += up == v;
     marks[(u32)record_at(edges, at)] |= (u8)(joins & 1);
   }
@@ -98,19 +98,19 @@ DEVICE u32 join_lightest(const Edges& edges, const Both<Vertex>* ends, u64 compo
 
 // Each component's number after the joins: most roots are two steps away, the others are looked for one by one.
 template <typename Vertex>
-DEVICE void label_joined(u64 components, Vertex* parent, const Vertex* rank, Vertex* label, Vertex* far) {
+DEVICE void label_joined(u64 components, Vertex* parent, Vertex* label, Vertex* far) {
   u64 deep = 0;
   for (u64 v = 0; v < components; ++v) {
     const Vertex top = parent[parent[v]];
     parent[v] = top;
-    label[v] = rank[top];
+    label[v] = label[top];
     far[deep] = (Vertex)v;
     deep += parent[top] != top;
   }
   for (u64 k = 0; k < deep; ++k) {
     Vertex top = far[k];
     while (parent[top] != top) top = parent[top] = parent[parent[top]];
-    label[far[k]] = rank[top];
+    label[far[k]] = label[top];
   }
 }
 
@@ -156,8 +156,8 @@ DEVICE u64 solve_round(const Range<Vertex>& range, const Edges& edges, const Bot
     *best = mine < *best ? mine : *best;
   }
   find_lightest<whole>(range, edges, ends, length, room.lightest);
-  const u32 stay = join_lightest(edges, ends, *components, room.lightest, room.parent, room.rank, range.marks);
-  label_joined(*components, room.parent, room.rank, room.label, room.far);
+  const u32 stay = join_lightest(edges, ends, *components, room.lightest, room.parent, room.label, range.marks);
+  label_joined(*components, room.parent, room.label, room.far);
   for (u64 k = 0; k < limited; ++k) room.within[k] = room.label[room.within[k]];
   *components = stay;
   return list_between(edges, ends, length, room.label, room.records, room.between);

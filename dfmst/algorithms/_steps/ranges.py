@@ -72,10 +72,10 @@ def contract_ranges(
         buckets = _Buckets.fill(engine, edges, flip, vertices, width)
     with trace.step("scan"):
         limit, marks, components = buckets.solve()
-        left = int(components[:-1].sum())
-        trace.add(cut=len(edges) - int(buckets.starts[-2]), light=len(edges), chosen=vertices - left, components=left)
     with trace.step("compact"):
         position, source, target = buckets.take(limit, marks, components, chosen)
+        left = int(components[-1])
+        trace.add(cut=len(edges) - int(buckets.starts[-2]), light=len(edges), chosen=vertices - left, components=left)
         key = gather_keys(engine, edges.key, position, flip)
         if edges.row is None:
             return Edges(source, target, key, position), left
@@ -143,9 +143,12 @@ class _Buckets:
         return limit, marks, components
 
     def take(self, limit: Array, marks: Array, components: Array, chosen: Array) -> tuple[Array, Array, Array]:
-        """Flag the rows of the forest's edges; position and ends of the edges that are put off."""
+        """Flag the rows of the forest's edges; position and ends of the edges that are put off.
+
+        Of each range, `components` is then where its components begin; the last entry is how many there are.
+        """
         engine, blocks, (length, *_, ranges) = self.engine, self.blocks, self.bounds
-        after, offsets = engine.xp.empty_like(self.places), np.empty(blocks + 1, np.uint64)
+        after, offsets = engine.xp.empty(len(self.places), np.uint64), np.empty(blocks + 1, np.uint64)
         engine.launch("count_put_off", blocks, marks, length, ranges, self.places, blocks, after, grain=1)
         engine.launch_alone("place_put_off", after, self.starts, ranges, blocks, offsets, components)
         position, source, target = (engine.xp.empty(int(offsets[-1]), np.uint32) for _ in range(3))
