@@ -109,31 +109,33 @@ def fork_seconds() -> float:
     return statistics.median(seconds)
 
 
-def measure(columns: tuple[Any, Any, Any, int], threads: int, repeat: int) -> dict[str, float]:
-    """Milliseconds of one thread's work, of its serial part, and projected; the run with the least work."""
-    best: dict[str, float] = {}
-    for _ in range(repeat):
-        engine = SpanEngine(threads).in_scratch()
-        table = EdgeTable(*columns)
-        begin = time.perf_counter()
-        FilterKruskal().run(engine, table, Trace())
-        spans = engine.spans
-        between = time.perf_counter() - begin - spans["work"] - spans["own"]
-        found = {name: 1e3 * (spans[name] + between) for name in ("work", "serial", "span")}
-        if not best or found["work"] < best["work"]:
-            best = found
-    return {name: round(value, 2) for name, value in best.items()}
+def measure(columns: tuple[Any, Any, Any, int], threads: int) -> dict[str, float]:
+    """Milliseconds of one thread's work, of its serial part, and projected."""
+    engine = SpanEngine(threads).in_scratch()
+    table = EdgeTable(*columns)
+    begin = time.perf_counter()
+    FilterKruskal().run(engine, table, Trace())
+    spans = engine.spans
+    between = time.perf_counter() - begin - spans["work"] - spans["own"]
+    return {name: 1e3 * (spans[name] + between) for name in ("work", "serial", "span")}
 
 
 def report(columns: tuple[Any, Any, Any, int], repeat: int) -> dict[str, Any]:
-    """Work, serial part and projected time by threads, beside one thread's."""
-    found = {threads: measure(columns, threads, repeat) for threads in THREADS}
+    """Work, serial part and projected time by threads, beside one thread's: medians.
+
+    The numbers of threads run in turn, so that all see the same machine.
+    """
+    runs = [{threads: measure(columns, threads) for threads in THREADS} for _ in range(repeat)]
+    found = {
+        threads: {name: statistics.median(run[threads][name] for run in runs) for name in runs[0][threads]}
+        for threads in THREADS
+    }
     alone = found[1]["work"]
     return {
         str(threads): {
-            "work_ms": one["work"],
+            "work_ms": round(one["work"], 2),
             "serial_share": round(one["serial"] / one["work"], 3),
-            "projected_ms": one["span"],
+            "projected_ms": round(one["span"], 2),
             "projected_times_faster": round(alone / one["span"], 2),
         }
         for threads, one in found.items()
@@ -145,7 +147,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphs", default=",".join(ALL))
     parser.add_argument("--edges", type=Path, nargs="*", default=[])
-    parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--repeat", type=int, default=15)
     parser.add_argument("-o", "--output", type=Path, default=RESULT)
     chosen = parser.parse_args()
     result: dict[str, Any] = {"machine": describe(), "fork_microseconds": round(fork_seconds() * 1e6, 2), "graphs": {}}
