@@ -14,6 +14,7 @@ import numpy as np
 from dfmst._columns.ids import IdColumns
 from dfmst._columns.weights import WeightColumn
 from dfmst._engines import Engine
+from dfmst._primitives.edges import end_words
 
 __all__ = ["Survey", "survey_edges"]
 
@@ -47,10 +48,10 @@ def survey_edges(engine: Engine, ids: IdColumns, weights: WeightColumn) -> Surve
     if engine.on_host or not rows or not isinstance(ids.source, engine.xp.ndarray):
         return None
     notes = engine.xp.zeros(_NOTES, np.uint64)
-    ends = (column.view(np.uint32) for column in (ids.source, ids.target))
-    stride = ids.source.dtype.itemsize // 4
     count = -(-rows // _ROWS)
-    engine.launch("survey_edges", count, *ends, stride, values, rows, max(1, count // _DRAWN), notes)
+    engine.launch(
+        "survey_edges", count, *end_words(ids.source, ids.target), values, rows, max(1, count // _DRAWN), notes
+    )
     largest, missing, greatest, least = notes.tolist()
     every = (1 << 8 * values.dtype.itemsize) - 1
     return Survey(largest, bool(missing), (least ^ every, greatest))

@@ -6,7 +6,7 @@
 // When few components of a range can still join, the edges between them are put off, as the cut ones are: these edges
 // are what is left when all ranges are contracted.
 //
-// No branch depends on an edge: a wrong guess of the processor costs as much as four edges.
+// No branch depends on an edge: a processor would guess it wrong too often.
 
 // Both ends of an edge in a range, the source above. Ranges of up to 2^16 vertices have the short form.
 template <typename Vertex> struct BothOf;
@@ -171,7 +171,7 @@ template <bool whole, typename Vertex> DEVICE u64 solve_range(const Range<Vertex
   const u64 limited = list_limited(range.limit, range.vertices, room);
   u64 components = range.vertices, before = components, left = range.edges;
   if (left) left = solve_round<whole>(range, All{range.leading}, range.ends, left, limited, room, &components);
-  // A round costs about as much for an edge or a component as a join saves later, times the share.
+  // Another round pays while the last one has joined more than a sixteenth of what is left (measured on roads).
   while (left && (before - components) * 16 > left + components) {
     before = components;
     left = solve_round<whole>(range, Listed{room.records}, room.between, left, limited, room, &components);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dfmst._engines.base import Engine
-from dfmst._primitives.edges import Edges, gather_edges
+from dfmst._primitives.edges import Edges, end_words, gather_edges
 from dfmst._primitives.flags import FLAG_GRAIN, compact, compact_all, count_set, flag_words, flags_to_write
 from dfmst._primitives.sort import sort_order
 from dfmst.typing import Array
@@ -130,10 +130,7 @@ def lightest_flagged(engine: Engine, edges: Edges, flip: int, flags: Array, labe
     Entry ``a * labels + b``, where ``a <= b``, holds the edge's position in its low half; all ones: there is none.
     """
     best: Array = engine.xp.full(labels * labels, _NONE, np.uint64)
-    source, target, stride = edges.source, edges.target, edges.source.dtype.itemsize // 4
-    if stride > 1:
-        source, target = source.view(np.uint32), target.view(np.uint32)
-    columns = (source, target, stride, label, labels, edges.key, flip, flags, best)
+    columns = (*end_words(edges.source, edges.target), label, labels, edges.key, flip, flags, best)
     engine.launch("lightest_flagged", len(flags), *columns, grain=FLAG_GRAIN)
     return best
 

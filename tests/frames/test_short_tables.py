@@ -12,6 +12,7 @@ import dfmst
 from dfmst._columns.vertices import SHORT
 from dfmst.algorithms._steps.short_forest import short_forest
 from dfmst.arrays import forest_rows
+from tests.support.columns import dense_edges
 
 ROWS, VERTICES = 300, 120
 IDS = ["int8", "uint16", "int32", "uint32", "int64", "uint64", ">i8"]
@@ -20,10 +21,7 @@ WEIGHTS = ["bool", "int8", "uint16", "float16", "int32", "uint32", "float32", "i
 
 @pytest.fixture
 def columns():
-    """Dense ids, distinct weights; fresh for each test."""
-    draw = np.random.default_rng(1)
-    ends = draw.integers(0, VERTICES, (2, ROWS))
-    return {"u": ends[0], "v": ends[1], "w": draw.permutation(ROWS).astype(np.float64)}
+    return dense_edges(ROWS, VERTICES)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from dfmst._columns.vertices import SHORT
 from dfmst._engines import select_engine
 from dfmst.algorithms.trace import Trace
 from dfmst.arrays import forest_rows
+from tests.support.columns import dense_edges
 
 ROWS, VERTICES = 300_000, 2_000
 IDS = ["int32", "uint32", "int64", "uint64"]
@@ -20,10 +21,7 @@ SIDES = ["u", "v"]
 
 @pytest.fixture
 def columns():
-    """Dense ids, distinct weights; fresh for each test."""
-    draw = np.random.default_rng(1)
-    ends = draw.integers(0, VERTICES, (2, ROWS))
-    return {"u": ends[0], "v": ends[1], "w": draw.permutation(ROWS).astype(np.float64)}
+    return dense_edges(ROWS, VERTICES)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ __all__ = [
     "VERTICES",
     "WEIGHTS",
     "component_labels",
+    "dense_edges",
     "each_engine",
     "pack",
     "parents",
@@ -113,3 +114,10 @@ def component_labels(vertices: int, source: np.ndarray, target: np.ndarray) -> n
         label = label[label]
         if np.array_equal(label, before):
             return label
+
+
+def dense_edges(rows: int, vertices: int) -> dict[str, np.ndarray]:
+    """Columns u, v and w: dense ids, distinct weights; fresh at each call."""
+    draw = np.random.default_rng(1)
+    source, target = draw.integers(0, vertices, (2, rows))
+    return {"u": source, "v": target, "w": draw.permutation(rows).astype(np.float64)}

@@ -6,6 +6,7 @@ import numpy as np
 
 from dfmst._columns.edge_table import ChecksFailed, EdgeTable
 from dfmst._engines import Engine
+from dfmst._primitives.edges import end_words
 from dfmst.typing import Array
 
 __all__ = ["short_forest"]
@@ -28,11 +29,11 @@ def short_forest(engine: Engine, table: EdgeTable) -> Array:
     ChecksFailed
         A weight is NaN, or an id is no vertex.
     """
-    length, stride = len(table.source), table.source.itemsize // 4
+    length = len(table.source)
     # The count and the rows; records, and room to sort them; flags of rows; chosen places and parents, two a word.
     words = 2 + 3 * length + (length >> 6) + (length + table.vertices + 1 >> 1)
     room = (np if words <= _FEW else engine.xp).empty(words, np.uint64)
-    ends = (table.source.view(np.uint32), table.target.view(np.uint32), stride)
+    ends = end_words(table.source, table.target)
     engine.launch_alone("solve_short", *ends, table.weight, length, table.vertices, table.flip, room)
     chosen = room.item(0)
     if chosen > length:

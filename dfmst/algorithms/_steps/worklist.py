@@ -6,13 +6,13 @@ A record is 16 bytes: two representatives, 32 bits of the key, and the row (_ker
 from __future__ import annotations
 
 import math
-import sys
 from typing import NamedTuple
 
 import numpy as np
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._engines import Engine
+from dfmst._primitives.edges import end_words
 from dfmst._primitives.flags import FLAG_GRAIN, flag_length
 from dfmst.algorithms._steps.worklist_rounds import COUNTERS, RecordRounds
 from dfmst.typing import Array
@@ -81,7 +81,8 @@ class Worklist:
     def __init__(self, engine: Engine, table: EdgeTable, capacity: int, chosen: Array) -> None:
         self._engine = engine
         self._table = table
-        self._ends, self._stride = _words(table)
+        source, target, self._stride = end_words(table.source, table.target)
+        self._ends = source, target
         self._chosen = chosen
         self.parent: Array = engine.xp.empty(table.vertices, np.uint32)
         self._rounds = RecordRounds(engine, table, self.parent, chosen, capacity)
@@ -167,10 +168,3 @@ class Worklist:
                     return Outcome(taken, count, joined)
             rounds.reserve(length)
             self._take()
-
-
-def _words(table: EdgeTable) -> tuple[tuple[Array, Array], int]:
-    """The end columns as 32-bit words, and how many of them an id takes: vertices lie below 2^32."""
-    stride = table.source.dtype.itemsize // 4
-    first = stride - 1 if sys.byteorder == "big" else 0
-    return (table.source.view(np.uint32)[first:], table.target.view(np.uint32)[first:]), stride
