@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from typing import Any
 
@@ -105,6 +106,7 @@ def test_runs_wait_and_travel_with_their_index():
 
 def test_results_that_wait_take_a_share_of_the_gpu():
     pool = cupy.get_default_memory_pool()
+    gc.collect()  # what other tests have left would otherwise be freed below, and make room
     pool.set_limit(pool.used + 100_000)
     ids = np.arange(250, dtype=np.uint32)  # 6,000 bytes a table, of 23,750
     tables = [device_table(ids, ids, np.arange(250), np.arange(250)) for _ in range(5)]
