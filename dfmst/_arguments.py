@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import signature
 from typing import Any, ParamSpec, TypeVar
@@ -12,6 +12,7 @@ __all__ = [
     "check_choice",
     "check_column_name",
     "check_text",
+    "is_several",
     "real_number",
     "whole_number",
     "with_numbers",
@@ -105,6 +106,11 @@ def check_choice(value: Any, known: tuple[str, ...], message: str) -> None:
     """
     if not isinstance(value, str) or value not in known:
         raise ValueError(message)
+
+
+def is_several(value: Any) -> bool:
+    """Whether an argument holds several values: a list, an array, a column; texts and 0-d arrays are one value."""
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes)) and getattr(value, "ndim", 1) > 0
 
 
 def yes_or_no(name: str, value: Any) -> bool:

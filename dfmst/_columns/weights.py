@@ -6,13 +6,14 @@ form (wide decimals, long doubles) becomes the rank of its value.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._columns.arrow_values import numbers_of_arrow
-from dfmst._columns.id_types import is_missing, native_values
+from dfmst._columns.id_types import is_missing, native_values, plain_ids, whole_ids
 from dfmst._engines import Engine
 from dfmst._frames.later import pc
 from dfmst.errors import InvalidEdgesError
@@ -25,8 +26,10 @@ __all__ = [
     "constant_weights",
     "missing_weights",
     "nan_weights",
+    "plain_weights",
     "unsupported_weights",
     "weight_column",
+    "weight_floats",
 ]
 
 _BLOCK = 1 << 16
@@ -109,6 +112,31 @@ def weight_column(name: object, column: Array | pa.Array | pa.ChunkedArray) -> W
     if isinstance(column, np.ndarray):
         return _from_numpy(name, column)
     return _from_arrow(name, column)
+
+
+def plain_weights(column: Array | pa.Array | pa.ChunkedArray) -> Array | pa.Array:
+    """Return weights as one Arrow array without an encoding, NaNs as nulls.
+
+    Integers beyond 64 bits and long doubles, which Arrow has no type for, stay in their NumPy array.
+    """
+    if isinstance(column, np.ndarray):
+        try:
+            return pa.array(column if column.dtype.kind == "O" else native_values(column), from_pandas=True)
+        except (pa.ArrowException, OverflowError):
+            return column
+    return plain_ids(whole_ids(column) if isinstance(column, pa.ChunkedArray) else column)
+
+
+def weight_floats(weights: Array | pa.Array) -> Array:
+    """Return plain weights that are numbers as the nearest ``float64``; infinite beyond its range."""
+    if isinstance(weights, pa.Array):
+        if pa.types.is_decimal(weights.type):
+            weights = weights.cast(pa.float64())
+        floats: Array = weights.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+        return floats
+    if weights.dtype != object:
+        return weights.astype(np.float64)
+    return np.array([float(Decimal(value)) for value in weights], np.float64)
 
 
 def missing_weights(engine: Engine, weights: WeightColumn) -> Array | None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from dfmst._arguments import whole_number
+from dfmst._arguments import is_several, whole_number
 from dfmst._columns.edge_table import EdgeTable
+from dfmst._columns.id_types import is_missing
 from dfmst._columns.read import EdgeColumns
-from dfmst._frames.columns import host_column
 from dfmst._frames.later import pc
 from dfmst._hierarchy.ordered import OrderedForest, order_forest
 from dfmst.algorithms import Algorithm
@@ -51,7 +52,8 @@ def clusters(
         How many clusters to make: the heaviest edges of the forest are cut, of equal ones the later row first. Several
         numbers give a column each.
     distance
-        The heaviest weight that is kept. Several weights give a column each.
+        The heaviest weight that is kept, of any type that compares with the weights: it is compared exactly. Several
+        weights give a column each.
     vertices
         All vertices, as for :func:`connected_components`: those without edges are clusters of their own.
     maximum
@@ -100,12 +102,11 @@ def clusters(
     forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
     if distance is None:
         counts = [whole_number("n_clusters", count) for count in _each(n_clusters)]
-        cuts = [(_name("k", count), _merges(forest, count)) for count in counts]
-        several = _several(n_clusters)
+        cuts = [(f"k{count}", _merges(forest, count)) for count in counts]
     else:
         weights = _weights(forest, weight)
-        cuts = [(_name("d", d), _lighter(weights, weight, d, maximum=maximum)) for d in _each(distance)]
-        several = _several(distance)
+        cuts = [(_name(d), _lighter(weights, weight, d, maximum=maximum)) for d in map(_plain, _each(distance))]
+    several = is_several(n_clusters if distance is None else distance)
     labels = {name if several else "cluster": _labels(forest, kept) for name, kept in cuts}
     if len(labels) < len(cuts):
         message = f"the same threshold twice: {', '.join(name for name, _ in cuts)}"
@@ -113,16 +114,20 @@ def clusters(
     return forest.listed.frame({"vertex": np.arange(forest.vertices), **labels})
 
 
-def _several(thresholds: Any) -> bool:
-    return isinstance(thresholds, Iterable) and not isinstance(thresholds, str)
-
-
 def _each(thresholds: Any) -> list[Any]:
-    return list(thresholds) if _several(thresholds) else [thresholds]
+    return list(thresholds) if is_several(thresholds) else [thresholds]
 
 
-def _name(letter: str, threshold: Any) -> str:
-    return f"{letter}{threshold:g}" if isinstance(threshold, (int, float, np.number)) else f"{letter}{threshold}"
+def _plain(distance: Any) -> Any:
+    """A distance without its NumPy or Arrow type, except for times."""
+    if isinstance(distance, pa.Scalar):
+        return distance.as_py()
+    distance = distance[()] if isinstance(distance, np.ndarray) else distance
+    return distance.item() if isinstance(distance, (np.number, np.bool_)) else distance
+
+
+def _name(distance: Any) -> str:
+    return "d" + str(distance).removesuffix(".0")
 
 
 def _merges(forest: OrderedForest, count: int) -> int:
@@ -133,26 +138,53 @@ def _merges(forest: OrderedForest, count: int) -> int:
     return forest.vertices - int(count)
 
 
-def _weights(forest: OrderedForest, weight: Any) -> pa.Array | pa.ChunkedArray:
+def _weights(forest: OrderedForest, weight: Any) -> Array | pa.Array:
     """Weights of the forest's edges, in order, as the frame has them."""
     if weight is None:
         message = "distance= needs a weight column; with weight=None there is n_clusters="
         raise ValueError(message)
-    column = host_column(weight, forest.column(weight, "weight").get_column("weight"))
-    return pa.array(column) if isinstance(column, np.ndarray) else column
+    return forest.weights(weight)
 
 
-def _lighter(weights: Any, name: Any, distance: Any, *, maximum: bool) -> int:
+def _lighter(weights: Array | pa.Array, name: Any, distance: Any, *, maximum: bool) -> int:
     """Edges to keep: they come first."""
-    if distance != distance:
+    if is_missing(distance):
         message = f"distance is {distance}; pass the heaviest weight to keep"
         raise ValueError(message)
+    kind = weights.type if isinstance(weights, pa.Array) else weights.dtype
     try:
-        keep = (pc.greater_equal if maximum else pc.less_equal)(weights, pa.scalar(distance))
-    except (pa.ArrowException, TypeError) as error:
-        message = f"distance {distance!r} does not compare with column {name!r}, which holds {weights.type} values"
+        if isinstance(weights, pa.Array) and pa.types.is_temporal(kind):
+            keep = (pc.greater_equal if maximum else pc.less_equal)(weights, _moment(distance, kind))
+            return int(pc.sum(keep).as_py() or 0)
+        return _count_numbers(weights, distance, maximum=maximum)
+    except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as error:
+        message = f"distance {distance!r} does not compare with column {name!r}, which holds {kind} values"
         raise ValueError(message) from error
-    return int(pc.sum(keep).as_py() or 0)
+
+
+def _moment(distance: Any, kind: pa.DataType) -> pa.Scalar:
+    """A date, a time or a duration as Arrow has it; a date as the type of the weights, if one of the two is a date."""
+    zone = getattr(distance, "tzinfo", None) if hasattr(distance, "to_numpy") else None
+    if hasattr(distance, "to_numpy"):  # pandas: Arrow would leave nanoseconds out
+        distance = distance.to_numpy()
+    if isinstance(distance, (np.datetime64, np.timedelta64)) and np.datetime_data(distance.dtype)[0] in "YMWDhm":
+        distance = distance.astype(f"{distance.dtype.kind}8[s]")
+    limit = pa.scalar(distance)
+    if zone is not None:
+        limit = limit.cast(pa.timestamp(limit.type.unit, "UTC"))
+    return limit.cast(kind) if pa.types.is_date(limit.type) or pa.types.is_date(kind) else limit
+
+
+def _count_numbers(weights: Array | pa.Array, distance: Any, *, maximum: bool) -> int:
+    """How many weights come first, up to a distance; Python compares numbers of unlike types exactly."""
+
+    def is_beyond(place: int) -> bool:
+        weight = weights[place].as_py() if isinstance(weights, pa.Array) else weights[place]
+        return bool(weight < distance if maximum else weight > distance)
+
+    if not len(weights):
+        distance > 0  # noqa: B015
+    return bisect(range(len(weights)), False, key=is_beyond)
 
 
 def _labels(forest: OrderedForest, kept: int) -> Array:

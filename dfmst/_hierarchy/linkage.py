@@ -51,9 +51,9 @@ def single_linkage(
     -------
     merges
         The same kind of frame: ``left``, ``right`` (clusters, the smaller number first), ``distance`` (in the
-        weights' type; ``float64`` with `join`) and ``size`` (vertices of the new cluster). Of n vertices, those from 0
-        to n - 1 are the vertices in ascending order, as :func:`connected_components` lists them, and n + r is what the
-        merge in row r makes. Equal distances are in the forest's order, by row.
+        weights' type; the nearest ``float64`` with `join`) and ``size`` (vertices of the new cluster). Of n vertices,
+        those from 0 to n - 1 are the vertices in ascending order, as :func:`connected_components` lists them, and
+        n + r is what the merge in row r makes. Equal distances are in the forest's order, by row.
     matrix, ids
         With `as_scipy`: shape ``(n - 1, 4)`` of ``float64``, for ``scipy.cluster.hierarchy``; and the vertices in
         ascending order, Arrow.

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from dfmst._columns.read import EdgeColumns, read_table
 from dfmst._columns.vertex_list import VertexList, list_vertices
+from dfmst._columns.weights import plain_weights, weight_floats
 from dfmst._engines import Engine, host_engine
 from dfmst._frames.columns import host_column
 from dfmst._frames.host import FrameView
@@ -64,8 +65,12 @@ class OrderedForest:
         view = replace(self.view, native=nw.to_native(self.view.series(name).alias(alias).to_frame()))
         return nw.maybe_reset_index(view.rows(self.engine, self.rows).frame)
 
+    def weights(self, name: Any) -> Array | pa.Array:
+        """Return the weights of the edges, in order, as :func:`plain_weights` has them."""
+        return plain_weights(host_column(name, self.column(name, "weight").get_column("weight")))
+
     def distances(self, weight: Any) -> Array:
-        """Return the weights of the edges, in order, ``float64``; 1 where there is no column.
+        """Return the weights of the edges, in order, as the nearest ``float64``; 1 if there is no column.
 
         Raises
         ------
@@ -74,13 +79,11 @@ class OrderedForest:
         """
         if weight is None:
             return np.ones(len(self))
-        column = host_column(weight, self.column(weight, "distance").get_column("distance"))
-        column = pa.array(column) if isinstance(column, np.ndarray) else column
-        if pa.types.is_temporal(column.type):
-            message = f"column {weight!r} holds {column.type} weights, and distances are numbers"
+        weights = self.weights(weight)
+        if isinstance(weights, pa.Array) and pa.types.is_temporal(weights.type):
+            message = f"column {weight!r} holds {weights.type} weights, and distances are numbers"
             raise InvalidEdgesError(message, "subtract the earliest one, and cast the differences to numbers")
-        distances: Array = column.cast(pa.float64()).to_numpy()
-        return distances
+        return weight_floats(weights)
 
     @property
     def trees(self) -> int:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dfmst._arguments import is_several
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.read import EdgeColumns
 from dfmst._columns.vertex_list import find_places
-from dfmst._frames.columns import host_column
+from dfmst._columns.weights import weight_floats
 from dfmst._hierarchy.ordered import OrderedForest, order_forest
 from dfmst._hierarchy.tour import fold_paths, root_trees
 from dfmst.algorithms import Algorithm
@@ -19,6 +20,8 @@ from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array, Frame, Invalid
 
 __all__ = ["path", "rooted", "tree_roots"]
+
+_SAFE = 2.0**62  # a sum of float64s below it is that of integers of 64 bits
 
 
 def rooted(
@@ -53,15 +56,16 @@ def rooted(
     trees
         The same kind of frame, one row a vertex in ascending order: ``vertex``; ``parent`` and ``component``, the next
         vertex on the way to the root and the root (of a root, itself), in the type of the ids; ``depth``, how many
-        edges away the root is; ``distance``, the sum of their weights (``int64`` of integers, else ``float64``);
-        ``order``, the vertex's place in a depth-first order, tree after tree; ``edge`` and ``heaviest``, rows of the
-        edge table: the edge to the parent, and the one that comes last in the total order on the way to the root (-1 at
-        a root).
+        edges away the root is; ``distance``, the sum of their weights (``int64`` of integers, ``uint64`` if only that
+        holds them, else ``float64``); ``order``, the vertex's place in a depth-first order, tree after tree; ``edge``
+        and ``heaviest``, rows of the edge table: the edge to the parent, and the one that comes last in the total order
+        on the way to the root (-1 at a root).
 
     Raises
     ------
     InvalidEdgesError
-        A root that is no vertex, or two in one tree; weights that have no sum.
+        A root that is no vertex, or two in one tree; weights that have no sum, or integers whose sum is beyond 64
+        bits.
     ColumnNotFoundError, UnsupportedFrameError, EngineUnavailableError, CapacityError
         As for :func:`connected_components`.
 
@@ -91,6 +95,7 @@ def rooted(
     depth, distance, last = fold_paths(
         trees.parent, (np.add, (~at_root).astype(np.int64)), (np.add, along), (np.maximum, trees.edge)
     )
+    distance = _in_64_bits(weight, distance) if distance.dtype == object else distance
     order = np.empty(len(roots), np.int64)
     order[np.lexsort((-trees.left, roots))] = np.arange(len(roots))
     rows = np.append(forest.rows, -1)
@@ -154,6 +159,10 @@ def path(
     ----------
     Hu: The maximum capacity route problem. Operations Research 9 (1961).
     """
+    for name, vertex in (("start", start), ("stop", stop)):
+        if is_several(vertex):
+            message = f"{name} is a {type(vertex).__name__}; it must be one vertex"
+            raise InvalidEdgesError(message, "call path for each pair, or rooted once for all paths to one vertex")
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     forest = order_forest(edges, columns, None, algorithm=algorithm, engine=engine, threads=threads)
     first, last = find_places(forest.listed, "start and stop", [start, stop]).tolist()
@@ -182,7 +191,7 @@ def tree_roots(forest: OrderedForest, root: Any) -> Array:
     InvalidEdgesError
         One is no vertex, or two are in one tree.
     """
-    chosen = [] if root is None else root if isinstance(root, list) else [root]
+    chosen = [] if root is None else list(root) if is_several(root) else [root]
     label = _components(forest)
     if not chosen:
         return label
@@ -199,16 +208,34 @@ def tree_roots(forest: OrderedForest, root: Any) -> Array:
 
 
 def _lengths(forest: OrderedForest, weight: Any) -> Array:
-    """Weights of the edges in order, as numbers that have a sum."""
+    """Weights of the edges in order, as numbers that have a sum; Python's integers if 64 bits may not hold it."""
     if weight is None:
         return np.ones(len(forest), np.int64)
-    column = host_column(weight, forest.column(weight, "weight").get_column("weight"))
-    column = pa.array(column) if isinstance(column, np.ndarray) else column
-    whole = pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)
-    if not (whole or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)):
-        message = f"column {weight!r} holds {column.type} weights, which have no sum along a path"
-        raise InvalidEdgesError(message, "cast it to integers or floats")
-    try:
-        return np.asarray(column.cast(pa.int64() if whole else pa.float64()))
-    except pa.ArrowInvalid:  # integers beyond 63 bits
-        return np.asarray(column.cast(pa.float64(), safe=False))
+    weights = forest.weights(weight)
+    if isinstance(weights, np.ndarray):
+        return weights if weights.dtype == object else weight_floats(weights)
+    kind = weights.type
+    if pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and kind.scale):
+        return weight_floats(weights)
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
+        safe = not len(weights) or float(np.abs(weight_floats(weights)).sum()) < _SAFE
+        whole = weights.cast(pa.int64()) if safe else np.array([int(value) for value in weights.to_pylist()], object)
+        return np.asarray(whole)
+    message = f"column {weight!r} holds {kind} weights, which have no sum along a path"
+    raise InvalidEdgesError(message, "cast it to integers or floats")
+
+
+def _in_64_bits(weight: Any, distance: Array) -> Array:
+    """Sums of Python's integers as ``int64``, or as ``uint64`` if only that holds them.
+
+    Raises
+    ------
+    InvalidEdgesError
+        Neither does.
+    """
+    kind = np.int64 if distance.min() < 0 or distance.max() < 1 << 63 else np.uint64
+    outside = (distance < np.iinfo(kind).min) | (distance > np.iinfo(kind).max)
+    if outside.any():
+        message = f"{int(outside.sum()):,} distances from the root are beyond 64 bits: sums of column {weight!r}"
+        raise InvalidEdgesError(message, "divide the weights, or cast them to float64 if rounding is meant")
+    return distance.astype(kind)

@@ -140,5 +140,5 @@ def _column(values: Iterable[Any]) -> Array | None:
         return np.zeros(0) if not len(column) else None
     if column.dtype.kind == "f" and column is not listed and (np.abs(column) >= _EXACT).any():
         # Integers among floats may have been rounded.
-        return None if any(isinstance(value, int) for value in listed) else column
+        return column if all(isinstance(value, (float, np.floating)) for value in listed) else None
     return column

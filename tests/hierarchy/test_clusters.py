@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -139,18 +141,48 @@ def test_bad_thresholds():
             dfmst.clusters(ROADS, **wrong)
     with pytest.raises(ValueError, match="distance 'far' does not compare with column 'weight', which holds int64"):
         dfmst.clusters(ROADS, distance="far")
-    with pytest.raises(ValueError, match="distance is nan; pass the heaviest weight to keep"):
-        dfmst.clusters(ROADS, distance=float("nan"))
+    for missing in (float("nan"), pd.NA, pd.NaT, [None]):
+        with pytest.raises(ValueError, match=r"distance is (nan|<NA>|NaT|None); pass the heaviest weight to keep"):
+            dfmst.clusters(ROADS, distance=missing)
     with pytest.raises(ValueError, match="the same threshold twice: d2, d2"):
         dfmst.clusters(ROADS, distance=[2, 2.0])
     with pytest.raises(ValueError, match="needs a weight column"):
         dfmst.clusters(ROADS, weight=None, distance=2)
 
 
-def test_durations():
-    hours = [datetime.timedelta(hours=hour) for hour in (1, 9, 2, 4)]
-    cut = dfmst.clusters(ROADS.assign(weight=hours), distance=datetime.timedelta(hours=3))
-    assert cut.cluster.tolist() == [1, 1, 3, 3, 5]
+HOURS = pd.to_timedelta([1, 9, 2, 4], "h")
+DAYS = pd.to_datetime(["2020-01-01", "2020-01-09", "2020-01-02", "2020-01-04"])
+NEXT = pd.Timedelta(1, "ns")
+CUTS: dict[str, Any] = {
+    "int64 by a float": (np.array([1, 9, 2, 4]) + 2**53, 2.0**53 + 2),
+    "int64 between": (np.array([1, 9, 2, 4]), Fraction(5, 2)),
+    "int64 by a wide integer": (np.array([-1, 2**63 - 1, -1, 5]), np.uint64(4)),
+    "uint64": (np.array([2**63, 2**63 + 2, 2**63, 2**63 + 1], np.uint64), np.array(2**63, np.uint64)),
+    "wide": (pd.Series([2**70, 2**70 + 2, 5, 2**70 + 1], dtype=object), 2**70),
+    "float64 by an integer": (np.array([2.0**53, 2.0**54, -np.inf, 2.0**53 + 2]), 2**53 + 1),
+    "decimal": (pd.Series([1, 9, 2, 4], dtype=pd.ArrowDtype(pa.decimal128(9, 2))), Decimal("3.999")),
+    "dictionary": (pd.Categorical([1, 9, 2, 4]), 2),
+    "timedelta": (HOURS, datetime.timedelta(hours=3)),
+    "timedelta64": (HOURS, np.timedelta64(3, "h")),
+    "nanoseconds": (HOURS.as_unit("ns") + NEXT, HOURS[2] + NEXT),
+    "date": (DAYS, datetime.date(2020, 1, 2)),
+    "datetime64": (DAYS, np.datetime64("2020-01-03")),
+    "zone": (DAYS.tz_localize("Asia/Tokyo").as_unit("ns") + NEXT, DAYS[2].tz_localize("Asia/Tokyo") + NEXT),
+    "dates": (pd.Series(DAYS.date, dtype=pd.ArrowDtype(pa.date32())), np.datetime64("2020-01-03")),
+}
+
+
+@pytest.mark.parametrize("kind", CUTS)
+def test_a_distance_is_compared_exactly(kind):
+    weight, distance = CUTS[kind]
+    assert dfmst.clusters(ROADS.assign(weight=weight), distance=distance).cluster.tolist() == [1, 1, 3, 3, 5]
+
+
+def test_columns_are_called_after_their_thresholds():
+    cut = dfmst.clusters(ROADS, distance=np.array([1_000_000, 1_000_001, 2.5, 1e300]))
+    assert list(cut.columns) == ["vertex", "d1000000", "d1000001", "d2.5", "d1e+300"]
+    assert dfmst.clusters(ROADS, distance=[1234567]).columns[1] == "d1234567"
+    assert dfmst.clusters(ROADS, n_clusters=np.array(2)).cluster.tolist() == [1, 1, 3, 3, 3]
 
 
 def test_equal_weights_are_cut_by_row():

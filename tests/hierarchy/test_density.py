@@ -55,6 +55,11 @@ def test_components():
     assert frame["label"].n_unique() == 2
 
 
+def test_integers_beyond_float64():
+    edges = pd.DataFrame({"source": [0, 1, 3, 4, 2], "target": [1, 2, 4, 5, 3], "weight": [1, 1, 1, 1, 2**70]})
+    assert dfmst.hdbscan(edges, min_cluster_size=3).label.tolist() == [0, 0, 0, 1, 1, 1]
+
+
 def test_names():
     frame = pd.DataFrame({"x": [0, 1, 2, 50, 51, 52], "name": list("abcdef")})
     labels = dfmst.hdbscan(frame, columns="x", ids="name", min_cluster_size=3, core_k=1)

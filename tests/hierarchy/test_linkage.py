@@ -80,6 +80,19 @@ def test_the_weights_own_type():
     assert dfmst.single_linkage(ROADS.set_index(index)).index.tolist() == [0, 1, 2, 3]
 
 
+WIDE = np.array([2**53 + 1, 2**53 + 3, 1, 2**53 + 2])
+
+
+@pytest.mark.parametrize("weight", [WIDE, WIDE.astype(object) << 20, WIDE.astype(object) + decimal.Decimal(0)])
+def test_distances_are_the_nearest_floats(weight):
+    frame = ROADS.assign(weight=weight)
+    nearest = sorted(map(float, weight))
+    matrix, _ = dfmst.single_linkage(frame, as_scipy=True)
+    assert matrix[:, 2].tolist() == nearest
+    assert is_valid_linkage(matrix, throw=True)
+    assert dfmst.single_linkage(frame, join=np.inf)["distance"].tolist() == nearest
+
+
 def test_kinds_of_frames():
     expected = dfmst.single_linkage(ROADS).to_dict("list")
     assert dfmst.single_linkage(pl.from_pandas(ROADS)).to_dict(as_series=False) == expected

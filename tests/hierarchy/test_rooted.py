@@ -112,8 +112,32 @@ def test_kinds_of_frames_and_weights():
     exact = ROADS.assign(weight=decimals)
     assert dfmst.rooted(exact, root=["c", "y"])["distance"].tolist() == [2.5, 2.0, 0.0, 1.0, 0.0]
     assert dfmst.rooted(ROADS, weight=None)["distance"].tolist() == [0, 1, 2, 0, 1]
-    huge = dfmst.rooted(ROADS.assign(weight=np.array([2**63, 1, 1], np.uint64)))
-    assert huge["distance"].tolist() == [0.0, 2.0**63, 2.0**63 + 1, 0.0, 1.0]
+
+
+WIDE: dict[str, Any] = {
+    "int64": np.array([2**62, 2**62, 5]),
+    "uint64": np.array([2**63, 1, 1], np.uint64),
+    "signed": np.array([-(2**62), -(2**62), 1]),
+    "objects": pd.Series([2**63 + 1, -1, 2**64 - 1], dtype=object),
+    "dictionary": pd.Categorical([2**62, 2**62 - 1, 5]),
+    "decimal": pd.Series([2**62 + 1, 2, 3], dtype=pd.ArrowDtype(pa.decimal128(38, 0))),
+}
+
+
+@pytest.mark.parametrize("kind", WIDE)
+def test_distances_are_exact_sums(kind):
+    first, second, third = map(int, WIDE[kind])
+    roads = ROADS.assign(weight=WIDE[kind])
+    distance = dfmst.rooted(roads)["distance"]
+    assert distance.tolist() == [0, first, first + second, 0, third]
+    assert distance.dtype == ("uint64" if max(distance) >= 2**63 else "int64")
+
+
+@pytest.mark.parametrize(("weight", "count"), [(-(2**63), 1), (2**63, 1), (2**70, 3)])
+def test_distances_beyond_64_bits(weight, count):
+    roads = ROADS.assign(weight=pd.Series([weight] * 3, dtype=object))
+    with pytest.raises(dfmst.InvalidEdgesError, match=f"{count} distances from the root are beyond 64 bits"):
+        dfmst.rooted(roads)
 
 
 @pytest.mark.parametrize(
@@ -130,6 +154,12 @@ def test_bad_roots(options, message):
     with pytest.raises(dfmst.InvalidEdgesError) as caught:
         dfmst.rooted(edges, **options)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("ends", [(["a"], "c"), ("a", np.array(["c"]))])
+def test_a_path_of_several_vertices(ends):
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^(start is a list|stop is a ndarray); it must be one vertex"):
+        dfmst.path(ROADS, *ends)
 
 
 def test_no_path():
