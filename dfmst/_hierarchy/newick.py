@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal, localcontext
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._columns.read import EdgeColumns
+from dfmst._columns.readable import readable, seconds
 from dfmst._columns.vertex_list import id_column
+from dfmst._columns.weights import plain_weights, weight_floats
 from dfmst._frames.columns import host_column
 from dfmst._frames.host import FrameView
 from dfmst._frames.open import open_host_frame
@@ -22,6 +25,7 @@ from dfmst.typing import Array, Frame, Invalid
 __all__ = ["newick"]
 
 _MERGES = ("left", "right", "distance", "size")
+_DIGITS = 100  # decimals have 76 at most
 _HINT = "pass what dfmst.single_linkage returns"
 _PLAIN = re.compile(r"[^\s()\[\]{}:;,'_]+")  # an underscore without quotes would be a blank
 
@@ -48,7 +52,8 @@ def newick(
         dendrogram: the frame of :func:`single_linkage`, or SciPy's matrix; its vertices are leaves, and the height of a
         node is the distance of its merge.
     source, target, weight, invalid, threads
-        Edge tables: as for :func:`minimum_spanning_forest`; ``weight=None`` leaves lengths out.
+        Edge tables: as for :func:`minimum_spanning_forest`; ``weight=None`` leaves lengths out. Durations are lengths
+        in seconds; dates and times of day are none.
     root, vertices, maximum
         Edge tables: as for :func:`rooted`.
     names
@@ -64,7 +69,8 @@ def newick(
     Raises
     ------
     InvalidEdgesError
-        A dendrogram whose merges are not in order, or with fewer names than vertices; and as for :func:`rooted`.
+        A dendrogram whose merges are not in order, or with fewer names than vertices; weights that are no lengths; a
+        name with a line end; and as for :func:`rooted`.
     ColumnNotFoundError, UnsupportedFrameError, CapacityError
         As for :func:`connected_components`.
 
@@ -95,9 +101,9 @@ def newick(
             children[trees.parent[vertex]].append(int(vertex))
     lengths = [""] * edges.vertices
     if weight is not None:
-        column = edges.column(weight, "weight").get_column("weight").to_list()
+        column = _numbers(weight, edges.weights(weight))
         lengths = [_length(column[edge]) if edge >= 0 else "" for edge in trees.edge]
-    labels = [_quoted(name) + length for name, length in zip(edges.listed.values().to_pylist(), lengths, strict=True)]
+    labels = [_quoted(name) + length for name, length in zip(readable(edges.listed.values()), lengths, strict=True)]
     smallest = np.unique(roots, return_index=True)
     return "\n".join(_text(int(smallest[0][at]), children, labels) for at in np.argsort(smallest[1]))
 
@@ -109,11 +115,11 @@ def _merges(forest: Any) -> tuple[Array, Array, list[Any]] | None:
     view = open_host_frame(forest, "forest")
     if not set(_MERGES) <= set(view.frame.columns):
         return None
-    left, right = (_numbers(view, name) for name in _MERGES[:2])
-    return left, right, view.series("distance").to_list()
+    left, right = (_clusters(view, name) for name in _MERGES[:2])
+    return left, right, _numbers("distance", plain_weights(view.column("distance")))
 
 
-def _numbers(view: FrameView, name: str) -> Array:
+def _clusters(view: FrameView, name: str) -> Array:
     column = host_column(name, view.series(name))
     column = pa.array(column) if isinstance(column, np.ndarray) else column
     if not pa.types.is_integer(column.type) or column.null_count:
@@ -121,10 +127,36 @@ def _numbers(view: FrameView, name: str) -> Array:
     return np.asarray(column.cast(pa.int64()))
 
 
+def _numbers(name: Any, weights: Array | pa.Array) -> list[Any]:
+    """Weights as numbers that text shows exactly: durations in seconds.
+
+    Raises
+    ------
+    InvalidEdgesError
+        They are none.
+    """
+    listed: list[Any]
+    if isinstance(weights, np.ndarray) or pa.types.is_floating(weights.type):
+        listed = (weights if isinstance(weights, np.ndarray) else weight_floats(weights)).tolist()
+        return listed
+    kind = weights.type
+    if weights.null_count or not (pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind)):
+        message = f"column {name!r} holds {kind} values with {weights.null_count:,} nulls, and lengths are numbers"
+        raise InvalidEdgesError(message, "cast it to numbers, or leave lengths out with weight=None")
+    if pa.types.is_duration(kind):
+        return seconds(weights)
+    if pa.types.is_temporal(kind):
+        message = f"column {name!r} holds {kind} values, and lengths of branches are numbers"
+        raise InvalidEdgesError(message, "subtract the earliest one, or leave lengths out with weight=None")
+    listed = (weights.cast(pa.int8()) if pa.types.is_boolean(kind) else weights).to_pylist()
+    return listed
+
+
 def _dendrogram(left: Array, right: Array, distance: list[Any], names: Any) -> str:
     """Write merges; of n names those below n are leaves, and n + r is what row r makes."""
     column = None if names is None else id_column(names)
-    listed = column.tolist() if isinstance(column, np.ndarray) else column if column is None else column.to_pylist()
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    listed = None if column is None else readable(column)
     ends = np.concatenate([left, right])
     leaves = (len(left) + 1 if len(left) else 0) if listed is None else len(listed)  # without names, all are merged
     if len(ends) and (ends.min() < 0 or (np.maximum(left, right) >= leaves + np.arange(len(left))).any()):
@@ -135,9 +167,10 @@ def _dendrogram(left: Array, right: Array, distance: list[Any], names: Any) -> s
     parent = np.full(leaves + len(left), -1)
     parent[left] = parent[right] = leaves + np.arange(len(left))
     labels = [_quoted(name) for name in (range(leaves) if listed is None else listed)] + [""] * len(left)
-    height = [distance[0] * 0 if distance else 0] * leaves + distance
-    for node in np.flatnonzero(parent >= 0):
-        labels[node] += _length(height[parent[node]] - height[node])
+    height = [0] * leaves + distance
+    with localcontext(prec=_DIGITS):
+        for node in np.flatnonzero(parent >= 0):
+            labels[node] += _length(height[parent[node]] - height[node])
     children: list[list[int]] = [[] for _ in range(leaves)]
     children += [[int(one), int(other)] for one, other in zip(left, right, strict=True)]
     lowest = list(range(leaves))  # leaf of each node
@@ -149,11 +182,16 @@ def _dendrogram(left: Array, right: Array, distance: list[Any], names: Any) -> s
 
 def _quoted(name: Any) -> str:
     text = str(name)
+    if text.splitlines() not in ([], [text]):
+        message = f"the name {text!r} has a line end, and a tree is one line"
+        raise InvalidEdgesError(message, "replace its line ends")
     return text if _PLAIN.fullmatch(text) else "'" + text.replace("'", "''") + "'"
 
 
 def _length(value: Any) -> str:
-    return "" if isinstance(value, float) and not np.isfinite(value) else f":{value}"
+    if isinstance(value, float) and not np.isfinite(value):
+        return ""
+    return f":{value:f}" if isinstance(value, Decimal) else f":{value}"
 
 
 def _text(root: int, children: list[list[int]], labels: list[str]) -> str:

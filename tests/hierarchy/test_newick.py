@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import re
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -85,6 +87,65 @@ def test_names_and_lengths():
     joined = dfmst.single_linkage(ROADS[::2], join=np.inf)
     assert dfmst.newick(joined) == "((0:1.0,1:1.0),(2:2.0,3:2.0));"
     assert dfmst.newick(ROADS[:0]) == dfmst.newick(merges[:0]) == ""
+
+
+LENGTHS: dict[str, Any] = {
+    "duration": (pd.to_timedelta([1, 3_600_000_000_000, 1500], "ns"), ["0.000000001", "3600", "0.0000015"]),
+    "boolean": ([True, False, True], ["1", "0", "1"]),
+    "wide": (pd.Series([2**70, 2**70 - 1, 2**64], dtype=object), [str(2**70), str(2**70 - 1), str(2**64)]),
+    "decimal": ([Decimal("1E+3"), Decimal("0.1"), Decimal("1E-9")], ["1000.000000000", "0.100000000", "0.000000001"]),
+}
+
+
+@pytest.mark.parametrize("kind", LENGTHS)
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_lengths_are_numbers(make, kind):
+    weight, (first, second, third) = LENGTHS[kind]
+    if kind == "wide" and make is not pd.DataFrame:
+        weight = pd.Series(weight.map(Decimal), dtype=pd.ArrowDtype(pa.decimal128(38, 0)))
+    frame = make(ROADS.assign(weight=weight))
+    assert dfmst.newick(frame) == f"(((d:{third})c:{second})b:{first})a;"
+    _, lengths = parse(dfmst.newick(dfmst.single_linkage(frame), names=list("abcd")))
+    assert lengths["a"] in map(float, (first, second, third))
+
+
+@pytest.mark.parametrize("weight", [datetime.date(2020, 1, 2), datetime.datetime(2020, 1, 2), datetime.time(3)])
+@pytest.mark.parametrize("make", [lambda table: table, dfmst.single_linkage])
+def test_dates_and_times_are_no_lengths(make, weight):
+    table = pa.table({"source": [1, 2], "target": [2, 3], "weight": [weight] * 2})
+    with pytest.raises(
+        dfmst.InvalidEdgesError, match=r"column '\w+' holds .* values, and lengths of branches are numbers"
+    ):
+        dfmst.newick(make(table))
+    assert dfmst.newick(table, weight=None) == "((3)2)1;"
+
+
+DAY = "1970-01-01 0"
+NAMES = [
+    (pa.timestamp("ns"), [1, 2], [f"{DAY}0:00:00.000000001", f"{DAY}0:00:00.000000002"]),
+    (pa.timestamp("ns", "Asia/Tokyo"), [1, 2], [f"{DAY}9:00:00.000000001+0900", f"{DAY}9:00:00.000000002+0900"]),
+    (pa.timestamp("s"), [300_000_000_000, 300_000_000_001], ["11476-08-15 05:20:00", "11476-08-15 05:20:01"]),
+    (pa.time64("ns"), [1, 2], ["00:00:00.000000001", "00:00:00.000000002"]),
+    (pa.duration("ns"), [1, 2], ["0.000000001 s", "0.000000002 s"]),
+    (pa.date32(), [4_000_000, 4_000_001], ["12921-08-18", "12921-08-19"]),
+]
+
+
+@pytest.mark.parametrize(("kind", "ids", "names"), NAMES, ids=str)
+def test_names_of_times(kind, ids, names):
+    column = pa.array(ids, pa.int32() if kind == pa.date32() else pa.int64()).cast(kind)
+    table = pa.table({"source": column[:1], "target": column[1:], "weight": [1.5]})
+    assert dfmst.newick(table).replace("'", "") == f"({names[1]}:1.5){names[0]};"
+    merges, listed = dfmst.single_linkage(table, as_scipy=True)
+    assert dfmst.newick(merges, names=listed).replace("'", "") == f"({names[0]}:1.5,{names[1]}:1.5);"
+    if kind not in (pa.time64("ns"), pa.timestamp("ns", "Asia/Tokyo")):  # which NumPy has no type for
+        assert dfmst.newick(merges, names=listed.to_numpy(zero_copy_only=False)) == dfmst.newick(merges, names=listed)
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\r", "\u2028", "a\x0cb"])
+def test_a_name_is_one_line(name):
+    with pytest.raises(dfmst.InvalidEdgesError, match="has a line end, and a tree is one line"):
+        dfmst.newick(ROADS.replace("b", name))
 
 
 def test_a_deep_tree():

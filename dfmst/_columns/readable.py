@@ -1,0 +1,51 @@
+"""Columns as values to print, which keep what Python's own dates and times leave out."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._columns.id_types import plain_ids
+from dfmst.typing import Array
+
+__all__ = ["readable", "seconds"]
+
+_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}  # of a second
+_NO_FRACTION = re.compile(r"(:\d\d)\.0+(?!\d)")
+
+
+def readable(column: Array | pa.Array) -> list[Any]:
+    """Return the values of a column: dates and times as text, durations as seconds, the others as Python has them.
+
+    Examples
+    --------
+    >>> readable(pa.array([253402300800000, 1], pa.timestamp("ms")))
+    ['10000-01-01 00:00:00', '1970-01-01 00:00:00.001']
+    >>> readable(pa.array([1], pa.duration("ns"))), readable(np.array([3, 1]))
+    (['0.000000001 s'], [3, 1])
+    """
+    if isinstance(column, np.ndarray):
+        try:
+            column = pa.array(column, from_pandas=True)
+        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+            listed: list[Any] = column.tolist()
+            return listed
+    column = plain_ids(column)
+    if pa.types.is_duration(column.type):
+        return [None if value is None else f"{value:f} s" for value in seconds(column)]
+    if pa.types.is_temporal(column.type) and not pa.types.is_interval(column.type):
+        texts = column.cast(pa.string()).to_pylist()
+        return [None if text is None else _NO_FRACTION.sub(r"\1", text) for text in texts]
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def seconds(column: pa.Array) -> list[Any]:
+    """Return durations as seconds, exactly: ``Decimal``, nulls as ``None``."""
+    digits = _DIGITS[column.type.unit]
+    counts = column.cast(pa.int64()).to_pylist()
+    return [None if count is None else Decimal(count).scaleb(-digits).normalize() for count in counts]
