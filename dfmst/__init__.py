@@ -21,7 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dfmst import algorithms, arrays, errors, formats, generate, stream
+    from dfmst import algorithms, arrays, components, errors, forest, formats, generate, interop, stream
     from dfmst._cluster.plan import Plan, plan
     from dfmst._engines import release_memory
     from dfmst._folding.update import update
@@ -89,7 +89,7 @@ _HOME = {
     "update": "_folding.update",
     "verify": "_verification.certificate",
 }
-_MODULES = ("algorithms", "arrays", "errors", "formats", "generate", "stream")
+_MODULES = ("algorithms", "arrays", "components", "errors", "forest", "formats", "generate", "interop", "stream")
 
 __version__ = "0.1.0"
 __all__ = [  # noqa: RUF022 - grouped as in the documentation
@@ -121,9 +121,12 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "release_memory",
     "algorithms",
     "arrays",
+    "components",
     "errors",
+    "forest",
     "formats",
     "generate",
+    "interop",
     "stream",
     "DfmstError",
     "ColumnNotFoundError",

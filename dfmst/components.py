@@ -11,6 +11,7 @@ from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.read import EdgeColumns, Input, read_table
 from dfmst._columns.vertex_frame import vertex_frame
 from dfmst._columns.vertex_list import list_vertices
+from dfmst._dispatch import driven
 from dfmst._engines import Engine
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView
@@ -26,6 +27,7 @@ __all__ = ["connected_components"]
 _LABELLERS: dict[str, Callable[[Engine, EdgeTable], Array]] = {"auto": component_labels, "bsp": strut_components}
 
 
+@driven("edges")
 def connected_components(
     edges: Frame,
     source: Any = "source",

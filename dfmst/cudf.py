@@ -1,8 +1,10 @@
 """``import dfmst.cudf`` registers ``DataFrame.mst`` for cuDF: forests of frames on a GPU, without leaving it.
 
-Use it as ``dfmst.cudf.read_parquet("roads.parquet").mst.minimum("a", "b", "km")``. The methods are those of the
-accessors of pandas and polars, see :class:`CudfAccessor`. :func:`read_parquet` and :func:`write_parquet` are cuDF's,
-with dfmst's checks and errors.
+Use it as ``dfmst.cudf.read_parquet("roads.parquet").mst.minimum("a", "b", "km")``. :func:`read_parquet` and
+:func:`write_parquet` are cuDF's, with dfmst's checks and errors.
+
+Forests and components are found on the GPU. Clusters, dendrograms and rooted trees are made on the host, from the
+forest's ids and weights and the list of vertices; the result is a cuDF frame.
 """
 
 from __future__ import annotations
@@ -18,62 +20,61 @@ import pyarrow as pa
 from cudf.api.extensions import register_dataframe_accessor
 
 from dfmst._engines import select_engine
-from dfmst._hierarchy.clusters import clusters
-from dfmst._hierarchy.linkage import single_linkage
-from dfmst._hierarchy.rooted import rooted
+from dfmst._hierarchy.clusters import clusters as _clusters
+from dfmst._hierarchy.linkage import single_linkage as _single_linkage
+from dfmst._hierarchy.rooted import rooted as _rooted
 from dfmst.accessor import ForestAccessor
 from dfmst.components import connected_components
 from dfmst.errors import DfmstError
 from dfmst.forest import solve
 from dfmst.formats import atomic_path, check_same_columns, open_edges
 
-__all__ = ["CudfAccessor", "read_parquet", "write_parquet"]
+__all__ = ["clusters", "read_parquet", "rooted", "single_linkage", "write_parquet"]
 
 _ROW = "dfmst_row"
 
 
-@register_dataframe_accessor("mst")
-class CudfAccessor(ForestAccessor):
-    """Spanning forests of a cuDF frame, as ``frame.mst``; see :class:`dfmst.accessor.ForestAccessor`.
+register_dataframe_accessor("mst")(ForestAccessor)
 
-    Forests and components are found on the GPU. Clusters, dendrograms and rooted trees are made on the host, of the
-    forest's ids and weights and of the list of vertices, which are small beside the frame, and copied there; the result
-    is a cuDF frame.
-    """
 
-    def clusters(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
-        """Cluster of every vertex, at one threshold or several; see :func:`dfmst.clusters`."""
-        forest, chosen = self._forest(source, target, weight, options)
-        return _on_device(clusters(forest, source, target, weight, **chosen))
+def clusters(edges: Any, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
+    """Cluster of every vertex, as a cuDF frame; see :func:`dfmst.clusters`."""
+    forest, chosen = _forest(edges, source, target, weight, options)
+    return _on_device(_clusters(forest, source, target, weight, **chosen))
 
-    def linkage(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
-        """Single-linkage dendrogram; see :func:`dfmst.single_linkage`. With ``as_scipy=True`` it stays on the host."""
-        forest, chosen = self._forest(source, target, weight, options)
-        merges = single_linkage(forest, source, target, weight, **chosen)
-        return merges if isinstance(merges, tuple) else _on_device(merges)
 
-    def rooted(self, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
-        """Parent, depth and distance of every vertex in its tree; see :func:`dfmst.rooted`."""
-        forest, chosen = self._forest(source, target, weight, options)
-        trees = rooted(forest, source, target, weight, **chosen)
-        rows = np.append(np.asarray(forest[_ROW]), -1)  # of the frame, in place of those of its forest
-        for name in ("edge", "heaviest"):
-            trees = trees.set_column(trees.column_names.index(name), name, pa.array(rows[np.asarray(trees[name])]))
-        return _on_device(trees)
+def single_linkage(
+    edges: Any, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any
+) -> Any:
+    """Single-linkage dendrogram, as a cuDF frame; see :func:`dfmst.single_linkage`. SciPy's stays on the host."""
+    forest, chosen = _forest(edges, source, target, weight, options)
+    merges = _single_linkage(forest, source, target, weight, **chosen)
+    return merges if isinstance(merges, tuple) else _on_device(merges)
 
-    def _forest(
-        self, source: Any, target: Any, weight: Any, options: dict[str, Any]
-    ) -> tuple[pa.Table, dict[str, Any]]:
-        """Ids, weights and rows of the forest's edges on the host, and the options of what is made of them."""
-        chosen = dict(options)
-        found_by = {name: chosen.pop(name) for name in ("algorithm", "engine", "threads", "invalid") if name in chosen}
-        solution = solve(self._frame, source, target, weight, maximum=chosen.get("maximum", False), **found_by)
-        names = list(dict.fromkeys(name for name in (source, target, weight) if name is not None))
-        columns = {name: solution.frame[name].to_arrow() for name in names}
-        if chosen.get("vertices") is None:  # a vertex whose rows are all self-loops is in no row of the forest
-            labels = connected_components(self._frame, source, target, invalid=found_by.get("invalid", "raise"))
-            chosen["vertices"] = labels["vertex"].to_arrow()
-        return pa.table({**columns, _ROW: pa.array(solution.runner.to_host(solution.positions))}), chosen
+
+def rooted(edges: Any, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
+    """Parent, depth and distance of every vertex in its tree, as a cuDF frame; see :func:`dfmst.rooted`."""
+    forest, chosen = _forest(edges, source, target, weight, options)
+    trees = _rooted(forest, source, target, weight, **chosen)
+    rows = np.append(np.asarray(forest[_ROW]), -1)  # of the frame, in place of those of its forest
+    for name in ("edge", "heaviest"):
+        trees = trees.set_column(trees.column_names.index(name), name, pa.array(rows[np.asarray(trees[name])]))
+    return _on_device(trees)
+
+
+def _forest(
+    edges: Any, source: Any, target: Any, weight: Any, options: dict[str, Any]
+) -> tuple[pa.Table, dict[str, Any]]:
+    """Ids, weights and rows of the forest's edges on the host, and the options of what is made of them."""
+    chosen = dict(options)
+    found_by = {name: chosen.pop(name) for name in ("algorithm", "engine", "threads", "invalid") if name in chosen}
+    solution = solve(edges, source, target, weight, maximum=chosen.get("maximum", False), **found_by)
+    names = list(dict.fromkeys(name for name in (source, target, weight) if name is not None))
+    columns = {name: solution.frame[name].to_arrow() for name in names}
+    if chosen.get("vertices") is None:  # a vertex whose rows are all self-loops is in no row of the forest
+        labels = connected_components(edges, source, target, invalid=found_by.get("invalid", "raise"))
+        chosen["vertices"] = labels["vertex"].to_arrow()
+    return pa.table({**columns, _ROW: pa.array(solution.runner.to_host(solution.positions))}), chosen
 
 
 def _on_device(table: pa.Table) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from dfmst._columns.compose import edge_columns
 from dfmst._columns.conditions import Conditions
 from dfmst._columns.total import total_weight
+from dfmst._dispatch import driven
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.find_forest import find_forest
 from dfmst.algorithms.solution import Solution, solve
@@ -57,6 +58,7 @@ def minimum_spanning_forest(
     return_trace: Literal[True],
     **options: Unpack[Options],
 ) -> tuple[FrameT, Any]: ...
+@driven("edges")
 def minimum_spanning_forest(
     edges: Frame,
     source: Any = "source",
@@ -167,6 +169,7 @@ def maximum_spanning_forest(
     return_trace: Literal[True],
     **options: Unpack[Options],
 ) -> tuple[FrameT, Any]: ...
+@driven("edges")
 def maximum_spanning_forest(
     edges: Frame,
     source: Any = "source",
@@ -217,6 +220,7 @@ def spanning_forest(
     return_trace: Literal[True],
     **options: Unpack[Options],
 ) -> tuple[FrameT, Any]: ...
+@driven("edges")
 def spanning_forest(
     edges: Frame,
     source: Any = "source",

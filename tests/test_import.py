@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
+import pytest
 
 import dfmst
 
@@ -55,6 +56,11 @@ def test_a_stream_of_parquet_files_loads_no_frame_library(tmp_path: Path) -> Non
     command = [sys.executable, "-c", program, str(tmp_path / "edges.parquet")]
     done = subprocess.run(command, capture_output=True, check=True, text=True)
     assert done.stdout.split() == ["b", "c"]
+
+
+@pytest.mark.parametrize("name", ["forest.solve", "components.connected_components", "interop.to_sparse"])
+def test_a_documented_name_is_found_without_an_import_of_its_module(name: str) -> None:
+    subprocess.run([sys.executable, "-c", f"import dfmst; dfmst.{name}"], check=True)
 
 
 def test_every_public_name_is_there() -> None:

@@ -36,6 +36,7 @@ from dfmst._cluster.strategies.two_pass import add_two_passes
 from dfmst._cluster.tasks import group_parts
 from dfmst._cluster.work import DENSE_ID, Work
 from dfmst._columns.read import EdgeColumns
+from dfmst._folding.memory import parse_memory
 from dfmst._frames.open import open_frame
 from dfmst.errors import UnsupportedFrameError
 from dfmst.formats.footers import TableSize
@@ -60,13 +61,15 @@ class Options:
     split_every: int = 2
     checkpoint: str | os.PathLike[str] | None = None
     vertices: int | None = None
-    memory_limit: int | None = None
+    memory_limit: int | str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no graph can be built from."""
         message = f"unknown strategy {self.strategy!r}; known: {', '.join(map(repr, _STRATEGIES))}"
         check_choice(self.strategy, _STRATEGIES, message)
-        for name, least in (("split_every", 2), ("vertices", 1), ("memory_limit", 1)):
+        if self.memory_limit is not None:
+            object.__setattr__(self, "memory_limit", parse_memory(self.memory_limit))
+        for name, least in (("split_every", 2), ("vertices", 1)):
             value = getattr(self, name)
             if value is not None and whole_number(name, value) < least:
                 message = f"{name} is {value!r}; it must be at least {least}"
@@ -93,7 +96,7 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
         What the columns mean, and how to go about it.
     """
     at_hand = resources()
-    memory = options.memory_limit or at_hand.memory
+    memory = parse_memory(options.memory_limit or at_hand.memory)
     strategy, size, merged = _strategy(parts, columns.names[:2], options, replace(at_hand, memory=memory))
     work = (parts.token, columns, strategy, options.split_every, options.vertices)
     checkpoint = None if options.checkpoint is None else prepare_directory(options.checkpoint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -147,6 +147,9 @@ def id_column(vertices: Any) -> Any:
     series = nw.from_native(vertices, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return host_column("vertices", series)
+    if not hasattr(vertices, "__array__") and not (isinstance(vertices, Iterable) and not isinstance(vertices, str)):
+        message = f"vertices is {vertices!r}; it must be a list, an array or a column of ids"
+        raise TypeError(message)
     column = np.asarray(vertices if hasattr(vertices, "__array__") else list(vertices))
     if column.ndim != 1:
         message = f"vertices has {column.ndim} dimensions; it must have one"

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._columns.read import EdgeColumns
+from dfmst._dispatch import driven
 from dfmst._engines import select_engine
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView
@@ -22,6 +23,7 @@ from dfmst.typing import Array, Frame, Invalid
 __all__ = ["update"]
 
 
+@driven("forest", "new_edges")
 def update(
     forest: Frame,
     new_edges: Frame,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dfmst._dispatch import driver_of
 from dfmst._frames.device import DeviceView, open_device_frame
 from dfmst._frames.host import FrameView
 from dfmst._frames.kinds import check_names, unwrap
@@ -46,6 +47,10 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
     device = open_device_frame(edges)
     if device is not None:
         return device
+    driver = driver_of(edges)
+    if driver is not None:
+        message = f"{argument} is a {driver.kind} frame, and this function takes a frame in memory"
+        raise UnsupportedFrameError(message, f"pass {argument}.compute()")
     if is_plain_pandas(edges) or isinstance(edges, pa.Table):
         return FrameView(edges, as_user=as_user)
     frame = nw.from_native(edges, pass_through=True)
@@ -54,9 +59,6 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
         with _computing(edges, argument):
             return FrameView(nw.to_native(frame.collect()), lazy=True, as_user=as_user)
-    if isinstance(frame, nw.LazyFrame) and frame.implementation.is_dask():
-        message = f"{argument} is a Dask frame"
-        raise UnsupportedFrameError(message, "call dfmst.dask.minimum_spanning_forest, or .compute() it first")
     if hasattr(edges, "__arrow_c_stream__") or hasattr(edges, "__arrow_c_array__"):
         # Suppressed: a stream of a column, not of a table.
         with _computing(edges, argument), contextlib.suppress(pa.ArrowException, TypeError, ValueError):

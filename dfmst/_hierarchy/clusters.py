@@ -13,6 +13,7 @@ from dfmst._arguments import is_several, whole_number
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.id_types import is_missing
 from dfmst._columns.read import EdgeColumns
+from dfmst._dispatch import driven
 from dfmst._frames.later import pc
 from dfmst._hierarchy.ordered import OrderedForest, order_forest
 from dfmst.algorithms import Algorithm
@@ -23,6 +24,7 @@ from dfmst.typing import Array, Frame, Invalid
 __all__ = ["clusters"]
 
 
+@driven("edges")
 def clusters(
     edges: Frame,
     source: Any = "source",

@@ -10,6 +10,7 @@ import numpy as np
 from dfmst._arguments import check_choice, whole_number
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.read import EdgeColumns
+from dfmst._dispatch import driven
 from dfmst._engines import select_engine
 from dfmst._hierarchy.ordered import OrderedForest, order_forest
 from dfmst._points.euclidean import default_neighbours
@@ -22,6 +23,7 @@ from dfmst.typing import Array, Frame, Invalid
 __all__ = ["hdbscan"]
 
 
+@driven("edges")
 def hdbscan(
     edges: Frame,
     source: Any = "source",

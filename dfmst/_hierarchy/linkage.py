@@ -9,6 +9,7 @@ import numpy as np
 
 from dfmst._arguments import real_number
 from dfmst._columns.read import EdgeColumns
+from dfmst._dispatch import driven
 from dfmst._hierarchy.ordered import OrderedForest, order_forest
 from dfmst._primitives.kruskal_tree import Merges, merge_clusters
 from dfmst.algorithms import Algorithm
@@ -18,6 +19,7 @@ from dfmst.typing import Array, Frame, Invalid
 __all__ = ["single_linkage"]
 
 
+@driven("edges")
 def single_linkage(
     edges: Frame,
     source: Any = "source",

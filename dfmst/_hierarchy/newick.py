@@ -13,6 +13,7 @@ from dfmst._columns.read import EdgeColumns
 from dfmst._columns.readable import readable, seconds
 from dfmst._columns.vertex_list import id_column
 from dfmst._columns.weights import plain_weights, weight_floats
+from dfmst._dispatch import driven
 from dfmst._frames.columns import host_column
 from dfmst._frames.host import FrameView
 from dfmst._frames.open import open_host_frame
@@ -30,6 +31,7 @@ _HINT = "pass what dfmst.single_linkage returns"
 _PLAIN = re.compile(r"[^\s()\[\]{}:;,'_]+")  # an underscore without quotes would be a blank
 
 
+@driven("forest")
 def newick(
     forest: Frame,
     source: Any = "source",

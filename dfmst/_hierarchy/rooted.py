@@ -12,6 +12,7 @@ from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.read import EdgeColumns
 from dfmst._columns.vertex_list import find_places
 from dfmst._columns.weights import weight_floats
+from dfmst._dispatch import driven
 from dfmst._hierarchy.ordered import OrderedForest, order_forest
 from dfmst._hierarchy.tour import fold_paths, root_trees
 from dfmst.algorithms import Algorithm
@@ -24,6 +25,7 @@ __all__ = ["path", "rooted", "tree_roots"]
 _SAFE = 2.0**62  # a sum of float64s below it is that of integers of 64 bits
 
 
+@driven("edges")
 def rooted(
     edges: Frame,
     source: Any = "source",
@@ -104,6 +106,7 @@ def rooted(
     return forest.listed.frame(ids, more)
 
 
+@driven("edges")
 def path(
     edges: Frame,
     start: Any,

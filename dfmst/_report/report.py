@@ -11,6 +11,7 @@ from typing import Any
 
 from dfmst._arguments import check_text
 from dfmst._columns.read import EdgeColumns
+from dfmst._dispatch import driven
 from dfmst._report.forest_facts import ForestFacts
 from dfmst._report.graph_facts import of_solution, of_summary
 from dfmst._report.page import render_page
@@ -60,6 +61,7 @@ class Report:
         return f"Report of {len(self.html):,} characters; .save('report.html') writes it"
 
 
+@driven("edges")
 def report(
     edges: Frame | Solution,
     source: Any = "source",

@@ -12,6 +12,7 @@ from dfmst._columns.conditions import Conditions, apply_conditions
 from dfmst._columns.read import EdgeColumns, Input, move_table, read_table
 from dfmst._columns.total import Total, total_weight
 from dfmst._columns.weights import weight_column
+from dfmst._dispatch import driven
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._frames.host import FrameView
 from dfmst._frames.open import open_host_frame
@@ -61,6 +62,7 @@ class Certificate:
         return f"verified: {rows}, {trees}{weight}"
 
 
+@driven("edges", "forest")
 def verify(
     edges: Frame,
     forest: Frame,

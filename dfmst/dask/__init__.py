@@ -21,23 +21,29 @@ try:
 except ImportError as error:
     raise EngineUnavailableError("a cluster needs Dask", "pip install 'dfmst[dask]'") from error
 
-from dfmst.dask.accessor import DaskAccessor
+from dask.dataframe.extensions import register_dataframe_accessor
+
+from dfmst.accessor import ForestAccessor
 from dfmst.dask.checks import plan, verify
 from dfmst.dask.files import WrittenForest, forest_of_files
-from dfmst.dask.forests import maximum_spanning_forest, minimum_spanning_forest, update
-from dfmst.dask.trees import clusters, connected_components, rooted, single_linkage
+from dfmst.dask.forests import maximum_spanning_forest, minimum_spanning_forest, spanning_forest, update
+from dfmst.dask.trees import clusters, connected_components, newick, path, rooted, single_linkage
 
 __all__ = [
-    "DaskAccessor",
     "WrittenForest",
     "clusters",
     "connected_components",
     "forest_of_files",
     "maximum_spanning_forest",
     "minimum_spanning_forest",
+    "newick",
+    "path",
     "plan",
     "rooted",
     "single_linkage",
+    "spanning_forest",
     "update",
     "verify",
 ]
+
+register_dataframe_accessor("mst")(ForestAccessor)

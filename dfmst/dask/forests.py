@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from dfmst._arguments import check_choice
 from dfmst._cluster.build import Options, Strategy, forest_frame
 from dfmst._cluster.stack import stacked
-from dfmst._columns.conditions import refuse_conditions
+from dfmst._columns.compose import edge_columns
+from dfmst._columns.conditions import Conditions, refuse_conditions
 from dfmst._columns.read import EdgeColumns
+from dfmst.algorithms import Algorithm
+from dfmst.algorithms.dataframe import Dataframe
+from dfmst.algorithms.find_forest import find_forest
 from dfmst.typing import Invalid
 
-__all__ = ["maximum_spanning_forest", "minimum_spanning_forest", "update"]
+__all__ = ["maximum_spanning_forest", "minimum_spanning_forest", "spanning_forest", "update"]
 
 
 def minimum_spanning_forest(
@@ -23,11 +28,12 @@ def minimum_spanning_forest(
     by: Any = None,
     keep: Any = None,
     drop: Any = None,
+    algorithm: str | Algorithm = "auto",
     strategy: Strategy = "auto",
     split_every: int = 2,
     checkpoint: str | os.PathLike[str] | None = None,
     vertices: int | None = None,
-    memory_limit: int | None = None,
+    memory_limit: int | str | None = None,
     invalid: Invalid = "raise",
     return_trace: bool = False,
 ) -> Any:
@@ -46,6 +52,8 @@ def minimum_spanning_forest(
         As for :func:`dfmst.minimum_spanning_forest`; weights must be 64-bit numbers, or decimals that fit those.
     by, keep, drop
         Conditions, which need all rows in memory: an error says what to do in their place.
+    algorithm
+        ``"auto"`` solves partitions by kernels, as `strategy` says; ``"dataframe"`` uses Dask's own joins and groupbys.
     strategy
         ``"merge"`` folds contiguous partitions and merges their forests; of Parquet files, in slices of ascending
         weight where a merge of two forests does not fit a worker. ``"two-pass"`` reads the partitions twice,
@@ -60,7 +68,7 @@ def minimum_spanning_forest(
     vertices
         How many vertices there may be, for planning; no result depends on it.
     memory_limit
-        Bytes that a worker may use; ``None``: what the workers say.
+        Memory that a worker may use, in bytes or as text such as ``"8GiB"``; ``None``: the workers' own limit.
     invalid
         As for :func:`dfmst.minimum_spanning_forest`.
     return_trace
@@ -92,10 +100,9 @@ def minimum_spanning_forest(
     >>> forest.compute().index.tolist()
     [1, 2]
     """
-    refuse_conditions("a Dask frame's forest", by, keep, drop)
-    columns = EdgeColumns(source, target, weight, False, invalid)
     options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
-    return forest_frame(edges, columns, options, return_trace)
+    names = EdgeColumns(source, target, weight, False, invalid)
+    return _forest(edges, names, Conditions.of(by, keep, drop), algorithm, options, return_trace)
 
 
 def maximum_spanning_forest(
@@ -107,11 +114,12 @@ def maximum_spanning_forest(
     by: Any = None,
     keep: Any = None,
     drop: Any = None,
+    algorithm: str | Algorithm = "auto",
     strategy: Strategy = "auto",
     split_every: int = 2,
     checkpoint: str | os.PathLike[str] | None = None,
     vertices: int | None = None,
-    memory_limit: int | None = None,
+    memory_limit: int | str | None = None,
     invalid: Invalid = "raise",
     return_trace: bool = False,
 ) -> Any:
@@ -126,9 +134,59 @@ def maximum_spanning_forest(
     >>> dfmst.dask.maximum_spanning_forest(dd.from_pandas(roads, npartitions=2)).compute().index.tolist()
     [0, 2]
     """
-    refuse_conditions("a Dask frame's forest", by, keep, drop)
-    columns = EdgeColumns(source, target, weight, True, invalid)
     options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
+    names = EdgeColumns(source, target, weight, True, invalid)
+    return _forest(edges, names, Conditions.of(by, keep, drop), algorithm, options, return_trace)
+
+
+def spanning_forest(
+    edges: Any,
+    source: Any = "source",
+    target: Any = "target",
+    *,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
+    algorithm: str | Algorithm = "auto",
+    strategy: Strategy = "auto",
+    split_every: int = 2,
+    checkpoint: str | os.PathLike[str] | None = None,
+    vertices: int | None = None,
+    memory_limit: int | str | None = None,
+    invalid: Invalid = "raise",
+    return_trace: bool = False,
+) -> Any:
+    """Return the earliest rows of a Dask frame that form no cycle; see :func:`minimum_spanning_forest`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dask.dataframe as dd
+    >>> import dfmst.dask
+    >>> roads = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2]})
+    >>> dfmst.dask.spanning_forest(dd.from_pandas(roads, npartitions=2)).compute().index.tolist()
+    [0, 1]
+    """
+    options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
+    names = EdgeColumns(source, target, None, False, invalid)
+    return _forest(edges, names, Conditions.of(by, keep, drop), algorithm, options, return_trace)
+
+
+def _forest(
+    edges: Any,
+    columns: EdgeColumns,
+    conditions: Conditions,
+    algorithm: str | Algorithm,
+    options: Options,
+    return_trace: bool,
+) -> Any:
+    if isinstance(algorithm, Dataframe) or (isinstance(algorithm, str) and algorithm == "dataframe"):
+        columns = edge_columns(*columns.names, columns.maximum, columns.invalid, conditions)
+        return find_forest(edges, columns, algorithm, "auto", None, return_trace)
+    message = f"algorithm is {algorithm!r}; a Dask frame takes 'auto' or 'dataframe'"
+    check_choice(algorithm, ("auto",), message)
+    by = conditions.by[0] if len(conditions.by) == 1 else list(conditions.by) or None
+    refuse_conditions("a Dask frame's forest", by, conditions.keep, conditions.drop)
     return forest_frame(edges, columns, options, return_trace)
 
 
@@ -142,7 +200,7 @@ def update(
     maximum: bool = False,
     strategy: Strategy = "auto",
     checkpoint: str | os.PathLike[str] | None = None,
-    memory_limit: int | None = None,
+    memory_limit: int | str | None = None,
     invalid: Invalid = "raise",
 ) -> Any:
     """Return the forest of all rows, old and new, from the forest of the old ones; see :func:`dfmst.update`.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import dask
 import dask.dataframe as dd
 import numpy as np
@@ -118,11 +120,60 @@ def test_frames_in_memory_are_refused():
         dfmst.dask.verify(WHOLE, WHOLE, *NAMES)
 
 
-def test_both_accessors_have_the_methods_and_help():
-    from dfmst.accessor import ForestAccessor
-    from dfmst.dask.accessor import DaskAccessor
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        (dfmst.minimum_spanning_forest, {"strategy": "merge", "threads": None}),
+        (dfmst.maximum_spanning_forest, {"memory_limit": "8GiB"}),
+        (dfmst.spanning_forest, {}),
+        (dfmst.connected_components, {}),
+        (dfmst.clusters, {"n_clusters": 9, "strategy": "merge"}),
+        (dfmst.single_linkage, {}),
+        (dfmst.path, {"start": 1, "stop": 2}),
+        (dfmst.newick, {}),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_functions_take_dask_frames(function, options):
+    names = NAMES if "weight" in inspect.signature(function).parameters else NAMES[:2]
+    named = dict(zip(("source", "target", "weight"), names, strict=False))
+    here = {name: value for name, value in options.items() if name not in ("strategy", "memory_limit")}
+    ours, expected = function(parts(WHOLE), **named, **options), function(WHOLE, **named, **here)
+    if isinstance(expected, str):
+        assert ours == expected
+    else:
+        pd.testing.assert_frame_equal(ours.compute(), expected, check_dtype=False)
 
-    wanted = ["minimum", "maximum", "components", "clusters", "linkage", "rooted", "update", "verify", "plan"]
-    for accessor in (ForestAccessor, DaskAccessor):
-        for name in wanted:
-            assert "see :func:`dfmst." in getattr(accessor, name).__doc__
+
+def test_a_dask_forest_proves_a_frame_in_memory_and_the_other_way_round():
+    forest = parts(WHOLE).mst.minimum(*NAMES)
+    assert dfmst.verify(parts(WHOLE), WHOLE.mst.minimum(*NAMES), *NAMES)
+    same(dfmst.update(WHOLE.iloc[:0].mst.minimum(*NAMES), forest, *NAMES), WHOLE.mst.minimum(*NAMES))
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda: dfmst.report(parts(WHOLE), *NAMES), r"dfmst\.report takes no Dask frame\nHint: .*compute\(\)"),
+        (lambda: dfmst.to_igraph(parts(WHOLE), "a", "b"), r"(?s)edges is a Dask frame.*Hint: pass edges\.compute\(\)"),
+        (lambda: dfmst.clusters(parts(WHOLE), *NAMES, n_clusters=2, threads=2), r"dfmst\.clusters takes no threads="),
+        (lambda: dfmst.clusters(parts(WHOLE), *NAMES), "give either n_clusters= or distance="),
+        (lambda: dfmst.minimum_spanning_forest(parts(WHOLE), *NAMES, algorithm="pma"), "algorithm is 'pma'"),
+        (lambda: dfmst.connected_components(WHOLE, "a", "b", vertices=4), "vertices is 4; it must be a list"),
+    ],
+)
+def test_an_error_names_the_function_that_was_called(call, error):
+    with pytest.raises((dfmst.DfmstError, ValueError, TypeError), match=error):
+        call()
+
+
+def test_the_accessors_have_every_function_by_its_name():
+    from dfmst.accessor import ForestAccessor
+
+    frames = {"edges", "forest", "points"}
+    functions = [name for name in dfmst.__all__ if inspect.isfunction(getattr(dfmst, name))]
+    methods = {name for name in functions if frames & {*list(inspect.signature(getattr(dfmst, name)).parameters)[:1]}}
+    forests = {"minimum_spanning_forest", "maximum_spanning_forest", "spanning_forest"}
+    assert methods - forests <= set(vars(ForestAccessor))
+    assert {"minimum", "maximum", "spanning", "components", "linkage"} <= set(vars(ForestAccessor))
+    assert isinstance(parts(WHOLE).mst, ForestAccessor)

@@ -121,15 +121,16 @@ def test_empty():
     assert dfmst.clusters(none, distance=1).shape == (0, 2)
 
 
-def test_a_frame_on_a_gpu_is_refused():
+def test_frames_on_a_gpu():
     from tests.support import standin
 
     with standin.installed():
         import cudf
 
         frame = cudf.DataFrame({"source": [1], "target": [2], "weight": [1.0]})
-        for call in (dfmst.single_linkage, lambda edges: dfmst.clusters(edges, n_clusters=1)):
-            with pytest.raises(dfmst.UnsupportedFrameError, match="this one is on a GPU"):
-                call(frame)
+        for call in (dfmst.single_linkage, dfmst.rooted, lambda edges: dfmst.clusters(edges, n_clusters=1)):
+            assert type(call(frame)) is cudf.DataFrame
+        with pytest.raises(dfmst.UnsupportedFrameError, match="this one is on a GPU"):
+            dfmst.path(frame, 1, 2)
         with pytest.raises(dfmst.UnsupportedFrameError, match="vertices= is not read beside a frame on a GPU"):
             dfmst.connected_components(frame, vertices=[1, 2])

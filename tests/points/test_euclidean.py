@@ -117,8 +117,8 @@ def test_kinds_of_frames():
     tree = dfmst.euclidean_forest(TOWNS, ["x", "y"], ids="name")
     assert tree.to_dict("list") == expected
     assert tree.index.tolist() == [0, 1, 2]
-    assert TOWNS.mst.euclidean(["x", "y"], ids="name").equals(tree)
-    assert TOWNS.mst.neighbours(["x", "y"], k=1).source.tolist() == [0, 1, 2]
+    assert TOWNS.mst.euclidean_forest(["x", "y"], ids="name").equals(tree)
+    assert TOWNS.mst.knn_edges(["x", "y"], k=1).source.tolist() == [0, 1, 2]
     frame = pl.from_pandas(TOWNS)
     assert dfmst.euclidean_forest(frame, ids="name").to_dict(as_series=False) == expected
     lazy = dfmst.euclidean_forest(frame.lazy(), ids="name")
