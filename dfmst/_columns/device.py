@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._columns.id_types import common_id_type
 from dfmst._columns.ids import IdColumns, different_ids, float_ids, same_width, unsuitable_ids
 from dfmst._columns.vertices import Vertices
 from dfmst._columns.weights import KERNEL_TYPES, WIDENED, WeightColumn, unsupported_weights
 from dfmst._engines import Engine
+from dfmst._frames.unify import common_id_type
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
 from dfmst.typing import Array
 

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._columns.arrow_values import arrow_numbers
-from dfmst._columns.id_types import common_id_type
 from dfmst._columns.id_words import holds_words, id_words, ids_of_texts, ids_of_words
 from dfmst._engines import Engine
 from dfmst._frames.later import pc
+from dfmst._frames.unify import common_id_type
 from dfmst._primitives.id_table import IdTable
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array

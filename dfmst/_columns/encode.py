@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from dfmst._columns.arrow_values import arrow_numbers, numbers_of_arrow
 from dfmst._columns.dictionary import Dictionary, concat_ids, different_types, in_common_type
-from dfmst._columns.id_types import common_id_type
 from dfmst._columns.id_words import plain
 from dfmst._columns.ids import IdColumns
 from dfmst._engines import CpuEngine, Engine
+from dfmst._frames.unify import common_id_type
 from dfmst.errors import CapacityError
 from dfmst.typing import Array
 

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._columns.arrow_values import numbers_of_arrow
-from dfmst._columns.id_types import common_id_type, is_missing, native_values, plain_ids, storage_ids, whole_ids
+from dfmst._columns.id_types import is_missing, native_values, plain_ids, storage_ids, whole_ids
 from dfmst._frames.later import pc
+from dfmst._frames.unify import common_id_type
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 

@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import pyarrow as pa
 
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView
+from dfmst._frames.types import native_type
+from dfmst._frames.unify import CommonSchema
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 __all__ = ["check_stackable", "stack_frames", "stack_on_device"]
@@ -35,14 +38,60 @@ def stack_frames(named: Sequence[tuple[str, FrameView | DeviceView]]) -> nw.Data
 
 
 def _stack_on_host(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
-    frames = [view.frame for _, view in named]
+    first = named[0][1].frame
+    for name, view in named[1:]:
+        if first.implementation is not view.frame.implementation:
+            raise _two_kinds(named[0][0], name, *(each.implementation.name.lower() for each in (first, view.frame)))
+        if set(first.columns) != set(view.frame.columns):
+            check_stackable(named[0], (name, view))
+    unlike = any(_native_types(view) != _native_types(named[0][1]) for _, view in named)
+    if unlike and not first.implementation.is_pandas():
+        return _stack_as_arrow(named)
     try:
-        return nw.concat(frames, how="vertical")
+        stacked = nw.concat([view.frame for _, view in named], how="vertical")
     except Exception as error:  # whatever a library raises for frames that it cannot stack
         for other in named[1:]:
             check_stackable(named[0], other)
         message = f"{named[0][0]} and {named[-1][0]} cannot be stacked: {type(error).__name__} {error}".rstrip()
         raise InvalidEdgesError(message, "give all frames the same columns, in one order") from error
+    if unlike:
+        _check_values(nw.to_native(stacked), named)
+    return stacked
+
+
+def _native_types(view: FrameView) -> list[tuple[Any, str]]:
+    """Name and type of each column; the library's own type is finer than Narwhals'."""
+    return [(name, native_type(view.frame.get_column(name))) for name in view.frame.columns]
+
+
+def _stack_as_arrow(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
+    """Stack frames of pyarrow or polars in the types that hold the values of all."""
+    tables = [(name, view.to_arrow()) for name, view in named]
+    common = CommonSchema([(name, table.schema) for name, table in tables])
+    batches = [common.fit(batch, name) for name, table in tables for batch in table.to_batches()]
+    stacked = pa.Table.from_batches(batches, common.schema)
+    polars = named[0][1].frame.implementation.is_polars()
+    return nw.from_native(sys.modules["polars"].from_arrow(stacked) if polars else stacked, eager_only=True)
+
+
+def _check_values(stacked: Any, named: list[tuple[str, FrameView]]) -> None:
+    """Raise if pandas has changed a value to put columns of unlike types into one."""
+    begin = 0
+    for name, view in named:
+        frame, rows = view.native, slice(begin, begin + len(view))
+        begin += len(view)
+        for column in frame.columns:
+            if stacked[column].dtype in (object, frame[column].dtype):
+                continue
+            try:
+                same = stacked[column].iloc[rows].astype(frame[column].dtype).equals(frame[column])
+            except (TypeError, ValueError, OverflowError):
+                same = False
+            if not same:
+                first = next(each for each in named if each[1].native[column].dtype != frame[column].dtype)
+                types = f"{first[1].native[column].dtype} in {first[0]} and {frame[column].dtype} in {name}"
+                message = f"column {column!r} is {types}, and {stacked[column].dtype} does not hold all values"
+                raise InvalidEdgesError(message, "cast one of them, so that equal values are equal")
 
 
 def check_stackable(first: tuple[str, FrameView], second: tuple[str, FrameView]) -> None:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet
 
+from dfmst._frames.unify import CommonSchema
 from dfmst.formats.graph_file import GraphFile
 from dfmst.formats.parquet_batches import batch_rows, open_buffered
 from dfmst.formats.problems import problem
 
-__all__ = ["open_parquet", "parquet_files"]
+__all__ = ["common_columns", "open_parquet", "parquet_files"]
 
 ROWS_IN_A_BATCH = 1 << 18
 SUFFIXES = (".parquet", ".parq", ".pq")
+_MAGIC = b"PAR1"
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_INTEGER = re.compile("[+-]?[0-9]{1,10}")
 
 
 def open_parquet(file: GraphFile) -> pa.RecordBatchReader:
@@ -24,32 +30,90 @@ def open_parquet(file: GraphFile) -> pa.RecordBatchReader:
     Parameters
     ----------
     file
-        The file or directory. Names that start with a dot or an underscore are left out.
+        The file or directory; see :func:`parquet_files`.
 
     Returns
     -------
     pyarrow.RecordBatchReader
-        All columns under their own names. A file's metadata is kept. Files of a directory whose types differ are
-        cast to a common one where no value changes.
+        All columns under their own names. A file's metadata is kept. The columns of a directory are those of
+        :func:`common_columns`.
 
     Raises
     ------
     FormatError
-        A file is no Parquet or damaged, a directory has none, or schemas conflict.
+        A file is no Parquet or damaged, or a directory has none.
+    InvalidEdgesError
+        Files of a directory whose columns have no common type.
     """
     if not file.path.is_dir():
-        schema = _schema(file)
-        return pa.RecordBatchReader.from_batches(schema, _batches([file], schema))
+        with file.seekable() as stream:
+            schema = _opened(file, stream).schema_arrow
+        return pa.RecordBatchReader.from_batches(schema, _batches(file))
     files = [GraphFile(path, file.block_bytes) for path in parquet_files(file.path)]
+    common, constants = common_columns([_source(each) for each in files], [file.path])
     # What the metadata of one file says need not hold for all.
-    schema = _schema(files[0]).remove_metadata()
-    for other in files[1:]:
-        schema = _common(schema, other)
-    return pa.RecordBatchReader.from_batches(schema, _batches(files, schema))
+    schema = common.schema.remove_metadata()
+    batches = (
+        common.fit(batch, each.path, constants=constants[each.path]).replace_schema_metadata()
+        for each in files
+        for batch in _batches(each)
+    )
+    return pa.RecordBatchReader.from_batches(schema, batches)
+
+
+def common_columns(
+    files: Sequence[tuple[Path, pa.Schema, int]], folders: Sequence[Path]
+) -> tuple[CommonSchema, dict[Path, dict[str, object]]]:
+    """Return the columns of Parquet files that are read as one table, and those that stand in each file's path.
+
+    Parameters
+    ----------
+    files
+        Path, schema and number of rows of each. Where any has rows, the types of files without rows do not count.
+    folders
+        Directories that were named. Below them, a directory ``kind=a`` is a column: of integers of 32 bits if all are
+        such, else of text.
+
+    Raises
+    ------
+    InvalidEdgesError
+        Types of a column that have no common one.
+    """
+    common = CommonSchema([(path, schema) for path, schema, rows in files if rows] or [each[:2] for each in files])
+    values = {path: _path_values(path, folders) for path, *_ in files}
+    kinds: dict[str, pa.DataType] = {}
+    for name in dict.fromkeys(name for each in values.values() for name in each):
+        if name not in common.schema.names:
+            kinds[name] = _path_type([value for each in values.values() if (value := each.get(name)) is not None])
+    common.append(kinds)
+    typed: dict[Path, dict[str, object]] = {
+        path: {
+            name: int(value) if value is not None and kinds[name] == pa.int32() else value
+            for name, value in each.items()
+            if name in kinds
+        }
+        for path, each in values.items()
+    }
+    return common, typed
+
+
+def _path_values(path: Path, folders: Sequence[Path]) -> dict[str, str | None]:
+    folder = next((folder for folder in folders if path.is_relative_to(folder)), None)
+    parts = () if folder is None else path.relative_to(folder).parts[:-1]
+    pairs = [part.split("=", 1) for part in parts if "=" in part]
+    return {unquote(name): None if value == _NO_VALUE else unquote(value) for name, value in pairs}
+
+
+def _path_type(values: Sequence[str]) -> pa.DataType:
+    integers = all(_INTEGER.fullmatch(value) and -(1 << 31) <= int(value) < 1 << 31 for value in values)
+    return pa.int32() if integers and values else pa.string()
 
 
 def parquet_files(folder: Path) -> list[Path]:
-    """List the Parquet files under a directory by name; those that start with a dot or an underscore are left out.
+    """List the Parquet files under a directory by name.
+
+    Files and directories that start with a dot or an underscore are left out, and files of zero bytes. A file without a
+    suffix, as Hive writes it, is Parquet if it begins so.
 
     Raises
     ------
@@ -59,7 +123,11 @@ def parquet_files(folder: Path) -> list[Path]:
     paths = sorted(
         path
         for path in folder.rglob("*")
-        if path.suffix.lower() in SUFFIXES and path.is_file() and not _is_hidden(path.relative_to(folder))
+        if path.suffix.lower() in ("", *SUFFIXES)
+        and path.is_file()
+        and not _is_hidden(path.relative_to(folder))
+        and path.stat().st_size
+        and (path.suffix or _is_parquet(path))
     )
     if not paths:
         hint = f"their names end in {', '.join(SUFFIXES)}"
@@ -71,12 +139,23 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
-def _schema(file: GraphFile) -> pa.Schema:
+def _is_parquet(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
+
+
+def _source(file: GraphFile) -> tuple[Path, pa.Schema, int]:
+    """Path, schema and number of rows of a file."""
     with file.seekable() as stream:
-        try:
-            return pyarrow.parquet.read_schema(stream)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise _broken(file, error) from error
+        parquet = _opened(file, stream)
+        return file.path, parquet.schema_arrow, parquet.metadata.num_rows
+
+
+def _opened(file: GraphFile, stream: object) -> pyarrow.parquet.ParquetFile:
+    try:
+        return open_buffered(stream)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _broken(file, error) from error
 
 
 def _broken(file: GraphFile, error: Exception) -> Exception:
@@ -84,48 +163,15 @@ def _broken(file: GraphFile, error: Exception) -> Exception:
     return problem(file.path, f"not a Parquet file, or a damaged one ({reason})", hint="fetch or write the file again")
 
 
-def _common(schema: pa.Schema, file: GraphFile) -> pa.Schema:
-    try:
-        return pa.unify_schemas([schema, _schema(file)], promote_options="permissive")
-    except pa.ArrowException as error:
-        raise _conflict(file, error) from error
-
-
-def _conflict(file: GraphFile, error: Exception) -> Exception:
-    return problem(
-        file.path,
-        f"its columns do not fit those of the other files ({error})",
-        hint="write all files with the same columns and types",
-    )
-
-
-def _batches(files: list[GraphFile], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for file in files:
-        with file.seekable() as stream:
-            for batch in _read(file, stream):
-                yield _fit(batch, schema, file)
+def _batches(file: GraphFile) -> Iterator[pa.RecordBatch]:
+    with file.seekable() as stream:
+        yield from _read(file, stream)
 
 
 def _read(file: GraphFile, stream: object) -> Iterator[pa.RecordBatch]:
     try:
-        parquet = open_buffered(stream)
+        parquet = _opened(file, stream)
         groups = range(parquet.metadata.num_row_groups)
         yield from parquet.iter_batches(batch_size=batch_rows(parquet.metadata, groups, ROWS_IN_A_BATCH))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _broken(file, error) from error
-
-
-def _fit(batch: pa.RecordBatch, schema: pa.Schema, file: GraphFile) -> pa.RecordBatch:
-    """Give a batch the common columns and types; a column that the file lacks is null."""
-    if batch.schema.equals(schema):
-        return batch
-    columns = [
-        batch.column(field.name) if field.name in batch.schema.names else pa.nulls(batch.num_rows, field.type)
-        for field in schema
-    ]
-    try:
-        return pa.record_batch(
-            [column.cast(field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
-        )
-    except pa.ArrowException as error:
-        raise _conflict(file, error) from error

@@ -12,12 +12,13 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 
 from dfmst._arguments import check_choice, whole_number
+from dfmst._frames.unify import CommonSchema
 from dfmst._progress import showing
 from dfmst.errors import FormatError, InvalidEdgesError, did_you_mean
 from dfmst.formats.detect import format_of_file
 from dfmst.formats.graph_file import BLOCK_BYTES, GraphFile
 from dfmst.formats.problems import existing_path, problem
-from dfmst.formats.schema import check_same_columns
+from dfmst.formats.schema import check_same_names
 
 __all__ = ["FORMATS", "open_edges", "read_edges"]
 
@@ -66,7 +67,7 @@ def open_edges(
     path
         The file, plain or compressed with gzip, xz, zstd or bzip2 (its bytes tell, not its
         name), or a directory of Parquet files; or a list of them, which are read as one table, one after the
-        other. Each is opened when the one before has been read.
+        other. Types that differ become one that holds all values: the first file's, where a file is text.
     format
         One of ``FORMATS``; ``None``: what each file's bytes and name tell.
     counts
@@ -91,7 +92,7 @@ def open_edges(
     FormatError
         A file breaks its format, here or while the batches are read; the message names the file and the line.
     InvalidEdgesError
-        While the batches are read: a file has other columns than the first.
+        A file has other columns than the first, or values that have no type in common with it.
     EngineUnavailableError
         The file is GML, GraphML or JSON, and NetworkX is not installed.
 
@@ -116,10 +117,8 @@ def open_edges(
     first = _open(files[0], format)
     if len(files) == 1 and not progress:
         return first
-    # Nulls may come with any of the later files.
-    fields = [field.with_nullable(True) for field in first.schema] if len(files) > 1 else list(first.schema)
-    schema = pa.schema(fields, first.schema.metadata)
-    return pa.RecordBatchReader.from_batches(schema, _batches(first, schema, files, format, progress))
+    common = _common_schema(first, files, format)
+    return pa.RecordBatchReader.from_batches(common.schema, _batches(first, common, files, format, progress))
 
 
 def read_edges(
@@ -157,7 +156,7 @@ def read_edges(
         A file breaks its format; the message names the file and the line. Or there is no such file: the error is a
         ``FileNotFoundError`` as well.
     InvalidEdgesError
-        A file has other columns than the first.
+        As for :func:`open_edges`.
     EngineUnavailableError
         The file is GML, GraphML or JSON, and NetworkX is not installed.
 
@@ -193,9 +192,22 @@ def _open(file: GraphFile, format: str | None) -> pa.RecordBatchReader:
     return opened
 
 
+def _common_schema(first: pa.RecordBatchReader, files: Sequence[GraphFile], format: str | None) -> CommonSchema:
+    """The columns of all files; the first one's, with nulls, if any is text: its types are known when it is read."""
+    tables = [(files[0].path, first.schema)]
+    for file in files[1:]:
+        if (format or format_of_file(file)) not in ("arrow", "parquet"):
+            fields = [field.with_nullable(True) for field in first.schema]
+            return CommonSchema([(files[0].path, pa.schema(fields, first.schema.metadata))])
+        with _open(file, format) as reader:
+            check_same_names(files[0].path, first.schema, file.path, reader.schema)
+            tables.append((file.path, reader.schema))
+    return CommonSchema(tables)
+
+
 def _batches(
     first: pa.RecordBatchReader,
-    schema: pa.Schema,
+    common: CommonSchema,
     files: Sequence[GraphFile],
     format: str | None,
     progress: bool | ReadProgress | None,
@@ -204,11 +216,11 @@ def _batches(
     with _told(progress, files) as tell:
         for index, file in enumerate(files):
             with first if index == 0 else _open(file, format) as reader:
-                check_same_columns(files[0].path, schema, file.path, reader.schema)
+                check_same_names(files[0].path, common.schema, file.path, reader.schema)
                 for batch in reader:
                     rows += batch.num_rows
                     tell(file.path, rows)
-                    yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+                    yield common.fit(batch, file.path)
 
 
 @contextmanager

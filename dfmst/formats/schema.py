@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["check_same_columns"]
+__all__ = ["check_same_columns", "check_same_names"]
 
 
 def check_same_columns(
@@ -26,7 +26,7 @@ def check_same_columns(
     Raises
     ------
     InvalidEdgesError
-        Other names, another order or another type.
+        Other names or another type.
 
     Examples
     --------
@@ -34,16 +34,30 @@ def check_same_columns(
     >>> check_same_columns("monday.csv", roads, "tuesday.csv", pa.schema({"a": pa.int64(), "b": pa.string()}))
     Traceback (most recent call last):
     dfmst.errors.InvalidEdgesError: tuesday.csv has other columns than monday.csv: 'b' is string instead of int64
-    Hint: give all files the same columns, in one order and of the same types
+    Hint: give all files the same columns, of the same types
     """
-    difference = ""
-    if expected.names != schema.names:
-        difference = f"{', '.join(schema.names)} instead of {', '.join(expected.names)}"
-    else:
-        for ours, theirs in zip(expected, schema, strict=True):
-            if ours.type != theirs.type:
-                difference = f"{theirs.name!r} is {theirs.type} instead of {ours.type}"
-                break
-    if difference:
-        message = f"{path} has other columns than {first}: {difference}"
-        raise InvalidEdgesError(message, "give all files the same columns, in one order and of the same types")
+    check_same_names(first, expected, path, schema)
+    for ours, theirs in zip(
+        *(sorted(fields, key=lambda field: field.name) for fields in (expected, schema)), strict=True
+    ):
+        if ours.type != theirs.type:
+            raise _other_columns(first, path, f"{theirs.name!r} is {theirs.type} instead of {ours.type}")
+
+
+def check_same_names(
+    first: str | os.PathLike[str], expected: pa.Schema, path: str | os.PathLike[str], schema: pa.Schema
+) -> None:
+    """Raise where a file's columns have other names than those of the first, as :func:`check_same_columns`.
+
+    Raises
+    ------
+    InvalidEdgesError
+        With the names of both.
+    """
+    if sorted(expected.names) != sorted(schema.names):
+        raise _other_columns(first, path, f"{', '.join(schema.names)} instead of {', '.join(expected.names)}")
+
+
+def _other_columns(first: str | os.PathLike[str], path: str | os.PathLike[str], difference: str) -> InvalidEdgesError:
+    message = f"{path} has other columns than {first}: {difference}"
+    return InvalidEdgesError(message, "give all files the same columns, of the same types")

@@ -7,18 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from dfmst._columns.check import DEVICE, HOST, CheckedColumns, check_columns
 from dfmst._columns.read import EdgeColumns
+from dfmst._columns.weights import WIDENED
 from dfmst._engines import Engine, host_engine
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView
+from dfmst._frames.unify import arrow_column, cast_exactly, common_type
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
 from dfmst.stream.locators import Locators
 
-__all__ = ["Batch", "EdgeSource", "Job", "WeightType", "ignore_progress", "read_batch", "weight_unit"]
+__all__ = ["Batch", "EdgeSource", "Job", "WeightType", "ignore_progress", "read_batch"]
 
 _VIEWS = (FrameView, DeviceView)
 _DIGITS = 18  # decimals that 64 bits hold; ranks of longer ones would differ from batch to batch
@@ -139,8 +142,8 @@ class Job:
         return [source, target] if weight is None else [source, target, weight]
 
 
-def read_batch(job: Job, batch: Batch) -> CheckedColumns:
-    """Check a batch's ids and weights.
+def read_batch(job: Job, batch: Batch, weights: WeightType) -> CheckedColumns:
+    """Check a batch's ids and weights, which are in the type of those before.
 
     Raises
     ------
@@ -152,68 +155,93 @@ def read_batch(job: Job, batch: Batch) -> CheckedColumns:
         engine, readers = job.engine, DEVICE
     else:
         engine, readers, batch = host_engine(job.engine), HOST, batch.on_host(job.names)
+
+    def column(name: Any) -> Any:
+        return weights.read(batch) if name == columns.weight else batch.column(name)
+
     try:
         if columns.weight is not None:
-            _check_weight(columns.weight, batch.column(columns.weight))
-        return check_columns(engine, readers, batch.column, batch.rows, columns.names, columns.invalid, batch.row)
+            _refuse_wide(columns.weight, batch.column(columns.weight))
+        return check_columns(engine, readers, column, batch.rows, columns.names, columns.invalid, batch.row)
     except InvalidEdgesError as error:
         raise InvalidEdgesError(f"{batch.place}: {error.message}", error.hint) from error
 
 
-def weight_unit(column: Any) -> pa.DataType | None:
-    """Return the type of decimals and durations: their numbers mean something in its unit. ``None``: plain numbers."""
-    kind = column.type if isinstance(column, (pa.Array, pa.ChunkedArray)) else column.dtype
-    if isinstance(kind, pa.DataType):
-        return kind if pa.types.is_decimal(kind) or pa.types.is_duration(kind) else None
-    return pa.from_numpy_dtype(kind) if kind.kind == "m" else None
-
-
 class WeightType:
-    """The type of a source's weights, which must not change.
+    """The type of a source's weights: the first batch's, in which those of later batches are compared.
 
     Parameters
     ----------
     name
         The weight column; ``None``: there is none.
+    kind
+        The type, where it is known already.
 
     Attributes
     ----------
-    unit
-        Type of decimals and durations; ``None`` for plain numbers.
+    kind
+        The type, widened to one that kernels read; ``None`` before the first batch.
     """
 
-    def __init__(self, name: Any) -> None:
+    def __init__(self, name: Any, kind: pa.DataType | None = None) -> None:
         self._name = name
-        self._kind: str | None = None
-        self.unit: pa.DataType | None = None
+        self._place = "the forest"
+        self.kind = kind
 
-    def check(self, batch: Batch, kind: str) -> None:
-        """Raise where weights cannot be compared with those before.
+    def read(self, batch: Batch) -> Any:
+        """Return the weights of a batch in the type of the first.
 
         Raises
         ------
         InvalidEdgesError
-            With both types.
+            That type does not hold them; both places are named.
         """
-        if self._name is None:
-            return
-        unit = weight_unit(batch.column(self._name))
-        if unit is not None:
-            kind = f"decimal(scale {unit.scale})" if pa.types.is_decimal(unit) else str(unit)
-        if self._kind is None:
-            self._kind, self.unit = kind, unit
-        elif kind != self._kind:
-            message = f"{batch.place}: column {self._name!r} holds {kind} weights; before, they were {self._kind}"
-            raise InvalidEdgesError(message, "give the column one type everywhere")
+        column = batch.column(self._name)
+        kind = _type_of(column)
+        if self.kind is None and not pa.types.is_null(kind):
+            self.kind, self._place = kind, batch.place
+        if self.kind is None or (kind == self.kind and not _is_long_decimal(column)):
+            return column
+        try:
+            if isinstance(batch.frame, DeviceView) or common_type(kind, self.kind) is None:
+                raise pa.ArrowInvalid("no exact cast")
+            return cast_exactly(arrow_column(column), self.kind)
+        except pa.ArrowException as error:
+            if _is_long_decimal(column):
+                raise _wide(self._name, column.type) from error
+            known = f"{self.kind}, its type in {self._place}, does not hold"
+            message = f"column {self._name!r} holds {kind} weights that {known}"
+            raise InvalidEdgesError(message, "give the column one type everywhere") from error
 
 
-def _check_weight(name: Any, column: Any) -> None:
+def _type_of(column: Any) -> pa.DataType:
+    """The Arrow type of weights without an encoding, widened to what kernels read."""
     kind = column.type if isinstance(column, (pa.Array, pa.ChunkedArray)) else column.dtype
-    wide = pa.types.is_decimal(kind) and kind.precision > _DIGITS if isinstance(kind, pa.DataType) else _is_wide(kind)
-    if wide:
-        message = f"column {name!r} holds {kind} weights, which a stream cannot compare between batches"
-        raise InvalidEdgesError(message, f"cast it to a float, an integer, or a decimal of at most {_DIGITS} digits")
+    if not isinstance(kind, pa.DataType):
+        zone = getattr(kind, "tz", None)
+        kind = pa.timestamp(kind.unit, str(zone)) if zone else pa.from_numpy_dtype(kind.newbyteorder("="))
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        kind = kind.value_type
+    if pa.types.is_decimal(kind):
+        return pa.decimal128(_DIGITS, kind.scale)
+    if not pa.types.is_primitive(kind) or pa.types.is_temporal(kind):
+        return kind
+    widened = WIDENED.get(np.dtype(kind.to_pandas_dtype()).name)
+    return kind if widened is None else pa.from_numpy_dtype(widened)
 
 
-def _is_wide(kind: Any) -> bool:
-    return bool(kind.kind == "O" or (kind.kind == "f" and kind.itemsize > 8))
+def _is_long_decimal(column: Any) -> bool:
+    kind = getattr(column, "type", None)
+    return bool(kind is not None and pa.types.is_decimal(kind) and kind.precision > _DIGITS)
+
+
+def _refuse_wide(name: Any, column: Any) -> None:
+    """Raise if weights are Python's objects or long floats: their ranks would differ from batch to batch."""
+    kind = getattr(column, "dtype", None)
+    if kind is not None and (kind.kind == "O" or (kind.kind == "f" and kind.itemsize > 8)):
+        raise _wide(name, kind)
+
+
+def _wide(name: Any, kind: Any) -> InvalidEdgesError:
+    message = f"column {name!r} holds {kind} weights, which a stream cannot compare between batches"
+    return InvalidEdgesError(message, f"cast it to a float, an integer, or a decimal of at most {_DIGITS} digits")

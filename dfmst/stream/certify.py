@@ -18,7 +18,7 @@ from dfmst._primitives.edges import Edges, gather_edges, gather_keys
 from dfmst._primitives.flags import compact
 from dfmst._primitives.kruskal_tree import build_kruskal_tree, rank_forest
 from dfmst._verification.optimality import Violation, describe_cycle, describe_left_out
-from dfmst.stream.batches import Batch, EdgeSource, Job, read_batch
+from dfmst.stream.batches import Batch, EdgeSource, Job, WeightType, read_batch
 from dfmst.stream.fold_rows import FoldedForest
 from dfmst.stream.memory import AHEAD, Memory
 from dfmst.stream.prefetch import prefetch
@@ -49,6 +49,7 @@ class _Certifier:
         self.job, self.engine = job, host_engine(job.engine)
         self.rows = forest.rows.part(0, len(forest.rows))
         self.encoder = forest.encoder
+        self.weights = WeightType(job.columns.weight, forest.weight_type)
         self.vertices = forest.encoder.count if len(forest.rows) else 0  # ids that come later lie above
         self.locator = self.rows.arrays[3]
         self.flip = flip_bits(self.rows.weight.dtype, job.columns.maximum)
@@ -67,7 +68,7 @@ class _Certifier:
 
         The forest's rows are compared with the batch's as well: their ids and weights are not taken on trust.
         """
-        checked = read_batch(replace(self.job, engine=self.engine), batch)
+        checked = read_batch(replace(self.job, engine=self.engine), batch, self.weights)
         check_capacity(batch.first + batch.rows)
         source, target = self.encoder.encode(checked.ids)
         self._note_loops(source[source == target])

@@ -98,9 +98,8 @@ class RowEncoder:
             batches, self.waiting = chain([self.waiting], batches), None
         for batch in batches:
             for part in batch.parts(self.memory.batch_rows):
-                checked = read_batch(replace(self.job, engine=self.engine), part)
+                checked = read_batch(replace(self.job, engine=self.engine), part, self.weights)
                 weight = checked.weights.values
-                self.weights.check(part, str(weight.dtype))
                 self.note_weight(weight.dtype)
                 position = Position(part.first + part.rows, self.read.dropped + part.rows - len(weight))
                 with self._growing:

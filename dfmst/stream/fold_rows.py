@@ -69,7 +69,7 @@ class _Pass:
             self.checkpoint.save(lambda: self._state(forest))
         encoder = self.coder.encoder.on_host()
         used = count_used(forest, self.coder.loops, encoder.count)
-        return FoldedForest(forest, encoder, *self.folded, used, self.coder.weights.unit)
+        return FoldedForest(forest, encoder, *self.folded, used, self.coder.weights.kind)
 
     def _fold(self, batches: Iterator[Batch]) -> None:
         """Fold batches until one has to wait."""
@@ -156,9 +156,10 @@ class _Pass:
         run.remove()
 
     def _add(self, rows: Rows, position: Position) -> None:
-        if self.fold is None:
+        if self.fold is None and len(rows):
             self.fold = self._new_fold(rows.weight.dtype)
-        self.fold.add(rows)
+        if self.fold is not None:
+            self.fold.add(rows)
         self.folded = position
         self.job.progress(position.rows, self.source.rows)
         if self.checkpoint and self.checkpoint.due(position.rows):

@@ -29,8 +29,8 @@ class FoldedForest:
         Rows read, and those left out as invalid.
     vertices
         Vertices that occur.
-    unit
-        Type of weights that are decimals or durations, where rows were read; ``None`` for plain numbers.
+    weight_type
+        Type of the weights; ``None`` if no rows were read.
     """
 
     rows: Rows | Run
@@ -38,7 +38,7 @@ class FoldedForest:
     source_rows: int
     dropped: int
     vertices: int
-    unit: pa.DataType | None = None
+    weight_type: pa.DataType | None = None
 
 
 def count_used(forest: Rows | Run, loops: Array, vertices: int) -> int:

@@ -59,7 +59,7 @@ class StreamForest:
         weight, source = self._job.columns.weight, self._source
         if weight is None:
             return None
-        unit = source.schema.field(weight).type if isinstance(source, ParquetSource) else self._forest.unit
+        unit = source.schema.field(weight).type if isinstance(source, ParquetSource) else self._forest.weight_type
         return forest_total(self._forest, unit)
 
     @property

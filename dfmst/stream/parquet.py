@@ -12,9 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst.errors import missing_column
-from dfmst.formats.parquet import parquet_files
+from dfmst.formats.parquet import common_columns, parquet_files
 from dfmst.formats.problems import existing_path, problem
-from dfmst.formats.schema import check_same_columns
 from dfmst.stream.batches import Batch
 from dfmst.stream.locators import Locators
 from dfmst.stream.parquet_file import SourceFile
@@ -54,27 +53,27 @@ class ParquetSource:
     ----------
     paths
         The files.
+    folders
+        Directories that were named; see :func:`dfmst.formats.parquet.common_columns`.
 
     Raises
     ------
     FormatError
         A file is missing, no Parquet, or damaged.
     InvalidEdgesError
-        Files with other columns than the first.
+        Types of a column that have no common one.
     """
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, paths: Sequence[Path], folders: Sequence[Path] = ()) -> None:
         self.files: list[SourceFile] = []
         first = 0
         for path in paths:
-            file = SourceFile.of_path(path, first)
-            schema = file.schema
-            if self.files:
-                check_same_columns(self.files[0].path, self.schema, path, schema)
-            else:
-                self.schema: pa.Schema = schema
-            self.files.append(file)
-            first += file.rows
+            self.files.append(SourceFile.of_path(path, first))
+            first += self.files[-1].rows
+        sources = [(file.path, file.schema, file.rows) for file in self.files]
+        self._columns, self._constants = common_columns(sources, folders)
+        self._names = {path: {*schema.names, *self._constants[path]} for path, schema, rows in sources if rows}
+        self.schema: pa.Schema = self._columns.schema
 
     @property
     def rows(self) -> int:
@@ -104,9 +103,10 @@ class ParquetSource:
             With the columns that there are.
         """
         for name in names:
-            if name not in self.schema.names:
-                hint = "name your columns with source=, target= and weight="
-                raise missing_column(name, self.schema.names, hint, self.files[0].path)
+            for path, known in self._names.items() or [(self.files[0].path, self.schema.names)]:
+                if name not in known:
+                    hint = "name your columns with source=, target= and weight="
+                    raise missing_column(name, [each for each in self.schema.names if each in known], hint, path)
 
     def integers(self, names: Sequence[Any]) -> bool:
         """Whether columns hold integers."""
@@ -133,7 +133,8 @@ class ParquetSource:
             group = max(0, int(np.searchsorted(begins, start - file.first, side="right")) - 1)
             row = int(begins[group])
             skipped = max(0, start - file.first - row)
-            for batch in file.batches(range(group, len(file.groups)), names, rows):
+            for read in file.batches(range(group, len(file.groups)), names, rows):
+                batch = self._fit(file, read, names)
                 kept = batch.slice(min(skipped, batch.num_rows))
                 at = row + batch.num_rows - kept.num_rows
                 skipped -= batch.num_rows - kept.num_rows
@@ -148,8 +149,13 @@ class ParquetSource:
             first = file.first
             for group, length in enumerate(file.groups):
                 if locators.any_below(first + length):
-                    yield from file.take(group, first, locators, names, rows)
+                    taken = file.take(group, first, locators, names, rows)
+                    yield from (self._fit(file, batch, names) for batch in taken)
                 first += length
+
+    def _fit(self, file: SourceFile, batch: pa.RecordBatch, names: Sequence[Any]) -> pa.RecordBatch:
+        """A batch in the types of all files."""
+        return self._columns.fit(batch, file.path, names, self._constants[file.path])
 
 
 def _width(kind: pa.DataType) -> float | None:

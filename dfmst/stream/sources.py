@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -211,8 +212,9 @@ def input_names(edges: Any) -> list[str | os.PathLike[str]]:
 def _files(edges: Any) -> ParquetSource | None:
     """Open Parquet files; ``None`` where `edges` are none."""
     names = input_names(edges)
+    folders = [Path(name) for name in names]
     if not names or not hasattr(edges, "scanner"):
-        return ParquetSource(find_files(names)) if names else None
+        return ParquetSource(find_files(names), folders) if names else None
     if edges.format.default_extname == "parquet":
         source = ParquetSource(find_files(names))
         if source.schema.equals(edges.schema):  # else columns come from the directories' names, or are cast

@@ -26,7 +26,7 @@ from dfmst._verification.certificate import Certificate
 from dfmst._verification.optimality import Violation
 from dfmst.errors import FormatError, InvalidEdgesError
 from dfmst.formats.provenance import Provenance, read_provenance
-from dfmst.stream.batches import Job, read_batch
+from dfmst.stream.batches import Job, WeightType, read_batch
 from dfmst.stream.certify import StreamVerdict, certify_source
 from dfmst.stream.fold_rows import FoldedForest
 from dfmst.stream.gather import forest_total
@@ -170,8 +170,9 @@ def _read(file: ParquetSource, record: Provenance, locator: Array, job: Job) -> 
     memory = Memory(job.memory)
     encoder = Encoder(memory.most_vertices, engine=host_engine(job.engine))
     parts: list[tuple[Array, Array, Array]] = []
+    weights = WeightType(job.columns.weight)
     for batch in file.batches(job.names, _PIECE):
-        checked = read_batch(job, batch)
+        checked = read_batch(job, batch, weights)
         source, target = encoder.encode(checked.ids)
         replace(memory, dictionary=True).check_dictionary(encoder)
         parts.append((source.astype(np.uint32), target.astype(np.uint32), checked.weights.values))
@@ -181,4 +182,4 @@ def _read(file: ParquetSource, record: Provenance, locator: Array, job: Job) -> 
     occurs[source] = True
     occurs[target] = True
     rows = Rows(source, target, weight, locator)
-    return FoldedForest(rows, encoder, record.rows, 0, int(np.count_nonzero(occurs)))
+    return FoldedForest(rows, encoder, record.rows, 0, int(np.count_nonzero(occurs)), weights.kind)

@@ -14,7 +14,7 @@ PATHS = "check the name, and the directory you are in"
 INVALID = "fill or remove those rows, or leave them out with --invalid drop"
 IDS = "vertex ids must be integers, strings or categoricals"
 WEIGHTS = "weights must be integers, floats, decimals, booleans, durations, dates or times"
-EQUAL = "give all files the same columns, in one order and of the same types"
+EQUAL = "give all files the same columns, of the same types"
 NAMES = "name the column with -w, or give --unweighted"
 SUFFIX = "end it in .csv, .tsv, .parquet or .arrow, or choose one with --to: arrow, csv, parquet, tsv"
 
@@ -266,21 +266,11 @@ def test_column_that_the_format_cannot_hold(dfmst):
     assert left_behind() == []
 
 
-@pytest.mark.parametrize(
-    ("other", "difference"),
-    [
-        (pa.table({"a": [1], "b": [2]}), "a, b instead of source, target, weight"),
-        (
-            pa.table(COLUMNS).select(["target", "source", "weight"]),
-            "target, source, weight instead of source, target, weight",
-        ),
-        (pa.table({**COLUMNS, "weight": [1, 2, 3]}), "'weight' is int64 instead of double"),
-    ],
-)
 @pytest.mark.parametrize("command", ["forest", "components", "convert"])
-def test_inputs_with_other_columns(dfmst, command, other, difference):
-    pair(other)
+def test_inputs_with_other_columns(dfmst, command):
+    pair(pa.table({"a": [1], "b": [2]}))
     result = dfmst(command, "in.parquet", "other.parquet", "-o", "out.parquet", code=2)
+    difference = "a, b instead of source, target, weight"
     failure(result, f"other.parquet has other columns than in.parquet: {difference}", EQUAL)
     assert left_behind() == []
 

@@ -47,13 +47,39 @@ def test_metadata_of_the_first_and_nulls_of_the_later(tmp_path: Path, suffix: st
     assert read_provenance(table.schema, len(table)) is None
 
 
-def test_other_columns(tmp_path: Path) -> None:
+def test_unlike_columns(tmp_path: Path) -> None:
+    names = [tmp_path / name for name in ("a.parquet", "b.arrow")]
+    write_edges(ROADS, names[0])
+    write_edges(ROADS.select(["target", "source"]).append_column("weight", pa.array([4.0, 5.0])), names[1])
+    table = read_edges(names)
+    assert table.column_names == ROADS.column_names
+    assert table.schema.field("weight").type == pa.float64()
+    assert table.to_pylist() == ROADS.to_pylist() * 2
+
+
+@pytest.mark.parametrize(
+    ("other", "difference"),
+    [
+        (ROADS.drop(["weight"]), r"b\.parquet has other columns than .*a\.parquet: source, target instead of source"),
+        (ROADS.set_column(2, "weight", [["3", "4"]]), r"'weight' is .* in .*a\.parquet and string in .*b\.parquet"),
+        (ROADS.set_column(2, "weight", [[True, False]]), r"'weight' is .* in .*a\.parquet and bool in .*b\.parquet"),
+    ],
+)
+def test_other_columns(tmp_path: Path, other: pa.Table, difference: str) -> None:
     write_edges(ROADS, tmp_path / "a.parquet")
-    write_edges(ROADS.select(["target", "source", "weight"]), tmp_path / "b.parquet")
-    reader = open_edges([tmp_path / "a.parquet", tmp_path / "b.parquet"])
-    assert reader.read_next_batch().num_rows == 2
-    with pytest.raises(InvalidEdgesError, match=r"b\.parquet has other columns than .*a\.parquet: target, source"):
-        reader.read_next_batch()
+    write_edges(other, tmp_path / "b.parquet")
+    with pytest.raises(InvalidEdgesError, match=difference):
+        read_edges([tmp_path / "a.parquet", tmp_path / "b.parquet"])
+
+
+def test_text_takes_the_first_files_types(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("source,target,weight\n1,2,0.5\n")
+    (tmp_path / "b.csv").write_text("target,source,weight\n3,2,7\n")
+    assert read_edges([tmp_path / "a.csv", tmp_path / "b.csv"])["weight"].to_pylist() == [0.5, 7.0]
+    with pytest.raises(
+        InvalidEdgesError, match=r"'weight' is int64 in .*b\.csv and double in .*a\.csv, and int64 does"
+    ):
+        read_edges([tmp_path / "b.csv", tmp_path / "a.csv"])
 
 
 def test_every_file_must_be_there(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 import dfmst
-from dfmst.errors import DfmstError, FormatError, InvalidEdgesError, OutputError
+from dfmst.errors import DfmstError, FormatError, OutputError
 from tests.support.forked import Forked
 from tests.support.stream_files import edges, tight, write_parts
 
@@ -171,16 +171,6 @@ def test_a_corrupt_row_group(tmp_path, parts, monkeypatch):
     with pytest.raises(FormatError, match=r"part-003.parquet: row group 1 cannot be read"):
         run(tmp_path, parts)
     assert (tmp_path / "checkpoint" / "fold.arrow").exists()
-
-
-def test_schema_drift(tmp_path, parts):
-    path = sorted(parts.iterdir())[2]
-    table = pyarrow.parquet.read_table(path)
-    pyarrow.parquet.write_table(table.set_column(2, "weight", table["weight"].cast("float64")), path)
-    with pytest.raises(
-        InvalidEdgesError, match=r"part-002.parquet has other columns than .*: 'weight' is double instead"
-    ):
-        dfmst.stream.minimum_spanning_forest(parts)
 
 
 @pytest.fixture

@@ -1,0 +1,180 @@
+"""Tables of unlike types, one after the other: the forest is that of their values, in memory, streams and on Dask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import dfmst
+from tests.support.oracle import kruskal_rows
+
+SOURCE, TARGET, WEIGHT = [1, 2, 3, 1, 2, 4], [2, 3, 1, 4, 4, 1], [5, 6, 7, 4, 3, 9]
+SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+def timed(make: Callable[[str], pa.DataType], unit: str) -> Callable[[list[int]], pa.Array]:
+    storage = pa.int32() if make(unit).bit_width == 32 else pa.int64()
+    return lambda numbers: pa.array([at * SECONDS[unit] for at in numbers], storage).view(make(unit))
+
+
+def plain(kind: pa.DataType) -> Callable[[list[int]], pa.Array]:
+    return lambda numbers: pa.array([Decimal(at) if pa.types.is_decimal(kind) else at for at in numbers]).cast(kind)
+
+
+def texts(kind: pa.DataType) -> Callable[[list[int]], pa.Array]:
+    return lambda numbers: pa.array([f"{at:02}" for at in numbers]).cast(kind)
+
+
+#: Two types that hold the same numbers.
+BOTH = {
+    "timestamps": (timed(pa.timestamp, "us"), timed(pa.timestamp, "ns")),
+    "instants": tuple(timed(lambda unit: pa.timestamp(unit, "Asia/Tokyo"), unit) for unit in ("ms", "us")),
+    "durations": (timed(pa.duration, "s"), timed(pa.duration, "ns")),
+    "times": (timed(pa.time32, "ms"), timed(pa.time64, "us")),
+    "long times": (timed(pa.time64, "us"), timed(pa.time64, "ns")),
+    "dates": (
+        lambda numbers: pa.array(numbers, pa.int32()).view(pa.date32()),
+        lambda numbers: pa.array([at * 86_400_000 for at in numbers], pa.int64()).view(pa.date64()),
+    ),
+    "decimals": (plain(pa.decimal128(10, 0)), plain(pa.decimal128(12, 2))),
+    "decimals and integers": (plain(pa.int64()), plain(pa.decimal128(10, 2))),
+    "integers": (plain(pa.int32()), plain(pa.int64())),
+    "signs": (plain(pa.uint32()), plain(pa.int64())),
+}
+IDS = {
+    **BOTH,
+    "texts": (texts(pa.string()), texts(pa.large_string())),
+    "dictionaries": (texts(pa.string()), texts(pa.dictionary(pa.int8(), pa.string()))),
+}
+WEIGHTS = {
+    **BOTH,
+    "floats": (plain(pa.float32()), plain(pa.float64())),
+    "floats and integers": (plain(pa.int64()), plain(pa.float64())),
+    "narrow": (plain(pa.int8()), plain(pa.float16())),
+}
+CASES = [*((kinds, "ids") for kinds in IDS), *((kinds, "weights") for kinds in WEIGHTS)]
+
+
+def pair(kinds: str, role: str) -> list[pa.Table]:
+    """Half of the rows in each of two tables, the ids or the weights of either in types of their own."""
+    tables = []
+    for place, make in enumerate((IDS if role == "ids" else WEIGHTS)[kinds]):
+        rows = slice(3 * place, 3 * place + 3)
+        ids, weights = (make, pa.array) if role == "ids" else (pa.array, make)
+        columns = {"source": ids(SOURCE[rows]), "target": ids(TARGET[rows]), "weight": weights(WEIGHT[rows])}
+        tables.append(pa.table({**columns, "row": list(range(6)[rows])}))
+    return tables
+
+
+def forest_of(tables: list[pa.Table]) -> list[int]:
+    rows = [row for table in tables for row in table["row"].to_pylist()]
+    forest = kruskal_rows(*([column[row] for row in rows] for column in (SOURCE, TARGET, WEIGHT)))
+    return [rows[at] for at in sorted(forest)]
+
+
+def files(tables: list[pa.Table], folder: Path) -> Path:
+    for number, table in enumerate(tables):
+        pyarrow.parquet.write_table(table, folder / f"{number}.parquet")
+    return folder
+
+
+def to_pandas(table: pa.Table) -> pd.DataFrame:
+    return table.to_pandas(types_mapper=pd.ArrowDtype)
+
+
+READERS: dict[str, Callable[[list[pa.Table], Path], Any]] = {
+    "memory": lambda tables, folder: dfmst.minimum_spanning_forest(dfmst.read_edges(files(tables, folder))),
+    "files": lambda tables, folder: dfmst.stream.minimum_spanning_forest(files(tables, folder)),
+    "tables": lambda tables, folder: dfmst.stream.minimum_spanning_forest(tables),
+    "pandas": lambda tables, folder: dfmst.stream.minimum_spanning_forest([to_pandas(each) for each in tables]),
+    "polars": lambda tables, folder: dfmst.stream.minimum_spanning_forest([pl.from_arrow(each) for each in tables]),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(("kinds", "role"), CASES)
+def test_values_are_compared(tmp_path: Path, kinds: str, role: str, reader: str) -> None:
+    if (kinds, reader) == ("dates", "polars"):
+        pytest.skip("polars makes a timestamp of date64")
+    tables = pair(kinds, role)
+    for order in (tables, tables[::-1]):
+        forest = READERS[reader](order, tmp_path)
+        assert list(
+            map(int, forest["row"].to_pylist() if isinstance(forest, pa.Table) else forest["row"])
+        ) == forest_of(order)
+
+
+HALVES = [
+    pa.table({"source": [1, 2], "target": [2, 3], "weight": [5, 6]}),
+    pa.table({"source": [1], "target": [3], "weight": [4]}),
+]
+
+
+def write_folder(folder: Path, names: list[str], tables: list[pa.Table]) -> Path:
+    for name, table in zip(names, tables, strict=True):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        pyarrow.parquet.write_table(table, folder / name)
+    return folder
+
+
+def of_memory(folder: Path) -> pa.Table:
+    return dfmst.minimum_spanning_forest(dfmst.read_edges(folder))
+
+
+def of_stream(folder: Path) -> pa.Table:
+    forest = dfmst.stream.fold(folder)
+    assert forest.verify()
+    return forest.read().replace_schema_metadata()
+
+
+@pytest.mark.parametrize("find", [of_memory, of_stream])
+def test_folders_of_other_writers(tmp_path: Path, find: Callable[[Path], pa.Table]) -> None:
+    unlike = HALVES[1].select(["weight", "target", "source"]).set_column(0, "weight", pa.array([4.0], pa.float32()))
+    names = ["kind=a%20b/000000_0", "kind=__HIVE_DEFAULT_PARTITION__/part-0.snappy.parquet"]
+    write_folder(tmp_path, names, [HALVES[0], unlike])
+    empty = pa.table({"source": pa.array([], pa.float64()), "weight": pa.array([], pa.string())})
+    write_folder(
+        tmp_path, ["kind=c/none.parquet", "_temporary/half.parquet", ".hidden.parquet"], [empty, unlike, unlike]
+    )
+    for junk in ("_SUCCESS", "_metadata", ".part-0.crc", "kind=c/zero.parquet", "README"):
+        (tmp_path / junk).write_bytes(b"" if junk != "README" else b"no table")
+    # "kind=__..." sorts before "kind=a".
+    expected = {"source": [1, 1], "target": [3, 2], "weight": [4.0, 5.0], "kind": [None, "a b"]}
+    assert find(tmp_path).to_pydict() == expected
+
+
+@pytest.mark.parametrize("find", [of_memory, of_stream])
+def test_columns_in_paths_have_pyarrows_values(tmp_path: Path, find: Callable[[Path], pa.Table]) -> None:
+    write_folder(tmp_path, ["year=2024/n=07/a.parquet", "year=2025/n=x/a.parquet"], [HALVES[0].slice(0, 1), HALVES[1]])
+    assert find(tmp_path).to_pydict() == pyarrow.parquet.read_table(tmp_path).to_pydict()
+
+
+@pytest.mark.parametrize("find", [of_memory, of_stream])
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (pa.array(["4"]), r"column 'weight' is int64 in .*a\.parquet and string in .*b\.parquet"),
+        (pa.array([0.5]), r"column 'weight' is double in .*b\.parquet and int64 in .*a\.parquet, and double does not"),
+    ],
+)
+def test_values_without_a_common_type(
+    tmp_path: Path, find: Callable[[Path], pa.Table], weights: pa.Array, message: str
+) -> None:
+    large = HALVES[0].set_column(2, "weight", pa.array([2**53 + 1, 1]))
+    write_folder(tmp_path, ["a.parquet", "b.parquet"], [large, HALVES[1].set_column(2, "weight", weights)])
+    with pytest.raises(dfmst.InvalidEdgesError, match=message):
+        find(tmp_path)
+
+
+def test_a_file_of_a_stream_lacks_a_column(tmp_path: Path) -> None:
+    write_folder(tmp_path, ["a.parquet", "b.parquet"], [HALVES[0], HALVES[1].drop(["weight"])])
+    with pytest.raises(dfmst.ColumnNotFoundError, match=r"b\.parquet.*'weight'"):
+        of_stream(tmp_path)
