@@ -1,4 +1,4 @@
-"""The fast lane, `pytest -m "not slow"`: fewer examples of each property, and some of each test's many cases."""
+"""The fast lane, a plain `pytest`: fewer examples of each property, and a sample of each test's many cases."""
 
 from __future__ import annotations
 
