@@ -17,6 +17,7 @@ from dfmst._columns.survey import survey_edges
 from dfmst._columns.vertices import unchecked_vertices
 from dfmst._columns.weights import constant_weights, missing_weights
 from dfmst._engines import Engine, select_engine
+from dfmst._frames.to_arrow import listed_values
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
@@ -187,19 +188,19 @@ def _read(engine: Engine, arrays: dict[str, Any], n: int | None, maximum: bool, 
 def _column(engine: Engine, name: str, values: Any) -> Array:
     if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "iuf" and engine.on_host:
         return values
-    if isinstance(values, np.ma.MaskedArray):
-        _refuse_missing(name, np.ma.getmaskarray(values))
     try:
-        column: Array = _from_dlpack(engine, values) if _is_dlpack(values) else engine.xp.asarray(values)
+        if isinstance(values, (list, tuple, np.ma.MaskedArray)):
+            column = listed_values(name, values)
+        else:
+            column = _from_dlpack(engine, values) if _is_dlpack(values) else engine.xp.asarray(values)
+    except InvalidEdgesError:
+        raise
     except ValueError as error:
         raise InvalidEdgesError(f"{name} is no array: {error}", "pass one entry an edge") from error
     if column.ndim != 1:
         message = f"{name} has {column.ndim} dimensions; it must have one"
         raise InvalidEdgesError(message, "pass one entry an edge")
-    if column.dtype.kind in "UST":
-        column = column.astype(object)
-    # An empty list reads as floats, which ids may not be.
-    return column.astype(np.int64) if not len(column) and isinstance(values, (list, tuple)) else column
+    return column
 
 
 def _check_missing(ids: IdColumns, missing: Array | None) -> None:

@@ -194,7 +194,7 @@ def test_odd_arrays(kind):
 
 def test_what_is_missing_is_not_what_cannot_be_compared():
     frame = pd.DataFrame({"source": [Odd(), 1], "target": [1, 2], "weight": [1, 2]})
-    with pytest.raises(dfmst.InvalidEdgesError, match="column 'source' mixes ids of types Odd, int"):
+    with pytest.raises(dfmst.InvalidEdgesError, match="column 'source' mixes values of types Odd, int"):
         dfmst.minimum_spanning_forest(frame, invalid="drop")
 
 

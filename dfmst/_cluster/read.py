@@ -21,6 +21,7 @@ from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView
 from dfmst._frames.open import open_frame
+from dfmst._frames.to_arrow import to_arrow
 from dfmst._primitives.edges import gather_keys
 from dfmst.algorithms.solve import solve_frame
 from dfmst.errors import DfmstError, InvalidEdgesError
@@ -176,10 +177,10 @@ def _plain_column(view: FrameView, name: Any) -> Any:
     column = view.column(name)
     if not isinstance(column, np.ndarray) or column.dtype.kind != "O":
         return column
+    plain = to_arrow(name, column)
     try:
-        plain = pa.array(column, from_pandas=True)
         return plain.cast(_OBJECT_DECIMAL) if pa.types.is_decimal(plain.type) else plain
-    except (pa.ArrowException, OverflowError, TypeError) as error:
+    except pa.ArrowException as error:
         message = f"column {name!r} holds objects that are not 64-bit numbers"
         raise InvalidEdgesError(message, "cast the column to int64, float64 or an Arrow decimal") from error
 

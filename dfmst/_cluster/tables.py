@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._columns.encode import concat_ids
-from dfmst._columns.id_types import native_values
 from dfmst._columns.ids import IdColumns, id_columns
+from dfmst._frames.to_arrow import native_values
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 

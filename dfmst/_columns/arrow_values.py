@@ -1,16 +1,32 @@
-"""Numbers between NumPy and Arrow, nothing copied.
+"""Columns between NumPy and Arrow, numbers without a copy.
 
 Arrow's own conversions import pandas at their first use, which takes a third of a second and 30 MB.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
+from dfmst._columns.id_types import whole_ids
+from dfmst._frames.to_arrow import to_arrow
 from dfmst.typing import Array
 
-__all__ = ["arrow_numbers", "numbers_of_arrow"]
+__all__ = ["arrow_column", "arrow_numbers", "numbers_of_arrow"]
+
+
+def arrow_column(name: object, column: Any, *, nan_is_null: bool = True) -> pa.Array:
+    """Return a column of any kind as one Arrow array.
+
+    Raises
+    ------
+    InvalidEdgesError
+        As :func:`dfmst._frames.to_arrow.to_arrow`.
+    """
+    column = to_arrow(name, column, nan_is_null=nan_is_null) if isinstance(column, np.ndarray) else column
+    return whole_ids(column) if isinstance(column, pa.ChunkedArray) else column
 
 
 def numbers_of_arrow(column: pa.Array) -> Array:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from dfmst._columns.arrow_values import arrow_column
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.groups import group_codes, pair_vertices
+from dfmst._columns.id_types import plain_ids
 from dfmst._frames.host import FrameView
 from dfmst._frames.later import pc
 from dfmst._primitives.contract import flatten
@@ -146,8 +148,7 @@ def _mask(view: FrameView, name: Any, input: Input) -> Array:
     """A boolean column's entries in the table's rows."""
     if name is None:
         return np.zeros(len(input.table), bool)
-    column: Any = view.column(name)
-    column = pa.array(column, from_pandas=True) if isinstance(column, np.ndarray) else column
+    column = plain_ids(arrow_column(name, view.column(name)))
     column = _booleans(name, column) if len(column) else column
     mask = np.asarray(column.is_null())
     if mask.any():

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from dfmst._columns.id_types import plain_ids, whole_ids
+from dfmst._columns.arrow_values import arrow_column
+from dfmst._columns.id_types import plain_ids
 from dfmst._columns.vertices import Vertices, factorize
 from dfmst._frames.host import FrameView
 from dfmst._frames.later import pc
+from dfmst._frames.unify import common_id_type
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
@@ -49,21 +53,24 @@ def group_codes(names: tuple[Any, ...], *frames: tuple[FrameView, Array | None])
 
 
 def _entries(view: FrameView, name: Any, rows: Array | None) -> pa.Array:
-    column: Any = view.column(name)
-    if isinstance(column, np.ndarray):
-        column = pa.array(column, from_pandas=True)
-    column = plain_ids(whole_ids(column) if isinstance(column, pa.ChunkedArray) else column)
+    column = plain_ids(arrow_column(name, view.column(name)))
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    if pa.types.is_floating(column.type):  # one zero and one NaN
+        column = pc.add(column.cast(pa.float64()), 0.0)
+        column = pc.if_else(pc.is_nan(column), math.nan, column)
     return column if rows is None else column.take(pa.array(rows))
 
 
 def _codes(name: Any, columns: list[pa.Array]) -> Array:
-    kind = columns[0].type
+    kinds = [column.type for column in columns]
     try:
-        column = pa.concat_arrays([column.cast(kind) for column in columns])
+        common = reduce(common_id_type, kinds)
+        column = pa.concat_arrays([column.cast(common) for column in columns])
         codes: Array = pc.dictionary_encode(column, null_encoding="encode").indices.to_numpy()
-    except pa.ArrowException as error:
-        kinds = " and ".join(sorted({str(column.type) for column in columns}))
-        message = f"column {name!r} holds {kinds} values, by which rows cannot be grouped"
+    except (pa.ArrowException, AttributeError, TypeError) as error:
+        listed = " and ".join(sorted({str(kind) for kind in kinds}))
+        message = f"column {name!r} holds {listed} values, by which rows cannot be grouped"
         raise InvalidEdgesError(message, "make a plain column of it, the same in all frames") from error
     return codes
 

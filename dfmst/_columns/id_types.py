@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 
 from dfmst._frames.later import pc
-from dfmst.typing import Array
 
-__all__ = ["is_missing", "native_values", "plain_ids", "storage_ids", "whole_ids"]
+__all__ = ["plain_ids", "storage_ids", "whole_ids"]
 
 _LONGEST = (1 << 31) - 1  # bytes that offsets of 32 bits reach
 
 
-def native_values(values: Array) -> Array:
-    """Numbers as kernels read them: in the machine's byte order, contiguous, aligned."""
-    flags = values.flags
-    if values.dtype.isnative and flags.c_contiguous and flags.aligned:
-        return values
-    return np.require(values.astype(values.dtype.newbyteorder("="), copy=False), requirements=("C", "A"))
-
-
-def is_missing(value: object) -> bool:
-    """Whether an object stands for a missing value: ``None``, NaN, or pandas.NA, which compares to nothing."""
-    try:
-        return value is None or bool(value != value)
-    except Exception:  # whatever the class of an object raises
-        return type(value).__name__ == "NAType"
-
-
 def plain_ids(column: pa.Array) -> pa.Array:
-    """Return ids without an encoding: dictionaries and runs are decoded, views become text or binary."""
+    """Return ids without an encoding: dictionaries and runs are decoded, views become text or binary.
+
+    Arrow neither orders decimals of 32 and 64 bits nor puts them into a dictionary: they become ones of 128 bits.
+    """
     kind = column.type
     if pa.types.is_dictionary(kind):
         return plain_ids(column.dictionary_decode())
@@ -40,6 +25,8 @@ def plain_ids(column: pa.Array) -> pa.Array:
         return column.cast(pa.large_string())
     if pa.types.is_binary_view(kind):
         return column.cast(pa.large_binary())
+    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+        return column.cast(pa.decimal128(kind.precision, kind.scale))
     return column
 
 
@@ -47,6 +34,8 @@ def whole_ids(column: pa.ChunkedArray) -> pa.Array:
     """Return a chunked column in one piece; texts of 2 GiB and more get offsets of 64 bits."""
     if column.num_chunks == 1:
         return column.chunk(0)
+    if column.num_chunks and pa.types.is_dictionary(column.type):  # a joint one may have too many entries for its type
+        column = pa.chunked_array([plain_ids(chunk) for chunk in column.chunks])
     if pa.types.is_string(column.type) and column.nbytes >= _LONGEST:
         column = column.cast(pa.large_string())
     elif pa.types.is_binary(column.type) and column.nbytes >= _LONGEST:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from dfmst._columns.arrow_values import numbers_of_arrow
-from dfmst._columns.id_types import is_missing, native_values, plain_ids, storage_ids, whole_ids
+from dfmst._columns.arrow_values import arrow_column, numbers_of_arrow
+from dfmst._columns.id_types import plain_ids, storage_ids
 from dfmst._frames.later import pc
+from dfmst._frames.to_arrow import native_values
 from dfmst._frames.unify import common_id_type
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
@@ -104,10 +104,7 @@ def _readable(name: object, column: Any) -> tuple[Any, Array | None]:
             return native_values(column), None
         if column.dtype.kind == "f":
             raise float_ids(name, str(column.dtype))
-        column = _arrow_objects(name, column)
-    if isinstance(column, pa.ChunkedArray):
-        column = whole_ids(column)
-    column = plain_ids(column)
+    column = plain_ids(arrow_column(name, column))
     kind = column.type.storage_type if isinstance(column.type, pa.BaseExtensionType) else column.type
     if pa.types.is_floating(kind):
         raise float_ids(name, str(kind))
@@ -119,23 +116,6 @@ def _readable(name: object, column: Any) -> tuple[Any, Array | None]:
             column = pc.fill_null(column, 0)
         return native_values(numbers_of_arrow(column)), nulls
     return column, nulls
-
-
-def _arrow_objects(name: object, values: Array) -> pa.Array:
-    try:
-        return pa.array(values, from_pandas=True)
-    except (pa.ArrowException, ArithmeticError, TypeError, ValueError):
-        kinds = sorted({type(value).__name__ for value in values if not is_missing(value)})
-    if kinds == ["int"]:
-        # Integers beyond 64 bits: a decimal holds 76 digits of them exactly.
-        exact = [None if is_missing(value) else Decimal(value) for value in values]
-        try:
-            return pa.array(exact, pa.decimal256(76, 0))
-        except pa.ArrowException as error:
-            message = f"column {name!r} holds integers of more than 76 digits"
-            raise InvalidEdgesError(message, "cast the column to strings") from error
-    message = f"column {name!r} mixes ids of types {', '.join(kinds)}"
-    raise InvalidEdgesError(message, "cast the column to one type: integers or strings")
 
 
 def same_width(source: object, target: object, first: Array, second: Array) -> tuple[Array, Array]:
@@ -151,9 +131,10 @@ def same_width(source: object, target: object, first: Array, second: Array) -> t
     common: Any = np.result_type(first.dtype, second.dtype)
     if common.kind == "f":  # uint64 beside a signed type has no common integer type
         unsigned, signed = (first, second) if first.dtype.kind == "u" else (second, first)
-        if len(unsigned) and int(unsigned.max()) > np.iinfo(np.int64).max and int(signed.min()) < 0:
+        positive = int(signed.min(initial=0)) >= 0
+        if not positive and int(unsigned.max(initial=0)) > np.iinfo(np.int64).max:
             raise no_common_integer((source, first.dtype), (target, second.dtype))
-        common = np.dtype(np.uint64 if len(signed) and int(signed.min()) >= 0 else np.int64)
+        common = np.dtype(np.uint64 if positive else np.int64)
     if common.itemsize < 4:
         common = np.dtype(f"{common.kind}4")
     return first.astype(common, copy=False), second.astype(common, copy=False)

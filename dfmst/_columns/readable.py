@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._columns.id_types import plain_ids
+from dfmst._frames.to_arrow import to_arrow
+from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
 __all__ = ["readable", "seconds"]
@@ -30,8 +32,8 @@ def readable(column: Array | pa.Array) -> list[Any]:
     """
     if isinstance(column, np.ndarray):
         try:
-            column = pa.array(column, from_pandas=True)
-        except (pa.ArrowException, OverflowError, TypeError, ValueError):
+            column = to_arrow("", column)
+        except InvalidEdgesError:
             listed: list[Any] = column.tolist()
             return listed
     column = plain_ids(column)

@@ -17,6 +17,7 @@ from dfmst._engines import Engine
 from dfmst._frames.columns import host_column
 from dfmst._frames.host import FrameView
 from dfmst._frames.later import pc
+from dfmst._frames.to_arrow import listed_values
 from dfmst._primitives.edges import used_vertices
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array, Frame
@@ -129,10 +130,10 @@ def find_places(listed: VertexList, argument: str, ids: list[Any]) -> Array:
 
 def _aligned(name: Any, input: Input, vertices: Any) -> tuple[pa.Array, pa.Array]:
     """The list, and the ids of the table's vertices, in one type."""
-    values = input.vertices.values
-    if values is None:
-        values = pa.array(np.arange(input.vertices.total, dtype=np.int64))
-    ids: IdColumns = ids_beside(("vertices", id_column(vertices)), (name, values))
+    listed, values, total = id_column(vertices), input.vertices.values, input.vertices.total
+    if values is None:  # ids of any type go with none
+        values = pa.array(np.arange(total, dtype=np.int64)) if total or not len(listed) else pa.nulls(0)
+    ids: IdColumns = ids_beside(("vertices", listed), (name, values))
     if ids.null_source is not None:
         count, first = int(ids.null_source.sum()), int(ids.null_source.argmax())
         message = f"vertices has {count:,} null entries, the first at position {first}"
@@ -150,13 +151,11 @@ def id_column(vertices: Any) -> Any:
     if not hasattr(vertices, "__array__") and not (isinstance(vertices, Iterable) and not isinstance(vertices, str)):
         message = f"vertices is {vertices!r}; it must be a list, an array or a column of ids"
         raise TypeError(message)
-    column = np.asarray(vertices if hasattr(vertices, "__array__") else list(vertices))
+    column = listed_values("vertices", vertices)
     if column.ndim != 1:
         message = f"vertices has {column.ndim} dimensions; it must have one"
         raise InvalidEdgesError(message, "pass one id a vertex")
-    if not len(column):
-        return pa.nulls(0)
-    return np.array(list(vertices), object) if column.dtype.kind in "USO" else column
+    return column if len(column) else pa.nulls(0)
 
 
 def _ascending(ids: pa.Array) -> pa.Array:

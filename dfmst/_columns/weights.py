@@ -6,16 +6,16 @@ form (wide decimals, long doubles) becomes the rank of its value.
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from dfmst._columns.arrow_values import numbers_of_arrow
-from dfmst._columns.id_types import is_missing, native_values, plain_ids, whole_ids
+from dfmst._columns.arrow_values import arrow_column, numbers_of_arrow
+from dfmst._columns.id_types import plain_ids
 from dfmst._engines import Engine
 from dfmst._frames.later import pc
+from dfmst._frames.to_arrow import native_values, to_arrow
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _BLOCK = 1 << 16
+_LONG = 18  # digits that 64 bits hold
 _WITH_COMMA = r"^\s*[+-]?[0-9]*,[0-9]+\s*$"
 _SHOWN = 40  # characters of a text that messages quote
 
@@ -114,29 +115,23 @@ def weight_column(name: object, column: Array | pa.Array | pa.ChunkedArray) -> W
     return _from_arrow(name, column)
 
 
-def plain_weights(column: Array | pa.Array | pa.ChunkedArray) -> Array | pa.Array:
-    """Return weights as one Arrow array without an encoding, NaNs as nulls.
-
-    Integers beyond 64 bits and long doubles, which Arrow has no type for, stay in their NumPy array.
-    """
-    if isinstance(column, np.ndarray):
-        try:
-            return pa.array(column if column.dtype.kind == "O" else native_values(column), from_pandas=True)
-        except (pa.ArrowException, OverflowError):
-            return column
-    return plain_ids(whole_ids(column) if isinstance(column, pa.ChunkedArray) else column)
+def plain_weights(name: object, column: Array | pa.Array | pa.ChunkedArray) -> Array | pa.Array:
+    """Return weights as one Arrow array without an encoding, NaNs as nulls; long doubles stay in their NumPy array."""
+    if isinstance(column, np.ndarray) and column.dtype.kind == "f" and column.dtype.itemsize > 8:
+        return column
+    return plain_ids(arrow_column(name, column))
 
 
 def weight_floats(weights: Array | pa.Array) -> Array:
     """Return plain weights that are numbers as the nearest ``float64``; infinite beyond its range."""
-    if isinstance(weights, pa.Array):
-        if pa.types.is_decimal(weights.type):
-            weights = weights.cast(pa.float64())
-        floats: Array = weights.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
-        return floats
-    if weights.dtype != object:
+    if isinstance(weights, np.ndarray):
         return weights.astype(np.float64)
-    return np.array([float(Decimal(value)) for value in weights], np.float64)
+    if pa.types.is_decimal(weights.type):
+        if weights.type.precision > _LONG:  # Arrow rounds these more than once
+            return np.array([float(value) for value in weights.to_pylist()], np.float64)
+        weights = weights.cast(pa.float64())
+    floats: Array = weights.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    return floats
 
 
 def missing_weights(engine: Engine, weights: WeightColumn) -> Array | None:
@@ -171,7 +166,7 @@ def _from_numpy(name: object, values: Array) -> WeightColumn:
         values = native_values(values).view(np.int64)
         return WeightColumn(values, invalid if invalid.any() else None)
     if values.dtype.kind == "O":
-        return _from_arrow(name, _arrow_from_objects(name, values))
+        return _from_arrow(name, to_arrow(name, values))
     if values.dtype.kind == "f" and values.dtype.itemsize > 8:
         missing = np.isnan(values)
         return WeightColumn(_ranks(values), missing if missing.any() else None)
@@ -184,30 +179,9 @@ def _from_numpy(name: object, values: Array) -> WeightColumn:
     return WeightColumn(widened, None)
 
 
-def _arrow_from_objects(name: object, values: Array) -> pa.Array:
-    try:
-        return pa.array(values, from_pandas=True)
-    except (pa.ArrowException, ArithmeticError, TypeError, ValueError):
-        missing = np.array([is_missing(value) for value in values], dtype=bool)
-    kinds = sorted({type(value).__name__ for value in values[~missing]})
-    if kinds == ["Decimal"]:
-        message = f"column {name!r} holds decimals that are infinite or have more than 76 digits"
-        raise InvalidEdgesError(message, "cast the column to float64, if rounding is meant")
-    if kinds != ["int"]:
-        raise unsupported_weights(name, ", ".join(kinds))
-    # Integers beyond 64 bits: their ranks order them exactly.
-    rank = {value: place for place, value in enumerate(sorted(set(values[~missing])))}
-    return pa.array([rank.get(value) for value in values], pa.uint32(), mask=missing)
-
-
 def _from_arrow(name: object, column: pa.Array | pa.ChunkedArray) -> WeightColumn:
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    column = plain_ids(arrow_column(name, column))
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        return _from_arrow(name, column.dictionary_decode())
-    if pa.types.is_run_end_encoded(kind):
-        return _from_arrow(name, pc.run_end_decode(column))
     invalid = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
     if pa.types.is_null(kind):
         return WeightColumn(np.zeros(len(column), np.uint32), invalid)
@@ -225,9 +199,6 @@ def _from_arrow(name: object, column: pa.Array | pa.ChunkedArray) -> WeightColum
 
 def _decimal_integers(column: pa.Array) -> Array:
     """Unscaled decimals as ``int64`` where they fit, else as ranks. Nulls get any value."""
-    kind = column.type
-    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
-        column = column.cast(pa.decimal128(kind.precision, kind.scale))
     words = column.type.byte_width // 8
     data = column.buffers()[1]
     if data is None:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._frames.later import nw
+from dfmst._frames.to_arrow import to_arrow
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
@@ -88,8 +89,13 @@ def _exported(name: Any, series: nw.Series[Any]) -> Any:
 
 def _arrow(name: Any, series: Any) -> pa.Array:
     """A pandas column of an extension type."""
-    if type(series.dtype).__name__ == "SparseDtype":
+    kind = type(series.dtype).__name__
+    if kind == "SparseDtype":
         return np.asarray(series)
+    if kind == "CategoricalDtype" and series.dtype.categories.dtype == object:
+        codes = series.cat.codes.to_numpy()
+        categories = to_arrow(name, series.dtype.categories.to_numpy())
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), categories)
     try:
         return pa.array(series, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, NotImplementedError) as error:

@@ -28,13 +28,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from dfmst._frames.later import pc
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["CommonSchema", "arrow_column", "cast_exactly", "common_id_type", "common_type"]
+__all__ = ["CommonSchema", "cast_exactly", "common_id_type", "common_type"]
 
 _UNITS = ("s", "ms", "us", "ns")
 _MOST_DIGITS = 76
@@ -154,15 +153,6 @@ class CommonSchema:
         )
         message = f"column {field.name!r} is {other} in {first} and {field.type} in {name}{reason}"
         return InvalidEdgesError(message, _CAST)
-
-
-def arrow_column(column: Any) -> Any:
-    """A column of NumPy or Arrow as Arrow, decoded; NaNs of NumPy are nulls."""
-    if isinstance(column, np.ndarray):
-        return pa.array(column, from_pandas=True)
-    if pa.types.is_dictionary(column.type):
-        return column.cast(column.type.value_type)
-    return pc.run_end_decode(column) if pa.types.is_run_end_encoded(column.type) else column
 
 
 def cast_exactly(column: Any, kind: pa.DataType) -> Any:

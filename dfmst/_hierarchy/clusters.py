@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from dfmst._arguments import is_several, whole_number
 from dfmst._columns.edge_table import EdgeTable
-from dfmst._columns.id_types import is_missing
 from dfmst._columns.read import EdgeColumns
 from dfmst._dispatch import driven
 from dfmst._frames.later import pc
+from dfmst._frames.to_arrow import is_missing
 from dfmst._hierarchy.ordered import OrderedForest, order_forest
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.components import component_labels

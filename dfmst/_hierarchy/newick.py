@@ -118,7 +118,7 @@ def _merges(forest: Any) -> tuple[Array, Array, list[Any]] | None:
     if not set(_MERGES) <= set(view.frame.columns):
         return None
     left, right = (_clusters(view, name) for name in _MERGES[:2])
-    return left, right, _numbers("distance", plain_weights(view.column("distance")))
+    return left, right, _numbers("distance", plain_weights("distance", view.column("distance")))
 
 
 def _clusters(view: FrameView, name: str) -> Array:

@@ -67,7 +67,7 @@ class OrderedForest:
 
     def weights(self, name: Any) -> Array | pa.Array:
         """Return the weights of the edges, in order, as :func:`plain_weights` has them."""
-        return plain_weights(host_column(name, self.column(name, "weight").get_column("weight")))
+        return plain_weights(name, host_column(name, self.column(name, "weight").get_column("weight")))
 
     def distances(self, weight: Any) -> Array:
         """Return the weights of the edges, in order, as the nearest ``float64``; 1 if there is no column.

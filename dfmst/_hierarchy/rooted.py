@@ -216,7 +216,7 @@ def _lengths(forest: OrderedForest, weight: Any) -> Array:
         return np.ones(len(forest), np.int64)
     weights = forest.weights(weight)
     if isinstance(weights, np.ndarray):
-        return weights if weights.dtype == object else weight_floats(weights)
+        return weight_floats(weights)
     kind = weights.type
     if pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and kind.scale):
         return weight_floats(weights)

@@ -14,6 +14,7 @@ from dfmst._frames.columns import host_column
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView
 from dfmst._frames.open import open_frame
+from dfmst._frames.to_arrow import number_array, to_arrow
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError, missing_column
 from dfmst.typing import ROW_LIMIT, Array
 
@@ -101,10 +102,7 @@ def _table(points: Any, columns: Any, ids: Any) -> tuple[pa.Table, list[str], Ar
         raise InvalidEdgesError(
             "columns= and ids= name columns of a frame, and the points are an array", "leave them out"
         )
-    try:
-        array = np.asarray(points)
-    except (TypeError, ValueError) as error:  # rows of different lengths, an array on a GPU
-        raise UnsupportedFrameError(f"the points are no array: {error}", "pass one row a point") from error
+    array = number_array("points", points)
     if array.ndim != 2:
         message = f"the array of points has {array.ndim} dimensions; it must have two"
         raise InvalidEdgesError(message, "pass one row a point, one column an axis")
@@ -113,12 +111,13 @@ def _table(points: Any, columns: Any, ids: Any) -> tuple[pa.Table, list[str], Ar
         message = f"the array of points holds {array.dtype} values; coordinates must be numbers"
         raise InvalidEdgesError(message, "cast it to float64")
     rows = np.ascontiguousarray(array.T)
-    return pa.table(dict(zip(names, rows, strict=True))), names, rows if rows.dtype == np.float64 else None
+    table = pa.table({name: to_arrow(name, row, nan_is_null=False) for name, row in zip(names, rows, strict=True)})
+    return table, names, rows if rows.dtype == np.float64 else None
 
 
 def _coordinate(name: Any, view: FrameView) -> Array:
     column: Any = host_column(name, view.series(name))
-    column = pa.array(column, from_pandas=False) if isinstance(column, np.ndarray) else column
+    column = to_arrow(name, column) if isinstance(column, np.ndarray) else column
     kind = column.type
     if not any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)):
         message = f"column {name!r} holds {kind} values; coordinates must be numbers"

@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dfmst._columns.arrow_values import arrow_column
 from dfmst._columns.groups import group_codes, pair_vertices
+from dfmst._columns.id_types import plain_ids
 from dfmst._columns.ids import ids_beside
 from dfmst._columns.read import Input
 from dfmst._columns.weights import constant_weights, weight_column
@@ -139,19 +141,13 @@ def _weights(match: ForestMatch, candidates: Array) -> Array:
         return constant_weights(len(match.forest) + len(candidates)).values
     theirs, ours = match.forest.column(name), match.edges.column(name)
     rows = match.input.frame_rows(candidates)
-    ours = ours[rows] if isinstance(ours, np.ndarray) else ours.take(pa.array(rows))
+    ours = ours[rows] if isinstance(ours, np.ndarray) else plain_ids(arrow_column(name, ours)).take(pa.array(rows))
     if isinstance(theirs, np.ndarray) and isinstance(ours, np.ndarray) and theirs.dtype == ours.dtype:
         return weight_column(name, np.concatenate([theirs, ours])).values
-    first, second = (_chunked(column) for column in (theirs, ours))
+    first, second = (plain_ids(arrow_column(name, column)) for column in (theirs, ours))
     try:
-        both = pa.chunked_array([*first.cast(second.type).chunks, *second.chunks], second.type)
+        both = pa.chunked_array([first.cast(second.type), second])
     except pa.ArrowException as error:
         message = f"column {name!r} holds {second.type} weights in the edges and {first.type} weights in the forest"
         raise InvalidEdgesError(message, "cast the forest's column to the type of the edges'") from error
     return weight_column(name, both).values
-
-
-def _chunked(column: Any) -> pa.ChunkedArray:
-    if isinstance(column, np.ndarray):
-        column = pa.array(column, from_pandas=True)
-    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dfmst._columns.arrow_values import arrow_column
 from dfmst._frames.later import pc
 from dfmst._frames.open import open_host_frame
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
-from dfmst.interop.labels import arrow_column, labels_of, named, places_of
+from dfmst.interop.labels import labels_of, named, places_of
 from dfmst.typing import Frame
 
 __all__ = ["from_igraph", "to_igraph"]
@@ -98,11 +99,11 @@ def to_igraph(edges: Frame, source: Any = "source", target: Any = "target", *, i
     import igraph
 
     view = open_host_frame(edges)
-    ends = {name: arrow_column(view, name) for name in (source, target)}
+    ends = {name: arrow_column(name, view.column(name)) for name in (source, target)}
     others = [name for name in view.frame.columns if name not in ends]
     labels = _occurring(ends, (source, target)) if ids is None else labels_of(ids, len(ids), "the graph")
     places = [places_of(name, ends[name], labels, None) for name in (source, target)]
-    attributes = {str(name): arrow_column(view, name).to_pylist() for name in others}
+    attributes = {str(name): arrow_column(name, view.column(name)).to_pylist() for name in others}
     pairs = np.column_stack(places).tolist()
     return igraph.Graph(len(labels), pairs, vertex_attrs={"name": labels.to_pylist()}, edge_attrs=attributes)
 

@@ -7,20 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._frames.host import FrameView
 from dfmst._frames.later import pc
+from dfmst._frames.to_arrow import listed_values, to_arrow
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
-__all__ = ["arrow_column", "labels_of", "named", "places_of"]
-
-
-def arrow_column(view: FrameView, name: Any) -> pa.Array:
-    """A column of a frame as one Arrow array."""
-    column: Any = view.column(name)
-    if isinstance(column, np.ndarray):
-        return pa.array(column, from_pandas=True)
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+__all__ = ["labels_of", "named", "places_of"]
 
 
 def labels_of(ids: Any, length: int, what: str) -> pa.Array:
@@ -32,9 +24,9 @@ def labels_of(ids: Any, length: int, what: str) -> pa.Array:
         They are no column, too many or too few, null, or not distinct.
     """
     try:
-        labels = pa.array(np.asarray(ids) if hasattr(ids, "__array__") else list(ids), from_pandas=True)
-        distinct = len(pc.unique(labels))
-    except (TypeError, ValueError, pa.ArrowException) as error:
+        labels = to_arrow("ids", listed_values("ids", ids))
+        distinct = len(pc.unique(getattr(labels, "storage", labels)))
+    except (TypeError, pa.ArrowException) as error:
         raise InvalidEdgesError(f"ids are no column: {error}", "pass one id a vertex, all of one type") from error
     if len(labels) != length:
         message = f"there are {len(labels):,} ids, and {what} has {length:,} vertices"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -9,8 +10,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
+from dfmst._columns.arrow_values import arrow_column
+from dfmst._columns.id_types import plain_ids
 from dfmst._frames.host import FrameView
 from dfmst._frames.open import open_host_frame
+from dfmst._frames.to_arrow import number_array, to_arrow
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import labels_of, named
 from dfmst.typing import Array
@@ -68,8 +72,8 @@ def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = 
     labels = None if ids is None else labels_of(ids, len(values), "the matrix")
     _check_symmetric(values)
     row, column = np.triu_indices(len(values), 1)
-    weights = _distances(values[row, column], distance)
-    columns = {"source": named(row, labels), "target": named(column, labels), "weight": pa.array(weights)}
+    weights = to_arrow("weight", _distances(values[row, column], distance), nan_is_null=False)
+    columns = {"source": named(row, labels), "target": named(column, labels), "weight": weights}
     return pa.table(columns) if view is None else view.build_arrow(columns)
 
 
@@ -82,12 +86,28 @@ def _values(matrix: Any) -> tuple[Array, FrameView | None]:
     else:
         view = open_host_frame(matrix, "matrix")
         names = view.frame.columns
-        columns = [np.asarray(view.column(name)) for name in names]
-        values = _array(np.column_stack(columns)) if names else np.zeros((0, 0))
+        columns = [plain_ids(arrow_column(name, view.column(name), nan_is_null=False)) for name in names]
+        values = np.column_stack(_in_common_type(columns)) if names else np.zeros((0, 0))
         _check_labels(view)
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
         raise InvalidEdgesError(f"the matrix has shape {values.shape}", "pass one row and one column a vertex")
     return values, view
+
+
+def _in_common_type(columns: list[pa.Array]) -> list[Array]:
+    """Columns as arrays of one type that holds all their entries; nulls are NaN."""
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+    if all(any(test(column.type) for test in tests) for column in columns):
+        kinds = [column.type for column in columns]
+        kinds += [pa.float64() for column in columns if column.null_count and not pa.types.is_floating(column.type)]
+        common = np.result_type(*(kind.to_pandas_dtype() for kind in kinds))
+        mixed_signs = common.kind == "f" and not any(map(pa.types.is_floating, kinds))
+        for kind in (np.int64, np.uint64, common) if mixed_signs else (common,):
+            with contextlib.suppress(pa.ArrowException):  # an entry that this type does not hold
+                return [np.asarray(column.cast(pa.from_numpy_dtype(kind))) for column in columns]
+    listed = ", ".join(sorted({str(column.type) for column in columns}))
+    message = f"the matrix holds {listed} values, which have no common type of numbers"
+    raise InvalidEdgesError(message, "cast the columns to one type; leave out those that are no numbers")
 
 
 def _check_labels(view: FrameView) -> None:
@@ -109,10 +129,7 @@ def _from_dlpack(matrix: Any) -> Array:
 
 
 def _array(matrix: Any) -> Array:
-    try:
-        values = np.asarray(matrix)
-    except (TypeError, ValueError) as error:
-        raise UnsupportedFrameError(f"the matrix is no array: {error}", "pass a square array") from error
+    values = number_array("matrix", matrix)
     if values.dtype.kind not in "biuf":
         message = f"the matrix holds {values.dtype} values"
         raise InvalidEdgesError(message, "pass numbers; of a frame, leave out columns of other types")
@@ -137,6 +154,7 @@ def _distances(entries: Array, distance: Any) -> Array:
     if distance is None:
         return entries
     if isinstance(distance, str) and distance == "mantegna":
+        entries = entries.astype(np.result_type(entries, np.float64), copy=False)
         outside = int((np.abs(entries) > 1 + _ROUNDING).sum())
         if outside:
             message = f"{outside:,} entries are not within -1 and 1, as correlations are"

@@ -8,11 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._arguments import whole_number, yes_or_no
+from dfmst._columns.arrow_values import arrow_column
 from dfmst._engines import Engine, select_engine
 from dfmst._frames.host import FrameView
 from dfmst._frames.open import open_host_frame
+from dfmst._frames.to_arrow import to_arrow
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
-from dfmst.interop.labels import arrow_column, labels_of, named, places_of
+from dfmst.interop.labels import labels_of, named, places_of
 from dfmst.typing import Array, Frame
 
 __all__ = ["Entries", "from_sparse", "is_sparse", "stored_entries", "to_sparse"]
@@ -73,7 +75,8 @@ def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) 
             row, column, value = row[above], column[above], value[above]
         if entries.on_device:
             return _frame_on_device({"source": row, "target": column, "weight": value})
-    return pa.table({"source": named(row, labels), "target": named(column, labels), "weight": value})
+    weights = to_arrow("weight", value, nan_is_null=False)
+    return pa.table({"source": named(row, labels), "target": named(column, labels), "weight": weights})
 
 
 class Entries(NamedTuple):
@@ -198,7 +201,7 @@ def to_sparse(
     view = open_host_frame(edges)
     size = None if shape is None else _size(shape)
     labels = None if ids is None else labels_of(ids, len(ids) if size is None else size, "the matrix")
-    places = [places_of(name, arrow_column(view, name), labels, size) for name in (source, target)]
+    places = [places_of(name, arrow_column(name, view.column(name)), labels, size) for name in (source, target)]
     values = np.ones(len(view), np.int64) if weight is None else _numbers(view, weight)
     if size is None:
         largest = max((int(place.max()) for place in places if len(place)), default=-1)
@@ -221,7 +224,7 @@ def _numbers(view: FrameView, name: Any) -> Array:
     column = view.column(name)
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         return column  # a NaN of pandas is a number here
-    arrow = arrow_column(view, name)
+    arrow = arrow_column(name, column)
     values = np.asarray(arrow) if not arrow.null_count else np.zeros(0, object)
     if values.dtype.kind not in "biuf":
         message = f"column {name!r} holds {arrow.type} with {arrow.null_count:,} nulls; entries of a matrix are numbers"

@@ -10,13 +10,15 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
+from dfmst._columns.arrow_values import arrow_column
 from dfmst._columns.check import DEVICE, HOST, CheckedColumns, check_columns
+from dfmst._columns.id_types import plain_ids
 from dfmst._columns.read import EdgeColumns
 from dfmst._columns.weights import WIDENED
 from dfmst._engines import Engine, host_engine
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView
-from dfmst._frames.unify import arrow_column, cast_exactly, common_type
+from dfmst._frames.unify import cast_exactly, common_type
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
 from dfmst.stream.locators import Locators
@@ -205,7 +207,7 @@ class WeightType:
         try:
             if isinstance(batch.frame, DeviceView) or common_type(kind, self.kind) is None:
                 raise pa.ArrowInvalid("no exact cast")
-            return cast_exactly(arrow_column(column), self.kind)
+            return cast_exactly(plain_ids(arrow_column(self._name, column)), self.kind)
         except pa.ArrowException as error:
             if _is_long_decimal(column):
                 raise _wide(self._name, column.type) from error

@@ -129,7 +129,7 @@ def test_ids_of_different_kinds() -> None:
     )
     with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}$"):
         solve(source=["0", "1", "0"])
-    with pytest.raises(dfmst.InvalidEdgesError, match=r"^column 'source' mixes ids of types int, str\n"):
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^column 'source' mixes values of types int, str, "):
         solve(source=pd.Series([0, "1", 0], dtype=object))
 
 

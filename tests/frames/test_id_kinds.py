@@ -96,6 +96,37 @@ def test_nulls_within_a_dictionary() -> None:
     assert dfmst.minimum_spanning_forest(table, invalid="drop").num_rows == 1
 
 
+def test_dictionaries_whose_chunks_share_no_entries() -> None:
+    names = [f"{side}{number:02}" for side in "ab" for number in range(100)]
+    kind = pa.dictionary(pa.int8(), pa.string())
+    chunks = [pa.array(names[begin : begin + 100]).dictionary_encode().cast(kind) for begin in (0, 100)]
+    source = pa.chunked_array(chunks, kind)
+    weight = pa.chunked_array([pa.array(range(begin, begin + 100)).dictionary_encode() for begin in (0, 100)])
+    weight = weight.cast(pa.dictionary(pa.int8(), pa.int64()))
+    table = pa.table({"source": source, "target": ["root"] * 200, "weight": weight})
+    forest = dfmst.minimum_spanning_forest(table)
+    assert forest.schema == table.schema
+    assert forest["source"].to_pylist() == names
+    assert dfmst.verify(table, forest)
+    assert dfmst.connected_components(table).num_rows == 201
+    assert dfmst.rooted(table, root="root")["distance"].to_pylist() == [*range(200), 0]
+    assert dfmst.single_linkage(table).num_rows == 200
+    assert dfmst.clusters(table, distance=5).num_rows == 201
+    assert dfmst.path(table, "a00", "b99")["weight"].to_pylist() == [0, 199]
+    assert dfmst.to_igraph(table).vcount() == 201
+    assert dfmst.stream.minimum_spanning_forest([table]).num_rows == 200
+    assert "199" in dfmst.report(table).html
+
+
+def test_ids_of_no_edges() -> None:
+    for kind in (pa.string(), pa.int64(), pa.timestamp("s"), pa.null()):
+        empty = pa.table({"source": pa.nulls(0, kind), "target": pa.nulls(0, kind), "weight": pa.nulls(0, pa.int64())})
+        for listed in (["a", "b"], pl.Series([2**63 + 1, 1], dtype=pl.UInt64), [dt.date(2024, 1, 1)], [2**70], [1]):
+            for frame in (empty, empty.to_pandas(), pl.from_arrow(empty)):
+                labels: Any = dfmst.connected_components(frame, vertices=listed)
+                assert sorted(pa.table(labels)["vertex"].to_pylist()) == sorted(listed)
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -124,7 +155,7 @@ def test_ids_that_are_no_ids() -> None:
     objects = pl.DataFrame(
         {"source": pl.Series([object(), object()], dtype=pl.Object), "target": [0, 1], "weight": [1, 2]}
     )
-    with pytest.raises(dfmst.InvalidEdgesError, match=r"^column 'source' mixes ids of types object"):
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^column 'source' holds values of type object, which"):
         dfmst.minimum_spanning_forest(objects)
     period = pd.period_range("2024", periods=2, freq="D")
     frame = pd.DataFrame({"source": period, "target": period[::-1], "weight": [1, 2]})

@@ -78,6 +78,9 @@ def test_arrays_that_are_missing_or_masked() -> None:
     with pytest.raises(dfmst.InvalidEdgesError, match=r"^w has 1 missing entries, the first at position 1"):
         forest_rows(U, V, masked)
     assert forest_rows(U, V, np.ma.array([3, 1, 2])).tolist() == [1, 2]
+    edges = pa.table({**ENDS, "weight": [3, 1, 2]})
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^vertices has 1 missing entries, the first at position 2"):
+        dfmst.connected_components(edges, vertices=np.ma.masked_equal([0, 1, 2], 2))
 
 
 def test_arrays_by_way_of_dlpack() -> None:
@@ -92,8 +95,11 @@ def test_a_bound_as_a_numpy_integer() -> None:
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        ([Decimal("Infinity"), Decimal(1), Decimal(2)], "decimals that are infinite"),
-        ([1, "a", None], "holds int, str values; weights must be"),
+        (
+            [Decimal("Infinity"), Decimal(1), Decimal(2)],
+            "holds values of type Decimal, which no type of Arrow",
+        ),
+        ([1, "a", None], "mixes values of types int, str, which"),
         ([pd.Period("2024"), None, None], "values"),
     ],
 )

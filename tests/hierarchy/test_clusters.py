@@ -119,7 +119,7 @@ def test_lists_of_vertices(kind):
         ([1, 2, 3, 4, 5, 5, 1], "vertices lists ids more than once: 2 too many, the first is 1"),
         ([1, None], "vertices has 1 null entries, the first at position 1"),
         (["a"], "column 'vertices' holds string ids and column 'source' holds int64 ids"),
-        ([1.5], "column 'vertices' holds float64 values"),
+        ([1.5], "column 'vertices' holds double values"),
         ([[1, 2]], "vertices has 2 dimensions"),
     ],
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -101,6 +103,12 @@ def test_what_a_certificate_says():
         ({"built": True}, {"keep": "built"}, "the rows to keep (column 'built') form cycles: 1 of them close one, in"),
         ({}, {"keep": "built", "drop": "built"}, "1 rows are to be kept by column 'built' and dropped by 'built'"),
         ({"built": [[1], [2], [1]]}, {"by": "built"}, "by which rows cannot be grouped"),
+        (
+            {"built": np.ones(3, np.longdouble)},
+            {"by": "built"},
+            "column 'built' holds float128 values, which Arrow",
+        ),
+        ({"built": pd.Series([2**70, 0, 0], dtype=object)}, {"keep": "built"}, "the rows to keep or to drop are told"),
     ],
 )
 def test_bad_conditions(change, options, message):
@@ -108,7 +116,17 @@ def test_bad_conditions(change, options, message):
         dfmst.minimum_spanning_forest(ROADS.assign(**change), **options)
 
 
-@pytest.mark.parametrize("built", [[1, 0, 0], ["True", "false", "FALSE"], np.array([1, 0, 0], np.uint8)])
+@pytest.mark.parametrize(
+    "built",
+    [
+        [1, 0, 0],
+        ["True", "false", "FALSE"],
+        np.array([1, 0, 0], ">i4"),
+        pd.Series([1, np.uint8(0), 0], dtype=object),
+        pd.Categorical([True, False, False]),
+    ],
+    ids=str,
+)
 def test_columns_that_read_as_booleans(built):
     expected = dfmst.minimum_spanning_forest(ROADS, keep="built").index.tolist()
     assert dfmst.minimum_spanning_forest(ROADS.assign(built=built), keep="built").index.tolist() == expected
@@ -135,6 +153,43 @@ def test_many_windows_and_every_kind_of_frame():
     )
     dropped = dfmst.minimum_spanning_forest(shifted, by="window", invalid="drop")
     assert dropped.equals(dfmst.minimum_spanning_forest(shifted[shifted.weight.notna()], by="window"))
+
+
+FLOATS = [0.0, -0.0, math.nan, -math.nan, 0.1, np.float32(0.1).item()]
+
+
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8", ">f8"])
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_groups_of_floats(make, kind):
+    """One zero and one NaN, as in pandas and polars."""
+    group = np.array(FLOATS, kind)
+    if make is not pd.DataFrame:
+        group = group.astype(group.dtype.newbyteorder("="))
+    edges = make({"source": [0] * 6, "target": [1] * 6, "weight": range(6), "group": group})
+    forest: Any = dfmst.minimum_spanning_forest(edges, by="group")
+    assert np.asarray(forest["weight"]).tolist() == [0, 2, 4, 5][: len(forest)]
+    assert len(forest) == (4 if kind.endswith("8") else 3)
+    assert dfmst.verify(edges, forest, by="group")
+
+
+@pytest.mark.parametrize(
+    ("group", "groups"),
+    [
+        (pd.Series([2**70, 2**70 + 1, 2**70], dtype=object), 2),
+        (np.array([1, 256, 1], ">i4"), 2),
+        (pd.Series([Decimal("1.0"), Decimal(1), 2], dtype=object), 2),
+        (pa.array([Decimal(1), Decimal(2), Decimal(1)], pa.decimal32(3, 1)), 2),
+        (pa.array([1, 2, None], pa.decimal64(12, 0)), 3),
+        (pa.chunked_array([pa.array(["a"]).dictionary_encode(), pa.array(["b", "a"]).dictionary_encode()]), 2),
+    ],
+    ids=str,
+)
+def test_groups_of_any_type(group, groups):
+    columns = {"source": [0] * 3, "target": [1] * 3, "weight": [1] * 3, "group": group}
+    edges: Any = pa.table(columns) if isinstance(group, (pa.Array, pa.ChunkedArray)) else pd.DataFrame(columns)
+    forest = dfmst.minimum_spanning_forest(edges, by="group")
+    assert len(forest) == groups
+    assert dfmst.verify(edges, forest, by="group")
 
 
 def test_a_file_remembers_conditions(tmp_path):

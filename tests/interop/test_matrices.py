@@ -115,6 +115,8 @@ def test_wrong_matrices():
         "1 that occurred before": lambda: dfmst.from_sparse(sparse.eye_array(2), ids=["a", "a"]),
         "1 ids that are not listed": lambda: dfmst.to_sparse(table([(0, 1, 1)]), ids=[0]),
         "1 ids outside the shape": lambda: dfmst.to_sparse(table([(0, 3, 1)]), 3),
+        "column 'weight' holds float128": lambda: dfmst.from_sparse(sparse.eye_array(2, dtype="g")),
+        "ids has 1 missing entries": lambda: dfmst.from_sparse(sparse.eye_array(2), ids=np.ma.masked_equal([0, 1], 1)),
         "holds complex128 values": lambda: dfmst.from_sparse(sparse.eye_array(2, dtype=complex)),
         "shape is": lambda: dfmst.to_sparse(table([(0, 1, 1)]), (2, 3)),
         "1 nulls": lambda: dfmst.to_sparse(
@@ -144,6 +146,37 @@ def test_correlations(make):
     np.testing.assert_allclose(np.asarray(halves["weight"]), correlation[row, column] / 2)
 
 
+LARGE = 2**53 + 1
+HUGE = 2**63 + 1
+
+
+@pytest.mark.parametrize(
+    ("matrix", "weight"),
+    [
+        (pl.DataFrame({"a": pl.Series([0, LARGE], dtype=pl.UInt64), "b": [LARGE, 0]}), LARGE),
+        (pl.DataFrame({"a": pl.Series([0, 7], dtype=pl.UInt64), "b": [7, -1]}), 7),
+        (pl.DataFrame({"a": pl.Series([0, HUGE], dtype=pl.UInt64), "b": pl.Series([HUGE, 0], dtype=pl.UInt64)}), HUGE),
+        (pd.DataFrame({"a": pd.array([0, LARGE], "UInt64"), "b": pd.array([LARGE, 0], "Int64")}), LARGE),
+        (pa.table({"a": pa.array([1, None], "f4"), "b": pa.array([None, 1], "f4")}), None),
+        ([[0, HUGE], [HUGE, 1]], HUGE),
+        (np.array([[0, 256], [256, 0]], ">i4"), 256),
+        (pd.DataFrame(np.array([[0, 256], [256, 0]], ">i4")), 256),
+        (np.ma.array([[0, 3], [3, 0]]), 3),
+    ],
+    ids=str,
+)
+def test_dense_matrices_are_not_rounded(matrix, weight):
+    found = dfmst.from_matrix(matrix)["weight"]
+    assert np.asarray(found).tolist() == [weight] or (weight is None and np.isnan(found[0].as_py()))
+
+
+@pytest.mark.parametrize("kind", ["u1", "i8", "f2", "f4", ">f8"])
+def test_mantegna_of_any_type(kind):
+    correlation = np.array([[1, 0, 1], [0, 1, 0], [1, 0, 1]], kind)
+    distances = dfmst.from_matrix(correlation, distance="mantegna")["weight"]
+    assert distances.to_pylist() == [2**0.5, 0.0, 2**0.5]
+
+
 def test_wrong_dense_matrices():
     calls: dict[str, Any] = {
         r"shape \(2, 3\)": lambda: dfmst.from_matrix(np.zeros((2, 3))),
@@ -152,6 +185,20 @@ def test_wrong_dense_matrices():
         "unknown distance": lambda: dfmst.from_matrix([[1, 3], [3, 1]], distance="far"),
         "returned shape": lambda: dfmst.from_matrix([[1, 3], [3, 1]], distance=lambda entries: entries[:0]),
         "holds <U1 values": lambda: dfmst.from_matrix([["a"]]),
+        "column 'matrix' mixes values of types float, int": lambda: dfmst.from_matrix([[0.5, LARGE], [LARGE, 0]]),
+        "holds object values": lambda: dfmst.from_matrix([[-1, HUGE], [HUGE, 0]]),
+        "holds int64, uint64 values, which have no common type": lambda: dfmst.from_matrix(
+            pl.DataFrame({"a": pl.Series([0, HUGE], dtype=pl.UInt64), "b": [-1, 0]})
+        ),
+        "holds double, int64 values, which have no common type": lambda: dfmst.from_matrix(
+            pa.table({"a": [0, LARGE], "b": [float(LARGE), 0.5]})
+        ),
+        "holds decimal128": lambda: dfmst.from_matrix(pa.table({"a": pa.array([1], pa.decimal128(3, 1))})),
+        r"matrix has 2 missing entries, the first at position \(0, 1\)": lambda: dfmst.from_matrix(
+            np.ma.masked_equal([[0, 9], [9, 0]], 9)
+        ),
+        "1 entries are not within": lambda: dfmst.from_matrix(np.full((2, 2), -128, "i1"), distance="mantegna"),
+        "holds float128 values, which Arrow has no type for": lambda: dfmst.from_matrix(np.eye(2, dtype="g")),
         "columns' labels in another order: 2 of 3": lambda: dfmst.from_matrix(
             pd.DataFrame(np.eye(3), index=["a", "c", "b"], columns=["a", "b", "c"])
         ),

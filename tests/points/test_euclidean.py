@@ -127,7 +127,9 @@ def test_kinds_of_frames():
     table = pa.table({"x": pa.array([1, 2, 4], pa.int8()), "y": [Decimal("1.5"), Decimal(2), Decimal(2)]})
     assert dfmst.euclidean_forest(table).column_names == ["source", "target", "distance"]
     assert dfmst.euclidean_forest(table, "x")["distance"].to_pylist() == [1.0, 2.0]
-    assert dfmst.euclidean_forest([[0, 0], [0, 2]])["distance"].to_pylist() == [2.0]
+    for points in ([[0, 0], [0, 2]], np.array([[0, 0], [0, 2]], ">f8"), np.ma.array([[0, 0], [0, 2]])):
+        assert dfmst.euclidean_forest(points)["distance"].to_pylist() == [2.0]
+    assert dfmst.euclidean_forest(TOWNS.astype({"x": ">i4"}), ["x", "y"], ids="name").to_dict("list") == expected
 
 
 def test_few_points():
@@ -163,6 +165,9 @@ def test_few_points():
         (np.zeros(3), {}, "the array of points has 1 dimensions; it must have two"),
         (np.zeros((3, 2)), {"columns": ["x"]}, "columns= and ids= name columns of a frame"),
         (np.array([["a", "b"]]), {}, "the array of points holds <U1 values; coordinates must be numbers"),
+        (np.zeros((3, 2), np.longdouble), {}, "column 'x0' holds float128 values, which Arrow has no type for"),
+        ([[0.5, 2**53 + 1], [0, 0]], {}, "column 'points' mixes values of types float, int"),
+        (np.ma.masked_equal([[0, 1], [2, 9]], 9), {}, "points has 1 missing entries, the first at position (1, 1)"),
     ],
 )
 def test_bad_points(points, options, message):

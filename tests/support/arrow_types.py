@@ -14,7 +14,10 @@ __all__ = ["FAMILIES", "ids"]
 
 #: Ids of one family are compared; ids of two are not.
 FAMILIES: dict[str, list[pa.DataType]] = {
-    "number": [pa.int8(), pa.uint16(), pa.int64(), pa.uint64(), pa.decimal128(5, 2), pa.decimal256(40, 0)],
+    "number": [
+        *(pa.int8(), pa.uint16(), pa.int64(), pa.uint64()),
+        *(pa.decimal32(7, 2), pa.decimal64(12, 1), pa.decimal128(5, 2), pa.decimal256(40, 0)),
+    ],
     "text": [pa.string(), pa.large_string(), pa.string_view()],
     "binary": [pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(1)],
     "date": [pa.date32(), pa.date64()],
