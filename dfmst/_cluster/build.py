@@ -11,7 +11,7 @@ from dask.dataframe.utils import make_meta
 from dask.tokenize import tokenize
 
 from dfmst._arguments import check_choice, whole_number
-from dfmst._cluster.checkpoint import first_workers, prepare_directory
+from dfmst._cluster.checkpoint import first_workers
 from dfmst._cluster.client import Resources, resources
 from dfmst._cluster.estimate import estimate_vertices, id_bytes_of
 from dfmst._cluster.formulas import (
@@ -39,6 +39,7 @@ from dfmst._columns.read import EdgeColumns
 from dfmst._folding.memory import parse_memory
 from dfmst._frames.open import open_frame
 from dfmst.errors import UnsupportedFrameError
+from dfmst.formats.directories import private_directory
 from dfmst.formats.footers import TableSize
 
 __all__ = ["ForestGraph", "Options", "Strategy", "forest_frame", "forest_graph"]
@@ -99,7 +100,7 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     memory = parse_memory(options.memory_limit or at_hand.memory)
     strategy, size, merged = _strategy(parts, columns.names[:2], options, replace(at_hand, memory=memory))
     work = (parts.token, columns, strategy, options.split_every, options.vertices)
-    checkpoint = None if options.checkpoint is None else prepare_directory(options.checkpoint)
+    checkpoint = None if options.checkpoint is None else str(private_directory(options.checkpoint))
     workers = at_hand.workers if checkpoint is None else first_workers(checkpoint, tokenize(work), at_hand.workers)
     tasks = workers
     if strategy == "shuffle":

@@ -25,7 +25,6 @@ __all__ = [
     "is_kept",
     "kept_result",
     "partial_path",
-    "prepare_directory",
     "read_kept",
     "write_kept",
 ]
@@ -46,22 +45,6 @@ def _only(table: Table) -> list[pa.Table]:
 
 #: Of tasks whose result is a table.
 ONE_TABLE = Codec(_only, next)
-
-
-def prepare_directory(directory: str | os.PathLike[str]) -> str:
-    """Make the directory and return its absolute path.
-
-    Raises
-    ------
-    OutputError
-        It cannot be made or written to.
-    """
-    path = Path(directory).absolute()
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:  # ValueError: a name that no system takes
-        raise _unusable(directory, error) from error
-    return str(path)
 
 
 def first_workers(directory: str, token: str, workers: int) -> int:

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 
-from dfmst._slices.directory import SpillDirectory
+from dfmst.formats.directories import SpillDirectory
 
 __all__ = ["LocalDirectory", "local_directory"]
 

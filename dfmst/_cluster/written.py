@@ -46,7 +46,7 @@ def _write(part: Any, chosen: Chosen, number: int, columns: EdgeColumns, target:
     rows = gather(part, chosen, number, columns)
     Path(target.path).parent.mkdir(parents=True, exist_ok=True)
     # A worker of the run that was killed may still be at it.
-    with atomic_path(target.path) as file:
+    with atomic_path(target.path, own=True) as file:
         pyarrow.parquet.write_table(rows, file)
     if target.kept is not None:
         write_kept(target.kept, ONE_TABLE, pa.table({"digest": [_digest(target.path)]}))

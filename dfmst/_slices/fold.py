@@ -24,12 +24,12 @@ from dfmst._primitives.cycle_filter import CycleFilter
 from dfmst._primitives.edges import gather_keys
 from dfmst._primitives.flags import compact
 from dfmst._slices.cuts import concat_spans, cut_runs
-from dfmst._slices.directory import SpillDirectory
 from dfmst._slices.held import HeldRun
 from dfmst._slices.kruskal import Chosen, SliceKruskal
 from dfmst._slices.levels import LevelMarks
 from dfmst._slices.memory import HeldRoom, Room
 from dfmst._slices.runs import GRAIN, Order, Run, write_sorted
+from dfmst.formats.directories import SpillDirectory
 
 __all__ = ["SpillFold"]
 

@@ -12,8 +12,8 @@ from dfmst._engines import CpuEngine, Engine
 from dfmst._folding.buffer import Rows
 from dfmst._primitives.edges import gather_keys
 from dfmst._primitives.sort import sort_order
-from dfmst._slices.directory import SpillDirectory, disk_errors, removed_with
 from dfmst.errors import OutputError
+from dfmst.formats.directories import SpillDirectory, disk_errors, removed_with
 from dfmst.typing import Array
 
 __all__ = ["GRAIN", "Order", "Run", "read_pieces", "write_sorted"]

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 
-from dfmst._slices.directory import SpillDirectory, disk_errors, removed_with
+from dfmst.formats.directories import SpillDirectory, disk_errors, removed_with
 from dfmst.typing import Array
 
 __all__ = ["StoredArray", "StoredIds"]

@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 
-__all__ = ["Progress", "Stopwatch", "figure", "note", "plain", "plural", "print_json"]
+from dfmst.errors import OutputError
+
+__all__ = ["Progress", "Stopwatch", "figure", "note", "plain", "plural", "print_json", "print_text", "standard_output"]
 
 
 class Progress:
@@ -95,6 +97,26 @@ class Stopwatch:
         return {name: round(value, 6) for name, value in {**self._steps, "total": total}.items()}
 
 
+def standard_output() -> BinaryIO:
+    """Return standard output, for bytes.
+
+    Raises
+    ------
+    OutputError
+        The program was started without one.
+    """
+    if sys.stdout is None:
+        raise OutputError("cannot write to standard output: it is closed", "name a file with -o, or open it")
+    return sys.stdout.buffer
+
+
+def print_text(text: str) -> None:
+    """Print a line to standard output; question marks stand for letters that its encoding lacks."""
+    standard_output()
+    encoding = sys.stdout.encoding or "utf-8"
+    click.echo(text.encode(encoding, errors="replace").decode(encoding))
+
+
 def note(text: str) -> None:
     """Print a line for the user to standard error."""
     click.echo(text, err=True)
@@ -153,4 +175,4 @@ def print_json(summary: dict[str, Any]) -> None:
     """Print one JSON object to standard output; values are made plain, lists and objects left as they are."""
     kept = (dict, list, tuple)
     values = {name: value if isinstance(value, kept) else plain(value) for name, value in summary.items()}
-    click.echo(json.dumps(values, allow_nan=False))
+    print_text(json.dumps(values, allow_nan=False))

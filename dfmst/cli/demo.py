@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from dfmst.cli.aligned import aligned
-from dfmst.cli.console import Progress, Stopwatch
+from dfmst.cli.console import Progress, Stopwatch, print_text
 from dfmst.cli.demo_data import demo_path
 from dfmst.cli.inputs import load_libraries
 from dfmst.cli.options import debug_option
@@ -119,7 +118,4 @@ def _draw(solution: Solution, watch: Stopwatch, verified: bool) -> str:
 
 
 def _print(title: str, lines: list[str]) -> None:
-    # A terminal that cannot show a name's letters shows question marks rather than an error.
-    encoding = sys.stdout.encoding or "utf-8"
-    text = "\n".join([title, *(f"  {line}" for line in lines), ""])
-    click.echo(text.encode(encoding, errors="replace").decode(encoding))
+    print_text("\n".join([title, *(f"  {line}" for line in lines), ""]))

@@ -96,8 +96,8 @@ def forest(
     where it was when the same command is given again. With --spill-dir, a limit of 300 MiB and 10 bytes a vertex is
     enough for any graph: rows wait in that directory, which should be on a local disk.
 
-    OUT appears whole or not at all: the rows are written to a hidden file beside it, .OUT.*.part, which is then
-    renamed. A run that is killed may leave that file behind; it can be deleted.
+    OUT appears whole or not at all: the rows are written to a hidden directory next to it, .OUT.*.part, and then
+    renamed. A run that is killed may leave that directory behind; the next run that writes OUT removes it.
     """  # noqa: D301 - click's mark for lines that stay as they are
     job = ForestJob(weight=weight_name(weight, unweighted, options["maximum"]), **options)
     if workers is None and scheduler is None and not gpus and gpu_memory is None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from dfmst.cli.console import Progress, Stopwatch, note, plural
+from dfmst.cli.console import Progress, Stopwatch, note, plural, standard_output
 from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs
 from dfmst.cli.job import weight_name
 from dfmst.cli.options import (
@@ -86,8 +85,8 @@ def _write(text: str, path: Path | None) -> None:
     from dfmst.formats import atomic_path
 
     if path is None:
-        sys.stdout.buffer.write(text.encode())
-        sys.stdout.buffer.flush()
+        standard_output().write(text.encode())
+        standard_output().flush()
         return
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from dfmst.cli.program import DEBUG
 from dfmst.errors import did_you_mean
 
 __all__ = [
+    "DIRECTORIES",
     "algorithm_option",
     "condition_options",
     "counts_ignored",
@@ -36,6 +38,9 @@ __all__ = [
 #: Where the flag of ``--ignore-counts`` stands in the context's ``meta``.
 IGNORE_COUNTS = "dfmst.ignore_counts"
 
+#: Where the context's ``meta`` has the paths that were written with a separator at their end.
+DIRECTORIES = "dfmst.directories"
+
 
 def to_path(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     """Turn names into paths; an empty name, as from a variable that is not set, must not mean this directory."""
@@ -54,7 +59,9 @@ def to_path(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         if isinstance(error, ValueError) or error.errno == errno.ENAMETOOLONG:
             reason = "it is too long" if isinstance(error, OSError) else "it holds a zero byte or no text"
             raise click.BadParameter(f"{value[:40]!r} is no name of a file: {reason}.", ctx, param) from error
-    return Path(value)
+    if value.endswith((os.sep, os.altsep or os.sep)):
+        ctx.meta.setdefault(DIRECTORIES, set()).add(Path(value))
+    return Path("-" if value == "/dev/stdout" and param.name == "output" else value)
 
 
 def _known_algorithm(ctx: click.Context, param: click.Parameter, value: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from dfmst.cli.console import standard_output
+from dfmst.cli.options import DIRECTORIES
 from dfmst.errors import OutputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -24,12 +26,15 @@ def output_path(output: Path | None, json: bool) -> Path | None:
     ------
     click.UsageError
         Rows and the JSON object would both go to standard output.
+    OutputError
+        Standard output is closed, and is written to.
     """
-    if output is None or str(output) != "-":
-        return output
-    if json:
+    if json and str(output) == "-":
         raise click.UsageError("--json and -o - both write to standard output; name a file with -o, or leave it out.")
-    return None
+    path = None if str(output) == "-" else output
+    if json or path is None:
+        standard_output()
+    return path
 
 
 def check_output(path: Path | None, format_: str | None, inputs: Sequence[Path]) -> None:
@@ -49,6 +54,8 @@ def check_output(path: Path | None, format_: str | None, inputs: Sequence[Path])
     OutputError
         No format follows from the suffix, the directory is missing, the path is a directory or one of the inputs.
     """
+    if path in click.get_current_context().meta.get(DIRECTORIES, ()):
+        raise OutputError(f"cannot write {path}{os.sep}: that names a directory", "name a file in it")
     _check_format(path, format_)
     if path is not None:
         from dfmst.formats import check_file
@@ -78,6 +85,6 @@ def write_rows(rows: pa.Table, path: Path | None, format_: str | None) -> None:
     from dfmst.formats import write_edges
 
     if path is None:
-        write_edges(rows, sys.stdout.buffer, format_ or "csv")
+        write_edges(rows, standard_output(), format_ or "csv")
     else:
         write_edges(rows, path, format_)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.console import Progress, note, print_json
+from dfmst.cli.console import Progress, note, print_json, print_text
 from dfmst.cli.inputs import check_inputs, open_inputs
 from dfmst.cli.options import debug_option, json_option, to_path, vertex_options
 from dfmst.cli.program import FAILURE
@@ -91,19 +91,19 @@ def _predict(inputs: tuple[Path, ...], memory: str | None, **options: Any) -> Pl
 
 
 def _show(plan: Plan) -> None:
-    click.echo(f"n = {plan.vertices:,} vertices, m = {plan.edges:,} edges, P = {plan.partitions:,} partitions")
+    print_text(f"n = {plan.vertices:,} vertices, m = {plan.edges:,} edges, P = {plan.partitions:,} partitions")
     gpus = f", with a GPU of {plan.gpu_memory / 1e9:,.1f} GB" if plan.gpu_memory else ""
-    click.echo(f"W = {plan.workers:,} workers, M = {plan.memory / 1e9:,.1f} GB each{gpus}")
-    click.echo(f"strategy     {plan.strategy}")
-    click.echo(f"reads        {plan.reads}, and one to write the rows")
+    print_text(f"W = {plan.workers:,} workers, M = {plan.memory / 1e9:,.1f} GB each{gpus}")
+    print_text(f"strategy     {plan.strategy}")
+    print_text(f"reads        {plan.reads}, and one to write the rows")
     if plan.rounds:
-        click.echo(f"slices       {plan.rounds}, one after the other")
-    click.echo(f"bytes moved  {plan.bytes_moved / 1e9:,.2f} GB = {plan.formulas['bytes_moved']}")
+        print_text(f"slices       {plan.rounds}, one after the other")
+    print_text(f"bytes moved  {plan.bytes_moved / 1e9:,.2f} GB = {plan.formulas['bytes_moved']}")
     if plan.bytes_on_disk:
-        click.echo(f"on disk      {plan.bytes_on_disk / 1e9:,.2f} GB = {plan.formulas['bytes_on_disk']}")
-    click.echo(f"peak memory  {plan.peak_memory / 1e9:,.2f} GB a worker = {plan.formulas['peak_memory']}")
+        print_text(f"on disk      {plan.bytes_on_disk / 1e9:,.2f} GB = {plan.formulas['bytes_on_disk']}")
+    print_text(f"peak memory  {plan.peak_memory / 1e9:,.2f} GB a worker = {plan.formulas['peak_memory']}")
     if plan.gpu_memory:
-        click.echo(f"GPU memory   {plan.peak_gpu_memory / 1e9:,.2f} GB a GPU = {plan.formulas['peak_gpu_memory']}")
-        click.echo(f"over the bus {plan.bytes_over_bus / 1e9:,.2f} GB = {plan.formulas['bytes_over_bus']}")
+        print_text(f"GPU memory   {plan.peak_gpu_memory / 1e9:,.2f} GB a GPU = {plan.formulas['peak_gpu_memory']}")
+        print_text(f"over the bus {plan.bytes_over_bus / 1e9:,.2f} GB = {plan.formulas['bytes_over_bus']}")
     if not plan.fits:
         note("it does not fit: take more or larger workers")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.console import Progress, Stopwatch, note, plural
+from dfmst.cli.console import Progress, Stopwatch, note, plural, standard_output
 from dfmst.cli.grouped import GroupedCommand
 from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs
 from dfmst.cli.job import ForestJob, weight_name
@@ -93,7 +92,7 @@ def report(
         progress.show("drawing")
         drawn = make_report(job, solution, summary_of(job, solution, watch), points, title)
         if str(page) == "-":
-            sys.stdout.write(drawn.html)
+            standard_output().write(drawn.html.encode())  # the page says that it is UTF-8
             return
         drawn.save(page)
     rows, of = f"{solution.rows:,}", plural(solution.source_rows, "row")

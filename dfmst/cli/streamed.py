@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.console import Progress, Stopwatch, plural
+from dfmst.cli.console import Progress, Stopwatch, plural, standard_output
 from dfmst.cli.planned import beside_plan
 from dfmst.errors import DfmstError
 
@@ -154,7 +153,7 @@ def _deliver(job: ForestJob, target: Path | None, forest: StreamForest, watch: S
     """Verify and write, in one pass where both are asked for."""
     output: Any = target
     if target is None and not job.json:
-        output = sys.stdout.buffer
+        output = standard_output()
     form = job.to or ("csv" if target is None else None)
     if job.verify:
         with watch.step("verify"):

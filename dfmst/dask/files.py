@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from dfmst._cluster.build import Options, Strategy
-from dfmst._cluster.checkpoint import prepare_directory
 from dfmst._cluster.client import cluster_client
 from dfmst._cluster.directory import WrittenForest, require_columns, write_forest
 from dfmst._cluster.gpus import Gpus
@@ -17,7 +16,7 @@ from dfmst._columns.read import EdgeColumns
 from dfmst._folding.memory import parse_memory
 from dfmst._progress import RowBar
 from dfmst.formats.atomic import check_directory
-from dfmst.formats.lock import sole_use
+from dfmst.formats.directories import private_directory, sole_use
 from dfmst.formats.problems import existing_path
 from dfmst.typing import Invalid
 
@@ -123,7 +122,7 @@ def forest_of_files(
     require_columns(paths, columns.names)
     if client is None:
         tell("starting workers" if scheduler is None else f"connecting to {scheduler}")
-    alone = nullcontext() if checkpoint is None else sole_use(prepare_directory(checkpoint))
+    alone = nullcontext() if checkpoint is None else sole_use(private_directory(checkpoint))
     with alone, cluster_client(workers, scheduler, client, wanted) as current:
         tell("finding the forest")
         try:

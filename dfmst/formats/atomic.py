@@ -5,30 +5,32 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from dfmst.errors import OutputError
+from dfmst.formats.directories import TemporaryDirectory
 
 __all__ = ["atomic_directory", "atomic_path", "check_directory", "check_file", "no_space"]
 
 # Letters of a name that its temporary file bears: file systems take 255 bytes, and a letter has up to 4.
 _KEPT = 50
+_SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 
 
 @contextmanager
-def atomic_path(target: str | os.PathLike[str], token: str | None = None) -> Iterator[Path]:
-    """Give a temporary file beside the target, and rename it to the target at the end.
+def atomic_path(target: str | os.PathLike[str], *, own: bool = False) -> Iterator[Path]:
+    """Give a temporary file next to the target, and rename it to the target at the end.
 
     Parameters
     ----------
     target
-        Where the output shall be. An older file there stays until the new one is complete; a
-        symbolic link stays and its file is replaced; a device or a pipe is written directly.
-    token
-        Names the temporary file, so that a run that goes on after a killed one writes over what that left; ``None``
-        draws a name.
+        Where the output shall be. An older file there stays until the new one is complete, which takes its mode and
+        owner; a symbolic link stays and its file is replaced; a device or a pipe is written directly.
+    own
+        Whether the target is in a directory that this run alone fills: a symbolic link there is not followed.
 
     Yields
     ------
@@ -49,29 +51,55 @@ def atomic_path(target: str | os.PathLike[str], token: str | None = None) -> Ite
     ...     sorted(file.name for file in Path(folder).iterdir())
     ['edges.csv']
     """
-    final = Path(os.path.realpath(target))
-    if final.is_dir():
-        raise OutputError(f"{target} is a directory", "name a file in it")
-    if final.exists() and not final.is_file():
-        # Renaming over a device such as /dev/null would replace the device.
+    path = Path(target)
+    if not own and path.exists() and not path.is_file() and not path.is_dir():
+        # A rename would replace the device. The target of /dev/stdout may be a pipe, which has no path of its own.
         with _naming(target):
-            yield final
+            yield path
         return
-    part = _part(final, token)
-    if token:
-        part.unlink(missing_ok=True)
-    try:
-        # Not tempfile: its files are readable by their owner alone, and so would be the output.
-        part.touch(exist_ok=False)
-    except OSError as error:
-        raise _unwritable(target, part.parent, error) from error
-    try:
-        with _naming(target):
-            yield part
-            part.replace(final)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    if path.is_dir() or os.fspath(target).endswith(_SEPARATORS):
+        raise OutputError(f"{target} is a directory", "name a file in it")
+    final = path if own else Path(os.path.realpath(target))
+    before = final.stat() if final.exists() and not own else None
+    with _naming(target), ExitStack() as stack:
+        try:
+            if own:
+                part = final.with_name(f".{final.name[:_KEPT]}.{os.urandom(6).hex()}.part")
+                stack.callback(part.unlink, missing_ok=True)
+            else:
+                part = _part(final, stack)
+            # Not tempfile: its files are readable by their owner alone, and so would be the output.
+            part.touch(exist_ok=False)
+        except OSError as error:
+            raise _unwritable(target, final.parent, error) from error
+        yield part
+        _keep_owner(part, before)
+        part.replace(final)
+
+
+def _part(final: Path, stack: ExitStack) -> Path:
+    """Return the path of a temporary output, in a directory next to the output that goes with the stack."""
+    # A long name has no room for the rest.
+    name = final.name if len(os.fsencode(final.name)) < 200 else final.name[:_KEPT]
+    folder = TemporaryDirectory(final.parent, f".{name}.", ".part")
+    stack.callback(folder.remove)
+    return folder.path / final.name
+
+
+def _keep_owner(part: Path, before: os.stat_result | None) -> None:
+    """Give an output the owner and the mode of the one that it replaces."""
+    if before is None or not hasattr(os, "chown"):
+        return
+    mode = stat.S_IMODE(before.st_mode)
+    for owner in (before.st_uid, -1):  # only root gives files away
+        try:
+            os.chown(part, owner, before.st_gid)
+            break
+        except OSError:
+            continue
+    else:
+        mode = mode & ~0o070 | (mode & 0o007) << 3  # another group than before gets no more than everyone
+    part.chmod(mode)
 
 
 @contextmanager
@@ -87,7 +115,7 @@ def _naming(target: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def atomic_directory(target: str | os.PathLike[str], token: str | None = None) -> Iterator[Path]:
-    """Give a temporary directory beside the target, and rename it to the target at the end.
+    """Give a temporary directory next to the target, and rename it to the target at the end.
 
     Parameters
     ----------
@@ -109,17 +137,22 @@ def atomic_directory(target: str | os.PathLike[str], token: str | None = None) -
     """
     check_directory(target)
     final = Path(os.path.realpath(target))
-    part = _part(final, token)
-    try:
-        part.mkdir(exist_ok=token is not None)
-    except OSError as error:
-        raise _unwritable(target, part.parent, error) from error
-    try:
+    before = final.stat() if final.exists() else None
+    with ExitStack() as stack:
+        try:
+            if token is None:
+                part = _part(final, stack)
+            else:
+                part = final.with_name(f".{final.name[:_KEPT]}.{token}.part")
+                stack.callback(shutil.rmtree, part, ignore_errors=True)
+            part.mkdir(exist_ok=token is not None)
+        except OSError as error:
+            raise _unwritable(target, final.parent, error) from error
+        if part.is_symlink():
+            raise OutputError(f"{part} is a symbolic link", "remove it, or name another directory")
         yield part
+        _keep_owner(part, before)
         part.rename(final)
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
 
 
 def check_file(target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
@@ -178,12 +211,6 @@ def check_directory(target: str | os.PathLike[str], inputs: Iterable[str | os.Pa
         raise OutputError(f"cannot write {path}: it exists", "remove it first, or name another directory")
     for other in map(Path, inputs):
         _check_outside(path, other)
-
-
-def _part(final: Path, token: str | None = None) -> Path:
-    # A long name has no room for the rest.
-    name = final.name if len(os.fsencode(final.name)) < 200 else final.name[:_KEPT]
-    return final.with_name(f".{name}.{token or os.urandom(6).hex()}.part")
 
 
 def _unwritable(target: str | os.PathLike[str], parent: Path, error: OSError) -> OutputError:

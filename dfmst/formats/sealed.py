@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from dfmst.formats.atomic import atomic_path
+from dfmst.formats.directories import is_trusted
 from dfmst.formats.native import open_native
 
 __all__ = ["BrokenSealError", "SealedOutput", "sealed_input", "sealed_output"]
@@ -47,15 +48,13 @@ class SealedOutput:
 
 
 @contextmanager
-def sealed_output(path: str | os.PathLike[str], token: str | None = None) -> Iterator[SealedOutput]:
+def sealed_output(path: str | os.PathLike[str]) -> Iterator[SealedOutput]:
     """Give a file to write; it appears at the path at the end, with its digest, or not at all.
 
     Parameters
     ----------
     path
         Where the file shall be.
-    token
-        As for :func:`dfmst.formats.atomic.atomic_path`.
 
     Raises
     ------
@@ -77,7 +76,7 @@ def sealed_output(path: str | os.PathLike[str], token: str | None = None) -> Ite
     Traceback (most recent call last):
     dfmst.formats.sealed.BrokenSealError: ... does not keep its digest
     """
-    with atomic_path(path, token) as part, part.open("wb") as file:
+    with atomic_path(path, own=True) as part, part.open("wb") as file:
         sink = SealedOutput(file, Path(path).name)
         yield sink
         file.write(sink.digest())
@@ -90,10 +89,13 @@ def sealed_input(path: str | os.PathLike[str]) -> Iterator[tuple[pa.NativeFile, 
     Raises
     ------
     BrokenSealError
-        It does not keep its digest.
+        It does not keep its digest, or it is a link or another user's.
     OSError
         It is not there, or cannot be read.
     """
+    if not is_trusted(Path(path)):
+        message = f"{path} is not a file of this user"
+        raise BrokenSealError(message)
     with open_native(path) as file:
         size = file.size() - _DIGEST
         digest = _digest(Path(path).name)

@@ -18,6 +18,7 @@ import pyarrow.ipc
 from dfmst.errors import FormatError, OutputError, UnsupportedFrameError
 from dfmst.formats.atomic import atomic_path
 from dfmst.formats.detect import format_of_suffix
+from dfmst.formats.directories import SpillDirectory
 from dfmst.formats.native import open_native
 
 __all__ = ["WRITABLE_FORMATS", "check_format", "write_edges"]
@@ -25,9 +26,7 @@ __all__ = ["WRITABLE_FORMATS", "check_format", "write_edges"]
 STREAM_SUFFIX = ".arrows"
 
 
-def write_edges(
-    edges: Any, path: str | os.PathLike[str] | BinaryIO, format: str | None = None, *, token: str | None = None
-) -> None:
+def write_edges(edges: Any, path: str | os.PathLike[str] | BinaryIO, format: str | None = None) -> None:
     """Write a table of edges, batch by batch; the file appears only when it is complete.
 
     Parameters
@@ -41,8 +40,6 @@ def write_edges(
         ``"parquet"`` (compressed with zstd), ``"arrow"`` (a stream where the name ends in
         ``.arrows``, else a file, which is Feather too), ``"csv"`` or ``"tsv"``; ``None``: what the
         name tells.
-    token
-        Names the temporary file (see :func:`dfmst.formats.atomic_path`).
 
     Raises
     ------
@@ -69,7 +66,7 @@ def write_edges(
     target = Path(path)
     name = check_format(target, format)
     reader = edges if isinstance(edges, pa.RecordBatchReader) else _stream_of(edges)
-    with atomic_path(target, token) as part, ExitStack() as stack:
+    with atomic_path(path) as part, ExitStack() as stack:
         try:
             writer = stack.enter_context(WRITERS[name](_sink(part, target, name, stack), reader.schema, target))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -86,12 +83,15 @@ def _write_through(edges: Any, stream: BinaryIO, format: str | None) -> None:
     if not hasattr(stream, "write"):
         message = f"path is a {type(stream).__name__}, neither a path nor a binary stream"
         raise TypeError(message)
-    with tempfile.TemporaryDirectory(prefix="dfmst-") as folder:
-        spool = Path(folder) / "edges"
+    folder = SpillDirectory(tempfile.gettempdir())
+    try:
+        spool = folder.path / "edges"
         write_edges(edges, spool, format)
         with spool.open("rb") as file:
             shutil.copyfileobj(file, stream)
         stream.flush()
+    finally:
+        folder.remove()
 
 
 def _stream_of(edges: Any) -> pa.RecordBatchReader:
@@ -146,8 +146,53 @@ def _parquet(sink: Any, schema: pa.Schema, target: Path) -> Any:
 
 
 def _arrow(sink: Any, schema: pa.Schema, target: Path) -> Any:
-    opener = pyarrow.ipc.new_stream if target.suffix.lower() == STREAM_SUFFIX else pyarrow.ipc.new_file
-    return opener(sink, schema, options=pyarrow.ipc.IpcWriteOptions(compression="zstd"))
+    if target.suffix.lower() == STREAM_SUFFIX:
+        return pyarrow.ipc.new_stream(sink, schema, options=_ipc_options())
+    if "dictionary<" in str(schema.remove_metadata()):
+        return _OneDictionary(sink, schema)
+    return pyarrow.ipc.new_file(sink, schema, options=_ipc_options())
+
+
+def _ipc_options(deltas: bool = False) -> Any:
+    return pyarrow.ipc.IpcWriteOptions(compression="zstd", emit_dictionary_deltas=deltas)
+
+
+class _OneDictionary:
+    """Writes an Arrow file, which has one dictionary a column, by way of a stream: its batches may add to theirs."""
+
+    def __init__(self, sink: Any, schema: pa.Schema) -> None:
+        self._sink, self._schema = sink, schema
+        self._spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed on exit
+        self._stream = pyarrow.ipc.new_stream(self._spool, schema, options=_ipc_options(deltas=True))
+        self._known = [pa.array([], kind) for kind in schema.types]
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Write rows to the stream."""
+        self._stream.write_batch(self._unified(batch))
+
+    def _unified(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Let the columns have the entries of all batches before, and theirs."""
+        columns = []
+        for number, column in enumerate(batch.columns):
+            try:
+                columns.append(pa.chunked_array([self._known[number], column]).unify_dictionaries().chunk(1))
+            except pa.ArrowInvalid as error:
+                message = f"column {self._schema.names[number]!r} has more categories than its {column.type} can count"
+                raise OutputError(message, "write Parquet, or read the files as text") from error
+            self._known[number] = columns[-1].slice(0, 0)
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def __enter__(self) -> _OneDictionary:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        with self._spool as spool:
+            self._stream.close()
+            spool.seek(0)
+            if kind is None:
+                with pyarrow.ipc.new_file(self._sink, self._schema, options=_ipc_options()) as file:
+                    for batch in pyarrow.ipc.open_stream(spool):
+                        file.write_batch(self._unified(batch))
 
 
 def _separated(separator: str) -> Callable[[Any, pa.Schema, Path], Any]:

@@ -6,7 +6,6 @@ The file keeps a digest (:mod:`dfmst.formats.sealed`), so that one that was chan
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,7 @@ import pyarrow as pa
 
 from dfmst._folding.pace import SavePace
 from dfmst.errors import DfmstError, OutputError
-from dfmst.formats.lock import Hold
+from dfmst.formats.directories import Hold, private_directory
 from dfmst.formats.problems import problem
 from dfmst.formats.sealed import sealed_input, sealed_output
 from dfmst.stream.saved_state import FoldState, MakeRun, load_state, write_state
@@ -66,25 +65,15 @@ class Checkpoint:
         make_run: MakeRun | None = None,
     ) -> None:
         self.folder, self.fingerprint, self._tell, self._make_run = folder, fingerprint, tell, make_run
-        self._token = hashlib.sha256(json.dumps(fingerprint, sort_keys=True).encode()).hexdigest()[:12]
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except (OSError, ValueError) as error:  # ValueError: a name that no system takes
-            reason = getattr(error, "strerror", None) or error
-            raise OutputError(f"cannot make the directory {folder}: {reason}", "name another") from error
-        self._file = folder / _NAME
+        self._file = private_directory(folder) / _NAME
         self.hold = Hold(folder)
         try:
+            self._remove_parts()
             self._state = self._read()
         except BaseException:
             self.hold.release()
             raise
         self._pace = SavePace(self._state.done if self._state else 0)
-
-    @property
-    def token(self) -> str | None:
-        """A name for the run's temporary files: a run that is resumed writes over what a killed one left."""
-        return self._token if self.hold.valid else None
 
     def due(self, done: int) -> bool:
         """Whether it is time to save, when so many rows are read."""
@@ -113,7 +102,7 @@ class Checkpoint:
         begin = self._pace.now()
         state = collect()
         try:
-            with sealed_output(self._file, self._token) as file:
+            with sealed_output(self._file) as file:
                 write_state(pa.PythonFile(file, "w"), state, self.fingerprint)
         except OSError as error:
             if isinstance(error, OutputError) and error.errno != errno.ENOSPC:
@@ -127,9 +116,14 @@ class Checkpoint:
     def clear(self) -> None:
         """Remove the checkpoint, and let other runs have the directory: the run is done."""
         if self.hold.valid:
-            for path in (self._file, self._file.with_name(f".{_NAME}.{self._token}.part")):
-                path.unlink(missing_ok=True)
+            self._remove_parts()
+            self._file.unlink(missing_ok=True)
         self.hold.release()
+
+    def _remove_parts(self) -> None:
+        """Remove checkpoints that killed runs have left half-written."""
+        for path in self._file.parent.glob(f".{_NAME}.*.part"):
+            path.unlink(missing_ok=True)
 
     def _read(self) -> FoldState | None:
         try:

@@ -14,10 +14,10 @@ from dfmst._engines import host_engine, select_engine
 from dfmst._folding.memory import parse_memory
 from dfmst._progress import Tell as TellRows
 from dfmst._progress import showing
-from dfmst._slices.directory import SpillDirectory
 from dfmst._slices.runs import Order, Run
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
+from dfmst.formats.directories import SpillDirectory
 from dfmst.stream.batches import Job
 from dfmst.stream.checkpoint import Checkpoint, Tell, ignore_checkpoints
 from dfmst.stream.fold_rows import fold_source

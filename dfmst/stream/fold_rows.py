@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from dfmst._folding.fold import Fold, Rows
-from dfmst._slices.directory import SpillDirectory
 from dfmst._slices.fold import SpillFold
 from dfmst._slices.runs import Run, read_pieces
+from dfmst.formats.directories import SpillDirectory
 from dfmst.stream.batches import Batch, EdgeSource, Job
 from dfmst.stream.checkpoint import Checkpoint
 from dfmst.stream.encode_rows import Position, RowEncoder

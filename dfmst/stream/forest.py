@@ -130,7 +130,7 @@ class StreamForest:
         if isinstance(self._source, ParquetSource) and isinstance(output, (str, os.PathLike)):
             check_file(output, [file.path for file in self._source.files])
         rows = rows if isinstance(rows, pa.RecordBatchReader) else pa.table(rows)
-        write_edges(rows, output, format, token=self._checkpoint.token if self._checkpoint else None)
+        write_edges(rows, output, format)
 
     def verify(self, progress: bool | TellRows | None = None) -> Certificate:
         """Prove in another pass that these rows are the forest.

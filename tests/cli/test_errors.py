@@ -235,6 +235,16 @@ def test_output_is_a_directory(dfmst):
     failure(result, "cannot write out.parquet: it is a directory", "name a file in it")
 
 
+@pytest.mark.parametrize(
+    "arguments", [["forest", "-o"], ["convert", "--to", "csv", "-o"], ["newick", "-o"], ["report", "-o"]]
+)
+def test_output_is_named_like_a_directory(dfmst, arguments):
+    table()
+    result = dfmst(arguments[0], "in.parquet", *arguments[1:], "x/", code=2)
+    failure(result, "cannot write x/: that names a directory", "name a file in it")
+    assert left_behind() == []
+
+
 def test_output_in_the_input_directory(dfmst):
     table()
     Path("parts").mkdir()

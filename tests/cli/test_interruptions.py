@@ -90,9 +90,10 @@ def test_killed_before_the_rename(fork, roads):
     process.communicate(timeout=60)
     assert not Path("out.csv").exists()
     assert [name.startswith(".out.csv.") for name in parts()] == [True]
-    # What the killed run left does not disturb the next.
+    # What the killed run left does not disturb the next, which removes it.
     assert fork("forest", roads, "-o", "out.csv").wait(60) == 0
     assert Path("out.csv").exists()
+    assert parts() == []
 
 
 @pytest.mark.slow

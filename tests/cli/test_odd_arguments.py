@@ -11,7 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from click.testing import CliRunner
 
+from dfmst.cli import main
 from dfmst.formats import FORMATS
 
 LONG = "x" * 300
@@ -219,3 +221,36 @@ def test_a_link_to_itself(dfmst):
     for option in ("-o", "--trace", "--checkpoint"):
         outputs = ["-o", "out.csv"] if option != "-o" else []
         assert "loop" in dfmst("forest", "edges.parquet", *outputs, option, "loop", code=2).stderr
+
+
+CLOSED = [
+    ("forest", "roads.parquet"),
+    ("forest", "roads.parquet", "-o", "-"),
+    ("components", "roads.parquet", "-o", "out.csv", "--json"),
+    ("newick", "roads.parquet"),
+    ("report", "roads.parquet", "-o", "-"),
+    ("verify", "roads.parquet", "roads.parquet", "--json"),
+    ("plan", "--vertices", "1000", "--edges", "5000"),
+]
+
+
+@pytest.mark.parametrize("arguments", CLOSED)
+def test_a_closed_standard_output(fork, roads, arguments):
+    process = fork(*arguments, before="import sys; sys.stdout = None")
+    _, errors = process.communicate(60)
+    assert process.returncode == 2
+    assert errors.startswith(b"Error: cannot write to standard output: it is closed\nHint: name a file with -o")
+    assert os.listdir() == ["roads.parquet"]
+
+
+def test_standard_output_by_its_name(dfmst, roads):
+    assert dfmst("forest", roads, "-o", "/dev/stdout").stdout == dfmst("forest", roads).stdout
+
+
+@pytest.mark.parametrize("command", ["report", "newick", "forest"])
+def test_a_terminal_that_lacks_letters(parquet, command):
+    ids = {"source": ["Łódź"], "target": ["\u6771"], "weight": [1]}
+    name = parquet("edges.parquet", ids)
+    result = CliRunner(charset="latin-1").invoke(main, [command, str(name), "-o", "-"])
+    assert result.exit_code == 0, result.stderr
+    assert "Łódź" in result.stdout_bytes.decode()

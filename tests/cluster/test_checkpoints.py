@@ -32,7 +32,7 @@ from dfmst._cluster.strategies.shuffle.kept import EDGES
 from dfmst._cluster.tasks import Group
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import CpuEngine
-from dfmst.formats.lock import sole_use
+from dfmst.formats.directories import sole_use
 from tests.support.dask_frames import STRATEGIES, random_frame
 
 DAMAGES = 12
@@ -294,7 +294,8 @@ def test_one_run_at_a_time_uses_a_directory(tmp_path, client):
     edges, kept = write_edges(tmp_path), tmp_path / "kept"
     kept.mkdir()
     program = (
-        "import sys; from dfmst.formats.lock import sole_use\nwith sole_use(sys.argv[1]): print(1, flush=True); input()"
+        "import sys; from dfmst.formats.directories import sole_use\n"
+        "with sole_use(sys.argv[1]): print(1, flush=True); input()"
     )
     holder = subprocess.Popen(
         [sys.executable, "-c", program, str(kept)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

