@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from multiprocessing.resource_tracker import ensure_running
 from typing import Any
 
 import dask
@@ -55,19 +58,25 @@ def cluster_client(
     if client is None and workers is None and scheduler is None and gpus is None:
         client = _current_client()
     address = scheduler or ("this machine" if client is None else client.scheduler.address)
-    with _clear_errors(address), ExitStack() as stack:
-        if client is None:
-            stack.enter_context(_quiet())
-            if scheduler is None:
-                cluster = local_gpus(workers, gpus) if gpus is not None else LocalCluster(**_local_options(workers))
-                client = Client(stack.enter_context(cluster))
-            else:
-                client = _connected(Client, scheduler)
-            stack.enter_context(client)
-        if gpus is not None and scheduler is not None:
-            require_gpus(client)
-        with client.as_current():
-            yield client
+    stack = ExitStack()
+    with _clear_errors(address):
+        try:
+            if client is None:
+                with _interrupts_later():
+                    stack.enter_context(_quiet())
+                    if scheduler is None:
+                        cluster = local_gpus(workers, gpus) if gpus else LocalCluster(**_local_options(workers))
+                        client = Client(stack.enter_context(cluster))
+                    else:
+                        client = _connected(Client, scheduler)
+                    stack.enter_context(client)
+            if gpus is not None and scheduler is not None:
+                require_gpus(client)
+            with client.as_current():
+                yield client
+        finally:
+            with _interrupts_later():
+                stack.close()
 
 
 def computed(*collections: Any) -> tuple[Any, ...]:
@@ -100,6 +109,30 @@ def _clear_errors(address: str) -> Iterator[None]:
     except (CommClosedError, CancelledError, asyncio.CancelledError, TimeoutError) as error:
         message = f"lost the scheduler at {address}"
         raise ClusterError(message, "start it again, and run again; what was checkpointed is kept") from error
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Let interrupts wait while workers start or end, which Dask does not expect.
+
+    Workers that start meanwhile never get the interrupts of a terminal: this process ends them in order.
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    ensure_running()  # multiprocessing unblocks interrupts when it starts this first process of its own
+    waiting: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda number, _: waiting.append(number)) for number in numbers]
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # threads and processes inherit it
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        if waiting:
+            signal.raise_signal(waiting[0])
 
 
 @contextmanager

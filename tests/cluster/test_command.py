@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import dask
 import numpy as np
+import psutil  # type: ignore[import-untyped]
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -257,3 +261,22 @@ def test_plan(folder):
     )
     Path("other/text.parquet").write_text("a,b")
     assert "text.parquet: not a Parquet file" in run("plan", "other", code=2).stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs the signals of a terminal")
+@pytest.mark.parametrize("delay", [0.0, 0.7])  # seconds after the workers' processes have begun to load
+def test_an_interrupt_is_one_line(folder, delay):
+    program = "from dfmst.cli import main; main(prog_name='dfmst')"
+    command = [sys.executable, "-P", "-c", program, "forest", "edges", *COLUMNS, "-o", "out", "--workers", "2"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while len(psutil.Process(process.pid).children(recursive=True)) < 3:  # one is multiprocessing's own
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    time.sleep(delay)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert errors == b"Interrupted: nothing is kept (with --checkpoint DIR, what is finished would be)\n"
+    assert process.returncode == 130
+    assert os.listdir() == ["edges"]
