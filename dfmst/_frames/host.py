@@ -60,6 +60,12 @@ class FrameView:
         """The Narwhals dataframe. A short pandas frame is solved in the time that it takes to make one."""
         return nw.from_native(self.native, eager_only=True)
 
+    @cached_property
+    def places(self) -> Mapping[Any, int]:
+        """Place of each column by name: libraries list all names anew for each look-up."""
+        names = self.native.column_names if isinstance(self.native, pa.Table) else self.frame.columns
+        return {name: place for place, name in enumerate(names)}
+
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.native)
@@ -82,9 +88,9 @@ class FrameView:
             return self.composed[name]
         if isinstance(native, pa.Table):
             check_column_name("column", name)
-            if name not in native.column_names:
-                raise missing_column(name, native.column_names, NAMES_HINT)
-            return native.column(name)
+            if name not in self.places:
+                raise missing_column(name, self.places, NAMES_HINT)
+            return native.column(self.places[name])
         return host_column(name, self.series(name))
 
     def series(self, name: Any) -> nw.Series[Any]:
@@ -96,8 +102,8 @@ class FrameView:
             The frame has no such column.
         """
         check_column_name("column", name)
-        if name not in self.frame.columns:
-            raise missing_column(name, self.frame.columns, NAMES_HINT)
+        if name not in self.places:
+            raise missing_column(name, self.places, NAMES_HINT)
         return self.frame.get_column(name)
 
     def to_arrow(self) -> pa.Table:
