@@ -50,6 +50,7 @@ _ALWAYS_DENSE = 1 << 16  # vertices
 _BATCHES = 3  # that a worker has memory for, of ids that are numbered
 _MOST_OWNERS = 64
 _KEPT_ROWS = 1 << 23  # of a group of a shuffle with checkpoints, about
+_WAITING = 64  # groups, for each worker, of partitions that other tasks make: a group's are in memory together
 _PORTIONS = 16  # of the partitions' rows, for each worker
 _STRATEGIES = ("auto", "two-pass", "merge", "shuffle")
 
@@ -102,16 +103,16 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     work = (parts.token, columns, strategy, options.split_every, options.vertices)
     checkpoint = None if options.checkpoint is None else str(private_directory(options.checkpoint))
     workers = at_hand.workers if checkpoint is None else first_workers(checkpoint, tokenize(work), at_hand.workers)
-    tasks = workers
+    tasks = workers if parts.rereadable else _WAITING * workers
     if strategy == "shuffle":
-        tasks = _shuffle_groups(memory, workers, size.rows if size else 0, checkpoint is not None)
-    groups = group_parts(parts.edges, tasks if parts.rereadable else len(parts.edges))
+        tasks = max(tasks, _shuffle_groups(memory, workers, size.rows if size else 0, checkpoint is not None))
+    groups = group_parts(parts.edges, tasks)
     sizes = None
     if strategy == "shuffle" or merged is not None:
         sizes = _shuffle_sizes(size, options.vertices, Resources(workers, memory, at_hand.tasks))
         sizes = sizes._replace(room=None if merged is None else FoldRoom(fold_room(merged), merged.vertices))
     portion = -(-len(parts.edges) // (_PORTIONS * workers)) or 1
-    graph = TaskGraph((work, len(groups), sizes, portion), checkpoint, parts.tasks)
+    graph = TaskGraph((work, len(groups), sizes, portion), checkpoint, parts.tasks, tokenize(work))
     if sizes is not None:
         rows, trace = add_shuffle(graph, groups, columns, sizes, portion)
     else:

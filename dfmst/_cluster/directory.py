@@ -104,6 +104,7 @@ def write_forest(
         rows = results(client, forest.graph, [count.key for count in counts], tell)
         moved, peak = usage(client).since(before)
         _remove_others(folder, names)
+    forest.graph.remove_kept()
     size = size_of_parts(parts.edges, columns.names[:2])
     return WrittenForest(size.rows if size else 0, sum(rows), len(files), forest.strategy, moved, peak)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import UserDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,7 +41,7 @@ class EarlierResults(NamedTuple):
         return f"{self.name} {self.done:,} of {self.tasks:,}{begun}"
 
 
-class TaskGraph(dict[Hashable, Any]):
+class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of one from every task in it
     """Tasks by key; the key of a task stands for all that its result depends on.
 
     Parameters
@@ -51,6 +52,8 @@ class TaskGraph(dict[Hashable, Any]):
         Directory for the results of durable tasks.
     tasks
         Tasks that are there already.
+    shared
+        Stands in the names of files that the same work keeps, whoever does it.
 
     Attributes
     ----------
@@ -59,11 +62,15 @@ class TaskGraph(dict[Hashable, Any]):
     """
 
     def __init__(
-        self, parameters: Any, checkpoint: str | None = None, tasks: Mapping[Hashable, Any] | None = None
+        self,
+        parameters: Any,
+        checkpoint: str | None = None,
+        tasks: Mapping[Hashable, Any] | None = None,
+        shared: str | None = None,
     ) -> None:
-        super().__init__(tasks or {})
+        super().__init__(tasks)
         self.token = tokenize(parameters)
-        self._checkpoint = checkpoint
+        self._checkpoint, self._shared = checkpoint, shared or self.token
         self._files: dict[Hashable, tuple[str, Codec]] = {}
         self._durable: list[tuple[str, str]] = []  # name and file
         self._whole: dict[str, bool] = {}  # files that were looked at
@@ -137,6 +144,13 @@ class TaskGraph(dict[Hashable, Any]):
             before = found.get(name, EarlierResults(name, 0, 0, 0))
             found[name] = EarlierResults(name, *(old + new for old, new in zip(before[1:], now[1:], strict=True)))
         return [each for each in found.values() if each.done or each.partitions]
+
+    def remove_kept(self) -> None:
+        """Remove all files of the graph from the checkpoint directory, those of killed tasks included."""
+        if self._checkpoint is not None:
+            for path in Path(self._checkpoint).iterdir():
+                if self.token in path.name or self._shared in path.name:
+                    path.unlink(missing_ok=True)
 
     def use_kept(self, wanted: Iterable[Any]) -> None:
         """Let tasks whose result an earlier run has kept read it, and need nothing else.

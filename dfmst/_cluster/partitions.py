@@ -133,7 +133,7 @@ def frame_parts(frame: Any, names: Sequence[Any]) -> FrameParts:
         names = list(edges.columns)
         edge_parts = [FileRows(path, names, groups, file_stamp(path)) for path, groups in pieces]
         tasks = {}
-    row_parts, more = _parts(rows)
+    row_parts, more = _parts(rows) if pieces is not None or tokenize(rows) != tokenize(edges) else (edge_parts, {})
     stamps = [part.stamp for part in edge_parts if isinstance(part, FileRows)]
     return FrameParts(edge_parts, row_parts, {**tasks, **more}, tokenize(edges, rows, stamps))
 

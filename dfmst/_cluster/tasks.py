@@ -26,17 +26,16 @@ class Group:
     parts: list[Any]
 
     def arguments(self) -> tuple[Group, Any]:
-        """The first two arguments of a task: the group, and the frame to wait for where the task does not read it."""
-        part = self.parts[0]
-        return (self, None) if is_part(part) else (replace(self, parts=[]), part)
+        """The first two arguments of a task: the group, and the frames to wait for if the task does not read them."""
+        return (self, None) if is_part(self.parts[0]) else (replace(self, parts=[]), self.parts)
 
-    def complete(self, frame: Any) -> Group:
-        """The group inside a task that got it and the frame as :meth:`arguments`."""
-        return self if self.parts else replace(self, parts=[frame])
+    def complete(self, frames: Any) -> Group:
+        """The group inside a task that got it and the frames as :meth:`arguments`."""
+        return self if self.parts else replace(self, parts=frames)
 
-    def tables(self, engine: Engine, columns: EdgeColumns, frame: Any, done: int = 0) -> Iterator[Table]:
+    def tables(self, engine: Engine, columns: EdgeColumns, frames: Any, done: int = 0) -> Iterator[Table]:
         """Read one partition after the other, inside a task; the first `done` are skipped."""
-        for number, part in enumerate(self.complete(frame).parts[done:], self.first + done):
+        for number, part in enumerate(self.complete(frames).parts[done:], self.first + done):
             yield read_edges(engine, part, number, columns)
 
 
@@ -47,14 +46,14 @@ def group_parts(parts: list[Any], groups: int) -> list[Group]:
     return [Group(begin, parts[begin:end]) for begin, end in itertools.pairwise(bounds)]
 
 
-def fold(group: Group, frame: Any, columns: EdgeColumns, partial: str | None = None) -> Table:
+def fold(group: Group, frames: Any, columns: EdgeColumns, partial: str | None = None) -> Table:
     """Return the forest of a group of partitions (a task), which saves how far it has come in the file `partial`."""
-    return folded(lambda forest: _fold(forest, group, frame, columns, partial))
+    return folded(lambda forest: _fold(forest, group, frames, columns, partial))
 
 
-def _fold(forest: TableFold, group: Group, frame: Any, columns: EdgeColumns, partial: str | None) -> Table:
+def _fold(forest: TableFold, group: Group, frames: Any, columns: EdgeColumns, partial: str | None) -> Table:
     saved = PartialFold(partial, forest)
-    for done, table in enumerate(group.tables(task_engine(), columns, frame, saved.done), saved.done + 1):
+    for done, table in enumerate(group.tables(task_engine(), columns, frames, saved.done), saved.done + 1):
         forest.add(table)
         saved.save(done)
     return forest.forest()

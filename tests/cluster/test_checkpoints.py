@@ -311,8 +311,7 @@ def test_one_run_at_a_time_uses_a_directory(tmp_path, client):
     # What the killed run left keeps nobody out.
     assert (kept / ".lock").exists()
     dfmst.dask.forest_of_files(edges, tmp_path / "out", **options)
-    assert not (kept / ".lock").exists()
-    assert len(list(kept.iterdir())) > 1
+    assert not list(kept.iterdir())
 
 
 def test_a_directory_is_free_after_an_error(tmp_path):

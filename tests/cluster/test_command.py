@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -64,42 +66,51 @@ def test_directory_in_directory_out(folder, client):
     assert sorted(path.name for path in folder.iterdir()) == ["edges", "merge", "two-pass"]
 
 
-@pytest.mark.slow
-def test_a_run_tells_what_an_earlier_one_has_kept(folder, client):
-    command = ("forest", "edges", *COLUMNS, "--scheduler", client.scheduler.address, "--strategy", "merge")
-    assert "earlier" not in run(*command, "-o", "first", "--checkpoint", "kept").stderr
-    for file in Path("kept").glob("fold-*-1.arrow"):
-        file.unlink()
-    words = "going on with what an earlier run has kept in kept: fold 1 of 2, merge 1 of 1\n"
-    assert words in run(*command, "-o", "second", "--checkpoint", "kept").stderr
-    assert read("second").equals(read("first"))
+@pytest.fixture
+def stopped():
+    """End a run with all its files written, before its directory appears."""
+
+    class Stopped(Exception):
+        """The end."""
+
+    def stop(output: str, **options: Any) -> None:
+        @contextmanager
+        def ending(target, token):
+            with atomic_directory(target, token) as folder:
+                yield folder
+                shutil.copytree(folder, f"{folder}.kept")
+                raise Stopped
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("dfmst._cluster.directory.atomic_directory", ending)
+            with pytest.raises(Stopped):
+                dfmst.dask.forest_of_files("edges", output, "a", "b", "w", **options)
+
+    return stop
 
 
-def test_files_that_a_killed_run_has_written_stay(folder, client, monkeypatch):
-    tokens: list[str] = []
-
-    def noted(output, token):
-        tokens.append(token)
-        return atomic_directory(output, token)
-
-    monkeypatch.setattr("dfmst._cluster.directory.atomic_directory", noted)
+def test_a_run_goes_on_with_what_a_killed_one_has_written_and_removes_its_checkpoints(folder, client, stopped):
     options: Any = {"strategy": "merge", "client": client, "checkpoint": "kept"}
-
-    def forest() -> dict[str, int]:
-        dfmst.dask.forest_of_files("edges", "out", "a", "b", "w", **options)
-        assert read("out").equals(dfmst.minimum_spanning_forest(read("edges"), "a", "b", "w"))
-        return {path.name: path.stat().st_mtime_ns for path in sorted(Path("out").rglob("*")) if path.is_file()}
-
-    written, part = forest(), Path(f".out.{tokens[0]}.part")
-    Path("out").rename(part)
+    stopped("out", **options)
+    (kept,) = Path().glob(".out.*.part.kept")
+    part = kept.rename(kept.with_suffix(""))
+    written = {path.name: path.stat().st_mtime_ns for path in part.rglob("*.parquet")}
+    assert len(written) == 6
     (part / ".part-4.parquet.0.part").touch()
     (part / "part-0.parquet").unlink()
     (part / "part-1.parquet").write_bytes((part / "part-2.parquet").read_bytes())
-    again = forest()
+    (first,) = Path("kept").glob("fold-*-1.arrow")
+    first.rename(first.with_name(f".{first.name}.0123.part"))  # as a worker that is killed leaves it
+    Path("kept/mine").touch()
+    command = ("forest", "edges", *COLUMNS, "--scheduler", client.scheduler.address, "--strategy", "merge")
+    words = "going on with what an earlier run has kept in kept: fold 1 of 2, merge 1 of 1\n"
+    assert words in run(*command, "-o", "out", "--checkpoint", "kept").stderr
     assert not part.exists()
-    assert [name for name, time in again.items() if written[name] != time] == ["part-0.parquet", "part-1.parquet"]
+    assert read("out").equals(dfmst.minimum_spanning_forest(read("edges"), "a", "b", "w"))
+    again = {path.name: path.stat().st_mtime_ns for path in Path("out").rglob("*") if path.is_file()}
+    assert {name for name, time in again.items() if written[name] != time} == {"part-0.parquet", "part-1.parquet"}
     assert set(again) == set(written)
-    assert tokens[0] == tokens[1]
+    assert [path.name for path in Path("kept").iterdir()] == ["mine"]
 
 
 def test_workers_of_its_own(folder):

@@ -6,6 +6,8 @@ import pickle
 import tracemalloc
 from typing import Any
 
+import dask
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -14,6 +16,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import dfmst.dask
+from dfmst._cluster.client import Resources
 from dfmst._cluster.files import FileRows
 from dfmst._cluster.hashing import id_words
 from dfmst._cluster.local_files import local_directory
@@ -33,6 +37,7 @@ from dfmst._slices.memory import Room
 from dfmst._slices.runs import Order, Run
 from dfmst._slices.stored import StoredArray, StoredIds
 from dfmst.formats.footers import TableSize
+from tests.support.dask_frames import random_frame
 
 
 def columns(source, target):
@@ -215,3 +220,37 @@ def test_texts_whose_offsets_are_not_aligned():
     offsets = pa.py_buffer(b"x" + bytes(ids.buffers()[1])).slice(1)  # as a message of Dask may hold them
     moved = pa.Array.from_buffers(ids.type, 3, [None, offsets, ids.buffers()[2]])
     assert Dictionary(CpuEngine(1), None).look_up(moved, extend=True).tolist() == [0, 1, 0]
+
+
+class CountedRead:
+    """Reads a partition, and counts how often it is pickled."""
+
+    pickled = 0
+
+    def __call__(self, number: int) -> pd.DataFrame:
+        return pd.DataFrame({"a": [number], "b": [number + 1], "w": [number]})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        CountedRead.pickled += 1
+        return CountedRead, ()
+
+
+def test_the_token_of_a_forest_is_not_made_of_every_task():
+    frame = dd.from_map(CountedRead(), range(50), meta=CountedRead()(0))
+    before = CountedRead.pickled
+    assert frame.mst.minimum("a", "b", "w").npartitions == 50
+    assert CountedRead.pickled - before < 10
+
+
+@pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle"])
+def test_small_partitions_that_wait_in_memory_are_grouped(strategy, monkeypatch):
+    monkeypatch.setattr("dfmst._cluster.build.resources", lambda: Resources(1, 1 << 30))
+    frame = random_frame(3, rows=640)
+    whole = dask.delayed(frame)  # which all partitions are made of
+    frames = [whole.iloc[begin : begin + 2] for begin in range(0, 640, 2)]
+    parts = dd.from_delayed(frames, meta=frame, verify_meta=False)
+    forest = parts.mst.minimum("a", "b", "w", strategy=strategy)
+    names = [str(key[0]).rsplit("-", 1)[0] for key in forest.__dask_graph__() if isinstance(key, tuple)]
+    assert sum(names.count(f"dfmst-{name}") for name in ("fold", "light", "distribute")) == 64
+    expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
+    pd.testing.assert_frame_equal(forest.compute(scheduler="synchronous"), expected)

@@ -84,10 +84,10 @@ class LightBound(NamedTuple):
     row: int
 
 
-def sample(group: Group, frame: Any, columns: EdgeColumns, parts: int) -> KeySample:
+def sample(group: Group, frames: Any, columns: EdgeColumns, parts: int) -> KeySample:
     """Return some rows of some of a group's partitions, evenly spread (a task)."""
     engine = task_engine()
-    numbered = list(enumerate(group.complete(frame).parts, group.first))
+    numbered = list(enumerate(group.complete(frames).parts, group.first))
     step = -(-len(numbered) // parts)
     chosen = numbered[step // 2 :: step]
     pieces, rows, vertices = [], 0, 0

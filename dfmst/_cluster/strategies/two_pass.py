@@ -79,20 +79,20 @@ def add_two_passes(
 
 def fold_light(
     group: Group,
-    frame: Any,
+    frames: Any,
     columns: EdgeColumns,
     bound: LightBound | None,
     drawn: KeySample,
     partial: str | None = None,
 ) -> Table:
     """Return the forest of a group's light rows (a task), with the digests of its partitions."""
-    return folded(lambda forest: _fold_light(forest, group, frame, columns, bound, drawn, partial))
+    return folded(lambda forest: _fold_light(forest, group, frames, columns, bound, drawn, partial))
 
 
 def _fold_light(
     forest: TableFold,
     group: Group,
-    frame: Any,
+    frames: Any,
     columns: EdgeColumns,
     bound: LightBound | None,
     drawn: KeySample,
@@ -100,7 +100,7 @@ def _fold_light(
 ) -> Table:
     saved = PartialFold(partial, forest)
     digests = digests_by_number(saved.record or {})
-    tables = _tables_as_before(task_engine(), group, frame, columns, drawn.digests, saved.done, digests)
+    tables = _tables_as_before(task_engine(), group, frames, columns, drawn.digests, saved.done, digests)
     for done, table in enumerate(tables, saved.done + 1):
         _add_light(forest, table, bound)
         saved.save(done, digests)
@@ -125,7 +125,7 @@ def digests_of(forest: Table) -> dict[int, int]:
 def _tables_as_before(
     engine: Engine,
     group: Group,
-    frame: Any,
+    frames: Any,
     columns: EdgeColumns,
     before: dict[int, int],
     done: int,
@@ -138,8 +138,8 @@ def _tables_as_before(
     ClusterError
         A partition differs.
     """
-    parts = list(enumerate(group.complete(frame).parts, group.first))[done:]
-    for (number, part), table in zip(parts, group.tables(engine, columns, frame, done), strict=True):
+    parts = list(enumerate(group.complete(frames).parts, group.first))[done:]
+    for (number, part), table in zip(parts, group.tables(engine, columns, frames, done), strict=True):
         digest = part_digest(number, part, table)
         if before.get(number, digest.get(number)) != digest.get(number):
             raise changed(number, part.name if is_part(part) else "")
@@ -158,7 +158,7 @@ def broadcast_filter(forest: Table) -> BroadcastFilter | None:
 
 def fold_residue(
     group: Group,
-    frame: Any,
+    frames: Any,
     columns: EdgeColumns,
     bound: LightBound | None,
     cycle_filter: BroadcastFilter | None,
@@ -166,13 +166,13 @@ def fold_residue(
     partial: str | None = None,
 ) -> Table:
     """Return the forest of a group's rows that are not light and pass the filter (a task)."""
-    return folded(lambda forest: _fold_residue(forest, group, frame, columns, bound, cycle_filter, digests, partial))
+    return folded(lambda forest: _fold_residue(forest, group, frames, columns, bound, cycle_filter, digests, partial))
 
 
 def _fold_residue(
     forest: TableFold,
     group: Group,
-    frame: Any,
+    frames: Any,
     columns: EdgeColumns,
     bound: LightBound | None,
     cycle_filter: BroadcastFilter | None,
@@ -183,7 +183,7 @@ def _fold_residue(
     active = None if cycle_filter is None else cycle_filter.on(engine)
     if bound is not None:
         saved = PartialFold(partial, forest)
-        tables = _tables_as_before(task_engine(), group, frame, columns, digests, saved.done)
+        tables = _tables_as_before(task_engine(), group, frames, columns, digests, saved.done)
         for done, table in enumerate(tables, saved.done + 1):
             _add_rest(engine, forest, table, active, bound)
             saved.save(done)

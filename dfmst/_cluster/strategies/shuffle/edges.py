@@ -120,7 +120,7 @@ def waits_on_gpu(edges: GroupEdges) -> bool:
 
 def distribute(
     group: Group,
-    frame: Any,
+    frames: Any,
     columns: EdgeColumns,
     rows: int,
     dense: int,
@@ -135,7 +135,7 @@ def distribute(
     engine = worker_engine()
     if not engine.on_host:
         rows = rows_that_fit(engine, rows, EDGE + COMPACT, reserve(engine))
-    arguments = (group, frame, columns, room, kept)
+    arguments = (group, frames, columns, room, kept)
     host = Encoder(dense, engine=task_engine())
     if not rows:
         return _distribute(task_engine(), host, *arguments, _LEAST_ROWS)
@@ -154,20 +154,20 @@ def _distribute(
     engine: Engine,
     encoder: Encoder,
     group: Group,
-    frame: Any,
+    frames: Any,
     columns: EdgeColumns,
     room: FoldRoom | None,
     kept: KeptEdges | None,
     rows: int,
 ) -> GroupEdges:
-    host, parts = task_engine(), group.complete(frame).parts
+    host, parts = task_engine(), group.complete(frames).parts
     marked = is_marked(parts)
     # Marks of rows that may still be dropped are not saved.
     saved = Partial(*(kept if kept is not None and room is not None and not marked else _NOWHERE))
     before: GroupEdges | None = saved.result
     batches, kind = _batches(engine, encoder, room, rows, before), "" if before is None else before.kind
     marks = GroupMarks(group.first, parts)
-    for number, table in enumerate(group.tables(host, columns, frame, saved.done), group.first + saved.done):
+    for number, table in enumerate(group.tables(host, columns, frames, saved.done), group.first + saved.done):
         if table.num_rows:
             earlier, kind = kind, weight_kind(like_of(table))
             check_kinds([earlier or kind, kind])
