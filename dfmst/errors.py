@@ -19,6 +19,8 @@ and ends with a hint: what to do about it.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterable
 from typing import Self
 
@@ -35,6 +37,7 @@ __all__ = [
     "UnsupportedFrameError",
     "did_you_mean",
     "missing_column",
+    "no_space",
 ]
 
 
@@ -97,6 +100,13 @@ class DeviceError(DfmstError, RuntimeError):
 
 class OutputError(DfmstError, OSError):
     """The output cannot be written where the user asked for it."""
+
+
+def no_space(target: str | os.PathLike[str]) -> OutputError:
+    """Make the error for a disk that is full; its ``errno`` says so, too."""
+    full = OutputError(f"cannot write {target}: no space left on device", "free some space, or write to another disk")
+    full.errno = errno.ENOSPC
+    return full
 
 
 _LISTED = 20  # columns that a message names

@@ -5,6 +5,7 @@ Every file is sealed (:mod:`dfmst.formats.sealed`). One that does not keep its d
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from dfmst._cluster.device_tables import Table, host_table
-from dfmst.errors import OutputError
+from dfmst.errors import OutputError, no_space
 from dfmst.formats.sealed import BrokenSealError, SealedOutput, sealed_input, sealed_output
 
 __all__ = [
@@ -158,6 +159,8 @@ def _read(path: str, read: Callable[[pa.NativeFile, int], _Content]) -> _Content
 
 def _unusable(directory: str | os.PathLike[str], error: OSError | ValueError) -> OutputError:
     cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+    if isinstance(cause, OSError) and cause.errno == errno.ENOSPC:
+        return no_space(directory)
     reason = getattr(cause, "strerror", None) or getattr(cause, "message", cause)
     message = f"cannot use {directory} for checkpoints: {reason}"
     return OutputError(message, "name a directory that every worker can write to")

@@ -122,7 +122,7 @@ def _interrupts_later() -> Iterator[None]:
         return
     ensure_running()  # multiprocessing unblocks interrupts when it starts this first process of its own
     waiting: list[int] = []
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = [signal.signal(number, lambda number, _: waiting.append(number)) for number in numbers]
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # threads and processes inherit it
     try:

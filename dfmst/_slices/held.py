@@ -29,7 +29,6 @@ class HeldRun(Run):
 
     def __init__(self, engine: Engine, order: Order, weight_dtype: np.dtype[Any], grain: int = GRAIN) -> None:
         self._begin(engine, order, weight_dtype, grain)
-        self.directory = None
         self._pieces: list[Rows | None] = []
         self._starts: list[int] = []
         self.remove = self._pieces.clear

@@ -60,8 +60,6 @@ class Run:
 
     Attributes
     ----------
-    directory
-        Where the files are; ``None``: there are none.
     longest
         Rows that are best written at a time.
 
@@ -82,7 +80,6 @@ class Run:
         grain: int = GRAIN,
     ) -> None:
         self._begin(engine, order, weight_dtype, grain)
-        self.directory: SpillDirectory | None = directory
         self._folder = directory
         name = directory.new_name()
         self._paths = {column: Path(f"{name}.{column}") for column in Rows._fields}

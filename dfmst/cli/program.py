@@ -29,7 +29,9 @@ from dfmst.errors import (
 
 __all__ = ["BAD_INPUT", "DEBUG", "FAILURE", "INTERRUPTED", "OK", "Program"]
 
-OK, FAILURE, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+OK, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+_ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 #: Where the flag of ``--debug`` stands in the context's ``meta``.
 DEBUG = "dfmst.debug"
@@ -124,17 +126,19 @@ def _words(error: Exception) -> tuple[str, str]:
 
 @contextmanager
 def _terminated_in_order() -> Iterator[None]:
-    """Let SIGTERM unwind the stack, so that no temporary file stays behind."""
-    ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    if not ours:
-        yield
-        return
+    """Let SIGTERM, and SIGHUP of a terminal that closes, unwind the stack, so that no temporary file stays behind."""
+    main = threading.current_thread() is threading.main_thread()
+    numbers = [number for number in _ENDING if main and signal.getsignal(number) == signal.SIG_DFL]
 
     def leave(number: int, frame: FrameType | None) -> None:
-        sys.exit(TERMINATED)
+        for other in numbers:
+            signal.signal(other, signal.SIG_IGN)  # another one must not end the cleaning
+        sys.exit(128 + number)
 
-    signal.signal(signal.SIGTERM, leave)
+    for number in numbers:
+        signal.signal(number, leave)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)

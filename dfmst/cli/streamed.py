@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,9 +96,10 @@ def stream_forest(job: ForestJob, target: Path | None, watch: Stopwatch, progres
                 on_checkpoint=saved.tell,
                 **options,
             )
-        _deliver(job, target, forest, watch, progress)
-    summary = _summary(job, forest, watch)
-    return summary if job.report is None else {**summary, "plan": _beside_plan(job, forest)}
+        with closing(forest):
+            _deliver(job, target, forest, watch, progress)
+            summary = _summary(job, forest, watch)
+            return summary if job.report is None else {**summary, "plan": _beside_plan(job, forest)}
 
 
 class _Saved:

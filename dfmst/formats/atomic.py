@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from dfmst.errors import OutputError
+from dfmst.errors import OutputError, no_space
 from dfmst.formats.directories import TemporaryDirectory
 
-__all__ = ["atomic_directory", "atomic_path", "check_directory", "check_file", "no_space"]
+__all__ = ["atomic_directory", "atomic_path", "check_directory", "check_file"]
 
 # Letters of a name that its temporary file bears: file systems take 255 bytes, and a letter has up to 4.
 _KEPT = 50
@@ -220,10 +220,3 @@ def _unwritable(target: str | os.PathLike[str], parent: Path, error: OSError) ->
         return no_space(target)
     reason = error.strerror or str(error)
     return OutputError(f"cannot write {target}: {reason}", "write to a directory of your own")
-
-
-def no_space(target: str | os.PathLike[str]) -> OutputError:
-    """Make the error for a disk that is full; its ``errno`` says so too."""
-    full = OutputError(f"cannot write {target}: no space left on device", "free some space, or write to another disk")
-    full.errno = errno.ENOSPC
-    return full

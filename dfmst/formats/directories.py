@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from dfmst.errors import OutputError
+from dfmst.errors import OutputError, no_space
 
 __all__ = [
     "Hold",
@@ -70,7 +70,11 @@ class TemporaryDirectory:
         self._numbers = itertools.count()  # several threads may ask
         lock = ExitStack()
         self._remove = weakref.finalize(self, _remove, self.path, lock, os.getpid())
-        lock.enter_context(sole_use(self.path, self.path.name))
+        try:
+            lock.enter_context(sole_use(self.path, self.path.name))
+        except BaseException:
+            self._remove()
+            raise
 
     def new_name(self) -> str:
         """Return the beginning of a path that no other file has."""
@@ -115,6 +119,8 @@ def private_directory(directory: str | os.PathLike[str]) -> Path:
     try:
         path.mkdir(0o700, parents=True, exist_ok=True)
     except (OSError, ValueError) as error:  # ValueError: a name that no system takes
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise no_space(directory) from error
         reason = getattr(error, "strerror", None) or error
         hint = "name a directory that you, and every worker, can write to"
         raise OutputError(f"cannot use {directory} for checkpoints: {reason}", hint) from error
@@ -220,6 +226,8 @@ def sole_use(folder: str | os.PathLike[str], token: str = "") -> Iterator[None]:
     except OSError as error:
         if isinstance(error, OutputError):
             raise
+        if error.errno == errno.ENOSPC:
+            raise no_space(folder) from error
         message = f"cannot lock {folder}: {error.strerror or error}"
         raise OutputError(message, "name a directory that you can write to") from error
     try:
@@ -290,7 +298,11 @@ def _locked(path: Path, token: str) -> int:
             if _is_there(path, lock):
                 if not _is_trusted(os.fstat(lock), path.parent) or _words(lock)[:1] not in ([], [_OURS]):
                     raise _foreign(path)
-                _sign(lock, token)
+                try:
+                    _sign(lock, token)
+                except BaseException:
+                    path.unlink()
+                    raise
                 return lock
         except BaseException:
             os.close(lock)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -21,6 +20,7 @@ from dfmst._frames.host import FrameView
 from dfmst._frames.unify import cast_exactly, common_type
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
+from dfmst.formats.directories import SpillDirectory
 from dfmst.stream.locators import Locators
 
 __all__ = ["Batch", "EdgeSource", "Job", "WeightType", "ignore_progress", "read_batch"]
@@ -127,7 +127,7 @@ class Job:
     progress
         Called with the rows done and the rows in all (``None``: unknown).
     spill
-        Directory for rows that do not fit the limit; ``None``: there is none.
+        For rows that do not fit the limit; ``None``: they must fit.
     """
 
     columns: EdgeColumns
@@ -135,7 +135,7 @@ class Job:
     engine: Engine
     algorithm: str | Algorithm = "auto"
     progress: Callable[[int, int | None], None] = ignore_progress
-    spill: Path | None = None
+    spill: SpillDirectory | None = None
 
     @property
     def names(self) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -83,20 +84,21 @@ def fold(
     refuse_conditions("a stream", by, keep, drop)
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     runner = select_engine(engine, threads, on_device=on_device(edges))
-    spill = None if spill_dir is None else Path(spill_dir)
     limit = parse_memory(memory_limit)
     with showing(progress, "folding", limit) as tell:
-        job = Job(columns, limit, runner, algorithm, tell, spill)
         rows = open_source(runner, edges)
-        if checkpoint is None:
-            return StreamForest(rows, job, fold_source(rows, job), None)
-        state = _open_checkpoint(Path(checkpoint), rows, job, on_checkpoint or ignore_checkpoints)
-        try:
-            with state.hold.busy():
-                return StreamForest(rows, job, fold_source(rows, job, state), state)
-        except BaseException:
-            state.hold.release()
-            raise
+        with ExitStack() as stack:  # an error may live on, and all that it was raised in
+            spill = None if spill_dir is None else SpillDirectory(spill_dir)
+            if spill is not None:
+                stack.callback(spill.remove)
+            job, state = Job(columns, limit, runner, algorithm, tell, spill), None
+            if checkpoint is not None:
+                state = _open_checkpoint(Path(checkpoint), rows, job, on_checkpoint or ignore_checkpoints)
+                stack.callback(state.hold.release)
+            with nullcontext() if state is None else state.hold.busy():
+                forest = StreamForest(rows, job, fold_source(rows, job, state), state)
+            stack.pop_all()
+            return forest
 
 
 def _open_checkpoint(folder: Path, source: ParquetSource | FrameSource, job: Job, tell: Tell) -> Checkpoint:
@@ -109,7 +111,7 @@ def _open_checkpoint(folder: Path, source: ParquetSource | FrameSource, job: Job
 
     def make_run(weight: np.dtype[Any]) -> Run:
         assert job.spill is not None
-        return Run(host_engine(job.engine), SpillDirectory(job.spill), Order("locator"), weight)
+        return Run(host_engine(job.engine), job.spill, Order("locator"), weight)
 
     fingerprint = {"files": source.fingerprint, **options}
     return Checkpoint(folder, fingerprint, tell, None if job.spill is None else make_run)

@@ -12,7 +12,6 @@ import numpy as np
 from dfmst._folding.fold import Fold, Rows
 from dfmst._slices.fold import SpillFold
 from dfmst._slices.runs import Run, read_pieces
-from dfmst.formats.directories import SpillDirectory
 from dfmst.stream.batches import Batch, EdgeSource, Job
 from dfmst.stream.checkpoint import Checkpoint
 from dfmst.stream.encode_rows import Position, RowEncoder
@@ -183,8 +182,7 @@ class _Pass:
         memory, maximum = self.memory, self.job.columns.maximum
         if isinstance(memory, SpillMemory):
             bound = memory.most_vertices if self.known is None else self.known
-            directory = None if self.job.spill is None else SpillDirectory(self.job.spill)
-            return SpillFold(self.coder.engine, directory, memory.room, bound, kind, maximum=maximum)
+            return SpillFold(self.coder.engine, self.job.spill, memory.room, bound, kind, maximum=maximum)
         capacity = memory.capacity(self.known, self.source.rows)
         options: dict[str, Any] = {"maximum": maximum, "algorithm": self.job.algorithm}
         return Fold(self.coder.engine, self.known or 0, capacity, weight_dtype=kind, **options)

@@ -13,7 +13,6 @@ import pyarrow as pa
 from dfmst._columns.total import Total
 from dfmst._progress import Tell as TellRows
 from dfmst._progress import peak_memory, showing
-from dfmst._slices.runs import Run
 from dfmst._verification.certificate import Certificate
 from dfmst._verification.optimality import Violation
 from dfmst.formats import check_file, write_edges
@@ -184,8 +183,8 @@ class StreamForest:
 
     def close(self) -> None:
         """Remove what lies in ``spill_dir``, and let nothing more be read; it goes with this object as well."""
-        if isinstance(self._forest.rows, Run) and self._forest.rows.directory is not None:
-            self._forest.rows.directory.remove()
+        if self._job.spill is not None:
+            self._job.spill.remove()
 
     def _rows(self) -> Any:
         """The forest's rows: of files a reader that gathers them piece by piece, of frames a frame of their kind."""

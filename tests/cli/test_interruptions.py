@@ -107,8 +107,10 @@ def test_killed_run_keeps_the_older_output(fork, roads):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-@pytest.mark.parametrize("command", ["forest", "components", "convert"])
+@pytest.mark.parametrize(
+    ("command", "number", "status"),
+    [("forest", signal.SIGINT, 130), ("components", signal.SIGTERM, 143), ("convert", signal.SIGHUP, 129)],
+)
 def test_interrupted_while_writing(fork, roads, command, number, status):
     process = fork(command, roads, "-o", "out.csv", before=AT_THE_RENAME)
     wait_for("ready")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow.parquet
@@ -205,3 +207,16 @@ def test_a_full_disk_under_the_checkpoint(parts, full_disk, monkeypatch):
         dfmst.stream.minimum_spanning_forest(parts, memory_limit="16MB", checkpoint=full_disk)
     assert "the last checkpoint is kept" in caught.value.hint
     assert [path.name for path in full_disk.iterdir()] == ["fold.arrow"]
+
+
+@pytest.mark.parametrize("option", ["checkpoint", "spill_dir", "output"])
+def test_a_disk_without_room_for_a_lock(tmp_path, full_disk, option):
+    parts = write_parts(tmp_path / "parts", edges(10, 20), 1, 100)
+    with suppress(OSError), open(full_disk / "fill", "wb", buffering=0) as file:
+        while True:
+            file.write(bytes(1 << 12))
+    place = full_disk / "forest.parquet" if option == "output" else full_disk
+    with pytest.raises(OutputError, match="no space left on device") as caught:
+        dfmst.stream.minimum_spanning_forest(parts, **{option: place})
+    assert caught.value.errno == errno.ENOSPC
+    assert os.listdir(full_disk) == ["fill"]

@@ -57,7 +57,6 @@ class WaitingRun(Run):
 
     def __init__(self, grain: int, columns: TaskColumns, index: Array | None = None) -> None:
         self._begin(columns.engine, BY_KEY, columns.dtype(2), grain)
-        self.directory = None
         self._columns = columns
         if index is None:
             self._count(Rows(*columns.on(columns.engine)))
