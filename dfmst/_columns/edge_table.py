@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from dfmst._cached import cached_property
 from dfmst._primitives.edges import Edges
 from dfmst.errors import CapacityError
 from dfmst.typing import ROW_LIMIT, Array

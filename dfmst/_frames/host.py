@@ -9,12 +9,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
 from dfmst._arguments import check_column_name
+from dfmst._cached import cached_property
 from dfmst._engines import Engine, host_engine
 from dfmst._frames.columns import host_column, pandas_column, stored_column
 from dfmst._frames.device import NAMES_HINT

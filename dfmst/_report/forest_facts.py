@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
+from dfmst._cached import cached_property
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.read import EdgeColumns
 from dfmst._hierarchy.ordered import OrderedForest, order_forest

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from dfmst._cached import cached_property
 from dfmst._columns.compose import compose, edge_columns
 from dfmst._columns.conditions import Conditions
 from dfmst._columns.read import EdgeColumns

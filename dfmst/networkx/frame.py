@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
+from dfmst._cached import cached_property
 from dfmst.networkx.convert import convert_from_nx
 from dfmst.networkx.graph import Graph
 from dfmst.typing import Array

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst import arrays
+from dfmst._cached import cached_property
 from dfmst.components import connected_components
 from dfmst.typing import Array
 
