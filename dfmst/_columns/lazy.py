@@ -11,12 +11,16 @@ from functools import reduce
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import pyarrow as pa
 
 from dfmst._columns.check import check_ends, flagged_columns, invalid_rows
+from dfmst._columns.id_types import common_id_type
 from dfmst._columns.ids import different_ids, float_ids, no_common_integer, unsuitable_ids
 from dfmst._columns.read import EdgeColumns
 from dfmst._columns.weights import unsupported_weights
 from dfmst._frames.lazy import LazyView
+from dfmst._frames.tables import as_lazy
+from dfmst._frames.to_arrow import to_arrow
 
 __all__ = ["lazy_edges"]
 
@@ -49,7 +53,7 @@ def lazy_edges(view: LazyView, columns: EdgeColumns) -> nw.LazyFrame[Any]:
     """
     check_ends(columns.source, columns.target)
     names = [name for name in columns.names if name is not None]
-    rows = view.columns(names)
+    rows = _typed_objects(view.columns(names), columns)
     types = rows.collect_schema()
     ids = _common_ids(rows, columns, types)
     missing = {"source": nw.col("source").is_null(), "target": nw.col("target").is_null()}
@@ -58,6 +62,38 @@ def lazy_edges(view: LazyView, columns: EdgeColumns) -> nw.LazyFrame[Any]:
         weight, missing["weight"] = _weight(columns.weight, types["weight"], columns.maximum)
     rows = _without_missing(rows, columns, missing)
     return rows.select("row", *ids, weight=weight)
+
+
+def _typed_objects(rows: nw.LazyFrame[Any], columns: EdgeColumns) -> nw.LazyFrame[Any]:
+    """Give ids that are Python objects in a Dask frame their Arrow type: as text, 1 and "1" would be one id."""
+    native: Any = nw.to_native(rows)
+    kinds: dict[str, pa.DataType] = {}
+    for end, name in (("source", columns.source), ("target", columns.target)):
+        if not rows.implementation.is_dask() or native.dtypes[end].kind != "O":
+            continue
+        for kind in native[end].map_partitions(_object_kind, name, meta=(end, object)).compute():
+            common = common_id_type(kinds.setdefault(end, kind), kind)
+            if common is None:
+                raise different_ids((name, kinds[end]), (name, kind))
+            kinds[end] = common
+    if not kinds:
+        return rows
+    both = common_id_type(*kinds.values()) if len(kinds) == 2 else None
+    kinds = dict.fromkeys(kinds, both) if both is not None else kinds
+    return as_lazy(native.map_partitions(_with_types, kinds, meta=_with_types(native._meta, kinds)))
+
+
+def _object_kind(series: Any, name: Any) -> Any:
+    """The Arrow type of a partition's ids, as a series of one row."""
+    return type(series)([to_arrow(name, series.to_numpy()).type], dtype=object)
+
+
+def _with_types(part: Any, kinds: dict[str, pa.DataType]) -> Any:
+    """A partition with its columns of objects as columns of Arrow."""
+    import pandas as pd
+
+    typed = {end: to_arrow(end, part[end].to_numpy()).cast(kind) for end, kind in kinds.items()}
+    return part.assign(**{end: pd.arrays.ArrowExtensionArray(values) for end, values in typed.items()})
 
 
 def _common_ids(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> list[nw.Expr]:

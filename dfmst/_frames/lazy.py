@@ -106,8 +106,12 @@ def open_lazy_frame(edges: Frame, order: tuple[str, ...], names: Sequence[Any]) 
     frame = _recognise(edges)
     if frame is None:
         return None
-    if _POSITION in frame.collect_schema().names():
+    known = frame.collect_schema().names()
+    if _POSITION in known:
         raise InvalidEdgesError(f"the frame has a column {_POSITION!r}, a name that dfmst uses", "rename the column")
+    if "*" in known and not frame.implementation.is_dask():
+        message = f"the frame has a column '*', which {frame.implementation.value} takes for all columns"
+        raise InvalidEdgesError(message, "rename the column, or collect the frame: dfmst then takes any algorithm")
     tables = open_tables(frame)
     try:
         numbered = _by_columns(frame, tables, order, names) if order else _by_position(edges, frame, tables)

@@ -27,12 +27,18 @@ def check_order(frame: nw.LazyFrame[Any], order: Sequence[Any]) -> None:
     ColumnNotFoundError
         One of them is absent.
     InvalidEdgesError
-        They do not tell all rows apart.
+        One holds nulls or NaN, or they do not tell all rows apart.
     """
-    known = frame.collect_schema().names()
+    types = frame.collect_schema()
     for name in order:
-        if name not in known:
-            raise missing_column(name, known, _HINT)
+        if name not in types:
+            raise missing_column(name, types.names(), _HINT)
+        missing = nw.col(name).is_null()
+        missing = missing | nw.col(name).is_nan() if types[name].is_float() else missing
+        count = int(frame.select(missing.cast(nw.Int64).sum()).collect().item() or 0)
+        if count:  # libraries differ on where these go, and their joins lose them
+            message = f"column {name!r} cannot order the rows: {count:,} of its values are null or NaN"
+            raise InvalidEdgesError(message, "fill them, or order the rows by another column")
     keys = frame.select(*order)
     rows, different = (int(part.select(nw.len()).collect().item()) for part in (keys, keys.unique()))
     if rows != different:

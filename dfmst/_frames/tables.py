@@ -18,8 +18,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from dfmst.errors import UnsupportedFrameError
+from dfmst.typing import Array
 
-__all__ = ["NativeTables", "Tables", "as_lazy", "lasting", "open_tables", "with_positions"]
+__all__ = ["NativeTables", "Tables", "as_lazy", "lasting", "open_tables", "ordered_integers", "with_positions"]
 
 
 class Tables(Protocol):
@@ -47,7 +48,9 @@ class NativeTables:
 
     def number(self, frame: nw.LazyFrame[Any], name: str, order: Sequence[str], slot: str) -> nw.LazyFrame[Any]:
         """Return a table of the frame's rows with their place in an order, from 0, as the column `name`."""
-        return self.keep(frame.with_row_index(name, order_by=order), slot)
+        if frame.implementation.is_pyspark():
+            return self.keep(frame.with_row_index(name, order_by=order), slot)
+        return frame.sort(*order).collect().with_row_index(name).lazy()
 
     def close(self) -> None:
         """Nothing to drop."""
@@ -124,8 +127,18 @@ class DuckDbTables:
 
 def _ordered_bits(floats: Any) -> Any:
     """Integers in the order of a pandas column of floats without NaN."""
-    bits = (floats.to_numpy(np.float64) + 0.0).view(np.int64)  # -0.0 becomes 0.0
-    return type(floats)(bits ^ ((bits >> 63) & np.int64(2**63 - 1)), index=floats.index, name=f"dfmst_{floats.name}")
+    bits = ordered_integers(floats.to_numpy(np.float64))
+    return type(floats)(bits, index=floats.index, name=f"dfmst_{floats.name}")
+
+
+def ordered_integers(floats: Array) -> Array:
+    """Return integers in the order of floats without NaN; -0.0 equals 0.0.
+
+    Nothing is computed with the floats: CuPy's kernels take denormal numbers for 0.
+    """
+    bits = floats.view(np.dtype(f"i{floats.dtype.itemsize}"))
+    sign = bits >> (8 * bits.dtype.itemsize - 1)  # -1 or 0
+    return ((bits & np.iinfo(bits.dtype).max) ^ sign) - sign
 
 
 def with_positions(frame: Any, name: str) -> Any:

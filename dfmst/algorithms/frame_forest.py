@@ -24,7 +24,7 @@ from dfmst._frames.kinds import unwrap
 from dfmst._frames.lazy import LazyView, open_lazy_frame
 from dfmst._frames.open import open_frame
 from dfmst._frames.order import rows_in_order
-from dfmst._frames.tables import Tables, as_lazy, open_tables
+from dfmst._frames.tables import Tables, as_lazy, open_tables, ordered_integers
 from dfmst.algorithms._steps.frame_rounds import RANKED, Edges, count_rows, count_vertices, forest_ranks, without_loops
 from dfmst.algorithms.dataframe import Dataframe
 from dfmst.algorithms.trace import Trace
@@ -135,10 +135,8 @@ def _edge_columns(
     engine: Engine, source: Array, target: Array, weight: Array, row: Array | None, maximum: bool
 ) -> dict[str, Array]:
     """Columns of the edges; the least weight comes first."""
-    if weight.dtype.kind == "f":
-        weight = 0 - weight if maximum else weight + 0  # -0.0 becomes 0.0
-    elif maximum:
-        weight = ~weight
+    weight = ordered_integers(weight) if weight.dtype.kind == "f" else weight
+    weight = ~weight if maximum else weight
     row = engine.xp.arange(len(source), dtype=np.int64) if row is None else row
     return {"row": row, "source": source, "target": target, "weight": weight}
 

@@ -6,7 +6,10 @@ import os
 import shutil
 import subprocess
 import sys
+from datetime import date
+from decimal import Decimal
 
+import dask
 import dask.dataframe as dd
 import duckdb
 import numpy as np
@@ -224,6 +227,42 @@ def test_columns_order_the_rows(library):
         solve(frame, order="att")
 
 
+@each_and_dask
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_an_order_without_a_place_for_a_row_is_refused(library, missing):
+    at = pa.array([0.5, missing, missing, 2.0])
+    table = pa.table({"source": [1, 2, 1, 3], "target": [2, 3, 3, 4], "weight": [1, 1, 1, 2], "at": at})
+    with pytest.raises(dfmst.InvalidEdgesError, match="column 'at' cannot order the rows: 2 of its values are null or"):
+        solve(frame_of(library, table), order=("weight", "at"))
+
+
+OBJECTS = {
+    "decimals": ([Decimal("1.00"), Decimal("1"), Decimal("2")], [Decimal("2"), Decimal("2.0"), Decimal("3")]),
+    "integers": ([1, None, 2], [2, 3, 3]),
+    "bytes": ([b"a", b"b", b"a"], [b"b", b"c", b"c"]),
+    "text": (["a", "b", "a"], ["b", "c", "c"]),
+    "dates": ([date(2020, 1, 1), date(2020, 1, 2), date(2020, 1, 1)], [date(2020, 1, 2), date(2020, 1, 3), None]),
+    "1 and '1'": ([1, "1", 2], [2, 2, 3]),
+    "1 and '1', a partition each": ([1, 1, "1"], [2, 2, "2"]),
+    "text and bytes": (["a", "b"], [b"b", b"c"]),
+}
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_objects_of_dask_are_compared_as_in_memory(kind):
+    source, target = (pd.Series(values, dtype=object) for values in OBJECTS[kind])
+    frame = pd.DataFrame({"source": source, "target": target, "weight": range(len(source)), "row": range(len(source))})
+    with dask.config.set({"dataframe.convert-string": False}):
+        parts = dd.from_pandas(frame, npartitions=2)
+    try:
+        rows = rows_in(dfmst.minimum_spanning_forest(frame, invalid="drop"))
+    except dfmst.InvalidEdgesError as error:
+        with pytest.raises(dfmst.InvalidEdgesError, match=str(error)[:15]):
+            solve(parts, invalid="drop")
+    else:
+        assert rows_in(solve(parts, invalid="drop")) == rows
+
+
 def test_pandas_keeps_its_index_and_dask_its_partitions():
     frame = multigraph().to_pandas().set_index(pd.Index(np.arange(400) * 3 + 1, name="label"))
     before = frame.copy()
@@ -257,6 +296,10 @@ def test_names_that_the_steps_use_themselves():
     assert rows_in(solve(renamed)) == expected(table)
     with pytest.raises(dfmst.InvalidEdgesError, match="column 'dfmst_position', a name that dfmst uses"):
         solve(edges.project("*, 1 as dfmst_position"))
+    star = edges.project('*, 1 as "*"')
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"column '\*', which duckdb takes for all columns"):
+        solve(star)
+    assert rows_in(dfmst.minimum_spanning_forest(star)) == expected(table)
     frame = table.to_pandas().assign(rank=1, vertex=2, parent=3, root=4)
     assert rows_in(solve(frame)) == expected(table)
 

@@ -185,6 +185,15 @@ def test_weights(weights):
     assert forest_of({**TRIANGLE, "w": weights}) == [1, 2]
 
 
+@pytest.mark.parametrize("algorithm", ["auto", "dataframe"])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_denormal_weights_differ(kind, algorithm):
+    least = np.finfo(kind).smallest_subnormal
+    weights = np.array([3, 1, 2], kind) * least
+    for w, rows in [(weights, [1, 2]), (-weights, [0, 2]), (weights - 2 * least, [1, 2])]:
+        assert forest_of({**TRIANGLE, "w": w}, algorithm=algorithm) == rows
+
+
 @pytest.mark.parametrize(
     ("u", "v"),
     [

@@ -12,7 +12,7 @@ from tests.support.standin.cupy.cuda import reset
 from tests.support.standin.cupy.device import driver_memory, traffic
 from tests.support.standin.cupy.memory import get_default_memory_pool
 from tests.support.standin.cupy.modules import RawModule
-from tests.support.standin.cupy.ndarray import bare, ndarray, placed, received, wrapped
+from tests.support.standin.cupy.ndarray import bare, flushed, ndarray, placed, received, wrapped
 
 __all__ = [
     "RawModule",
@@ -158,11 +158,11 @@ def unique(ar: ndarray, return_inverse: bool = False, return_counts: bool = Fals
 
 
 def minimum(x1: ndarray, x2: Any) -> ndarray:
-    return wrapped(np.minimum(bare(x1, arrays_only=True), bare(x2)))
+    return wrapped(np.minimum(flushed(bare(x1, arrays_only=True)), flushed(bare(x2))))
 
 
 def maximum(x1: ndarray, x2: Any) -> ndarray:
-    return wrapped(np.maximum(bare(x1, arrays_only=True), bare(x2)))
+    return wrapped(np.maximum(flushed(bare(x1, arrays_only=True)), flushed(bare(x2))))
 
 
 def sort(a: ndarray) -> ndarray:
