@@ -14,13 +14,13 @@ import narwhals.stable.v2 as nw
 import pyarrow as pa
 
 from dfmst._columns.check import check_ends, flagged_columns, invalid_rows
-from dfmst._columns.id_types import common_id_type
 from dfmst._columns.ids import different_ids, float_ids, no_common_integer, unsuitable_ids
 from dfmst._columns.read import EdgeColumns
 from dfmst._columns.weights import unsupported_weights
 from dfmst._frames.lazy import LazyView
 from dfmst._frames.tables import as_lazy
 from dfmst._frames.to_arrow import to_arrow
+from dfmst._frames.unify import common_id_type
 
 __all__ = ["lazy_edges"]
 
@@ -69,7 +69,7 @@ def _typed_objects(rows: nw.LazyFrame[Any], columns: EdgeColumns) -> nw.LazyFram
     native: Any = nw.to_native(rows)
     kinds: dict[str, pa.DataType] = {}
     for end, name in (("source", columns.source), ("target", columns.target)):
-        if not rows.implementation.is_dask() or native.dtypes[end].kind != "O":
+        if not rows.implementation.is_dask() or str(native.dtypes[end]) != "object":
             continue
         for kind in native[end].map_partitions(_object_kind, name, meta=(end, object)).compute():
             common = common_id_type(kinds.setdefault(end, kind), kind)
