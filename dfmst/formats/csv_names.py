@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from dfmst.formats.problems import problem
@@ -85,7 +86,7 @@ def _usual_names(first: list[str]) -> list[str]:
 
 def _names_of_header(header: list[str], path: Path, line: int) -> list[str]:
     names = [name.strip() or f"column_{at}" for at, name in enumerate(header, 1)]
-    twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise problem(path, f"two columns named {twice!r}", line=line, text=",".join(header), hint="rename one of them")
     return names

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from dfmst.formats.csv_names import has_header, name_columns
-from dfmst.formats.edge_list import stream_rows
+from dfmst.formats.edge_list import check_width, stream_rows
 from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import TextReader, cut_outside_quotes
@@ -87,6 +87,7 @@ def _open(file: GraphFile, separator: str | None) -> pa.RecordBatchReader:
             text=sample.rows[0][0],
             hint="separate the columns with commas, tabs, semicolons or blanks",
         )
+    check_width(len(sample.rows[0]), first_line, file)
     fields = name_columns(sample.rows, header, file.path, first_line)
     spaced = sample.separator == " "
     layout = Layout(fields, sample.separator, spaced=spaced, quoted=not spaced)
@@ -94,15 +95,10 @@ def _open(file: GraphFile, separator: str | None) -> pa.RecordBatchReader:
 
 
 def _read_sample(file: GraphFile, separator: str | None) -> CsvSample:
+    skip, counts = _read_comments(file)
     with TextReader(file, HEAD_BYTES, quoted=True) as reader:
-        data = next((block.data for block in reader.blocks(cut_outside_quotes)), b"")
-    skip, counts = 0, None
-    while data and (not (line := data.partition(b"\n")[0]).strip() or line.startswith((b"#", b"%"))):
-        data = data.partition(b"\n")[2]
-        skip += 1
-        counts = counts or counts_of_comment(line, skip)
-    if not data:
-        raise problem(file.path, "no row", line=max(1, skip), hint="the file holds no edges: fetch it again")
+        reader.skip(skip)
+        data = next(reader.blocks(cut_outside_quotes)).data
     text = data.decode("utf-8", errors="replace")
     separator = separator or find_separator(text)
     if separator == " ":
@@ -112,6 +108,19 @@ def _read_sample(file: GraphFile, separator: str | None) -> CsvSample:
         return CsvSample(rows, separator, skip, 1, counts)
     rows, first_lines = _read_quoted_rows(text, separator, skip, file)
     return CsvSample(rows, separator, skip, first_lines, counts)
+
+
+def _read_comments(file: GraphFile) -> tuple[int, HeaderCounts | None]:
+    """Return how many blank lines and comments come before the rows, and what one of them counts."""
+    skip, counts = 0, None
+    with TextReader(file, HEAD_BYTES, quoted=True) as reader:
+        for block in reader.blocks():
+            for line in block.data.removesuffix(b"\n").split(b"\n"):
+                if line.strip() and not line.startswith((b"#", b"%")):
+                    return skip, counts
+                skip += 1
+                counts = counts or counts_of_comment(line, skip)
+    raise problem(file.path, "no row", line=max(1, skip), hint="the file holds no edges: fetch it again")
 
 
 def _read_quoted_rows(text: str, separator: str, skip: int, file: GraphFile) -> tuple[list[list[str]], int]:

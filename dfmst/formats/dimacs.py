@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from dfmst.formats.edge_list import END_POINTS, more_columns, stream_rows
+from dfmst.formats.edge_list import END_POINTS, check_width, more_columns, stream_rows
 from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Line, TextReader
@@ -47,6 +47,7 @@ def open_dimacs(file: GraphFile) -> pa.RecordBatchReader:
         The file breaks the format.
     """
     header = _read_header(file)
+    check_width(len(header.first), header.skip + 1, file)
     marker = header.first[0] if header.first and header.first[0] in MARKERS else b""
     marks = (Field(None, ()),) if marker else ()
     columns = len(header.first) - len(marks)

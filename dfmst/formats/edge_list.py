@@ -8,15 +8,25 @@ from functools import partial
 import pyarrow as pa
 
 from dfmst.formats.graph_file import GraphFile
+from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Block, TextReader, cut_at_newline, cut_outside_quotes
 from dfmst.formats.text.header_counts import HeaderCounts
 from dfmst.formats.text.infer_types import infer_types
 from dfmst.formats.text.layout import NUMBER, WHOLE, Field, Layout
 from dfmst.formats.text.parse import parse
 
-__all__ = ["END_POINTS", "more_columns", "stream_rows"]
+__all__ = ["END_POINTS", "check_width", "more_columns", "stream_rows"]
+
+MOST_COLUMNS = 100_000
 
 END_POINTS = (Field("source", WHOLE, end_point=True), Field("target", WHOLE, end_point=True))
+
+
+def check_width(columns: int, line: int, file: GraphFile) -> None:
+    """Raise FormatError if the first row, in this line, has too many columns: each takes kilobytes in PyArrow."""
+    if columns > MOST_COLUMNS:
+        message = f"{columns:,} columns, more than the {MOST_COLUMNS:,} that are read"
+        raise problem(file.path, message, line=line, hint="check that the file is a table of edges, a row an edge")
 
 
 def more_columns(first: int, count: int) -> tuple[Field, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from dfmst.formats.edge_list import END_POINTS, more_columns, stream_rows
+from dfmst.formats.edge_list import END_POINTS, check_width, more_columns, stream_rows
 from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Line, TextReader
@@ -62,6 +62,7 @@ def open_konect(file: GraphFile) -> pa.RecordBatchReader:
         The file breaks the format, or the network is bipartite: both of its sides count from 1.
     """
     header = _read_header(file)
+    check_width(header.columns, header.skip + 1, file)
     third = Field(None if header.weights == b"unweighted" else "weight", NUMBER)
     known = (*END_POINTS, third, Field("timestamp", NUMBER))
     layout = Layout((*known[: header.columns], *more_columns(5, header.columns - 4)), comments=b"%")

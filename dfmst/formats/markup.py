@@ -18,8 +18,10 @@ __all__ = [
 ]
 
 MOST_DIGITS = 4000  # Python reads no longer ones
-GML_NUMBER = re.compile(r'"[^"]*"|\#[^\n]*|(?P<number>[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[Ee][+-]?[0-9]+)?)')
-UNPARSED = re.compile(rb"<!\[CDATA\[.*?\]\]>|<!--.*?-->", re.DOTALL)
+# Whole numbers match too, so that no search begins within one: that would take quadratic time.
+GML_NUMBER = re.compile(
+    r'"[^"]*"|\#[^\n]*|(?P<number>[+-]?(?:[0-9]++(?P<point>\.[0-9]*+)?|(?P<fraction>\.[0-9]++))(?:[Ee][+-]?[0-9]++)?)'
+)
 ENTITY = re.compile(rb"&([^#;\s&<][^;\s&<]*);")
 DECLARED = re.compile(rb"<!ENTITY\s+([^%\s]\S*)")
 KNOWN_ENTITIES = frozenset({b"lt", b"gt", b"amp", b"quot", b"apos"})
@@ -32,7 +34,7 @@ class OtherCountError(ValueError):
 def check_gml_numbers(text: str) -> None:
     """Raise ValueError at a real number of a GML text that a float does not hold."""
     for piece in GML_NUMBER.finditer(text):
-        if piece["number"]:
+        if piece["point"] or piece["fraction"]:
             exact_real(piece["number"])
 
 
@@ -43,11 +45,25 @@ def check_entities(data: bytes) -> None:
     --------
     >>> check_entities(b"<a>&lt; <![CDATA[&b;]]></a>")
     """
-    text = UNPARSED.sub(b"", data)
+    text = _without_comments(data)
+    known = KNOWN_ENTITIES.union(DECLARED.findall(text))
     for name in ENTITY.findall(text):
-        if name not in KNOWN_ENTITIES and name not in DECLARED.findall(text):
+        if name not in known:
             line = data.count(b"\n", 0, data.find(b"&" + name)) + 1
             raise ValueError(f"undefined entity &{name.decode(errors='replace')};: line {line}, column 1")
+
+
+def _without_comments(data: bytes) -> bytes:
+    """Take comments and CDATA sections out of an XML text; one that does not end is text, in a value of a DTD."""
+    ends, kept, at = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}, [], 0
+    while ends and (start := re.compile(b"|".join(map(re.escape, ends))).search(data, at)):
+        end = data.find(ends[start[0]], start.end())
+        if end < 0:
+            del ends[start[0]]  # none after this one ends either
+            continue
+        kept.append(data[at : start.start()])
+        at = end + 3
+    return b"".join(kept) + data[at:]
 
 
 def check_attribute(kind: Any, text: str | None, place: str) -> None:

@@ -81,7 +81,7 @@ def _read_header(line: Line, file: GraphFile) -> Header:
     vertex_weights = numbers[3] if len(words) == 4 else 1
     prefix = has_size + (vertex_weights if has_weights else 0)
     vertices, edges = numbers[:2] if file.check_counts else (ANY_COUNT, None)
-    return Header(vertices, edges, prefix, weighted, line.number)
+    return Header(vertices, edges, min(prefix, ANY_COUNT), weighted, line.number)
 
 
 def _batches(file: GraphFile, header: Header) -> Iterator[pa.RecordBatch]:

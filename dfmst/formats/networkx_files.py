@@ -33,8 +33,8 @@ from dfmst.formats.text.number_patterns import is_whole
 
 __all__ = ["open_gml", "open_graphml", "open_node_link"]
 
-#: The edges in the order of the file, and the ids of its nodes.
-Graph: TypeAlias = tuple[list[EdgeRecord], Collection[Any]]
+#: The edges in the order of the file, the ids of its nodes, and the default values of attributes.
+Graph: TypeAlias = tuple[list[EdgeRecord], Collection[Any], dict[str, Any]]
 
 ROWS_IN_A_BATCH = 1 << 18
 # NetworkX lists edges by their nodes: an attribute of this name keeps the row.
@@ -107,8 +107,7 @@ def _open(file: GraphFile, kind: str, read: Callable[[Any, bytes], Graph]) -> pa
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what it leaves out, such as ports
-            records, nodes = read(networkx, data)
-            table = records_table(file.path, records, nodes)
+            table = records_table(file.path, *read(networkx, data))
     except (FormatError, MemoryError):
         raise
     except Exception as error:  # NetworkX raises whatever the broken text leads to
@@ -143,7 +142,7 @@ def _read_gml(networkx: Any, data: bytes) -> Graph:
     graph = networkx.parse_gml(_with_rows(text).split("\n"), label="id")
     records = [EdgeRecord(*edge) for edge in graph.edges(data=True)]
     records.sort(key=lambda record: record.attributes.pop(ROW))
-    return records, graph
+    return records, graph, {}
 
 
 def _with_rows(text: str) -> str:
@@ -202,8 +201,8 @@ def _read_graphml(networkx: Any, data: bytes, check_counts: bool) -> Graph:
     keys = {name: key for name, key in keys.items() if key["for"] in ("edge", "all", None)}
     common = {keys[name]["name"]: value for name, value in defaults.items() if name in keys}
     ids = _ids_by_name(set().union(*graphs))
-    rows = [EdgeRecord(ids.get(start, start), ids.get(end, end), common | values) for start, end, values in records]
-    return rows, set(ids.values())
+    rows = [EdgeRecord(ids.get(start, start), ids.get(end, end), values) for start, end, values in records]
+    return rows, set(ids.values()), common
 
 
 def _ids_by_name(names: Collection[str]) -> dict[str, Any]:
@@ -238,7 +237,7 @@ def _read_node_link(networkx: Any, data: bytes) -> Graph:
     graph = networkx.node_link_graph({**multigraph, "links": edges, "edges": edges})
     ends = sorted(graph.edges(keys=True), key=itemgetter(2))
     records = [EdgeRecord(start, end, _attributes(links[row])) for start, end, row in ends]
-    return records, networkx.node_link_graph({**multigraph, "links": [], "edges": []})
+    return records, networkx.node_link_graph({**multigraph, "links": [], "edges": []}), {}
 
 
 def _attributes(link: dict[str, Any]) -> dict[str, Any]:

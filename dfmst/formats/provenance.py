@@ -8,24 +8,40 @@ from __future__ import annotations
 
 import base64
 import json
-import operator
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from types import NoneType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from dfmst.errors import InvalidEdgesError
+from dfmst.errors import FormatError, InvalidEdgesError
+from dfmst.formats.json_record import check_fields, is_count, read_record
 from dfmst.typing import Array
 
 __all__ = ["Provenance", "read_provenance", "with_provenance"]
 
 _KEY = b"dfmst"
 _FORMAT = 1
+_FIELDS: dict[str, Callable[[Any], bool]] = {
+    "columns": lambda value: (
+        isinstance(value, list)
+        and len(value) == 3
+        and all(isinstance(name, (str, int)) for name in value[:2])
+        and isinstance(value[2], (str, int, NoneType))
+    ),
+    "order": lambda value: value in ("minimum", "maximum"),
+    "rows": is_count,
+    "forest": is_count,
+    "locators": lambda value: isinstance(value, (str, NoneType)),
+    "conditions": lambda value: (
+        value is None or (isinstance(value, list) and all(isinstance(one, str) for one in value))
+    ),
+}
 _MOST_TEXT = 24 << 20  # Parquet holds the metadata twice, and readers refuse footers of 100 MB
 
 
@@ -113,31 +129,38 @@ def read_provenance(schema: pa.Schema, rows: int) -> Provenance | None:
 
     Raises
     ------
-    InvalidEdgesError
-        It does not fit the rows, or a later version wrote it.
+    FormatError
+        It is damaged, does not fit the rows, or a later version wrote it.
     """
     text = (schema.metadata or {}).get(_KEY)
     if text is None:
         return None
     try:
-        record = json.loads(text)
-        known = record["format"] == _FORMAT
-        locator = _unpacked(record["locators"]) if known and record["locators"] else None
-        source, target, weight = record["columns"]
-        recorded = record["forest"] if locator is None else len(locator)
-        made_of = operator.index(record["rows"])
-        conditions = tuple(map(str, record.get("conditions", ())))
-        provenance = Provenance((source, target, weight), record["order"] == "maximum", made_of, locator, conditions)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, zlib.error) as error:
-        message = "the record of how the forest was made is damaged"
-        raise InvalidEdgesError(message, "make the forest anew") from error
-    if not known:
-        message = f"the forest was written by version {record.get('version')} of dfmst, which this one cannot read"
-        raise InvalidEdgesError(message, "install a later version of dfmst")
+        record = read_record(text)
+        _check_record(record, rows)
+        locator = _unpacked(record["locators"], rows) if record.get("locators") else None
+        if record["rows"] < (rows if locator is None or not rows else int(locator[-1]) + 1):
+            raise ValueError("rows beyond those that the forest was made of")
+    except FormatError:
+        raise
+    except ValueError as error:
+        message = f"the record of how the forest was made is damaged: {error}"
+        raise FormatError(message, "make the forest anew") from error
+    source, target, weight = record["columns"]
+    conditions = tuple(record.get("conditions") or ())
+    return Provenance((source, target, weight), record["order"] == "maximum", record["rows"], locator, conditions)
+
+
+def _check_record(record: dict[str, Any], rows: int) -> None:
+    check_fields(record, {"format": is_count})
+    if record["format"] != _FORMAT:
+        message = f"the forest was written by version {str(record.get('version'))[:40]} of dfmst"
+        raise FormatError(f"{message}, which this one cannot read", "install a later version of dfmst")
+    check_fields(record, _FIELDS)
+    recorded = record["forest"]
     if recorded != rows:
         message = f"the record of how the forest was made tells of {recorded:,} rows, and there are {rows:,}"
-        raise InvalidEdgesError(message, "rows were added or removed since: make the forest anew")
-    return provenance
+        raise FormatError(message, "rows were added or removed since: make the forest anew")
 
 
 def _packed(locators: Callable[[], Iterable[Array]]) -> str | None:
@@ -162,11 +185,19 @@ def _gaps(locators: Iterable[Array]) -> Iterator[Array]:
             last = piece[-1]
 
 
-def _unpacked(text: str) -> Array:
+def _unpacked(text: str, rows: int) -> Array:
+    """Locators of so many rows; no more than these are ever decompressed."""
     width, _, packed = text.partition(":")
-    gaps = np.frombuffer(zlib.decompress(base64.b64decode(packed, validate=True)), f"u{width}")
-    locator = np.cumsum(gaps, dtype=np.uint64)
+    if width not in {"1", "2", "4", "8"}:
+        raise ValueError("locators of an unknown width")
+    size, stream = rows * int(width), zlib.decompressobj()
+    try:
+        content = stream.decompress(base64.b64decode(packed, validate=True), size + 1)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if len(content) != size or not stream.eof:
+        raise ValueError(f"other than {rows:,} locators")
+    locator = np.cumsum(np.frombuffer(content, f"u{width}"), dtype=np.uint64)
     if not (locator[1:] > locator[:-1]).all():
-        message = "the rows do not ascend"
-        raise ValueError(message)
+        raise ValueError("locators that do not ascend")
     return locator

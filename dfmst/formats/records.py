@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,8 @@ from dfmst.formats.text.layout import WHOLE_TYPES
 
 __all__ = ["EdgeRecord", "records_table"]
 
+MOST_CELLS = 1 << 24  # of a table that is mostly empty
+FULL_ENOUGH = 256  # cells for each value in the file
 MAX_FLOAT = int(sys.float_info.max)
 # Names under which such files keep what we call the weight, the likeliest first.
 WEIGHT_NAMES = ("weight", "value", "dist", "distance", "length", "len", "cost")
@@ -29,7 +31,9 @@ class EdgeRecord(NamedTuple):
     attributes: dict[str, Any]
 
 
-def records_table(path: Path, records: Sequence[EdgeRecord], nodes: Container[Any]) -> pa.Table:
+def records_table(
+    path: Path, records: Sequence[EdgeRecord], nodes: Container[Any], defaults: Mapping[str, Any]
+) -> pa.Table:
     """Return edges as ``source``, ``target``, ``weight`` where there is one, and the other attributes.
 
     Parameters
@@ -37,24 +41,31 @@ def records_table(path: Path, records: Sequence[EdgeRecord], nodes: Container[An
     path
         The file, for messages.
     records
-        The edges, in the order of the file. An attribute that an edge lacks is null.
+        The edges, in the order of the file.
     nodes
         The ids of the nodes that the file declares.
+    defaults
+        Values of attributes that an edge lacks; others are null.
 
     Raises
     ------
     FormatError
-        An edge leads to no node; ids are of mixed types; a whole number is beyond 64 bits.
+        An edge leads to no node; ids are of mixed types; a whole number is beyond 64 bits; the attributes differ so
+        much from edge to edge that the table would be far larger than the file.
     """
     for row, record in enumerate(records):
         for end in record[:2]:
             if end is None or end not in nodes:
-                what = "has no source or no target" if end is None else f"leads to {end!r}, which is no node"
+                what = "has no source or no target" if end is None else f"leads to {repr(end)[:60]}, which is no node"
                 raise problem(path, f"edge {row} (from 0) {what}", hint="every end of an edge is the id of a node")
     ids = _ids(path, [record.source for record in records] + [record.target for record in records])
     columns = {"source": ids[: len(records)], "target": ids[len(records) :]}
-    names = dict.fromkeys(name for record in records for name in record.attributes)
-    attributes = {name: [record.attributes.get(name) for record in records] for name in names}
+    names = dict.fromkeys([*defaults, *(name for record in records for name in record.attributes)])
+    stored = sum(len(record) + len(record.attributes) for record in records)
+    if len(names) * len(records) > max(MOST_CELLS, FULL_ENOUGH * stored):
+        message = f"{len(names):,} attributes of {len(records):,} edges, of which nearly all are missing"
+        raise problem(path, message, hint="write what differs from edge to edge into one attribute, as text")
+    attributes = {name: [record.attributes.get(name, defaults.get(name)) for record in records] for name in names}
     weight = next((name for name in WEIGHT_NAMES if _is_numeric(attributes.get(name, []))), None)
     if weight is not None:
         columns["weight"] = _column(path, "weight", attributes.pop(weight))

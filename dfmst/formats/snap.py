@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from dfmst.formats.edge_list import END_POINTS, more_columns, stream_rows
+from dfmst.formats.edge_list import END_POINTS, check_width, more_columns, stream_rows
 from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Line, TextReader
@@ -55,6 +55,7 @@ def open_snap(file: GraphFile) -> pa.RecordBatchReader:
             text=first.text,
             hint="choose another format with format=",
         )
+    check_width(columns, first.number, file)
     numbered = all(map(is_whole, _words(first)[:2]))
     ends = END_POINTS if numbered else tuple(Field(field.name, (pa.string(),), True) for field in END_POINTS)
     weight = (Field("weight", NUMBER),) if columns > 2 else ()

@@ -7,6 +7,7 @@ from collections.abc import Collection
 import numpy as np
 import pyarrow as pa
 
+from dfmst.errors import CapacityError
 from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Line, TextReader
@@ -17,6 +18,7 @@ __all__ = ["open_tsplib"]
 
 # Distances between such points are whole numbers that a float holds.
 LARGEST_COORDINATE = 2.0**51
+MOST_ROWS = 1 << 28  # 6 GiB
 
 
 def open_tsplib(file: GraphFile) -> pa.RecordBatchReader:
@@ -36,6 +38,8 @@ def open_tsplib(file: GraphFile) -> pa.RecordBatchReader:
     ------
     FormatError
         The file breaks the format or measures distances in another way.
+    CapacityError
+        The graph has more than 268 million rows: a small file would fill the memory.
     """
     # Here, not above: the generators load the engines, which no other format needs.
     from dfmst.generate.points import DISTANCES, complete_plane
@@ -43,6 +47,10 @@ def open_tsplib(file: GraphFile) -> pa.RecordBatchReader:
     with TextReader(file, HEAD_BYTES) as reader:
         header = _read_header(reader, file, DISTANCES)
         rows = _read_points(reader, file, header.get("DIMENSION", Line(b"", 1)))
+    edges = len(rows) * (len(rows) - 1) // 2
+    if edges > MOST_ROWS:
+        message = f"{file.path}: the complete graph of {len(rows):,} points has {edges:,} rows, more than {MOST_ROWS:,}"
+        raise CapacityError(message, "give the points to dfmst.euclidean_forest, which needs no complete graph")
     ids = np.array([int(row[0]) for row in rows], dtype=np.int64)
     x, y = (np.array([float(row[axis]) for row in rows]) for axis in (1, 2))
     return complete_plane(ids, x, y, header["EDGE_WEIGHT_TYPE"].text.decode())

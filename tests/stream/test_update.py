@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import base64
+import json
 import random
+import tracemalloc
 import zlib
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+from dfmst.errors import FormatError, InvalidEdgesError, UnsupportedFrameError
 from dfmst.formats.provenance import Provenance, read_provenance, with_provenance
 from tests.support.stream_files import edges, write_parts
 from tests.support.tables import FRAMES, rows_of
@@ -71,28 +75,55 @@ def test_a_forest_that_was_cut():
         dfmst.update(marked(edges(50, 400)).slice(0, 10), edges(50, 400))
 
 
-NO_ORDER = base64.b64encode(zlib.compress(np.array([9, 2**64 - 3], np.uint64).tobytes())).decode()
+def packed(locators: np.ndarray, width: int = 8) -> str:
+    return f"{width}:{base64.b64encode(zlib.compress(locators.tobytes())).decode()}"
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        *(("locators", "1:@@"), ("locators", "3:"), ("locators", 7), ("locators", f"8:{NO_ORDER}")),
-        *(("columns", ["a"]), ("rows", None), ("rows", "many")),
+        *(("locators", text) for text in ("1:@@", "3:", "8:", "1:" + base64.b64encode(b"x").decode(), 7)),
+        ("locators", packed(np.array([9, 2**64 - 3], np.uint64))),
+        ("locators", packed(np.array([9, *[2**63] * 48], np.uint64))),
+        ("locators", packed(np.full(48, 1, np.uint64))),
+        *product(["columns"], [["a"], "abc", None, [["a"], "b", "c"], {"a": 1, "b": 2, "c": 3}]),
+        *product(["rows"], [None, "many", -5, 400.0, True, 10, 10**30]),
+        *product(["forest"], ["x", None, 10**30, 49.5, []]),
+        *product(["order"], ["any", None, []]),
+        *product(["conditions"], ["words", [1], {}]),
+        *product(["format"], [None, "1", []]),
     ],
 )
 def test_a_damaged_record(key, value):
-    import json
-
     forest = marked(edges(50, 400))
     record = json.loads(forest.schema.metadata[b"dfmst"])
-    if value is None:
-        del record[key]
-    else:
-        record[key] = value
-    forest = forest.replace_schema_metadata({b"dfmst": json.dumps(record).encode()})
-    with pytest.raises(InvalidEdgesError, match="is damaged"):
+    record[key] = value
+    with pytest.raises(FormatError, match="is damaged"):
+        dfmst.update(with_record(forest, record), edges(50, 400))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", "7", "{", "[" * 100_000, "\xff"])
+def test_a_record_that_is_no_object(text):
+    forest = marked(edges(50, 400)).replace_schema_metadata({b"dfmst": text.encode("latin-1")})
+    with pytest.raises(FormatError, match="is damaged"):
         dfmst.update(forest, edges(50, 400))
+
+
+def test_locators_that_expand_without_bound_are_refused_before_they_do():
+    forest = marked(edges(50, 400))
+    record = json.loads(forest.schema.metadata[b"dfmst"])
+    record["locators"] = packed(np.ones(1 << 26, np.uint8), 1)
+    tracemalloc.start()
+    try:
+        with pytest.raises(FormatError, match="is damaged: other than 49 locators"):
+            read_provenance(with_record(forest, record).schema, forest.num_rows)
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def with_record(forest: pa.Table, record: dict[str, Any]) -> pa.Table:
+    return forest.replace_schema_metadata({b"dfmst": json.dumps(record).encode()})
 
 
 def test_frames_that_do_not_fit():

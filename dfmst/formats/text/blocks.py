@@ -19,7 +19,8 @@ __all__ = ["BYTE_ORDER_MARK", "Block", "Line", "TextReader", "cut_at_newline", "
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SPACE = ord(" ")
-LONGEST_LINE = 256 << 20
+LONGEST_LINE = 256 << 20  # bytes of a row
+LONGEST_HEADER_LINE = 16 << 20  # bytes; its words become Python objects
 PREVIEW = 80
 SPACES = bytes.maketrans(b"\t\f\v", b"   ")
 
@@ -53,8 +54,11 @@ def cut_at_newline(data: bytes) -> int:
 def cut_outside_quotes(data: bytes) -> int:
     """Return the length of the whole CSV records in ``data``: a newline in quotes ends none."""
     end = data.rfind(b"\n")
-    while end >= 0 and data.count(b'"', 0, end) % 2:
-        end = data.rfind(b"\n", 0, data.rfind(b'"', 0, end))
+    odd = data.count(b'"', 0, max(end, 0)) % 2
+    while end >= 0 and odd:
+        before = data.rfind(b"\n", 0, data.rfind(b'"', 0, end))
+        odd ^= data.count(b'"', max(before, 0), end) % 2
+        end = before
     return end + 1
 
 
@@ -120,8 +124,10 @@ class TextReader:
         """Yield the lines one by one, stripped of blanks; for headers, not for millions of rows."""
         while True:
             end = self._data.find(b"\n", self._start)
-            if end < 0 and self._extend():
-                continue
+            if end < 0:
+                self._refuse_endless(LONGEST_HEADER_LINE)
+                if self._extend():
+                    continue
             end = len(self._data) if end < 0 else end
             if self._start >= len(self._data):
                 return
@@ -145,7 +151,7 @@ class TextReader:
                 continue
             end = cut(self._data) if more else len(self._data)
             if not end:
-                self._refuse_endless()
+                self._refuse_endless(LONGEST_LINE)
                 more = self._extend()
                 continue
             block = Block(self._data[:end], self.line)
@@ -156,11 +162,13 @@ class TextReader:
     def _extend(self) -> bool:
         """Read about one more block; return whether there was any."""
         pieces, size = [self._data[self._start :]], 0
+        # A share of a long line is read at a time: the line is then copied, and searched, only a few times.
+        least = max(self._block_bytes, len(pieces[0]) // 2)
         try:
             for piece in self._pieces:
                 pieces.append(self._ends.feed(piece))
                 size += len(piece)
-                if size >= self._block_bytes:
+                if size >= least:
                     break
             else:
                 pieces.append(self._ends.rest())
@@ -172,13 +180,13 @@ class TextReader:
         self._refuse_binary(len(pieces[0]))
         return size > 0
 
-    def _refuse_endless(self) -> None:
-        if len(self._data) > LONGEST_LINE:
+    def _refuse_endless(self, most: int) -> None:
+        if len(self._data) - self._start > most:
             raise problem(
                 self.path,
-                f"a line, or a value in quotes, of more than {LONGEST_LINE >> 20} MiB",
+                f"a line, or a value in quotes, of more than {most >> 20} MiB",
                 line=self.line,
-                text=self._data[:PREVIEW],
+                text=self._data[self._start : self._start + PREVIEW],
                 hint="close the quotes, or end lines with a newline",
             )
 

@@ -100,7 +100,7 @@ def _words(block: Block, layout: Layout, fields: dict[int, Field]) -> dict[int, 
     """Return columns as text; none where pyarrow does not split the rows."""
     with suppress(pa.ArrowInvalid):
         table = parse_columns(block, layout, {field.name or "": pa.string() for field in fields.values()})
-        return {at: table[field.name] for at, field in fields.items()}
+        return dict(zip(fields, table.columns, strict=True))
     return {}
 
 

@@ -71,11 +71,13 @@ def parse_columns(block: Block, layout: Layout, types: dict[str, pa.DataType]) -
     # pyarrow reads 0x10 as 16; in an edge list it is a name or a mistake.
     suspects = _whole_columns(types) if _has_hexadecimal(block.data) else {}
     table = _read_csv(block.data, layout, types | dict.fromkeys(suspects, pa.string()))
+    columns = dict(zip(table.column_names, table.columns, strict=True))
     for name, kind in suspects.items():
-        column = pc.utf8_trim_whitespace(table[name])
+        column = pc.utf8_trim_whitespace(columns[name])
         if pc.any(pc.match_substring(column, "x", ignore_case=True)).as_py():
             raise pa.ArrowInvalid("a hexadecimal number")
-        table = table.set_column(table.column_names.index(name), name, column.cast(kind))
+        columns[name] = column.cast(kind)
+    table = pa.table(columns) if suspects else table
     _refuse_rounded(block, layout, table)
     _refuse_fractions(block, layout, types)
     return table

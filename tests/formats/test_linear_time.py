@@ -1,0 +1,126 @@
+"""No text takes more than linear time: four times the text, at most eight times the CPU time."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("networkx")
+
+from dfmst.errors import CapacityError, DfmstError, FormatError
+from dfmst.formats import open_edges, read_edges
+
+NOISE = 0.3  # seconds; where a text of size n took quadratic time, 4 n took more than a second
+GRAPHML = '<?xml version="1.0"?>{}<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{}<graph>{}</graph></graphml>'
+GML = "graph [ node [ id 1 ] edge [ source 1 target 1 value {} ] ]"
+POINTS = "DIMENSION: 1\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
+
+
+def digits(text: str) -> Callable[[int], str]:
+    return lambda n: text.format("9" * n + "x")
+
+
+def columns(cell: str) -> Callable[[int], str]:
+    return lambda n: ",".join(f"c{at}" for at in range(n)) + "\n" + ",".join([cell] * n) + "\n"
+
+
+def uses(n: int) -> str:
+    return GRAPHML.format('<!DOCTYPE graphml [<!ENTITY a "R">]>', "", f'<node id="1">{"&a;" * n}</node>')
+
+
+def declared(text: str) -> Callable[[int], str]:
+    return lambda n: GRAPHML.format(f'<!DOCTYPE graphml [<!ENTITY a "{text * n}">]>', "", "")
+
+
+def keys(n: int) -> str:
+    """As many defaults as edges."""
+    each = '<key id="{0}" for="edge" attr.name="{0}" attr.type="int"><default>1</default></key>'
+    edges = '<node id="1"/>' + '<edge source="1" target="1"/>' * n
+    return GRAPHML.format("", "".join(each.format(at) for at in range(n)), edges)
+
+
+def attributes(n: int) -> str:
+    """An attribute of its own for each edge."""
+    links = [{"source": 1, "target": 1, f"a{at}": at} for at in range(n)]
+    return json.dumps({"nodes": [{"id": 1}], "links": links})
+
+
+TEXTS: dict[str, tuple[str, int, Callable[[int], str]]] = {
+    "digits and a letter in a.csv": ("a.csv", 4_000, digits("a,b\n1,{}\n")),
+    "digits and a letter in a.txt": ("a.txt", 4_000, digits("1 2 3\n1 2 {}\n")),
+    "digits and a letter in a.gr": ("a.gr", 4_000, digits("a 1 2 3\na 1 2 {}\n")),
+    "digits and a letter in a.tsp": ("a.tsp", 4_000, digits(POINTS + "1 0 {}\n")),
+    "digits in a.gml": ("a.gml", 20_000, lambda n: GML.format("9" * n)),
+    "columns": ("a.csv", 5_000, columns("1")),
+    "columns of hexadecimal numbers": ("a.csv", 5_000, columns("0x1")),
+    "a line without an end": ("a.csv", 8_000_000, lambda n: "x" * n),
+    "a header without an end": ("a.txt", 8_000_000, lambda n: "# " + "x" * n),
+    "a quote that is never closed": ("a.csv", 20_000, lambda n: '"x,1\n' + '"a","b"\n' * n),
+    "a quote in comments": ("a.csv", 25_000, lambda n: '# "\n' + "#\n" * n + "1,2\n"),
+    "uses of an entity": ("a.graphml", 4_000, uses),
+    "comments that do not end": ("a.graphml", 40_000, declared("<!--")),
+    "sections that do not end": ("a.graphml", 20_000, declared("<![CDATA[")),
+    "defaults of as many edges": ("a.graphml", 1_500, keys),
+    "attributes of single edges": ("a.json", 1_500, attributes),
+}
+
+
+def cpu_seconds(path: Path, text: str) -> float:
+    path.write_text(text)
+    begin = time.process_time()
+    try:
+        for _ in open_edges(path):
+            pass
+    except DfmstError:
+        pass
+    return time.process_time() - begin
+
+
+@pytest.mark.parametrize("case", TEXTS)
+def test_time(case: str, tmp_path: Path) -> None:
+    name, size, text = TEXTS[case]
+    _, once, again = (cpu_seconds(tmp_path / name, text(length)) for length in (10, size, 4 * size))  # 10: imports
+    assert again < 8 * once + NOISE
+
+
+REFUSED: dict[str, tuple[str, str, str]] = {
+    "columns": ("a.csv", "," * 100_000 + "\n", "line 1: 100,001 columns, more than the 100,000 that are read"),
+    "blanks": ("a.txt", "1 " * 100_001 + "\n", "line 1: 100,001 columns, more than the 100,000 that are read"),
+    "attributes": ("a.json", attributes(4_200), "4,200 attributes of 4,200 edges, of which nearly all are missing"),
+    "a header": ("a.txt", "# " + "x" * (17 << 20), "line 1: a line, or a value in quotes, of more than 16 MiB"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case: str, tmp_path: Path) -> None:
+    name, text, message = REFUSED[case]
+    (tmp_path / name).write_text(text)
+    with pytest.raises(FormatError, match=message):
+        read_edges(tmp_path / name)
+
+
+@pytest.mark.slow
+def test_a_small_file_of_one_endless_line(tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "a.csv.gz", "wb", 1) as file:
+        for _ in range(32):
+            file.write(b"x" * (16 << 20))
+    with pytest.raises(FormatError, match="line 1: a line, or a value in quotes, of more than 256 MiB: 'xxx"):
+        read_edges(tmp_path / "a.csv.gz")
+
+
+def test_a_complete_graph_that_no_memory_holds(tmp_path: Path) -> None:
+    count = 25_000
+    points = "".join(f"{at} {at} 0\n" for at in range(count))
+    (tmp_path / "a.tsp").write_text(POINTS.replace("1", str(count), 1) + points)
+    with pytest.raises(CapacityError, match=r"a.tsp: the complete graph of 25,000 points has 312,487,500 rows"):
+        read_edges(tmp_path / "a.tsp")
+
+
+def test_comments_longer_than_a_block_before_the_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("# comment\n" * 10_000 + "1,2,5\n")
+    assert read_edges(tmp_path / "a.csv").to_pydict() == {"source": [1], "target": [2], "weight": [5]}
