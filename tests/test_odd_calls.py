@@ -140,6 +140,8 @@ COLUMNS: dict[str, Any] = {
     "big-endian": np.array([1, 2, 2], ">i4"),
     "picoseconds": np.array([1, 2, 3], "m8[ps]"),
     "years": np.array([1, 2, 3], "m8[Y]"),
+    "years after 9999": np.array([300_000_000_000, 1, 2], "M8[s]"),
+    "dictionary": pd.Categorical([2, 1, 0]),
     "text": np.array(["a", "b", "a"]),
     "lone surrogates": ["\ud800", "a", "b"],
     "nothing": [None, None, None],
@@ -166,6 +168,15 @@ def test_odd_columns(name, kind):
         "update": lambda frame: dfmst.update(frame, frame),
         "stream": lambda frame: dfmst.stream.fold([frame, frame]).read(),
         "total": lambda frame: forest.solve(frame).total_weight,
+        "clusters": lambda frame: dfmst.clusters(frame, distance=2),
+        "rooted": dfmst.rooted,
+        "linkage": lambda frame: dfmst.single_linkage(frame, as_scipy=True),
+        "newick": dfmst.newick,
+        "dendrogram": lambda frame: dfmst.newick(dfmst.single_linkage(frame)),
+        "hdbscan": lambda frame: dfmst.hdbscan(frame, min_cluster_size=2),
+        "report": dfmst.report,
+        "to_sparse": dfmst.to_sparse,
+        "to_igraph": dfmst.to_igraph,
     }
     for frame in frames({**columns, name: COLUMNS[kind]}):
         for call, run in calls.items():

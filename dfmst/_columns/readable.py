@@ -14,7 +14,7 @@ from dfmst._frames.to_arrow import to_arrow
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
-__all__ = ["readable", "seconds"]
+__all__ = ["moments", "readable", "seconds"]
 
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}  # of a second
 _NO_FRACTION = re.compile(r"(:\d\d)\.0+(?!\d)")
@@ -51,3 +51,14 @@ def seconds(column: pa.Array) -> list[Any]:
     digits = _DIGITS[column.type.unit]
     counts = column.cast(pa.int64()).to_pylist()
     return [None if count is None else Decimal(count).scaleb(-digits).normalize() for count in counts]
+
+
+def moments(column: pa.Array) -> Array:
+    """Return times as seconds, ``float64``: since 1970, since midnight, or of a duration."""
+    counts = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64()).to_numpy(zero_copy_only=False)
+    if pa.types.is_date32(column.type):
+        per_second = 1 / 86_400
+    else:
+        per_second = 10.0 ** _DIGITS["ms" if pa.types.is_date64(column.type) else column.type.unit]
+    times: Array = counts / per_second
+    return times

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,38 +13,35 @@ import pyarrow as pa
 from dfmst._cached import cached_property
 from dfmst._columns.edge_table import EdgeTable
 from dfmst._columns.read import EdgeColumns
+from dfmst._columns.readable import moments, readable
+from dfmst._columns.weights import plain_weights, weight_floats
+from dfmst._frames.columns import host_column
 from dfmst._hierarchy.ordered import OrderedForest, order_forest
 from dfmst._primitives.kruskal_tree import Merges, merge_clusters
-from dfmst._report.words import label
+from dfmst._report.words import clock, grouped, label, moment
 from dfmst.algorithms.components import component_labels
 from dfmst.typing import Array, Frame
 
 __all__ = ["ForestFacts", "as_floats"]
 
 
-def as_floats(column: Any) -> Array:
-    """Return weights as ``float64``, nulls and NaNs left out; durations in seconds.
+def as_floats(name: Any, column: Any) -> Array:
+    """Return weights as ``float64``, nulls and NaNs left out; dates and times in seconds.
 
     Parameters
     ----------
+    name
+        Name of the column.
     column
         NumPy or Arrow.
     """
-    if isinstance(column, np.ndarray):
-        column = pa.array(column, from_pandas=True)
-    column = column.drop_null()
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    unit = 1.0
-    if pa.types.is_duration(column.type):
-        unit = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[column.type.unit]
-        column = column.cast(pa.int64())
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.int8())
-    values = np.asarray(column.to_numpy() if not pa.types.is_decimal(column.type) else column.cast(pa.float64()))
-    floats = values.astype(np.float64, copy=False)
-    floats = floats[~np.isnan(floats)] if np.isnan(floats).any() else floats
-    return floats if unit == 1.0 else floats * unit
+    weights = plain_weights(name, column)
+    if isinstance(weights, pa.Array):
+        weights = weights.drop_null()
+        if pa.types.is_temporal(weights.type):
+            return moments(weights)
+    floats = weight_floats(weights)
+    return floats[~np.isnan(floats)] if np.isnan(floats).any() else floats
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,15 @@ class ForestFacts:
         """Weights in the forest's order, ``float64``; empty where all are equal."""
         if self.weight_name is None:
             return np.empty(0)
-        return as_floats(self.ordered.view.column(self.weight_name))[self.ordered.rows]
+        return as_floats(self.weight_name, self.ordered.weights(self.weight_name))
+
+    @cached_property
+    def weight_words(self) -> Callable[[float], str]:
+        """Show a weight: a number, a date or a time of day."""
+        weights = None if self.weight_name is None else self.ordered.weights(self.weight_name)
+        if not isinstance(weights, pa.Array) or pa.types.is_duration(weights.type):
+            return grouped
+        return clock if pa.types.is_time(weights.type) else moment if pa.types.is_temporal(weights.type) else grouped
 
     @cached_property
     def degree(self) -> Array:
@@ -121,7 +126,7 @@ class ForestFacts:
         at = np.asarray(places, np.int64)
         if not len(at):
             return []
-        return [label(value) for value in self.ordered.listed.values().take(pa.array(at)).to_pylist()]
+        return [label(value) for value in readable(self.ordered.listed.values().take(pa.array(at)))]
 
     def extreme(self, count: int) -> Array:
         """Return places in the order of the last edges, the last one first: the longest of a minimum forest."""
@@ -142,9 +147,17 @@ class ForestFacts:
         first = [name for name in first if name is not None]
         names = first + [name for name in view.frame.columns if name not in first]
         rows: nw.DataFrame[Any] = view.rows(self.ordered.engine, self.ordered.rows[edges]).frame
-        values = [rows.get_column(name).to_list() for name in names[:most]]
+        values = [_listed(rows.get_column(name)) for name in names[:most]]
         return (
             [label(name) for name in names[:most]],
             [list(row) for row in zip(*values, strict=True)],
             max(0, len(names) - most),
         )
+
+
+def _listed(series: nw.Series[Any]) -> list[Any]:
+    """Values of a column; dates and times as text, since not all are Python's."""
+    if not series.dtype.is_temporal():
+        return series.to_list()
+    column = host_column(series.name, series)
+    return readable(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)

@@ -94,10 +94,12 @@ def _weights(solution: Solution) -> Array | None:
     """Weights of the rows that were not left out."""
     if solution.columns.weight is None:
         return None
-    column: Any = solution.view.column(solution.columns.weight)
+    name, kept = solution.columns.weight, solution.solved.input.kept
+    column: Any = solution.view.column(name)
     column = column.to_arrow() if solution.view.on_device else column
-    kept = solution.solved.input.kept
-    return as_floats(column if kept is None else column[kept] if isinstance(column, np.ndarray) else column.take(kept))
+    if kept is not None:
+        column = column[kept] if isinstance(column, np.ndarray) else column.take(kept)
+    return as_floats(name, column)
 
 
 def of_summary(

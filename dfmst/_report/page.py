@@ -40,7 +40,7 @@ def render_page(
     words = {
         "version": version,
         "title": label(graph.title),
-        "heading": graph.kind[:1].upper() + graph.kind[1:],
+        "heading": label(graph.kind[:1].upper() + graph.kind[1:]),
         "name": label(graph.name),
         "verified": run.verified,
         "about": [label(word) for word in run.about],
@@ -75,7 +75,8 @@ def _longest(forest: ForestFacts) -> list[dict[str, str]]:
     listed = []
     for at in forest.extreme(LONGEST).tolist():
         one, other = forest.names([int(forest.ordered.source[at]), int(forest.ordered.target[at])])
-        listed.append({"source": clip(one, 60), "target": clip(other, 60), "weight": grouped(float(forest.weight[at]))})
+        weight = forest.weight_words(float(forest.weight[at]))
+        listed.append({"source": clip(one, 60), "target": clip(other, 60), "weight": weight})
     return listed
 
 
@@ -113,7 +114,7 @@ def _picture(forest: ForestFacts, points: Points | None, graph: GraphFacts) -> d
 def _weights(graph: GraphFacts, forest: ForestFacts) -> dict[str, Any] | None:
     if forest.weight_name is None:
         return None
-    chart = weight_chart(graph.weight, forest.weight, label(forest.weight_name))
+    chart = weight_chart(graph.weight, forest.weight, label(forest.weight_name), forest.weight_words)
     if chart is None:
         return None
     beyond = f" {chart.beyond:,} infinite weights are not drawn." if chart.beyond else ""

@@ -14,7 +14,6 @@ from dfmst._report.points import Points
 from dfmst._report.projection import CENTRE, Projection, arc, pieces, project
 from dfmst._report.strokes import chains, polyline
 from dfmst._report.svg import Drawing
-from dfmst._report.words import grouped
 from dfmst._report.world import draw_world
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
@@ -206,7 +205,7 @@ def _number(
         if not (there[source] and there[target]):
             continue
         one, other = forest.names([source, target])
-        title = f"{number}: {one} – {other}: {grouped(float(forest.weight[at]))}"
+        title = f"{number}: {one} – {other}: {forest.weight_words(float(forest.weight[at]))}"
         for line in _lines(projection, x, y, source, target):
             shape = polyline(*frame.place(*line))
             drawing.path(shape, "halo")

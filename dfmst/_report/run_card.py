@@ -36,7 +36,8 @@ def run_card(run: RunFacts, rows: int) -> dict[str, Any]:
         }
         for at, (name, value) in enumerate(steps)
     ]
-    return {"note": f"{note}.", "steps": shown, "facts": _facts(run, rows), "plan": run.plan}
+    plan = [[label(word) for word in row] for row in run.plan]
+    return {"note": f"{note}.", "steps": shown, "facts": _facts(run, rows), "plan": plan}
 
 
 def _facts(run: RunFacts, rows: int) -> list[dict[str, Any]]:

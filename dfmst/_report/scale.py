@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["LinearScale", "LogScale", "Scale", "count_scale"]
+import numpy as np
+
+from dfmst._report.words import tick
+
+__all__ = ["LinearScale", "LogScale", "Scale", "TimeScale", "count_scale"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,10 @@ class LinearScale:
         span = self.high / 2 - self.low / 2
         return self.start + (self.end - self.start) * ((value / 2 - self.low / 2) / span if span else 0.5)
 
+    def words(self, value: float) -> str:
+        """Show a tick."""
+        return tick(value)
+
     def ticks(self, count: int = 5) -> list[float]:
         """Return about so many round values."""
         span = self.high / 2 - self.low / 2
@@ -33,6 +42,29 @@ class LinearScale:
         step = next((unit * one for one in (1, 2, 2.5, 5) if unit * one >= raw * 0.999), 10 * unit)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [at * step for at in range(first, last + 1)][: 4 * count]
+
+
+@dataclass(frozen=True)
+class TimeScale(LinearScale):
+    """Dates, or times of a day, in seconds; `show` makes text of one."""
+
+    show: Callable[[float], str]
+
+    def words(self, value: float) -> str:
+        """Show a tick."""
+        return self.show(value)
+
+    def ticks(self, count: int = 5) -> list[float]:
+        """Return two or three first days of years or of months, days, hours, minutes or seconds."""
+        ends = np.array([math.floor(self.low), math.ceil(self.high)]).view("M8[s]")
+        for unit in ("Y", "M", "D", "h", "m", "s"):
+            first, last = ends.astype(f"M8[{unit}]").view(np.int64).tolist()
+            step = max(1, -(-(last - first) // (3 if unit in "YMD" else 2)))
+            places = np.arange(-(-first // step) * step, last + 1, step).view(f"M8[{unit}]").astype("M8[s]")
+            shown = [float(at) for at in places.view(np.int64) if self.low <= at <= self.high]
+            if len(shown) > 1:
+                return shown
+        return [self.low]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +82,10 @@ class LogScale:
         span = math.log10(self.high) - low
         above = math.log10(max(value, self.low)) - low
         return self.start + (self.end - self.start) * (above / span if span else 0.5)
+
+    def words(self, value: float) -> str:
+        """Show a tick."""
+        return tick(value)
 
     def ticks(self, count: int = 6) -> list[float]:
         """Return powers of ten, every so many of them that about `count` are left."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup, escape
 
 from dfmst._report.scale import Scale
-from dfmst._report.words import label, tick
+from dfmst._report.words import label
 
 __all__ = ["WIDTH", "Drawing"]
 
@@ -59,13 +59,14 @@ class Drawing:
         """Draw the ticks of a vertical axis, with a line across for each."""
         for value in scale.ticks():
             self.line(left, scale(value), right, scale(value), "gl")
-            self.text(left - 6, scale(value) + 4, f"{tick(value)}{unit}", "tick", "end")
+            self.text(left - 6, scale(value) + 4, f"{scale.words(value)}{unit}", "tick", "end")
 
     def columns(self, scale: Scale, top: float, bottom: float) -> None:
         """Draw the ticks of a horizontal axis, with a line across for each."""
         for value in scale.ticks(4):
             self.line(scale(value), top, scale(value), bottom, "gl")
-            self.text(scale(value), bottom + 15, tick(value), "tick", "middle")
+            word = scale.words(value)
+            self.text(max(scale(value), 3 * len(word)), bottom + 15, word, "tick", "middle")
 
     def markup(self) -> Markup:
         """Return the drawing."""

@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from dfmst._report.forest_facts import ForestFacts
-from dfmst._report.scale import LinearScale, LogScale, Scale
+from dfmst._report.scale import LinearScale, LogScale, Scale, TimeScale
 from dfmst._report.svg import WIDTH, Drawing
 from dfmst._report.words import clip, grouped, percent
 
@@ -65,7 +65,10 @@ def dendrogram(forest: ForestFacts) -> Markup | None:
     tips = _tips(forest, first)
     left, right, bottom = 8, WIDTH - 128, 6 + 14 * len(tips)
     drawing = Drawing(bottom + 40, f"Dendrogram of the last {count} merges")
+    words = forest.weight_words
     scale = _distance_scale(float(shown.min()), float(shown.max()), left, right)
+    if words is not grouped and isinstance(scale, LinearScale):
+        scale = TimeScale(scale.low, scale.high, scale.start, scale.end, words)
     drawing.columns(scale, 2, bottom)
     place = {cluster: (right + 4.0, 6 + 14 * (at + 0.5)) for at, cluster in enumerate(tips)}
     for cluster, (x, y) in place.items():
@@ -77,7 +80,7 @@ def dendrogram(forest: ForestFacts) -> Markup | None:
         (x1, y1), (x2, y2) = children
         shape += f"M{x1:.1f} {y1:.1f}H{x:.1f}V{y2:.1f}H{x2:.1f}"
         size = int(merges.size[at])
-        drawing.circle(x, (y1 + y2) / 2, 3, "dot f", f"joined at {grouped(float(weight[at]))}: {size:,} vertices")
+        drawing.circle(x, (y1 + y2) / 2, 3, "dot f", f"joined at {words(float(weight[at]))}: {size:,} vertices")
         place[forest.vertices + at] = (x, (y1 + y2) / 2)
     drawing.path(shape, "ln thin f")
     drawing.text(right, bottom + 32, clip(str(forest.weight_name), 24), "lab", "end")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup
 
-from dfmst._report.scale import LinearScale, LogScale, Scale, count_scale
+from dfmst._report.scale import LinearScale, LogScale, Scale, TimeScale, count_scale
 from dfmst._report.svg import WIDTH, Drawing
-from dfmst._report.words import clip, grouped, percent, tick
+from dfmst._report.words import clip, grouped, percent
 from dfmst.typing import Array
 
 __all__ = ["WeightChart", "weight_chart"]
@@ -30,7 +31,9 @@ class WeightChart:
     beyond: int
 
 
-def weight_chart(graph: Array | None, forest: Array, name: str) -> WeightChart | None:
+def weight_chart(
+    graph: Array | None, forest: Array, name: str, words: Callable[[float], str] = grouped
+) -> WeightChart | None:
     """Draw the weights.
 
     Parameters
@@ -41,6 +44,8 @@ def weight_chart(graph: Array | None, forest: Array, name: str) -> WeightChart |
         Weights of the forest's rows.
     name
         Name of the weight column.
+    words
+        Makes text of a weight; other text than of numbers is of dates and times.
 
     Returns
     -------
@@ -51,7 +56,8 @@ def weight_chart(graph: Array | None, forest: Array, name: str) -> WeightChart |
     beyond = len(forest if graph is None else graph) - len(finite[0])
     if not len(finite[0]):
         return None
-    edges, logarithmic = _bins(finite[0])
+    timed = words is not grouped
+    edges, logarithmic = _bins(finite[0], skewed=not timed)
     counts = [np.histogram(values, edges)[0] for values in finite]
     drawing = Drawing(_HEIGHT, f"Histogram of {name} in the graph and in the forest")
     bottom = _HEIGHT - 36
@@ -60,17 +66,19 @@ def weight_chart(graph: Array | None, forest: Array, name: str) -> WeightChart |
         scale = LogScale(edges[1], edges[-1], _LEFT + 20, _RIGHT)
         drawing.text(_LEFT + 10, bottom + 15, f"<{grouped(float(edges[1]))}", "tick", "middle")
     else:
-        scale = LinearScale(edges[0], edges[-1], _LEFT, _RIGHT)
+        span = (float(edges[0]), float(edges[-1]), _LEFT, _RIGHT)
+        scale = TimeScale(*span, words) if timed else LinearScale(*span)
     _axes(drawing, count_scale(int(counts[0].max()), bottom, _TOP), scale, bottom)
     places = [_LEFT if logarithmic and not at else scale(edge) for at, edge in enumerate(edges)]
-    _areas(drawing, counts, places, edges, graph is not None, bottom)
+    shown = [words(float(edge)) for edge in edges]
+    _areas(drawing, counts, places, shown, graph is not None, bottom)
     medians = [_median(values) for values in finite]
     for median, kind in zip(medians, ("g", "f"), strict=True):
         if median is not None and (kind == "f" or graph is not None):
             place = min(max(scale(median), _LEFT), _RIGHT)
             drawing.line(place, _TOP, place, bottom, f"med {kind}")
     drawing.text(_RIGHT, bottom + 32, clip(name, 30) + (", logarithmic" if logarithmic else ""), "lab", "end")
-    graph_median, forest_median = ("–" if median is None else grouped(median) for median in medians)
+    graph_median, forest_median = ("–" if median is None else words(median) for median in medians)
     axis = "logarithmic" if logarithmic else "linear"
     return WeightChart(drawing.markup(), axis, graph_median, forest_median, beyond)
 
@@ -79,14 +87,14 @@ def _median(values: Array) -> float | None:
     return float(np.median(values)) if len(values) else None
 
 
-def _bins(values: Array) -> tuple[Array, bool]:
+def _bins(values: Array, *, skewed: bool) -> tuple[Array, bool]:
     """Return the bins' edges, and whether they are logarithmic: the first one then begins at the least weight."""
     low, high = float(values.min()), float(values.max())
     if low == high:
-        room = max(0.5, abs(low) / 2) if abs(low) < 1e300 else 0.0
+        room = 0.5 if not skewed else max(0.5, abs(low) / 2) if abs(low) < 1e300 else 0.0
         return np.array([low - room, high + room]) if room else np.array([low * 0.9, high * 1.1]), False
     positive = values[values > 0]
-    if low >= 0 and high > _SKEWED * float(np.median(positive)):
+    if skewed and low >= 0 and high > _SKEWED * float(np.median(positive)):
         least = max(float(np.quantile(positive, 0.002)), high * 1e-15)
         decade = 10.0 ** np.floor(np.log10(least))
         least = decade * (5 if least >= 5 * decade else 2 if least >= 2 * decade else 1)
@@ -104,13 +112,16 @@ def _axes(drawing: Drawing, height: Scale, scale: Scale, bottom: float) -> None:
     drawing.rows(height, _LEFT, _RIGHT)
     last = -99.0
     for value in scale.ticks(5):
-        if scale(value) - last >= 44 and scale(value) <= _RIGHT:
+        word = scale.words(value)
+        if scale(value) - last >= max(44, 6 * len(word)) and scale(value) <= _RIGHT:
             last = scale(value)
-            drawing.text(last, bottom + 15, tick(value), "tick", "middle" if last < _RIGHT - 14 else "end")
+            drawing.text(last, bottom + 15, word, "tick", "middle" if last < _RIGHT - 3 * len(word) else "end")
             drawing.line(last, bottom, last, bottom + 4, "axis")
 
 
-def _areas(drawing: Drawing, counts: list[Array], places: list[float], edges: Array, both: bool, bottom: float) -> None:
+def _areas(
+    drawing: Drawing, counts: list[Array], places: list[float], shown: list[str], both: bool, bottom: float
+) -> None:
     height = count_scale(int(counts[0].max()), bottom, _TOP)
     for values, kind in list(zip(counts, ("g", "f"), strict=True))[0 if both else 1 :]:
         shape = f"M{places[0]:.1f} {bottom}"
@@ -118,7 +129,6 @@ def _areas(drawing: Drawing, counts: list[Array], places: list[float], edges: Ar
             shape += f"V{height(count) if count else bottom:.1f}H{places[at + 1]:.1f}"
         drawing.path(f"{shape}V{bottom}Z", f"area {kind}")
     for at, (rows, kept) in enumerate(zip(*(values.tolist() for values in counts), strict=True)):
-        span = f"{grouped(float(edges[at]))} to {grouped(float(edges[at + 1]))}"
-        text = f"{span}: {rows:,} rows, {kept:,} of them in the forest ({percent(kept, rows)})"
+        text = f"{shown[at]} to {shown[at + 1]}: {rows:,} rows, {kept:,} of them in the forest ({percent(kept, rows)})"
         drawing.rect(places[at], _TOP, places[at + 1] - places[at], bottom - _TOP, "hit", text)
     drawing.line(_LEFT, bottom, _RIGHT, bottom, "axis")

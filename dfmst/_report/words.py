@@ -7,7 +7,9 @@ import unicodedata
 from decimal import Decimal
 from typing import Any
 
-__all__ = ["clip", "duration", "grouped", "label", "percent", "plural", "rate", "size", "tick"]
+import numpy as np
+
+__all__ = ["clip", "clock", "duration", "grouped", "label", "moment", "percent", "plural", "rate", "size", "tick"]
 
 _PREFIXES = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"))
 
@@ -48,6 +50,29 @@ def tick(value: float) -> str:
         if abs(value) >= max(unit, 1e4):
             return f"{value / unit:g}{prefix}"
     return f"{value:,g}" if abs(value) >= 1 else f"{value:g}"
+
+
+def moment(seconds: float) -> str:
+    """Return the date, and the time unless it is midnight, of seconds since 1970.
+
+    Examples
+    --------
+    >>> moment(1577836800), moment(300000000001.4)
+    ('2020-01-01', '11476-08-15 05:20:01')
+    """
+    return str(np.datetime64(round(seconds), "s")).replace("T", " ").removesuffix(" 00:00:00")
+
+
+def clock(seconds: float) -> str:
+    """Return the time of day of seconds since midnight.
+
+    Examples
+    --------
+    >>> clock(3723.4)
+    '01:02:03'
+    """
+    minutes = int(seconds) // 60
+    return f"{minutes // 60:02}:{minutes % 60:02}:{int(seconds) % 60:02}"
 
 
 def percent(part: float, whole: float) -> str:
@@ -112,27 +137,31 @@ def size(count: float) -> str:
 
 
 def label(value: Any) -> str:
-    r"""Return a value as one line of text that no page stumbles over.
+    r"""Return a value as one line of text that shows all its characters.
 
-    Control characters, halves of surrogates and marks that turn the direction of writing become question marks.
+    Control characters, halves of surrogates and invisible marks, such as those that turn the direction of writing, are
+    shown as Python's escapes.
 
     Examples
     --------
-    >>> label("a\nb"), label(None), label(b"ab")
-    ('a�b', '–', "b'ab'")
+    >>> print(label("a\nb\u202e"), label(None), label(b"ab"))
+    a\nb\u202e – b'ab'
     """
     if value is None:
         return "–"
     text = value if isinstance(value, str) else str(value)
-    return "".join("\ufffd" if _disturbs(letter) else letter for letter in text)
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(letter.encode("unicode_escape").decode() if _disturbs(letter) else letter for letter in text)
 
 
-#: Marks that turn the direction of writing around, and what is no character in XML.
-_MARKS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufffe\uffff"
+_JOINERS = "\u200c\u200d"  # invisible, and part of Persian, of Indian scripts and of emoji
+_NO_XML = "\ufffe\uffff"
 
 
 def _disturbs(letter: str) -> bool:
-    return unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") or letter in _MARKS
+    disturbs = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") or letter in _NO_XML
+    return disturbs and letter not in _JOINERS
 
 
 def clip(text: str, width: int) -> str:

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from dfmst._columns.arrow_values import arrow_column
 from dfmst._columns.conditions import Conditions, apply_conditions
 from dfmst._columns.read import EdgeColumns, Input, move_table, read_table
+from dfmst._columns.readable import readable
 from dfmst._columns.total import Total, total_weight
 from dfmst._columns.weights import weight_column
 from dfmst._dispatch import driven
@@ -199,11 +201,19 @@ def _describer(view: FrameView, input: Input, names: tuple[Any, Any, Any]) -> Ca
 
     def describe(row: int) -> str:
         at = int(input.frame_rows(np.array([row]))[0])
-        ids = ", ".join(str(view.series(name)[at]) for name in names[:2])
-        weight = "" if names[2] is None else f", weight {view.series(names[2])[at]}"
+        ids = ", ".join(_shown(view, name, at) for name in names[:2])
+        weight = "" if names[2] is None else f", weight {_shown(view, names[2], at)}"
         return f"row {at} ({ids}{weight})"
 
     return describe
+
+
+def _shown(view: FrameView, name: Any, row: int) -> str:
+    """An entry of a frame as text."""
+    try:
+        return str(view.series(name)[row])
+    except (OverflowError, ValueError):  # a time that Python's types do not hold
+        return str(readable(arrow_column(name, view.part(row, row + 1).column(name)))[0])
 
 
 def _components(engine: Engine, input: Input, forest: int | None) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._columns.arrow_values import arrow_column
+from dfmst._columns.readable import readable
 from dfmst._frames.later import pc
 from dfmst._frames.open import open_host_frame
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
@@ -103,9 +104,22 @@ def to_igraph(edges: Frame, source: Any = "source", target: Any = "target", *, i
     others = [name for name in view.frame.columns if name not in ends]
     labels = _occurring(ends, (source, target)) if ids is None else labels_of(ids, len(ids), "the graph")
     places = [places_of(name, ends[name], labels, None) for name in (source, target)]
-    attributes = {str(name): arrow_column(name, view.column(name)).to_pylist() for name in others}
+    attributes = {str(name): _attribute(name, view.column(name)) for name in others}
     pairs = np.column_stack(places).tolist()
     return igraph.Graph(len(labels), pairs, vertex_attrs={"name": labels.to_pylist()}, edge_attrs=attributes)
+
+
+def _attribute(name: Any, column: Any) -> list[Any]:
+    """Values of a column as Python has them; objects as they are, and times that Python does not hold as text."""
+    if isinstance(column, np.ndarray) and column.dtype == object:
+        objects: list[Any] = column.tolist()
+        return objects
+    values = arrow_column(name, column)
+    try:
+        listed: list[Any] = values.to_pylist()
+    except (OverflowError, ValueError):  # times that Python's types do not hold
+        return readable(values)
+    return listed
 
 
 def _occurring(ends: dict[Any, Any], names: tuple[Any, Any]) -> pa.Array:

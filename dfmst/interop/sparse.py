@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from dfmst._arguments import whole_number, yes_or_no
 from dfmst._columns.arrow_values import arrow_column
+from dfmst._columns.id_types import plain_ids
 from dfmst._engines import Engine, select_engine
 from dfmst._frames.host import FrameView
 from dfmst._frames.open import open_host_frame
-from dfmst._frames.to_arrow import to_arrow
+from dfmst._frames.to_arrow import native_values, to_arrow
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import labels_of, named, places_of
 from dfmst.typing import Array, Frame
@@ -222,11 +223,16 @@ def _size(shape: Any) -> int:
 
 def _numbers(view: FrameView, name: Any) -> Array:
     column = view.column(name)
-    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
-        return column  # a NaN of pandas is a number here
-    arrow = arrow_column(name, column)
-    values = np.asarray(arrow) if not arrow.null_count else np.zeros(0, object)
-    if values.dtype.kind not in "biuf":
-        message = f"column {name!r} holds {arrow.type} with {arrow.null_count:,} nulls; entries of a matrix are numbers"
-        raise InvalidEdgesError(message, "cast the weights to numbers, and fill or remove nulls")
-    return values
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":  # a NaN of pandas is a number here
+        return _as_scipy(column)
+    arrow = plain_ids(arrow_column(name, column))
+    kind = arrow.type
+    if arrow.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        message = f"column {name!r} holds {arrow.type} with {arrow.null_count:,} nulls; entries are numbers of 64 bits"
+        raise InvalidEdgesError(message, "cast the weights to integers or floats, and fill or remove nulls")
+    return _as_scipy(arrow.to_numpy(zero_copy_only=False))
+
+
+def _as_scipy(values: Array) -> Array:
+    """Numbers in a type that SciPy's matrices have: in the machine's byte order, no ``float16``."""
+    return values.astype(np.float32) if values.dtype.name == "float16" else native_values(values)

@@ -55,6 +55,12 @@ def test_vertices_in_order_of_appearance():
     assert dfmst.to_igraph(pa.table({"source": pa.array([], "str"), "target": pa.array([], "str")})).vcount() == 0
 
 
+def test_objects_stay_as_they_are():
+    payload: list[Any] = [2**70 + 1, {"a": 1}]
+    graph = dfmst.to_igraph(pd.DataFrame({"source": [0, 1], "target": [1, 2], "weight": payload}))
+    assert graph.es["weight"] == payload
+
+
 def test_wrong_graphs():
     twice, mixed = igraph.Graph([(0, 1)]), igraph.Graph([(0, 1), (1, 2)])
     twice.vs["name"] = ["a", "a"]

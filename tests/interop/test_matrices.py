@@ -119,6 +119,9 @@ def test_wrong_matrices():
         "ids has 1 missing entries": lambda: dfmst.from_sparse(sparse.eye_array(2), ids=np.ma.masked_equal([0, 1], 1)),
         "holds complex128 values": lambda: dfmst.from_sparse(sparse.eye_array(2, dtype=complex)),
         "shape is": lambda: dfmst.to_sparse(table([(0, 1, 1)]), (2, 3)),
+        "entries are numbers of 64 bits": lambda: dfmst.to_sparse(
+            pd.DataFrame({"source": [0], "target": [1], "weight": [2**70]})
+        ),
         "1 nulls": lambda: dfmst.to_sparse(
             pa.table({"source": [0], "target": [1], "weight": pa.array([None], "int8")})
         ),

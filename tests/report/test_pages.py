@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from datetime import timedelta
 from decimal import Decimal
@@ -122,6 +123,21 @@ class Surrogate:
         return "\ud800"
 
 
+INVISIBLE = "\u202e \u2066 \u200f \u061c \u00ad \ufeff \u200b \x07 \x85 \x1b \u2028 \U000e0041"
+
+
+def test_invisible_characters_are_shown_as_escapes():
+    frame = pd.DataFrame({"source": [f"a{INVISIBLE}b"], "target": ["ن\u200cم"], INVISIBLE: [1.0], "text": INVISIBLE})
+    plan = {"plan": [[INVISIBLE] * 3], "kind": INVISIBLE, "strategy": INVISIBLE, "seconds": {INVISIBLE: 1.0}}
+    for run in (None, plan):
+        page = dfmst.report(frame, weight=INVISIBLE, title=INVISIBLE, note=INVISIBLE, run=run)
+        assert not set(page.html) & (set(INVISIBLE) - {" "})
+        shown = " ".join(letter.encode("unicode_escape").decode() for letter in INVISIBLE.split(" "))
+        text = "".join(check_page(page.html).itertext())
+        assert shown in text
+        assert "ن\u200cم" in text  # a letter's form
+
+
 def test_hostile_labels():
     ends = [name for name in HOSTILE if name != "\ud800"]
     frame = pd.DataFrame({ends[0]: ends, ends[1]: [*ends[1:], "z"], ends[2]: range(len(ends)), ends[5]: ends})
@@ -148,8 +164,9 @@ def test_hostile_labels():
         {"source": [1, 2], "target": [2, 3], "weight": [Decimal("1.5"), Decimal("2.25")]},
         {"source": [1, 2], "target": [2, 3], "weight": [timedelta(hours=1), timedelta(days=40)]},
         {"source": [1, 2], "target": [2, 3], "weight": [True, False]},
+        {"source": [1, 2], "target": [2, 3], "weight": [Decimal(2**70), Decimal(2**70 + 1)]},
     ],
-    ids=["empty", "loop", "zero", "infinite", "widest", "tiny", "signed", "decimal", "duration", "boolean"],
+    ids=["empty", "loop", "zero", "infinite", "widest", "tiny", "signed", "decimal", "duration", "boolean", "wide"],
 )
 def test_odd_graphs(columns):
     table = pa.table(columns)
@@ -158,6 +175,30 @@ def test_odd_graphs(columns):
     for maximum in (False, True):
         root = check_page(dfmst.report(table, maximum=maximum).html)
         assert f"{table.num_rows}" in " ".join(root.itertext())
+
+
+TIMES: dict[str, Any] = {
+    "days": (pa.date32(), [18262, 18263, 19723], "2024-01-01", "2022-01-01"),
+    "seconds": (pa.timestamp("s"), [1577836800, 1577836801, 1577837800], "2020-01-01 00:16:40", "00:10"),
+    "after 9999": (pa.timestamp("s"), [300_000_000_000, 300_000_000_001, 300_000_086_400], "11476-08-15 05:20:01", ""),
+    "zone": (pa.timestamp("ns", "Asia/Tokyo"), [1, 2, 3], "1970-01-01 09:00:00.000000003+0900", ""),
+    "time": (pa.time32("s"), [0, 1, 82_800], "23:00:00", "12:00:00"),
+    "nanoseconds": (pa.time64("ns"), [1, 2, 3], "00:00:00.000000003", ""),
+    "one": (pa.time32("s"), [10_800] * 3, "03:00:00", "03:00:00"),
+}
+
+
+@pytest.mark.parametrize("kind", TIMES)
+@pytest.mark.parametrize("make", [lambda table: table, pl.from_arrow])
+def test_dates_and_times(make, kind):
+    dtype, counts, heaviest, tick = TIMES[kind]
+    weight = pa.array(counts, pa.int32() if dtype.bit_width == 32 else pa.int64()).cast(dtype)
+    table = pa.table({"source": weight, "target": pa.concat_arrays([weight[1:], weight[:1]]), "weight": weight})
+    root = check_page(dfmst.report(make(table)).html)
+    text = " ".join(root.itertext())
+    assert heaviest in text
+    assert tick in text
+    assert not re.search(r"\de\+\d", text)
 
 
 def test_without_weights():
