@@ -123,8 +123,9 @@ def _same(one: Any, other: Any) -> bool:
         return True
     # Arrays and the like in object columns compare entry by entry.
     try:
-        entries = isinstance(one, np.ndarray) or isinstance(other, np.ndarray)
-        return bool(np.array_equal(one, other)) if entries else bool(one == other)
+        if not (isinstance(one, np.ndarray) or isinstance(other, np.ndarray)):
+            return bool(one == other)
+        return bool(np.array_equal(one, other)) or (len(one) == len(other) and all(map(_same, one, other)))
     except Exception:  # whatever the class of an object raises
         return False
 

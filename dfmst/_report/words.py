@@ -20,7 +20,7 @@ def grouped(value: Any) -> str:
     Examples
     --------
     >>> grouped(170522), grouped(882377.0449), grouped(0.012345), grouped(float("inf"))
-    ('170,522', '882,377.04', '0.01234', 'inf')
+    ('170,522', '882,377.04', '0.01235', 'inf')
     """
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         return label(value)
