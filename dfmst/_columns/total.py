@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._frames.later import call_arrow
+from dfmst._frames.to_arrow import to_arrow
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
@@ -78,8 +79,12 @@ def _total(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
     if isinstance(column, np.ndarray):
         if column.dtype.kind == "M":
             return None
-        numbers = column.dtype.kind in "biufm"
-        return total_of_pieces(lambda: [column]) if numbers else _objects(column.tolist())
+        if column.dtype.kind != "O":
+            return total_of_pieces(lambda: [column]) if column.dtype.kind in "biufm" else _objects(column.tolist())
+        total = _total(to_arrow("weight", column))
+        if isinstance(total, Decimal) and not any(isinstance(value, Decimal) for value in column):
+            return int(total)  # of integers beyond 64 bits
+        return total
     column = call_arrow("drop_null", column) if column.null_count else column
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)

@@ -89,7 +89,9 @@ def number_array(name: str, values: Any) -> Array:
         raise UnsupportedFrameError(message, "pass an array on the host, or lists of equal length") from error
     if hasattr(values, "dtype") or array.dtype.kind != "f" or not (np.abs(array) >= _EXACT).any():
         return array
-    return np.asarray(to_arrow(name, np.array(values, object).ravel())).reshape(array.shape)
+    exact = to_arrow(name, np.array(values, object).ravel())
+    exact = _narrowed(exact, pa.uint64()) if pa.types.is_decimal(exact.type) else exact
+    return np.asarray(exact).reshape(array.shape)
 
 
 def to_arrow(name: object, values: Array, *, nan_is_null: bool = True) -> pa.Array:
@@ -147,10 +149,7 @@ def _exact(families: set[str], values: Array) -> pa.Array:
             return pa.array(values, from_pandas=True)
         except (pa.ArrowException, OverflowError):  # integers of different types, or beyond 64 bits
             exact = pa.array([None if is_missing(value) else _decimal(value) for value in values])
-        for kind in (pa.int64(), pa.uint64()) if families == {"integer"} else ():
-            with contextlib.suppress(pa.ArrowInvalid):
-                return exact.cast(kind)
-        return exact
+        return _narrowed(exact, pa.int64()) if families == {"integer"} else exact
     column = pa.array(values, from_pandas=True)
     for family in families & _NANOSECONDS.keys():
         rest = np.array([getattr(value, _NANOSECONDS[family], 0) for value in values], np.float64)
@@ -158,6 +157,13 @@ def _exact(families: set[str], values: Array) -> pa.Array:
         if finer.any():
             kind = pa.timestamp("ns", column.type.tz) if family == "timestamp" else pa.duration("ns")
             column = pc.add(column.cast(kind).view(pa.int64()), pa.array(finer)).view(kind)
+    return column
+
+
+def _narrowed(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Decimals in a type of integers if it holds them, else as they are."""
+    with contextlib.suppress(pa.ArrowInvalid):
+        return column.cast(kind)
     return column
 
 

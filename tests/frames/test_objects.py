@@ -137,11 +137,12 @@ def test_values_without_a_common_type_are_refused(way: str) -> None:
     ("lighter", "heavier"),
     [
         (pd.Timestamp(1), pd.Timestamp(2)),
-        (pd.Timedelta(-2), pd.Timedelta(-1)),
+        (pd.Timedelta(1000), pd.Timedelta(1001)),
         (np.int64(5), np.uint64(2**63 + 1)),
         (2**53, np.int64(2**53 + 1)),
         (-(2**70), 2**70),
-        (Decimal("1.5"), 2),
+        (Decimal("1.5"), np.int64(2)),
+        (np.datetime64(1, "ns"), np.datetime64(2, "ns")),
         (0.5, np.float32(0.75)),
     ],
     ids=repr,
@@ -153,6 +154,8 @@ def test_weights_in_objects_are_ordered_exactly(lighter: Any, heavier: Any) -> N
     assert dfmst.maximum_spanning_forest(edges).index.tolist() == [0]
     assert dfmst.minimum_spanning_forest(edges, weight=["weight"]).index.tolist() == [1]
     assert dfmst.arrays.forest_rows([0, 0], [1, 1], weight).tolist() == [1]
+    total = dfmst.forest.solve(edges).total_weight
+    assert total in (None, lighter)
     assert dfmst.verify(edges, edges[1:])
     assert not dfmst.verify(edges, edges[:1])
 
