@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._arguments import check_column_name
+from dfmst._columns.arrow_values import arrow_column
+from dfmst._columns.id_types import plain_ids
 from dfmst._frames.columns import host_column
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView
@@ -116,8 +118,7 @@ def _table(points: Any, columns: Any, ids: Any) -> tuple[pa.Table, list[str], Ar
 
 
 def _coordinate(name: Any, view: FrameView) -> Array:
-    column: Any = host_column(name, view.series(name))
-    column = to_arrow(name, column) if isinstance(column, np.ndarray) else column
+    column: Any = plain_ids(arrow_column(name, host_column(name, view.series(name))))
     kind = column.type
     if not any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)):
         message = f"column {name!r} holds {kind} values; coordinates must be numbers"

@@ -12,7 +12,7 @@ from dfmst._columns.readable import readable
 from dfmst._frames.later import pc
 from dfmst._frames.open import open_host_frame
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
-from dfmst.interop.labels import labels_of, named, places_of
+from dfmst.interop.labels import in_one_type, labels_of, named, places_of
 from dfmst.typing import Frame
 
 __all__ = ["from_igraph", "to_igraph"]
@@ -125,10 +125,11 @@ def _attribute(name: Any, column: Any) -> list[Any]:
 def _occurring(ends: dict[Any, Any], names: tuple[Any, Any]) -> pa.Array:
     """The ids of both columns in order of their first appearance, row by row."""
     first, second = ends[names[0]], ends[names[1]]
-    if first.type != second.type:
+    try:
+        both = pa.concat_arrays(in_one_type(first, second))
+    except pa.ArrowException as error:
         message = f"columns {names[0]!r} and {names[1]!r} hold {first.type} and {second.type}"
-        raise InvalidEdgesError(message, "cast both to one type")
-    both = pa.concat_arrays([first, second])
+        raise InvalidEdgesError(message, "cast both to one type") from error
     if both.null_count:
         raise InvalidEdgesError(f"the ids hold {both.null_count:,} nulls", "fill or remove those rows")
     turns = np.arange(2 * len(first)).reshape(2, -1).T.ravel()

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dfmst._columns.id_types import plain_ids
 from dfmst._frames.later import pc
 from dfmst._frames.to_arrow import listed_values, to_arrow
+from dfmst._frames.unify import cast_exactly, common_type
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
-__all__ = ["labels_of", "named", "places_of"]
+__all__ = ["in_one_type", "labels_of", "named", "places_of"]
 
 
 def labels_of(ids: Any, length: int, what: str) -> pa.Array:
@@ -42,6 +44,21 @@ def named(places: Array, labels: pa.Array | None) -> pa.Array:
     return pa.array(places) if labels is None else labels.take(pa.array(places))
 
 
+def in_one_type(*columns: pa.Array) -> list[pa.Array]:
+    """Ids in the type that holds all of them; those of an extension type as their storage.
+
+    Raises
+    ------
+    pyarrow.ArrowException
+        There is none.
+    """
+    plain = [plain_ids(getattr(column, "storage", column)) for column in columns]
+    kind = common_type(*(column.type for column in plain))
+    if kind is None:
+        raise pa.ArrowInvalid("no common type")
+    return [cast_exactly(column, kind) for column in plain]
+
+
 def places_of(name: str, column: pa.Array, labels: pa.Array | None, length: int | None) -> Array:
     """Places of a column's ids.
 
@@ -52,7 +69,7 @@ def places_of(name: str, column: pa.Array, labels: pa.Array | None, length: int 
     """
     if labels is not None:
         try:
-            places = pc.index_in(column, value_set=labels)
+            places = pc.index_in(*in_one_type(column, labels))
         except pa.ArrowException as error:
             message = f"column {name!r} holds {column.type}, and ids are {labels.type}"
             raise InvalidEdgesError(message, "pass ids of the column's type") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,36 @@ def test_dictionaries_whose_chunks_share_no_entries() -> None:
     assert dfmst.to_igraph(table).vcount() == 201
     assert dfmst.stream.minimum_spanning_forest([table]).num_rows == 200
     assert "199" in dfmst.report(table).html
+
+
+SHORT = [pa.decimal32(7, 2), pa.decimal64(12, 2), pa.dictionary(pa.int8(), pa.decimal32(5, 1))]
+
+
+@pytest.mark.parametrize("kind", SHORT, ids=str)
+def test_short_decimals_in_every_function(kind: pa.DataType) -> None:
+    columns = {"source": ids(kind, [1, 2, 3, 4]), "target": ids(kind, [2, 3, 1, 4]), "weight": ids(kind, [3, 1, 2, 1])}
+    table = pa.table(columns)
+    one, two, three = (Decimal(at) for at in (1, 2, 3))
+    forest = dfmst.minimum_spanning_forest(table)
+    assert forest.schema == table.schema
+    assert dfmst.verify(table, forest)
+    assert dfmst.minimum_spanning_forest(table, algorithm="dataframe").equals(forest)
+    assert dfmst.minimum_spanning_forest(table, ["source"], ["target"], ["weight"]).equals(forest)
+    assert dfmst.minimum_spanning_forest(table, by="source").num_rows == 3
+    assert dfmst.stream.minimum_spanning_forest([table, table]).num_rows == 2
+    assert dfmst.update(forest, table).equals(forest)
+    assert dfmst.connected_components(table, vertices=columns["source"]).num_rows == 4
+    assert dfmst.clusters(table, distance=1.5)["cluster"].to_pylist() == [one, two, two, Decimal(4)]
+    assert dfmst.single_linkage(table).num_rows == 2
+    assert dfmst.rooted(table, root=two)["distance"].to_pylist() == [3, 0, 1, 0]
+    assert dfmst.path(table, one, three)["source"].to_pylist() == [three]
+    assert len(dfmst.newick(table).splitlines()) == 2
+    assert dfmst.hdbscan(table, min_cluster_size=2).num_rows == 4
+    assert dfmst.to_igraph(table).vcount() == dfmst.to_igraph(table, ids=[4, three, two, 1]).vcount() == 4
+    assert dfmst.to_sparse(table, weight=None, ids=columns["source"]).nnz == 4
+    assert "<svg" in dfmst.report(table).html
+    points = pa.table({"name": columns["source"], "x": columns["weight"]})
+    assert dfmst.euclidean_forest(points, ["x"], ids="name").num_rows == 3
 
 
 def test_ids_of_no_edges() -> None:

@@ -53,7 +53,8 @@ def encoded(kind: pa.DataType) -> st.SearchStrategy[pa.DataType]:
     """A type as it is, in a dictionary, or in runs."""
     if isinstance(kind, pa.BaseExtensionType) or kind in (pa.string_view(), pa.binary_view()):
         return st.just(kind)
-    return st.sampled_from([kind, pa.dictionary(pa.int32(), kind), pa.run_end_encoded(pa.int32(), kind)])
+    runs = [] if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind) else [pa.run_end_encoded(pa.int32(), kind)]
+    return st.sampled_from([kind, pa.dictionary(pa.int8(), kind), *runs])
 
 
 kinds_of_ids = st.sampled_from(PLAIN).flatmap(encoded)

@@ -33,7 +33,9 @@ FAMILIES: dict[str, list[pa.DataType]] = {
 def ids(kind: pa.DataType, numbers: Sequence[int | None]) -> pa.Array:
     """Ids of a type, one for each number below 10 (``None``: a null)."""
     if pa.types.is_dictionary(kind):
-        return ids(kind.value_type, numbers).dictionary_encode()
+        known = sorted({at for at in numbers if at is not None})
+        places = [None if at is None else known.index(at) for at in numbers]
+        return pa.DictionaryArray.from_arrays(pa.array(places, kind.index_type), ids(kind.value_type, known))
     if pa.types.is_run_end_encoded(kind):
         return pc.run_end_encode(ids(kind.value_type, numbers))
     values = [None if at is None else _value(kind, at) for at in numbers]
