@@ -17,7 +17,18 @@ import click
 
 from dfmst.errors import OutputError
 
-__all__ = ["Progress", "Stopwatch", "figure", "note", "plain", "plural", "print_json", "print_text", "standard_output"]
+__all__ = [
+    "Progress",
+    "Stopwatch",
+    "figure",
+    "note",
+    "on_terminal",
+    "plain",
+    "plural",
+    "print_json",
+    "print_text",
+    "standard_output",
+]
 
 
 class Progress:
@@ -30,7 +41,7 @@ class Progress:
     """
 
     def __init__(self) -> None:
-        self._live = sys.stderr.isatty()
+        self._live = on_terminal()
         self._next = 0.0
 
     def __enter__(self) -> Progress:
@@ -115,6 +126,11 @@ def print_text(text: str) -> None:
     standard_output()
     encoding = sys.stdout.encoding or "utf-8"
     click.echo(text.encode(encoding, errors="replace").decode(encoding))
+
+
+def on_terminal() -> bool:
+    """Whether notes go to a terminal."""
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def note(text: str) -> None:

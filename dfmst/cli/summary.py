@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dfmst.cli.aligned import aligned
-from dfmst.cli.console import Stopwatch, figure, note, plural, print_json
+from dfmst.cli.console import Stopwatch, figure, note, on_terminal, plural, print_json
 from dfmst.cli.job import ForestJob
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def tell(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> None:
     """Tell of a run: JSON where that is asked for, else lines for a person and a sentence for a log."""
     if job.json:
         print_json(summary)
-    elif sys.stderr.isatty():
+    elif on_terminal():
         note("\n".join(_table(job, target, summary)))
     else:
         note(_sentence(job, target, summary))

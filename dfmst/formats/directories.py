@@ -39,7 +39,7 @@ _LONGEST = 1024  # bytes of a lock's file that are read
 _BUSY = (errno.EACCES, errno.EAGAIN)
 _FAR = 1 << 30
 _NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
-# A pipe would wait for its other end, and a link may name any file of the user's.
+# A pipe would wait for its other end, and a symbolic link may name any file of the user's.
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -147,10 +147,7 @@ def disk_errors(place: Path) -> Iterator[None]:
         if isinstance(error, OutputError):
             raise
         if error.errno == errno.ENOSPC:
-            message = f"no space left on device: the temporary files in {place} do not fit"
-            full = OutputError(message, "free some space, or name a directory on a larger disk")
-            full.errno = errno.ENOSPC
-            raise full from error
+            raise no_space(f"temporary files in {place}") from error
         reason = error.strerror or str(error)
         raise OutputError(f"cannot keep temporary files in {place}: {reason}", "name another directory") from error
 
@@ -167,15 +164,14 @@ def _remove_stale(parent: str | os.PathLike[str], prefix: str) -> None:
 def _remove_if_stale(path: Path) -> None:
     lock = os.open(path / _LOCK, os.O_RDWR | _SAFELY)
     try:
-        mine = hasattr(os, "geteuid") and os.geteuid()
         owners = {path.lstat().st_uid, os.fstat(lock).st_uid}
-        if owners == {mine} and _words(lock)[3:] == [os.fsencode(path.name)] and _lock(lock):
+        if owners == {_user()} and _words(lock)[3:] == [os.fsencode(path.name)] and _lock(lock):
             shutil.rmtree(path, ignore_errors=True)
     finally:
         os.close(lock)
 
 
-def is_trusted(path: Path) -> bool:
+def is_trusted(path: Path, state: os.stat_result | None = None) -> bool:
     """Whether a path is a file (no link) of this user, or of the owner of its directory.
 
     Raises
@@ -183,13 +179,13 @@ def is_trusted(path: Path) -> bool:
     FileNotFoundError
         There is none.
     """
-    return _is_trusted(path.lstat(), path.parent)
-
-
-def _is_trusted(file: os.stat_result, folder: Path) -> bool:
+    state = state or path.lstat()
     # File systems that map users give a user's files another owner, which is that of the directory, too.
-    owners = (os.geteuid() if hasattr(os, "geteuid") else 0, folder.stat().st_uid)
-    return stat.S_ISREG(file.st_mode) and file.st_nlink <= 1 and file.st_uid in owners
+    return stat.S_ISREG(state.st_mode) and state.st_uid in (_user(), path.parent.stat().st_uid)
+
+
+def _user() -> int:
+    return os.geteuid() if hasattr(os, "geteuid") else 0  # Windows says that user 0 owns every file
 
 
 @contextmanager
@@ -296,7 +292,8 @@ def _locked(path: Path, token: str) -> int:
         try:
             _lock_at_once(lock, path)
             if _is_there(path, lock):
-                if not _is_trusted(os.fstat(lock), path.parent) or _words(lock)[:1] not in ([], [_OURS]):
+                state = os.fstat(lock)  # another link may name any file of the user's
+                if state.st_nlink > 1 or not is_trusted(path, state) or _words(lock)[:1] not in ([], [_OURS]):
                     raise _foreign(path)
                 try:
                     _sign(lock, token)

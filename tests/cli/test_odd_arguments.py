@@ -243,6 +243,12 @@ def test_a_closed_standard_output(fork, roads, arguments):
     assert os.listdir() == ["roads.parquet"]
 
 
+def test_a_closed_standard_error(fork, roads):
+    process = fork("forest", roads, "-o", "out.csv", before="import sys; sys.stderr = None")
+    assert process.wait(60) == 0
+    assert Path("out.csv").exists()
+
+
 def test_standard_output_by_its_name(dfmst, roads):
     assert dfmst("forest", roads, "-o", "/dev/stdout").stdout == dfmst("forest", roads).stdout
 

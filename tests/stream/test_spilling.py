@@ -244,7 +244,7 @@ def test_a_disk_that_is_full(tmp_path):
     with pytest.raises(OutputError, match="no space left") as caught, disk_errors(tmp_path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert caught.value.errno == errno.ENOSPC
-    assert "larger disk" in caught.value.hint
+    assert "another disk" in caught.value.hint
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="cannot keep temporary files"):
         SpillDirectory(tmp_path / "file" / "spill")
