@@ -16,7 +16,7 @@ import pyarrow.ipc
 
 from dfmst._cluster.device_tables import Table, host_table
 from dfmst.errors import OutputError, no_space
-from dfmst.formats.sealed import BrokenSealError, SealedOutput, sealed_input, sealed_output
+from dfmst.formats.sealed import SealedOutput, sealed_input, sealed_output
 
 __all__ = [
     "ONE_TABLE",
@@ -31,6 +31,13 @@ __all__ = [
 ]
 
 _Content = TypeVar("_Content")
+
+
+#: What reading a file raises that holds anything else than its task's result, whether its digest is right or not.
+_DAMAGED = (
+    *(FileNotFoundError, pa.ArrowInvalid, ValueError, TypeError, LookupError),
+    *(AttributeError, ArithmeticError, RecursionError, NotImplementedError, StopIteration),
+)
 
 
 class Codec(NamedTuple):
@@ -149,7 +156,7 @@ def _read(path: str, read: Callable[[pa.NativeFile, int], _Content]) -> _Content
     try:
         with sealed_input(path) as (file, size):
             return read(file, size)
-    except (FileNotFoundError, BrokenSealError, pa.ArrowInvalid):
+    except _DAMAGED:
         return None
     except OutputError:  # of the place where the content goes
         raise

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,20 @@ from dfmst._frames.host import FrameView
 from dfmst._frames.later import pc
 from dfmst._frames.open import open_host_frame
 from dfmst._report.words import label
-from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
+from dfmst.errors import FormatError, InvalidEdgesError, UnsupportedFrameError, missing_column
+from dfmst.formats.json_record import check_fields, read_record
 from dfmst.typing import Array
 
 __all__ = ["Points", "edge_points", "frame_points"]
 
 _EAST = ("lon", "lng", "long", "longitude", "x_lon")
 _NORTH = ("lat", "latitude", "y_lat")
+_GEOMETRY: dict[str, Callable[[Any], bool]] = {
+    "primary_column": lambda value: isinstance(value, (str, NoneType)),
+    "columns": lambda value: (
+        value is None or (isinstance(value, dict) and all(isinstance(column, dict) for column in value.values()))
+    ),
+}
 _WKB_POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
 
 
@@ -85,7 +93,7 @@ def frame_points(points: Any, id: Any = None, coordinates: Any = None) -> Points
     ColumnNotFoundError
         A column is not there.
     InvalidEdgesError
-        The coordinates are not numbers or points.
+        The coordinates are not numbers or points, or GeoParquet's metadata are damaged.
     """
     view = open_host_frame(points, "points")
     ids = _arrow(view, view.frame.columns[0] if id is None else id, "id=")
@@ -98,7 +106,7 @@ def frame_points(points: Any, id: Any = None, coordinates: Any = None) -> Points
         message = "the points have no geometry, and no columns of coordinates are named"
         raise InvalidEdgesError(message, "name two columns: coordinates=('lon', 'lat')")
     x, y = _of_geometry(_arrow(view, name, "coordinates="), name)
-    crs = about.get("columns", {}).get(name, {}).get("crs", "OGC:CRS84")
+    crs = ((about.get("columns") or {}).get(name) or {}).get("crs", "OGC:CRS84")
     degrees = crs == "OGC:CRS84" or (isinstance(crs, dict) and "Geographic" in str(crs.get("type")))
     return Points(ids, x, y, degrees and _are_degrees(x, y))
 
@@ -164,23 +172,36 @@ def _arrow(view: FrameView, name: Any, argument: str) -> Any:
 
 
 def _numbers(view: FrameView, name: Any) -> Array:
-    column = _arrow(view, name, "coordinates=")
+    return _as_floats(_arrow(view, name, "coordinates="), name)
+
+
+def _as_floats(column: Any, name: Any) -> Array:
     try:
-        return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+        return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
     except (pa.ArrowException, NotImplementedError) as error:
         message = f"column {name!r} holds {column.type} values, which are no coordinates"
         raise InvalidEdgesError(message, "name columns of numbers with coordinates=") from error
 
 
 def _geometry(points: Any) -> dict[str, Any]:
-    """What GeoParquet's metadata say; nothing where there are none."""
+    """Return GeoParquet's metadata; an empty dictionary if there are none.
+
+    Raises
+    ------
+    FormatError
+        They are not as GeoParquet defines them.
+    """
     schema = getattr(points, "schema", None)
-    text = (getattr(schema, "metadata", None) or {}).get(b"geo") if isinstance(schema, pa.Schema) else None
+    text = (schema.metadata or {}).get(b"geo") if isinstance(schema, pa.Schema) else None
+    if text is None:
+        return {}
     try:
-        about = json.loads(text) if text else {}
-    except ValueError:
-        about = {}
-    return about if isinstance(about, dict) else {}
+        about = read_record(text)
+        check_fields(about, _GEOMETRY)
+    except ValueError as error:
+        message = f"the points' GeoParquet metadata are damaged: {error}"
+        raise FormatError(message, "write the file again, or name two columns: coordinates=('lon', 'lat')") from error
+    return about
 
 
 def _of_geometry(column: Any, name: Any) -> tuple[Array, Array]:
@@ -188,8 +209,8 @@ def _of_geometry(column: Any, name: Any) -> tuple[Array, Array]:
     kind = column.type
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_struct(kind) and {"x", "y"} <= {kind.field(at).name for at in range(kind.num_fields)}:
-        x, y = (pc.struct_field(whole, [axis]).cast(pa.float64()) for axis in "xy")
-        return x.to_numpy(zero_copy_only=False), y.to_numpy(zero_copy_only=False)
+        x, y = (_as_floats(pc.struct_field(whole, [axis]), name) for axis in "xy")
+        return x, y
     if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
         raise UnsupportedFrameError(f"column {name!r} holds {kind} values, not points", "name two columns of numbers")
     x, y = np.full(len(whole), np.nan), np.full(len(whole), np.nan)

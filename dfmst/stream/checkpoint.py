@@ -143,7 +143,8 @@ class Checkpoint:
 
 def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
     if before.get("files") != now.get("files"):
-        changed = [name for name, state in now["files"].items() if before.get("files", {}).get(name) != state]
+        files = before.get("files") or {}
+        changed = [name for name, state in now["files"].items() if files.get(name) != state]
         return f"{changed[0]} has changed since, or is new" if changed else "it had more files"
     for name, value in now.items():
         if before.get(name) != value:

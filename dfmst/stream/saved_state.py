@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow.ipc
 from dfmst._columns.arrow_values import arrow_numbers, numbers_of_arrow
 from dfmst._folding.fold import Rows
 from dfmst._slices.runs import Run, read_pieces
+from dfmst.formats.json_record import check_fields, is_count, read_record
 from dfmst.typing import Array
 
 __all__ = ["FoldState", "MakeRun", "load_state", "write_state"]
@@ -23,6 +25,26 @@ MakeRun = Callable[[np.dtype[Any]], Run]
 
 _VERSION = 2  # of the file: raised whenever its meaning changes
 _NUMBERS = ("dense", "done", "dropped")
+_FIELDS: dict[str, Callable[[Any], bool]] = {
+    "version": lambda value: value == _VERSION,
+    "fingerprint": lambda value: isinstance(value, dict) and isinstance(value.get("files"), (dict, NoneType)),
+    "held": lambda value: value in (["forest", "loops"], ["forest", "values", "loops"]),
+    **dict.fromkeys(_NUMBERS, is_count),
+}
+_ROW_TYPES: dict[str, Callable[[pa.DataType], bool]] = {
+    **dict.fromkeys(("source", "target"), pa.types.is_uint32),
+    "weight": lambda kind: (pa.types.is_integer(kind) or pa.types.is_floating(kind)) and kind.bit_width >= 32,
+    "locator": pa.types.is_uint64,
+}
+_ID_TYPES = (
+    *(pa.types.is_integer, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_date, pa.types.is_time),
+    *(pa.types.is_timestamp, pa.types.is_duration),
+    *(pa.types.is_large_string, pa.types.is_large_binary, pa.types.is_fixed_size_binary),
+)
+_PART_TYPES: dict[str, dict[str, Callable[[pa.DataType], bool]]] = {
+    "values": {"values": lambda kind: any(test(kind) for test in _ID_TYPES)},
+    "loops": {"values": pa.types.is_unsigned_integer},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +111,17 @@ def load_state(stream: pa.NativeFile, make_run: MakeRun | None = None) -> tuple[
         Another version, or parts that do not fit each other.
     """
     reader = pyarrow.ipc.open_stream(stream)
-    record = json.loads(reader.schema.metadata[b"dfmst"])
-    if record["version"] != _VERSION:
-        message = f"version {record['version']} of the file"
-        raise ValueError(message)
+    record = read_record((reader.schema.metadata or {}).get(b"dfmst"))
+    check_fields(record, _FIELDS)
+    _check_types(reader.schema, _ROW_TYPES)
     rows = _rows(reader, make_run)
     parts: dict[str, Any] = {"values": None}
     for name in record["held"][1:]:
-        column = pyarrow.ipc.open_stream(stream).read_all().column("values")
+        table = pyarrow.ipc.open_stream(stream).read_all()
+        _check_types(table.schema, _PART_TYPES[name])
+        _refuse_nulls(table)
+        column = table.column("values")
+        column.validate(full=True)
         parts[name] = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     numbers = {name: record[name] for name in _NUMBERS}
     state = FoldState(rows, values=parts["values"], loops=numbers_of_arrow(parts["loops"]), **numbers)
@@ -104,13 +129,25 @@ def load_state(stream: pa.NativeFile, make_run: MakeRun | None = None) -> tuple[
     return state, record["fingerprint"]
 
 
+def _check_types(schema: pa.Schema, types: dict[str, Callable[[pa.DataType], bool]]) -> None:
+    if schema.names != list(types) or not all(types[field.name](field.type) for field in schema):
+        raise ValueError(f"columns of other names or types: {str(schema.remove_metadata())[:100]}")
+
+
 def _rows(reader: pa.RecordBatchReader, make_run: MakeRun | None) -> Rows | Run:
     if make_run is None:
         table = reader.read_all().combine_chunks()
+        _refuse_nulls(table)
         return Rows(*(table.column(name).to_numpy() for name in Rows._fields))
     run = make_run(np.dtype(reader.schema.field("weight").type.to_pandas_dtype()))
-    run.append(Rows(*(batch.column(name).to_numpy() for name in Rows._fields)) for batch in reader)
+    run.append(Rows(*(_refuse_nulls(batch).column(name).to_numpy() for name in Rows._fields)) for batch in reader)
     return run
+
+
+def _refuse_nulls(table: Any) -> Any:
+    if any(column.null_count for column in table.columns):
+        raise ValueError("nulls among numbers")
+    return table
 
 
 def _check(state: FoldState) -> None:

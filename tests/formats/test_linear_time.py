@@ -57,7 +57,6 @@ TEXTS: dict[str, tuple[str, int, Callable[[int], str]]] = {
     "digits and a letter in a.tsp": ("a.tsp", 4_000, digits(POINTS + "1 0 {}\n")),
     "digits in a.gml": ("a.gml", 20_000, lambda n: GML.format("9" * n)),
     "columns": ("a.csv", 5_000, columns("1")),
-    "columns of hexadecimal numbers": ("a.csv", 5_000, columns("0x1")),
     "a line without an end": ("a.csv", 8_000_000, lambda n: "x" * n),
     "a header without an end": ("a.txt", 8_000_000, lambda n: "# " + "x" * n),
     "a quote that is never closed": ("a.csv", 20_000, lambda n: '"x,1\n' + '"a","b"\n' * n),

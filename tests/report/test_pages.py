@@ -18,7 +18,7 @@ import pytest
 
 import dfmst
 import dfmst.forest
-from dfmst.errors import ColumnNotFoundError, InvalidEdgesError
+from dfmst.errors import ColumnNotFoundError, FormatError, InvalidEdgesError
 from tests.report.page import SVG, check_page, drawings, text_of
 
 ROADS = pd.DataFrame(
@@ -244,6 +244,38 @@ def geoparquet(encoding: str) -> pa.Table:
     about = {"version": "1.1.0", "primary_column": "place", "columns": {"place": {"encoding": encoding}}}
     table = pa.table({"town": TOWNS.town.tolist(), "place": geometry})
     return table.replace_schema_metadata({"geo": json.dumps(about)})
+
+
+COLUMNS = ["[]", "7", '"place"', '{"place": []}', '{"place": "WKB"}', '{"place": null}']
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        *(
+            "[]",
+            '"place"',
+            "null",
+            "7",
+            "",
+            "{",
+            "[" * 100_000,
+            '{"primary_column": ["place"]}',
+            '{"primary_column": 7}',
+        ),
+        *(f'{{"primary_column": "place", "columns": {columns}}}' for columns in COLUMNS),
+    ],
+)
+def test_damaged_geoparquet(about):
+    points = geoparquet("WKB").replace_schema_metadata({"geo": about})
+    with pytest.raises(FormatError, match=r"GeoParquet metadata are damaged: (?s:.*)coordinates=\('lon', 'lat'\)"):
+        dfmst.report(ROADS, "a", "b", "km", points=points)
+
+
+def test_points_of_texts():
+    points = pa.table({"town": ["a"], "place": [{"x": "east", "y": "north"}]})
+    with pytest.raises(InvalidEdgesError, match="column 'place' holds string values, which are no coordinates"):
+        dfmst.report(ROADS, "a", "b", "km", points=points, coordinates="place")
 
 
 @pytest.mark.parametrize("form", ["columns", "swapped", "WKB", "point", "beside"])

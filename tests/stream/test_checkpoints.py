@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ import pytest
 import dfmst
 from dfmst._folding.fold import Fold, Rows
 from dfmst.errors import DfmstError, FormatError, OutputError
+from dfmst.formats.sealed import sealed_input, sealed_output
 from dfmst.stream.checkpoint import Checkpoint
 from dfmst.stream.saved_state import FoldState
 from tests.support.stream_files import edges, tight, write_parts
@@ -134,6 +137,55 @@ def test_a_wrong_state_is_never_verified(kept, name, monkeypatch):
     except DfmstError:
         return
     assert not certificate.ok
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *product(["dense", "done", "dropped"], [None, -1, 1.5, "x", [], 10**30]),
+        *product(["held"], [None, [], ["forest"], ["forest", "values"], ["forest", "x"], 7]),
+        *product(["fingerprint"], [None, [], "x", {"files": []}]),
+        *product(["version"], [None, [], "2"]),
+    ],
+)
+def test_a_false_record_with_a_right_digest_is_refused(kept, field, value):
+    def change(table: pa.Table) -> pa.Table:
+        record = json.loads(table.schema.metadata[b"dfmst"])
+        return table.replace_schema_metadata({"dfmst": json.dumps(record | {field: value})})
+
+    refuse_changed(kept, change)
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", "null", "[" * 100_000])
+def test_a_checkpoint_without_a_record_is_refused(kept, text):
+    refuse_changed(kept, lambda table: table.replace_schema_metadata(None if text is None else {"dfmst": text}))
+
+
+@pytest.mark.parametrize("name", ["source", "target", "weight", "locator"])
+@pytest.mark.parametrize("kind", [pa.string(), pa.null(), pa.list_(pa.int64()), pa.int16()])
+def test_columns_of_other_types_are_refused(kept, name, kind):
+    def change(table: pa.Table) -> pa.Table:
+        at = table.column_names.index(name)
+        values = pa.nulls(table.num_rows, kind)
+        return table.set_column(at, name, values)
+
+    refuse_changed(kept, change)
+
+
+def refuse_changed(kept: Path, change: Callable[[pa.Table], pa.Table]) -> None:
+    """Change the forest of a checkpoint, and seal it again."""
+    file = kept / "fold.arrow"
+    with sealed_input(file) as (source, size):
+        tables = [pa.ipc.open_stream(source).read_all()]
+        while source.tell() < size:
+            tables.append(pa.ipc.open_stream(source).read_all())
+    tables[0] = change(tables[0])
+    with sealed_output(file) as sink:
+        for table in tables:
+            with pa.ipc.new_stream(pa.PythonFile(sink, "w"), table.schema) as writer:
+                writer.write_table(table)
+    with pytest.raises(FormatError, match=r"fold.arrow: not a checkpoint, or a damaged one.*\nHint: remove it and"):
+        fold(kept)
 
 
 @pytest.mark.parametrize("values", [lambda ids: ["no such id", *ids[1:]], lambda ids: [*ids[1:], ids[0]]])
