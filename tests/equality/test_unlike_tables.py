@@ -76,7 +76,8 @@ def pair(kinds: str, role: str) -> list[pa.Table]:
 
 def forest_of(tables: list[pa.Table]) -> list[int]:
     rows = [row for table in tables for row in table["row"].to_pylist()]
-    forest = kruskal_rows(*([column[row] for row in rows] for column in (SOURCE, TARGET, WEIGHT)))
+    source, target, weight = ([column[row] for row in rows] for column in (SOURCE, TARGET, WEIGHT))
+    forest = kruskal_rows(source, target, weight)
     return [rows[at] for at in sorted(forest)]
 
 
