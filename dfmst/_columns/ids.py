@@ -131,8 +131,8 @@ def same_width(source: object, target: object, first: Array, second: Array) -> t
     common: Any = np.result_type(first.dtype, second.dtype)
     if common.kind == "f":  # uint64 beside a signed type has no common integer type
         unsigned, signed = (first, second) if first.dtype.kind == "u" else (second, first)
-        positive = int(signed.min(initial=0)) >= 0
-        if not positive and int(unsigned.max(initial=0)) > np.iinfo(np.int64).max:
+        positive = not len(signed) or int(signed.min()) >= 0
+        if not positive and len(unsigned) and int(unsigned.max()) > np.iinfo(np.int64).max:
             raise no_common_integer((source, first.dtype), (target, second.dtype))
         common = np.dtype(np.uint64 if positive else np.int64)
     if common.itemsize < 4:

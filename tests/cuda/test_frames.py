@@ -216,7 +216,7 @@ CUDF_TYPES = [
     kind
     for family in ("number", "text", "naive", "aware", "duration", "bool")
     for kind in FAMILIES[family]
-    if kind not in (pa.decimal256(40, 0), pa.string_view())
+    if kind not in (pa.decimal32(7, 2), pa.decimal64(12, 1), pa.decimal256(40, 0), pa.string_view())
 ]
 CUDF_TYPES += [pa.decimal128(38, 0), pa.timestamp("ms"), pa.dictionary(pa.int32(), pa.string())]
 
