@@ -28,6 +28,7 @@ from dfmst._cluster.formulas import (
 )
 from dfmst._cluster.graph import TaskGraph
 from dfmst._cluster.partitions import FrameParts, frame_parts, size_of_parts
+from dfmst._cluster.read import column_types
 from dfmst._cluster.rows import Portion, choose, gather_from, portions
 from dfmst._cluster.strategies.merge import add_merge
 from dfmst._cluster.strategies.shuffle.folded import FoldRoom
@@ -134,6 +135,7 @@ def forest_frame(edges: Any, columns: EdgeColumns, options: Options, return_trac
     names = list(dict.fromkeys(name for name in columns.names if name is not None))
     for name in names:
         view.column(name)
+    columns = replace(columns, types=column_types(view, columns.names))
     parts = frame_parts(edges, names)
     graph, rows, trace, _ = forest_graph(parts, columns, options)
     keys = []

@@ -22,8 +22,7 @@ from dfmst._progress import Tell
 from dfmst.errors import missing_column
 from dfmst.formats.atomic import atomic_directory
 from dfmst.formats.footers import parquet_footer
-from dfmst.formats.parquet import parquet_files
-from dfmst.formats.schema import check_same_columns
+from dfmst.formats.parquet import common_columns, parquet_files
 
 __all__ = ["WrittenForest", "require_columns", "write_forest"]
 
@@ -83,8 +82,7 @@ def write_forest(
         As for :func:`dfmst.dask.minimum_spanning_forest`; columns that differ between files; a path that exists.
     """
     files = _files(inputs)
-    _check_columns([path for path, _ in files], columns.names)
-    parts = _parts([path for path, _ in files], columns.names)
+    parts = _parts(files, [path for path in inputs if path.is_dir()], columns.names)
     forest = forest_graph(parts, columns, options)
     earlier = ", ".join(map(str, forest.graph.earlier_results()))
     if earlier and on_checkpoint is not None:
@@ -126,14 +124,32 @@ def require_columns(inputs: Sequence[Path], names: Sequence[Any]) -> None:
     FormatError
         It is no Parquet, or a directory has none.
     """
-    _check_columns([path for path, _ in _files(inputs)][:1], names)
+    _parts(_files(inputs)[:1], [path for path in inputs if path.is_dir()], names)
 
 
-def _parts(paths: list[Path], names: Sequence[Any]) -> FrameParts:
-    stamps = [(str(path.resolve()), file_stamp(path)) for path in paths]
-    columns = [name for name in dict.fromkeys(names) if name is not None]
-    edges: list[Any] = [FileRows(path, columns, stamp=stamp) for path, stamp in stamps]
-    return FrameParts(edges, [FileRows(path, stamp=stamp) for path, stamp in stamps], {}, repr(stamps))
+def _parts(files: Sequence[tuple[Path, str]], folders: Sequence[Path], names: Sequence[Any]) -> FrameParts:
+    """The files as partitions, with columns of common types; each must have the named ones."""
+    footers = [(path, parquet_footer(path)) for path, _ in files]
+    sources = [(path, footer.schema.to_arrow_schema(), footer.num_rows) for path, footer in footers]
+    common, constants = common_columns(sources, folders)
+    wanted = [name for name in dict.fromkeys(names) if name is not None]
+    for path, schema, rows in sources:
+        for name in wanted:
+            if name not in (*schema.names, *constants[path]) and (rows or name not in common.schema.names):
+                hint = "name the columns with source=, target= and weight="
+                raise missing_column(name, schema.names, hint, path)
+    own = {name for _, schema, _ in sources for name in schema.names}
+    kept = all(path.as_posix().endswith(name) for path, name in files)
+    every = [name for name in common.schema.names if name in own or not kept]  # names of directories are kept
+    unlike = any(not schema.equals(common.schema) for _, schema, _ in sources)
+    edges: list[Any] = []
+    gathered: list[Any] = []
+    for path, _ in files:
+        place, stamp = str(path.resolve()), file_stamp(path)
+        shared = (common, constants[path]) if unlike else ()
+        edges.append(FileRows(place, wanted, None, stamp, *shared))
+        gathered.append(FileRows(place, every if unlike else None, None, stamp, *shared))
+    return FrameParts(edges, gathered, {}, repr([(part.path, part.stamp) for part in edges]))
 
 
 def _files(inputs: Sequence[Path]) -> list[tuple[Path, str]]:
@@ -148,12 +164,3 @@ def _files(inputs: Sequence[Path]) -> list[tuple[Path, str]]:
         # Several inputs may hold files of one name.
         files = [(path, f"part-{number:05}.parquet") for number, (path, _) in enumerate(files)]
     return files
-
-
-def _check_columns(paths: list[Path], names: Sequence[Any]) -> None:
-    schemas = [parquet_footer(path).schema.to_arrow_schema() for path in paths]
-    for path, schema in zip(paths, schemas, strict=True):
-        check_same_columns(paths[0], schemas[0].remove_metadata(), path, schema.remove_metadata())
-    for name in names:
-        if name is not None and name not in schemas[0].names:
-            raise missing_column(name, schemas[0].names, "name the columns with source=, target= and weight=", paths[0])

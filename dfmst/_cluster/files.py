@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.parquet
 
+from dfmst._frames.unify import CommonSchema
 from dfmst.errors import ClusterError, FormatError
 from dfmst.formats.native import open_native
 
@@ -32,6 +34,9 @@ class FileRows:
         Row groups; ``None``: all.
     stamp
         What :func:`file_stamp` was when the run began; ``None``: the file may change.
+    common, constants
+        The columns of all files, where they differ, and what :func:`dfmst.formats.parquet.common_columns` says of this
+        file's path.
     """
 
     # No dataclass: Dask looks for tasks in the fields of those.
@@ -41,8 +46,11 @@ class FileRows:
         columns: list[str] | None = None,
         groups: list[int] | None = None,
         stamp: tuple[int, int] | None = None,
+        common: CommonSchema | None = None,
+        constants: Mapping[str, object] | None = None,
     ) -> None:
         self.path = path
+        self.common, self.constants = common, constants
         self.stamp = stamp
         self.columns = columns
         self.groups = groups
@@ -61,12 +69,18 @@ class FileRows:
             The file is damaged or no Parquet.
         ClusterError
             It is not there, or has changed since the run began.
+        InvalidEdgesError
+            The type of all files does not hold a value.
         """
         try:
-            return self._read()
+            table = self._read()
         finally:
             # A file that changes while it is read may also look damaged.
             self.check()
+        if self.common is None:
+            return table
+        batches = [self.common.fit(each, self.path, self.columns, self.constants) for each in table.to_batches()]
+        return pa.Table.from_batches(batches, self.common.columns(self.columns))
 
     def check(self) -> None:
         """Raise where the file is no longer what it was.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,22 +13,25 @@ from dfmst._cluster.device_tables import Table, like_of
 from dfmst._cluster.partitions import read_part
 from dfmst._cluster.solve import worker_engine
 from dfmst._cluster.tables import POSITION_BITS, empty_table, travelling_ids, travelling_table, weight_kind
+from dfmst._columns.arrow_values import arrow_column
 from dfmst._columns.check import HOST, check_columns
 from dfmst._columns.edge_table import check_capacity, flip_bits
+from dfmst._columns.id_types import plain_ids
 from dfmst._columns.ids import IdColumns, id_columns
 from dfmst._columns.read import EdgeColumns
-from dfmst._columns.weights import constant_weights, weight_column
+from dfmst._columns.weights import constant_weights, weight_column, weight_type, weights_as
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView
 from dfmst._frames.open import open_frame
-from dfmst._frames.to_arrow import to_arrow
+from dfmst._frames.to_arrow import is_missing, to_arrow
+from dfmst._frames.unify import cast_exactly, common_id_type
 from dfmst._primitives.edges import gather_keys
 from dfmst.algorithms.solve import solve_frame
 from dfmst.errors import DfmstError, InvalidEdgesError
 from dfmst.typing import Array
 
-__all__ = ["edge_table", "read_edges", "taken_edges"]
+__all__ = ["column_types", "edge_table", "read_edges", "taken_edges"]
 
 _OBJECT_DECIMAL = pa.decimal128(38, 9)  # decimals in an object column have no common scale of their own
 
@@ -131,15 +135,58 @@ def _table(engine: Engine, edges: _Edges, number: int, maximum: bool) -> pa.Tabl
 def _host_edges(engine: Engine, view: FrameView, columns: EdgeColumns) -> _Edges:
     rows = len(view)
     check_capacity(rows)
-    weight = None if columns.weight is None or not rows else _plain_column(view, columns.weight)
-
-    def column(name: Any) -> Any:
-        return weight if weight is not None and name == columns.weight else view.column(name)
-
+    source, target, weight = columns.types
+    read: dict[Any, Any] = {}
+    if rows:
+        ends = zip(columns.names[:2], (source, target), strict=True)
+        read = {name: _ids(name, view.column(name), kind) for name, kind in ends}
+        if columns.weight is not None:
+            read[columns.weight] = _weights(columns.weight, _plain_column(view, columns.weight), weight)
+    column = read.__getitem__ if rows else view.column
     checked = check_columns(engine, HOST, column, rows, columns.names, columns.invalid)
     values = checked.weights.values
-    kind = "none" if weight is None else _kind(columns.weight, weight, values)
+    named = columns.weight is not None and rows
+    kind = _kind(columns.weight, read[columns.weight], values) if named else "none"
     return _Edges(checked.ids, values, kind, checked.kept)
+
+
+def column_types(view: FrameView | DeviceView, names: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    """Return the types of the columns of an empty frame, for :attr:`EdgeColumns.types`."""
+    return tuple(None if name is None else _type_of(view.column(name)) for name in names)  # type: ignore[return-value]
+
+
+def _type_of(column: Any) -> pa.DataType | None:
+    """The type in which a column's values are compared; ``None``: that of Python's objects, or on a GPU."""
+    if isinstance(column, np.ndarray):
+        return None if column.dtype.kind == "O" else pa.from_numpy_dtype(column.dtype.newbyteorder("="))
+    kind = getattr(column, "type", None)
+    return getattr(kind, "value_type", kind) if kind is not None and not pa.types.is_nested(kind) else kind
+
+
+def _ids(name: object, column: Any, kind: pa.DataType | None) -> Any:
+    """Ids in the frame's type, if that holds them; integers and texts are compared in any."""
+    own = _type_of(column)
+    try:
+        if isinstance(column, np.ndarray) and column.dtype.kind == "O":  # of decimals, each partition has its scale
+            first = next((value for value in column if not is_missing(value)), None)
+            exact = plain_ids(arrow_column(name, column)) if isinstance(first, Decimal) else None
+            return column if exact is None else cast_exactly(exact, _OBJECT_DECIMAL)
+        common = None if own is None or kind is None or own == kind else common_id_type(own, kind)
+        if common is None or common in (pa.int64(), pa.uint64(), pa.large_string(), pa.large_binary()):
+            return column
+        return cast_exactly(plain_ids(arrow_column(name, column)), kind)
+    except (pa.ArrowException, ArithmeticError, TypeError, ValueError):
+        return column
+
+
+def _weights(name: object, column: Any, kind: pa.DataType | None) -> Any:
+    """Weights in the frame's type, if that holds them."""
+    if kind is None or pa.types.is_nested(kind) or (isinstance(column, np.ndarray) and column.dtype.itemsize > 8):
+        return column
+    try:
+        return weights_as(name, column, weight_type(pa.array([], kind)))
+    except pa.ArrowException:
+        return column
 
 
 def _device_forest(view: DeviceView, number: int, columns: EdgeColumns) -> Table:
@@ -193,5 +240,12 @@ def _kind(name: Any, column: Any, values: Array) -> str:
     if values.dtype == np.uint32 and (decimal or wide):  # ranks, which mean nothing in another partition
         message = f"column {name!r} holds {column.dtype if numpy else column.type} values that are not 64-bit numbers"
         raise InvalidEdgesError(message, "cast the column to int64, or to float64 if rounding is meant")
-    # Decimals of one scale compare as the integers that they are without it.
-    return f"decimals of scale {column.type.scale}" if decimal else str(values.dtype)
+    # Decimals of one scale, and times of one unit, compare as the integers that they are without it.
+    if decimal:
+        return f"decimals of scale {column.type.scale}"
+    if wide:
+        return str(values.dtype)
+    kind = weight_type(column)
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return f"instants in {kind.unit}"
+    return str(kind) if pa.types.is_temporal(kind) else str(values.dtype)

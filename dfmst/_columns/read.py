@@ -36,6 +36,8 @@ class EdgeColumns:
     keys
         Source, target and weight as the call has them, where one is a list of names (see
         :mod:`dfmst._columns.compose`); else ``None``.
+    types
+        Arrow types of source, target and weight in which partitions are compared (``None``: their own).
     """
 
     source: Any = "source"
@@ -45,6 +47,7 @@ class EdgeColumns:
     invalid: Invalid = "raise"
     conditions: Conditions = NO_CONDITIONS
     keys: tuple[Any, Any, Any] | None = None
+    types: tuple[Any, Any, Any] = (None, None, None)
 
     def __post_init__(self) -> None:
         """Refuse names that no column has, and an `invalid` that has no meaning."""

@@ -16,10 +16,12 @@ from dfmst._columns.id_types import plain_ids
 from dfmst._engines import Engine
 from dfmst._frames.later import pc
 from dfmst._frames.to_arrow import native_values, to_arrow
+from dfmst._frames.unify import cast_exactly, common_type
 from dfmst.errors import InvalidEdgesError
 from dfmst.typing import Array
 
 __all__ = [
+    "DECIMAL_DIGITS",
     "KERNEL_TYPES",
     "WIDENED",
     "WeightColumn",
@@ -30,10 +32,12 @@ __all__ = [
     "unsupported_weights",
     "weight_column",
     "weight_floats",
+    "weight_type",
+    "weights_as",
 ]
 
+DECIMAL_DIGITS = 18  # that 64 bits hold
 _BLOCK = 1 << 16
-_LONG = 18  # digits that 64 bits hold
 _WITH_COMMA = r"^\s*[+-]?[0-9]*,[0-9]+\s*$"
 _SHOWN = 40  # characters of a text that messages quote
 
@@ -127,11 +131,48 @@ def weight_floats(weights: Array | pa.Array) -> Array:
     if isinstance(weights, np.ndarray):
         return weights.astype(np.float64)
     if pa.types.is_decimal(weights.type):
-        if weights.type.precision > _LONG:  # Arrow rounds these more than once
+        if weights.type.precision > DECIMAL_DIGITS:  # Arrow rounds these more than once
             return np.array([float(value) for value in weights.to_pylist()], np.float64)
         weights = weights.cast(pa.float64())
     floats: Array = weights.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
     return floats
+
+
+def weight_type(column: Any) -> pa.DataType:
+    """Return the Arrow type of weights, without an encoding and widened to what kernels read."""
+    kind = column.type if isinstance(column, (pa.Array, pa.ChunkedArray)) else column.dtype
+    if not isinstance(kind, pa.DataType):
+        zone = getattr(kind, "tz", None)
+        if kind.kind == "V":  # records: a later check refuses them
+            return pa.null()
+        kind = pa.timestamp(kind.unit, str(zone)) if zone else pa.from_numpy_dtype(kind.newbyteorder("="))
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        kind = kind.value_type
+    if pa.types.is_decimal(kind):
+        return pa.decimal128(DECIMAL_DIGITS, kind.scale)
+    if not pa.types.is_primitive(kind) or pa.types.is_temporal(kind):
+        return kind
+    widened = WIDENED.get(np.dtype(kind.to_pandas_dtype()).name)
+    return kind if widened is None else pa.from_numpy_dtype(widened)
+
+
+def weights_as(name: object, column: Any, kind: pa.DataType) -> Any:
+    """Return weights, which are no objects, in the :func:`weight_type` of others.
+
+    Raises
+    ------
+    pyarrow.ArrowException
+        It does not hold all of them.
+    """
+    own = getattr(column, "type", None)
+    long = own is not None and pa.types.is_decimal(own) and own.precision > DECIMAL_DIGITS
+    if weight_type(column) == kind and not long:
+        return column
+    if not isinstance(column, (np.ndarray, pa.Array, pa.ChunkedArray)):
+        raise pa.ArrowInvalid("a column on a GPU is not cast")
+    if common_type(weight_type(column), kind) is None:
+        raise pa.ArrowInvalid("no common type")
+    return cast_exactly(plain_ids(arrow_column(name, column)), kind)
 
 
 def missing_weights(engine: Engine, weights: WeightColumn) -> Array | None:

@@ -99,6 +99,10 @@ class CommonSchema:
         for name, kind in columns.items():
             self.schema = self.schema.append(pa.field(name, kind))
 
+    def columns(self, names: Sequence[str] | None = None) -> pa.Schema:
+        """Return the schema of some columns (``None``: all)."""
+        return self.schema if names is None else pa.schema([self.schema.field(name) for name in names])
+
     def fit(
         self,
         batch: pa.RecordBatch,
@@ -124,7 +128,7 @@ class CommonSchema:
         InvalidEdgesError
             A common type does not hold a value.
         """
-        schema = self.schema if columns is None else pa.schema([self.schema.field(each) for each in columns])
+        schema = self.columns(columns)
         if batch.schema.names == schema.names and batch.schema.types == schema.types:
             return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
         if not batch.num_rows:  # whatever their types are

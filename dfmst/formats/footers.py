@@ -67,7 +67,8 @@ def parquet_size(
     rows, largest, bounded = 0, -1, True
     for path, groups in files:
         footer = parquet_footer(path)
-        _check_ends(path, footer, ends)
+        if footer.num_rows:
+            _check_ends(path, footer, ends)
         for group in map(footer.row_group, range(footer.num_row_groups) if groups is None else groups):
             rows += group.num_rows
             for column in map(group.column, range(group.num_columns)):

@@ -6,18 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import pyarrow as pa
 
-from dfmst._columns.arrow_values import arrow_column
 from dfmst._columns.check import DEVICE, HOST, CheckedColumns, check_columns
-from dfmst._columns.id_types import plain_ids
 from dfmst._columns.read import EdgeColumns
-from dfmst._columns.weights import WIDENED
+from dfmst._columns.weights import DECIMAL_DIGITS, weight_type, weights_as
 from dfmst._engines import Engine, host_engine
 from dfmst._frames.device import DeviceView
 from dfmst._frames.host import FrameView
-from dfmst._frames.unify import cast_exactly, common_type
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats.directories import SpillDirectory
@@ -26,7 +22,6 @@ from dfmst.stream.locators import Locators
 __all__ = ["Batch", "EdgeSource", "Job", "WeightType", "ignore_progress", "read_batch"]
 
 _VIEWS = (FrameView, DeviceView)
-_DIGITS = 18  # decimals that 64 bits hold; ranks of longer ones would differ from batch to batch
 
 
 class Batch(NamedTuple):
@@ -199,44 +194,19 @@ class WeightType:
             That type does not hold them; both places are named.
         """
         column = batch.column(self._name)
-        kind = _type_of(column)
+        kind = weight_type(column)
         if self.kind is None and not pa.types.is_null(kind):
             self.kind, self._place = kind, batch.place
-        if self.kind is None or (kind == self.kind and not _is_long_decimal(column)):
+        if self.kind is None:
             return column
         try:
-            if isinstance(batch.frame, DeviceView) or common_type(kind, self.kind) is None:
-                raise pa.ArrowInvalid("no exact cast")
-            return cast_exactly(plain_ids(arrow_column(self._name, column)), self.kind)
+            return weights_as(self._name, column, self.kind)
         except pa.ArrowException as error:
-            if _is_long_decimal(column):
+            if kind == self.kind:
                 raise _wide(self._name, column.type) from error
             known = f"{self.kind}, its type in {self._place}, does not hold"
             message = f"column {self._name!r} holds {kind} weights that {known}"
             raise InvalidEdgesError(message, "give the column one type everywhere") from error
-
-
-def _type_of(column: Any) -> pa.DataType:
-    """The Arrow type of weights without an encoding, widened to what kernels read."""
-    kind = column.type if isinstance(column, (pa.Array, pa.ChunkedArray)) else column.dtype
-    if not isinstance(kind, pa.DataType):
-        zone = getattr(kind, "tz", None)
-        if kind.kind == "V":  # records: a later check refuses them
-            return pa.null()
-        kind = pa.timestamp(kind.unit, str(zone)) if zone else pa.from_numpy_dtype(kind.newbyteorder("="))
-    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
-        kind = kind.value_type
-    if pa.types.is_decimal(kind):
-        return pa.decimal128(_DIGITS, kind.scale)
-    if not pa.types.is_primitive(kind) or pa.types.is_temporal(kind):
-        return kind
-    widened = WIDENED.get(np.dtype(kind.to_pandas_dtype()).name)
-    return kind if widened is None else pa.from_numpy_dtype(widened)
-
-
-def _is_long_decimal(column: Any) -> bool:
-    kind = getattr(column, "type", None)
-    return bool(kind is not None and pa.types.is_decimal(kind) and kind.precision > _DIGITS)
 
 
 def _refuse_wide(name: Any, column: Any) -> None:
@@ -248,4 +218,6 @@ def _refuse_wide(name: Any, column: Any) -> None:
 
 def _wide(name: Any, kind: Any) -> InvalidEdgesError:
     message = f"column {name!r} holds {kind} weights, which a stream cannot compare between batches"
-    return InvalidEdgesError(message, f"cast it to a float, an integer, or a decimal of at most {_DIGITS} digits")
+    return InvalidEdgesError(
+        message, f"cast it to a float, an integer, or a decimal of at most {DECIMAL_DIGITS} digits"
+    )

@@ -91,12 +91,26 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
     return table.to_pandas(types_mapper=pd.ArrowDtype)
 
 
+def on_dask(tables: list[pa.Table], strategy: str) -> Any:
+    import dask
+    import dask.dataframe as dd
+
+    import dfmst.dask
+
+    frames = [dask.delayed(to_pandas(table)) for table in tables]
+    edges = dd.from_delayed(frames, verify_meta=False)
+    return dfmst.dask.minimum_spanning_forest(edges, strategy=strategy).compute(scheduler="sync")
+
+
 READERS: dict[str, Callable[[list[pa.Table], Path], Any]] = {
     "memory": lambda tables, folder: dfmst.minimum_spanning_forest(dfmst.read_edges(files(tables, folder))),
     "files": lambda tables, folder: dfmst.stream.minimum_spanning_forest(files(tables, folder)),
     "tables": lambda tables, folder: dfmst.stream.minimum_spanning_forest(tables),
     "pandas": lambda tables, folder: dfmst.stream.minimum_spanning_forest([to_pandas(each) for each in tables]),
     "polars": lambda tables, folder: dfmst.stream.minimum_spanning_forest([pl.from_arrow(each) for each in tables]),
+    "merge": lambda tables, folder: on_dask(tables, "merge"),
+    "two-pass": lambda tables, folder: on_dask(tables, "two-pass"),
+    "shuffle": lambda tables, folder: on_dask(tables, "shuffle"),
 }
 
 
@@ -136,7 +150,22 @@ def of_stream(folder: Path) -> pa.Table:
     return forest.read().replace_schema_metadata()
 
 
-@pytest.mark.parametrize("find", [of_memory, of_stream])
+def of_cluster(folder: Path) -> pa.Table:
+    from distributed import Client, LocalCluster
+
+    import dfmst.dask
+
+    quiet: Any = {"processes": False, "dashboard_address": None, "silence_logs": "CRITICAL"}
+    with LocalCluster(n_workers=1, threads_per_worker=1, **quiet) as cluster, Client(cluster) as client:
+        output = folder.with_name(folder.name + " forest")
+        dfmst.dask.forest_of_files(folder, output, client=client)
+    return dfmst.read_edges(output)
+
+
+FOLDERS = pytest.mark.parametrize("find", [of_memory, of_stream, of_cluster])
+
+
+@FOLDERS
 def test_folders_of_other_writers(tmp_path: Path, find: Callable[[Path], pa.Table]) -> None:
     unlike = HALVES[1].select(["weight", "target", "source"]).set_column(0, "weight", pa.array([4.0], pa.float32()))
     names = ["kind=a%20b/000000_0", "kind=__HIVE_DEFAULT_PARTITION__/part-0.snappy.parquet"]
@@ -152,13 +181,13 @@ def test_folders_of_other_writers(tmp_path: Path, find: Callable[[Path], pa.Tabl
     assert find(tmp_path).to_pydict() == expected
 
 
-@pytest.mark.parametrize("find", [of_memory, of_stream])
+@FOLDERS
 def test_columns_in_paths_have_pyarrows_values(tmp_path: Path, find: Callable[[Path], pa.Table]) -> None:
     write_folder(tmp_path, ["year=2024/n=07/a.parquet", "year=2025/n=x/a.parquet"], [HALVES[0].slice(0, 1), HALVES[1]])
     assert find(tmp_path).to_pydict() == pyarrow.parquet.read_table(tmp_path).to_pydict()
 
 
-@pytest.mark.parametrize("find", [of_memory, of_stream])
+@FOLDERS
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
@@ -175,7 +204,8 @@ def test_values_without_a_common_type(
         find(tmp_path)
 
 
-def test_a_file_of_a_stream_lacks_a_column(tmp_path: Path) -> None:
+@pytest.mark.parametrize("find", [of_stream, of_cluster])
+def test_a_file_lacks_a_column(tmp_path: Path, find: Callable[[Path], pa.Table]) -> None:
     write_folder(tmp_path, ["a.parquet", "b.parquet"], [HALVES[0], HALVES[1].drop(["weight"])])
     with pytest.raises(dfmst.ColumnNotFoundError, match=r"b\.parquet.*'weight'"):
-        of_stream(tmp_path)
+        find(tmp_path)
