@@ -8,11 +8,15 @@ from inspect import Parameter, signature
 from typing import Any
 
 import dask.dataframe as dd
+import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 
 from dfmst._cluster.build import Options, forest_frame
 from dfmst._cluster.client import computed
+from dfmst._columns.ids import id_columns
 from dfmst._columns.read import EdgeColumns
+from dfmst._frames.open import open_frame
 from dfmst._hierarchy import clusters as _clusters
 from dfmst._hierarchy import linkage
 from dfmst._hierarchy import newick as _newick
@@ -51,10 +55,28 @@ def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _loops(part: Any, columns: EdgeColumns) -> Any:
+    """The ids of a partition's self-loops. Categories are compared by their values, which pandas refuses."""
+    view, (source, target, _) = open_frame(part), columns.names
+    if view.on_device:
+        return part[source][part[source] == part[target]].unique()
+    if not len(view):  # of an accidental type, perhaps
+        return part[source]
+    ids = id_columns((source, view.column(source)), (target, view.column(target)))
+    if isinstance(ids.source, np.ndarray):
+        same = ids.source == ids.target
+        for null in (ids.null_source, ids.null_target):
+            same &= True if null is None else ~null
+    else:
+        same = np.asarray(pc.fill_null(pc.equal(ids.source, ids.target), False))
+    return part[source][same].drop_duplicates()
+
+
 def _forest_of(edges: Any, columns: EdgeColumns, options: Options, *, whole: bool) -> tuple[pd.DataFrame, Any]:
     """Compute the forest's rows, and all vertices if some of them are in no row of it."""
     forest = forest_frame(edges, columns, options, False)
-    loops = edges[edges[columns.source] == edges[columns.target]][columns.source].unique()
+    ends = edges[[columns.source, columns.target]]
+    loops = ends.map_partitions(_loops, columns, meta=ends._meta[columns.source])
     names = [name for name in columns.names if name is not None]
     rows, alone = computed(forest if whole else forest[names], loops)
     if not isinstance(rows, pd.DataFrame):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dask
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
@@ -28,6 +29,15 @@ def test_labels(frame, options):
     pd.testing.assert_frame_equal(ours.compute(), expected, check_dtype=False)
     joined = parts.merge(ours, left_on="a", right_on="vertex").compute()
     assert len(joined) == len(frame)
+
+
+def test_categories_that_differ():
+    """Between partitions, and between both ends: what pandas does not compare."""
+    frames = [LOOPS[:70], LOOPS[70:]]
+    parts = [frame.astype({"a": str, "b": str}).astype({"a": "category", "b": "category"}) for frame in frames]
+    edges = dd.from_delayed([dask.delayed(part) for part in parts], verify_meta=False)
+    expected = dfmst.connected_components(LOOPS.astype({"a": str, "b": str}), "a", "b")
+    assert dfmst.dask.connected_components(edges, "a", "b").compute().astype(str).equals(expected.astype(str))
 
 
 def test_errors():

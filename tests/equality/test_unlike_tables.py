@@ -91,14 +91,13 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
     return table.to_pandas(types_mapper=pd.ArrowDtype)
 
 
-def on_dask(tables: list[pa.Table], strategy: str) -> Any:
+def on_dask(parts: list[pd.DataFrame], strategy: Any) -> Any:
     import dask
     import dask.dataframe as dd
 
     import dfmst.dask
 
-    frames = [dask.delayed(to_pandas(table)) for table in tables]
-    edges = dd.from_delayed(frames, verify_meta=False)
+    edges = dd.from_delayed([dask.delayed(part) for part in parts], verify_meta=False)
     return dfmst.dask.minimum_spanning_forest(edges, strategy=strategy).compute(scheduler="sync")
 
 
@@ -108,9 +107,9 @@ READERS: dict[str, Callable[[list[pa.Table], Path], Any]] = {
     "tables": lambda tables, folder: dfmst.stream.minimum_spanning_forest(tables),
     "pandas": lambda tables, folder: dfmst.stream.minimum_spanning_forest([to_pandas(each) for each in tables]),
     "polars": lambda tables, folder: dfmst.stream.minimum_spanning_forest([pl.from_arrow(each) for each in tables]),
-    "merge": lambda tables, folder: on_dask(tables, "merge"),
-    "two-pass": lambda tables, folder: on_dask(tables, "two-pass"),
-    "shuffle": lambda tables, folder: on_dask(tables, "shuffle"),
+    "merge": lambda tables, folder: on_dask(list(map(to_pandas, tables)), "merge"),
+    "two-pass": lambda tables, folder: on_dask(list(map(to_pandas, tables)), "two-pass"),
+    "shuffle": lambda tables, folder: on_dask(list(map(to_pandas, tables)), "shuffle"),
 }
 
 
@@ -125,6 +124,37 @@ def test_values_are_compared(tmp_path: Path, kinds: str, role: str, reader: str)
         assert list(
             map(int, forest["row"].to_pylist() if isinstance(forest, pa.Table) else forest["row"])
         ) == forest_of(order)
+
+
+@pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle"])
+@pytest.mark.parametrize("convert", [True, False])
+@pytest.mark.parametrize("kind", ["category", "object", "string"])
+def test_texts_of_dask(kind: str, convert: bool, strategy: str) -> None:
+    import dask
+
+    tables = [table.to_pandas() for table in pair("texts", "ids")]
+    frames = [table.astype({"source": kind, "target": kind}).set_index(pd.Index([1, None, 2.5])) for table in tables]
+    with dask.config.set({"dataframe.convert-string": convert}):
+        for parts in (
+            frames,
+            [frames[0], tables[1].set_index(frames[1].index)] if kind != "category" else frames[::-1],
+        ):
+            forest = on_dask(parts, strategy)
+            assert forest["row"].tolist() == forest_of([pa.table({"row": part["row"]}) for part in parts])
+            whole = pd.concat([part.reset_index() for part in parts]).set_index("row")
+            assert forest.index.isna().tolist() == whole.loc[forest["row"], "index"].isna().tolist()
+
+
+@pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle"])
+def test_decimals_in_objects_have_no_scale(strategy: str) -> None:
+    import dask
+
+    tables = [table.to_pandas() for table in pair("decimals", "ids")]
+    assert tables[0]["source"].dtype == object
+    with dask.config.set({"dataframe.convert-string": False}):  # Dask makes texts of all objects otherwise
+        for parts in (tables, tables[::-1]):
+            expected = forest_of([pa.table({"row": part["row"]}) for part in parts])
+            assert on_dask(parts, strategy)["row"].tolist() == expected
 
 
 HALVES = [
