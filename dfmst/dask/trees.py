@@ -11,6 +11,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
+from dask.dataframe.utils import make_meta
 
 from dfmst._cluster.build import Options, forest_frame
 from dfmst._cluster.client import computed
@@ -76,7 +77,7 @@ def _forest_of(edges: Any, columns: EdgeColumns, options: Options, *, whole: boo
     """Compute the forest's rows, and all vertices if some of them are in no row of it."""
     forest = forest_frame(edges, columns, options, False)
     ends = edges[[columns.source, columns.target]]
-    loops = ends.map_partitions(_loops, columns, meta=ends._meta[columns.source])
+    loops = ends.map_partitions(_loops, columns, meta=make_meta(edges)[columns.source])
     names = [name for name in columns.names if name is not None]
     rows, alone = computed(forest if whole else forest[names], loops)
     if not isinstance(rows, pd.DataFrame):

@@ -86,14 +86,6 @@ def test_bad_input_is_our_error_once_with_the_partition_named(client):
     assert caught.value.__cause__ is None
 
 
-def test_weights_of_different_types_are_an_error():
-    frame = random_frame(32)
-    parts = [frame[:1000], frame[1000:].astype({"w": np.float32})]
-    forest = dd.from_delayed([dask.delayed(part) for part in parts], meta=frame.iloc[:0], verify_meta=False).mst
-    with pytest.raises(dfmst.InvalidEdgesError, match="different types: float32, float64"):
-        forest.minimum("a", "b", "w").compute(scheduler="synchronous")
-
-
 def test_ids_of_different_types_are_an_error():
     frame = random_frame(32)
     parts = [frame[:1000], frame[1000:].astype({"a": str, "b": str})]
@@ -127,10 +119,6 @@ def forest_of_halves(halves: list[pd.DataFrame], strategy: Any) -> pd.DataFrame:
 )
 def test_ids_of_types_with_a_common_one(strategy, first, second):
     halves = halves_of_types(first, second)
-    if strategy == "shuffle" and first != second:
-        with pytest.raises(dfmst.InvalidEdgesError, match="ids of different types in two partitions"):
-            forest_of_halves(halves, strategy)
-        return
     expected = dfmst.minimum_spanning_forest(random_frame(32), "a", "b", "w")
     assert forest_of_halves(halves, strategy)["payload"].tolist() == expected["payload"].tolist()
 
@@ -145,12 +133,12 @@ def test_ids_of_types_without_a_common_one(strategy, first, second):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_weights_of_different_types_are_an_error_of_every_strategy(strategy):
+@pytest.mark.parametrize("first", [np.float32, np.int64])
+def test_weights_that_the_first_type_does_not_hold_are_an_error(strategy, first):
     frame = random_frame(32)
-    for first, second in ((np.float32, np.float64), (np.float64, np.float32), (np.int64, np.float32)):
-        parts = [frame[:1000].astype({"w": first}), frame[1000:].astype({"w": second})]
-        with pytest.raises(dfmst.InvalidEdgesError, match="weights have different types"):
-            forest_of_halves(parts, strategy)
+    parts = [frame[:1000].astype({"w": first}), frame[1000:].assign(w=0.1)]
+    with pytest.raises(dfmst.InvalidEdgesError, match="weights have different types: float"):
+        forest_of_halves(parts, strategy)
 
 
 @pytest.mark.parametrize(
