@@ -24,7 +24,8 @@ COLUMNS = ["source", "target", "weight", "row"]
 def pieces(draw: st.DrawFn) -> tuple[list[pa.Table], list[list[int]]]:
     """Up to four tables: ids and weights each of one of two types, columns in any order, some tables empty."""
     makers = [IDS[draw(st.sampled_from(list(IDS)))], WEIGHTS[draw(st.sampled_from(list(WEIGHTS)))]]
-    tables, rows = [], []
+    tables: list[pa.Table] = []
+    rows: list[list[int]] = []
     for _ in range(draw(st.integers(1, 4))):
         edges = draw(st.lists(st.tuples(*[st.integers(0, 6)] * 3), max_size=6))
         ends, weights = (draw(st.sampled_from(each)) for each in makers)
