@@ -46,6 +46,8 @@ from dfmst._cluster.strategies.merge import add_merge_tree
 from dfmst._cluster.tasks import Group
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import Engine
+from dfmst.errors import OutputError
+from dfmst.formats.json_record import read_record
 
 __all__ = ["add_two_passes"]
 
@@ -118,8 +120,18 @@ def _add_light(forest: TableFold, table: Table, bound: LightBound | None) -> Non
 
 
 def digests_of(forest: Table) -> dict[int, int]:
-    """Return the digests that :func:`fold_light` has put to a forest (a task)."""
-    return digests_by_number(json.loads(metadata_of(forest)[_DIGESTS]))
+    """Return the digests that :func:`fold_light` has put to a forest (a task).
+
+    Raises
+    ------
+    OutputError
+        The forest comes from a checkpoint that holds something else.
+    """
+    try:
+        return digests_by_number(read_record(metadata_of(forest).get(_DIGESTS)))
+    except ValueError as error:
+        message = f"a checkpoint of the light rows is damaged: {error}"
+        raise OutputError(message, "remove the directory of checkpoints and run again") from error
 
 
 def _tables_as_before(
