@@ -24,7 +24,7 @@ from dfmst._cluster.client import Resources
 from dfmst._cluster.files import FileRows
 from dfmst._cluster.partial import partitions_done
 from dfmst._cluster.strategies import merge, two_pass
-from dfmst._cluster.strategies.light_rows import sample
+from dfmst._cluster.strategies.light_rows import SAMPLE, KeySample, sample
 from dfmst._cluster.strategies.shuffle import shuffling
 from dfmst._cluster.strategies.shuffle.edges import GroupEdges, KeptEdges, distribute
 from dfmst._cluster.strategies.shuffle.folded import FoldRoom
@@ -33,6 +33,7 @@ from dfmst._cluster.tasks import Group
 from dfmst._columns.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst.formats.directories import sole_use
+from dfmst.formats.sealed import sealed_output
 from tests.support.dask_frames import STRATEGIES, random_frame
 
 DAMAGES = 12
@@ -96,6 +97,18 @@ def test_the_checkpoint_of_another_task_is_not_taken(tmp_path):
     checkpointed(str(tmp_path / "a"), ONE_TABLE, lambda: pa.table({"row": [1]}))
     (tmp_path / "a").rename(tmp_path / "b")
     assert checkpointed(str(tmp_path / "b"), ONE_TABLE, lambda: pa.table({"row": [2]}))["row"].to_pylist() == [2]
+
+
+@pytest.mark.parametrize("record", [None, b"", b"7", b"[1, 2]", b"[1, 2, 3]", b"[" * 100_000])
+def test_false_content_with_a_right_digest_is_made_anew(tmp_path, record):
+    path = tmp_path / "sample"
+    with sealed_output(path) as file:
+        table = pa.table({"key": [1], "row": [1]}).replace_schema_metadata({b"sample": record} if record else None)
+        if record != b"":
+            with pa.ipc.new_stream(pa.PythonFile(file, "w"), table.schema) as writer:
+                writer.write_table(table)
+    drawn = KeySample(np.zeros(1, np.uint64), np.zeros(1, np.uint64), 1, 2, {})
+    assert checkpointed(str(path), SAMPLE, lambda: drawn) is drawn
 
 
 def test_a_checkpoint_that_cannot_be_read_is_an_error_with_the_directory(tmp_path):

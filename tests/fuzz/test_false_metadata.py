@@ -18,9 +18,9 @@ import dfmst
 from dfmst.errors import DfmstError
 from dfmst.formats import read_provenance
 from dfmst.formats.sealed import sealed_input, sealed_output
-from tests.fuzz.test_checkpoints import Files, clusters, fold, lay_out, streams
+from tests.fuzz.test_checkpoints import Files, fold, lay_out, streams
 
-__all__ = ["clusters", "streams"]  # fixtures
+__all__ = ["streams"]  # a fixture
 
 pytestmark = pytest.mark.slow(seconds=30)
 
@@ -161,23 +161,6 @@ def test_streams(
         except DfmstError:
             return
         assert not certificate.ok or forest.read().equals(expected)
-
-    fuzz(check)
-
-
-def test_clusters(
-    fuzz: Callable[[Callable[[], None]], None], clusters: list[tuple[Callable[[], Any], Path, Any, Files]]
-) -> None:
-    @given(st.sampled_from(range(len(clusters))), places, st.lists(changes, min_size=1, max_size=3))
-    def check(run: int, which: int, drawn: list[tuple[str, int, int, Any]]) -> None:
-        compute, kept, _, whole = clusters[run]
-        lay_out(kept, dict(whole))
-        names = [name for name in sorted(whole) if not name.startswith("workers-")]
-        falsify(kept / names[which % len(names)], drawn)
-        try:
-            compute()
-        except DfmstError:
-            return
 
     fuzz(check)
 
