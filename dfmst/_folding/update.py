@@ -117,5 +117,5 @@ def _locators(record: Provenance, old: int, rows: Array) -> Array | None:
     if record.locator is None:
         return None
     kept = rows[rows < old]
-    added = rows[rows >= old] - old + record.rows
-    return np.concatenate([record.locator[kept], added.astype(np.uint64)])
+    added = (rows[rows >= old] - old).astype(np.uint64) + np.uint64(record.rows)
+    return np.concatenate([record.locator[kept], added])
