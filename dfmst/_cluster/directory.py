@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
+import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dask.tokenize import tokenize
 
-from dfmst._cluster.build import Options, forest_graph
+from dfmst._cluster.build import ForestGraph, Options, forest_graph
 from dfmst._cluster.dask_internals import results
 from dfmst._cluster.files import FileRows, file_stamp
 from dfmst._cluster.partitions import FrameParts, size_of_parts
@@ -19,7 +21,7 @@ from dfmst._cluster.usage import usage
 from dfmst._cluster.written import Target, write
 from dfmst._columns.read import EdgeColumns
 from dfmst._progress import Tell
-from dfmst.errors import missing_column
+from dfmst.errors import CapacityError, missing_column
 from dfmst.formats.atomic import atomic_directory
 from dfmst.formats.footers import parquet_footer
 from dfmst.formats.parquet import common_columns, parquet_files
@@ -37,7 +39,7 @@ class WrittenForest(NamedTuple):
     strategy
         The one that was taken.
     bytes_moved
-        Sent from worker to worker, as Dask counts them; ``None``: no worker says.
+        Sent from worker to worker; ``None``: no worker says.
     peak_memory
         Bytes that one worker's process took at most since its start; ``None``: no worker says.
     """
@@ -80,16 +82,53 @@ def write_forest(
     ------
     DfmstError
         As for :func:`dfmst.dask.minimum_spanning_forest`; columns that differ between files; a path that exists.
+
+    Warns
+    -----
+    UserWarning
+        What ``"auto"`` has chosen needed more memory than planned, and a shuffle is tried instead.
     """
+    from distributed import KilledWorker
+
     files = _files(inputs)
     parts = _parts(files, [path for path in inputs if path.is_dir()], columns.names)
+    names = [name for _, name in files]
     forest = forest_graph(parts, columns, options)
-    earlier = ", ".join(map(str, forest.graph.earlier_results()))
+    graphs, strategy = [forest.graph], forest.strategy
+    arguments = (client, parts, names, output, columns, options.checkpoint, tell, on_checkpoint)
+    try:
+        written = _write_forest(forest, *arguments)
+    except (KilledWorker, CapacityError) as error:
+        if options.strategy != "auto" or strategy == "shuffle":
+            raise
+        reason = error.message if isinstance(error, CapacityError) else "workers ended, perhaps for lack of memory"
+        warnings.warn(f"strategy {strategy!r} failed ({reason}): trying 'shuffle'", stacklevel=3)
+        forest, strategy = forest_graph(parts, columns, replace(options, strategy="shuffle")), "shuffle"
+        graphs.append(forest.graph)
+        written = _write_forest(forest, *arguments)
+    for graph in graphs:
+        graph.remove_kept()
+    size = size_of_parts(parts.edges, columns.names[:2])
+    return WrittenForest(size.rows if size else 0, written[0], len(files), strategy, *written[1:])
+
+
+def _write_forest(
+    forest: ForestGraph,
+    client: Any,
+    parts: FrameParts,
+    names: list[str],
+    output: Path,
+    columns: EdgeColumns,
+    checkpoint: str | os.PathLike[str] | None,
+    tell: Tell | None,
+    on_checkpoint: Callable[[str], object] | None,
+) -> tuple[int, int | None, int | None]:
+    """Compute a graph and write its rows; return how many there are, the bytes moved, and the peak of a worker."""
+    earlier, token = ", ".join(map(str, forest.graph.earlier_results())), None
     if earlier and on_checkpoint is not None:
-        on_checkpoint(f"going on with what an earlier run has kept in {options.checkpoint}: {earlier}")
-    names, token = [name for _, name in files], None
-    if options.checkpoint is not None:
-        token = tokenize(forest.graph.token, names, os.path.abspath(options.checkpoint))[:12]
+        on_checkpoint(f"going on with what an earlier run has kept in {checkpoint}: {earlier}")
+    if checkpoint is not None:
+        token = tokenize(forest.graph.token, names, os.path.abspath(checkpoint))[:12]
     with atomic_directory(output, token) as folder:
         run = secrets.token_hex(6)  # its tasks are done anew, and find what is written
         counts = []
@@ -102,9 +141,7 @@ def write_forest(
         rows = results(client, forest.graph, [count.key for count in counts], tell)
         moved, peak = usage(client).since(before)
         _remove_others(folder, names)
-    forest.graph.remove_kept()
-    size = size_of_parts(parts.edges, columns.names[:2])
-    return WrittenForest(size.rows if size else 0, sum(rows), len(files), forest.strategy, moved, peak)
+    return sum(rows), moved, peak
 
 
 def _remove_others(folder: Path, names: list[str]) -> None:

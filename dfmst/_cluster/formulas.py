@@ -38,21 +38,22 @@ EDGE = ROW + 8  # bytes of a row in a fold's buffer or a run: two vertices, a 64
 BUFFER = 4  # rows that a fold's buffer holds, a vertex
 FOLD = EDGE + SOLVE  # bytes a row of a fold's buffer, solving it included
 MERGE_EDGES = 4  # copies of a forest's rows that a merge of two holds: both, and both in one table
-MERGE_SOLVE = 2 * SOLVE + VERTEX  # bytes a vertex that it takes to solve them
 RESIDUE = 0.05  # rows that pass the filter and survive, a vertex
 DENSE = 8  # rows a vertex from which a second read pays
-USABLE = 0.85  # share of a worker's memory beyond `BASE` that a shuffle uses: Dask ends a worker at 0.95 of all
+USABLE = 0.85  # share of a worker's memory beyond `BASE` that tasks use: Dask ends a worker at 0.95 of all
 _LEAST_BATCH = 128  # rows
 BATCH = 120  # bytes a row that is read, solved and sorted by a shuffle
 _SHARE = 3 * BATCH  # bytes of a worker's memory for each row of a batch
 SLICE_VERTEX = Room(0, 8).vertex  # bytes a vertex of a shuffle's slice
 _PIECES = Room(0, 8).least(0)  # bytes of the pieces that a slice's task reads and writes
 SLICES = 8  # that a shuffle solves one after the other
+_TAKEN = 0.25  # share of the groups whose edges Dask takes to a worker that has nothing else to do
 _STATE, _LOCATOR = 4.125, 8  # bytes a vertex: its root and a flag; its row in the forest
 GROUPS = 4  # of partitions, for each worker that shuffles, at least
 _MOVING = 8  # groups whose edges are in the memory of a worker at once, as others take over tasks of it
 SLICE_ROW = ROW + SCAN + 2 * 8  # bytes a row of the buffer that a slice is solved in
 _POSITION = 4  # bytes of a forest's row, for the workers that gather it
+_SOLVED = 2 * _STATE + _LOCATOR + _POSITION  # bytes a vertex that slices pass on: their state moves twice, about
 _ANSWER = 12  # bytes beside an id that is numbered: its vertex twice, and its number
 NUMBERED = 100  # bytes an id of those that a task of a shuffle numbers
 
@@ -65,10 +66,13 @@ def automatic_strategy(work: Work) -> str:
 
 def choose_strategy(work: Work, rereadable: bool = True) -> str:
     """The strategy that ``"auto"`` stands for."""
-    if not _tree_fits(work):
-        sliced = _sliced_merge(work)
-        return "merge" if sliced.fits and sliced.bytes_moved <= _shuffle(work).bytes_moved else "shuffle"
-    return "two-pass" if rereadable and work.edges >= DENSE * work.vertices else "merge"
+    in_tree = _tree_fits(work)
+    if rereadable and work.edges >= DENSE * work.vertices and (in_tree or plan_of(work, "two-pass").fits):
+        return "two-pass"
+    if in_tree:
+        return "merge"
+    sliced = _sliced_merge(work)
+    return "merge" if sliced.fits and sliced.bytes_moved <= _shuffle(work).bytes_moved else "shuffle"
 
 
 def _tree_fits(work: Work) -> bool:
@@ -79,12 +83,12 @@ def _tree_fits(work: Work) -> bool:
 
 def fitting_vertices(memory: int, id_bytes: int = DENSE_ID) -> int:
     """Vertices whose forest one worker folds and merges within so much memory."""
-    folding, merging = BUFFER * FOLD + VERTEX, MERGE_EDGES * edge_bytes(id_bytes) + MERGE_SOLVE
-    return max(1, (memory - BASE) // (max(folding, merging) + dictionary_bytes(id_bytes)))
+    folding, merging = BUFFER * FOLD + VERTEX, MERGE_EDGES * edge_bytes(id_bytes) + 2 * SOLVE + VERTEX
+    return max(1, slice_memory(memory) // (max(folding, merging) + dictionary_bytes(id_bytes)))
 
 
 def slice_memory(memory: int) -> int:
-    """Bytes that a task of a shuffle may hold."""
+    """Bytes that a task may hold."""
     return max(0, int(USABLE * (memory - BASE)))
 
 
@@ -126,18 +130,23 @@ def fitting_strategy(work: Work, rereadable: bool = True) -> str:
     raise CapacityError(message, hint)
 
 
-def _peak(work: Work, forest: float, buffered: float) -> int:
-    """The most of reading beside a full buffer, solving that, and merging two forests."""
+def _peak(work: Work, buffered: float) -> int:
+    """The most of reading next to a full buffer, solving that, and merging the last two forests."""
+    group = work.group_vertices
     reading = work.part * work.rows + EDGE * buffered
-    folding = max(reading, FOLD * buffered + VERTEX * forest)
-    merging = (MERGE_EDGES * work.edge + MERGE_SOLVE) * forest if work.workers > 1 else 0
-    return int(BASE + max(folding, merging) + work.dictionary * forest)
+    folding = max(reading, FOLD * buffered + VERTEX * group) + work.dictionary * group
+    merged = min(2 * work.vertices, work.edges)
+    row = MERGE_EDGES * work.edge // 2 + SOLVE
+    merging = row * merged + (VERTEX + work.dictionary) * work.vertices if work.workers > 1 else 0
+    return int(BASE + max(folding, merging))
 
 
-def _peak_formula(work: Work, forest: str, buffered: str) -> str:
-    fold = f"{work.part} · m / P + {EDGE} · {buffered}, {FOLD} · {buffered} + {VERTEX} · {forest}"
-    merging = f"{MERGE_EDGES * work.edge + MERGE_SOLVE} · {forest} where W > 1"
-    return f"{BASE // 1_000_000} MB + max({fold}, {merging}){_dictionary_formula(work, forest)}"
+def _peak_formula(work: Work, buffered: str) -> str:
+    group = "min(n, 2 · m / W)" if work.dictionary else "n"
+    fold = f"{work.part} · m / P + {EDGE} · {buffered}, {FOLD} · {buffered} + {VERTEX} · {group}"
+    merging = f"{MERGE_EDGES * work.edge // 2 + SOLVE} · min(2 · n, m) + {VERTEX + work.dictionary} · n if W > 1"
+    fold = f"max({fold}){_dictionary_formula(work, group)}"
+    return f"{BASE // 1_000_000} MB + max({fold}, {merging})"
 
 
 def _dictionary_formula(work: Work, vertices: str) -> str:
@@ -145,16 +154,20 @@ def _dictionary_formula(work: Work, vertices: str) -> str:
 
 
 def _merge(work: Work) -> Plan:
-    forest = min(work.vertices, work.edges / work.workers)
-    moved = (work.workers - 1) * (forest * work.edge + work.vertices * _POSITION)
-    peak = _peak(work, forest, min(BUFFER * work.vertices, work.edges / work.workers))
+    forests, rows = work.workers, work.edges / work.workers
+    moved: float = (forests - 1) * work.vertices * _POSITION
+    while forests > 1:
+        moved += forests // 2 * min(work.vertices, rows) * work.edge
+        forests, rows = forests - forests // 2, 2 * rows
+    peak = _peak(work, min(BUFFER * work.vertices, work.edges / work.workers))
     formulas = {
-        "bytes_moved": f"(W - 1) · (min(n, m / W) · {work.edge} + n · {_POSITION})",
-        "peak_memory": _peak_formula(work, "min(n, m / W)", f"min({BUFFER} · n, m / W)"),
+        "bytes_moved": f"(W / 2 · min(n, m / W) + W / 4 · min(n, 2 · m / W) + … + min(n, m / 2)) · {work.edge} "
+        f"+ (W - 1) · n · {_POSITION}",
+        "peak_memory": _peak_formula(work, f"min({BUFFER} · n, m / W)"),
     }
-    tree = work.plan("merge", moved, peak, formulas)
+    tree = work.plan("merge", moved, peak, formulas, fits=peak <= BASE + slice_memory(work.memory))
     sliced = _sliced_merge(work)
-    fits = tree.fits and (not work.device or forest <= device_vertices(work.device))
+    fits = tree.fits and (not work.device or work.group_vertices <= device_vertices(work.device))
     return sliced if not fits and sliced.fits else tree
 
 
@@ -162,8 +175,8 @@ def _sliced_merge(work: Work) -> Plan:
     """A merge whose forests are folded in runs, and merged in slices (:mod:`…shuffle.folded`).
 
     Of M bytes a task holds s = 0.85 · (M - BASE). It folds a group beside the partition that it reads: 33 MB of pieces,
-    29 bytes a vertex (parent, level, row of the forest), 54 a row that waits or is sorted. Later it solves a slice: 5
-    bytes a vertex, and 70 a row of at most a slice of the forests.
+    5 bytes a vertex (parent, level), 54 a row that waits or is sorted. Later it solves a slice: 5 bytes a vertex, and
+    70 a row of at most a slice of the forests.
 
     A group is cut where it lies, and of the W pieces of a slice W - 1 travel: (W - 1) · 24 · f. Roots and flags move
     once, 4.125 · n, and a row's position to where the row is gathered, 4 · n: both but for one worker of W. The
@@ -172,9 +185,10 @@ def _sliced_merge(work: Work) -> Plan:
     """
     size, workers = slice_memory(work.memory), work.workers
     forest = min(work.vertices, work.edges / workers)
-    reading = work.part * work.rows + work.dictionary * forest
-    room = HeldRoom(max(0, int(size - reading)), 8)
-    folding = min(room.size, room.least(0) + (RUN_VERTEX + EDGE) * forest + (EDGE + SORT) * work.edges / workers)
+    group, room = work.group_vertices, HeldRoom(fold_room(work), 8)
+    reading = work.part * work.rows + work.dictionary * group
+    held = room.least(0) + RUN_VERTEX * group + (EDGE + SORT) * work.edges / workers
+    folding = min(room.size, held)
     solving = min(size, RUN_VERTEX * work.vertices + SLICE_ROW * workers * forest / SLICES)
     asked = workers * forest * (work.id_bytes + _ANSWER) if work.dictionary else 0
     asking = f" + f · {work.id_bytes + _ANSWER}" if work.dictionary else ""
@@ -182,41 +196,41 @@ def _sliced_merge(work: Work) -> Plan:
     moved = (workers - 1) * (forest * EDGE + (row * work.vertices + asked) / workers)
     formulas = {
         "bytes_moved": f"(W - 1) · ({EDGE} · f + {row} / W · n{asking}), f = min(n, m / W)",
-        "peak_memory": f"{BASE // 1_000_000} MB + max({work.part} · m / P{_dictionary_formula(work, 'f')} + "
-        f"min(s, {room.least(0) // 1_000_000} MB + {RUN_VERTEX + EDGE} · f + {EDGE + SORT} · m / W), "
+        "peak_memory": f"{BASE // 1_000_000} MB + max({work.part} · m / P{_dictionary_formula(work, 'g')} + "
+        f"min(s, {room.least(0) // 1_000_000} MB + {RUN_VERTEX} · g + {EDGE + SORT} · m / W), "
         f"min(s, {RUN_VERTEX} · n + {SLICE_ROW} · W · f / {SLICES})), s = {USABLE} · (M - BASE), at least "
-        f"{room.vertex} · n",
+        f"{room.vertex} · g, g = {'min(n, 2 · m / W)' if work.dictionary else 'n'}",
     }
-    fits = sliced_fits(work) and workers > 1 and forest <= room.most_vertices and work.vertices <= size // SLICE_VERTEX
+    fits = sliced_fits(work) and workers > 1 and group <= room.most_vertices and work.vertices <= size // SLICE_VERTEX
     return work.plan("merge", moved, int(BASE + max(reading + folding, solving)), formulas, rounds=SLICES, fits=fits)
 
 
 def fold_room(work: Work) -> int:
     """Bytes that the fold of a group may hold in a merge in slices."""
-    forest = min(work.vertices, work.edges / work.workers)
-    return max(0, int(slice_memory(work.memory) - work.part * work.rows - work.dictionary * forest))
+    reading = work.part * work.rows + work.dictionary * work.group_vertices
+    return max(0, slice_memory(work.memory) - reading)
 
 
 def _two_pass(work: Work) -> Plan:
     vertices, workers = work.vertices, work.workers
     broadcast = 1 + (work.id_bytes if work.dictionary else 0)
     moved = (workers - 1) * vertices * (work.edge * (1 + RESIDUE) + broadcast + _POSITION)
-    peak = _peak(work, vertices, min(BUFFER, LIGHT / workers) * vertices)
+    peak = _peak(work, min(BUFFER, LIGHT / workers) * vertices)
     formulas = {
         "bytes_moved": f"(W - 1) · n · ({work.edge} + {broadcast} + {work.edge} · {RESIDUE} + {_POSITION})",
-        "peak_memory": _peak_formula(work, "n", f"min({BUFFER}, {LIGHT:g} / W) · n"),
+        "peak_memory": _peak_formula(work, f"min({BUFFER}, {LIGHT:g} / W) · n"),
     }
-    return work.plan("two-pass", moved, peak, formulas, reads=2)
+    return work.plan("two-pass", moved, peak, formulas, reads=2, fits=peak <= BASE + slice_memory(work.memory))
 
 
 def _shuffle(work: Work) -> Plan:
     batch, workers = batch_rows(work.memory), work.workers
     # A batch leaves its own forest, at most its vertices.
-    kept = min(work.edges, math.ceil(work.edges / batch) * work.vertices)
     groups = min(group_count(work.memory, workers, work.edges), work.partitions)
+    kept = min(work.edges, max(groups, math.ceil(work.edges / batch)) * work.vertices)
     known = min(work.vertices, 2 * math.ceil(work.edges / groups))
     asked = groups * known * (work.id_bytes + _ANSWER) if work.dictionary else 0
-    moved = (workers - 1) / workers * (kept * EDGE + work.vertices * (_LOCATOR + _POSITION) + asked)
+    moved = (workers - 1) / workers * ((1 + _TAKEN) * kept * EDGE + work.vertices * _SOLVED + asked)
     reading = work.part * work.rows + BATCH * min(batch, work.edges) + work.dictionary * known
     pieces = min(_PIECES, EDGE * work.edges)
     solving = SLICE_VERTEX * work.vertices + pieces
@@ -224,10 +238,10 @@ def _shuffle(work: Work) -> Plan:
     asking = f" + G · k · {work.id_bytes + _ANSWER}" if work.dictionary else ""
     reading_formula = f"{work.part} · m / P + {BATCH} · min(b, m){_dictionary_formula(work, 'k')}"
     most = f"max({GROUPS} · W, {_MOVING * EDGE / USABLE:.3g} · m / (M - BASE))"
-    groups_formula = f", G = min({most}, P), k = min(n, 2 · m / G)" if work.dictionary else ""
+    groups_formula = f", G = min({most}, P){', k = min(n, 2 · m / G)' if work.dictionary else ''}"
     formulas = {
-        "bytes_moved": f"(W - 1) / W · (min(m, m / b · n) · {EDGE} + {_LOCATOR + _POSITION} · n{asking}), "
-        f"b = {USABLE} · (M - BASE) / {_SHARE}{groups_formula}",
+        "bytes_moved": f"(W - 1) / W · (min(m, max(G, m / b) · n) · {(1 + _TAKEN) * EDGE:g} + {_SOLVED} · n"
+        f"{asking}), b = {USABLE} · (M - BASE) / {_SHARE}{groups_formula}",
         "peak_memory": f"{BASE // 1_000_000} MB + max({reading_formula}, {SLICE_VERTEX} · n + "
         f"min({_PIECES // 1_000_000} MB, {EDGE} · m))",
     }

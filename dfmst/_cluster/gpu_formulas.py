@@ -34,8 +34,8 @@ def device_vertices(usable: int) -> int:
 
 def sliced_fits(work: Work) -> bool:
     """Whether a GPU folds a group's forest in runs, and solves slices; a worker without has no such bound."""
-    forest = min(work.vertices, work.edges / work.workers)
-    return not work.device or (forest <= HeldRoom(work.device, 8).most_vertices and _slices_fit(work))
+    fits = work.group_vertices <= HeldRoom(work.device, 8).most_vertices
+    return not work.device or (fits and _slices_fit(work))
 
 
 def _slices_fit(work: Work) -> bool:
@@ -58,18 +58,17 @@ def on_gpus(work: Work, plan: Plan) -> Plan:
 
 
 def _peak(work: Work, plan: Plan) -> tuple[float, str, bool]:
-    forest = min(work.vertices, work.edges / work.workers)
     slices = f"{_ROOTS} · n + {_SLICE} · r), r: rows of a buffer, as many as fit, of G = {DEVICE_SHARE} of the GPU"
     if plan.strategy == "shuffle":
         return work.device, f"min(G, max({_EDGE + COMPACT} · b, {slices}", _slices_fit(work)
     if plan.rounds:
         room = HeldRoom(work.device, 8)
-        return work.device, f"min(G, max({room.vertex} · f and more, {slices}, f = min(n, m / W)", sliced_fits(work)
+        return work.device, f"min(G, max({room.vertex} · n and more, {slices}", sliced_fits(work)
     folds = [buffer * (_EDGE + _SOLVE) + VERTEX for buffer in _BUFFERS]
     if work.id_bytes == SPARSE_ID:  # where there is no room for the dictionary, the host numbers the ids
         folds = [folds[0] + _DICTIONARY, folds[1] + _DICTIONARY, folds[1]]
     vertex = next((fold for fold in folds if fold * work.vertices <= work.device), folds[-1])
-    return vertex * work.vertices, f"{vertex} · n", forest <= device_vertices(work.device)
+    return vertex * work.vertices, f"{vertex} · n", work.group_vertices <= device_vertices(work.device)
 
 
 def _bus(work: Work, plan: Plan) -> tuple[float, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from dfmst._cluster.dask_internals import bytes_sent
 from dfmst._progress import peak_memory
 
 __all__ = ["Usage", "usage"]
@@ -15,7 +16,7 @@ class Usage(NamedTuple):
     Attributes
     ----------
     sent
-        Bytes sent to other workers since its start, as Dask counts them: objects by what they say of themselves.
+        Bytes sent to other workers since it was first asked.
     peak
         Bytes that its process took at most since its start.
     """
@@ -37,4 +38,4 @@ def usage(client: Any) -> Usage:
 
 
 def _of_worker(dask_worker: Any) -> tuple[int | None, int | None]:
-    return getattr(dask_worker, "transfer_outgoing_bytes_total", None), peak_memory()
+    return bytes_sent(dask_worker), peak_memory()

@@ -105,6 +105,11 @@ class Work:
         return dictionary_bytes(self.id_bytes)
 
     @property
+    def group_vertices(self) -> int:
+        """Vertices that one worker's share of the rows may have: all, if ids are vertices; else two a row at most."""
+        return min(self.vertices, 2 * math.ceil(self.edges / self.workers)) if self.dictionary else self.vertices
+
+    @property
     def rows(self) -> int:
         """Rows of a partition."""
         return math.ceil(self.edges / self.partitions)

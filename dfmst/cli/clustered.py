@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -52,7 +53,9 @@ def run_on_cluster(
             import dfmst.dask
             from dfmst.cli.streamed import memory_bytes
         assert job.output is not None
-        with Progress() as progress, watch.step("solve"):
+        with Progress() as progress, watch.step("solve"), warnings.catch_warnings():
+            warnings.simplefilter("default", UserWarning)  # each once
+            warnings.showwarning = lambda message, *_: progress.note(str(message))
             written = dfmst.dask.forest_of_files(
                 job.inputs,
                 job.output,

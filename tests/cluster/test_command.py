@@ -24,6 +24,7 @@ from click.testing import CliRunner
 
 import dfmst
 import dfmst.dask
+from dfmst._cluster.dask_internals import results
 from dfmst.cli import main
 from dfmst.formats.atomic import atomic_directory
 from tests.support.dask_frames import random_frame
@@ -113,6 +114,31 @@ def test_a_run_goes_on_with_what_a_killed_one_has_written_and_removes_its_checkp
     assert [path.name for path in Path("kept").iterdir()] == ["mine"]
 
 
+@pytest.mark.parametrize("strategy", ["auto", "merge"])
+def test_auto_tries_a_shuffle_when_workers_end(folder, client, monkeypatch, strategy):
+    from distributed import KilledWorker
+
+    attempts = []
+
+    def ended_once(*arguments: Any) -> Any:
+        attempts.append(arguments)
+        if len(attempts) == 1:
+            raise KilledWorker("dfmst-merge-0", None, 3)
+        return results(*arguments)
+
+    monkeypatch.setattr("dfmst._cluster.directory.results", ended_once)
+    command = ("forest", "edges", *COLUMNS, "-o", "out", "--scheduler", client.scheduler.address)
+    options = ("--strategy", strategy, "--checkpoint", "kept")
+    result = run(*command, *options, code=0 if strategy == "auto" else 1)
+    if strategy == "merge":
+        assert "the workers ended several times during one task" in result.stderr
+        return
+    assert result.stderr.count("trying 'shuffle'") == 1
+    assert "strategy 'merge' failed (workers ended, perhaps for lack of memory): trying 'shuffle'" in result.stderr
+    assert read("out").equals(dfmst.minimum_spanning_forest(read("edges"), "a", "b", "w"))
+    assert not list(Path("kept").iterdir())
+
+
 def test_workers_of_its_own(folder):
     program = (sys.executable, "-P", "-c", "if __name__ == '__main__': from dfmst.cli import main; main()")
     command = [*program, "forest", "edges", *COLUMNS, "-o", "out", "--workers", "2", "--json", "--maximum"]
@@ -131,6 +157,20 @@ def test_bad_input_names_the_file_and_leaves_nothing(folder, client):
     assert result.stderr.count("Error: ") == 1
     assert "part-3.parquet): column 'w' has 1 weight that is NaN or null, in row 7\n" in result.stderr
     assert [path.name for path in folder.iterdir()] == ["edges"]
+
+
+def test_bytes_moved_are_those_that_the_workers_sent(tmp_path, client):
+    """The edges of a shuffle wait in files, and of those Dask counts a sixteenth."""
+    rng, edges = np.random.default_rng(8), tmp_path / "edges"
+    edges.mkdir()
+    for number in range(8):
+        source, target = rng.integers(0, 20_000, (2, 40_000))
+        table = pa.table({"source": source, "target": target, "weight": rng.random(40_000)})
+        pyarrow.parquet.write_table(table, edges / f"{number}.parquet")
+    written = dfmst.dask.forest_of_files(edges, tmp_path / "out", strategy="shuffle", client=client)
+    planned = dfmst.plan(files=edges, strategy="shuffle", workers=2, memory="3GiB")
+    assert written.bytes_moved is not None
+    assert 1 / 2 < written.bytes_moved / planned.bytes_moved < 2
 
 
 def test_a_directory_from_python(folder, client):

@@ -59,6 +59,25 @@ def test_a_stream_that_fits_has_a_plan_that_fits():
     assert not dfmst.plan(vertices, 100 * vertices, memory=sizes["spill"] - (8 << 20), strategy="spill").fits
 
 
+@pytest.mark.parametrize(
+    ("edges", "workers", "memory", "id_bytes", "chosen"),
+    [
+        # Integers that are vertices are as many in a group of few rows: 8.4 M, and 6.9 M fit.
+        (16_800_000, 3, 700_000_000, 4, ("shuffle", 8)),
+        # The last two forests of a tree are those of half of the rows each, not of a worker's.
+        (12_000_000, 4, 1_000_000_000, 4, ("merge", 8)),
+        (12_000_000, 4, 1_000_000_000, 8, ("merge", 8)),
+        (12_000_000, 4, 2_000_000_000, 4, ("merge", 0)),
+    ],
+)
+def test_a_group_of_few_rows_has_many_vertices(edges, workers, memory, id_bytes, chosen):
+    vertices = 8_410_000 if workers == 3 else 8_000_000
+    plan = dfmst.plan(vertices, edges, partitions=48, workers=workers, memory=memory, id_bytes=id_bytes)
+    assert plan.fits
+    assert (plan.strategy, plan.rounds) == chosen
+    assert plan.peak_memory <= 0.95 * memory
+
+
 def test_a_shuffle_has_room_for_its_pieces():
     """Workers of 300 MB hold the roots of 6 M vertices, and nothing beside them to solve slices in."""
     options: dict[str, Any] = {"partitions": 60, "workers": 4, "strategy": "shuffle"}

@@ -23,6 +23,8 @@ from dfmst._cluster.strategies.shuffle.folded import FoldRoom
 from dfmst._cluster.strategies.shuffle.kept import EDGES
 from dfmst._cluster.tasks import Group
 from dfmst._columns.read import EdgeColumns
+from dfmst._slices.memory import HeldRoom
+from dfmst._slices.runs import Run
 from tests.support.dask_frames import random_frame
 
 VERTICES, FILES = 450_000, 30
@@ -112,6 +114,41 @@ def test_a_group_is_kept_and_travels():
         for column, same in zip(other.part(0, len(run)).arrays, whole.arrays, strict=True):
             np.testing.assert_array_equal(column, same)
         assert other.place(5, after_equal=False) == run.place(5, after_equal=False)
-    with pytest.raises(dfmst.CapacityError, match="a group of partitions has 90 vertices, and 0 fit"):
-        distribute(*arguments, FoldRoom(1 << 20, 100))
     assert slice_memory(BASE) == 0
+
+
+@pytest.mark.parametrize("strategy", ["merge", "auto"])
+def test_more_vertices_than_planned_go_on_as_a_shuffle(graph, strategy, monkeypatch):
+    monkeypatch.setattr("dfmst._cluster.build.resources", lambda: dfmst._cluster.client.Resources(2, 1 << 40))
+    folder, frame, *_ = graph
+    options = {"strategy": strategy, "memory_limit": BASE + 60_000_000, "vertices": 300_000}
+    forest = dd.read_parquet(folder).mst.minimum("a", "b", "w", **options)
+    assert "dfmst-distribute" in names(forest)
+    with pytest.warns(UserWarning, match="more vertices than planned: the merge goes on as a shuffle"):
+        rows = forest.compute(scheduler="synchronous")
+    pd.testing.assert_frame_equal(rows.reset_index(drop=True), expected(frame))
+
+
+@pytest.mark.parametrize("name", ["u", "text"])
+def test_what_is_left_of_a_group_with_too_many_vertices(name):
+    """Its forest of the first rows, in a file, and batches of later ones; rows of frames keep their marks."""
+    rng = np.random.default_rng(5)
+    tables: list[pa.Table] = []
+    for vertices in (40, 90):
+        ends, weight = rng.integers(0, vertices, (2, 500)), rng.integers(0, 99, 500)
+        texts = pa.array([f"v{end}" for end in ends[0]]), pa.array([f"v{end}" for end in ends[1]])
+        row = np.arange(500) + 500 * len(tables)
+        named = {"u": ends[0], "v": ends[1], "text": texts[0], "text2": texts[1], "w": weight, "row": row}
+        tables.append(pa.table(named))
+    columns = EdgeColumns(name, "v" if name == "u" else "text2", "w")
+    room = FoldRoom(HeldRoom(0, 8).least(60), 40)
+    with pytest.warns(UserWarning, match="more vertices than planned"):
+        edges = distribute(Group(0, tables), None, columns, 200, 0, room)
+    assert [type(run) for run in edges.runs] == [Run] * len(edges.runs)
+    assert len(edges.runs) == 4
+    assert len(edges.runs[0]) < 40
+    whole = dfmst.minimum_spanning_forest(pa.concat_tables(tables), *columns.names)["row"].to_pylist()
+    locators = np.concatenate([run.part(0, len(run)).locator for run in edges.runs])
+    part, position = (locators >> np.uint64(32)).astype(int), (locators & np.uint64(0xFFFFFFFF)).astype(int)
+    assert set(whole) <= set((500 * part + position).tolist())
+    assert [len(marks.columns) for marks in edges.marks if marks is not None] == np.bincount(part).tolist()

@@ -38,6 +38,10 @@ class Batches:
     def add(self, table: Table) -> Iterator[Run]:
         """Take a table's rows; yield the runs that are full."""
         self.encoder, rows = encoded(self._engine, self.encoder, table)
+        yield from self.add_rows(rows)
+
+    def add_rows(self, rows: Rows) -> Iterator[Run]:
+        """Take rows whose vertices are the encoder's; yield the runs that are full."""
         begin = 0
         while begin < len(rows):
             if self._buffer is None:

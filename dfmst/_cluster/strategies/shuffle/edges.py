@@ -175,7 +175,7 @@ def _distribute(
             for run in batches.add(table):
                 if marked:
                     marks.keep(ascending_locators(marks.side, run))
-        if isinstance(batches, GroupFold):
+        if isinstance(batches, GroupFold) and batches.in_memory:
             saved.save(number + 1 - group.first, partial(_so_far, engine, batches, kind, len(parts)))
     for run in batches.flush():
         if marked:
@@ -189,7 +189,7 @@ def _batches(
     """What takes a group's rows, after those that an earlier run has saved."""
     if room is None:
         return Batches(engine, encoder, rows)
-    fold = GroupFold(engine, encoder, room)
+    fold = GroupFold(engine, encoder, room, rows)
     if before is not None:
         values = None if before.ids is None else ids_on_host(before.ids)
         texts = values is not None and not pa.types.is_integer(values.type)

@@ -17,18 +17,19 @@ import numpy as np
 
 from dfmst._cluster.device_tables import Table
 from dfmst._cluster.devices import device_bytes
-from dfmst._cluster.strategies.shuffle.left import encoded, leave_run, on_side
+from dfmst._cluster.local_files import local_directory
+from dfmst._cluster.strategies.shuffle.batches import Batches
+from dfmst._cluster.strategies.shuffle.left import BY_KEY, encoded, leave_run, on_side
 from dfmst._cluster.task_columns import waiting_bytes
 from dfmst._columns.encode import Encoder
-from dfmst._engines import Engine, host_engine
+from dfmst._engines import CpuEngine, Engine, host_engine
 from dfmst._folding.buffer import Rows
 from dfmst._folding.memory import ROW
 from dfmst._slices.compact import COMPACT
 from dfmst._slices.fold import SpillFold
 from dfmst._slices.held import HeldRun
 from dfmst._slices.memory import HeldRoom
-from dfmst._slices.runs import Order, Run, read_pieces
-from dfmst.errors import CapacityError
+from dfmst._slices.runs import Run, read_pieces
 
 __all__ = ["DEVICE_SCAN", "DEVICE_SORT", "FoldRoom", "GroupFold"]
 
@@ -44,7 +45,7 @@ class FoldRoom(NamedTuple):
 
 
 class GroupFold:
-    """Rows of tables, folded into their forest.
+    """Rows of tables, folded into their forest; with more vertices than fit, sorted into files as in a shuffle.
 
     Parameters
     ----------
@@ -54,30 +55,40 @@ class GroupFold:
         Of the group's vertices.
     room
         What it may hold.
+    batch
+        Rows of a run in files.
 
     Attributes
     ----------
     runs
-        The forest, by ascending key, after :meth:`flush`.
+        The edges that are left, by ascending key, after :meth:`flush`.
     """
 
-    def __init__(self, engine: Engine, encoder: Encoder, room: FoldRoom) -> None:
-        self._engine, self._room = engine, room
+    def __init__(self, engine: Engine, encoder: Encoder, room: FoldRoom, batch: int) -> None:
+        self._engine, self._room, self._batch = engine, room, batch
         self._fold: SpillFold | None = None
+        self._files: Batches | None = None
         self.encoder = encoder
         self.runs: list[Run] = []
 
-    def add(self, table: Table) -> Iterator[Run]:
-        """Take a table's rows; which are kept is known at the end.
+    @property
+    def in_memory(self) -> bool:
+        """Whether all edges that are left are a forest in memory."""
+        return self._files is None
 
-        Raises
-        ------
-        CapacityError
-            The forest does not fit.
-        """
+    def add(self, table: Table) -> Iterator[Run]:
+        """Take a table's rows; yield the runs whose rows stay. Those in memory are known at the end."""
         self.encoder, rows = encoded(self._engine, self.encoder, table)
-        self._add(rows)
-        return iter(())
+        if self._files is None and self.encoder.count > self._room_for(rows.weight.dtype).most_vertices:
+            _warn()
+            runs = list(self.flush())
+            self._files = Batches(self._engine, self.encoder, self._batch)
+            self._files.runs += [_in_file(run) for run in runs]
+            yield from runs
+        if self._files is None:
+            self._add(rows)
+        else:
+            yield from self._files.add_rows(rows)
 
     def take_up(self, forest: Run) -> None:
         """Go on with the forest of earlier rows, by ascending key."""
@@ -90,25 +101,24 @@ class GroupFold:
 
     def _add(self, rows: Rows | Run) -> None:
         for piece in read_pieces(rows):
-            room = self._checked_room(piece.weight.dtype)
             if self._fold is None:
+                room = self._room_for(piece.weight.dtype)
                 vertices = min(max(self._room.vertices, self.encoder.count), room.most_vertices)
                 self._fold = SpillFold(self._engine, None, room, vertices, piece.weight.dtype)
             self._fold.add(on_side(self._engine, piece))
 
-    def _checked_room(self, weight: np.dtype[Any]) -> HeldRoom:
-        """The room for weights of a type, where the vertices so far fit it."""
-        room = HeldRoom(self._room.size, weight.itemsize)
-        if not self._engine.on_host:
-            room = HeldRoom(device_bytes(self._engine) - waiting_bytes(), room.weight, DEVICE_SORT, DEVICE_SCAN)
-        if self.encoder.count > room.most_vertices:
-            message = f"a group of partitions has {self.encoder.count:,} vertices, and {room.most_vertices:,} fit"
-            raise CapacityError(message, "use larger workers, or strategy='shuffle'")
-        return room
+    def _room_for(self, weight: np.dtype[Any]) -> HeldRoom:
+        """The room for weights of a type."""
+        if self._engine.on_host:
+            return HeldRoom(self._room.size, weight.itemsize)
+        return HeldRoom(device_bytes(self._engine) - waiting_bytes(), weight.itemsize, DEVICE_SORT, DEVICE_SCAN)
 
     def flush(self) -> Iterator[Run]:
-        """Solve; yield the forest."""
-        if self._fold is not None:
+        """Solve, or write what waits; yield the runs whose rows were not known to stay."""
+        if self._files is not None:
+            yield from self._files.flush()
+            self.runs = self._files.runs
+        elif self._fold is not None:
             forest = self._fold.ascending()
             self._fold = None
             self.runs = [forest if forest.on_host else leave_run(self._engine, forest) or self._on_host(forest)]
@@ -116,7 +126,24 @@ class GroupFold:
 
     def _on_host(self, run: Run) -> Run:
         """The forest in the host's memory, where it waits until it is cut: there is no room for it on the GPU."""
-        order = Order("weight")
-        copy = HeldRun(host_engine(self._engine), order, run.part(0, 0).weight.dtype, run.grain)
+        copy = HeldRun(host_engine(self._engine), BY_KEY, run.part(0, 0).weight.dtype, run.grain)
         copy.append(Rows(*map(self._engine.to_host, piece.arrays)) for piece in read_pieces(run))
         return copy
+
+
+def _in_file(run: Run) -> Run:
+    """The run in a file of its worker; one on a GPU stays there."""
+    if not run.on_host:
+        return run
+    file = Run(CpuEngine(1), local_directory(), BY_KEY, run.part(0, 0).weight.dtype, run.grain)
+    file.append(read_pieces(run))
+    return file
+
+
+def _warn() -> None:
+    """Say, on the client as well, that a merge becomes a shuffle; the same words are shown once."""
+    try:
+        from distributed import warn
+    except ImportError:
+        from warnings import warn
+    warn("more vertices than planned: the merge goes on as a shuffle, in files of the workers", stacklevel=3)
