@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections import UserDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
@@ -70,6 +71,7 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
     ) -> None:
         super().__init__(tasks)
         self.token = tokenize(parameters)
+        self._unique = secrets.token_hex(16)  # graphs of one token may find different checkpoints
         self._checkpoint, self._shared = checkpoint, shared or self.token
         self._files: dict[Hashable, tuple[str, Codec]] = {}
         self._durable: list[tuple[str, str]] = []  # name and file
@@ -174,5 +176,5 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
                 waiting.extend(self[key].dependencies)
 
     def __dask_tokenize__(self) -> Any:
-        """Identify the graph without a look at the data in it."""
-        return ("dfmst", self.token, len(self))
+        """Identify this very graph without a look at the data in it: Dask takes another of the same token for it."""
+        return ("dfmst", self.token, self._unique)

@@ -281,6 +281,13 @@ def test_samples_are_kept(tmp_path, monkeypatch):
     assert not drawn
 
 
+def test_calls_that_differ_in_their_checkpoints_alone(tmp_path):
+    parts = dd.from_pandas(random_frame(67, rows=80), npartitions=4, sort=False)
+    forests = [parts.mst.minimum("a", "b", "w", checkpoint=tmp_path / name) for name in ("first", "second")]
+    pd.testing.assert_frame_equal(*(forest.compute(scheduler="synchronous") for forest in forests))
+    assert all(any((tmp_path / name).glob("fold-*")) for name in ("first", "second"))
+
+
 def test_a_shuffle_with_checkpoints_has_groups_that_are_read_in_seconds(tmp_path, monkeypatch):
     write_edges(tmp_path, 24)
     monkeypatch.setattr("dfmst._cluster.build.resources", lambda: Resources(1, 3 << 30))
