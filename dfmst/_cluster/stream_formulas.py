@@ -6,7 +6,7 @@ measured: bench/results/cpu/stream.json, cluster.json.
 
 from __future__ import annotations
 
-from dfmst._cluster.work import SPARSE_ID, Plan, Work
+from dfmst._cluster.work import Plan, Work
 from dfmst._folding.memory import ROW, SOLVE, VERTEX
 from dfmst._slices.memory import SORT, HeldRoom, Room
 from dfmst._slices.memory import VERTEX as SPILLED_VERTEX
@@ -32,11 +32,17 @@ def _named(work: Work) -> tuple[int, str]:
     return work.dictionary * work.vertices, f" + {work.dictionary} · n" if work.dictionary else ""
 
 
+def _room(work: Work, kind: type[Room]) -> tuple[Room, float]:
+    """What a fold in runs may hold beside the dictionary, and its share of what is left of the limit."""
+    left, least = _left(work), kind(0, 8)
+    vertices = max(0, left - least.least(0)) // (least.vertex + work.dictionary)
+    room = kind(left - work.dictionary * vertices, 8)
+    return room, room.size / max(1, left)
+
+
 def _stream(work: Work) -> Plan:
-    share = 0.0
-    if work.dictionary:
-        least = 2 * (_ROW + SOLVE) + VERTEX
-        share = work.dictionary / (work.dictionary + least) if work.id_bytes <= SPARSE_ID else 1 / 3
+    least = 2 * (_ROW + SOLVE) + VERTEX
+    share = work.dictionary / (work.dictionary + least)
     fold = int(_left(work) * (1 - share))
     needed = min(2 * work.vertices, work.edges)
     room = (fold - VERTEX * work.vertices) // (_ROW + SOLVE)
@@ -56,25 +62,19 @@ def _stream(work: Work) -> Plan:
 
 def _compact(work: Work) -> Plan:
     """A stream that holds its rows as runs."""
-    share = 0.0
-    if work.dictionary:
-        vertex = HeldRoom(0, 8).vertex
-        share = work.dictionary / (work.dictionary + vertex) if work.id_bytes <= SPARSE_ID else 1 / 2
-    room = HeldRoom(int(_left(work) * (1 - share)), 8)
+    room, share = _room(work, HeldRoom)
     named, dictionary = _named(work)
     held = max(room.size, room.vertex * work.vertices)
     formulas = {
         "bytes_moved": "0",
-        "peak_memory": f"{_BASE // 1_000_000} MB + max({1 - share:.2g} · (M - {work.memory - _left(work):,}), "
+        "peak_memory": f"{_BASE // 1_000_000} MB + max({share:.2g} · (M - {work.memory - _left(work):,}), "
         f"{room.vertex} · n){dictionary}",
     }
-    fits = work.vertices <= room.most_vertices and named <= share * _left(work)
-    return work.plan("stream", 0, _BASE + held + named, formulas, fits=fits)
+    return work.plan("stream", 0, _BASE + held + named, formulas, fits=work.vertices <= room.most_vertices)
 
 
 def _spill(work: Work) -> Plan:
-    share = 2 / 3 if work.dictionary else 0.0
-    room = Room(int(_left(work) * (1 - share)), 8)
+    room, share = _room(work, Room)
     named, dictionary = _named(work)
     held = SPILLED_VERTEX * work.vertices + (_ROW + SORT) * min(room.run_rows(work.vertices), work.edges)
     peak = _BASE + min(held, room.size) + named
@@ -82,11 +82,10 @@ def _spill(work: Work) -> Plan:
         "bytes_moved": "0",
         "bytes_on_disk": f"min({_ON_DISK} · n, m + n) · {_ROW}",
         "peak_memory": f"{_BASE // 1_000_000} MB + min({SPILLED_VERTEX} · n + {_ROW + SORT} · m, "
-        f"{1 - share:.2g} · (M - {work.memory - _left(work):,})){dictionary}",
+        f"{share:.2g} · (M - {work.memory - _left(work):,})){dictionary}",
     }
-    fits = work.vertices <= room.most_vertices and named <= share * _left(work)
     on_disk = min(_ON_DISK * work.vertices, work.edges + work.vertices) * _ROW
-    return work.plan("spill", 0, peak, formulas, on_disk=on_disk, fits=fits)
+    return work.plan("spill", 0, peak, formulas, on_disk=on_disk, fits=work.vertices <= room.most_vertices)
 
 
 STREAM_PLANS = {"stream": _stream, "spill": _spill}

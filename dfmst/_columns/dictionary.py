@@ -48,9 +48,9 @@ class Dictionary:
         return self._table.count
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of the ids and of their hash table."""
-        return self._table.nbytes
+    def text_bytes(self) -> int:
+        """Bytes of a text, on average, and of its copy where there are more; 0 of other ids."""
+        return 0 if holds_words(self.type) or not self.count else -(-2 * self._table.content.nbytes // self.count)
 
     @property
     def values(self) -> pa.Array:

@@ -21,8 +21,10 @@ from dfmst._frames.unify import common_id_type
 from dfmst.errors import CapacityError
 from dfmst.typing import Array
 
-__all__ = ["Encoder", "are_integers", "concat_ids", "different_types", "numbers_of", "unsigned_ids"]
+__all__ = ["ID_BYTES", "Encoder", "are_integers", "concat_ids", "different_types", "numbers_of", "unsigned_ids"]
 
+#: Bytes that an id of 64 bits takes in a dictionary at most (dfmst._primitives.id_table).
+ID_BYTES = 27
 #: Without a bound, integers below this multiple of the rows so far are their own vertices.
 _SPARSE = 4
 _ALWAYS_DENSE = 1 << 16
@@ -92,9 +94,9 @@ class Encoder:
         return self.dense + (0 if self._dictionary is None else self._dictionary.count)
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of the dictionary: of ids of 64 bits, 21 to 27 each."""
-        return 0 if self._dictionary is None else self._dictionary.nbytes
+    def id_bytes(self) -> int:
+        """Bytes that an id of the dictionary takes at most; 0: there is none."""
+        return ID_BYTES + self._dictionary.text_bytes if self._dictionary else 0
 
     def encode(self, ids: IdColumns, rows: int | None = None) -> tuple[Array, Array]:
         """Return the vertices of both columns, ``uint32`` or ``uint64``.

@@ -34,8 +34,8 @@ from dfmst.formats.directories import SpillDirectory
 __all__ = ["SpillFold"]
 
 _PIECE = 1 << 18  # rows filtered, or read, at a time
-_SLICES = 8  # of a full buffer
-_CUTS = 512  # places at which a run as long as the buffer can be cut
+_SLICES = 4  # of a full buffer: shorter ones are read in more steps, longer ones leave more of it empty
+_CUTS = 2048  # places at which a run as long as the buffer can be cut: many more than there are runs
 _LEAST_GRAIN = 16  # rows
 
 
@@ -169,7 +169,7 @@ class SpillFold:
     def _is_full(self) -> bool:
         """Whether the runs hold several rows a vertex, or are so many that slices could not be cut short."""
         rows = sum(map(len, self._runs))
-        runs = self._room.slice_rows(self.vertices) // (2 * self._grain)
+        runs = self._room.slice_rows(self.vertices) // (2 * _SLICES * self._grain)
         return rows >= self._room.most_rows(self.vertices, self._capacity) or len(self._runs) >= max(2, runs)
 
     def _solve(self) -> None:

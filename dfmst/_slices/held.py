@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,10 @@ class HeldRun(Run):
         for place in range(bisect_right(self._starts, max(0, end - self.grain)) - 1):
             self._pieces[place] = None
 
-    def _read(self, column: str, begin: int, end: int) -> Array:
+    def _read(self, columns: Sequence[str], begin: int, end: int) -> Iterator[Array]:
+        return (self._column(name, begin, end) for name in columns)
+
+    def _column(self, column: str, begin: int, end: int) -> Array:
         parts = []
         place = max(0, bisect_right(self._starts, begin) - 1)
         while begin < end:
@@ -63,7 +66,7 @@ class HeldRun(Run):
             values = getattr(piece, column)[begin - start : end - start]
             parts.append(values)
             begin, place = begin + len(values), place + 1
-        none = self.xp.zeros(0, self._kinds[column])
+        none = self.xp.zeros(0, self._kind[column])
         whole: Array = parts[0] if len(parts) == 1 else self.xp.concatenate([none, *parts])
         return whole
 

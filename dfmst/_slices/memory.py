@@ -7,7 +7,7 @@ the buffer is full, solving it takes time for every vertex, so that it has room 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from dfmst._folding.memory import ROW
 
@@ -25,7 +25,8 @@ _LEAST = 1 << 12  # rows
 _MOST = 1 << 30
 
 
-class Room(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Room:
     """Bytes that a fold on disk may hold, and those of a weight.
 
     Examples
@@ -43,36 +44,41 @@ class Room(NamedTuple):
         """Vertices that there is room for."""
         return max(0, (self.size - _FIXED) // self.vertex)
 
+    @property
+    def vertex(self) -> int:
+        """Bytes that a vertex takes at least."""
+        return VERTEX + -(-self._scan // SHARE)
+
     def least(self, vertices: int) -> int:
         """Bytes that so many vertices take at least."""
         return vertices * self.vertex + _FIXED
 
     def run_rows(self, vertices: int) -> int:
-        """Rows of the buffer that is sorted and written."""
-        return self._rows(vertices, ROW + self.weight + SORT)
+        """Rows of the buffer that is sorted and becomes a run."""
+        return _rows(self._left(vertices) // (self._row + SORT))
 
     def slice_rows(self, vertices: int) -> int:
         """Rows of the buffer in which slices are solved."""
-        return self._rows(vertices, self._scan)
+        return _rows(self._left(vertices) // self._scan)
 
     def most_rows(self, vertices: int, capacity: int) -> int:
         """Rows of all runs before they are solved; a run has `capacity` of them."""
         return _ON_DISK * max(vertices, capacity)
 
     @property
+    def _row(self) -> int:
+        return ROW + self.weight
+
+    @property
     def _scan(self) -> int:
         return ROW + SCAN + 2 * self.weight
 
-    @property
-    def vertex(self) -> int:
-        """Bytes that a vertex takes at least."""
-        return VERTEX + -(-self._scan // SHARE)
-
-    def _rows(self, vertices: int, row: int) -> int:
-        return min(_MOST, max(_LEAST, (self.size - _FIXED - VERTEX * vertices) // row))
+    def _left(self, vertices: int) -> int:
+        return self.size - _FIXED - VERTEX * vertices
 
 
-class HeldRoom(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class HeldRoom(Room):
     """The same for a fold whose runs are in memory: the forest, as a run, and a few runs beside it.
 
     `sort` and `scan` are the bytes a row, besides its weight, that sorting a buffer and solving a slice take: more on a
@@ -85,41 +91,30 @@ class HeldRoom(NamedTuple):
     (48, 21670570)
     """
 
-    size: int
-    weight: int
     sort: int = SORT
     scan: int = ROW + SCAN
-
-    @property
-    def most_vertices(self) -> int:
-        """Vertices that there is room for."""
-        return max(0, (self.size - _FIXED) // self.vertex)
-
-    def least(self, vertices: int) -> int:
-        """Bytes that so many vertices take at least."""
-        return vertices * self.vertex + _FIXED
-
-    def run_rows(self, vertices: int) -> int:
-        """Rows of the buffer that is sorted, and becomes a run."""
-        return min(_MOST, max(_LEAST, self._left(vertices) // ((_RUNS + 1) * self._row + self.sort)))
-
-    def slice_rows(self, vertices: int) -> int:
-        """Rows of the buffer in which slices are solved, beside all runs."""
-        left = self._left(vertices) - _RUNS * self.run_rows(vertices) * self._row
-        return min(_MOST, max(_LEAST, left // (self.scan + 2 * self.weight)))
-
-    def most_rows(self, vertices: int, capacity: int) -> int:
-        """Rows of all runs before they are solved; a run has `capacity` of them."""
-        return vertices + _RUNS * capacity
 
     @property
     def vertex(self) -> int:
         """Bytes that a vertex takes at least."""
         return VERTEX + self._row + _HELD
 
-    @property
-    def _row(self) -> int:
-        return ROW + self.weight
+    def run_rows(self, vertices: int) -> int:
+        """Rows of the buffer that is sorted and becomes a run."""
+        return _rows(self._left(vertices) // ((_RUNS + 1) * self._row + self.sort))
+
+    def slice_rows(self, vertices: int) -> int:
+        """Rows of the buffer in which slices are solved, beside all runs."""
+        left = self._left(vertices) - _RUNS * self.run_rows(vertices) * self._row
+        return _rows(left // (self.scan + 2 * self.weight))
+
+    def most_rows(self, vertices: int, capacity: int) -> int:
+        """Rows of all runs before they are solved; a run has `capacity` of them."""
+        return vertices + _RUNS * capacity
 
     def _left(self, vertices: int) -> int:
         return self.size - _FIXED - (VERTEX + self._row) * vertices
+
+
+def _rows(fitting: int) -> int:
+    return min(_MOST, max(_LEAST, fitting))

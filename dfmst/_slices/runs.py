@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -43,14 +43,14 @@ class Order(NamedTuple):
 
 
 class Run:
-    """Rows in order, a file a column.
+    """Rows in order, in a file.
 
     Parameters
     ----------
     engine
         Makes keys of weights; on the host.
     directory
-        Where the files are.
+        Where the file is.
     order
         What ascends.
     weight_dtype
@@ -65,8 +65,11 @@ class Run:
 
     Notes
     -----
-    The files go with the object. A run that is sent to another process is written there as well, and is one of that
-    process's files; its size, for those who count memory, is a sixteenth of theirs.
+    The file goes with the object. A run that is sent to another process is written there as well, and is one of that
+    process's files; its size, for those who count memory, is a sixteenth of the file's.
+
+    A slice takes a few rows of each of a hundred runs. Opening a file costs more than reading these, so that all
+    columns are in one.
     """
 
     longest = 1 << 30
@@ -81,17 +84,15 @@ class Run:
     ) -> None:
         self._begin(engine, order, weight_dtype, grain)
         self._folder = directory
-        name = directory.new_name()
-        self._paths = {column: Path(f"{name}.{column}") for column in Rows._fields}
+        self._path = Path(f"{directory.new_name()}.rows")
         with disk_errors(directory.path):
-            for path in self._paths.values():
-                path.touch()
-        self.remove = removed_with(self, list(self._paths.values()))
+            self._path.touch()
+        self.remove = removed_with(self, [self._path])
 
     def _begin(self, engine: Engine, order: Order, weight_dtype: np.dtype[Any], grain: int) -> None:
         self._engine, self._order, self.grain = engine, order, grain
         kinds: Any = (np.dtype(np.uint32), np.dtype(np.uint32), weight_dtype, np.dtype(np.uint64))
-        self._kinds: dict[str, np.dtype[Any]] = dict(zip(Rows._fields, kinds, strict=True))
+        self._kind = np.dtype(list(zip(Rows._fields, kinds, strict=True)))
         self._index: list[Array] = []
         self._rows = 0
 
@@ -109,8 +110,8 @@ class Run:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the files."""
-        return self._rows * sum(kind.itemsize for kind in self._kinds.values())
+        """Bytes of the file."""
+        return self._rows * self._kind.itemsize
 
     @property
     def index(self) -> Array:
@@ -121,23 +122,17 @@ class Run:
 
     def append(self, rows: Iterable[Rows]) -> None:
         """Add rows that come after all before them."""
-        with disk_errors(self._folder.path):
-            files = {column: path.open("ab") for column, path in self._paths.items()}
-            try:
-                for piece in rows:
-                    self._append(piece, files)
-            finally:
-                for file in files.values():
-                    file.close()
-
-    def _append(self, rows: Rows, files: Mapping[str, BinaryIO]) -> None:
-        if not len(rows):
-            return
-        for column, values in zip(Rows._fields, rows.arrays, strict=True):
-            files[column].write(np.ascontiguousarray(values).data.cast("B"))
-        self._count(rows)
+        with disk_errors(self._folder.path), self._path.open("ab") as file:
+            for piece in rows:
+                record = np.empty(len(piece), self._kind)
+                for name, values in zip(Rows._fields, piece.arrays, strict=True):
+                    record[name] = values
+                file.write(record.view(np.uint8).data)
+                self._count(piece)
 
     def _count(self, rows: Rows) -> None:
+        if not len(rows):
+            return
         key = self._order.keys(self._engine, getattr(rows, self._order.column))
         self._index.append(self._engine.to_host(key[-self._rows % self.grain :: self.grain]).astype(np.uint64))
         self._rows += len(rows)
@@ -157,7 +152,7 @@ class Run:
 
     def part(self, begin: int, end: int) -> Rows:
         """Read a span of the rows."""
-        return Rows(*(self._read(column, begin, end) for column in Rows._fields))
+        return Rows(*self._read(Rows._fields, begin, end))
 
     def place(self, key: int, *, after_equal: bool) -> int:
         """Rows that come before a key: those with a lower one, or (`after_equal`) with the same as well."""
@@ -166,18 +161,19 @@ class Run:
         if block < 0:
             return 0
         begin, end = block * self.grain, min((block + 1) * self.grain, self._rows)
-        keys = self._order.keys(self._engine, self._read(self._order.column, begin, end))
+        keys = self._order.keys(self._engine, *self._read([self._order.column], begin, end))
         wanted = self.xp.asarray(np.array([key], keys.dtype))
         return begin + int(self.xp.searchsorted(keys, wanted, side)[0])
 
-    def _read(self, column: str, begin: int, end: int) -> Array:
-        kind, path = self._kinds[column], self._paths[column]
-        with disk_errors(self._folder.path):
-            values = np.fromfile(path, kind, end - begin, offset=begin * kind.itemsize)
-        if len(values) != end - begin:
+    def _read(self, columns: Sequence[str], begin: int, end: int) -> Iterator[Array]:
+        record = np.empty(end - begin, self._kind)
+        with disk_errors(self._folder.path), self._path.open("rb") as file:
+            file.seek(begin * self._kind.itemsize)
+            read = file.readinto(record.view(np.uint8).data)
+        if read != record.nbytes:
             message = f"temporary files in {self._folder.path} were cut short during the run"
             raise OutputError(message, "keep other programs away from that directory, and run again")
-        return values
+        return map(np.ascontiguousarray, map(record.__getitem__, columns))
 
 
 def _run_of_rows(directory: SpillDirectory, order: Order, grain: int, *columns: Array) -> Run:

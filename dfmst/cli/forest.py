@@ -93,8 +93,9 @@ def forest(
 
     With --memory-limit, Parquet that would not fit is read in batches: twice, in the first pass only the three
     columns, in the second what else the forest's rows hold. With --checkpoint, such a run that was interrupted goes on
-    where it was when the same command is given again. With --spill-dir, a limit of 300 MiB and 10 bytes a vertex is
-    enough for any graph: rows wait in that directory, which should be on a local disk.
+    where it was when the same command is given again. With --spill-dir, rows wait in that directory, which should be
+    on a local disk: a limit of 300 MiB and 10 bytes a vertex is then enough. Ids that are no dense integers stay in
+    memory, and need 64 MiB and 27 bytes a vertex more, texts their length on top.
 
     OUT appears whole or not at all: the rows are written to a hidden directory next to it, .OUT.*.part, and then
     renamed. A run that is killed may leave that directory behind; the next run that writes OUT removes it.

@@ -30,7 +30,7 @@ class DeviceMemory(Memory):
 
     @property
     def _fixed(self) -> int:
-        return _FIXED + (_HASHING if self.dictionary else 0)
+        return _FIXED + (_HASHING if self.id_bytes else 0)
 
     @property
     def _row(self) -> int:

@@ -12,14 +12,15 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._columns.device_encode import DeviceEncoder
+from dfmst._columns.distinct import DistinctIds
 from dfmst._columns.encode import Encoder, are_integers
 from dfmst._columns.ids import IdColumns
 from dfmst._engines import Engine, host_engine
 from dfmst._folding.fold import Rows
-from dfmst.errors import CapacityError
 from dfmst.stream.batches import Batch, Job, WeightType, read_batch
 from dfmst.stream.device_memory import memory_of
-from dfmst.stream.spill_memory import CompactMemory, SpillMemory
+from dfmst.stream.memory import Memory, id_bytes
+from dfmst.stream.spill_memory import SpillMemory
 from dfmst.typing import Array
 
 __all__ = ["Position", "RowEncoder"]
@@ -30,6 +31,10 @@ class Position(NamedTuple):
 
     rows: int = 0
     dropped: int = 0
+
+
+_PIECE = 1 << 20  # ids counted at a time
+_SPARSE = 4  # integers below this multiple of the rows look dense
 
 
 class RowEncoder:
@@ -57,8 +62,8 @@ class RowEncoder:
         The type of the weights so far.
     waiting
         A batch that there is no room for; ``None``: there is none.
-    waiting_for
-        What it waits for: ``"dictionary"`` or ``"runs"``.
+    wanted
+        The account to go on with when a batch waits: with a dictionary, or with rows in runs.
     """
 
     def __init__(self, job: Job, resumable: bool) -> None:
@@ -70,7 +75,7 @@ class RowEncoder:
         self.loops = np.zeros(0, np.uint32)  # vertices with a self-loop
         self.read = Position()
         self.waiting: Batch | None = None
-        self.waiting_for = ""
+        self.wanted = self.memory
         self._growing = Lock()  # the encoder and the loops
 
     def new_encoder(self, bound: int | None = None, dense: int = 0, values: pa.Array | None = None) -> Encoder:
@@ -102,12 +107,12 @@ class RowEncoder:
                 weight = checked.weights.values
                 self.note_weight(weight.dtype)
                 position = Position(part.first + part.rows, self.read.dropped + part.rows - len(weight))
+                self.waiting = batch.part(part.first - batch.first, batch.rows)  # until it is encoded
                 with self._growing:
                     ends = self._encode(self._in_place(checked.ids), position.rows)
                 if ends is None:
-                    self.waiting = batch.part(part.first - batch.first, batch.rows)
                     return
-                self.read = position
+                self.waiting, self.read = None, position
                 locator = part.first if checked.kept is None else (checked.kept + part.first).astype(np.uint64)
                 yield Rows(*ends, weight, locator), position
 
@@ -116,16 +121,13 @@ class RowEncoder:
         if self.memory.weight != kind.itemsize:
             self.memory = replace(self.memory, weight=kind.itemsize)
 
-    @property
-    def in_runs(self) -> SpillMemory | None:
-        """The account of a fold in runs, where there is room for more vertices in it."""
-        if isinstance(self.memory, SpillMemory):
-            return None
-        if self.job.spill is not None:
-            return SpillMemory.of_memory(self.memory)
-        # A checkpoint holds the forest by row, and runs are by weight.
-        runs = CompactMemory.of_memory(self.memory)
-        return runs if not self._resumable and runs.most_vertices > self.memory.most_vertices else None
+    def _with_room(self, memory: Memory, vertices: int) -> Memory:
+        """The account itself if so many vertices fit it, else that of a fold in runs if it needs less."""
+        # A checkpoint holds the forest by row, and runs in memory are by weight.
+        on_disk = self.job.spill is not None
+        if vertices <= memory.most_vertices or isinstance(memory, SpillMemory) or (self._resumable and not on_disk):
+            return memory
+        return min(memory, SpillMemory.of_memory(memory, on_disk=on_disk), key=lambda each: each.needed(vertices))
 
     def fit(self, vertices: int) -> None:
         """Check that so many vertices fit; where they do not, hold rows as runs, or let them go to disk.
@@ -135,10 +137,32 @@ class RowEncoder:
         CapacityError
             They fit neither way.
         """
-        runs = self.in_runs
-        if vertices > self.memory.most_vertices and runs is not None:
-            self.memory = runs
+        self.memory = self.wanted = self._with_room(self.memory.with_ids(self.encoder.id_bytes), vertices)
         self.memory.check(vertices)
+
+    def check_all(self, batches: Iterator[Batch]) -> None:
+        """Check that all vertices fit, those of the rest as well: the limit that an error names has to be enough.
+
+        Raises
+        ------
+        CapacityError
+            They do not.
+        """
+        self.encoder, account = self.encoder.on_host(), self.wanted
+        ids = DistinctIds(host_engine(self.job.engine))
+        for begin in range(0, self.encoder.count, _PIECE):
+            ids.add(self.encoder.decode(np.arange(begin, min(begin + _PIECE, self.encoder.count))))
+        dense = 0 if account.id_bytes else self.encoder.count
+        for batch in batches if self.waiting is None else chain([self.waiting], batches):
+            for part in batch.parts(account.batch_rows):
+                columns = self._in_place(read_batch(replace(self.job, engine=self.engine), part).ids)
+                ids.add(columns.source)
+                ids.add(columns.target)
+                if dense and len(columns.source):
+                    dense = max(dense, largest) if (largest := _dense_vertices(columns, part.first + part.rows)) else 0
+                    account = account if dense else account.with_ids(id_bytes(integers=are_integers(columns.source)))
+        vertices = dense or ids.most
+        self._with_room(account, vertices).check(vertices)
 
     def renumber(self, rows: Rows) -> Rows:
         """Number the vertices that occur, and no integers between them."""
@@ -150,21 +174,18 @@ class RowEncoder:
         return Rows(source, target, rows.weight, rows.locator)
 
     def _encode(self, ids: IdColumns, rows: int) -> tuple[Array, Array] | None:
-        """Return the vertices of both columns; ``None`` where they must wait for a dictionary, or for runs."""
-        ends = self.encoder.encode(ids) if self.memory.dictionary else self.encoder.encode_dense(ids)
+        """Return the vertices of both columns; ``None`` where they must wait for another account."""
+        ends = self.encoder.encode(ids) if self.memory.id_bytes else self.encoder.encode_dense(ids)
         if ends is None:
-            self.memory = replace(self.memory, integers=are_integers(ids.source))
-            runs = self.in_runs
-            self.waiting_for = "runs" if runs is not None and runs.looks_dense(ids, rows) else "dictionary"
+            dense = _dense_vertices(ids, rows)
+            self.wanted = self._with_room(self.memory, dense)
+            if self.wanted is self.memory or dense > self.wanted.most_vertices:
+                self.wanted = self.memory.with_ids(id_bytes(integers=are_integers(ids.source)))
             return None
-        try:
-            if self.memory.dictionary:
-                self.memory.check_dictionary(self.encoder)
-            self.memory.check(min(self.encoder.count, rows))
-        except CapacityError:
-            if self.in_runs is None:
-                raise
-            self.waiting_for = "runs"
+        vertices = min(self.encoder.count, rows)
+        self.wanted = self._with_room(self.memory.with_ids(self.encoder.id_bytes), vertices)
+        self.wanted.check(vertices)
+        if self.wanted is not self.memory:
             return None
         self._note_loops(*ends)
         return ends
@@ -183,3 +204,12 @@ class RowEncoder:
         if len(loops):
             loops = np.asarray(self.job.engine.to_host(loops))
             self.loops = np.union1d(self.loops, loops).astype(np.uint32)
+
+
+def _dense_vertices(ids: IdColumns, rows: int) -> int:
+    """Vertices of ids that are their own if those of the first so many rows look like dense integers, else 0."""
+    if not are_integers(ids.source) or not len(ids.source):
+        return 0
+    least = min(int(ids.source.min()), int(ids.target.min()))
+    largest = max(int(ids.source.max()), int(ids.target.max()))
+    return largest + 1 if least >= 0 and largest < _SPARSE * rows else 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,12 @@ import numpy as np
 from dfmst._folding.fold import Fold, Rows
 from dfmst._slices.fold import SpillFold
 from dfmst._slices.runs import Run, read_pieces
+from dfmst.errors import CapacityError
 from dfmst.stream.batches import Batch, EdgeSource, Job
 from dfmst.stream.checkpoint import Checkpoint
 from dfmst.stream.encode_rows import Position, RowEncoder
 from dfmst.stream.folded import FoldedForest, count_used
-from dfmst.stream.memory import AHEAD, Memory
+from dfmst.stream.memory import AHEAD, Memory, id_bytes
 from dfmst.stream.prefetch import prefetch
 from dfmst.stream.saved_state import FoldState
 from dfmst.stream.spill_memory import SpillMemory
@@ -59,10 +59,15 @@ class _Pass:
         self._begin()
         batches = prefetch(self.source.batches(self.job.names, self.memory.batch_rows, self.folded.rows), AHEAD)
         with closing(batches):  # type: ignore[type-var]
-            self._fold(batches)
-            while self.coder.waiting is not None:
-                self._make_room()
+            try:
                 self._fold(batches)
+                while self.coder.waiting is not None:
+                    self._make_room()
+                    self._fold(batches)
+            except CapacityError:
+                self.fold = None
+                self.coder.check_all(batches)
+                raise
         forest = self._finish()
         if self.checkpoint:
             self.checkpoint.save(lambda: self._state(forest))
@@ -84,8 +89,7 @@ class _Pass:
         coder = self.coder
         ends = self.job.columns.names[:2]
         self.known = self.source.vertices(ends)
-        dense = self.source.integers(ends)
-        coder.memory = replace(coder.memory, integers=dense)
+        dense = integers = self.source.integers(ends)
         if self.known is not None and self.known > coder.memory.most_vertices:
             if self.known <= 2 * (self.source.rows or 0):
                 coder.fit(self.known)  # dense, and too many
@@ -97,8 +101,8 @@ class _Pass:
         if state is not None:
             dense &= state.values is None and state.dense <= most
         bound = most if dense else 0
-        coder.memory = replace(coder.memory, dictionary=not dense)
-        self.known = self.known if dense else None
+        if not dense:
+            coder.memory, self.known = coder.memory.with_ids(id_bytes(integers=integers)), None
         coder.encoder = coder.new_encoder(bound, self.known or 0)
         if state is not None:
             coder.encoder = coder.new_encoder(bound, max(coder.encoder.dense, state.dense), state.values)
@@ -112,15 +116,15 @@ class _Pass:
         return self.coder.memory
 
     def _make_room(self) -> None:
-        """Make room for the batch that waits: for a dictionary where its ids need one, else in runs."""
-        coder, runs = self.coder, self.coder.in_runs
-        if coder.waiting_for == "runs" and runs is not None:
-            coder.memory, coder.encoder = runs, coder.encoder.on_host()
-            if not runs.dictionary:
-                coder.encoder = coder.new_encoder(runs.most_vertices, coder.encoder.dense)
-        else:
-            coder.memory = replace(coder.memory, dictionary=True)
+        """Make room for the batch that waits: for its ids in a dictionary, or for its vertices in runs."""
+        coder = self.coder
+        coder.memory = coder.wanted
+        if isinstance(coder.memory, SpillMemory):
+            coder.encoder = coder.encoder.on_host()
+        if coder.memory.id_bytes:
             self.known = None
+        else:
+            coder.encoder = coder.new_encoder(coder.memory.most_vertices, coder.encoder.dense)
         if isinstance(self.fold, SpillFold) and isinstance(self.memory, SpillMemory):
             self.memory.check(coder.encoder.count)
             self.fold.move_to(self.memory.room)
@@ -136,7 +140,7 @@ class _Pass:
                 return
             rows = rows.part(0, len(rows))
         # Of integers that are their own vertices, many may not occur.
-        if self.memory.dictionary and self.coder.encoder.count > self.memory.most_vertices // 2:
+        if self.memory.id_bytes and self.coder.encoder.count > self.memory.most_vertices // 2:
             rows = self.coder.renumber(rows)
         self.coder.fit(self.coder.encoder.count)
         if len(rows):

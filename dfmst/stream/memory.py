@@ -4,24 +4,25 @@ The limit is kept by accounting. A stream of n vertices and a buffer of b rows t
 
 - ``FIXED`` for the interpreter, its libraries, and the batches that are read, waited for and folded;
 - what the fold holds (:mod:`dfmst._folding.memory`): with 64-bit weights 40 b and 52 n;
-- for ids that are not dense, ``HASHING`` and their dictionary: 27 n for integers, up to a third of what is left for
-  others.
+- for ids that are not dense, ``HASHING`` and their dictionary: 27 n for integers, and twice their bytes more for texts.
 
 The buffer needs room for twice the vertices, so that this takes ``FIXED`` and 132 bytes a vertex; 159 with a dictionary
-of integers. Below that, rows are held as runs (:mod:`dfmst.stream.spill_memory`).
+of integers. Below that, rows are held as runs (:mod:`dfmst.stream.spill_memory`). Every account is a fixed part and
+some bytes a vertex, so that the least limit for any number of vertices is known.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
-from dfmst._columns.encode import Encoder
+from dfmst._columns.encode import ID_BYTES
 from dfmst._folding.memory import ROW, SOLVE, VERTEX
 from dfmst.errors import CapacityError
 
-__all__ = ["FIXED", "ID_BYTES", "ON_DISK", "Memory", "shown"]
+__all__ = ["FIXED", "ON_DISK", "Memory", "id_bytes", "shown"]
 
 #: Interpreter and libraries (about 115 MiB), the Parquet reader's own buffers, and the batches.
 FIXED = 256 << 20
@@ -34,11 +35,16 @@ _LEAST, _MOST = 2, 4  # rows in the buffer, as multiples of the vertices
 _SMALL = 1024  # rows that a buffer has room for in any case
 _BATCH = 1 << 18  # 6 MiB
 _ENCODED = 1 << 20  # rows
-_NEW = 14  # bytes of HASHING for each row of a batch: a dictionary has room for its ids before it knows which are new
-ID_BYTES = 27  # bytes that an integer takes in a dictionary at most (dfmst._primitives.id_table)
+_TEXT_BYTES = ID_BYTES + 2 * 8  # bytes that a text takes in a dictionary, before any is known
+_LONGER = 8  # later texts may be longer than those so far, by one byte in so many
 
 #: What else would do.
 ON_DISK = ", or let rows go to disk: spill_dir= (--spill-dir on the command line)"
+
+
+def id_bytes(*, integers: bool) -> int:
+    """Bytes that an id takes in a dictionary, as far as its type says."""
+    return ID_BYTES if integers else _TEXT_BYTES
 
 
 def shown(size: int, beside: int | None = None) -> str:
@@ -59,20 +65,29 @@ class Memory:
         Bytes.
     weight
         Bytes of a weight.
-    dictionary
-        Whether ids go through a dictionary.
-    integers
-        Whether they are integers: their dictionary's size is known.
+    id_bytes
+        Bytes that an id takes in the dictionary at most; 0: ids are dense, and there is none.
     """
 
     limit: int
     weight: int = 8
-    dictionary: bool = False
-    integers: bool = False
+    id_bytes: int = 0
+
+    def with_ids(self, size: int) -> Self:
+        """The account with ids of so many bytes; where these are more than it has counted with, of some more."""
+        if size <= self.id_bytes:
+            return self
+        return replace(self, id_bytes=size if size <= _TEXT_BYTES else size + size // _LONGER)
 
     @property
     def _fixed(self) -> int:
-        return FIXED + (HASHING if self.dictionary else 0)
+        """Bytes that do not grow with the vertices."""
+        return FIXED + self._pieces + (HASHING if self.id_bytes else 0)
+
+    @property
+    def _pieces(self) -> int:
+        """Bytes for pieces of rows that are folded elsewhere."""
+        return 0
 
     @property
     def _left(self) -> int:
@@ -85,23 +100,23 @@ class Memory:
 
     @property
     def _least(self) -> int:
-        """Bytes a vertex of the smallest buffer."""
+        """Bytes a vertex that folding takes at least."""
         return _LEAST * self._row + VERTEX
 
     @property
-    def _folding(self) -> int:
-        return self._left - self.dictionary_bytes
+    def _vertex(self) -> int:
+        """Bytes a vertex, its id included."""
+        return self._least + self.id_bytes
 
     @property
-    def dictionary_bytes(self) -> int:
-        """Bytes that the dictionary may take."""
-        share = ID_BYTES / (ID_BYTES + self._least) if self.integers else 1 / 3
-        return max(0, int(self._left * share)) if self.dictionary else 0
+    def _folding(self) -> int:
+        """Bytes for the fold."""
+        return self._left - self.id_bytes * self.most_vertices
 
     @property
     def batch_rows(self) -> int:
         """Rows to read at a time: fewer where their ids are texts that are hashed."""
-        return max(1, _BATCH // 2) if self.dictionary and not self.integers else _BATCH
+        return max(1, _BATCH // 2) if self.id_bytes > ID_BYTES else _BATCH
 
     @property
     def encoded_batches(self) -> int:
@@ -111,14 +126,11 @@ class Memory:
     @property
     def most_vertices(self) -> int:
         """Vertices that fit."""
-        return max(0, self._folding // self._least)
+        return max(0, self._left // self._vertex)
 
     def needed(self, vertices: int) -> int:
         """Return the least limit for so many vertices."""
-        least = vertices * self._least
-        if self.dictionary:
-            least = least + ID_BYTES * vertices if self.integers else least * 3 // 2
-        return self._fixed + least + (1 << 20)
+        return self._fixed + vertices * self._vertex + (1 << 20)
 
     def capacity(self, vertices: int | None, rows: int | None) -> int:
         """Rows for the buffer: as many as fit, up to four times the vertices or all the rows there are.
@@ -149,41 +161,18 @@ class Memory:
         limit = shown(self.limit)
         if self._left <= 0:
             message = f"a memory limit of {limit} is below the least, {shown(self._fixed + (1 << 20), self.limit)}"
-            hint = f"raise the limit: {shown(self._fixed, self.limit)} and {self._least} bytes for each vertex"
+            hint = f"raise the limit: {shown(self._fixed, self.limit)} and {self._vertex} bytes for each vertex"
             raise CapacityError(message, hint)
         if vertices > self.most_vertices:
             message = f"{vertices:,} vertices do not fit a memory limit of {limit}: {self.most_vertices:,} do"
+            ids = f" ({self.id_bytes} bytes a vertex are for ids that are no dense integers)" if self.id_bytes else ""
             needed = shown(self.needed(vertices), self.limit)
-            raise CapacityError(message, f"raise the limit to {needed} or more{self._instead}")
+            raise CapacityError(message, f"raise the limit to {needed} or more{ids}{self._instead}")
 
     @property
     def _instead(self) -> str:
         """What else would do."""
         return ON_DISK
-
-    @property
-    def _share(self) -> str:
-        """What the dictionary may take, in words."""
-        return f"{self.dictionary_bytes >> 20:,} MiB of it are for the ids"
-
-    def check_dictionary(self, encoder: Encoder) -> None:
-        """Raise where ids outgrow their share.
-
-        Raises
-        ------
-        CapacityError
-            The dictionary, or the vertices, do not fit.
-        """
-        if not encoder.nbytes:
-            return
-        needed = encoder.nbytes - _NEW * self.batch_rows
-        if needed > self.dictionary_bytes:
-            sizes = f"{needed >> 20:,} MiB of {self.dictionary_bytes >> 20:,}"
-            number = encoder.count - encoder.dense
-            message = f"the ids are not dense, and the dictionary of the first {number:,} takes {sizes}"
-            hint = f"raise the memory limit ({self._share}), or number the ids from 0 to n - 1 in the files"
-            raise CapacityError(message, hint)
-        self.check(encoder.count)
 
     def check_linked(self, vertices: int) -> None:
         """Raise where a certificate's linked forest does not fit.

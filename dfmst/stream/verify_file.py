@@ -7,7 +7,6 @@ is not taken on trust; then the certificate decides.
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -174,7 +173,7 @@ def _read(file: ParquetSource, record: Provenance, locator: Array, job: Job) -> 
     for batch in file.batches(job.names, _PIECE):
         checked = read_batch(job, batch, weights)
         source, target = encoder.encode(checked.ids)
-        replace(memory, dictionary=True).check_dictionary(encoder)
+        memory.with_ids(encoder.id_bytes).check(encoder.count)
         parts.append((source.astype(np.uint32), target.astype(np.uint32), checked.weights.values))
     parts = parts or [(np.zeros(0, np.uint32),) * 3]
     source, target, weight = (np.concatenate(column) for column in zip(*parts, strict=True))

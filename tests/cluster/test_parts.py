@@ -161,7 +161,7 @@ def test_files_travel_and_go_with_their_objects(what):
         )
     before = set(local_directory().path.iterdir())
     copy = pickle.loads(pickle.dumps(kept))
-    assert len(set(local_directory().path.iterdir()) - before) == (4 if what == "run" else 1)
+    assert len(set(local_directory().path.iterdir()) - before) == 1
     assert copy.__sizeof__() == kept.__sizeof__() > 0
     if what == "run":
         assert copy.part(7, 9).arrays[3].tolist() == [7, 8]

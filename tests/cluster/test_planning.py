@@ -18,7 +18,7 @@ import dfmst.dask
 from dfmst._cluster.client import resources
 from dfmst._cluster.formulas import BASE, EDGE, batch_rows, fitting_vertices, group_count, slice_memory
 from dfmst.stream.memory import Memory
-from dfmst.stream.spill_memory import CompactMemory, SpillMemory
+from dfmst.stream.spill_memory import SpillMemory
 from tests.support.dask_frames import random_frame
 
 RESULT = Path(__file__).resolve().parents[2] / "bench" / "results" / "cpu" / "cluster.json"
@@ -50,7 +50,7 @@ def test_what_fits_has_a_plan_that_fits():
 
 def test_a_stream_that_fits_has_a_plan_that_fits():
     vertices = 10_000_000
-    sizes = {"plain": Memory(0).needed(vertices), "held": CompactMemory(0).needed(vertices)}
+    sizes = {"plain": Memory(0).needed(vertices), "held": SpillMemory(0, on_disk=False).needed(vertices)}
     sizes["spill"] = SpillMemory(0).needed(vertices)
     for name, size in sizes.items():
         strategy = "spill" if name == "spill" else "stream"

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._columns.dictionary import Dictionary
+from dfmst._columns.distinct import DistinctIds
 from dfmst._columns.encode import Encoder
 from dfmst._columns.id_words import plain
 from dfmst._columns.ids import id_columns
@@ -119,12 +120,24 @@ def test_ids_that_were_handed_out_stay():
     many = pa.array([f"vertex {number}" for number in range(10_000)])
     encoder.encode(id_columns(("u", many), ("v", many)))
     assert values.to_pylist() == ["b", "a", "c"]
-    assert encoder.nbytes > many.nbytes
+    assert encoder.id_bytes * encoder.count > many.nbytes
 
 
-def test_memory_of_an_encoder():
+def test_memory_of_an_id():
     encoder = Encoder(0)
-    assert encoder.nbytes == 0
-    rng = np.random.default_rng(3)
-    encoder.encode(id_columns(*[(name, rng.integers(-(2**63), 2**63, 200_000)) for name in "uv"]))
-    assert 18 < encoder.nbytes / encoder.count < 28
+    assert encoder.id_bytes == 0
+    encoder.encode(id_columns(("u", np.array([2**40])), ("v", np.array([7]))))
+    assert encoder.id_bytes == 27
+    encoder = Encoder(0)
+    encoder.encode(id_columns(("u", pa.array(["a" * 10])), ("v", pa.array(["a" * 30]))))
+    assert encoder.id_bytes == 27 + 2 * 20
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.string()])
+@pytest.mark.parametrize("count", [5_000, 150_000])
+def test_different_ids_are_counted(kind, count):
+    ids = DistinctIds(CpuEngine())
+    column = pa.array(np.arange(count)).cast(kind)
+    for _ in range(2):
+        ids.add(column)
+    assert ids.most == count if count < 50_000 else count <= ids.most < 1.04 * count

@@ -85,7 +85,7 @@ def test_vertices_are_numbered_anew_where_dense_ones_leave_no_room(tmp_path, cap
     table = pa.table({"source": ids[:-1], "target": ids[1:], "weight": ids[1:] % 7})
     table = pa.concat_tables([table, table.slice(0, 300), pa.table({"source": [6], "target": [10**10], "weight": [1]})])
     parts = write(tmp_path / "parts", table)
-    assert Memory(1 << 20, dictionary=True).most_vertices < 3 * (room // 3)
+    assert Memory(1 << 20, id_bytes=27).most_vertices < 3 * (room // 3)
     forest = dfmst.stream.fold(parts, memory_limit=1 << 20)
     assert forest.read().equals(dfmst.minimum_spanning_forest(table))
     assert forest.vertices == len(ids) + 1
@@ -188,7 +188,7 @@ def test_a_checkpoint_and_another_limit(tmp_path, monkeypatch, capacities):
 
     with pytest.raises(Stopped):
         dfmst.stream.fold(parts, progress=tell, memory_limit=LIMIT, checkpoint=tmp_path / "checkpoint")
-    smaller = Memory(0, dictionary=True).needed(700) - (1 << 20)
+    smaller = Memory(0, id_bytes=27).needed(700) - (1 << 20)
     assert Memory(smaller).most_vertices < 3_500
     forest = dfmst.stream.fold(parts, memory_limit=smaller, checkpoint=tmp_path / "checkpoint")
     assert forest.vertices == 500
@@ -204,14 +204,6 @@ def test_batches_of_long_texts_are_short(tmp_path):
     assert max(batch.rows for batch in source.batches(["source", "target"], 1 << 19)) < 10_000
     assert [batch.rows for batch in source.batches(["weight"], 1 << 19)] == [20_000]
     assert sum(batch.rows for batch in source.batches(["source", "weight"], 1 << 19, 777)) == 20_000 - 777
-
-
-def test_a_dictionary_of_integers_has_the_share_that_it_needs():
-    for memory in (Memory(1 << 30, dictionary=True, integers=True), Memory(1 << 30, dictionary=True)):
-        vertices = memory.most_vertices
-        assert Memory(memory.needed(vertices), dictionary=True, integers=memory.integers).most_vertices >= vertices
-        assert memory.dictionary_bytes >= 27 * vertices
-    assert Memory(1 << 30, dictionary=True, integers=True).most_vertices > 1.2 * memory.most_vertices
 
 
 @pytest.mark.parametrize(

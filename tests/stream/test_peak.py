@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from dfmst.stream.memory import FIXED, Memory
-from dfmst.stream.spill_memory import CompactMemory, SpillMemory
+from dfmst.stream.spill_memory import SpillMemory
 
 PROGRAM = """
 import sys
@@ -61,7 +61,7 @@ def test_the_peak_is_below_the_limit(tmp_path, kind):
         pyarrow.parquet.write_table(table, path, write_statistics=kind != "late")
     dense = kind in ("dense", "light")
     different = 2 * vertices if kind == "late" else vertices
-    limit = Memory(0, dictionary=not dense, integers=kind == "sparse").needed(different) + (0 if dense else 64 << 20)
+    limit = Memory(0, id_bytes=0 if dense else 27 + 2 * 19).needed(different) + (0 if dense else 64 << 20)
     assert peak(tmp_path, limit) < limit
 
 
@@ -84,7 +84,7 @@ def test_the_peak_of_runs_in_memory(tmp_path, kind):
     for number in range(2):
         table = draw(kind, number, vertices, 3_000_000)
         pyarrow.parquet.write_table(table, tmp_path / f"part-{number}.parquet")
-    limit = CompactMemory(0).needed(vertices)
+    limit = SpillMemory(0, on_disk=False).needed(vertices)
     assert limit < FIXED + (34 << 20) + 48 * vertices < Memory(0).needed(vertices)
     assert peak(tmp_path, limit) < limit
 

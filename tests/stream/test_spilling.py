@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from dfmst._slices.runs import Order, Run, write_sorted
 from dfmst.errors import CapacityError, DfmstError, OutputError
 from dfmst.formats.directories import SpillDirectory, disk_errors
 from dfmst.stream.memory import Memory
-from dfmst.stream.spill_memory import CompactMemory, SpillMemory
+from dfmst.stream.spill_memory import SpillMemory
 from tests.support.columns import WEIGHTS
 from tests.support.columns import weights as draw_weights
 from tests.support.lanes import examples
@@ -77,19 +78,22 @@ def test_any_rows(graph, maximum, on_disk, grain, piece, size):
     np.testing.assert_array_equal(forest.weight.view(np.uint8), weight[expected].view(np.uint8))
 
 
-def test_a_short_buffer_is_solved_in_few_steps(monkeypatch):
-    """Every span of every run in steps of its own, each with a look at all vertices, took six times as long."""
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_a_short_buffer_is_solved_in_few_steps(monkeypatch, tmp_path, on_disk):
+    """In slices of a grain, or every span of every run in steps of its own, the least limit took ten times as long."""
     rng, vertices, launches = np.random.default_rng(0), 60_000, list[str]()
     launch = CpuEngine.launch
 
     def counted(engine: CpuEngine, kernel: str, *arguments: Any, **options: Any) -> None:
         launches.append(kernel)
+        assert len(launches) < 20_000
         launch(engine, kernel, *arguments, **options)
 
     monkeypatch.setattr(CpuEngine, "launch", counted)
-    room = HeldRoom(HeldRoom(0, 8).least(vertices), 8)
-    fold = SpillFold(ENGINE, None, room, vertices, np.dtype(np.float64))
-    for begin in range(0, 600_000, 60_000):
+    kind = Room if on_disk else HeldRoom
+    directory = SpillDirectory(tmp_path) if on_disk else None
+    fold = SpillFold(ENGINE, directory, kind(kind(0, 8).least(vertices), 8), vertices, np.dtype(np.float64))
+    for begin in range(0, 180_000, 60_000):
         ends, weight = rng.integers(0, vertices, (2, 60_000)).astype(np.uint32), rng.random(60_000)
         fold.add(Rows(*ends, weight, np.arange(begin, begin + 60_000, dtype=np.uint64)))
     assert len(fold.ascending()) > 0.9 * vertices
@@ -157,9 +161,9 @@ def test_runs_in_memory_take_a_third(monkeypatch, tmp_path, name, known, maximum
     tight(monkeypatch, 700)
     short_pieces(monkeypatch, 64, 2_000)
     table = edges(3_000, 30_000, ties=50, name=name)
-    dictionary, integers = name is not None or not known, name is None or name(1) == 10**12
-    limit = CompactMemory(0, 8, dictionary, integers).needed(3_000) - (1 << 20) + 4_096
-    assert limit < Memory(0, 8, dictionary, integers).needed(3_000) - (1 << 20)
+    ids = 0 if name is None and known else 27 if name is None or name(1) == 10**12 else 60
+    limit = SpillMemory(0, 8, ids, on_disk=False).needed(3_000) - (1 << 20) + 4_096
+    assert limit < Memory(0, 8, ids).needed(3_000) - (1 << 20)
     frames = [table.slice(begin, 1_000) for begin in range(0, 30_000, 1_000)]
     edge_table = write_parts(tmp_path / "parts", table, 3, 1_000) if known else frames
     find = stream.maximum_spanning_forest if maximum else stream.minimum_spanning_forest
@@ -168,6 +172,23 @@ def test_runs_in_memory_take_a_third(monkeypatch, tmp_path, name, known, maximum
     if known:
         with pytest.raises(CapacityError, match=r"raise the (memory )?limit"):  # a checkpoint needs rows in order
             find(edge_table, memory_limit=limit, checkpoint=tmp_path / "kept")
+
+
+@pytest.mark.parametrize("name", [lambda vertex: vertex * 10**12, lambda vertex: f"vertex {vertex}"])
+def test_the_limit_that_a_hint_names_is_enough(monkeypatch, tmp_path, name):
+    """It counted the vertices so far, so that each run asked for a little more; and `spill_dir` asked for most."""
+    tight(monkeypatch, 5_000)
+    monkeypatch.setattr("dfmst._slices.memory._FIXED", 0)
+    table = edges(30_000, 60_000, name=name)
+    parts = write_parts(tmp_path / "parts", table, 1, 60_000)
+    named = []
+    for spill in (None, tmp_path / "spill"):
+        with pytest.raises(CapacityError) as caught:
+            stream.minimum_spanning_forest(parts, memory_limit="1MB", spill_dir=spill)
+        named.append(int(re.findall(r"raise the limit to (\d+) MB or more", caught.value.hint)[0]))
+        forest = stream.minimum_spanning_forest(parts, memory_limit=f"{named[-1]}MB", spill_dir=spill)
+        assert forest.equals(dfmst.minimum_spanning_forest(table))
+    assert named[1] < named[0]
 
 
 def test_frames_that_turn_out_too_large(monkeypatch, tmp_path):
@@ -256,7 +277,7 @@ def test_files_that_were_cut_short(monkeypatch, tmp_path):
     fold = SpillFold(ENGINE, directory, Room(2_000, 4), 100, np.int32)
     rng = np.random.default_rng(0)
     fold.add(Rows(*rng.integers(0, 100, (2, 500)).astype(np.uint32), np.zeros(500, np.int32), 0))
-    for path in Path(directory.path).glob("*.source"):
+    for path in Path(directory.path).glob("*.rows"):
         os.truncate(path, 4)
     with pytest.raises(OutputError, match="cut short"):
         fold.forest()
@@ -323,7 +344,7 @@ def test_the_account():
     assert memory.most_vertices < 6_200_000
     with pytest.raises(CapacityError, match="--spill-dir"):
         memory.check(60_000_000)
-    SpillMemory.of_memory(memory).check(60_000_000)
-    needed = SpillMemory.of_memory(memory).needed(10**9)
+    SpillMemory.of_memory(memory, on_disk=True).check(60_000_000)
+    needed = SpillMemory.of_memory(memory, on_disk=True).needed(10**9)
     assert needed < 12 * 10**9
     SpillMemory(needed).check(10**9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -77,9 +78,9 @@ class WaitingRun(Run):
         """The array module of its rows."""
         return self._columns.engine.xp
 
-    def _read(self, column: str, begin: int, end: int) -> Array:
-        columns = self._columns.on(self._columns.engine)
-        return columns[Rows._fields.index(column)][begin:end]
+    def _read(self, columns: Sequence[str], begin: int, end: int) -> Iterator[Array]:
+        rows = Rows(*self._columns.on(self._columns.engine))
+        return (getattr(rows, name)[begin:end] for name in columns)
 
 
 def leave(engine: Engine, column: Array) -> LeftArray:
