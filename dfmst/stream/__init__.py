@@ -85,9 +85,9 @@ def minimum_spanning_forest(
     spill_dir
         Directory on a local disk, for the rows of a graph whose vertices do not fit the limit: 288 MiB and 9 bytes a
         vertex are then enough, and the run takes longer. Ids stay in memory: those that are no dense integers need 64
-        MiB and 27 bytes a vertex more, texts 31 and 2.3 times their length. Up to nine rows a vertex lie there, of 24 bytes each (20 with
-        weights of 32 bits); they are removed at the end, and after an error. Such a run solves on the host, and has
-        its own algorithm.
+        MiB and 27 bytes a vertex more, texts 31 and 2.3 times their length. Up to nine rows a vertex lie there, of 24
+        bytes each (20 with weights of 32 bits); they are removed at the end, and after an error. Such a run solves on
+        the host, and has its own algorithm.
     algorithm, engine, invalid, threads
         As for :func:`dfmst.minimum_spanning_forest`.
     progress
