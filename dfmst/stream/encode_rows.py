@@ -155,7 +155,7 @@ class RowEncoder:
         dense = 0 if account.id_bytes else self.encoder.count
         for batch in batches if self.waiting is None else chain([self.waiting], batches):
             for part in batch.parts(account.batch_rows):
-                columns = self._in_place(read_batch(replace(self.job, engine=self.engine), part).ids)
+                columns = self._in_place(read_batch(replace(self.job, engine=self.engine), part, self.weights).ids)
                 ids.add(columns.source)
                 ids.add(columns.target)
                 if dense and len(columns.source):
