@@ -159,7 +159,7 @@ class Memory:
             With the least limit that would do.
         """
         limit = shown(self.limit)
-        if self._left <= 0:
+        if self._left <= 0 and not vertices:
             message = f"a memory limit of {limit} is below the least, {shown(self._fixed + (1 << 20), self.limit)}"
             hint = f"raise the limit: {shown(self._fixed, self.limit)} and {self._vertex} bytes for each vertex"
             raise CapacityError(message, hint)
