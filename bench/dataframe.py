@@ -1,19 +1,15 @@
-"""The forest in pure dataframe steps beside the kernels, and in DuckDB under a memory limit.
+"""The forest in pure dataframe steps next to the kernels, and in DuckDB under a memory limit.
 
     python bench/dataframe.py [--only ENGINE] [--large ROWS] [-o RESULT.json]
 
 Graphs: Erdős–Rényi with ten rows a vertex, as er1M; ``int64`` ids and ``float64`` weights. Seconds are of one call,
-CPU-seconds those of all threads. `--large` solves so many rows of a Parquet file in DuckDB with ``memory_limit`` 1 GB,
-and holds the rows against those of ``dfmst.stream``.
+CPU-seconds those of all threads. `--large` solves a Parquet file of that many rows in DuckDB with a
+memory limit of 1 GB, and compares the rows with those of ``dfmst.stream``.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import resource
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,14 +20,15 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
-from graphs import erdos_renyi
-from machine import describe
+from support.graphs import erdos_renyi
+from support.machine import describe
+from support.results import parser, write
+from support.timing import spent, usage
 
 import dfmst
 import dfmst.stream
 
 SIZES = (100_000, 1_000_000)
-RESULT = Path(__file__).parent / "results" / "cpu" / "dataframe.json"
 
 
 def edges_of(rows: int) -> pa.Table:
@@ -53,22 +50,19 @@ def engines(table: pa.Table) -> dict[str, tuple[Any, Callable[[Any], list[int]]]
     }
 
 
-def spent(run: Callable[[], Any]) -> tuple[dict[str, float], Any]:
+def rounded(run: Callable[[], Any]) -> tuple[dict[str, float], Any]:
     """Seconds and CPU-seconds of a run, and what it returns."""
-    usage, begin = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
-    value = run()
-    seconds, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF)
-    cpu = after.ru_utime + after.ru_stime - usage.ru_utime - usage.ru_stime
-    return {"seconds": round(seconds, 3), "cpu_seconds": round(cpu, 3)}, value
+    times, value = spent(run)
+    return {name: round(seconds, 3) for name, seconds in times.items()}, value
 
 
 def measure(rows: int, only: str) -> dict[str, dict[str, float]]:
-    """Seconds of every engine, after the same call on few rows; its rows are held against the kernels'."""
+    """Seconds of every engine, after the same call on few rows; its rows must be the kernels'."""
     table, small = edges_of(rows), edges_of(1_000)
     pandas = table.to_pandas()
     dfmst.minimum_spanning_forest(pandas)
     result = {}
-    result["kernels (pandas)"], forest = spent(lambda: dfmst.minimum_spanning_forest(pandas))
+    result["kernels (pandas)"], forest = rounded(lambda: dfmst.minimum_spanning_forest(pandas))
     expected = forest["row"].tolist()
     for (name, (frame, read)), (few, _) in zip(engines(table).items(), engines(small).values(), strict=True):
         if not name.startswith(only):
@@ -78,7 +72,7 @@ def measure(rows: int, only: str) -> dict[str, dict[str, float]]:
         def solve(frame: Any = frame, read: Callable[[Any], list[int]] = read) -> list[int]:
             return read(dfmst.minimum_spanning_forest(frame, algorithm="dataframe"))
 
-        result[name], got = spent(solve)
+        result[name], got = rounded(solve)
         if got != expected:
             raise AssertionError(name)
     for times in result.values():
@@ -103,10 +97,10 @@ def large(rows: int) -> dict[str, Any]:
             "temp_directory": folder,
         }
         edges = duckdb.connect(config=limits).read_parquet(str(path))
-        times, forest = spent(lambda: dfmst.minimum_spanning_forest(edges, algorithm="dataframe"))
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        times, forest = rounded(lambda: dfmst.minimum_spanning_forest(edges, algorithm="dataframe"))
+        peak = usage()["peak"]
         found = np.asarray(forest.fetchnumpy()["row"])
-        stream, streamed = spent(lambda: dfmst.stream.minimum_spanning_forest(path, memory_limit="1GiB"))
+        stream, streamed = rounded(lambda: dfmst.stream.minimum_spanning_forest(path, memory_limit="1GiB"))
         same = np.array_equal(found, np.asarray(streamed["row"]))
     if not same:
         raise AssertionError("DuckDB's rows are not those of the stream")
@@ -116,18 +110,16 @@ def large(rows: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and write the result file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", metavar="ENGINE")
-    parser.add_argument("--large", type=int, default=20_000_000, metavar="ROWS", help="0: leave it out")
-    parser.add_argument("-o", "--output", type=Path, default=RESULT)
-    chosen = parser.parse_args()
+    options = parser(__doc__, "cpu/dataframe.json")
+    options.add_argument("--only", default="", metavar="ENGINE")
+    options.add_argument("--large", type=int, default=20_000_000, metavar="ROWS", help="0: leave it out")
+    chosen = options.parse_args()
     result: dict[str, Any] = {"machine": describe("polars", "pyarrow", "duckdb", "dask", "narwhals")}
     if chosen.large:
         result["duckdb_out_of_core"] = large(chosen.large)
         print(result["duckdb_out_of_core"], flush=True)
     result["engines"] = {str(rows): measure(rows, chosen.only) for rows in SIZES}
-    chosen.output.parent.mkdir(parents=True, exist_ok=True)
-    chosen.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    write(chosen.output, result)
 
 
 if __name__ == "__main__":

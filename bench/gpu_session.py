@@ -1,16 +1,15 @@
-"""All that has to be done on a GPU, in one run of under ten minutes.
+"""All tests and benchmarks that need a GPU, in one run of under ten minutes.
 
     python bench/gpu_session.py FOLDER [--ecl-mst PROGRAM] [--seconds 580]
 
 Device facts, the tests marked ``gpu``, rows against the CPU's, the benchmark, ``compute-sanitizer`` (memcheck,
-initcheck and synccheck; racecheck sees shared memory only, and no kernel has any), the cuDF pipeline, a stream beside a
-bare scan, workers of dask-cuda (one for each card), and what ``ncu`` counts in Filter-Borůvka's kernels. Every step has
-a time of its own, after which it is ended; one that fails or is ended does not keep the next from running, and one
-whose library or tool is missing is left out.
+initcheck and synccheck; racecheck sees shared memory only, and no kernel has any), the cuDF pipeline, a stream next to
+a bare scan, workers of dask-cuda (one for each card), and the counters of ``ncu`` in Filter-Borůvka's kernels. Every
+step has its own time limit; one that fails or passes it does not stop the next, and one whose library or tool is
+missing is left out.
 
-FOLDER gets ``logs/STEP.log`` and ``results/DEVICE/*.json``, laid out as ``bench/results``. The last thing printed
-is a table of the steps; the exit code is 1 where any of them failed. ``DFMST_COMMIT`` names the commit where git
-cannot.
+FOLDER gets ``logs/STEP.log`` and ``results/DEVICE/*.json``, laid out as ``bench/results``. At the end a table of
+the steps is printed; the exit code is 1 if any of them failed. ``DFMST_COMMIT`` names the commit if git cannot.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-BENCH = ROOT / "bench"
+BENCH = Path(__file__).resolve().parent
 LEFT_OUT = 77  # exit code of a script whose library is not installed
-#: -P: the installed dfmst, not the source folder in the working directory. A test that needs a package which the
-#: machine lacks does not keep the others from running.
+
+#: -P: the installed dfmst, not the source folder in the working directory. A test whose package is missing does not
+#: stop the others.
 PYTEST = ["-P", "-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
 #: Bytes from memory and second-level cache, atomics, occupancy and time of each launch.
 PROFILER = ["ncu", "--target-processes", "all", "--launch-count", "60", "--kernel-name"]
@@ -46,7 +45,7 @@ GRACE = 3.0  # seconds between asking a step to end and ending it
 
 @dataclass(frozen=True)
 class Step:
-    """What is run, for how long at most, and which tool it needs beside Python."""
+    """A command, its time limit, and the tool that it needs next to Python."""
 
     name: str
     seconds: float
@@ -65,59 +64,61 @@ class Outcome:
 
 
 def steps(options: argparse.Namespace) -> list[Step]:
-    """The steps in order of worth: a session that is cut off has the first of them."""
+    """The steps, the most important first, in case the session is cut off."""
     python, results = shlex.split(options.python), str(options.folder / "results")
     shrink = ["--shrink", str(options.shrink)]
-    tiny = [str(BENCH / "gpu_rows.py"), "--shrink", str(max(12, options.shrink)), "--no-pool", "--each", "1"]
+    tiny = [str(BENCH), "gpu/rows", "--shrink", str(max(12, options.shrink)), "--no-pool", "--each", "1"]
     tiny += ["-o", str(options.folder / "sanitized")]
     ecl = ["--ecl-mst", str(options.ecl_mst)] if options.ecl_mst else []
 
-    profiled = [*python, str(BENCH / "gpu.py"), *shrink, "--graphs", "rmat22", "--repeat", "1", "--warm-up", "0"]
-    profiled += ["-o", str(options.folder / "profiled")]  # its times are the profiler's
+    profiled = [*python, str(BENCH), "gpu/speed", *shrink, "--graphs", "rmat22", "--repeat", "1", "--warm-up", "0"]
+    profiled += ["-o", str(options.folder / "profiled")]  # its times include the profiler's
 
     def script(name: str, *arguments: str) -> list[str]:
-        return [*python, str(BENCH / name), *arguments]
+        return [*python, str(BENCH), name, *arguments]
 
     def sanitized(tool: str, seconds: float) -> Step:
         guarded = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", "--target-processes", "all"]
         return Step(tool, seconds, [*guarded, *python, *tiny, "--seconds", f"{0.8 * seconds:.0f}"], "compute-sanitizer")
 
     return [
-        Step("facts", 20, script("gpu_facts.py", "-o", results)),
+        Step("facts", 20, script("gpu/facts", "-o", results)),
         Step("tests", 100, [*python, *PYTEST, *options.tests]),
-        Step("rows", 100, script("gpu_rows.py", *shrink, "--seconds", "90", "-o", results)),
-        Step("benchmark", 135, script("gpu.py", *shrink, *ecl, "--seconds", "105", "-o", results)),
+        Step("rows", 100, script("gpu/rows", *shrink, "--seconds", "90", "-o", results)),
+        Step("benchmark", 135, script("gpu/speed", *shrink, *ecl, "--seconds", "105", "-o", results)),
         sanitized("memcheck", 60),
         sanitized("initcheck", 25),
         sanitized("synccheck", 20),
-        Step("cudf", 40, script("cudf_pipeline.py", "--scale", str(22 - options.shrink), "-o", results)),
-        Step("stream", 20, script("gpu_stream.py", "--scale", str(22 - options.shrink), "-o", results)),
-        Step("dask-cuda", 30, script("dask_cuda_check.py", "--edges", str(4_000_000 >> options.shrink))),
+        Step("cudf", 40, script("gpu/cudf_pipeline", "--scale", str(22 - options.shrink), "-o", results)),
+        Step("stream", 20, script("gpu/stream", "--scale", str(22 - options.shrink), "-o", results)),
+        Step("dask-cuda", 30, script("gpu/workers", "--edges", str(4_000_000 >> options.shrink))),
         Step("profile", 30, [*PROFILER, *profiled], "ncu"),
     ]
 
 
 def run(step: Step, log: Path, seconds: float) -> Outcome:
-    """Run a step for at most so many seconds, its output to a file."""
+    """Run a step for at most `seconds`, with its output in a file."""
     if step.tool is not None and shutil.which(step.tool) is None:
         return Outcome(step.name, "left out", 0.0, f"{step.tool} is not installed")
     begin = time.monotonic()
     with log.open("w", encoding="utf-8") as file:
         streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": file, "stderr": subprocess.STDOUT}
-        process: subprocess.Popen[bytes] = subprocess.Popen(step.command, cwd=ROOT, start_new_session=True, **streams)
+        process: subprocess.Popen[bytes] = subprocess.Popen(
+            step.command, cwd=BENCH.parent, start_new_session=True, **streams
+        )
         try:
             code = process.wait(max(0.0, seconds))
         except subprocess.TimeoutExpired:
             code = None
         finally:
-            _end(process)  # and whatever it has started
+            _end(process)  # and its children
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     status = {None: "out of time", 0: "ok", LEFT_OUT: "left out"}.get(code, f"failed ({code})")
     return Outcome(step.name, status, round(time.monotonic() - begin, 1), lines[-1] if lines else "")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the step's whole group: asked first, so that compute-sanitizer and pytest tell what they have found."""
+    """End the step's process group: SIGTERM first, so that compute-sanitizer and pytest print their findings."""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, sign)
@@ -139,7 +140,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where logs and results go")
-    parser.add_argument("--ecl-mst", type=Path, metavar="PROGRAM", help="a program of yours, see bench/gpu.py")
+    parser.add_argument("--ecl-mst", type=Path, metavar="PROGRAM", help="a program of yours, see bench/gpu/speed.py")
     parser.add_argument("--seconds", type=float, default=580, help="for all steps together")
     parser.add_argument("--shrink", type=int, default=0, help="divide the graphs' sizes by 2 to this power")
     parser.add_argument("--tests", nargs="*", default=["tests"], help="what pytest is given")

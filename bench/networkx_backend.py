@@ -11,22 +11,19 @@ and those of the backend are added up. From 1 M edges on NetworkX runs once. dfm
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
-from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import pandas as pd
-from machine import describe
-from timing import Measured, interleaved, milliseconds
+from support.machine import describe
+from support.results import parser, write
+from support.timing import Measured, interleaved, milliseconds
 
 from dfmst.networkx import backend
 
 ONCE = 1_000_000  # edges from which NetworkX is not run again
-RESULT = Path(__file__).parent / "results" / "cpu" / "networkx.json"
 
 
 def frame_of(edges: int) -> pd.DataFrame:
@@ -108,10 +105,7 @@ def _rounded(time: float) -> str:
 
 def main() -> None:
     """Measure, print the table, and write the result file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--most", type=int, default=1_000_000)
-    parser.add_argument("-o", "--output", type=Path, default=RESULT)
-    chosen = parser.parse_args()
+    chosen = parser(__doc__, "cpu/networkx.json", most=1_000_000).parse_args()
     nx.config.warnings_to_ignore.add("cache")
     result: dict[str, Any] = {"machine": describe("networkx", "pandas"), "milliseconds": {}}
     edges = 100
@@ -119,7 +113,7 @@ def main() -> None:
         result["milliseconds"][str(edges)] = measure(edges)
         edges *= 10
     print(table(result))
-    chosen.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    write(chosen.output, result)
 
 
 if __name__ == "__main__":

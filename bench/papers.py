@@ -16,11 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from machine import describe
 from paper_figures import knox, koohi, nobari, vasconcellos, wang
 from paper_figures.drawing import draw
 from paper_figures.figure import Measure, read_account, write
 from paper_figures.setting import Setting
+from support.machine import describe
 
 PAPERS = {
     "nobari2012": ("Nobari, Cao, Karras and Bressan 2012 (PMA)", nobari.FIGURES),

@@ -1,4 +1,4 @@
-"""dfmst beside the libraries that pip installs: the same forest from the same frame, interleaved, medians.
+"""dfmst next to the libraries that pip installs: the same forest from the same frame, interleaved, medians.
 
     python bench/peers.py [--graphs road1M,er1M] [--peers scipy,rustworkx] [--repeat 7] [-o RESULT.json]
     python bench/peers.py --quick
@@ -12,31 +12,20 @@ The total weights must agree (outside the time). A peer that takes over five sec
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from graphs import GRAPHS, Graph
-from machine import describe
-from quick import print_table
-from timing import interleaved, peak_memory
+from support.graphs import GRAPHS, Graph, frame_of, scipy_weights
+from support.machine import describe
+from support.quick_table import print_table
+from support.results import parser, read, write
+from support.timing import interleaved, peak_memory
 
 import dfmst
-
-RESULTS = Path(__file__).parent / "results" / "cpu"
-
-
-def frame_of(graph: Graph) -> pd.DataFrame:
-    """The edge table with a payload."""
-    rows = np.arange(len(graph.source))
-    columns = {"source": graph.source, "target": graph.target, "weight": graph.weight}
-    return pd.DataFrame({**columns, "row": rows, "quality": (rows % 7).astype(np.int8)})
 
 
 def run_dfmst(frame: pd.DataFrame, vertices: int, threads: int | None = None) -> Any:
@@ -46,12 +35,8 @@ def run_dfmst(frame: pd.DataFrame, vertices: int, threads: int | None = None) ->
 
 def run_scipy(frame: pd.DataFrame, vertices: int) -> Any:
     """scipy.sparse.csgraph."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import minimum_spanning_tree
-
-    ends = (frame["source"].to_numpy(), frame["target"].to_numpy())
-    matrix = coo_array((frame["weight"].to_numpy(), ends), shape=(vertices, vertices))
-    return minimum_spanning_tree(matrix.tocsr()).data
+    source, target, weight = (frame[name].to_numpy() for name in ("source", "target", "weight"))
+    return scipy_weights(source, target, weight, vertices)
 
 
 def run_igraph(frame: pd.DataFrame, vertices: int) -> Any:
@@ -130,21 +115,16 @@ def memory(graph: Graph, peers: list[str]) -> dict[str, int]:
 
 def main() -> None:
     """Measure and write the result file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--graphs", default=",".join(GRAPHS))
-    parser.add_argument("--peers", default=",".join(PEERS))
-    parser.add_argument("--repeat", type=int, default=7)
-    parser.add_argument("--memory", action="store_true", help="measure memory instead, beside the times of the file")
-    parser.add_argument("--quick", action="store_true", help="print a table of smaller graphs, and write no file")
-    parser.add_argument("-o", "--output", type=Path, default=RESULTS / "peers.json")
-    chosen = parser.parse_args()
+    options = parser(__doc__, "cpu/peers.json", graphs=",".join(GRAPHS), peers=",".join(PEERS), repeat=7)
+    options.add_argument("--memory", action="store_true", help="measure memory instead, beside the times of the file")
+    options.add_argument("--quick", action="store_true", help="print a table of smaller graphs, and write no file")
+    chosen = options.parse_args()
     peers = chosen.peers.split(",")
     if chosen.quick:
         print_table(runs_of, peers)
         return
-    result: dict[str, Any] = {"machine": describe(*peers), "graphs": {}}
-    if chosen.output.exists():  # graph by graph: a run over some of them leaves the others' figures
-        result["graphs"] = json.loads(chosen.output.read_text(encoding="utf-8"))["graphs"]
+    # A run over some graphs keeps the figures of the others.
+    result = {"machine": describe(*peers), "graphs": read(chosen.output).get("graphs", {})}
     for name in chosen.graphs.split(","):
         if chosen.memory:
             found = {"peak_megabytes_beside_the_frame": memory(GRAPHS[name](), peers)}
@@ -152,8 +132,7 @@ def main() -> None:
         else:
             found = result["graphs"][name] = measure(GRAPHS[name](), peers, chosen.repeat)
         print(name, json.dumps(found), flush=True)
-        chosen.output.parent.mkdir(parents=True, exist_ok=True)
-        chosen.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        write(chosen.output, result)
 
 
 if __name__ == "__main__":

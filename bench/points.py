@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from machine import describe
+from support.machine import describe
 
 PEERS = {"dfmst": "dfmst", "quitefastmst": "quitefastmst", "fast_hdbscan": "fast_hdbscan", "Delaunay": "scipy"}
 RUNS = 5

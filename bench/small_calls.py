@@ -1,15 +1,14 @@
-"""What a call costs on a table so small that its fixed costs decide: from arrays, from pandas, from a file.
+"""Fixed costs of a call, on small tables: from arrays, from pandas, from a file.
 
     python bench/small_calls.py [--repeat 2000] [--commands 15] [-o RESULT.json]
 
-Medians of interleaved runs on one thread, in microseconds, beside SciPy's minimum spanning tree from the same arrays
-(to which the making of its matrix belongs); then milliseconds of ``dfmst forest`` on a CSV of 10,000 rows, a process
-each, beside one that imports what it cannot do without. Graphs are random, of ``int64`` ids and ``float64`` weights.
+Medians of interleaved runs on one thread, in microseconds, next to SciPy's minimum spanning tree from the same arrays
+(its matrix included); then milliseconds of ``dfmst forest`` on a CSV of 10,000 rows, a process each, next to one that
+only imports the libraries that it needs. Graphs are random, of ``int64`` ids and ``float64`` weights.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -17,20 +16,18 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from machine import describe
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import minimum_spanning_tree
-from timing import interleaved, milliseconds
+from support.graphs import scipy_weights
+from support.machine import describe
+from support.results import parser, write
+from support.timing import interleaved, milliseconds
 
 import dfmst
 from dfmst.arrays import forest_rows
 from dfmst.typing import Array
 
-RESULT = Path(__file__).parent / "results" / "cpu" / "small_calls.json"
 ROWS = (10, 780, 10_000)
 
 
@@ -39,11 +36,6 @@ def edges(rows: int) -> tuple[tuple[Array, Array, Array], int]:
     draw, vertices = np.random.default_rng(rows), max(2, rows // 2)
     source, target = draw.integers(0, vertices, (2, rows))
     return (source, target, draw.random(rows)), vertices
-
-
-def scipy_tree(source: Array, target: Array, weight: Array, vertices: int) -> Any:
-    """SciPy's forest; parallel rows are added up there."""
-    return minimum_spanning_tree(coo_array((weight, (source, target)), shape=(vertices, vertices)).tocsr())
 
 
 def calls(repeat: int) -> dict[str, dict[str, float]]:
@@ -55,7 +47,7 @@ def calls(repeat: int) -> dict[str, dict[str, float]]:
         runs = {
             "arrays": partial(forest_rows, *columns),
             "pandas frame": partial(dfmst.minimum_spanning_forest, frame),
-            "SciPy, arrays": partial(scipy_tree, *columns, vertices),
+            "SciPy, arrays": partial(scipy_weights, *columns, vertices),
         }
         result[f"{rows} rows"] = {name: round(1e6 * run.seconds, 1) for name, run in interleaved(runs, repeat).items()}
     return result
@@ -78,19 +70,14 @@ def commands(repeat: int) -> dict[str, float]:
 
 def main() -> None:
     """Measure and write the result file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeat", type=int, default=2000)
-    parser.add_argument("--commands", type=int, default=15)
-    parser.add_argument("-o", "--output", type=Path, default=RESULT)
-    chosen = parser.parse_args()
+    chosen = parser(__doc__, "cpu/small_calls.json", repeat=2000, commands=15).parse_args()
     result = {
         "machine": {**describe("scipy", "pyarrow"), "load": round(os.getloadavg()[0], 1)},
         "microseconds_of_a_call": calls(chosen.repeat),
         "milliseconds_of_a_process": commands(chosen.commands),
     }
     print(json.dumps(result, indent=1))
-    chosen.output.parent.mkdir(parents=True, exist_ok=True)
-    chosen.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    write(chosen.output, result)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
-"""Streams beside SciPy in memory and beside a bare scan: edges a second, and the most memory a process held.
+"""Streams next to SciPy in memory and to a bare scan: edges a second, and peak memory.
 
-Every run is a process of its own, whose imports are not counted; its peak is what the operating system says of it
-(``VmHWM``). Graphs are
-Erdős–Rényi, in Parquet files of equal length with three columns (two int64, one float64), as pyarrow writes them by
-default. They are made by ``dfmst.generate``, and removed in the end.
+Every run is a process of its own, whose imports are not counted; its peak is that of the system (``VmHWM``). Graphs
+are Erdős–Rényi, in Parquet files of equal length with three columns (two int64, one float64), as pyarrow writes them
+by default. They are made by ``dfmst.generate``, and removed in the end.
 
     python bench/stream.py speed            # n = 2 M, m = 96 M in 48 files
     python bench/stream.py large            # n = 10 M, m = 400 M, and a smaller sibling in memory
@@ -13,18 +12,16 @@ default. They are made by ``dfmst.generate``, and removed in the end.
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from id_kinds import ID_KINDS
-from machine import describe
-from stream_runs import measure, write_graph
-
-RESULTS = Path(__file__).parent / "results" / "cpu"
+from support.files import ID_KINDS, random_tables, write_files
+from support.machine import describe
+from support.results import parser, read, write
+from support.runs import measure
 
 
 def best(runs: list[dict[str, float]]) -> dict[str, float]:
@@ -33,14 +30,14 @@ def best(runs: list[dict[str, float]]) -> dict[str, float]:
     median = ordered[len(ordered) // 2]
     return {
         "seconds": max(0.01, round(median["seconds"], 2)),  # rates are of these
-        "processor_seconds": round(median["busy"], 2),
-        "peak_mib": round(max(run["peak_mib"] for run in runs)),
+        "processor_seconds": round(median["cpu_seconds"], 2),
+        "peak_mib": round(max(run["peak"] for run in runs) / 2**20),
     }
 
 
 def speed(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
-    """Throughput and memory beside SciPy and beside a scan, in one run."""
-    write_graph(folder, chosen.vertices, chosen.rows, chosen.files)
+    """Throughput and memory next to SciPy and a scan, in one run."""
+    write_files(folder, random_tables(chosen.vertices, chosen.rows, chosen.files))
     measure("scan", folder)  # brings the files into memory's cache
     runs: dict[str, list[dict[str, float]]] = {"scan": [], "stream": [], "scan_in_order": []}
     for _ in range(chosen.repeat):
@@ -60,13 +57,13 @@ def speed(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
 
 
 def large(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
-    """More rows than the limit holds: peak, certificate, and a sibling's rows beside a run in memory."""
+    """More rows than the limit holds: peak, certificate, and a smaller graph's rows compared with a run in memory."""
     sibling = folder.with_name("sibling")
-    write_graph(sibling, chosen.vertices // 10, chosen.rows // 10, max(1, chosen.files // 10))
+    write_files(sibling, random_tables(chosen.vertices // 10, chosen.rows // 10, max(1, chosen.files // 10)))
     small = measure("written", sibling, chosen.sibling_limit)
-    memory = measure("memory", sibling)
+    memory = measure("compared", sibling)
     shutil.rmtree(sibling)
-    write_graph(folder, chosen.vertices, chosen.rows, chosen.files)
+    write_files(folder, random_tables(chosen.vertices, chosen.rows, chosen.files))
     stream = measure("written", folder, chosen.limit)
     verified = measure("command", folder, chosen.limit)
     return {
@@ -90,13 +87,13 @@ def ids(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
     folders = {kind: folder.with_name(kind) for kind in ID_KINDS}
     runs: dict[str, dict[str, list[dict[str, float]]]] = {kind: {name: [] for name in names} for kind in ID_KINDS}
     for kind, edges in folders.items():
-        write_graph(edges, chosen.vertices, chosen.rows, chosen.files, kind)
+        write_files(edges, random_tables(chosen.vertices, chosen.rows, chosen.files, kind))
         measure("scan", edges)  # brings the files into memory's cache
     for _ in range(chosen.repeat):
         for kind, edges in folders.items():
             for name in names:
                 runs[kind][name].append(measure(name, edges, chosen.limit))
-    forests = {run["result"] for kinds in runs.values() for name in names[2:] for run in kinds[name]}
+    forests = {run["rows"] for kinds in runs.values() for name in names[2:] for run in kinds[name]}
     if len(forests) != 1:
         raise AssertionError("forests of one graph have different numbers of rows")
     kinds: dict[str, Any] = {}
@@ -111,7 +108,7 @@ def ids(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
 
 
 def graph_of(folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
-    """What the graph is."""
+    """Size of the graph."""
     size = sum(path.stat().st_size for path in folder.iterdir())
     return {
         "vertices": chosen.vertices,
@@ -131,26 +128,20 @@ PLANS: dict[str, tuple[Callable[[Path, argparse.Namespace], dict[str, Any]], dic
 
 def main() -> None:
     """Measure, and write the result file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("plan", choices=PLANS)
+    options = parser(__doc__, "cpu/stream.json", sibling_limit="512MiB", repeat=3)
+    options.add_argument("plan", choices=PLANS)
     for name in ("vertices", "rows", "files"):
-        parser.add_argument(f"--{name}", type=int)
-    parser.add_argument("--limit")
-    parser.add_argument("--sibling-limit", default="512MiB")
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--no-scipy", dest="scipy", action="store_false")
-    parser.add_argument("--folder", type=Path, help="where the files are made and kept (default: temporary)")
-    parser.add_argument("-o", "--output", type=Path, default=RESULTS / "stream.json")
-    chosen = parser.parse_args()
+        options.add_argument(f"--{name}", type=int)
+    options.add_argument("--limit")
+    options.add_argument("--no-scipy", dest="scipy", action="store_false")
+    options.add_argument("--folder", type=Path, help="the files are made and kept in it (default: temporary)")
+    chosen = options.parse_args()
     run, defaults = PLANS[chosen.plan]
     for name, value in defaults.items():
         setattr(chosen, name, value if getattr(chosen, name) is None else getattr(chosen, name))
     with tempfile.TemporaryDirectory() as temporary:
         figures = run((chosen.folder or Path(temporary)) / "edges", chosen)
-    written = json.loads(chosen.output.read_text()) if chosen.output.exists() else {}
-    result = {**written, "machine": describe("pyarrow", "scipy"), chosen.plan: figures}
-    chosen.output.parent.mkdir(parents=True, exist_ok=True)
-    chosen.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    write(chosen.output, {**read(chosen.output), "machine": describe("pyarrow", "scipy"), chosen.plan: figures})
 
 
 if __name__ == "__main__":

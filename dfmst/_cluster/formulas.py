@@ -180,8 +180,8 @@ def _sliced_merge(work: Work) -> Plan:
 
     A group is cut where it lies, and of the W pieces of a slice W - 1 travel: (W - 1) · 24 · f. Roots and flags move
     once, 4.125 · n, and a row's position to where the row is gathered, 4 · n: both but for one worker of W. The
-    locators are put in order where their group lies. bench/small_workers.py and bench/cluster.py measure it, on four
-    workers and on two.
+    locators are put in order where their group lies. Measured on two workers by bench/cluster.py, on four by
+    bench/limits/small_workers.py.
     """
     size, workers = slice_memory(work.memory), work.workers
     forest = min(work.vertices, work.edges / workers)

@@ -1,8 +1,8 @@
 """What a fold holds, in bytes: the account that streams and clusters keep.
 
 A fold of n vertices in a buffer of b rows, weights of w bytes, holds ``(ROW + w) * b`` for the buffer, and beside it at
-most ``SOLVE * b + VERTEX * n``. The two constants were measured (bench/fold_memory.py) on random, grid, star and path
-graphs, with random and with equal weights, and on graphs whose light rows join nothing, which are the dearest. For
+most ``SOLVE * b + VERTEX * n``. The two constants were measured (bench/limits/fold_memory.py) on random, grid, star and
+path graphs, with random and with equal weights, and on graphs whose light rows join nothing, the dearest. For
 solving, the account has 47, 39, 32, 28, 24 and 22 bytes a row in buffers of 1.5, 2, 3, 4, 6 and 8 rows a vertex; that
 must stay above what the benchmark measures.
 """

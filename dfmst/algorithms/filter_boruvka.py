@@ -27,7 +27,7 @@ Bytes moved, for m edges with ids of I and weights of W bytes, n vertices, l lig
 
 On R-MAT of scale 22 (33 M edges, ``float32``), 0.6 records an edge are listed over all rounds, and all of it is 1.8 GB.
 The rest, two finds and two guarded minima a record and round, stays in a GPU's second-level cache as long as 12 n bytes
-do. ``bench/gpu.py`` measures each step against this; ``bench/gpu_counts.py`` counts without a GPU.
+do. ``bench/gpu/speed.py`` measures each step against this; ``bench/gpu/counts.py`` counts without a GPU.
 """
 
 from __future__ import annotations

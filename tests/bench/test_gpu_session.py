@@ -96,7 +96,7 @@ def test_the_whole_session(tools, tmp_path):
     assert set(told) == {"facts", "tests", "rows", "benchmark", *checks, "cudf", "stream", "profile"}
     assert set(told.values()) == {"ok"}
     (sanitized,) = {re.sub(r"--seconds \d+", "", logs[check].splitlines()[0]) for check in checks}
-    assert "gpu_rows.py --shrink 12 --no-pool" in sanitized
+    assert "gpu/rows --shrink 12 --no-pool" in sanitized
     assert re.search(r"\d+ passed", logs["tests"])
     assert not re.search(r"failed|skipped|error", logs["tests"])
 
@@ -124,7 +124,7 @@ def test_the_whole_session(tools, tmp_path):
 @pytest.mark.slow
 def test_the_benchmark_of_a_filtered_graph(tmp_path):
     # Large enough for two lists; those of the session above are solved at once.
-    command = [*shlex.split(ON_STANDIN), str(BENCH / "gpu.py"), "--graphs", "rmat22", "--shrink", "9", "--light", "2"]
+    command = [*shlex.split(ON_STANDIN), str(BENCH), "gpu/speed", "--graphs", "rmat22", "--shrink", "9", "--light", "2"]
     subprocess.run([*command, "-o", str(tmp_path)], check=True, capture_output=True)
     told = json.loads((tmp_path / "standin" / "gpu.json").read_text(encoding="utf-8"))["graphs"]["rmat22"]
     for ours in told["weights"].values():
@@ -169,14 +169,16 @@ def test_all_steps_fit_into_ten_minutes(bench, tmp_path):
     session = bench("gpu_session")
     steps = session.steps(session.arguments([str(tmp_path), "--ecl-mst", "solver"]))
     assert sum(step.seconds for step in steps) <= 580
-    assert all(word.exists() for step in steps for word in map(Path, step.command) if word.suffix == ".py")
+    scripts = [word for step in steps for word in step.command if word.startswith("gpu/")]
+    assert all((BENCH / word).with_suffix(".py").exists() for word in scripts)
+    assert len(scripts) == 10
 
 
 @pytest.mark.slow
 def test_a_large_graph_is_not_waited_for(bench, tmp_path):
-    ecl = bench("ecl")
+    ecl = bench("gpu.ecl")
     slow = program(tmp_path / "slow", SOLVER.replace('print("all', 'time.sleep(60)\nprint("all'))
-    graph = bench("gpu_graphs").generate(CpuEngine(1), "dense-10k-10m", 12)
+    graph = bench("gpu.graphs").generate(CpuEngine(1), "dense-10k-10m", 12)
     ecl.write(CpuEngine(1), graph, tmp_path / "graph.egr")
     begin = time.monotonic()
     told = ecl.measure(slow, tmp_path / "graph.egr", ecl._CHECKED + 1, 2, 30.0)
@@ -185,12 +187,12 @@ def test_a_large_graph_is_not_waited_for(bench, tmp_path):
 
 
 def test_a_program_that_prints_no_time(bench, tmp_path):
-    assert "error" in bench("ecl").measure(program(tmp_path / "mute", "#!/bin/sh\n"), tmp_path, 1, 3, 30.0)
+    assert "error" in bench("gpu.ecl").measure(program(tmp_path / "mute", "#!/bin/sh\n"), tmp_path, 1, 3, 30.0)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
 def test_weights_of_every_width_have_one_order(bench, dtype):
-    graph = bench("gpu_graphs").generate(CpuEngine(1), "rmat22", 12)
+    graph = bench("gpu.graphs").generate(CpuEngine(1), "rmat22", 12)
     order = np.argsort(graph.drawn, kind="stable")
     narrow = graph.weights(dtype)
     assert narrow.dtype == dtype
@@ -201,7 +203,7 @@ def test_weights_of_every_width_have_one_order(bench, dtype):
 def test_the_pipeline_by_pandas(bench):
     pandas = importlib.import_module("pandas")
     importlib.import_module("dfmst.pandas")
-    told = bench("cudf_pipeline").measure(pandas, 8, 2)
+    told = bench("gpu.cudf_pipeline").measure(pandas, 8, 2)
     assert told["edges"] == 2048
     assert set(told["seconds"]) == {"read_parquet", "mst.minimum", "to_parquet"}
 
@@ -211,11 +213,11 @@ def test_the_dask_check_by_pandas(bench):
     distributed = pytest.importorskip("distributed")
     pandas = importlib.import_module("pandas")
     cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0")
-    assert bench("dask_cuda_check").check(cluster, pandas, 2000, 4)
+    assert bench("gpu.workers").check(cluster, pandas, 2000, 4)
 
 
 def test_times_begin_when_the_device_has_nothing_left_to_do(bench):
-    timing, order = bench("gpu_timing"), []
+    timing, order = bench("gpu.timing"), []
 
     def step(name):
         return lambda *_: order.append(name)

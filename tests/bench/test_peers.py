@@ -14,14 +14,14 @@ pytest.importorskip("scipy")
 @pytest.fixture
 def peers(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "bench"))
-    quick = importlib.import_module("quick")
+    quick = importlib.import_module("support.quick_table")
     machine = {"processor": "one", "cores": 2, "python": "3", "date": "today", "packages": {"dfmst": "0"}}
     monkeypatch.setattr(quick, "describe", lambda *_: machine)
     return importlib.import_module("peers")
 
 
 def test_a_line_a_library(peers, capsys):
-    graphs = {"road": lambda: importlib.import_module("graphs").road(20)}
+    graphs = {"road": lambda: importlib.import_module("support.graphs").road(20)}
     peers.print_table(peers.runs_of, ["scipy", "not_there"], graphs)
     told = capsys.readouterr().out.splitlines()
     assert told[:2] == ["one, 2 cores, today; Python 3, dfmst 0", "left out: not_there (pip install not_there)"]
@@ -31,7 +31,7 @@ def test_a_line_a_library(peers, capsys):
 
 
 def test_forests_of_different_weight(peers):
-    graphs = importlib.import_module("graphs")
+    graphs = importlib.import_module("support.graphs")
 
     def runs_of(graph, names):
         return {"dfmst": lambda: [1.0], "other": lambda: [2.0]}

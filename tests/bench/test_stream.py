@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -18,9 +17,7 @@ SMALL = ["--vertices", "2000", "--rows", "60000", "--files", "3"]
 def bench(monkeypatch, tmp_path):
     """Runs a plan in this process; what it measures has processes of its own. What the result file says."""
     monkeypatch.syspath_prepend(str(BENCH))
-    monkeypatch.setenv("PYTHONPATH", str(BENCH), prepend=os.pathsep)
-    for name in ("stream", "stream_runs", "id_kinds", "machine"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.delitem(sys.modules, "stream", raising=False)
     stream = importlib.import_module("stream")
 
     def run(plan, *options):
@@ -35,7 +32,7 @@ def bench(monkeypatch, tmp_path):
 @pytest.fixture
 def here(bench, monkeypatch):
     """What is measured runs in this process, too: test_speed has seen that each has one of its own."""
-    monkeypatch.setattr("stream.measure", importlib.import_module("stream_runs").run_here)
+    monkeypatch.setattr("stream.measure", importlib.import_module("support.runs").run_here)
 
 
 def check(result, tmp_path, figures):

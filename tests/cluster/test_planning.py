@@ -191,7 +191,7 @@ def test_vertices_of_many_small_row_groups(tmp_path, rows, least, most):
 
 
 def test_a_graph_of_twenty_times_a_workers_memory_takes_what_was_planned():
-    """The figures of bench/small_workers.py, against the formulas as they are now, and in the guide."""
+    """The figures of bench/limits/small_workers.py, against the formulas as they are now, and in the guide."""
     record = json.loads(RESULT.with_name("small_workers.json").read_text(encoding="utf-8"))
     planned, measured = dfmst.plan(**record["plan"]), record["measured"]
     assert planned.fits

@@ -1,4 +1,4 @@
-"""Run with the stand-ins in CuPy's and cuDF's place: ``python on_standin.py SCRIPT|-m MODULE ARGUMENTS``.
+"""Run with the stand-ins in CuPy's and cuDF's place: ``python on_standin.py SCRIPT|FOLDER|-m MODULE ARGUMENTS``.
 
 Adds what only benchmarks use: events, the device's properties, versions.
 """
@@ -71,7 +71,8 @@ def main() -> None:
             runpy.run_module(words[1], run_name="__main__", alter_sys=True)
         else:
             sys.argv = words
-            sys.path[0] = str(Path(words[0]).parent)
+            place = Path(words[0])  # a script, or a folder with a __main__.py
+            sys.path[0] = str(place if place.is_dir() else place.parent)
             runpy.run_path(words[0], run_name="__main__")
 
 

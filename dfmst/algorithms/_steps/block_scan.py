@@ -13,7 +13,7 @@ __all__ = ["BLOCK", "MANY_THREADS", "BlockScan"]
 BLOCK = 1 << 16  # edges of a block
 _CHUNK = 1 << 9  # of which a thread takes so many at a time
 _FIRST_ROUND = (1 << 16) - 1
-MANY_THREADS = 4  # from which all threads' work takes less time than one thread's scan, as bench/span.py projects
+MANY_THREADS = 4  # from which all threads take less time than one thread's scan, as bench/solver/span.py projects
 
 
 class BlockScan(PortionScan):

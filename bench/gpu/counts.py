@@ -1,0 +1,235 @@
+"""The work of a call of Filter-Borůvka on a GPU, counted without one, and an estimate of its time from these counts.
+
+    python bench gpu/counts [-o RESULT.json] [--ny FILE]
+
+Counted, never measured. Launches, array calls, reads to the host, allocations and rounds come from the stand-in for
+CuPy, on the whole graph. Sectors of 32 bytes, atomics and idle lanes come from the kernels' PTX, which an interpreter
+runs on a small graph of the same kind; they are scaled by edges. New York's roads are the published graph; every other
+one is drawn here with the published numbers of vertices and edges: grids for the roads of the USA, R-MAT (vertices
+rounded to a power of two) for links, papers and networks.
+
+The model: a launch or array call takes ``launch`` microseconds, a read to the host ``read``, threads that wait for each
+other behind a step ``meeting``, and memory serves ``sectors`` a second; nothing overlaps. Its four numbers are
+assumptions for an H100 or H200, each with a low and a high end, and the estimate has both ends. Caches, CuPy's own
+kernels but for their launch, and threads that queue for one address are left out, so that the true time may lie
+outside. The result also has the time of raft's port of ECL-MST on an H200, as published in its pull request 3118: from
+a CSR of both directions, with ``float32`` weights.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+from support.results import BENCH, parser, write
+
+sys.path.append(str(BENCH.parent))  # after the installed dfmst: only for the package `tests`
+
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CudaEngine, Engine
+from dfmst.algorithms import FilterBoruvka, filter_boruvka
+from dfmst.algorithms._steps import worklist
+from dfmst.algorithms.trace import Trace
+from dfmst.generate import erdos_renyi, rmat, road_grid
+from tests.support import standin
+from tests.support.ptx.counts import Counts
+from tests.support.ptx.modules import Card, real_ptx
+from tests.support.standin import cupy
+from tests.support.standin.cupy import modules
+
+#: Graph -> milliseconds of raft's port on an H200.
+PUBLISHED = {
+    "internet": 0.296,
+    "USA-road-d.NY": 0.378,
+    "rmat16": 0.537,
+    "citationCiteseer": 0.728,
+    "2d-2e20": 1.343,
+    "amazon0601": 0.931,
+    "as-skitter": 2.819,
+    "in-2004": 2.843,
+    "coPapersDBLP": 2.570,
+    "cit-Patents": 6.450,
+    "USA-road-d.USA": 10.166,
+    "rmat22": 7.928,
+}
+#: Graphs drawn by R-MAT -> the power of two next to their vertices, and their edges.
+NETWORKS = {
+    "internet": (17, 193_620),
+    "rmat16": (16, 483_933),
+    "citationCiteseer": (18, 1_156_647),
+    "amazon0601": (19, 2_443_408),
+    "as-skitter": (21, 11_095_298),
+    "in-2004": (20, 13_591_473),
+    "coPapersDBLP": (19, 15_245_729),
+    "cit-Patents": (22, 16_518_947),
+    "rmat22": (22, 32_869_788),
+}
+#: What the model assumes, with its low and high end: microseconds (three times), sectors a second.
+MODEL = {"launch": (2.0, 5.0), "read": (8.0, 20.0), "meeting": (1.0, 3.0), "sectors": (170e9, 60e9)}
+
+Columns = tuple[Any, Any, Any, int]
+#: Draws a graph: only one of the whole ones fits some machines at a time.
+Draw = Callable[[], Columns]
+_SAMPLED = 8000  # edges of a small graph
+
+
+def columns(table: Any, vertices: int) -> Columns:
+    """Ends and ``float32`` weights of a table."""
+    rng = np.random.default_rng(1)
+    source, target = (table[name].to_numpy().astype(np.uint32) for name in table.column_names[:2])
+    return source, target, rng.random(len(source), np.float32), vertices
+
+
+def star(edges: int) -> Columns:
+    """One vertex beside all others."""
+    rng = np.random.default_rng(1)
+    return (
+        np.zeros(edges, np.uint32),
+        np.arange(1, edges + 1, dtype=np.uint32),
+        rng.random(edges, np.float32),
+        edges + 1,
+    )
+
+
+def path(edges: int) -> Columns:
+    """Vertices in a row."""
+    first = np.arange(edges, dtype=np.uint32)
+    return first, first + np.uint32(1), np.random.default_rng(1).random(edges, np.float32), edges + 1
+
+
+def network(scale: int, edges: int) -> Columns:
+    """The first rows of an R-MAT graph: any number of them is one."""
+    table = rmat(scale, -(-edges >> scale) or 1).slice(0, edges)
+    return columns(table, 1 << scale)
+
+
+def sampled_network(scale: int, edges: int) -> Columns:
+    """A small R-MAT graph with as many edges a vertex."""
+    small = max(1, round(math.log2(_SAMPLED * (1 << scale) / edges)))
+    return network(small, edges * (1 << small) >> scale)
+
+
+def graphs(ny: Path | None) -> dict[str, tuple[Draw, Draw]]:
+    """Name -> the whole graph, and a small one of its kind."""
+    small_road = partial(columns, road_grid(81, 81, 0.603), 81 * 81)
+    side = math.isqrt(23_947_347)
+    found: dict[str, tuple[Draw, Draw]] = {
+        "2d-2e20": (
+            lambda: columns(road_grid(1024, 1024, 1.0), 1 << 20),
+            lambda: columns(road_grid(64, 64, 1.0), 4096),
+        ),
+        "USA-road-d.USA": (lambda: columns(road_grid(side, side, 0.603), side * side), small_road),
+        "random": (
+            lambda: columns(erdos_renyi(1 << 17, 1 << 20), 1 << 17),
+            lambda: columns(erdos_renyi(1 << 10, 1 << 13), 1 << 10),
+        ),
+        "star": (partial(star, 1 << 18), partial(star, 1 << 12)),
+        "path": (partial(path, 1 << 18), partial(path, 1 << 12)),
+    }
+    for name, size in NETWORKS.items():
+        found[name] = partial(network, *size), partial(sampled_network, *size)
+    if ny is not None:
+        found["USA-road-d.NY"] = partial(roads, ny), small_road
+    return dict(sorted(found.items(), key=lambda item: PUBLISHED.get(item[0], 0)))
+
+
+def roads(file: Path) -> Columns:
+    """New York's roads; the file has each in both directions."""
+    source, target, weight, _ = columns(pyarrow.parquet.read_table(file), 0)
+    once = source < target
+    return source[once], target[once], weight[once], 1 + int(target.max())
+
+
+def solve(engine: Engine, graph: Columns) -> int:
+    """Solve a graph whose columns are moved there first; nothing of that is counted. How many rounds it took."""
+    source, target, weight = (engine.from_host(column) for column in graph[:3])
+    cupy.reset()
+    trace = Trace()
+    FilterBoruvka().run(engine, EdgeTable(source, target, weight, graph[3]), trace)
+    return sum(record["rounds"] for record in trace.records)
+
+
+def counted_calls(graph: Columns) -> dict[str, int]:
+    """Launches, array calls, reads, allocations and rounds of one call; and how often all threads wait."""
+    rounds = solve(CudaEngine(cupy), graph)
+    launched = [launch[0] for launch in cupy.cuda.launches]
+    return {
+        "launches": len(launched),
+        "array_calls": len(cupy.traffic.array_calls),
+        "reads": len(cupy.traffic.to_host),
+        "writes": len(cupy.traffic.to_device),
+        "allocations": len(cupy.driver_memory.mallocs),
+        "rounds": rounds,
+        "meetings": 2 * max(0, rounds - launched.count("join_records")),
+    }
+
+
+def counted_memory(graph: Columns, split: bool = False) -> dict[str, float]:
+    """Sectors, atomics and idle lanes an edge, on PTX; with two lists, where the density asks for them, if `split`."""
+    counts, edges = Counts(), len(graph[0])
+    sizes = filter_boruvka._SMALL, worklist._SAMPLE
+    if split:
+        filter_boruvka._SMALL, worklist._SAMPLE = 0, 64  # so that a sample is a small part here, too
+    try:
+        with real_ptx(Card(observer=counts)) as engine:
+            solve(engine, graph)
+    finally:
+        filter_boruvka._SMALL, worklist._SAMPLE = sizes
+    return {
+        "edges": edges,
+        "sectors_loaded_per_edge": round(counts.sectors["load"] / edges, 2),
+        "sectors_stored_per_edge": round(counts.sectors["store"] / edges, 2),
+        "atomics_per_edge": round(counts.atomics / edges, 2),
+        "hottest_address_share": round(counts.hottest / max(1, counts.atomics), 4),
+        "idle_lane_share": round(counts.idle_share, 3),
+    }
+
+
+def estimate(calls: dict[str, int], memory: dict[str, float], edges: int) -> tuple[float, float]:
+    """Milliseconds by the model: low and high end."""
+    per_edge = sum(memory[f"{name}_per_edge"] for name in ("sectors_loaded", "sectors_stored", "atomics"))
+    ends = []
+    for launch, read, meeting, sectors in zip(*MODEL.values(), strict=True):
+        microseconds = launch * (calls["launches"] + calls["array_calls"]) + read * calls["reads"]
+        microseconds += meeting * calls["meetings"]
+        ends.append(round(1e-3 * microseconds + 1e3 * edges * per_edge / sectors, 3))
+    return ends[0], ends[1]
+
+
+def counted(name: str, whole: Draw, small: Draw) -> dict[str, Any]:
+    """What a graph's record holds."""
+    graph = whole()
+    calls, edges = counted_calls(graph), len(graph[0])
+    memory = counted_memory(small(), edges > filter_boruvka._SMALL)
+    told = {
+        "drawn": name != "USA-road-d.NY",
+        "edges": edges,
+        "vertices": graph[3],
+        "calls": calls,
+        "memory": memory,
+        "estimated_ms": estimate(calls, memory, edges),
+    }
+    if name in PUBLISHED:
+        told["published_ms_of_raft_port"] = PUBLISHED[name]
+    return told
+
+
+def main() -> None:
+    """Count, estimate and write."""
+    options = parser(__doc__, "gpu_counts.json")
+    options.add_argument("--ny", type=Path, help="the graph of New York's roads, as Parquet")
+    chosen = options.parse_args()
+    result: dict[str, Any] = {"model": MODEL, "graphs": {}}
+    modules._GRAIN = 1 << 12  # its few indices at a time are for tests
+    with standin.installed():
+        for name, draws in graphs(chosen.ny).items():
+            result["graphs"][name] = told = counted(name, *draws)
+            print(name, json.dumps(told), flush=True)
+    write(chosen.output, result)

@@ -1,0 +1,145 @@
+"""Whether the GPU's rows are the CPU's, for as many algorithms and graphs as the time allows.
+
+    python bench gpu/rows [--shrink 0] [--seconds 110] [--each 6] [--no-pool] [-o FOLDER]
+
+The CPU's rows are Filter-Kruskal's. Filter-Borůvka solves every graph at full size, for three weight types; every
+other algorithm first solves two small versions, and the full one if these predict less than ``--each`` seconds. The
+others are recorded as left out. Exit code 1 if any rows differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from support.machine import describe_device
+from support.results import parser, write
+
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CpuEngine, Engine, select_engine
+from dfmst.algorithms import REGISTRY, Algorithm, FilterKruskal
+from dfmst.algorithms.trace import Trace
+from gpu.graphs import DeviceGraph, generate
+
+SMALL, SMALLER = 5, 8  # how often a graph is halved for the two small versions
+DTYPES = ("float32", "float64", "int64")
+FIRST = "filter-boruvka"
+WEIGHTS = "float64"  # of all other algorithms
+
+
+def _ties(engine: Engine, shrink: int) -> DeviceGraph:
+    graph = generate(engine, "rmat22", shrink)
+    return replace(graph, drawn=engine.xp.full(len(graph), 0.5, np.float64))
+
+
+def _path(engine: Engine, shrink: int) -> DeviceGraph:
+    xp, vertices = engine.xp, (1 << 22) >> shrink
+    first = xp.arange(vertices - 1, dtype=np.uint32)
+    # In ascending order all of the path joins up in one round, which makes the longest chains.
+    return DeviceGraph(first, first + np.uint32(1), first.astype(np.float64) / vertices, vertices)
+
+
+def _named(name: str, halvings: int = 0) -> Callable[[Engine, int], DeviceGraph]:
+    return lambda engine, shrink: generate(engine, name, shrink + halvings)
+
+
+GRAPHS: dict[str, Callable[[Engine, int], DeviceGraph]] = {
+    "rmat22": _named("rmat22"),
+    "erdos-renyi": _named("er-16m-128m", 2),
+    "road-grid": _named("road-24m-29m", 2),
+    "dense": _named("dense-10k-10m"),
+    "ties-only": _ties,
+    "path": _path,
+}
+
+
+def host_rows(engine: Engine, table: EdgeTable) -> Any:
+    """Rows that the CPU finds."""
+    source, target, weight = (engine.to_host(column) for column in (table.source, table.target, table.weight))
+    return FilterKruskal().run(CpuEngine(), EdgeTable(source, target, weight, table.vertices), Trace())
+
+
+def equal(engine: Engine, algorithm: Algorithm, table: EdgeTable, expected: Any) -> dict[str, Any]:
+    """Run an algorithm; whether its rows are those expected, and in how many seconds."""
+    begin = time.perf_counter()
+    rows = engine.to_host(algorithm.run(engine, table, Trace()))
+    seconds = time.perf_counter() - begin
+    return {"edges": len(table), "equal": bool(np.array_equal(rows, expected)), "seconds": round(seconds, 4)}
+
+
+def promise(smaller: float, small: float) -> float:
+    """Seconds at full size, from those at two small ones: at least in proportion to the edges."""
+    growth = math.log(max(small / max(smaller, 1e-6), 1e-6)) / math.log(1 << SMALLER - SMALL)
+    return float(small * (1 << SMALL) ** min(max(1.0, growth), 2.0))
+
+
+def others(
+    engine: Engine, name: str, shrink: int, each: float, full: tuple[EdgeTable, Any]
+) -> Iterator[dict[str, Any]]:
+    """All algorithms but the first, on small versions, and at full size where that is promised to be quick."""
+    versions = []
+    for halvings in (SMALLER, SMALL):
+        table = GRAPHS[name](engine, shrink + halvings).table(WEIGHTS)
+        versions.append((table, host_rows(engine, table)))
+    for algorithm in REGISTRY:
+        if algorithm == FIRST:
+            continue
+        found = [equal(engine, REGISTRY[algorithm](), *version) for version in (versions[0], *versions)]
+        needed = promise(found[-2]["seconds"], found[-1]["seconds"])
+        told = {"graph": name, "algorithm": algorithm, "weights": WEIGHTS}
+        if needed <= each:
+            found.append(equal(engine, REGISTRY[algorithm](), *full))
+        else:
+            told["left_out"] = f"full size would take about {needed:.0f} s"
+        yield {**told, **found[-1], "equal": all(one["equal"] for one in found)}
+
+
+def check(engine: Engine, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Yield a record for each graph, algorithm and weight type: first the first algorithm on every graph."""
+    solved = {}
+    for name, make in GRAPHS.items():
+        graph = make(engine, options.shrink)
+        for dtype in DTYPES:
+            table = graph.table(dtype)
+            expected = host_rows(engine, table)
+            found = equal(engine, REGISTRY[FIRST](), table, expected)
+            yield {"graph": name, "algorithm": FIRST, "weights": dtype, **found}
+            if dtype == WEIGHTS:
+                solved[name] = table, expected
+    for name, full in solved.items():
+        yield from others(engine, name, options.shrink, options.each, full)
+
+
+def main() -> int:
+    """Compare, and write the result file anew after every record."""
+    options = parser(__doc__, "")
+    options.add_argument("--shrink", type=int, default=0, help="divide the graphs' sizes by 2 to this power")
+    options.add_argument("--seconds", type=float, default=math.inf, help="begin nothing after this time")
+    options.add_argument("--each", type=float, default=6.0, help="seconds that an algorithm may take at full size")
+    options.add_argument("--no-pool", action="store_true", help="every array in memory of its own, for memcheck")
+    chosen = options.parse_args()
+    begin = time.monotonic()
+    engine = select_engine("cuda")
+    if chosen.no_pool:
+        engine.xp.cuda.set_allocator(None)
+    device = describe_device(engine.xp)
+    result: dict[str, Any] = {"device": device, "complete": False, "rows": []}
+    path = chosen.output / device["folder"] / "rows.json"
+    for told in check(engine, chosen):
+        result["rows"].append(told)
+        print(json.dumps(told), flush=True)
+        write(path, result)
+        if time.monotonic() - begin > chosen.seconds:
+            break
+    else:
+        result["complete"] = True
+        write(path, result)
+    different = [told for told in result["rows"] if not told["equal"]]
+    print(f"{len(result['rows'])} compared, {len(different)} differ; complete: {result['complete']}")
+    return int(bool(different))

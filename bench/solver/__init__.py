@@ -1,0 +1,1 @@
+"""Where the time inside dfmst goes, by step, size, thread and input."""

@@ -1,0 +1,154 @@
+"""Work and span of the solver: what of a call only one thread can do, and what that makes of it on many cores.
+
+    python bench solver/span [--graphs road1M,er1M] [--edges FILE.parquet ...] [-o RESULT.json]
+
+Every kernel is run by one thread, for the algorithm's choices on 1, 2, 4, 16 and 64 threads, and timed. Serial are: the
+Python between the kernels, kernels of one index, and the scan within ``scan_portion``, which is run twice to tell it
+from the sorting beside it; what the measurement itself takes is left out. A projection divides every other kernel by
+the threads, or by its chunks where these are fewer, and lets the scan run beside the sorting; ``scan_blocks`` also
+waits for a fork of two threads, timed here, as often as it forks. It assumes cores of this machine's speed with a
+memory that serves all of them: an upper bound, not a measurement.
+
+``--edges`` adds files with a source, a target and a weight as their first three columns.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from support.graphs import ALL, columns_of
+from support.machine import describe
+from support.results import parser, write
+
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CpuEngine
+from dfmst.algorithms._steps.block_scan import BLOCK
+from dfmst.algorithms.filter_kruskal import FilterKruskal
+from dfmst.algorithms.trace import Trace
+
+THREADS = (1, 2, 4, 16, 64)
+CHUNKS = 128  # of a block of ``scan_blocks``
+_ALONE = CpuEngine(1)
+
+
+@dataclass(frozen=True, slots=True)
+class SpanEngine(CpuEngine):
+    """Has the kernels of an engine with `threads`, run by one thread each; `spans` lists what they took.
+
+    ``spans["own"]`` is what this class itself took.
+    """
+
+    spans: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("work", "serial", "span", "own"), 0.0))
+
+    def in_scratch(self) -> SpanEngine:
+        """The same, with the same `spans`."""
+        return SpanEngine(self.threads, xp=CpuEngine(self.threads).in_scratch().xp, spans=self.spans)
+
+    def lasting(self) -> SpanEngine:
+        """The same, with the same `spans`."""
+        return SpanEngine(self.threads, xp=np, spans=self.spans)
+
+    def launch(self, kernel: str, count: int, *arguments: Any, grain: int = 4096) -> None:
+        """Run a kernel, and add what it took and would take."""
+        start = time.perf_counter()
+        scan = self._scan(arguments) if kernel == "scan_portion" else 0.0
+        begin = time.perf_counter()
+        _ALONE.launch(kernel, count, *arguments, grain=grain)
+        taken = time.perf_counter() - begin
+        if kernel == "scan_blocks":
+            self._add_forks(taken, int(arguments[1]), int(arguments[-1][1]))
+        else:
+            self._add(taken, -(-count // grain) if count else 1, taken if count == 1 else min(scan, taken))
+        self.spans["own"] += time.perf_counter() - start - taken
+
+    def _add(self, taken: float, chunks: int, scan: float) -> None:
+        """Add a kernel of so many chunks, of which a scan takes a part by itself."""
+        chunks = min(self.threads, chunks)
+        beside = max(1, chunks - 1) if scan else chunks
+        self.spans["work"] += taken
+        self.spans["serial"] += taken if chunks == 1 else scan
+        self.spans["span"] += taken if chunks == 1 else max(scan, taken / chunks, (taken - scan) / beside)
+
+    def _add_forks(self, taken: float, length: int, rounds: int) -> None:
+        """Add a kernel of loops that fork: once a block, twice a round."""
+        waits = (-(-length // BLOCK) + 2 * rounds) * fork_seconds()
+        self.spans["work"] += taken
+        self.spans["serial"] += waits if self.threads > 1 else taken
+        self.spans["span"] += taken / min(self.threads, CHUNKS) + (waits if self.threads > 1 else 0.0)
+
+    def _scan(self, arguments: tuple[Any, ...]) -> float:
+        """Seconds of a portion's scan alone; what it changes is put back."""
+        if arguments[1] == arguments[2]:
+            return 0.0  # these buckets are only sorted
+        changed = arguments[4], arguments[5], arguments[6]
+        before = [column.copy() for column in changed]
+        begin = time.perf_counter()
+        _ALONE.launch("scan_portion", 1, *arguments, grain=1)
+        taken = time.perf_counter() - begin
+        for column, content in zip(changed, before, strict=True):
+            column[:] = content
+        return taken
+
+
+@cache
+def fork_seconds() -> float:
+    """Seconds that two threads take to begin and end a loop together: the median of many."""
+    column, seconds = np.zeros(2, np.uint32), []
+    for _ in range(2_000):
+        begin = time.perf_counter()
+        CpuEngine(2).launch("halve_paths", 2, column, grain=1)
+        seconds.append(time.perf_counter() - begin)
+    return statistics.median(seconds)
+
+
+def measure(columns: tuple[Any, Any, Any, int], threads: int) -> dict[str, float]:
+    """Milliseconds of one thread's work, of its serial part, and projected."""
+    engine = SpanEngine(threads).in_scratch()
+    table = EdgeTable(*columns)
+    begin = time.perf_counter()
+    FilterKruskal().run(engine, table, Trace())
+    spans = engine.spans
+    between = time.perf_counter() - begin - spans["work"] - spans["own"]
+    return {name: 1e3 * (spans[name] + between) for name in ("work", "serial", "span")}
+
+
+def report(columns: tuple[Any, Any, Any, int], repeat: int) -> dict[str, Any]:
+    """Work, serial part and projected time by threads, beside one thread's: medians.
+
+    The numbers of threads run in turn, so that all see the same machine.
+    """
+    runs = [{threads: measure(columns, threads) for threads in THREADS} for _ in range(repeat)]
+    found = {
+        threads: {name: statistics.median(run[threads][name] for run in runs) for name in runs[0][threads]}
+        for threads in THREADS
+    }
+    alone = found[1]["work"]
+    return {
+        str(threads): {
+            "work_ms": round(one["work"], 2),
+            "serial_share": round(one["serial"] / one["work"], 3),
+            "projected_ms": round(one["span"], 2),
+            "projected_times_faster": round(alone / one["span"], 2),
+        }
+        for threads, one in found.items()
+    }
+
+
+def main() -> None:
+    """Measure and write the result file."""
+    options = parser(__doc__, "cpu/span.json", graphs=",".join(ALL), repeat=15)
+    options.add_argument("--edges", type=Path, nargs="*", default=[])
+    chosen = options.parse_args()
+    result: dict[str, Any] = {"machine": describe(), "fork_microseconds": round(fork_seconds() * 1e6, 2), "graphs": {}}
+    for graph in [*filter(None, chosen.graphs.split(",")), *map(str, chosen.edges)]:
+        name = Path(graph).stem
+        result["graphs"][name] = report(columns_of(graph), chosen.repeat)
+        print(name, json.dumps(result["graphs"][name]), flush=True)
+        write(chosen.output, result)

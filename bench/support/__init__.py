@@ -1,0 +1,1 @@
+"""Helpers of all benchmarks: graphs, files, clocks, result files."""

@@ -1,0 +1,157 @@
+"""One run over the Parquet files of a graph, in a process of its own: seconds, CPU-seconds and peak memory.
+
+Libraries are imported before the clock starts. Before each run another process writes to as much memory as the run may
+take: the host of a virtual machine hands out fresh pages at 0.3 GB a second, which would count as time of the run.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from support.results import BENCH
+from support.timing import spent, usage
+
+__all__ = ["RUNS", "measure", "run_here"]
+
+NAMES = ["source", "target", "weight"]
+
+
+def run_stream(folder: Path, limit: str) -> int:
+    """Fold the files into a table."""
+    import dfmst.stream
+
+    return int(dfmst.stream.minimum_spanning_forest(folder, memory_limit=limit).num_rows)
+
+
+def run_spill(folder: Path, limit: str) -> int:
+    """Fold the files into a table, with rows on disk."""
+    import dfmst.stream
+
+    with tempfile.TemporaryDirectory() as spilled:
+        forest = dfmst.stream.minimum_spanning_forest(folder, memory_limit=limit, spill_dir=spilled)
+    return int(forest.num_rows)
+
+
+def run_written(folder: Path, limit: str) -> int:
+    """Fold the files, and write the forest next to the folder."""
+    import dfmst.stream
+
+    dfmst.stream.minimum_spanning_forest(folder, memory_limit=limit, output=folder.with_name("forest.parquet"))
+    return 0
+
+
+def run_command(folder: Path, limit: str) -> int:
+    """The command line, which verifies the forest before it is written."""
+    from dfmst.cli import main
+
+    arguments = ["forest", str(folder), "-o", str(folder.with_name("forest.parquet")), "--memory-limit", limit]
+    main([*arguments, "--verify"], standalone_mode=False)
+    return 0
+
+
+def run_in_memory(folder: Path, limit: str) -> int:
+    """Read all rows, and solve them in memory."""
+    import pyarrow.parquet
+
+    import dfmst
+
+    return len(dfmst.minimum_spanning_forest(pyarrow.parquet.read_table(folder)))
+
+
+def run_compared(folder: Path, limit: str) -> int:
+    """The same; the rows must be those that `run_written` has written."""
+    import pyarrow.parquet
+
+    import dfmst
+
+    forest = dfmst.minimum_spanning_forest(dfmst.read_edges(folder))
+    if not forest.equals(pyarrow.parquet.read_table(folder.with_name("forest.parquet"))):
+        raise AssertionError("the stream's rows are not those of a run in memory")
+    return len(forest)
+
+
+def run_scan(folder: Path, limit: str) -> int:
+    """PyArrow's own scan of the three columns, as fast as it goes."""
+    import pyarrow.dataset
+
+    batches = pyarrow.dataset.dataset(folder).scanner(columns=NAMES).to_batches()
+    return sum(batch.num_rows for batch in batches)
+
+
+def run_scan_in_order(folder: Path, limit: str) -> int:
+    """PyArrow's reader, file after file, in batches of 2^19 rows."""
+    import pyarrow.parquet
+
+    files = map(pyarrow.parquet.ParquetFile, sorted(folder.iterdir()))
+    return sum(batch.num_rows for file in files for batch in file.iter_batches(1 << 19, columns=NAMES))
+
+
+def run_hash(folder: Path, limit: str) -> int:
+    """The same, and Arrow's hash table of each batch's ids: the least that ids which are not dense cost."""
+    import pyarrow.parquet
+
+    different = 0
+    for path in sorted(folder.iterdir()):
+        for batch in pyarrow.parquet.ParquetFile(path).iter_batches(1 << 19, columns=NAMES):
+            different += sum(len(batch.column(name).dictionary_encode().dictionary) for name in NAMES[:2])
+    return different
+
+
+def run_scipy(folder: Path, limit: str) -> int:
+    """SciPy in memory; it adds parallel rows up, since to drop the heavier ones first would double its time."""
+    import numpy as np
+    import pyarrow.parquet
+
+    from support.graphs import scipy_weights
+
+    table = pyarrow.parquet.read_table(folder, columns=NAMES)
+    source, target = (table[name].to_numpy().astype(np.int32) for name in NAMES[:2])
+    return len(scipy_weights(source, target, table["weight"].to_numpy(), int(max(source.max(), target.max())) + 1))
+
+
+_SCAN = ["pyarrow.dataset", "pyarrow.parquet"]
+_OURS = [*_SCAN, "dfmst", "pandas"]  # Arrow's conversions import pandas
+#: Name -> the run, and what is imported before it (no more: its memory counts).
+RUNS: dict[str, tuple[Callable[[Path, str], int], list[str]]] = {
+    "stream": (run_stream, [*_SCAN, "dfmst.stream"]),
+    "spill": (run_spill, [*_SCAN, "dfmst.stream"]),
+    "written": (run_written, [*_SCAN, "dfmst.stream"]),
+    "command": (run_command, [*_SCAN, "dfmst.stream", "dfmst.cli"]),
+    "in_memory": (run_in_memory, _OURS),
+    "compared": (run_compared, _OURS),
+    "scan": (run_scan, _SCAN),
+    "scan_in_order": (run_scan_in_order, _SCAN),
+    "scan_and_hash": (run_hash, _SCAN),
+    "scipy": (run_scipy, [*_SCAN, "scipy.sparse.csgraph"]),
+}
+
+
+def run_here(name: str, folder: Path, limit: str = "2GiB") -> dict[str, float]:
+    """Run in this process; the figures, and the number of rows found."""
+    run, modules = RUNS[name]
+    for module in modules:
+        importlib.import_module(module)
+    figures, rows = spent(lambda: run(folder, limit))
+    return {**figures, "peak": usage()["peak"], "rows": rows}
+
+
+def measure(name: str, folder: Path, limit: str = "2GiB") -> dict[str, float]:
+    """Run in a process of its own."""
+    touched = min(4 << 30, (1 << 28) + 5 * sum(path.stat().st_size for path in folder.iterdir()))
+    subprocess.run([sys.executable, "-c", f"import numpy; numpy.ones({touched >> 3})"], check=True)
+    command = [sys.executable, str(BENCH), "support/runs", name, str(folder), limit]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    print(name, limit, json.dumps(figures), flush=True)
+    return figures
+
+
+def main() -> None:
+    """Run one: NAME FOLDER LIMIT."""
+    print(json.dumps(run_here(sys.argv[1], Path(sys.argv[2]), sys.argv[3])))

@@ -1,0 +1,92 @@
+"""Runs in turn, their medians, and the processor time and memory that they take."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import resource
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+__all__ = ["Measured", "interleaved", "milliseconds", "peak_memory", "spent", "usage"]
+
+SLOW = 5.0  # seconds; a slower run is repeated three times
+QUICK = 1.0  # seconds; a faster run is warmed up before every repetition
+
+
+class Measured(NamedTuple):
+    """Median seconds, number of runs, and the value of the last run."""
+
+    seconds: float
+    runs: int
+    value: Any
+
+
+def interleaved(
+    runs: Mapping[str, Callable[..., Any]], repeat: int = 7, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, Measured]:
+    """Run all in turn, `repeat` times after one turn to warm up; a slow one three times in all.
+
+    A run of less than a second runs once more, untimed, right before: between two of its turns others may run for
+    minutes, and the host of a virtual machine takes back memory that nobody touches.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    values: dict[str, Any] = {}
+    last: dict[str, float] = {}
+    for turn in range(repeat + 1):
+        for name, run in runs.items():
+            if turn > 2 and min(seconds[name]) > SLOW:
+                continue
+            values.pop(name, None)  # frees its memory before the next run
+            if last.get(name, SLOW) < QUICK:
+                run()
+            begin = clock()
+            values[name] = run()
+            taken = last[name] = clock() - begin
+            if turn or taken > SLOW:
+                seconds[name].append(taken)
+    return {name: Measured(statistics.median(times), len(times), values[name]) for name, times in seconds.items()}
+
+
+def milliseconds(measured: dict[str, Measured]) -> dict[str, float]:
+    """Medians, rounded."""
+    return {name: round(run.seconds * 1e3, 2) for name, run in measured.items()}
+
+
+def spent(run: Callable[[], Any]) -> tuple[dict[str, float], Any]:
+    """Seconds and CPU-seconds of a run, and its value."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    value = run()
+    return {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}, value
+
+
+def _status(field: str) -> int:
+    """Bytes of a field of /proc/self/status (Linux)."""
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
+
+
+def usage() -> dict[str, float]:
+    """CPU-seconds and peak memory in bytes of this process so far."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    # ``ru_maxrss`` would count the parent's memory, from before the exec.
+    return {"cpu": used.ru_utime + used.ru_stime, "peak": _status("VmHWM")}
+
+
+def peak_memory(run: Callable[[], Any]) -> int | None:
+    """Bytes by which the process grows at most during a run; ``None`` if the system is not Linux."""
+    clear = Path("/proc/self/clear_refs")
+    if not clear.exists():
+        return None
+    from dfmst._engines.scratch import release_scratch
+
+    release_scratch()
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # memory that earlier runs freed would hide the growth of this one
+    clear.write_text("5", encoding="utf-8")  # resets VmHWM
+    before = _status("VmRSS")
+    run()
+    return max(0, _status("VmHWM") - before)
