@@ -51,7 +51,7 @@ def engines(table: pa.Table) -> dict[str, tuple[Any, Callable[[Any], list[int]]]
 
 
 def rounded(run: Callable[[], Any]) -> tuple[dict[str, float], Any]:
-    """Seconds and CPU-seconds of a run, and what it returns."""
+    """Rounded seconds and CPU-seconds of a run, and its value."""
     times, value = spent(run)
     return {name: round(seconds, 3) for name, seconds in times.items()}, value
 
@@ -104,8 +104,8 @@ def large(rows: int) -> dict[str, Any]:
         same = np.array_equal(found, np.asarray(streamed["row"]))
     if not same:
         raise AssertionError("DuckDB's rows are not those of the stream")
-    told = {"rows": rows, "vertices": rows // 10, "forest": len(found), "memory_limit": "1GB"}
-    return {**told, "duckdb": times, "peak_rss_of_process": peak, "stream": stream, "same_rows": True}
+    graph = {"rows": rows, "vertices": rows // 10, "forest": len(found), "memory_limit": "1GB"}
+    return {**graph, "duckdb": times, "peak_rss_of_process": peak, "stream": stream, "same_rows": True}
 
 
 def main() -> None:

@@ -139,11 +139,11 @@ def table(outcomes: list[Outcome], width: int = 100) -> str:
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="where logs and results go")
+    parser.add_argument("folder", type=Path, help="of logs and results")
     parser.add_argument("--ecl-mst", type=Path, metavar="PROGRAM", help="a program of yours, see bench/gpu/speed.py")
     parser.add_argument("--seconds", type=float, default=580, help="for all steps together")
     parser.add_argument("--shrink", type=int, default=0, help="divide the graphs' sizes by 2 to this power")
-    parser.add_argument("--tests", nargs="*", default=["tests"], help="what pytest is given")
+    parser.add_argument("--tests", nargs="*", default=["tests"], help="arguments of pytest")
     parser.add_argument("--python", default=shlex.quote(sys.executable), help="the command that runs Python")
     chosen = parser.parse_args(words)
     chosen.folder = chosen.folder.resolve()
@@ -164,8 +164,8 @@ def main(words: list[str] | None = None) -> int:
             continue
         outcomes.append(run(step, logs / f"{step.name}.log", min(step.seconds, left)))
         print(table(outcomes[-1:]), flush=True)
-        told = [asdict(outcome) for outcome in outcomes]
-        (options.folder / "session.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        records = [asdict(outcome) for outcome in outcomes]
+        (options.folder / "session.json").write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
     print(f"\n{table(outcomes)}\n{time.monotonic() - begin:.0f} s in all; {options.folder}")
     return int(any(outcome.status not in ("ok", "left out") for outcome in outcomes))
 

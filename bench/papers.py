@@ -2,7 +2,7 @@
 
     python bench/papers.py [--only NAME] [--size 1.0] [-o DIR] [--list]
 
-Writes a Parquet file and a plot for each, and a README.md that holds ours against what the papers' texts say. NAME is
+Writes a Parquet file and a plot for each, and a README.md that compares ours with the texts of the papers. NAME is
 a figure, or the beginning of one: ``knox`` measures all of that paper's. Seconds are those of the algorithm alone.
 """
 
@@ -34,7 +34,7 @@ RESULTS = Path(__file__).parent / "results" / "papers"
 
 
 def figures(only: str = "") -> Iterator[tuple[str, Measure]]:
-    """Names of files and what measures them."""
+    """Names of files, and the functions that measure them."""
     for paper, (_, measures) in PAPERS.items():
         for name, measure in measures.items():
             if f"{paper}_{name}".startswith(only):
@@ -94,7 +94,7 @@ def _line(name: str, account: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
+    """Measure the chosen figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="NAME")
     parser.add_argument("--size", type=float, default=1.0, help="factor of the numbers of vertices")

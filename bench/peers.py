@@ -77,7 +77,7 @@ PEERS: dict[str, Callable[[pd.DataFrame, int], Any]] = {
 
 
 def runs_of(graph: Graph, peers: list[str]) -> dict[str, Callable[[], Any]]:
-    """What to run, by name."""
+    """The runs, by name."""
     frame = frame_of(graph)
     return {
         "dfmst": lambda: run_dfmst(frame, graph.vertices),
@@ -108,7 +108,7 @@ def measure(graph: Graph, peers: list[str], repeat: int) -> dict[str, Any]:
 
 
 def memory(graph: Graph, peers: list[str]) -> dict[str, int]:
-    """Megabytes that each takes beside the frame, one run each."""
+    """Megabytes that each takes next to the frame, one run each."""
     peaks = {name: peak_memory(run) for name, run in runs_of(graph, peers).items()}
     return {name: round(peak / 1e6) for name, peak in peaks.items() if peak is not None}
 
@@ -116,7 +116,7 @@ def memory(graph: Graph, peers: list[str]) -> dict[str, int]:
 def main() -> None:
     """Measure and write the result file."""
     options = parser(__doc__, "cpu/peers.json", graphs=",".join(GRAPHS), peers=",".join(PEERS), repeat=7)
-    options.add_argument("--memory", action="store_true", help="measure memory instead, beside the times of the file")
+    options.add_argument("--memory", action="store_true", help="measure memory instead, and keep the times of the file")
     options.add_argument("--quick", action="store_true", help="print a table of smaller graphs, and write no file")
     chosen = options.parse_args()
     peers = chosen.peers.split(",")

@@ -1,10 +1,10 @@
-"""Spanning trees of points beside what pip installs: CPU-seconds and seconds, each in a process of its own.
+"""Spanning trees of points, next to other packages: CPU-seconds and seconds, each in a process of its own.
 
     python bench/points.py OUTPUT.json [--points PLANE HIGH] [--limit CPU_SECONDS]
 
 The peers: quitefastmst, fast_hdbscan (its spanning tree with min_samples=1, compiled before), and SciPy's Delaunay
-triangulation with dfmst's forest of its sides (in the plane). They are skipped where they are not installed. A
-peer that takes more CPU-seconds than the limit is stopped. What is short runs five times in turn: the median.
+triangulation with dfmst's forest of its sides (in the plane). One that is not installed is skipped. A peer
+that takes more CPU-seconds than the limit is stopped. The median of five runs in turn; one run if it is long.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 from support.machine import describe
+from support.results import write
+from support.timing import spent
 
 PEERS = {"dfmst": "dfmst", "quitefastmst": "quitefastmst", "fast_hdbscan": "fast_hdbscan", "Delaunay": "scipy"}
 RUNS = 5
@@ -31,8 +33,8 @@ def cloud(axes: int, count: int, kind: str) -> np.ndarray:
     rng = np.random.default_rng(1)
     if kind == "uniform":
         return rng.random((count, axes))
-    centres = rng.random((50, axes))
-    return centres[rng.integers(0, 50, count)] + rng.normal(size=(count, axes)) * 0.01
+    centers = rng.random((50, axes))
+    return centers[rng.integers(0, 50, count)] + rng.normal(size=(count, axes)) * 0.01
 
 
 def span(peer: str, points: np.ndarray) -> float:
@@ -60,20 +62,14 @@ def span(peer: str, points: np.ndarray) -> float:
     return float(length[rows].sum())
 
 
-def used() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
-
-
 def run_one(peer: str, axes: int, count: int, kind: str, limit: int) -> None:
     """Measure one call, after a small one that loads and compiles."""
     span(peer, cloud(axes, 1000, kind))
-    most = int(used()) + limit
+    most = int(time.process_time()) + limit
     resource.setrlimit(resource.RLIMIT_CPU, (most, most))
     points = np.ascontiguousarray(cloud(axes, count, kind))
-    cpu, wall = used(), time.perf_counter()
-    total = span(peer, points)
-    print(json.dumps({"cpu": used() - cpu, "seconds": time.perf_counter() - wall, "total": total}))
+    figures, total = spent(lambda: span(peer, points))
+    print(json.dumps({"cpu": figures["cpu_seconds"], "seconds": figures["seconds"], "total": total}))
 
 
 def measure(peer: str, axes: int, count: int, kind: str, limit: int) -> dict[str, float]:
@@ -87,7 +83,7 @@ def measure(peer: str, axes: int, count: int, kind: str, limit: int) -> dict[str
 
 
 def measure_in_turn(peers: list[str], *cloud: Any) -> dict[str, dict[str, float]]:
-    """The median run of each peer by CPU-seconds, of `RUNS` in turn; what takes long runs once."""
+    """The median run of each peer by CPU-seconds, of `RUNS` in turn; a long one runs once."""
     runs = {peer: [measure(peer, *cloud)] for peer in peers}
     for _ in range(RUNS - 1):
         for peer, done in runs.items():
@@ -100,7 +96,7 @@ def measure_in_turn(peers: list[str], *cloud: Any) -> dict[str, dict[str, float]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("output", type=Path)
     parser.add_argument("--points", type=int, nargs=2, default=(1_000_000, 200_000))
     parser.add_argument("--limit", type=int, default=120)
@@ -115,7 +111,7 @@ def main() -> None:
             print(json.dumps(here), flush=True)
     packages = [package for package in ("scipy", "quitefastmst", "fast_hdbscan") if importlib.util.find_spec(package)]
     results = {"machine": describe(*packages), **clouds}
-    arguments.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    write(arguments.output, results)
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def columns(table: Any, vertices: int) -> Columns:
 
 
 def star(edges: int) -> Columns:
-    """One vertex beside all others."""
+    """One vertex, and an edge to each other."""
     rng = np.random.default_rng(1)
     return (
         np.zeros(edges, np.uint32),
@@ -172,7 +172,7 @@ def counted_calls(graph: Columns) -> dict[str, int]:
 
 
 def counted_memory(graph: Columns, split: bool = False) -> dict[str, float]:
-    """Sectors, atomics and idle lanes an edge, on PTX; with two lists, where the density asks for them, if `split`."""
+    """Sectors, atomics and idle lanes an edge, on PTX; with two lists if the density is high enough and `split`."""
     counts, edges = Counts(), len(graph[0])
     sizes = filter_boruvka._SMALL, worklist._SAMPLE
     if split:
@@ -204,11 +204,11 @@ def estimate(calls: dict[str, int], memory: dict[str, float], edges: int) -> tup
 
 
 def counted(name: str, whole: Draw, small: Draw) -> dict[str, Any]:
-    """What a graph's record holds."""
+    """The record of a graph."""
     graph = whole()
     calls, edges = counted_calls(graph), len(graph[0])
     memory = counted_memory(small(), edges > filter_boruvka._SMALL)
-    told = {
+    record = {
         "drawn": name != "USA-road-d.NY",
         "edges": edges,
         "vertices": graph[3],
@@ -217,8 +217,8 @@ def counted(name: str, whole: Draw, small: Draw) -> dict[str, Any]:
         "estimated_ms": estimate(calls, memory, edges),
     }
     if name in PUBLISHED:
-        told["published_ms_of_raft_port"] = PUBLISHED[name]
-    return told
+        record["published_ms_of_raft_port"] = PUBLISHED[name]
+    return record
 
 
 def main() -> None:
@@ -230,6 +230,6 @@ def main() -> None:
     modules._GRAIN = 1 << 12  # its few indices at a time are for tests
     with standin.installed():
         for name, draws in graphs(chosen.ny).items():
-            result["graphs"][name] = told = counted(name, *draws)
-            print(name, json.dumps(told), flush=True)
+            result["graphs"][name] = record = counted(name, *draws)
+            print(name, json.dumps(record), flush=True)
     write(chosen.output, result)

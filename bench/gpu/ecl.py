@@ -1,8 +1,8 @@
 """ECL-MST next to dfmst: its input file from a graph of ours, and the time that it prints.
 
 The program is the caller's own build; nothing of it is part of dfmst. It reads a symmetric graph as 32-bit integers:
-the number of vertices, the number of directed edges, where each vertex's edges begin (and the last ones end), the
-neighbours, the weights.
+the number of vertices, the number of directed edges, the first edge of each vertex (and the end of the last ones), the
+neighbors, the weights.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ import numpy as np
 from dfmst._engines import Engine
 from gpu.graphs import DeviceGraph
 
-__all__ = ["measure", "write"]
-
-#: What it prints: the time of the filtered (+) or the plain (-) program, and whether a host's Kruskal agrees.
+#: Its output: the time of the filtered (+) or the plain (-) program, and whether a host's Kruskal agrees.
 _TIME = re.compile(r"Dev[+-]:\s*([0-9.]+) s")
 _CHECKED = 4_000_000  # edges up to which its own check is waited for: it sorts all edges on one thread
 
@@ -42,9 +40,9 @@ def write(engine: Engine, graph: DeviceGraph, path: Path) -> None:
 
 
 def measure(program: Path, path: Path, edges: int, repeat: int, seconds: float) -> dict[str, Any]:
-    """Milliseconds of each run, and their median; its own check's verdict where the graph is small.
+    """Milliseconds of each run, and their median; the verdict of its own check if the graph is small.
 
-    Of a large graph the program is ended as soon as it has told its time.
+    For a large graph the program is ended as soon as it has printed its time.
     """
     times, verdict, end = [], None, time.monotonic() + seconds
     for _ in range(repeat):

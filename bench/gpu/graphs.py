@@ -15,8 +15,6 @@ from dfmst._engines import Engine
 from dfmst.generate import erdos_renyi, rmat, road_grid
 from dfmst.typing import Array
 
-__all__ = ["GRAPHS", "WEIGHTS", "DeviceGraph", "generate"]
-
 #: All increase with the ``float64`` weights drawn, so that every width has the same forest, except for ties.
 WEIGHTS = ("float32", "float64", "int64", "int32")
 

@@ -82,7 +82,7 @@ def promise(smaller: float, small: float) -> float:
 def others(
     engine: Engine, name: str, shrink: int, each: float, full: tuple[EdgeTable, Any]
 ) -> Iterator[dict[str, Any]]:
-    """All algorithms but the first, on small versions, and at full size where that is promised to be quick."""
+    """All algorithms but the first, on small versions, and at full size if they predict that it is quick."""
     versions = []
     for halvings in (SMALLER, SMALL):
         table = GRAPHS[name](engine, shrink + halvings).table(WEIGHTS)
@@ -92,12 +92,12 @@ def others(
             continue
         found = [equal(engine, REGISTRY[algorithm](), *version) for version in (versions[0], *versions)]
         needed = promise(found[-2]["seconds"], found[-1]["seconds"])
-        told = {"graph": name, "algorithm": algorithm, "weights": WEIGHTS}
+        record = {"graph": name, "algorithm": algorithm, "weights": WEIGHTS}
         if needed <= each:
             found.append(equal(engine, REGISTRY[algorithm](), *full))
         else:
-            told["left_out"] = f"full size would take about {needed:.0f} s"
-        yield {**told, **found[-1], "equal": all(one["equal"] for one in found)}
+            record["left_out"] = f"full size would take about {needed:.0f} s"
+        yield {**record, **found[-1], "equal": all(one["equal"] for one in found)}
 
 
 def check(engine: Engine, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -131,15 +131,15 @@ def main() -> int:
     device = describe_device(engine.xp)
     result: dict[str, Any] = {"device": device, "complete": False, "rows": []}
     path = chosen.output / device["folder"] / "rows.json"
-    for told in check(engine, chosen):
-        result["rows"].append(told)
-        print(json.dumps(told), flush=True)
+    for record in check(engine, chosen):
+        result["rows"].append(record)
+        print(json.dumps(record), flush=True)
         write(path, result)
         if time.monotonic() - begin > chosen.seconds:
             break
     else:
         result["complete"] = True
         write(path, result)
-    different = [told for told in result["rows"] if not told["equal"]]
+    different = [record for record in result["rows"] if not record["equal"]]
     print(f"{len(result['rows'])} compared, {len(different)} differ; complete: {result['complete']}")
     return int(bool(different))

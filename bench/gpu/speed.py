@@ -34,7 +34,7 @@ from gpu.timing import TimedEngine, copy_bandwidth, milliseconds, spread
 
 DTYPES = ("float32", "float64", "int64")
 ECL_RUNS = 3
-TIMES_CACHE = 4  # size of what is written between runs, as a multiple of the second-level cache
+TIMES_CACHE = 4  # bytes written between runs, as a multiple of the second-level cache
 
 
 def measure(
@@ -51,11 +51,11 @@ def measure(
     flush.fill(0)
     rows = algorithm.run(timed, table, trace)
     steps = timed.steps(bandwidth)
-    told = spread(times.device)
+    record = spread(times.device)
     needed = sum(step["gigabytes"] for step in steps.values()) * 1e9
-    median = told["milliseconds"] or math.inf
+    median = record["milliseconds"] or math.inf
     return {
-        **told,
+        **record,
         "wall": spread(times.wall),
         "rows": len(rows),
         "edges_per_second": round(len(table) / median * 1e3),
@@ -79,22 +79,24 @@ def measure_graph(
 ) -> dict[str, Any]:
     """One graph: every weight type, and ECL-MST."""
     graph = generate(engine, name, options.shrink)
-    told: dict[str, Any] = {"vertices": graph.vertices, "edges": len(graph), "weights": {}}
+    record: dict[str, Any] = {"vertices": graph.vertices, "edges": len(graph), "weights": {}}
     for dtype in DTYPES:
-        told["weights"][dtype] = measure(engine, graph, dtype, options, bandwidth, flush)
+        record["weights"][dtype] = measure(engine, graph, dtype, options, bandwidth, flush)
     if options.ecl_mst is not None:
-        told["ecl_mst"] = theirs = beside_ecl(engine, graph, options, seconds)
+        record["ecl_mst"] = theirs = beside_ecl(engine, graph, options, seconds)
         if "milliseconds" in theirs:
-            told["times_faster_than_ecl_mst"] = {
+            record["times_faster_than_ecl_mst"] = {
                 dtype: round(theirs["milliseconds"] / max(ours["wall"]["milliseconds"], 1e-6), 3)
-                for dtype, ours in told["weights"].items()
+                for dtype, ours in record["weights"].items()
             }
-    return told
+    return record
 
 
 def summary(graphs: dict[str, Any]) -> dict[str, Any]:
     """Geometric mean and least of the ratios, by weight type and over all."""
-    compared = [told["times_faster_than_ecl_mst"] for told in graphs.values() if "times_faster_than_ecl_mst" in told]
+    compared = [
+        record["times_faster_than_ecl_mst"] for record in graphs.values() if "times_faster_than_ecl_mst" in record
+    ]
     ratios = {dtype: [one[dtype] for one in compared] for dtype in DTYPES}
     ratios["all"] = [ratio for dtype in DTYPES for ratio in ratios[dtype]]
     return {
@@ -127,9 +129,9 @@ def main() -> None:
     while result["not_begun"] and time.monotonic() - begin < options.seconds:
         name = result["not_begun"].pop(0)
         left = options.seconds - (time.monotonic() - begin)
-        told = measure_graph(engine, name, options, bandwidth, flush, min(60.0, left))
-        result["graphs"][name] = told
+        record = measure_graph(engine, name, options, bandwidth, flush, min(60.0, left))
+        result["graphs"][name] = record
         result["times_faster_than_ecl_mst"] = summary(result["graphs"])
         write(path, result)
-        shown = {dtype: ours["milliseconds"] for dtype, ours in told["weights"].items()}
-        print(name, json.dumps(shown), json.dumps(told.get("ecl_mst", {}).get("milliseconds")), flush=True)
+        shown = {dtype: ours["milliseconds"] for dtype, ours in record["weights"].items()}
+        print(name, json.dumps(shown), json.dumps(record.get("ecl_mst", {}).get("milliseconds")), flush=True)

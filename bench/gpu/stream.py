@@ -52,9 +52,9 @@ def main() -> int:
     """Measure and write the result."""
     chosen = parser(__doc__, "", scale=22, repeat=3).parse_args()
     cudf, cupy = require("cudf", "cupy")
-    told = measure(cudf, "cuda", chosen.scale, chosen.repeat)
+    record = measure(cudf, "cuda", chosen.scale, chosen.repeat)
     device = describe_device(cupy)
-    result = {"device": device, "cudf": cudf.__version__, **told}
+    result = {"device": device, "cudf": cudf.__version__, **record}
     write(chosen.output / device["folder"] / "stream.json", result)
-    print(json.dumps(told))
-    return int(not told["rows_are_the_hosts"])
+    print(json.dumps(record))
+    return int(not record["rows_are_the_hosts"])

@@ -15,8 +15,6 @@ import numpy as np
 from dfmst._engines import Engine
 from dfmst._kernels import kernels
 
-__all__ = ["TimedEngine", "Times", "copy_bandwidth", "milliseconds", "spread"]
-
 _SECTOR = 32  # bytes that a GPU reads at least
 
 
@@ -70,7 +68,7 @@ class TimedEngine:
     Parameters
     ----------
     engine
-        What launches.
+        The engine that launches.
     """
 
     engine: Engine
@@ -102,17 +100,17 @@ class TimedEngine:
 
     def steps(self, bandwidth: float) -> dict[str, dict[str, float]]:
         """Milliseconds, launches, gigabytes and share of the copy's bandwidth, by kernel."""
-        told = {}
+        record = {}
         for kernel, times in self.milliseconds.items():
             total = sum(times)
             share = self.bytes[kernel] / bandwidth / (total / 1e3) if total else 0.0
-            told[kernel] = {
+            record[kernel] = {
                 "milliseconds": round(total, 4),
                 "launches": len(times),
                 "gigabytes": round(self.bytes[kernel] / 1e9, 4),
                 "share_of_bandwidth": round(share, 3),
             }
-        return told
+        return record
 
     def _taken(self, named: dict[str, Any]) -> int:
         """Weights, the sectors of ends on the wanted side, the records, and every vertex's minimum (and parent)."""
@@ -150,7 +148,7 @@ class TimedEngine:
 
 
 def _sampled(named: dict[str, Any]) -> int:
-    """A sector an entry, where the entries lie apart."""
+    """A sector an entry, if the entries are not adjacent."""
     apart = named["position"] is not None
     return int(named["key"].nbytes + (_SECTOR * len(named["key"]) if apart else named["weight"].nbytes))
 

@@ -26,7 +26,7 @@ _FEW = 1000  # vertices that the light rows join
 
 
 def draw(graph: str, vertices: int, rows: int, kind: str, equal: bool) -> tuple[np.ndarray, ...]:
-    """Ends and weights of `rows` rows; parallel rows where the graph has fewer edges."""
+    """Ends and weights of `rows` rows; parallel rows if the graph has fewer edges."""
     rng = np.random.default_rng(0)
     at = np.arange(rows)
     weight = np.zeros(rows, np.int64) if equal else rng.integers(0, 1 << 30, rows)

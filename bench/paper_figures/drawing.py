@@ -7,8 +7,6 @@ from typing import Any
 
 from paper_figures.figure import Figure, Row
 
-__all__ = ["draw"]
-
 _WIDE = 20  # a range of values that a linear axis would squeeze
 _COLUMNS = 3
 _ROOM = 0.35
@@ -20,17 +18,17 @@ def _wide(values: list[Any]) -> bool:
 
 
 def _series(axes: Any, rows: list[Row], color: Any) -> None:
-    """One series, and the published numbers beside it joined by a dashed line of its colour."""
+    """One series, and its published numbers, joined by a dashed line of its color."""
     x = [row.x for row in rows]
     named = isinstance(x[0], str)
     axes.plot(x, [row.value for row in rows], "o" if named else "o-", ms=4, lw=1.4, color=color, label=rows[0].series)
-    told = [row for row in rows if row.published is not None]
-    if not told:
+    given = [row for row in rows if row.published is not None]
+    if not given:
         return
-    places, numbers = [row.x for row in told], [row.published for row in told]
+    places, numbers = [row.x for row in given], [row.published for row in given]
     style = {"ls": "none" if named else "--", "lw": 1, "color": color, "marker": "D", "ms": 6, "mfc": "none"}
     axes.plot(places, numbers, mec="black", **style)
-    for row in told:
+    for row in given:
         if row.published_high is not None:
             axes.plot([row.x, row.x], [row.published, row.published_high], "k-", lw=3, alpha=0.4)
 
@@ -78,7 +76,7 @@ def draw(figure: Figure, path: Path) -> None:
     for number, name in enumerate(panels):
         axes = canvas.add_subplot(lines, columns, number + 1)
         _panel(axes, name, [row for row in figure.rows if row.panel == name], figure.x)
-    told = any(row.published is not None for row in figure.rows)
-    legend = "black diamonds: published" if told else "published numbers: not given in the text"
+    given = any(row.published is not None for row in figure.rows)
+    legend = "black diamonds: published" if given else "published numbers: not given in the text"
     canvas.suptitle(f"{figure.figure}: {figure.title}\n({legend})", fontsize=10)
     canvas.savefig(path, dpi=90, metadata={"Software": None})

@@ -1,4 +1,4 @@
-"""A figure: measured rows beside the published numbers, as a Parquet file and a plot."""
+"""A figure: measured rows with the published numbers, as a Parquet file and a plot."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ import pyarrow.parquet as pq
 
 from paper_figures.setting import Setting
 
-__all__ = ["METADATA", "Figure", "Measure", "Row", "read_account", "write"]
-
 METADATA = b"dfmst.paper"
 
 
 class Row(NamedTuple):
     """One measured number.
 
-    `published` is what the paper's text gives at the same place, ``None`` where it gives nothing; a range goes up to
-    `published_high`; `cited` tells where the text gives it.
+    `published` is the number in the paper's text, ``None`` if there is none; a range goes up to `published_high`.
+    `cited` is the place in the text.
     """
 
     panel: str
@@ -47,12 +45,12 @@ class Figure:
     rows
         The numbers, by panel and series.
     published, ours
-        What the paper's text says, and what our numbers say of it.
+        Summary of the paper's text, and of our numbers.
     claims
-        What the paper's text claims, and whether the rows keep it, by :mod:`paper_figures.rules`; empty where the text
-        claims nothing that numbers can be held against.
+        Claims of the paper's text, and whether the rows keep them, by :mod:`paper_figures.rules`; empty if the text
+        has no claim that numbers can test.
     note
-        Differences of size or method that one must know to compare.
+        Differences of size or method.
     """
 
     figure: str
@@ -70,7 +68,7 @@ class Figure:
         return all(self.claims.values()) if self.claims else None
 
 
-#: Measures a figure; ``None`` where its graphs are absent.
+#: Measures a figure; ``None`` if its graphs are absent.
 Measure = Callable[[Setting], Figure | None]
 
 

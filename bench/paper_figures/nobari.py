@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dfmst.algorithms import PMA, Algorithm, BaderCong, Boruvka, Kruskal, Prim, Vineet
 from paper_figures.figure import Figure, Measure, Row
-from paper_figures.nobari_graphs import BITS, KINDS, SMALLER, road
-from paper_figures.nobari_subtree import subtree_by_density, subtree_sizes
+from paper_figures.nobari_subtree import BITS, KINDS, SMALLER, road, subtree_by_density, subtree_sizes
 from paper_figures.rules import fastest, rises, same_order
 from paper_figures.setting import Setting
-
-__all__ = ["FIGURES"]
 
 #: Table 1, New York, milliseconds.
 NEW_YORK = {"Prim": 183, "Kruskal": 216, "Borůvka": 541, "Vineet": 29, "MinPMA": 18, "SortPMA": 27, "HybridPMA": 18}
@@ -20,7 +17,7 @@ _OURS = (
 
 
 def parallel_edges(setting: Setting) -> Figure:
-    """Figure 4(b): what removing parallel edges is good for."""
+    """Figure 4(b): the gain of removing parallel edges."""
     rows, gain, kept = [], [], []
     for degree in (4, 8, 16, 32, 64):
         table = KINDS["Erdős–Rényi"](setting.scale(BITS), degree)

@@ -2,16 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from dfmst._columns.edge_table import EdgeTable
 from dfmst.algorithms import PMA
+from dfmst.generate import erdos_renyi, rmat, road_grid, ssca2, watts_strogatz
 from paper_figures.figure import Figure, Row
-from paper_figures.nobari_graphs import BITS, KINDS, SMALLER, road, scale_free
 from paper_figures.rules import rises, steady, within
-from paper_figures.setting import Setting
+from paper_figures.setting import Setting, edges_of
 
-__all__ = ["subtree_by_density", "subtree_sizes"]
+BITS = 17  # 131,072 vertices, where the paper has a million
+SMALLER = "An eighth of the published vertices, on two threads instead of a GPU."
+
+
+def _erdos_renyi(bits: int, degree: int) -> EdgeTable:
+    return edges_of(erdos_renyi(1 << bits, (degree << bits) // 2, weight="float32"), 1 << bits)
+
+
+def _watts_strogatz(bits: int, degree: int) -> EdgeTable:
+    return edges_of(watts_strogatz(1 << bits, degree, weight="float32"), 1 << bits)
+
+
+def scale_free(bits: int, degree: int) -> EdgeTable:
+    """R-MAT of an average degree."""
+    return edges_of(rmat(bits, degree // 2, weight="float32"), 1 << bits)
+
+
+def _ssca2(bits: int, degree: int) -> EdgeTable:
+    # A vertex of a clique whose size is uniform in [1, c] has 2c/3 neighbours in it.
+    return edges_of(ssca2(bits, max(2, degree * 3 // 2), weight="float32"), 1 << bits)
+
+
+#: By an average degree, given the logarithm of the number of vertices.
+KINDS: dict[str, Callable[[int, int], EdgeTable]] = {
+    "Erdős–Rényi": _erdos_renyi,
+    "Watts–Strogatz": _watts_strogatz,
+    "R-MAT": scale_free,
+    "SSCA#2": _ssca2,
+}
+
+
+def road(setting: Setting, side: int = 500) -> EdgeTable:
+    """A grid of streets for the DIMACS road network of Florida."""
+    length = setting.scaled(side, 24)
+    return edges_of(road_grid(length, length), length * length)
+
 
 Way = Literal["min", "sort"]
 Search = Literal["scan", "heap"]
@@ -57,12 +93,12 @@ def subtree_by_density(setting: Setting) -> Figure:
             panel = f"seconds, {search}" + (" (as published)" if search == "scan" else "")
             rows += [Row(panel, f"degree {degree}", span, value) for span, value in seconds.items()]
             best[search, degree] = _best(seconds)
-            told: tuple[float | None, float | None, str | None] = (None, None, None)
+            given: tuple[float | None, float | None, str | None] = (None, None, None)
             if search == "scan" and degree == degrees[0]:
-                told = (*BEST_SPARSE, "section 6.2: small average degree")
+                given = (*BEST_SPARSE, "section 6.2: small average degree")
             elif search == "scan" and degree == degrees[-1]:
-                told = (BEST_DENSE, None, "section 6.2: bigger average degree")
-            rows.append(Row("best γ, by average degree", search, degree, best[search, degree], *told))
+                given = (BEST_DENSE, None, "section 6.2: bigger average degree")
+            rows.append(Row("best γ, by average degree", search, degree, best[search, degree], *given))
     rows.sort(key=lambda row: (_best_last(row), "heap" in row.panel))
     scan = [best["scan", degree] for degree in degrees]
     return Figure(
@@ -94,9 +130,11 @@ def _sweep(setting: Setting, name: str, table: EdgeTable, spans: tuple[int, ...]
             seconds = _by_span(setting, table, spans, search, way)
             label = series if search == "scan" else f"{series}, heap"
             rows += [Row(f"{name}: seconds", label, span, value) for span, value in seconds.items()]
-            told = (published[series], None, "section 6.2") if search == "scan" and series in published else (None,) * 3
+            given = (
+                (published[series], None, "section 6.2") if search == "scan" and series in published else (None,) * 3
+            )
             degree = 2 * len(table) / table.vertices
-            rows.append(Row("best γ, by average degree", label, degree, _best(seconds), *told))
+            rows.append(Row("best γ, by average degree", label, degree, _best(seconds), *given))
             if search == "scan":
                 scanned[series] = seconds
     return rows, scanned

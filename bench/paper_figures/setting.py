@@ -1,4 +1,4 @@
-"""What a figure is measured with: the engine, the size, the graphs, and how often an algorithm runs."""
+"""The setting of a measurement: engine, size, graphs, and runs of an algorithm."""
 
 from __future__ import annotations
 
@@ -19,11 +19,9 @@ from dfmst.algorithms import Algorithm
 from dfmst.algorithms.trace import Trace
 from dfmst.generate import hash24
 
-__all__ = ["Records", "Setting", "edges_of", "renumbered", "seconds_in", "total"]
-
 Records = list[dict[str, Any]]
 
-#: Real graphs stand beside the repository; figures that need them say so where they are absent.
+#: The folder of real graphs next to the repository; figures that need it are skipped without it.
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
@@ -38,9 +36,9 @@ class Setting:
     repeat
         Runs of an algorithm; the fastest counts, since others may use the machine as well.
     threads
-        Threads, where a figure does not vary them.
+        Threads, if a figure does not vary them.
     note
-        What is told of what is left out.
+        Called with a line for each figure that is left out.
     """
 
     size: float = 1.0
@@ -50,7 +48,7 @@ class Setting:
     note: Callable[[str], None] = print
 
     def scaled(self, vertices: int, least: int = 64) -> int:
-        """So many vertices at this size."""
+        """A number of vertices at this size."""
         return max(least, round(vertices * self.size))
 
     def scale(self, scale: int) -> int:
@@ -77,7 +75,7 @@ class Setting:
         """A real graph, each pair of vertices once, with its own weights or (`derived`) a hash of the ends."""
         path = self.data / f"{name}.parquet"
         if not path.exists():
-            self.note(f"no {name}: the folder of real graphs is not beside the repository")
+            self.note(f"no {name}: the folder of real graphs is not next to the repository")
             return None
         table = pq.read_table(path)
         ends = [table[column].to_numpy() for column in ("src", "dst")]

@@ -11,8 +11,6 @@ from dfmst.generate import erdos_renyi
 from paper_figures.figure import Figure, Measure, Row
 from paper_figures.setting import Setting, edges_of, seconds_in
 
-__all__ = ["FIGURES"]
-
 #: Section VI.D, below figure 10: "close to 2" over the serial Prim, "nearly 3" over the form without the primitive.
 FASTER_THAN_SERIAL, FASTER_THAN_PLAIN = 2, 3
 #: Section VI.D: from more vertices than these on, the reduction is the fastest.
@@ -48,9 +46,9 @@ def times(setting: Setting) -> Figure:
         last = n == sizes[-1]
         where = "section VI.D: a maximum, at a size not given"
         for other, most in (("serial", FASTER_THAN_SERIAL), ("no reduction", FASTER_THAN_PLAIN)):
-            told = (most, None, where) if last else (None, None, None)
+            given = (most, None, where) if last else (None, None, None)
             ratio = seconds[other] / seconds["reduction"]
-            rows.append(Row("speedup of the reduction (figure 10)", f"over {other}", n, ratio, *told))
+            rows.append(Row("speedup of the reduction (figure 10)", f"over {other}", n, ratio, *given))
         faster.append((seconds["serial"] / seconds["reduction"], seconds["no reduction"] / seconds["reduction"]))
     serial, plain = faster[-1]
     return Figure(
@@ -86,7 +84,7 @@ def steps(setting: Setting) -> Figure:
             each = 1e6 * spent / graph.vertices
             rows += [Row(panel, step, x, value) for step, value in zip(STEPS, each.tolist(), strict=True)]
     first, last = (shares[at] for at in (len(sparse) - 1, -1))
-    told = ", ".join(f"{step} {100 * a:.0f} / {100 * b:.0f} %" for step, a, b in zip(STEPS, first, last, strict=True))
+    given = ", ".join(f"{step} {100 * a:.0f} / {100 * b:.0f} %" for step, a, b in zip(STEPS, first, last, strict=True))
     return Figure(
         "Figure 9 by step",
         "the three kernels' part of the time",
@@ -94,7 +92,7 @@ def steps(setting: Setting) -> Figure:
         rows,
         "not given in the text; the reduction is called the key step (section V.A), and one round a vertex the limit "
         "of the speedup (section VI.E)",
-        f"largest sparse / densest graph: {told}",
+        f"largest sparse / densest graph: {given}",
         {},
         "Two threads of a CPU, all rounds in one native call that times its steps.",
     )

@@ -1,11 +1,11 @@
-"""Work and span of the solver: what of a call only one thread can do, and what that makes of it on many cores.
+"""Work and span of the solver: the part of a call that needs one thread, and a projection to many cores.
 
     python bench solver/span [--graphs road1M,er1M] [--edges FILE.parquet ...] [-o RESULT.json]
 
 Every kernel is run by one thread, for the algorithm's choices on 1, 2, 4, 16 and 64 threads, and timed. Serial are: the
 Python between the kernels, kernels of one index, and the scan within ``scan_portion``, which is run twice to tell it
-from the sorting beside it; what the measurement itself takes is left out. A projection divides every other kernel by
-the threads, or by its chunks where these are fewer, and lets the scan run beside the sorting; ``scan_blocks`` also
+from the concurrent sorting; the time of the measurement itself is left out. A projection divides every other kernel by
+the threads, or by its chunks if these are fewer, and lets the scan run during the sorting; ``scan_blocks`` also
 waits for a fork of two threads, timed here, as often as it forks. It assumes cores of this machine's speed with a
 memory that serves all of them: an upper bound, not a measurement.
 
@@ -40,9 +40,9 @@ _ALONE = CpuEngine(1)
 
 @dataclass(frozen=True, slots=True)
 class SpanEngine(CpuEngine):
-    """Has the kernels of an engine with `threads`, run by one thread each; `spans` lists what they took.
+    """Runs the kernels of an engine with `threads`, each on one thread; `spans` sums their seconds.
 
-    ``spans["own"]`` is what this class itself took.
+    ``spans["own"]`` is the time of this class itself.
     """
 
     spans: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("work", "serial", "span", "own"), 0.0))
@@ -56,7 +56,7 @@ class SpanEngine(CpuEngine):
         return SpanEngine(self.threads, xp=np, spans=self.spans)
 
     def launch(self, kernel: str, count: int, *arguments: Any, grain: int = 4096) -> None:
-        """Run a kernel, and add what it took and would take."""
+        """Run a kernel, and add its seconds and its projected ones."""
         start = time.perf_counter()
         scan = self._scan(arguments) if kernel == "scan_portion" else 0.0
         begin = time.perf_counter()
@@ -69,12 +69,12 @@ class SpanEngine(CpuEngine):
         self.spans["own"] += time.perf_counter() - start - taken
 
     def _add(self, taken: float, chunks: int, scan: float) -> None:
-        """Add a kernel of so many chunks, of which a scan takes a part by itself."""
+        """Add a kernel of `chunks` chunks; `scan` seconds of it are a scan on one thread."""
         chunks = min(self.threads, chunks)
-        beside = max(1, chunks - 1) if scan else chunks
+        sorting = max(1, chunks - 1) if scan else chunks
         self.spans["work"] += taken
         self.spans["serial"] += taken if chunks == 1 else scan
-        self.spans["span"] += taken if chunks == 1 else max(scan, taken / chunks, (taken - scan) / beside)
+        self.spans["span"] += taken if chunks == 1 else max(scan, taken / chunks, (taken - scan) / sorting)
 
     def _add_forks(self, taken: float, length: int, rounds: int) -> None:
         """Add a kernel of loops that fork: once a block, twice a round."""
@@ -84,7 +84,7 @@ class SpanEngine(CpuEngine):
         self.spans["span"] += taken / min(self.threads, CHUNKS) + (waits if self.threads > 1 else 0.0)
 
     def _scan(self, arguments: tuple[Any, ...]) -> float:
-        """Seconds of a portion's scan alone; what it changes is put back."""
+        """Seconds of a portion's scan alone; its changes are undone."""
         if arguments[1] == arguments[2]:
             return 0.0  # these buckets are only sorted
         changed = arguments[4], arguments[5], arguments[6]
@@ -120,7 +120,7 @@ def measure(columns: tuple[Any, Any, Any, int], threads: int) -> dict[str, float
 
 
 def report(columns: tuple[Any, Any, Any, int], repeat: int) -> dict[str, Any]:
-    """Work, serial part and projected time by threads, beside one thread's: medians.
+    """Work, serial part and projected time by threads, next to one thread's: medians.
 
     The numbers of threads run in turn, so that all see the same machine.
     """

@@ -13,8 +13,6 @@ import pyarrow.parquet as pq
 
 from dfmst.generate import erdos_renyi
 
-__all__ = ["ID_KINDS", "PLAIN", "random_tables", "with_ids", "write_files"]
-
 ID_KINDS = ("dense", "sparse", "text")
 _FACTOR = 0x9E3779B97F4A7C15 - (1 << 64)  # odd: different ids stay different
 #: Random numbers do not compress: packing and unpacking them would only hide the time that is measured.

@@ -13,8 +13,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-__all__ = ["ALL", "GRAPHS", "Graph", "columns_of", "erdos_renyi", "frame_of", "ranks", "scipy_weights"]
-
 
 class Graph(NamedTuple):
     """`source` and `target` are ``int64``, `weight` is ``float64``; each of shape ``(edges,)``."""
@@ -56,7 +54,7 @@ def erdos_renyi(vertices: int, edges: int, seed: int = 0) -> Graph:
     """Random ends."""
     draw = np.random.default_rng(seed)
     pairs = vertices * (vertices - 1) // 2
-    drawn = edges + 1000 + int(1.2 * edges * edges / pairs)  # so many more for those that occur twice
+    drawn = edges + 1000 + int(1.2 * edges * edges / pairs)  # more, since some occur twice
     source, target = draw.integers(0, vertices, (2, drawn))
     return _weighted(*_distinct(source, target, vertices, edges), vertices, seed)
 

@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["describe", "describe_device"]
-
 
 def _said(*command: str) -> str | None:
     """The first line that a command prints; ``None`` if it is not installed or prints nothing."""

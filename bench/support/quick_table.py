@@ -17,8 +17,6 @@ from support.graphs import Graph, erdos_renyi, euclid, rmat, road
 from support.machine import describe
 from support.timing import peak_memory
 
-__all__ = ["GRAPHS", "Line", "measure", "print_table"]
-
 GRAPHS: dict[str, Callable[[], Graph]] = {
     "road": lambda: road(500),
     "rmat": lambda: rmat(18),
@@ -31,7 +29,7 @@ HEAD = ("graph", "vertices", "rows", "library", "wall s", "CPU s", "MB", "wall /
 
 
 class Line(NamedTuple):
-    """A library on a graph: medians of wall and CPU seconds, the memory beside the frame, the forest's weight."""
+    """A library on a graph: medians of wall and CPU seconds, the memory next to the frame, the forest's weight."""
 
     wall: float
     cpu: float

@@ -7,8 +7,6 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from pathlib import Path
 from typing import Any
 
-__all__ = ["BENCH", "BUSY", "RESULTS", "parser", "read", "write"]
-
 BENCH = Path(__file__).resolve().parents[1]
 RESULTS = BENCH / "results"
 BUSY: dict[str, Any] = {"action": "store_true", "help": "leave wall times out: the machine does other work as well"}
@@ -24,7 +22,7 @@ def parser(text: str | None, result: str = "", **defaults: float | str) -> Argum
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What a result file holds; empty if there is none."""
+    """The content of a result file; empty if there is none."""
     result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return result
 

@@ -17,8 +17,6 @@ from pathlib import Path
 from support.results import BENCH
 from support.timing import spent, usage
 
-__all__ = ["RUNS", "measure", "run_here"]
-
 NAMES = ["source", "target", "weight"]
 
 
@@ -117,7 +115,7 @@ def run_scipy(folder: Path, limit: str) -> int:
 
 _SCAN = ["pyarrow.dataset", "pyarrow.parquet"]
 _OURS = [*_SCAN, "dfmst", "pandas"]  # Arrow's conversions import pandas
-#: Name -> the run, and what is imported before it (no more: its memory counts).
+#: Name -> the run, and the imports before it (no more: their memory counts).
 RUNS: dict[str, tuple[Callable[[Path, str], int], list[str]]] = {
     "stream": (run_stream, [*_SCAN, "dfmst.stream"]),
     "spill": (run_spill, [*_SCAN, "dfmst.stream"]),

@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Measured", "interleaved", "milliseconds", "peak_memory", "spent", "usage"]
-
 SLOW = 5.0  # seconds; a slower run is repeated three times
 QUICK = 1.0  # seconds; a faster run is warmed up before every repetition
 

@@ -8,8 +8,6 @@ from typing import Any
 import dfmst.dask
 from support.timing import spent, usage
 
-__all__ = ["forest_on_workers"]
-
 
 def count_sent(dask_worker: Any) -> None:
     """Count the bytes that a worker writes to other workers; Dask counts estimates of its objects."""

@@ -43,7 +43,7 @@ def test_every_figure(papers, setting, tmp_path, monkeypatch):
     monkeypatch.setattr(papers, "describe", lambda *_: {"processor": "a processor", "date": "today", "commit": None})
     papers.measure_all(setting, tmp_path)
     skipped = {"nobari2012_table1_new_york", "vasconcellos2018_table7_roads", "vasconcellos2018_table10_roads"}
-    if importlib.import_module("paper_figures.knox_threads").COMPILER is None:
+    if importlib.import_module("paper_figures.knox").COMPILER is None:
         skipped |= {"knox2025_fig05_sort", "knox2025_fig07_updates"}
     expected = set(names(papers)) - skipped
     assert {path.stem for path in tmp_path.glob("*.parquet")} == expected
@@ -67,7 +67,7 @@ def test_only(papers, setting, tmp_path, monkeypatch):
 
 def test_published_tables_are_whole(papers):
     """Tables 7 to 9 agree with themselves: a speedup is the quotient of the seconds."""
-    tables = importlib.import_module("paper_figures.vasconcellos_tables")
+    tables = importlib.import_module("paper_figures.vasconcellos")
     rows = [*tables.ROADS.values(), *(row for rows in tables.RANDOM.values() for row in rows)]
     assert len(rows) == 19
     for row in rows:
