@@ -54,7 +54,7 @@ def lazy_edges(view: LazyView, columns: EdgeColumns) -> nw.LazyFrame[Any]:
     check_ends(columns.source, columns.target)
     names = [name for name in columns.names if name is not None]
     rows = _typed_objects(view.columns(names), columns)
-    types = rows.collect_schema()
+    types = _types(rows)
     ids = _common_ids(rows, columns, types)
     missing = {"source": nw.col("source").is_null(), "target": nw.col("target").is_null()}
     weight: Any = nw.lit(0)
@@ -65,22 +65,39 @@ def lazy_edges(view: LazyView, columns: EdgeColumns) -> nw.LazyFrame[Any]:
 
 
 def _typed_objects(rows: nw.LazyFrame[Any], columns: EdgeColumns) -> nw.LazyFrame[Any]:
-    """Give ids that are Python objects in a Dask frame their Arrow type: as text, 1 and "1" would be one id."""
+    """Give Python objects in a Dask frame their Arrow type: as text, 1 and "1" would be one id."""
     native: Any = nw.to_native(rows)
+    if not rows.implementation.is_dask():
+        return rows
+    objects = {column for column, kind in native.dtypes.items() if str(kind) == "object"}
+    if objects & {"source", "target"}:
+        objects |= {"source", "target"}
     kinds: dict[str, pa.DataType] = {}
-    for end, name in (("source", columns.source), ("target", columns.target)):
-        if not rows.implementation.is_dask() or str(native.dtypes[end]) != "object":
+    for column, name in zip(("source", "target", "weight"), columns.names, strict=True):
+        if column not in objects:
             continue
-        for kind in native[end].map_partitions(_object_kind, name, meta=(end, object)).compute():
-            common = common_id_type(kinds.setdefault(end, kind), kind)
+        for kind in native[column].map_partitions(_object_kind, name, meta=(column, object)).compute():
+            known = kinds.setdefault(column, kind)
+            common = common_id_type(known, kind)
+            if common is None and column == "weight":
+                raise unsupported_weights(name, f"both {known} and {kind}")
             if common is None:
-                raise different_ids((name, kinds[end]), (name, kind))
-            kinds[end] = common
+                raise different_ids((name, known), (name, kind))
+            kinds[column] = common
     if not kinds:
         return rows
-    both = common_id_type(*kinds.values()) if len(kinds) == 2 else None
-    kinds = dict.fromkeys(kinds, both) if both is not None else kinds
+    both = common_id_type(kinds["source"], kinds["target"]) if "source" in kinds else None
+    kinds |= dict.fromkeys(("source", "target"), both) if both is not None else {}
     return as_lazy(native.map_partitions(_with_types, kinds, meta=_with_types(native._meta, kinds)))
+
+
+def _types(rows: nw.LazyFrame[Any]) -> dict[str, Any]:
+    """Types of the columns; Narwhals has none for decimals of 256 bits."""
+    types = dict(rows.collect_schema())
+    if rows.implementation.is_dask():
+        native: Any = nw.to_native(rows)
+        types |= {name: nw.Decimal() for name, kind in native.dtypes.items() if str(kind).startswith("decimal256")}
+    return types
 
 
 def _object_kind(series: Any, name: Any) -> Any:

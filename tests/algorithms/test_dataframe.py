@@ -239,6 +239,8 @@ def test_an_order_without_a_place_for_a_row_is_refused(library, missing):
 OBJECTS = {
     "decimals": ([Decimal("1.00"), Decimal("1"), Decimal("2")], [Decimal("2"), Decimal("2.0"), Decimal("3")]),
     "integers": ([1, None, 2], [2, 3, 3]),
+    "integers of more than 64 bits, and int64": ([2**64, 1, 2], np.array([1, 2, 3])),
+    "integers of more than 128 bits": ([2**140, 2**140 + 1, 2**140], [2**140 + 1, 2, 2]),
     "bytes": ([b"a", b"b", b"a"], [b"b", b"c", b"c"]),
     "text": (["a", "b", "a"], ["b", "c", "c"]),
     "dates": ([date(2020, 1, 1), date(2020, 1, 2), date(2020, 1, 1)], [date(2020, 1, 2), date(2020, 1, 3), None]),
@@ -250,8 +252,9 @@ OBJECTS = {
 
 @pytest.mark.parametrize("kind", OBJECTS)
 def test_objects_of_dask_are_compared_as_in_memory(kind):
-    source, target = (pd.Series(values, dtype=object) for values in OBJECTS[kind])
-    frame = pd.DataFrame({"source": source, "target": target, "weight": range(len(source)), "row": range(len(source))})
+    source, target = (pd.Series(values, dtype=getattr(values, "dtype", object)) for values in OBJECTS[kind])
+    weight = pd.Series([2**64 + 1, 2**64, 0][: len(source)], dtype=object)
+    frame = pd.DataFrame({"source": source, "target": target, "weight": weight, "row": range(len(source))})
     with dask.config.set({"dataframe.convert-string": False}):
         parts = dd.from_pandas(frame, npartitions=2)
     try:
@@ -282,11 +285,12 @@ def test_duckdb_is_left_as_it_was():
     edges = connection.from_arrow(table)
     forest = solve(edges)
     tables = "select count(*) from duckdb_tables()"
-    assert connection.sql(tables).fetchall() == [(0,)]
+    left = [(0 if hasattr(forest, "materialize") else 1,)]  # DuckDB 1 has no relations over rows outside tables
+    assert connection.sql(tables).fetchall() == left
     assert forest.filter("row < 50").order("row").fetchall() == forest.fetchall()[: len(forest.filter("row < 50"))]
     with pytest.raises(dfmst.InvalidEdgesError):
         solve(edges.project("source, target, 'nan'::double as weight"))
-    assert connection.sql(tables).fetchall() == [(0,)]
+    assert connection.sql(tables).fetchall() == left
 
 
 def test_names_that_the_steps_use_themselves():
