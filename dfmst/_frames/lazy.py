@@ -73,10 +73,10 @@ class LazyView:
             keys = self.numbered.join(wanted, on=_POSITION, how="semi").select(*self.order)
             keys = self.tables.keep(keys, "keys")
             forest = as_lazy(self.native).join(keys, on=list(self.order), how="semi").sort(*self.order)
-            return lasting(forest)
+            return lasting(forest, self.tables)
         if self.numbered.implementation.is_duckdb():
             forest = self.numbered.join(wanted, on=_POSITION, how="semi").sort(_POSITION)
-            return lasting(forest.drop(_POSITION))
+            return lasting(forest.drop(_POSITION), self.tables)
         positions = np.sort(wanted.collect()[_POSITION].to_numpy())
         numbered: Any = nw.to_native(self.numbered)
         return numbered.map_partitions(_rows_at, positions, meta=self.native._meta)

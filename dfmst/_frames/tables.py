@@ -101,13 +101,14 @@ class DuckDbTables:
         table = self.make(nw.to_native(frame.sort(*order)), slot)
         return as_lazy(self.select(table, f'rowid AS "{name}", *'))
 
-    def make(self, relation: Any, slot: str) -> str:
-        """Compute a relation into a table, in its order; the table's name."""
+    def make(self, relation: Any, slot: str | None = None) -> str:
+        """Compute a relation into a table, in its order; the table's name. Without a slot, it stays."""
         self._made += 1
         name = f"{self._prefix}_{self._made}"
         relation.query("dfmst_rows", f"CREATE TEMP TABLE {name} AS SELECT * FROM dfmst_rows")
-        self._drop(slot)
-        self._slots[slot] = name
+        if slot is not None:
+            self._drop(slot)
+            self._slots[slot] = name
         return name
 
     def select(self, table: str, columns: str = "*") -> Any:
@@ -156,12 +157,12 @@ def as_lazy(native: Any) -> nw.LazyFrame[Any]:
         return frame
 
 
-def lasting(frame: nw.LazyFrame[Any]) -> Any:
+def lasting(frame: nw.LazyFrame[Any], tables: Tables) -> Any:
     """Return a library's own frame that no longer needs the tables it was made of."""
     native: Any = nw.to_native(frame)
-    if not frame.implementation.is_duckdb():
+    if not isinstance(tables, DuckDbTables):
         return native
-    return native.materialize() if hasattr(native, "materialize") else native.execute()
+    return native.materialize() if hasattr(native, "materialize") else tables.select(tables.make(native))
 
 
 def open_tables(frame: nw.LazyFrame[Any]) -> Tables:

@@ -35,7 +35,7 @@ _FAMILIES = {
     "date": (dt.date,),
     "time": (dt.time,),
     "duration": (dt.timedelta,),
-    "uuid": (uuid.UUID,),
+    "uuid": (uuid.UUID, pa.UuidScalar),
 }
 _EXACT = 2.0**53  # below, float64 holds all integers
 _NUMBERS = ({"integer", "decimal"}, {"integer", "float"})
@@ -150,6 +150,9 @@ def _exact(families: set[str], values: Array) -> pa.Array:
         except (pa.ArrowException, OverflowError):  # integers of different types, or beyond 64 bits
             exact = pa.array([None if is_missing(value) else _decimal(value) for value in values])
         return _narrowed(exact, pa.int64()) if families == {"integer"} else exact
+    if families == {"uuid"}:
+        plain = (value.as_py() if isinstance(value, pa.Scalar) else value for value in values)
+        return pa.array([None if is_missing(value) else value.bytes for value in plain], pa.uuid())
     column = pa.array(values, from_pandas=True)
     for family in families & _NANOSECONDS.keys():
         rest = np.array([getattr(value, _NANOSECONDS[family], 0) for value in values], np.float64)

@@ -164,7 +164,7 @@ class _OneDictionary:
         self._sink, self._schema = sink, schema
         self._spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed on exit
         self._stream = pyarrow.ipc.new_stream(self._spool, schema, options=_ipc_options(deltas=True))
-        self._known = [pa.array([], kind) for kind in schema.types]
+        self._known = [pa.nulls(0, kind) for kind in schema.types]
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Write rows to the stream."""
