@@ -10,7 +10,6 @@ HERE = Path(__file__).parent
 
 
 def main() -> int | None:
-    """Import the benchmark and call its `main`."""
     if len(sys.argv) < 2 or not (HERE / sys.argv[1]).with_suffix(".py").is_file():
         print((HERE / "README.md").read_text(encoding="utf-8"))
         return 2 if sys.argv[1:] else 0

@@ -109,7 +109,6 @@ def large(rows: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure and write the result file."""
     options = parser(__doc__, "cpu/dataframe.json")
     options.add_argument("--only", default="", metavar="ENGINE")
     options.add_argument("--large", type=int, default=20_000_000, metavar="ROWS", help="0: leave it out")

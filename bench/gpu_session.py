@@ -152,7 +152,6 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run the steps one after the other."""
     options, begin = arguments(words), time.monotonic()
     logs = options.folder / "logs"
     logs.mkdir(parents=True, exist_ok=True)

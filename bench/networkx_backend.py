@@ -11,7 +11,6 @@ and those of the backend are added up. From 1 M edges on NetworkX runs once. dfm
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import networkx as nx
@@ -19,7 +18,7 @@ import numpy as np
 import pandas as pd
 from support.machine import describe
 from support.results import parser, write
-from support.timing import Measured, interleaved, milliseconds
+from support.timing import Measured, interleaved, spent
 
 from dfmst.networkx import backend
 
@@ -63,13 +62,12 @@ def measure(edges: int) -> dict[str, dict[str, float]]:
     for name, runs in calls.items():
         measured = {}
         if edges >= ONCE:
-            begin = time.process_time()
-            value = runs.pop("networkx")()
-            measured["networkx"] = Measured(time.process_time() - begin, 1, value)
-        measured |= interleaved(runs, 3, time.process_time)
+            taken, value = spent(runs.pop("networkx"))
+            measured["networkx"] = Measured(taken["seconds"], taken["cpu_seconds"], 1, value)
+        measured |= interleaved(runs, 3)
         if len({run.value for run in measured.values()}) != 1:
             raise AssertionError(f"{name}: forests of different sizes")
-        result[name] = milliseconds(measured)
+        result[name] = {run: round(1e3 * one.cpu, 2) for run, one in measured.items()}
     return result
 
 
@@ -104,7 +102,6 @@ def _rounded(time: float) -> str:
 
 
 def main() -> None:
-    """Measure, print the table, and write the result file."""
     chosen = parser(__doc__, "cpu/networkx.json", most=1_000_000).parse_args()
     nx.config.warnings_to_ignore.add("cache")
     result: dict[str, Any] = {"machine": describe("networkx", "pandas"), "milliseconds": {}}

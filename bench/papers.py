@@ -94,7 +94,6 @@ def _line(name: str, account: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Measure the chosen figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="NAME")
     parser.add_argument("--size", type=float, default=1.0, help="factor of the numbers of vertices")

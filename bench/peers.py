@@ -114,7 +114,6 @@ def memory(graph: Graph, peers: list[str]) -> dict[str, int]:
 
 
 def main() -> None:
-    """Measure and write the result file."""
     options = parser(__doc__, "cpu/peers.json", graphs=",".join(GRAPHS), peers=",".join(PEERS), repeat=7)
     options.add_argument("--memory", action="store_true", help="measure memory instead, and keep the times of the file")
     options.add_argument("--quick", action="store_true", help="print a table of smaller graphs, and write no file")

@@ -69,7 +69,6 @@ def commands(repeat: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure and write the result file."""
     chosen = parser(__doc__, "cpu/small_calls.json", repeat=2000, commands=15).parse_args()
     result = {
         "machine": {**describe("scipy", "pyarrow"), "load": round(os.getloadavg()[0], 1)},

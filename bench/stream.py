@@ -127,7 +127,6 @@ PLANS: dict[str, tuple[Callable[[Path, argparse.Namespace], dict[str, Any]], dic
 
 
 def main() -> None:
-    """Measure, and write the result file."""
     options = parser(__doc__, "cpu/stream.json", sibling_limit="512MiB", repeat=3)
     options.add_argument("plan", choices=PLANS)
     for name in ("vertices", "rows", "files"):

@@ -222,7 +222,6 @@ def counted(name: str, whole: Draw, small: Draw) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Count, estimate and write."""
     options = parser(__doc__, "gpu_counts.json")
     options.add_argument("--ny", type=Path, help="the graph of New York's roads, as Parquet")
     chosen = options.parse_args()

@@ -55,7 +55,6 @@ def measure(library: Any, scale: int, repeat: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure and write the result file."""
     chosen = parser(__doc__, "", scale=22, repeat=5).parse_args()
     cudf, cupy, _ = require("cudf", "cupy", "dfmst.cudf")
     result = {"device": describe_device(cupy), "cudf": cudf.__version__}

@@ -14,7 +14,6 @@ from gpu import require
 
 
 def main() -> None:
-    """Print the facts and write them to the device's folder."""
     chosen = parser(__doc__).parse_args()
     device = describe_device(*require("cupy"))
     write(chosen.output / device["folder"] / "device.json", device)

@@ -117,7 +117,6 @@ def check(engine: Engine, options: argparse.Namespace) -> Iterator[dict[str, Any
 
 
 def main() -> int:
-    """Compare, and write the result file anew after every record."""
     options = parser(__doc__, "")
     options.add_argument("--shrink", type=int, default=0, help="divide the graphs' sizes by 2 to this power")
     options.add_argument("--seconds", type=float, default=math.inf, help="begin nothing after this time")

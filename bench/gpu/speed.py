@@ -117,7 +117,6 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Measure, and write the result file anew after every graph."""
     options, begin = arguments(), time.monotonic()
     engine = select_engine("cuda")
     device = describe_device(engine.xp)

@@ -49,7 +49,6 @@ def measure(library: Any, engine: str, scale: int, repeat: int) -> dict[str, Any
 
 
 def main() -> int:
-    """Measure and write the result."""
     chosen = parser(__doc__, "", scale=22, repeat=3).parse_args()
     cudf, cupy = require("cudf", "cupy")
     record = measure(cudf, "cuda", chosen.scale, chosen.repeat)

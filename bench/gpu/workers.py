@@ -62,7 +62,6 @@ def check_files(table: pa.Table, expected: list[int], partitions: int, strategy:
 
 
 def main() -> int:
-    """Check."""
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("--edges", type=int, default=4_000_000)
     parser.add_argument("--partitions", type=int, default=4)

@@ -108,8 +108,8 @@ def run_stream(size: Size, edges: Path, output: Path, local: Path) -> dict[str, 
 def run_in_memory(edges: Path, cluster: dict[str, Any]) -> dict[str, Any]:
     """All rows in one process without a limit; the cluster's CPU-seconds as a multiple of its own."""
     run = measure("in_memory", edges)
-    cluster["times_in_memory"] = round(cluster["cpu_seconds"] / run["cpu_seconds"], 1)
-    figures = {name: round(run[name], 2) for name in ("seconds", "cpu_seconds")}
+    cluster["times_in_memory"] = round(cluster["cpu_seconds"] / run["whole_cpu_seconds"], 1)
+    figures = {name: round(run[f"whole_{name}"], 2) for name in ("seconds", "cpu_seconds")}
     return {**figures, "peak_mb": round(run["peak"] / 1e6)}
 
 
@@ -123,7 +123,6 @@ def digest(path: Path) -> list[str]:
 
 
 def main() -> None:
-    """Measure one size, and add it to the result file."""
     options = parser(__doc__, "cpu/cluster_large.json")
     options.add_argument("folder", type=Path)
     options.add_argument("size", choices=SIZES)

@@ -94,7 +94,6 @@ def most(figures: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    """Measure every graph, and write the result file."""
     if sys.argv[1:2] == ["--child"]:
         run = sys.argv[2:]
         print(child(run[0], run[1], float(run[2]), int(run[3]), run[4] == "1", int(run[5])))

@@ -190,7 +190,6 @@ def add_result(path: Path, case: str, result: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Measure, and write the result file."""
     if sys.argv[1:2] == ["child"]:
         child(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), Path(sys.argv[5]), int(sys.argv[6]))
         return

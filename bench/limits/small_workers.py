@@ -28,7 +28,6 @@ _ENDED = 1 << 30  # bytes at which Dask ends a worker
 
 
 def main() -> None:
-    """Measure, and write the result file."""
     options = parser(__doc__, "cpu/small_workers.json")
     options.add_argument("folder", type=Path)
     options.add_argument("--busy", **BUSY)

@@ -86,7 +86,6 @@ def compare(checkout: Path, graph: str, threads: int, repeat: int) -> dict[str, 
 
 
 def main() -> None:
-    """Measure and write the result file."""
     options = parser(__doc__, "cpu/before.json", graphs=GRAPHS, threads=2, repeat=15)
     options.add_argument("checkout", type=Path, nargs="?")
     options.add_argument("--serve", help=argparse.SUPPRESS)

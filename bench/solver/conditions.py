@@ -152,7 +152,6 @@ PARTS = {"weights": weights, "orders": orders, "ids": ids, "memory": memory}
 
 
 def main() -> None:
-    """Measure and write the result file."""
     chosen = parser(__doc__, "cpu/conditions.json", parts=",".join(PARTS), repeat=7).parse_args()
     result: dict[str, Any] = {"machine": describe("pyarrow")}
     for part in chosen.parts.split(","):

@@ -58,7 +58,6 @@ def medians(runs: list[dict[str, float]]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure and write the result file."""
     chosen = parser(__doc__, "cpu/frames.json").parse_args()
     frame = frame_of(erdos_renyi(1_000_000, 10_000_000))
     call = medians([steps(frame) for _ in range(REPEAT + 2)][2:])

@@ -74,7 +74,6 @@ def draw(records: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> None:
-    """Measure, write the result file and the plot."""
     chosen = parser(__doc__, "cpu/scale.json", largest=10**8, repeat=5).parse_args()
     result: dict[str, Any] = {"machine": describe("scipy"), "graphs": []}
     for vertices in VERTICES:

@@ -142,7 +142,6 @@ def report(columns: tuple[Any, Any, Any, int], repeat: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure and write the result file."""
     options = parser(__doc__, "cpu/span.json", graphs=",".join(ALL), repeat=15)
     options.add_argument("--edges", type=Path, nargs="*", default=[])
     chosen = options.parse_args()

@@ -99,7 +99,6 @@ def by_step(graph: Graph, columns: tuple[Any, Any, Any], bandwidth: float, repea
 
 
 def main() -> None:
-    """Measure and write the result file."""
     chosen = parser(__doc__, "cpu/solver.json", graphs=",".join(GRAPHS), repeat=7).parse_args()
     machine = describe("scipy")
     result: dict[str, Any] = {"machine": machine, "graphs": {}}

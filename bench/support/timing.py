@@ -16,37 +16,42 @@ QUICK = 1.0  # seconds; a faster run is warmed up before every repetition
 
 
 class Measured(NamedTuple):
-    """Median seconds, number of runs, and the value of the last run."""
+    """Median seconds and CPU-seconds, number of runs, and the value of the last run."""
 
     seconds: float
+    cpu: float
     runs: int
     value: Any
 
 
-def interleaved(
-    runs: Mapping[str, Callable[..., Any]], repeat: int = 7, clock: Callable[[], float] = time.perf_counter
-) -> dict[str, Measured]:
+def interleaved(runs: Mapping[str, Callable[..., Any]], repeat: int = 7) -> dict[str, Measured]:
     """Run all in turn, `repeat` times after one turn to warm up; a slow one three times in all.
 
     A run of less than a second runs once more, untimed, right before: between two of its turns others may run for
     minutes, and the host of a virtual machine takes back memory that nobody touches.
     """
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    times: dict[str, list[dict[str, float]]] = {name: [] for name in runs}
     values: dict[str, Any] = {}
     last: dict[str, float] = {}
     for turn in range(repeat + 1):
         for name, run in runs.items():
-            if turn > 2 and min(seconds[name]) > SLOW:
+            if turn > 2 and min(taken["seconds"] for taken in times[name]) > SLOW:
                 continue
             values.pop(name, None)  # frees its memory before the next run
             if last.get(name, SLOW) < QUICK:
                 run()
-            begin = clock()
-            values[name] = run()
-            taken = last[name] = clock() - begin
-            if turn or taken > SLOW:
-                seconds[name].append(taken)
-    return {name: Measured(statistics.median(times), len(times), values[name]) for name, times in seconds.items()}
+            taken, values[name] = spent(run)
+            last[name] = taken["seconds"]
+            if turn or last[name] > SLOW:
+                times[name].append(taken)
+
+    def median(name: str, clock: str) -> float:
+        return statistics.median(taken[clock] for taken in times[name])
+
+    return {
+        name: Measured(median(name, "seconds"), median(name, "cpu_seconds"), len(times[name]), values[name])
+        for name in runs
+    }
 
 
 def milliseconds(measured: dict[str, Measured]) -> dict[str, float]:
