@@ -23,8 +23,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -37,17 +37,22 @@ CASES = (*(f"stream:{kind}" for kind in ID_KINDS), "merge", "two-pass", "shuffle
 ROWS = 24_000_000
 LEAST = 0.5  # seconds
 ENTRY = 12  # bytes of a note: rows, and the end of the line
-PLACES: dict[str, tuple[str, Callable[..., int]]] = {
-    "fold": ("dfmst._folding.fold.Fold.add", lambda result, fold, rows: len(rows)),
-    "read_part": ("dfmst._cluster.read.edge_table", lambda result, *_: result.num_rows),
-    "merge": ("dfmst._cluster.solve.solve", lambda result, engine, table: table.num_rows),
-    "sort": (
-        "dfmst._cluster.strategies.shuffle.left.write_sorted",
-        lambda result, engine, run, order, rows, *_: len(rows),
-    ),
-    "solve": ("dfmst._slices.kruskal.SliceKruskal.add", lambda result, kruskal, rows: len(rows)),
-    "gather": ("dfmst._cluster.rows.read_part", lambda result, part: result[0].num_rows),
+#: Where work is done (module:function), and how many rows a call has done.
+PLACES: dict[str, Callable[..., int]] = {
+    "dfmst._folding.fold:Fold.add": lambda result, fold, rows: len(rows),
+    "dfmst._cluster.read:edge_table": lambda result, *_: result.num_rows,
+    "dfmst._cluster.solve:solve": lambda result, engine, table: table.num_rows,
+    "dfmst._cluster.strategies.shuffle.left:write_sorted": lambda result, engine, run, order, rows, *_: len(rows),
+    "dfmst._slices.kruskal:SliceKruskal.add": lambda result, kruskal, rows: len(rows),
+    "dfmst._cluster.rows:read_part": lambda result, part: result[0].num_rows,
 }
+
+
+def holder_of(place: str) -> tuple[Any, str]:
+    """The module or class of a place, and the name of its function."""
+    module, _, path = place.partition(":")
+    owner, _, name = path.rpartition(".")
+    return resolve_name(f"{module}:{owner}"), name
 
 
 def note_work(log: Path) -> None:
@@ -62,12 +67,8 @@ def note_work(log: Path) -> None:
 
         return call
 
-    for place, rows_of in PLACES.values():
-        owner, _, name = place.rpartition(".")
-        try:
-            holder: Any = import_module(owner)
-        except ModuleNotFoundError:  # a class
-            holder = getattr(import_module(owner.rpartition(".")[0]), owner.rpartition(".")[2])
+    for place, rows_of in PLACES.items():
+        holder, name = holder_of(place)
         setattr(holder, name, noted(getattr(holder, name), rows_of))
 
 

@@ -36,6 +36,12 @@ def test_the_pages_show_the_result(bench):
     assert words in (GUIDES / "larger-than-memory.md").read_text(encoding="utf-8"), words
 
 
+def test_the_work_that_is_counted_is_in_the_package(bench):
+    for place in bench.PLACES:
+        holder, name = bench.holder_of(place)
+        assert callable(getattr(holder, name))
+
+
 def test_a_result_leaves_those_of_other_cases(bench, tmp_path, monkeypatch):
     monkeypatch.setattr(bench, "describe", lambda *packages: {"date": "today"})
     path = tmp_path / "kills.json"
