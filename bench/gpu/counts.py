@@ -32,11 +32,10 @@ from support.results import BENCH, parser, write
 
 sys.path.append(str(BENCH.parent))  # after the installed dfmst: only for the package `tests`
 
-from dfmst._columns.edge_table import EdgeTable
-from dfmst._engines import CudaEngine, Engine
+from support.inside import CudaEngine, EdgeTable, Engine, Trace
+
 from dfmst.algorithms import FilterBoruvka, filter_boruvka
 from dfmst.algorithms._steps import worklist
-from dfmst.algorithms.trace import Trace
 from dfmst.generate import erdos_renyi, rmat, road_grid
 from tests.support import standin
 from tests.support.ptx.counts import Counts

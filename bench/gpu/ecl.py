@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from support.inside import Engine
 
-from dfmst._engines import Engine
 from gpu.graphs import DeviceGraph
 
 #: Its output: the time of the filtered (+) or the plain (-) program, and whether a host's Kruskal agrees.

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from support.inside import EdgeTable, Engine
 
-from dfmst._columns.edge_table import EdgeTable
-from dfmst._engines import Engine
 from dfmst.generate import erdos_renyi, rmat, road_grid
 from dfmst.typing import Array
 

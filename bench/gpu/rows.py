@@ -18,13 +18,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from support.inside import CpuEngine, EdgeTable, Engine, Trace, select_engine
 from support.machine import describe_device
 from support.results import parser, write
 
-from dfmst._columns.edge_table import EdgeTable
-from dfmst._engines import CpuEngine, Engine, select_engine
 from dfmst.algorithms import REGISTRY, Algorithm, FilterKruskal
-from dfmst.algorithms.trace import Trace
 from gpu.graphs import DeviceGraph, generate
 
 SMALL, SMALLER = 5, 8  # how often a graph is halved for the two small versions

@@ -22,12 +22,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from support.inside import Engine, Trace, select_engine
 from support.machine import describe_device
 from support.results import parser, write
 
-from dfmst._engines import Engine, select_engine
 from dfmst.algorithms import FilterBoruvka
-from dfmst.algorithms.trace import Trace
 from gpu import ecl
 from gpu.graphs import GRAPHS, DeviceGraph, generate
 from gpu.timing import TimedEngine, copy_bandwidth, milliseconds, spread

@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from dfmst._engines import Engine
-from dfmst._kernels import kernels
+from support.inside import Engine, kernels
 
 _SECTOR = 32  # bytes that a GPU reads at least
 

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from support.inside import CpuEngine, EdgeTable, sort_order
 
-from dfmst._columns.edge_table import EdgeTable
-from dfmst._engines import CpuEngine
-from dfmst._primitives.sort import sort_order
 from dfmst.algorithms import Algorithm, Boruvka, Kruskal, Prim
 from dfmst.generate import exact_density
 from paper_figures.figure import Figure, Measure, Row

@@ -5,11 +5,9 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+from support.inside import CpuEngine, EdgeTable, Trace
 
-from dfmst._columns.edge_table import EdgeTable
-from dfmst._engines import CpuEngine
 from dfmst.algorithms import Algorithm, Boruvka, Mastiff
-from dfmst.algorithms.trace import Trace
 from dfmst.generate import rmat, road_grid
 from dfmst.typing import Array
 from paper_figures.figure import Figure, Measure, Row

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from dfmst._columns.edge_table import EdgeTable
+from support.inside import EdgeTable
+
 from dfmst.algorithms import PMA
 from dfmst.generate import erdos_renyi, rmat, road_grid, ssca2, watts_strogatz
 from paper_figures.figure import Figure, Row

@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from support.inside import CpuEngine, EdgeTable, Trace
 
-from dfmst._columns.edge_table import EdgeTable
-from dfmst._engines import CpuEngine
 from dfmst.algorithms import Algorithm
-from dfmst.algorithms.trace import Trace
 from dfmst.generate import hash24
 
 Records = list[dict[str, Any]]

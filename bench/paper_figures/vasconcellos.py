@@ -6,8 +6,8 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from support.inside import EdgeTable
 
-from dfmst._columns.edge_table import EdgeTable
 from dfmst.algorithms import BSP, EPMST, Boruvka
 from dfmst.generate import exact_density
 from paper_figures.figure import Figure, Measure, Row

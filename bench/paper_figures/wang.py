@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+from support.inside import EdgeTable
 
-from dfmst._columns.edge_table import EdgeTable
 from dfmst.algorithms import Prim
 from dfmst.generate import erdos_renyi
 from paper_figures.figure import Figure, Measure, Row

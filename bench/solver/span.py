@@ -24,14 +24,12 @@ from typing import Any
 
 import numpy as np
 from support.graphs import ALL, columns_of
+from support.inside import CpuEngine, EdgeTable, Trace
 from support.machine import describe
 from support.results import parser, write
 
-from dfmst._columns.edge_table import EdgeTable
-from dfmst._engines import CpuEngine
 from dfmst.algorithms._steps.block_scan import BLOCK
 from dfmst.algorithms.filter_kruskal import FilterKruskal
-from dfmst.algorithms.trace import Trace
 
 THREADS = (1, 2, 4, 16, 64)
 CHUNKS = 128  # of a block of ``scan_blocks``

@@ -15,14 +15,12 @@ from typing import Any
 
 import numpy as np
 from support.graphs import GRAPHS, Graph, ranks, scipy_weights
+from support.inside import CpuEngine, EdgeTable, Trace
 from support.machine import describe
 from support.results import parser, write
 from support.timing import interleaved
 
-from dfmst._columns.edge_table import EdgeTable
-from dfmst._engines import CpuEngine
 from dfmst.algorithms import resolve
-from dfmst.algorithms.trace import Trace
 from dfmst.arrays import forest_rows
 
 LINE = 64  # bytes of a cache line

@@ -84,7 +84,7 @@ def peak_memory(run: Callable[[], Any]) -> int | None:
     clear = Path("/proc/self/clear_refs")
     if not clear.exists():
         return None
-    from dfmst._engines.scratch import release_scratch
+    from support.inside import release_scratch
 
     release_scratch()
     gc.collect()

@@ -1,0 +1,22 @@
+"""The internals that benchmarks time: edge tables, engines, kernels and traces."""
+
+from __future__ import annotations
+
+from dfmst._columns.edge_table import EdgeTable
+from dfmst._engines import CpuEngine, CudaEngine, Engine, select_engine
+from dfmst._engines.scratch import release_scratch
+from dfmst._kernels import kernels
+from dfmst._primitives.sort import sort_order
+from dfmst.algorithms.trace import Trace
+
+__all__ = [
+    "CpuEngine",
+    "CudaEngine",
+    "EdgeTable",
+    "Engine",
+    "Trace",
+    "kernels",
+    "release_scratch",
+    "select_engine",
+    "sort_order",
+]
