@@ -20,7 +20,7 @@ from support.machine import describe
 from support.results import parser, write
 from support.timing import Measured, interleaved, spent
 
-from dfmst.networkx import backend
+from dfmst.interop.networkx import backend
 
 ONCE = 1_000_000  # edges from which NetworkX is not run again
 

@@ -25,8 +25,8 @@ from support.results import parser, write
 from support.timing import interleaved, milliseconds
 
 import dfmst
+from dfmst._common.types import Array
 from dfmst.arrays import forest_rows
-from dfmst.typing import Array
 
 ROWS = (10, 780, 10_000)
 

@@ -21,19 +21,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dfmst import algorithms, arrays, components, errors, forest, formats, generate, interop, stream
-    from dfmst._cluster.plan import Plan, plan
+    from dfmst import algorithms, arrays, errors, forest, formats, generate, interop, stream
+    from dfmst._drive.plan.plan import Plan, plan
     from dfmst._engines import release_memory
-    from dfmst._folding.update import update
-    from dfmst._hierarchy.clusters import clusters
-    from dfmst._hierarchy.density import hdbscan
-    from dfmst._hierarchy.linkage import single_linkage
-    from dfmst._hierarchy.newick import newick
-    from dfmst._hierarchy.rooted import path, rooted
-    from dfmst._points.euclidean import euclidean_forest, knn_edges
     from dfmst._report.report import Report, report
-    from dfmst._verification.certificate import Certificate, verify
-    from dfmst.components import connected_components
+    from dfmst._trees import components
+    from dfmst._trees.certificate import Certificate, verify
+    from dfmst._trees.clusters import clusters
+    from dfmst._trees.components import connected_components
+    from dfmst._trees.density import hdbscan
+    from dfmst._trees.linkage import single_linkage
+    from dfmst._trees.newick import newick
+    from dfmst._trees.points.euclidean import euclidean_forest, knn_edges
+    from dfmst._trees.rooted import path, rooted
+    from dfmst._trees.update import update
     from dfmst.errors import (
         CapacityError,
         ClusterError,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 _HOME = {
     "CapacityError": "errors",
     "ClusterError": "errors",
-    "Certificate": "_verification.certificate",
+    "Certificate": "_trees.certificate",
     "ColumnNotFoundError": "errors",
     "DeviceError": "errors",
     "DfmstError": "errors",
@@ -63,31 +64,31 @@ _HOME = {
     "InvalidEdgesError": "errors",
     "OutputError": "errors",
     "UnsupportedFrameError": "errors",
-    "clusters": "_hierarchy.clusters",
-    "connected_components": "components",
-    "euclidean_forest": "_points.euclidean",
-    "hdbscan": "_hierarchy.density",
-    "newick": "_hierarchy.newick",
-    "knn_edges": "_points.euclidean",
+    "clusters": "_trees.clusters",
+    "connected_components": "_trees.components",
+    "euclidean_forest": "_trees.points.euclidean",
+    "hdbscan": "_trees.density",
+    "newick": "_trees.newick",
+    "knn_edges": "_trees.points.euclidean",
     "from_igraph": "interop",
     "from_matrix": "interop",
     "from_sparse": "interop",
     "to_igraph": "interop",
     "to_sparse": "interop",
-    "Plan": "_cluster.plan",
-    "path": "_hierarchy.rooted",
-    "plan": "_cluster.plan",
+    "Plan": "_drive.plan.plan",
+    "path": "_trees.rooted",
+    "plan": "_drive.plan.plan",
     "maximum_spanning_forest": "forest",
     "minimum_spanning_forest": "forest",
     "read_edges": "formats",
     "release_memory": "_engines",
     "Report": "_report.report",
     "report": "_report.report",
-    "rooted": "_hierarchy.rooted",
-    "single_linkage": "_hierarchy.linkage",
+    "rooted": "_trees.rooted",
+    "single_linkage": "_trees.linkage",
     "spanning_forest": "forest",
-    "update": "_folding.update",
-    "verify": "_verification.certificate",
+    "update": "_trees.update",
+    "verify": "_trees.certificate",
 }
 _MODULES = ("algorithms", "arrays", "components", "errors", "forest", "formats", "generate", "interop", "stream")
 
@@ -145,7 +146,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         value = getattr(import_module(f"dfmst.{_HOME[name]}"), name)
     elif name in _MODULES:
-        value = import_module(f"dfmst.{name}")
+        value = import_module("dfmst._trees.components" if name == "components" else f"dfmst.{name}")
     else:
         message = f"module 'dfmst' has no attribute {name!r}"
         raise AttributeError(message)

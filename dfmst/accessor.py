@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import Any
 
 import dfmst
-from dfmst._dispatch import driver_of
-from dfmst._frames.open import open_frame
-from dfmst.typing import Frame
+from dfmst._common.dispatch import driver_of
+from dfmst._common.types import Frame
+from dfmst._edges.open import open_frame
 
 __all__ = ["ForestAccessor"]
 

@@ -8,21 +8,21 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dfmst._arguments import yes_or_no
-from dfmst._columns.check import DEVICE, HOST, CheckedColumns
-from dfmst._columns.edge_table import check_capacity
-from dfmst._columns.ids import IdColumns
-from dfmst._columns.read import Input, number_ids
-from dfmst._columns.survey import survey_edges
-from dfmst._columns.vertices import unchecked_vertices
-from dfmst._columns.weights import constant_weights, missing_weights
+from dfmst._common.arguments import yes_or_no
+from dfmst._common.types import Array, SparseMatrix, SupportsDLPack
+from dfmst._edges.check import DEVICE, HOST, CheckedColumns
+from dfmst._edges.edge_table import check_capacity
+from dfmst._edges.ids import IdColumns
+from dfmst._edges.read import Input, number_ids
+from dfmst._edges.sparse_entries import is_sparse, stored_entries
+from dfmst._edges.survey import survey_edges
+from dfmst._edges.to_arrow import listed_values
+from dfmst._edges.vertices import unchecked_vertices
+from dfmst._edges.weights import constant_weights, missing_weights
 from dfmst._engines import Engine, select_engine
-from dfmst._frames.to_arrow import listed_values
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
-from dfmst.interop.sparse import is_sparse, stored_entries
-from dfmst.typing import Array, SparseMatrix, SupportsDLPack
 
 __all__ = ["forest_rows"]
 

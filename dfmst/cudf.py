@@ -20,11 +20,11 @@ import pyarrow as pa
 from cudf.api.extensions import register_dataframe_accessor
 
 from dfmst._engines import select_engine
-from dfmst._hierarchy.clusters import clusters as _clusters
-from dfmst._hierarchy.linkage import single_linkage as _single_linkage
-from dfmst._hierarchy.rooted import rooted as _rooted
+from dfmst._trees.clusters import clusters as _clusters
+from dfmst._trees.components import connected_components
+from dfmst._trees.linkage import single_linkage as _single_linkage
+from dfmst._trees.rooted import rooted as _rooted
 from dfmst.accessor import ForestAccessor
-from dfmst.components import connected_components
 from dfmst.errors import DfmstError
 from dfmst.forest import solve
 from dfmst.formats import atomic_path, check_same_columns, open_edges

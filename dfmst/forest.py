@@ -5,14 +5,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from dfmst._columns.compose import edge_columns
-from dfmst._columns.conditions import Conditions
-from dfmst._columns.total import total_weight
-from dfmst._dispatch import driven
+from dfmst._common.dispatch import driven
+from dfmst._common.types import Frame, Invalid, Options, Unpack
+from dfmst._edges.compose import edge_columns
+from dfmst._edges.conditions import Conditions
+from dfmst._edges.total import total_weight
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.find_forest import find_forest
 from dfmst.algorithms.solution import Solution, solve
-from dfmst.typing import Frame, Invalid, Options, Unpack
 
 __all__ = [
     "Solution",
@@ -27,13 +27,13 @@ __all__ = [
 FrameT = TypeVar("FrameT")
 
 if TYPE_CHECKING:
-    from dfmst._verification.certificate import certify
+    from dfmst._trees.certificate import certify
 
 
 def __getattr__(name: str) -> Any:
     """Load what proves a forest when it is asked for."""
     if name == "certify":
-        return import_module("dfmst._verification.certificate").certify
+        return import_module("dfmst._trees.certificate").certify
     message = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(message)
 

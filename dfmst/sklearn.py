@@ -9,12 +9,12 @@ import pyarrow as pa
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import validate_data
 
-from dfmst._hierarchy.linkage import single_linkage
-from dfmst._points.euclidean import euclidean_forest
-from dfmst.components import connected_components
+from dfmst._common.types import Array
+from dfmst._trees.components import connected_components
+from dfmst._trees.linkage import single_linkage
+from dfmst._trees.points.euclidean import euclidean_forest
 from dfmst.forest import minimum_spanning_forest
 from dfmst.interop import from_matrix, from_sparse
-from dfmst.typing import Array
 
 __all__ = ["SingleLinkage"]
 

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from support.inside import EdgeTable, Engine
 
+from dfmst._common.types import Array
 from dfmst.generate import erdos_renyi, rmat, road_grid
-from dfmst.typing import Array
 
 #: All increase with the ``float64`` weights drawn, so that every width has the same forest, except for ties.
 WEIGHTS = ("float32", "float64", "int64", "int32")

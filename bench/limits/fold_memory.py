@@ -51,7 +51,7 @@ def draw(graph: str, vertices: int, rows: int, kind: str, equal: bool) -> tuple[
 def child(graph: str, kind: str, density: float, rows: int, equal: bool, threads: int) -> float:
     """Fill a buffer, solve it in this process, and return the bytes a row that this took."""
     from dfmst._engines import CpuEngine
-    from dfmst._folding.fold import Fold
+    from dfmst._fold.fold import Fold
 
     vertices = int(rows / density)
     columns = draw(graph, vertices, rows, kind, equal)

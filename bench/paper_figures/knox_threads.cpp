@@ -2,7 +2,7 @@
 // ways of figure 7 to synchronise a vertex's lightest edge. Prints a line "way threads seconds" for each.
 //
 //   g++ -std=c++17 -O3 -pthread knox_threads.cpp -o knox_threads && ./knox_threads VERTICES EDGES THREADS RUNS
-#include "../../dfmst/_kernels/cpu/pool.cpp"
+#include "../../dfmst/_engines/kernels/cpu/pool.cpp"
 
 #include <algorithm>
 #include <cstdio>

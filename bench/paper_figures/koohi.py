@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 from support.inside import CpuEngine, EdgeTable, Trace
 
+from dfmst._common.types import Array
 from dfmst.algorithms import Algorithm, Boruvka, Mastiff
 from dfmst.generate import rmat, road_grid
-from dfmst.typing import Array
 from paper_figures.figure import Figure, Measure, Row
 from paper_figures.rules import falls, within
 from paper_figures.setting import Records, Setting, edges_of, renumbered, seconds_in, total

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine, CudaEngine, Engine, select_engine
+from dfmst._engines.kernels import kernels
+from dfmst._engines.primitives.sort import sort_order
 from dfmst._engines.scratch import release_scratch
-from dfmst._kernels import kernels
-from dfmst._primitives.sort import sort_order
 from dfmst.algorithms.trace import Trace
 
 __all__ = [

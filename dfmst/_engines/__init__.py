@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from dfmst._arguments import check_choice, whole_number
+from dfmst._common.arguments import check_choice, whole_number
 from dfmst._engines.base import Engine
 from dfmst._engines.cpu import CpuEngine
 from dfmst._engines.cuda import CudaEngine

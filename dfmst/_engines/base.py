@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dfmst._kernels import Kernel, Parameter, kernel_of_name
-from dfmst.typing import Array
+from dfmst._common.types import Array
+from dfmst._engines.kernels import Kernel, Parameter, kernel_of_name
 
 __all__ = ["TYPES", "Engine", "bind"]
 
@@ -48,7 +48,7 @@ class Engine(Protocol):
 
     @property
     def in_steps(self) -> bool:
-        """Whether kernels in steps run: those whose threads wait for each other (see ``_kernels/portable.cuh``)."""
+        """Whether kernels in steps run: their threads wait for each other (see ``kernels/portable.cuh``)."""
 
     def launch(self, kernel: str, count: int, *arguments: Array | int | None, grain: int = 4096) -> None:
         """Run a kernel for every index below `count`.

@@ -14,12 +14,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from dfmst._common.types import Array
 from dfmst._engines.arguments import described
 from dfmst._engines.base import bind
+from dfmst._engines.kernels import HOME, Kernel
 from dfmst._engines.scratch import shared_scratch
-from dfmst._kernels import HOME, Kernel
 from dfmst.errors import EngineUnavailableError
-from dfmst.typing import Array
 
 __all__ = ["CpuEngine", "default_threads"]
 

@@ -16,6 +16,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from dfmst._common.types import Array
 from dfmst._engines.base import TYPES, bind
 from dfmst._engines.cpu import CpuEngine
 from dfmst._engines.cuda_device import (
@@ -31,7 +32,6 @@ from dfmst._engines.device_scratch import PooledModule, device_scratch, kept_byt
 from dfmst._engines.load_cupy import load_cupy
 from dfmst._engines.streams import default_stream
 from dfmst.errors import CapacityError, DeviceError, DfmstError
-from dfmst.typing import Array
 
 __all__ = ["CudaEngine"]
 

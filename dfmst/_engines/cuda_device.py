@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from dfmst._kernels import Kernel, translation_units
+from dfmst._engines.kernels import Kernel, translation_units
 
 __all__ = [
     "BLOCK",

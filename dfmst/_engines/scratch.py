@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from dfmst.typing import Array
+from dfmst._common.types import Array
 
 __all__ = ["SLAB", "Scratch", "ScratchModule", "release_scratch", "shared_scratch"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from markupsafe import Markup
 
+from dfmst._common.types import Array
 from dfmst._report.scale import LinearScale
 from dfmst._report.svg import WIDTH, Drawing
 from dfmst._report.words import percent, tick
-from dfmst.typing import Array
 
 __all__ = ["degree_chart"]
 

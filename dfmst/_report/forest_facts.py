@@ -10,17 +10,17 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
-from dfmst._cached import cached_property
-from dfmst._columns.edge_table import EdgeTable
-from dfmst._columns.read import EdgeColumns
-from dfmst._columns.readable import moments, readable
-from dfmst._columns.weights import plain_weights, weight_floats
-from dfmst._frames.columns import host_column
-from dfmst._hierarchy.ordered import OrderedForest, order_forest
-from dfmst._primitives.kruskal_tree import Merges, merge_clusters
+from dfmst._common.cached import cached_property
+from dfmst._common.types import Array, Frame
+from dfmst._edges.columns import host_column
+from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.read import EdgeColumns
+from dfmst._edges.readable import moments, readable
+from dfmst._edges.weights import plain_weights, weight_floats
+from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
 from dfmst._report.words import clock, grouped, label, moment
+from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst.algorithms.components import component_labels
-from dfmst.typing import Array, Frame
 
 __all__ = ["ForestFacts", "as_floats"]
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from dfmst._columns.read import EdgeColumns
-from dfmst._columns.total import total_weight
-from dfmst._frames.open import open_host_frame
+from dfmst._common.types import Array, Frame
+from dfmst._edges.open import open_host_frame
+from dfmst._edges.read import EdgeColumns
+from dfmst._edges.total import total_weight
 from dfmst._report.forest_facts import ForestFacts, as_floats
 from dfmst._report.run_facts import Steps
 from dfmst.algorithms.solution import Solution
 from dfmst.errors import InvalidEdgesError
-from dfmst.typing import Array, Frame
 
 __all__ = ["GraphFacts", "of_solution", "of_summary"]
 

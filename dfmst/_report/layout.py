@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dfmst._common.types import Array
 from dfmst._report.forest_facts import ForestFacts
-from dfmst.typing import Array
 
 __all__ = ["MOST", "Layout", "lay_out"]
 

@@ -11,6 +11,7 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
+from dfmst._common.types import Array
 from dfmst._report.degrees import degree_chart
 from dfmst._report.forest_facts import ForestFacts
 from dfmst._report.graph_facts import GraphFacts
@@ -23,7 +24,6 @@ from dfmst._report.run_facts import RunFacts
 from dfmst._report.trees import dendrogram, tree_chart
 from dfmst._report.weights import weight_chart
 from dfmst._report.words import clip, duration, grouped, label, plural
-from dfmst.typing import Array
 
 __all__ = ["render_page"]
 

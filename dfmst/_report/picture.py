@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from markupsafe import Markup
 
+from dfmst._common.types import Array
 from dfmst._report.forest_facts import ForestFacts
 from dfmst._report.layout import Layout, lay_out
 from dfmst._report.points import Points
@@ -16,7 +17,6 @@ from dfmst._report.strokes import chains, polyline
 from dfmst._report.svg import Drawing
 from dfmst._report.world import draw_world
 from dfmst.errors import InvalidEdgesError
-from dfmst.typing import Array
 
 __all__ = ["LONGEST", "Picture", "Tag", "draw_layout", "draw_map"]
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._arguments import check_column_name
-from dfmst._frames.host import FrameView
-from dfmst._frames.later import pc
-from dfmst._frames.open import open_host_frame
+from dfmst._common.arguments import check_column_name
+from dfmst._common.deferred import pc
+from dfmst._common.types import Array
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.open import open_host_frame
 from dfmst._report.words import label
 from dfmst.errors import FormatError, InvalidEdgesError, UnsupportedFrameError, missing_column
 from dfmst.formats.json_record import check_fields, read_record
-from dfmst.typing import Array
 
 __all__ = ["Points", "edge_points", "frame_points"]
 

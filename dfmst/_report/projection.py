@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dfmst.typing import Array
+from dfmst._common.types import Array
 
 __all__ = ["CENTRE", "Projection", "arc", "equal_earth", "pieces", "project"]
 

@@ -9,9 +9,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dfmst._arguments import check_text
-from dfmst._columns.read import EdgeColumns
-from dfmst._dispatch import driven
+from dfmst._common.arguments import check_text
+from dfmst._common.dispatch import driven
+from dfmst._common.types import Frame, Invalid
+from dfmst._edges.read import EdgeColumns
 from dfmst._report.forest_facts import ForestFacts
 from dfmst._report.graph_facts import of_solution, of_summary
 from dfmst._report.page import render_page
@@ -21,7 +22,6 @@ from dfmst._report.run_words import run_of_solution, run_of_summary
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solution import Solution, solve
 from dfmst.formats.atomic import atomic_path
-from dfmst.typing import Frame, Invalid
 
 __all__ = ["Report", "report"]
 

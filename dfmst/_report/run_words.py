@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from dfmst._progress import peak_memory
+from dfmst._common.progress import peak_memory
 from dfmst._report.run_facts import RunFacts, Steps, bandwidth
 from dfmst.algorithms.solution import Solution
 

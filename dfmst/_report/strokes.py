@@ -6,7 +6,7 @@ from itertools import chain
 
 import numpy as np
 
-from dfmst.typing import Array
+from dfmst._common.types import Array
 
 __all__ = ["chains", "polyline"]
 

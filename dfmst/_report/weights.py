@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
+from dfmst._common.types import Array
 from dfmst._report.scale import LinearScale, LogScale, Scale, TimeScale, count_scale
 from dfmst._report.svg import WIDTH, Drawing
 from dfmst._report.words import clip, grouped, percent
-from dfmst.typing import Array
 
 __all__ = ["WeightChart", "weight_chart"]
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dfmst._common.types import Array
 from dfmst._report.projection import CENTRE, Projection
 from dfmst._report.strokes import polyline
 from dfmst._report.svg import Drawing
-from dfmst.typing import Array
 
 __all__ = ["draw_world"]
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._common.types import Array
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst.algorithms._steps.partial_prim import UNVISITED, Growth, RoundGraph, Rounds, grow, grow_and_unify
 from dfmst.algorithms.trace import Trace
-from dfmst.typing import Array
 
 __all__ = ["BaderCong"]
 

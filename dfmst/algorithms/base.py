@@ -6,11 +6,11 @@ from typing import Protocol
 
 import numpy as np
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._common.types import Array
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._primitives.flags import compact
+from dfmst._engines.primitives.flags import compact
 from dfmst.algorithms.trace import Trace
-from dfmst.typing import Array
 
 __all__ = ["Algorithm", "chosen_rows"]
 

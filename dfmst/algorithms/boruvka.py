@@ -19,14 +19,14 @@ from typing import Literal
 
 import numpy as np
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._common.types import Array
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._primitives.contract import contract_edges, count_roots, drop_parallel, flatten
-from dfmst._primitives.edges import Edges, gather_edges
-from dfmst._primitives.flags import flag_words
+from dfmst._engines.primitives.contract import contract_edges, count_roots, drop_parallel, flatten
+from dfmst._engines.primitives.edges import Edges, gather_edges
+from dfmst._engines.primitives.flags import flag_words
 from dfmst.algorithms.base import chosen_rows
 from dfmst.algorithms.trace import Trace
-from dfmst.typing import Array
 
 __all__ = ["Boruvka"]
 

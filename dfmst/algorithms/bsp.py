@@ -12,13 +12,13 @@ chose it.
 ===============================  ===============================================================================
 Algorithms 1 to 4                here
 ===============================  ===============================================================================
-1: 3-9, CreateBipartiteGraph     :func:`dfmst._primitives.edges.key_edges`; columns of the right form are not copied
+1: 3-9, CreateBipartiteGraph     :func:`dfmst._engines.primitives.edges.key_edges`; columns of its form are not copied
 1: 15-20, FindLightestEdges      kernel ``propose_to_ends``
 1: 21-30, ObtainStrut,           kernel ``hook``, which flags the rows of degree 1 or 2 and lets a zero-difference
 UpdateSolutionSet                vertex's smaller end stay a root
 1: 31-37, numdiff                roots less vertices without an edge
 1: 38                            a single zero-difference vertex, or (a forest) no edge left
-1: 41-53, Compaction             ``flatten`` and ``contract_edges`` of :mod:`dfmst._primitives.contract`
+1: 41-53, Compaction             ``flatten`` and ``contract_edges`` of :mod:`dfmst._engines.primitives.contract`
 figure 6 (b)                     ``drop_parallel``
 1: 13, local finish              :func:`dfmst.algorithms._steps.light_edges.scan_light`, Kruskal's scan
 ===============================  ===============================================================================
@@ -33,15 +33,15 @@ from typing import Literal
 
 import numpy as np
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._common.types import Array
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._primitives.contract import contract_edges, count_roots, drop_parallel, flatten
-from dfmst._primitives.edges import Edges, key_edges
-from dfmst._primitives.flags import flag_words
+from dfmst._engines.primitives.contract import contract_edges, count_roots, drop_parallel, flatten
+from dfmst._engines.primitives.edges import Edges, key_edges
+from dfmst._engines.primitives.flags import flag_words
 from dfmst.algorithms._steps.light_edges import scan_light
 from dfmst.algorithms.base import chosen_rows
 from dfmst.algorithms.trace import Trace
-from dfmst.typing import Array
 
 __all__ = ["BSP", "strut_components"]
 

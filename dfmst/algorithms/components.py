@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._common.types import Array
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._primitives.contract import flatten
-from dfmst._primitives.crossing import crossing_flags
-from dfmst._primitives.flags import compact
-from dfmst.typing import Array
+from dfmst._engines.primitives.contract import flatten
+from dfmst._engines.primitives.crossing import crossing_flags
+from dfmst._engines.primitives.flags import compact
 
 __all__ = ["component_labels"]
 

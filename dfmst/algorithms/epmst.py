@@ -16,14 +16,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._common.types import Array
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._primitives.flags import flag_words
+from dfmst._engines.primitives.flags import flag_words
 from dfmst.algorithms._steps.light_edges import scan_light, select_light, survivors
 from dfmst.algorithms.base import chosen_rows
 from dfmst.algorithms.prim import Prim
 from dfmst.algorithms.trace import Trace
-from dfmst.typing import Array
 
 __all__ = ["EPMST"]
 

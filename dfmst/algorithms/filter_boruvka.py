@@ -38,16 +38,16 @@ from typing import Any
 
 import numpy as np
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._common.types import Array
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._primitives.contract import flatten
-from dfmst._primitives.edges import gather_keys
-from dfmst._primitives.flags import flag_length, flag_words
+from dfmst._engines.primitives.contract import flatten
+from dfmst._engines.primitives.edges import gather_keys
+from dfmst._engines.primitives.flags import flag_length, flag_words
 from dfmst.algorithms._steps.light_edges import check_light, sampled_threshold
 from dfmst.algorithms._steps.worklist import Side, Worklist
 from dfmst.algorithms.base import chosen_rows
 from dfmst.algorithms.trace import Trace
-from dfmst.typing import Array
 
 __all__ = ["FilterBoruvka"]
 

@@ -22,19 +22,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dfmst._columns.edge_table import ChecksFailed, EdgeTable
-from dfmst._columns.vertices import SHORT
+from dfmst._common.types import Array
+from dfmst._edges.edge_table import ChecksFailed, EdgeTable
+from dfmst._edges.vertices import SHORT
 from dfmst._engines import Engine
-from dfmst._primitives.contract import drop_parallel
-from dfmst._primitives.fills import numbered
-from dfmst._primitives.flags import flag_words
+from dfmst._engines.primitives.contract import drop_parallel
+from dfmst._engines.primitives.fills import numbered
+from dfmst._engines.primitives.flags import flag_words
 from dfmst.algorithms._steps.block_scan import MANY_THREADS
 from dfmst.algorithms._steps.light_edges import check_light, scan_light, select_light, survivors
 from dfmst.algorithms._steps.ranges import contract_ranges, range_width
 from dfmst.algorithms._steps.short_forest import short_forest
 from dfmst.algorithms.base import chosen_rows
 from dfmst.algorithms.trace import Trace
-from dfmst.typing import Array
 
 __all__ = ["FilterKruskal"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dfmst._columns.read import EdgeColumns
+from dfmst._common.types import Frame
+from dfmst._edges.read import EdgeColumns
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.dataframe import Dataframe
 from dfmst.algorithms.solution import solve_edges
-from dfmst.typing import Frame
 
 __all__ = ["find_forest"]
 

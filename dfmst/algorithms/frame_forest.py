@@ -13,23 +13,23 @@ import numpy as np
 import pyarrow as pa
 from narwhals.exceptions import NarwhalsError
 
-from dfmst._columns.check import DEVICE, PLAIN, check_columns
-from dfmst._columns.edge_table import EdgeTable
-from dfmst._columns.lazy import lazy_edges
-from dfmst._columns.read import EdgeColumns
+from dfmst._common.types import Array, Frame
+from dfmst._edges.check import DEVICE, PLAIN, check_columns
+from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.kinds import unwrap
+from dfmst._edges.lazy_columns import lazy_edges
+from dfmst._edges.lazy_frame import LazyView, open_lazy_frame
+from dfmst._edges.open import open_frame
+from dfmst._edges.order import rows_in_order
+from dfmst._edges.read import EdgeColumns
+from dfmst._edges.tables import Tables, as_lazy, open_tables, ordered_integers
 from dfmst._engines import Engine, select_engine
-from dfmst._frames.device import DeviceView
-from dfmst._frames.host import FrameView
-from dfmst._frames.kinds import unwrap
-from dfmst._frames.lazy import LazyView, open_lazy_frame
-from dfmst._frames.open import open_frame
-from dfmst._frames.order import rows_in_order
-from dfmst._frames.tables import Tables, as_lazy, open_tables, ordered_integers
 from dfmst.algorithms._steps.frame_rounds import RANKED, Edges, count_rows, count_vertices, forest_ranks, without_loops
 from dfmst.algorithms.dataframe import Dataframe
 from dfmst.algorithms.trace import Trace
 from dfmst.errors import DfmstError, EngineUnavailableError, UnsupportedFrameError
-from dfmst.typing import Array, Frame
 
 __all__ = ["frame_forest", "table_forest"]
 

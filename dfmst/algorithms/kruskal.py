@@ -25,14 +25,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._common.types import Array
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._primitives.contract import flatten
-from dfmst._primitives.flags import count_set, flag_words
+from dfmst._engines.primitives.contract import flatten
+from dfmst._engines.primitives.flags import count_set, flag_words
 from dfmst.algorithms._steps.kruskal_scan import KruskalScan, SortedEdges
 from dfmst.algorithms.base import chosen_rows
 from dfmst.algorithms.trace import Trace
-from dfmst.typing import Array
 
 __all__ = ["Kruskal"]
 

@@ -29,15 +29,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._common.types import Array
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._primitives.adjacency import adjacency
-from dfmst._primitives.edges import Edges, gather_edges, key_edges, spread_positions
-from dfmst._primitives.flags import FLAG_GRAIN, compact, flag_words
+from dfmst._engines.primitives.adjacency import adjacency
+from dfmst._engines.primitives.edges import Edges, gather_edges, key_edges, spread_positions
+from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, flag_words
 from dfmst.algorithms.base import chosen_rows
 from dfmst.algorithms.components import component_labels
 from dfmst.algorithms.trace import Trace
-from dfmst.typing import Array
 
 __all__ = ["Mastiff"]
 

@@ -22,11 +22,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._common.types import Array
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst.algorithms._steps.partial_prim import Growth, RoundGraph, Rounds, grow, grow_and_unify
 from dfmst.algorithms.trace import Trace
-from dfmst.typing import Array
 
 __all__ = ["PMA"]
 

@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._cached import cached_property
-from dfmst._columns.compose import compose, edge_columns
-from dfmst._columns.conditions import Conditions
-from dfmst._columns.read import EdgeColumns
-from dfmst._columns.total import Total, total_weight
+from dfmst._common.cached import cached_property
+from dfmst._common.types import Array, Frame, Invalid
+from dfmst._edges.compose import compose, edge_columns
+from dfmst._edges.conditions import Conditions
+from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.open import open_frame, open_host_frame
+from dfmst._edges.read import EdgeColumns
+from dfmst._edges.total import Total, total_weight
 from dfmst._engines import Engine, host_engine, select_engine
-from dfmst._frames.device import DeviceView
-from dfmst._frames.host import FrameView
-from dfmst._frames.open import open_frame, open_host_frame
-from dfmst._primitives.edges import used_vertices
+from dfmst._engines.primitives.edges import used_vertices
 from dfmst.algorithms import Algorithm, name_of
 from dfmst.algorithms.solve import Solved, Step, solve_frame
 from dfmst.algorithms.trace import Trace
 from dfmst.formats.provenance import Provenance, with_provenance
-from dfmst.typing import Array, Frame, Invalid
 
 __all__ = ["Solution", "open_edges", "solve", "solve_edges"]
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple, TypeAlias
 
-from dfmst._columns.edge_table import ChecksFailed, EdgeTable
-from dfmst._columns.read import EdgeColumns, Input, read_table
+from dfmst._common.types import Array
+from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.edge_table import ChecksFailed, EdgeTable
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.read import EdgeColumns, Input, read_table
 from dfmst._engines import Engine
-from dfmst._frames.device import DeviceView
-from dfmst._frames.host import FrameView
 from dfmst.algorithms import Algorithm, FilterKruskal, resolve
 from dfmst.algorithms.trace import Trace
-from dfmst.typing import Array
 
 __all__ = ["Solved", "Step", "solve", "solve_frame", "solve_table"]
 

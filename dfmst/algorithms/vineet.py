@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._common.types import Array
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._primitives.edges import gather_keys
+from dfmst._engines.primitives.edges import gather_keys
 from dfmst.algorithms._steps.partial_prim import Growth, RoundGraph, Rounds, grow_and_unify
 from dfmst.algorithms.trace import Trace
-from dfmst.typing import Array
 
 __all__ = ["Vineet"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from dfmst._common.number_patterns import is_number
 from dfmst.formats.problems import problem
 from dfmst.formats.text.layout import ANY, CSV_NUMBER, NAME, Field
-from dfmst.formats.text.number_patterns import is_number
 
 __all__ = ["has_header", "name_columns"]
 

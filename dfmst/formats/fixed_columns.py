@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from dfmst._common.number_patterns import read_count
 from dfmst.formats.edge_list import END_POINTS, stream_rows
 from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import TextReader
 from dfmst.formats.text.header_counts import HeaderCounts
 from dfmst.formats.text.layout import NUMBER, WHOLE, Field, Layout
-from dfmst.formats.text.number_patterns import read_count
 
 __all__ = ["FixedColumns", "open_cedge", "open_ewg"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.formats.text.exact_numbers import exact_real
-from dfmst.formats.text.number_patterns import is_number, is_whole, read_count
 
 __all__ = [
     "OtherCountError",

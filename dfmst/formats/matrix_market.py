@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from dfmst._common.number_patterns import read_count
 from dfmst.errors import FormatError
 from dfmst.formats.edge_list import END_POINTS, stream_rows
 from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
@@ -11,7 +12,6 @@ from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Line, TextReader
 from dfmst.formats.text.header_counts import HeaderCounts
 from dfmst.formats.text.layout import REAL, WHOLE, Field, Layout
-from dfmst.formats.text.number_patterns import read_count
 
 __all__ = ["open_matrix_market"]
 

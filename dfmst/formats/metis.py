@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from dfmst._common.number_patterns import read_count
 from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
 from dfmst.formats.metis_block import MetisBlock, read_block
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Line, TextReader
 from dfmst.formats.text.header_counts import ACCEPT
-from dfmst.formats.text.number_patterns import read_count
 
 __all__ = ["open_metis"]
 

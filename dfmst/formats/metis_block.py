@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 
+from dfmst._common.number_patterns import is_whole
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Block, Line
 from dfmst.formats.text.header_counts import ACCEPT
-from dfmst.formats.text.number_patterns import is_whole
 
 __all__ = ["MetisBlock", "read_block"]
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from dfmst._common.number_patterns import is_whole
 from dfmst.errors import EngineUnavailableError, FormatError
 from dfmst.formats.graph_file import GraphFile
 from dfmst.formats.markup import (
@@ -29,7 +30,6 @@ from dfmst.formats.records import EdgeRecord, records_table
 from dfmst.formats.text.blocks import TextReader
 from dfmst.formats.text.exact_numbers import exact_real
 from dfmst.formats.text.header_counts import ACCEPT
-from dfmst.formats.text.number_patterns import is_whole
 
 __all__ = ["open_gml", "open_graphml", "open_node_link"]
 

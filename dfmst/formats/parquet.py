@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet
 
-from dfmst._frames.unify import CommonSchema
+from dfmst._edges.unify import CommonSchema
 from dfmst.formats.graph_file import GraphFile
 from dfmst.formats.parquet_batches import batch_rows, open_buffered
 from dfmst.formats.problems import problem

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dfmst._common.types import Array
 from dfmst.errors import FormatError, InvalidEdgesError
 from dfmst.formats.json_record import check_fields, is_count, read_record
-from dfmst.typing import Array
 
 __all__ = ["Provenance", "read_provenance", "with_provenance"]
 

@@ -11,9 +11,9 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
-from dfmst._arguments import check_choice, whole_number
-from dfmst._frames.unify import CommonSchema
-from dfmst._progress import showing
+from dfmst._common.arguments import check_choice, whole_number
+from dfmst._common.progress import showing
+from dfmst._edges.unify import CommonSchema
 from dfmst.errors import FormatError, InvalidEdgesError, did_you_mean
 from dfmst.formats.detect import format_of_file
 from dfmst.formats.graph_file import BLOCK_BYTES, GraphFile

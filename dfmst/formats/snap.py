@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from dfmst._common.number_patterns import is_number, is_whole
 from dfmst.formats.edge_list import END_POINTS, check_width, more_columns, stream_rows
 from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Line, TextReader
 from dfmst.formats.text.header_counts import HeaderCounts, counts_of_comment
 from dfmst.formats.text.layout import NUMBER, Field, Layout
-from dfmst.formats.text.number_patterns import is_number, is_whole
 
 __all__ = ["open_snap"]
 

@@ -7,12 +7,12 @@ from collections.abc import Collection
 import numpy as np
 import pyarrow as pa
 
+from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.errors import CapacityError
 from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Line, TextReader
 from dfmst.formats.text.header_counts import ACCEPT
-from dfmst.formats.text.number_patterns import is_number, is_whole, read_count
 
 __all__ = ["open_tsplib"]
 

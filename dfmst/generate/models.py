@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from dfmst._arguments import with_numbers
+from dfmst._common.arguments import with_numbers
+from dfmst._common.types import Array
 from dfmst._engines import Engine, select_engine
-from dfmst._primitives.flags import FLAG_GRAIN, compact, flag_words
+from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, flag_words
 from dfmst.generate.tables import Weight, chance, edge_columns, edge_table, half_bits, require, stream
-from dfmst.typing import Array
 
 __all__ = ["erdos_renyi", "exact_density", "rmat", "watts_strogatz"]
 

@@ -7,11 +7,11 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from dfmst._arguments import with_numbers
+from dfmst._common.arguments import with_numbers
+from dfmst._common.types import Array
 from dfmst._engines import Engine, select_engine
-from dfmst._primitives.flags import FLAG_GRAIN, compact, exclusive_sum, flag_words
+from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, exclusive_sum, flag_words
 from dfmst.generate.tables import Weight, chance, edge_columns, edge_table, require, stream
-from dfmst.typing import Array
 
 __all__ = ["complete_points", "road_grid", "ssca2"]
 

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from dfmst._arguments import check_choice
+from dfmst._common.arguments import check_choice
+from dfmst._common.types import ROW_LIMIT, Array
 from dfmst._engines import Engine, select_engine
 from dfmst.errors import CapacityError
-from dfmst.typing import ROW_LIMIT, Array
 
 __all__ = ["Weight", "chance", "edge_columns", "edge_table", "half_bits", "hash24", "require", "stream"]
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._columns.arrow_values import arrow_column
-from dfmst._columns.readable import readable
-from dfmst._frames.later import pc
-from dfmst._frames.open import open_host_frame
+from dfmst._common.deferred import pc
+from dfmst._common.types import Frame
+from dfmst._edges.arrow_values import arrow_column
+from dfmst._edges.open import open_host_frame
+from dfmst._edges.readable import readable
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import in_one_type, labels_of, named, places_of
-from dfmst.typing import Frame
 
 __all__ = ["from_igraph", "to_igraph"]
 

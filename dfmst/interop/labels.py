@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._columns.id_types import plain_ids
-from dfmst._frames.later import pc
-from dfmst._frames.to_arrow import listed_values, to_arrow
-from dfmst._frames.unify import cast_exactly, common_type
+from dfmst._common.deferred import pc
+from dfmst._common.types import Array
+from dfmst._edges.id_types import plain_ids
+from dfmst._edges.to_arrow import listed_values, to_arrow
+from dfmst._edges.unify import cast_exactly, common_type
 from dfmst.errors import InvalidEdgesError
-from dfmst.typing import Array
 
 __all__ = ["in_one_type", "labels_of", "named", "places_of"]
 

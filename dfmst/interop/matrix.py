@@ -10,14 +10,14 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
-from dfmst._columns.arrow_values import arrow_column
-from dfmst._columns.id_types import plain_ids
-from dfmst._frames.host import FrameView
-from dfmst._frames.open import open_host_frame
-from dfmst._frames.to_arrow import number_array, to_arrow
+from dfmst._common.types import Array
+from dfmst._edges.arrow_values import arrow_column
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.id_types import plain_ids
+from dfmst._edges.open import open_host_frame
+from dfmst._edges.to_arrow import number_array, to_arrow
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import labels_of, named
-from dfmst.typing import Array
 
 __all__ = ["from_matrix"]
 

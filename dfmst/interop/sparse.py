@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from dfmst._arguments import whole_number, yes_or_no
-from dfmst._columns.arrow_values import arrow_column
-from dfmst._columns.id_types import plain_ids
+from dfmst._common.arguments import whole_number, yes_or_no
+from dfmst._common.types import Array, Frame
+from dfmst._edges.arrow_values import arrow_column
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.id_types import plain_ids
+from dfmst._edges.open import open_host_frame
+from dfmst._edges.sparse_entries import stored_entries
+from dfmst._edges.to_arrow import native_values, to_arrow
 from dfmst._engines import Engine, select_engine
-from dfmst._frames.host import FrameView
-from dfmst._frames.open import open_host_frame
-from dfmst._frames.to_arrow import native_values, to_arrow
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import labels_of, named, places_of
-from dfmst.typing import Array, Frame
 
-__all__ = ["Entries", "from_sparse", "is_sparse", "stored_entries", "to_sparse"]
+__all__ = ["from_sparse", "to_sparse"]
 
 
 def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) -> Any:
@@ -78,45 +79,6 @@ def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) 
             return _frame_on_device({"source": row, "target": column, "weight": value})
     weights = to_arrow("weight", value, nan_is_null=False)
     return pa.table({"source": named(row, labels), "target": named(column, labels), "weight": weights})
-
-
-class Entries(NamedTuple):
-    """Entries that a square sparse matrix stores, in the order of ``matrix.tocoo()``; arrays of NumPy or CuPy."""
-
-    row: Array
-    column: Array
-    value: Array
-    size: int
-    on_device: bool
-
-
-def is_sparse(matrix: Any) -> bool:
-    """Whether it looks like a sparse matrix of SciPy or CuPy."""
-    return hasattr(matrix, "tocoo") and hasattr(matrix, "shape")
-
-
-def stored_entries(matrix: Any) -> Entries:
-    """Return what a sparse matrix stores: zeros and repeated entries too.
-
-    Raises
-    ------
-    UnsupportedFrameError
-        It is no sparse matrix.
-    InvalidEdgesError
-        It is not square, or holds no real numbers.
-    """
-    if not is_sparse(matrix):
-        message = f"matrix is a {type(matrix).__name__}, no sparse matrix of SciPy"
-        raise UnsupportedFrameError(message, "for an array or a frame call dfmst.from_matrix")
-    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
-        message = f"the matrix has shape {matrix.shape}"
-        raise InvalidEdgesError(message, "pass a square matrix: its rows and columns are the vertices")
-    coo = matrix.tocoo()
-    if coo.data.dtype.kind not in "biuf":
-        message = f"the matrix holds {coo.data.dtype} values"
-        raise InvalidEdgesError(message, "make them real numbers to order by, for example by abs(matrix)")
-    on_device = hasattr(coo.data, "__cuda_array_interface__")
-    return Entries(coo.row.astype(np.int64), coo.col.astype(np.int64), coo.data, matrix.shape[0], on_device)
 
 
 def _order(engine: Engine, *keys: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import BaderCong, Boruvka
 from dfmst.algorithms.trace import Trace

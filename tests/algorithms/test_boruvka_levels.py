@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._edges.edge_table import EdgeTable
 from dfmst.algorithms import Boruvka
 from dfmst.algorithms.trace import Trace
 from dfmst.generate import exact_density

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import REGISTRY, Boruvka, FilterKruskal, resolve
 from tests.support.cases import ALGORITHMS

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from dfmst._frames.tables import DuckDbTables, NativeTables
+from dfmst._edges.tables import DuckDbTables, NativeTables
 from dfmst.algorithms import Dataframe
 from tests.support.oracle import kruskal_rows
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._edges.edge_table import EdgeTable
 from dfmst.algorithms import EPMST, Boruvka
 from dfmst.algorithms.trace import Trace
 from dfmst.generate import erdos_renyi, exact_density, road_grid

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
-from dfmst._primitives.contract import flatten
-from dfmst._primitives.flags import flag_words
+from dfmst._engines.primitives.contract import flatten
+from dfmst._engines.primitives.flags import flag_words
 from dfmst.algorithms import FilterBoruvka, FilterKruskal, resolve
 from dfmst.algorithms._steps.worklist import Side, Worklist
 from dfmst.algorithms.trace import Trace

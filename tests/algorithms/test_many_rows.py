@@ -7,12 +7,12 @@ import sys
 import numpy as np
 import pytest
 
-from dfmst._columns.edge_table import EdgeTable, check_capacity
+from dfmst._common.types import ROW_LIMIT
+from dfmst._edges.edge_table import EdgeTable, check_capacity
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import FilterBoruvka, FilterKruskal
 from dfmst.algorithms.trace import Trace
 from dfmst.errors import CapacityError
-from dfmst.typing import ROW_LIMIT
 
 ROWS, PATH = (1 << 31) + 1000, 500
 

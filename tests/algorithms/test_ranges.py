@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
-from dfmst._primitives.edges import Edges
-from dfmst._primitives.flags import flag_words
+from dfmst._engines.primitives.edges import Edges
+from dfmst._engines.primitives.flags import flag_words
 from dfmst.algorithms import Boruvka, FilterKruskal
 from dfmst.algorithms._steps.ranges import contract_ranges, range_width
 from dfmst.algorithms.trace import Trace

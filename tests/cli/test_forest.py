@@ -161,10 +161,10 @@ def test_index_of_pandas_stays(dfmst, index):
 
 
 def test_verify_fails_loudly(dfmst, roads, monkeypatch):
-    from dfmst._verification.optimality import Violation
+    from dfmst._trees.optimality import Violation
 
     violation = Violation("not-spanning", 3, "row 3 joins two trees")
-    monkeypatch.setattr("dfmst._verification.certificate.certify_rows", lambda *_: violation)
+    monkeypatch.setattr("dfmst._trees.certificate.certify_rows", lambda *_: violation)
     result = dfmst("forest", roads, "-o", "out.parquet", "--verify", code=1)
     message = "RuntimeError: the forest is wrong, which is a fault of dfmst: row 3 joins two trees"
     assert result.stderr.startswith(f"Error: {message}\n")

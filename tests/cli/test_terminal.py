@@ -17,7 +17,7 @@ import pyarrow.parquet
 import pytest
 
 import dfmst as library
-from dfmst._progress import RowBar, showing
+from dfmst._common.progress import RowBar, showing
 from tests.cli.test_interruptions import drain
 
 pty = pytest.importorskip("pty", reason="terminals are those of POSIX")

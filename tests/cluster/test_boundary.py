@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 
 import dfmst.dask
-from dfmst._cluster.graph import TaskGraph
+from dfmst._drive.cluster.graph import TaskGraph
 
 SOURCE = Path(__file__).resolve().parents[2] / "dfmst"
-ROOM = "_cluster/dask_internals.py"
+ROOM = "_drive/cluster/dask_internals.py"
 VERSION = dask.__version__
 NAMES = ["Alias", "DataNode", "List", "Task", "TaskRef", "convert_legacy_graph"]
 #: Private modules of Dask, private attributes, and expressions.
@@ -69,7 +69,7 @@ def test_a_dask_without_one_of_the_names_is_refused_with_its_version():
 
 
 def test_parquet_files_behind_a_frame_are_found(tmp_path):
-    from dfmst._cluster.dask_internals import parquet_pieces
+    from dfmst._drive.cluster.dask_internals import parquet_pieces
 
     for number in range(2):
         pd.DataFrame({"u": [number], "v": [1]}).to_parquet(tmp_path / f"{number}.parquet")

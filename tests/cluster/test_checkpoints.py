@@ -18,19 +18,19 @@ import pytest
 
 import dfmst
 import dfmst.dask
-from dfmst._cluster import tasks
-from dfmst._cluster.checkpoint import ONE_TABLE, checkpointed, first_workers
-from dfmst._cluster.client import Resources
-from dfmst._cluster.files import FileRows
-from dfmst._cluster.partial import partitions_done
-from dfmst._cluster.strategies import merge, two_pass
-from dfmst._cluster.strategies.light_rows import SAMPLE, KeySample, sample
-from dfmst._cluster.strategies.shuffle import shuffling
-from dfmst._cluster.strategies.shuffle.edges import GroupEdges, KeptEdges, distribute
-from dfmst._cluster.strategies.shuffle.folded import FoldRoom
-from dfmst._cluster.strategies.shuffle.kept import EDGES
-from dfmst._cluster.tasks import Group
-from dfmst._columns.read import EdgeColumns
+from dfmst._drive.cluster import tasks
+from dfmst._drive.cluster.checkpoint import ONE_TABLE, checkpointed, first_workers
+from dfmst._drive.cluster.client import Resources
+from dfmst._drive.cluster.files import FileRows
+from dfmst._drive.cluster.partial import partitions_done
+from dfmst._drive.cluster.strategies import merge, two_pass
+from dfmst._drive.cluster.strategies.light_rows import SAMPLE, KeySample, sample
+from dfmst._drive.cluster.strategies.shuffle import shuffling
+from dfmst._drive.cluster.strategies.shuffle.edges import GroupEdges, KeptEdges, distribute
+from dfmst._drive.cluster.strategies.shuffle.folded import FoldRoom
+from dfmst._drive.cluster.strategies.shuffle.kept import EDGES
+from dfmst._drive.cluster.tasks import Group
+from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst.formats.directories import sole_use
 from dfmst.formats.sealed import sealed_output
@@ -173,7 +173,7 @@ def test_a_shuffle_goes_on_where_it_was(tmp_path, monkeypatch, ids, files):
 )
 @pytest.mark.parametrize("ids", ["dense", "text"])
 def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, strategy, task, ids):
-    monkeypatch.setattr("dfmst._folding.pace.SavePace.due", lambda self, done: True)
+    monkeypatch.setattr("dfmst._fold.pace.SavePace.due", lambda self, done: True)
     frame = random_frame(64, rows=800, ids=ids)
     parts = dd.from_pandas(frame, npartitions=12, sort=False)
     tables, read, stop_at = tasks.Group.tables, list[int](), 8
@@ -198,7 +198,7 @@ def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, strategy, task, ids)
     fold = getattr(tasks if task == "fold" else two_pass, task)
     monkeypatch.setattr(tasks.Group, "tables", counted)
     monkeypatch.setattr(merge if task == "fold" else two_pass, task, marked)
-    monkeypatch.setattr("dfmst._cluster.build.resources", lambda: Resources(1, 3 << 30))
+    monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(1, 3 << 30))
 
     def forest() -> pd.DataFrame:
         options = {**STRATEGIES[strategy], "strategy": strategy, "checkpoint": tmp_path}
@@ -216,7 +216,7 @@ def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, strategy, task, ids)
 
 @pytest.mark.parametrize("ids", ["dense", "sparse", "text"])
 def test_a_group_that_is_folded_in_runs_goes_on_where_it_was(tmp_path, monkeypatch, ids):
-    monkeypatch.setattr("dfmst._folding.pace.SavePace.due", lambda self, done: True)
+    monkeypatch.setattr("dfmst._fold.pace.SavePace.due", lambda self, done: True)
     frame = random_frame(65, rows=800, ids=ids)
     for number in range(8):
         frame[number * 100 : number * 100 + 100].to_parquet(tmp_path / f"{number}.parquet")
@@ -290,8 +290,8 @@ def test_calls_that_differ_in_their_checkpoints_alone(tmp_path):
 
 def test_a_shuffle_with_checkpoints_has_groups_that_are_read_in_seconds(tmp_path, monkeypatch):
     write_edges(tmp_path, 24)
-    monkeypatch.setattr("dfmst._cluster.build.resources", lambda: Resources(1, 3 << 30))
-    monkeypatch.setattr("dfmst._cluster.build._KEPT_ROWS", 200)
+    monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(1, 3 << 30))
+    monkeypatch.setattr("dfmst._drive.cluster.build._KEPT_ROWS", 200)
     parts = dd.read_parquet(tmp_path / "edges")
 
     def groups(**options: Any) -> int:

@@ -17,25 +17,25 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dfmst.dask
-from dfmst._cluster.client import Resources
-from dfmst._cluster.files import FileRows
-from dfmst._cluster.hashing import id_words
-from dfmst._cluster.local_files import local_directory
-from dfmst._cluster.partitions import frame_parts, size_of_parts
-from dfmst._cluster.solve import task_engine
-from dfmst._cluster.strategies.shuffle.edges import GroupEdges, distribute
-from dfmst._cluster.strategies.shuffle.numbering import Numbering, ask, number_ids, settle
-from dfmst._cluster.strategies.shuffle.slices import cut, cuts, solve_slice
-from dfmst._cluster.strategies.shuffle.survey import summarize, survey
-from dfmst._cluster.tasks import Group
-from dfmst._columns.dictionary import Dictionary
-from dfmst._columns.ids import id_columns
-from dfmst._columns.read import EdgeColumns
+from dfmst._drive.cluster.client import Resources
+from dfmst._drive.cluster.files import FileRows
+from dfmst._drive.cluster.hashing import id_words
+from dfmst._drive.cluster.local_files import local_directory
+from dfmst._drive.cluster.partitions import frame_parts, size_of_parts
+from dfmst._drive.cluster.solve import task_engine
+from dfmst._drive.cluster.strategies.shuffle.edges import GroupEdges, distribute
+from dfmst._drive.cluster.strategies.shuffle.numbering import Numbering, ask, number_ids, settle
+from dfmst._drive.cluster.strategies.shuffle.slices import cut, cuts, solve_slice
+from dfmst._drive.cluster.strategies.shuffle.survey import summarize, survey
+from dfmst._drive.cluster.tasks import Group
+from dfmst._edges.dictionary import Dictionary
+from dfmst._edges.ids import id_columns
+from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
-from dfmst._folding.buffer import Rows
-from dfmst._slices.memory import Room
-from dfmst._slices.runs import Order, Run
-from dfmst._slices.stored import StoredArray, StoredIds
+from dfmst._fold.buffer import Rows
+from dfmst._fold.disk_memory import Room
+from dfmst._fold.runs import Order, Run
+from dfmst._fold.stored import StoredArray, StoredIds
 from dfmst.formats.footers import TableSize
 from tests.support.dask_frames import random_frame
 
@@ -244,7 +244,7 @@ def test_the_token_of_a_forest_is_not_made_of_every_task():
 
 @pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle"])
 def test_small_partitions_that_wait_in_memory_are_grouped(strategy, monkeypatch):
-    monkeypatch.setattr("dfmst._cluster.build.resources", lambda: Resources(1, 1 << 30))
+    monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(1, 1 << 30))
     frame = random_frame(3, rows=640)
     whole = dask.delayed(frame)  # which all partitions are made of
     frames = [whole.iloc[begin : begin + 2] for begin in range(0, 640, 2)]

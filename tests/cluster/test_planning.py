@@ -15,10 +15,10 @@ import pytest
 
 import dfmst
 import dfmst.dask
-from dfmst._cluster.client import resources
-from dfmst._cluster.formulas import BASE, EDGE, batch_rows, fitting_vertices, group_count, slice_memory
-from dfmst.stream.memory import Memory
-from dfmst.stream.spill_memory import SpillMemory
+from dfmst._drive.cluster.client import resources
+from dfmst._drive.plan.formulas import BASE, EDGE, batch_rows, fitting_vertices, group_count, slice_memory
+from dfmst._drive.stream.memory import Memory
+from dfmst._drive.stream.spill_memory import SpillMemory
 from tests.support.dask_frames import random_frame
 
 RESULT = Path(__file__).resolve().parents[2] / "bench" / "results" / "cpu" / "cluster.json"

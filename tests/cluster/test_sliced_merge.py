@@ -14,17 +14,17 @@ import pytest
 
 import dfmst
 import dfmst.dask
-from dfmst._cluster.build import Options, forest_graph
-from dfmst._cluster.files import FileRows
-from dfmst._cluster.formulas import BASE, fitting_vertices, slice_memory
-from dfmst._cluster.partitions import FrameParts
-from dfmst._cluster.strategies.shuffle.edges import distribute
-from dfmst._cluster.strategies.shuffle.folded import FoldRoom
-from dfmst._cluster.strategies.shuffle.kept import EDGES
-from dfmst._cluster.tasks import Group
-from dfmst._columns.read import EdgeColumns
-from dfmst._slices.memory import HeldRoom
-from dfmst._slices.runs import Run
+from dfmst._drive.cluster.build import Options, forest_graph
+from dfmst._drive.cluster.files import FileRows
+from dfmst._drive.cluster.partitions import FrameParts
+from dfmst._drive.cluster.strategies.shuffle.edges import distribute
+from dfmst._drive.cluster.strategies.shuffle.folded import FoldRoom
+from dfmst._drive.cluster.strategies.shuffle.kept import EDGES
+from dfmst._drive.cluster.tasks import Group
+from dfmst._drive.plan.formulas import BASE, fitting_vertices, slice_memory
+from dfmst._edges.read import EdgeColumns
+from dfmst._fold.disk_memory import HeldRoom
+from dfmst._fold.runs import Run
 from tests.support.dask_frames import random_frame
 
 VERTICES, FILES = 450_000, 30
@@ -48,7 +48,9 @@ def names(forest) -> set[str]:
 
 
 def test_rows_and_memory(graph, monkeypatch):
-    monkeypatch.setattr("dfmst._cluster.build.resources", lambda: dfmst._cluster.client.Resources(2, 1 << 40))
+    monkeypatch.setattr(
+        "dfmst._drive.cluster.build.resources", lambda: dfmst._drive.cluster.client.Resources(2, 1 << 40)
+    )
     folder, frame, limit, id_bytes = graph
     parts = dd.read_parquet(folder)
     forest = parts.mst.minimum("a", "b", "w", strategy="merge", memory_limit=limit, vertices=VERTICES)
@@ -71,7 +73,9 @@ def test_rows_and_memory(graph, monkeypatch):
 @pytest.mark.parametrize("strategy", ["merge", "two-pass"])
 def test_tasks_do_not_grow_with_the_files(graph, strategy, monkeypatch):
     """A worker keeps some tens of kilobytes of each task: a thousand files were a third of a small one's memory."""
-    monkeypatch.setattr("dfmst._cluster.build.resources", lambda: dfmst._cluster.client.Resources(2, 1 << 40))
+    monkeypatch.setattr(
+        "dfmst._drive.cluster.build.resources", lambda: dfmst._drive.cluster.client.Resources(2, 1 << 40)
+    )
     path = str(next(graph[0].iterdir()))
     options, sizes = Options(strategy=strategy, vertices=VERTICES, memory_limit=graph[2]), []
     for files in (100, 400):
@@ -119,7 +123,9 @@ def test_a_group_is_kept_and_travels():
 
 @pytest.mark.parametrize("strategy", ["merge", "auto"])
 def test_more_vertices_than_planned_go_on_as_a_shuffle(graph, strategy, monkeypatch):
-    monkeypatch.setattr("dfmst._cluster.build.resources", lambda: dfmst._cluster.client.Resources(2, 1 << 40))
+    monkeypatch.setattr(
+        "dfmst._drive.cluster.build.resources", lambda: dfmst._drive.cluster.client.Resources(2, 1 << 40)
+    )
     folder, frame, *_ = graph
     options = {"strategy": strategy, "memory_limit": BASE + 60_000_000, "vertices": 300_000}
     forest = dd.read_parquet(folder).mst.minimum("a", "b", "w", **options)

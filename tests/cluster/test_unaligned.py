@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import dfmst.dask
-from dfmst._cluster.solve import merge
-from dfmst._cluster.tables import travelling_ids, travelling_table
-from dfmst._columns.ids import id_columns
+from dfmst._drive.cluster.solve import merge
+from dfmst._drive.cluster.tables import travelling_ids, travelling_table
+from dfmst._edges.ids import id_columns
 from tests.support.dask_frames import STRATEGIES, check, random_frame
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import dfmst
 import dfmst.dask
-from dfmst._cluster import build, partitions
+from dfmst._drive.cluster import build, partitions
 from tests.support.dask_frames import STRATEGIES, random_frame
 
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
@@ -176,7 +176,7 @@ def test_files_behind_a_frame_that_change_before_they_are_gathered(strategy, tmp
         return read(part)
 
     parts = dd.read_parquet(tmp_path / "edges")
-    monkeypatch.setattr("dfmst._cluster.rows.read_part", change_first)
+    monkeypatch.setattr("dfmst._drive.cluster.rows.read_part", change_first)
     with pytest.raises(dfmst.ClusterError, match=r"\d.parquet has changed since the run began\nHint: begin anew"):
         forest_of(parts, strategy)
 
@@ -191,7 +191,7 @@ def test_files_that_change_during_a_run(strategy, tmp_path, monkeypatch, client)
         os.utime(tmp_path / "edges" / "2.parquet")
         return graph
 
-    monkeypatch.setattr("dfmst._cluster.directory.forest_graph", change_then)
+    monkeypatch.setattr("dfmst._drive.cluster.directory.forest_graph", change_then)
     options = {"strategy": strategy, **STRATEGIES[strategy], "client": client}
     with pytest.raises(dfmst.ClusterError, match=r"2.parquet\)?:? ?.*has changed since the run began"):
         dfmst.dask.forest_of_files(tmp_path / "edges", tmp_path / "out", "a", "b", "w", **options)
@@ -208,9 +208,9 @@ def test_a_file_that_is_gone(tmp_path):
 
 
 def test_what_is_compared_travels_as_one_number_a_partition():
-    from dfmst._cluster.rows import choose
-    from dfmst._cluster.tasks import fold, group_parts
-    from dfmst._columns.read import EdgeColumns
+    from dfmst._drive.cluster.rows import choose
+    from dfmst._drive.cluster.tasks import fold, group_parts
+    from dfmst._edges.read import EdgeColumns
 
     (group,) = group_parts([random_frame(82)], 1)
     (chosen,) = choose(fold(group, None, EdgeColumns("a", "b", "w")), 1, True)

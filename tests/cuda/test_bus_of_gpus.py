@@ -16,13 +16,13 @@ from tests.support.standin import cupy
 
 pytest.importorskip("dask")
 
-from dfmst._cluster.build import Options, forest_graph
-from dfmst._cluster.client import Resources
-from dfmst._cluster.files import FileRows
-from dfmst._cluster.partitions import FrameParts
-from dfmst._cluster.solve import merge
-from dfmst._cluster.strategies import two_pass
-from dfmst._columns.read import EdgeColumns
+from dfmst._drive.cluster.build import Options, forest_graph
+from dfmst._drive.cluster.client import Resources
+from dfmst._drive.cluster.files import FileRows
+from dfmst._drive.cluster.partitions import FrameParts
+from dfmst._drive.cluster.solve import merge
+from dfmst._drive.cluster.strategies import two_pass
+from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CudaEngine
 
 VERTICES, ROWS, WORKERS = 8_000, 160_000, 3
@@ -71,11 +71,11 @@ def files(request, tmp_path_factory):
 def test_bytes_over_the_bus_are_what_plan_says(device, monkeypatch, files, strategy):
     kind, paths = files
     for module in ("solve", "strategies.two_pass"):
-        monkeypatch.setattr(f"dfmst._cluster.{module}.worker_engine", CudaEngine)
+        monkeypatch.setattr(f"dfmst._drive.cluster.{module}.worker_engine", CudaEngine)
     for module in ("merge", "two_pass"):
-        monkeypatch.setattr(f"dfmst._cluster.strategies.{module}.merge", merged_by_one)
+        monkeypatch.setattr(f"dfmst._drive.cluster.strategies.{module}.merge", merged_by_one)
     monkeypatch.setattr(two_pass, "fold_residue", residue_elsewhere)
-    monkeypatch.setattr("dfmst._cluster.build.resources", lambda: Resources(WORKERS, 1 << 40))
+    monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(WORKERS, 1 << 40))
     columns = EdgeColumns("source", "target", "weight")
     parts: list[Any] = [FileRows(path, list(columns.names)) for path in paths]
     options: Any = Options(strategy=strategy, vertices=VERTICES)

@@ -15,11 +15,11 @@ from tests.support.tables import edge_tables
 
 pytest.importorskip("dask")
 
-from dfmst._cluster.rows import choose, gather
-from dfmst._cluster.strategies.light_rows import light_bound, sample
-from dfmst._cluster.strategies.two_pass import digests_of, fold_light, fold_residue
-from dfmst._cluster.tasks import fold, group_parts
-from dfmst._columns.read import EdgeColumns
+from dfmst._drive.cluster.rows import choose, gather
+from dfmst._drive.cluster.strategies.light_rows import light_bound, sample
+from dfmst._drive.cluster.strategies.two_pass import digests_of, fold_light, fold_residue
+from dfmst._drive.cluster.tasks import fold, group_parts
+from dfmst._edges.read import EdgeColumns
 from tests.support.lanes import examples
 
 pytestmark = pytest.mark.usefixtures("shared_device")

@@ -25,18 +25,18 @@ import dask.dataframe as dd
 from click.testing import CliRunner
 
 import dfmst.dask
-from dfmst._cluster import devices, solve
-from dfmst._cluster.client import resources
-from dfmst._cluster.formulas import BASE
-from dfmst._cluster.gpus import require_gpus
-from dfmst._cluster.strategies.shuffle.edges import distribute
-from dfmst._cluster.strategies.shuffle.folded import FoldRoom
-from dfmst._cluster.task_columns import spill
-from dfmst._cluster.tasks import Group
-from dfmst._columns.read import EdgeColumns
+from dfmst._drive.cluster import devices, solve
+from dfmst._drive.cluster.client import resources
+from dfmst._drive.cluster.gpus import require_gpus
+from dfmst._drive.cluster.strategies.shuffle.edges import distribute
+from dfmst._drive.cluster.strategies.shuffle.folded import FoldRoom
+from dfmst._drive.cluster.task_columns import spill
+from dfmst._drive.cluster.tasks import Group
+from dfmst._drive.plan.formulas import BASE
+from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CudaEngine
-from dfmst._folding.buffer import Rows
-from dfmst._slices.compact import COMPACT, forest_positions
+from dfmst._fold.buffer import Rows
+from dfmst._fold.compact import COMPACT, forest_positions
 from dfmst.cli import main
 from tests.support.dask_frames import random_frame
 
@@ -44,12 +44,12 @@ VERTICES, ROWS, FILES = 80_000, 160_000, 2
 
 
 PURPOSES = {
-    "_cluster.task_columns.__reduce__": "sent",
-    "_cluster.task_columns.spill": "spilled",
-    "_cluster.strategies.shuffle.left.leave_sorted": "spilled",
-    "_cluster.strategies.shuffle.left.leave": "spilled",
-    "_cluster.rows.locate": "positions",
-    "_cluster.strategies.shuffle.slices._locators": "positions",
+    "_drive.cluster.task_columns.__reduce__": "sent",
+    "_drive.cluster.task_columns.spill": "spilled",
+    "_drive.cluster.strategies.shuffle.left.leave_sorted": "spilled",
+    "_drive.cluster.strategies.shuffle.left.leave": "spilled",
+    "_drive.cluster.rows.locate": "positions",
+    "_drive.cluster.strategies.shuffle.slices._locators": "positions",
 }
 
 
@@ -72,7 +72,7 @@ def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU."""
     shuffle = [f"strategies.shuffle.{name}" for name in ("edges", "slices")]
     for module in ("solve", "strategies.two_pass", *shuffle):
-        monkeypatch.setattr(f"dfmst._cluster.{module}.worker_engine", CudaEngine)
+        monkeypatch.setattr(f"dfmst._drive.cluster.{module}.worker_engine", CudaEngine)
     return cupy.get_default_memory_pool()
 
 
@@ -167,7 +167,7 @@ def test_out_of_memory_halves_what_a_task_holds(on_gpu, files, monkeypatch):
             buffers.append(buffer)
             super().__init__(engine, buffer, numbered_there)
 
-    monkeypatch.setattr("dfmst._cluster.solve.TableFold", Fold)
+    monkeypatch.setattr("dfmst._drive.cluster.solve.TableFold", Fold)
     on_gpu.set_limit(on_gpu.used + 135 * VERTICES)
     rows = forest.compute(scheduler="synchronous")
     pd.testing.assert_frame_equal(rows.reset_index(drop=True), expected)

@@ -15,12 +15,12 @@ from tests.support.standin import cudf, cupy
 
 pytest.importorskip("dask")
 
-from dfmst._cluster.build import Options, forest_graph
-from dfmst._cluster.client import Resources
-from dfmst._cluster.formulas import BASE
-from dfmst._cluster.partitions import FrameParts
-from dfmst._cluster.rows import gather_from
-from dfmst._columns.read import EdgeColumns
+from dfmst._drive.cluster.build import Options, forest_graph
+from dfmst._drive.cluster.client import Resources
+from dfmst._drive.cluster.partitions import FrameParts
+from dfmst._drive.cluster.rows import gather_from
+from dfmst._drive.plan.formulas import BASE
+from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CudaEngine
 
 VERTICES, ROWS, PARTS = 6_000, 60_000, 4
@@ -30,9 +30,9 @@ IDS: dict[str, Any] = {
     "text": lambda ends: np.char.add("v", ends.astype(str)),
 }
 PURPOSES = {
-    "_cluster.rows.locate": "positions",
-    "_cluster.strategies.shuffle.slices._locators": "positions",
-    "_cluster.device_tables.some_rows": "sample",
+    "_drive.cluster.rows.locate": "positions",
+    "_drive.cluster.strategies.shuffle.slices._locators": "positions",
+    "_drive.cluster.device_tables.some_rows": "sample",
 }
 
 
@@ -53,8 +53,8 @@ def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU, of which there are two."""
     shuffle = [f"strategies.shuffle.{name}" for name in ("edges", "slices")]
     for module in ("read", "solve", "strategies.two_pass", *shuffle):
-        monkeypatch.setattr(f"dfmst._cluster.{module}.worker_engine", CudaEngine)
-    monkeypatch.setattr("dfmst._cluster.build.resources", lambda: Resources(2, 1 << 40))
+        monkeypatch.setattr(f"dfmst._drive.cluster.{module}.worker_engine", CudaEngine)
+    monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(2, 1 << 40))
 
 
 def forest_of(table: pa.Table, strategy: Any) -> tuple[list[int], Counter[str]]:

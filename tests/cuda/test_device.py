@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine, CudaEngine
-from dfmst._primitives.id_table import IdTable, IdWords
-from dfmst._primitives.sort import sort_order
-from dfmst._verification.optimality import certify_rows
+from dfmst._engines.primitives.id_table import IdTable, IdWords
+from dfmst._engines.primitives.sort import sort_order
+from dfmst._trees.optimality import certify_rows
 from dfmst.algorithms import EPMST, Prim
 from dfmst.algorithms.components import component_labels
 from dfmst.algorithms.trace import Trace

@@ -13,12 +13,12 @@ from tests.support.standin import cupy
 
 pytest.importorskip("dask")
 
-from dfmst._cluster import solve
-from dfmst._cluster.device_tables import DeviceTable, host_table
-from dfmst._cluster.gpu_formulas import DEVICE_SHARE
-from dfmst._cluster.tables import column_values
-from dfmst._cluster.tasks import Group, fold
-from dfmst._columns.read import EdgeColumns
+from dfmst._drive.cluster import solve
+from dfmst._drive.cluster.device_tables import DeviceTable, host_table
+from dfmst._drive.cluster.tables import column_values
+from dfmst._drive.cluster.tasks import Group, fold
+from dfmst._drive.plan.gpu_formulas import DEVICE_SHARE
+from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CudaEngine
 
 VERTICES, ROWS, PARTS = 100_000, 500_000, 8

@@ -12,9 +12,9 @@ import pytest
 import dfmst
 from dfmst._engines import CpuEngine, CudaEngine, select_engine
 from dfmst._engines.cuda_device import function_of, module_of
-from dfmst._primitives.contract import flatten
-from dfmst._primitives.flags import compact, flag_words
-from dfmst._primitives.sort import sort_order
+from dfmst._engines.primitives.contract import flatten
+from dfmst._engines.primitives.flags import compact, flag_words
+from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import CapacityError, DeviceError, EngineUnavailableError
 from tests.support.standin import cupy
 

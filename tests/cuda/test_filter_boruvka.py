@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CudaEngine, select_engine
 from dfmst._engines.cuda_device import is_cooperative
 from dfmst.algorithms import FilterBoruvka

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CudaEngine
 from dfmst.algorithms import EPMST, Prim
 from dfmst.algorithms.trace import Trace

@@ -10,10 +10,10 @@ import pyarrow.parquet
 import pytest
 
 import dfmst
+from dfmst._drive.stream.upload import upload
 from dfmst._engines import CudaEngine
-from dfmst._folding.fold import Rows
+from dfmst._fold.fold import Rows
 from dfmst.errors import UnsupportedFrameError
-from dfmst.stream.upload import upload
 from tests.support import standin
 from tests.support.standin import cupy
 
@@ -98,8 +98,8 @@ def test_an_upload_that_ends_early_waits_for_its_copies(device):
 
 @pytest.mark.parametrize("first", [True, False], ids=["the first batch", "a later batch"])
 def test_a_stream_whose_rows_are_all_dropped(device, tmp_path, monkeypatch, first):
-    monkeypatch.setattr("dfmst.stream.memory._BATCH", 1000)
-    monkeypatch.setattr("dfmst.stream.memory._MOST", 2)
+    monkeypatch.setattr("dfmst._drive.stream.memory._BATCH", 1000)
+    monkeypatch.setattr("dfmst._drive.stream.memory._MOST", 2)
     rng = np.random.default_rng(0)
     weight = rng.random(4000)
     weight[: 1000 if first else 4000] = np.nan

@@ -13,7 +13,7 @@ TEXT = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
 LAYERS = CONTRACTS[0]["layers"]
 PATHS = sorted(
-    set(re.findall(r"`((?:dfmst|ci|tests|_\w+|algorithms)/[\w./]+)`", TEXT))
+    set(re.findall(r"`((?:dfmst|tests|_\w+|algorithms)/[\w./]+)`", TEXT))
     - {"dfmst/algorithms/NAME.py", "dfmst/formats/NAME.py"}
 )
 

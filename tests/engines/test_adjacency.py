@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dfmst._engines import CpuEngine
-from dfmst._primitives.adjacency import adjacency
-from dfmst._primitives.edges import Edges
+from dfmst._engines.primitives.adjacency import adjacency
+from dfmst._engines.primitives.edges import Edges
 
 
 def _edges(rng, vertices, edges, key_dtype):

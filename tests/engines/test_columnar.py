@@ -7,12 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfmst._primitives.contract import contract, contract_edges, count_roots, drop_parallel, flag_lightest, flatten
-from dfmst._primitives.edges import Edges, gather_edges
-from dfmst._primitives.fills import numbered, ones
-from dfmst._primitives.flags import compact, exclusive_sum, flag_words
-from dfmst._primitives.leading import leading_bits
-from dfmst._primitives.sort import sort_order
+from dfmst._engines.primitives.contract import (
+    contract,
+    contract_edges,
+    count_roots,
+    drop_parallel,
+    flag_lightest,
+    flatten,
+)
+from dfmst._engines.primitives.edges import Edges, gather_edges
+from dfmst._engines.primitives.fills import numbered, ones
+from dfmst._engines.primitives.flags import compact, exclusive_sum, flag_words
+from dfmst._engines.primitives.leading import leading_bits
+from dfmst._engines.primitives.sort import sort_order
 from tests.support.columns import (
     KEYS,
     LENGTHS,

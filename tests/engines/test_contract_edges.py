@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfmst._primitives.contract import contract_edges, count_roots
-from dfmst._primitives.edges import Edges
+from dfmst._engines.primitives.contract import contract_edges, count_roots
+from dfmst._engines.primitives.edges import Edges
 from tests.support.columns import VERTICES, each_engine, quick, seeds
 
 

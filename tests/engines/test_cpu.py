@@ -14,8 +14,8 @@ import pytest
 
 from dfmst._engines import CpuEngine, select_engine
 from dfmst._engines.cpu import default_threads
-from dfmst._primitives.contract import flatten
-from dfmst._primitives.sort import sort_order
+from dfmst._engines.primitives.contract import flatten
+from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import DfmstError, EngineUnavailableError
 from tests.support.columns import parents, roots_of
 
@@ -24,7 +24,7 @@ PRELUDE = """
 import os, sys
 import numpy as np
 from dfmst._engines import CpuEngine
-from dfmst._primitives.sort import sort_order
+from dfmst._engines.primitives.sort import sort_order
 
 def works(seed):
     key = np.random.default_rng(seed).integers(0, 2**64 - 1, 200_000, np.uint64)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._engines import CpuEngine
-from dfmst._primitives import crossing
-from dfmst._primitives.crossing import crossing_flags, giant_component
+from dfmst._engines.primitives import crossing
+from dfmst._engines.primitives.crossing import crossing_flags, giant_component
 from tests.support.columns import LENGTHS, VERTICES, each_engine, pack, quick, seeds, unpack
 
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from dfmst._columns import edge_table as edges
-from dfmst._columns import read as reading
+from dfmst._edges import edge_table as edges
+from dfmst._edges import read as reading
 from tests.support.tables import rows_of
 
 GOOD: dict[str, Any] = {"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3.0, 1.0, 2.0]}

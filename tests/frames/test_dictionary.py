@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfmst._columns.dictionary import Dictionary
-from dfmst._columns.distinct import DistinctIds
-from dfmst._columns.encode import Encoder
-from dfmst._columns.id_words import plain
-from dfmst._columns.ids import id_columns
-from dfmst._columns.vertices import factorize
+from dfmst._edges.dictionary import Dictionary
+from dfmst._edges.distinct import DistinctIds
+from dfmst._edges.encode import Encoder
+from dfmst._edges.id_words import plain
+from dfmst._edges.ids import id_columns
+from dfmst._edges.vertices import factorize
 from dfmst._engines import CpuEngine
 from dfmst.errors import InvalidEdgesError
 from tests.support.arrow_types import FAMILIES, ids
@@ -95,7 +95,7 @@ def test_a_table_in_memory_is_numbered_as_by_arrow(kind, in_order, monkeypatch):
     rng = np.random.default_rng(2)
     pair = id_columns(*[(name, ids(kind, rng.integers(0, 10, 40).tolist())) for name in "uv"])
     by_arrow = factorize(CpuEngine(), pair.source, pair.target, in_order=in_order)
-    monkeypatch.setattr("dfmst._columns.vertices._FEW", 0)
+    monkeypatch.setattr("dfmst._edges.vertices._FEW", 0)
     ours = factorize(CpuEngine(), pair.source, pair.target, in_order=in_order)
     assert ours.values.equals(by_arrow.values)
     assert ours.total == by_arrow.total

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dfmst._columns.encode import Encoder
-from dfmst._columns.ids import id_columns
+from dfmst._edges.encode import Encoder
+from dfmst._edges.ids import id_columns
 from dfmst.errors import InvalidEdgesError
 
 IDS = [0, 3, 5, 9, 70_000, 2**31 - 1, 2**31 + 5, 2**40, -1, -7]

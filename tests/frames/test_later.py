@@ -7,7 +7,7 @@ import sys
 import pyarrow as pa
 import pytest
 
-from dfmst._frames.later import call_arrow, nw, pc
+from dfmst._common.deferred import call_arrow, nw, pc
 
 
 def test_an_attribute_is_the_modules_own():

@@ -273,6 +273,6 @@ def test_a_pandas_frame_is_solved_without_one_of_narwhals(monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("a frame of Narwhals takes as long as a short table")
 
-    monkeypatch.setattr("dfmst._frames.open.nw.from_native", refuse)
+    monkeypatch.setattr("dfmst._edges.open.nw.from_native", refuse)
     frame = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2], "text": ["a", "b", "c"]})
     pd.testing.assert_frame_equal(dfmst.minimum_spanning_forest(frame), frame.iloc[1:])

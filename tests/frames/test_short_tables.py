@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from dfmst._columns.vertices import SHORT
+from dfmst._edges.vertices import SHORT
 from dfmst.algorithms._steps.short_forest import short_forest
 from dfmst.arrays import forest_rows
 from tests.support.columns import dense_edges
@@ -39,7 +39,7 @@ def launches(monkeypatch):
 
 def checked_first(monkeypatch, solve):
     with monkeypatch.context() as patched:
-        patched.setattr("dfmst._columns.vertices.SHORT", 0)
+        patched.setattr("dfmst._edges.vertices.SHORT", 0)
         return solve()
 
 

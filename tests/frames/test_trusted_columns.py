@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import dfmst
-from dfmst._columns.edge_table import ChecksFailed, DeferredChecks, EdgeTable
-from dfmst._columns.vertices import SHORT
+from dfmst._edges.edge_table import ChecksFailed, DeferredChecks, EdgeTable
+from dfmst._edges.vertices import SHORT
 from dfmst._engines import select_engine
 from dfmst.algorithms.trace import Trace
 from dfmst.arrays import forest_rows
@@ -30,7 +30,7 @@ def eager(monkeypatch):
 
     def run(solve):
         with monkeypatch.context() as patched:
-            patched.setattr("dfmst._columns.vertices._LONG", 1 << 40)
+            patched.setattr("dfmst._edges.vertices._LONG", 1 << 40)
             return solve()
 
     return run

@@ -82,7 +82,7 @@ def test_bad_arguments(monkeypatch):
         patch.setitem(sys.modules, "fast_hdbscan.hdbscan", None)
         with pytest.raises(dfmst.EngineUnavailableError, match=r"fast_hdbscan(.|\n)*pip install 'dfmst\[hdbscan\]'"):
             dfmst.hdbscan(EDGES)
-    monkeypatch.setattr("dfmst._hierarchy.density._selector", lambda: None)
+    monkeypatch.setattr("dfmst._trees.density._selector", lambda: None)
     with pytest.raises(dfmst.InvalidEdgesError, match=r"name the coordinates of points with columns=\['x', 'y'\]"):
         dfmst.hdbscan(EDGES, ["x", "y"])
     with pytest.raises(dfmst.InvalidEdgesError, match="column 'weight' holds negative weights"):

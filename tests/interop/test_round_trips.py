@@ -19,7 +19,7 @@ from tests.support.lanes import examples
 
 nx: Any = pytest.importorskip("networkx")
 
-from dfmst.networkx import backend  # noqa: E402
+from dfmst.interop.networkx import backend  # noqa: E402
 
 IDS = ["v", "w", "x", "y", "z"]
 END = st.integers(0, 4)

@@ -1,4 +1,4 @@
-"""What the kernels expand to for CUDA takes every index once, beyond 2^31 and 2^32 too (see ci/cuda_on_host.cpp)."""
+"""What the kernels expand to for CUDA takes every index once, beyond 2^31 and 2^32 too (``cuda_on_host.cpp``)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sanitize
 
-SOURCE = Path(__file__).resolve().parents[2] / "ci" / "cuda_on_host.cpp"
+SOURCE = Path(__file__).resolve().parents[2] / "tests" / "sanitizers" / "cuda_on_host.cpp"
 
 pytestmark = [
     pytest.mark.slow,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dfmst._kernels import kernels
+from dfmst._engines.kernels import kernels
 
-CI = Path(__file__).parents[2] / "ci"
+CI = Path(__file__).parents[1] / "sanitizers"
 PARTS = [CI / "tsan_driver.cpp", *sorted((CI / "tsan").glob("*.hpp"))]
 TEXT = "\n".join(part.read_text(encoding="utf-8") for part in PARTS)
 CALLS = set(re.findall(r"\blaunch_(\w+)\(", TEXT))

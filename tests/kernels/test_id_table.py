@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import dfmst._primitives.id_table
+import dfmst._engines.primitives.id_table
 from dfmst._engines import CpuEngine
-from dfmst._primitives.id_table import UNKNOWN, IdTable, IdWords
+from dfmst._engines.primitives.id_table import UNKNOWN, IdTable, IdWords
 from tests.support.lanes import examples
 
 INTEGERS = st.integers(0, 2**64 - 1) | st.integers(0, 50) | st.integers(2**64 - 50, 2**64 - 1)
@@ -66,7 +66,7 @@ def test_texts_with_equal_hashes(engine, hashes, monkeypatch):
     def colliding(engine, offset, content):
         return np.diff(offset) % np.uint64(hashes)
 
-    monkeypatch.setattr(dfmst._primitives.id_table, "hash_texts", colliding)
+    monkeypatch.setattr(dfmst._engines.primitives.id_table, "hash_texts", colliding)
     table = IdTable(engine, texts=True)
     rng = np.random.default_rng(5)
     check(table, [[b"%d" % value for value in rng.integers(0, 300, 400)] for _ in range(4)], texts)

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dfmst._engines.cuda_device import OPTIONS
-from dfmst._kernels import TranslationUnit, kernels, translation_units
+from dfmst._engines.kernels import TranslationUnit, kernels, translation_units
 from tests.support.nvrtc import WHEELS, compiled
 from tests.support.ptx.machine import Program
 from tests.support.ptx.program import parse

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dfmst._points.spanning import spanning_pairs
-from dfmst._points.tree import build_tree, nearest_points, node_labels
+from dfmst._trees.points.spanning import spanning_pairs
+from dfmst._trees.points.tree import build_tree, nearest_points, node_labels
 from tests.support.columns import each_engine
 
 

@@ -1,4 +1,4 @@
-"""The kernels read and write where they should, and no two threads race (see ci/sanitize.py)."""
+"""The kernels read and write where they should, and no two threads race (see tests/sanitizers/sanitize.py)."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfmst._columns.edge_table import ChecksFailed, DeferredChecks, EdgeTable
+from dfmst._edges.edge_table import ChecksFailed, DeferredChecks, EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst.algorithms._steps.short_forest import short_forest
 from tests.support.columns import VERTICES, WEIGHTS, each_engine, quick, seeds, weights

@@ -7,7 +7,7 @@ import ctypes
 import pytest
 
 from dfmst._engines.cpu import library_path
-from dfmst._kernels import Kernel, Parameter, kernels, translation_units
+from dfmst._engines.kernels import Kernel, Parameter, kernels, translation_units
 
 VARIANTS = {variant: unit for kernel in kernels().values() for variant, unit in kernel.variants().items()}
 

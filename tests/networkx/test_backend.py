@@ -19,8 +19,8 @@ nx: Any = pytest.importorskip("networkx")
 
 from networkx.algorithms.tree.mst import EdgePartition  # noqa: E402
 
-from dfmst.networkx import backend, info  # noqa: E402
-from dfmst.networkx.graph import Graph  # noqa: E402
+from dfmst.interop.networkx import backend, info  # noqa: E402
+from dfmst.interop.networkx.graph import Graph  # noqa: E402
 from tests.support.lanes import examples  # noqa: E402
 
 NODES = ["a", 1, (2, "b"), 3.5, "e", "f", 7]
@@ -188,6 +188,8 @@ def test_networkx_s_own_tests_pass():
 
 
 def test_asking_for_the_backend_loads_nothing():
-    program = "import sys, dfmst.networkx.info; print(sorted({'numpy', 'pyarrow', 'networkx'} & sys.modules.keys()))"
+    program = (
+        "import sys, dfmst.interop.networkx.info; print(sorted({'numpy', 'pyarrow', 'networkx'} & sys.modules.keys()))"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

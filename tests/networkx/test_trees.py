@@ -13,7 +13,7 @@ import pytest
 
 nx: Any = pytest.importorskip("networkx")
 
-from dfmst.networkx import backend  # noqa: E402
+from dfmst.interop.networkx import backend  # noqa: E402
 
 
 def example(make):

@@ -41,7 +41,7 @@ def test_python_m_pytest_imports_the_installed_package_too():
     assert " passed" in done.stdout
 
 
-@pytest.mark.parametrize("file", ["py.typed", *(f"_kernels/{path.name}" for path in KERNELS)])
+@pytest.mark.parametrize("file", ["py.typed", *(f"_engines/kernels/{path.name}" for path in KERNELS)])
 def test_package_data_is_installed(file):
     assert files("dfmst").joinpath(file).is_file()
 
@@ -70,5 +70,5 @@ def test_conda_and_pip_install_the_same():
 
 def test_no_folder_of_helpers_passes_for_an_optional_package(pytestconfig):
     folders = pytestconfig.getini("pythonpath")
-    assert {folder.name for folder in folders} == {"build_support", "ci"}
+    assert {folder.name for folder in folders} == {"build_support", "sanitizers"}
     assert not OPTIONAL & {path.stem for folder in folders for path in folder.iterdir()}

@@ -31,7 +31,7 @@ def build_sdist(source: Path, target: Path) -> Path:
 
 @pytest.mark.slow
 def test_the_source_distribution_builds_itself_in_a_clean_folder(tmp_path):
-    # .ci/run installs from such a one, on a machine without a compiler (ci/without_compiler.py).
+    # .ci/run installs from such a one, on a machine without a compiler (tests/packaging/without_compiler.py).
     first = build_sdist(ROOT, tmp_path / "first")
     assert first.name == f"dfmst-{dfmst.__version__}.tar.gz"
     with tarfile.open(first) as archive:
@@ -41,7 +41,13 @@ def test_the_source_distribution_builds_itself_in_a_clean_folder(tmp_path):
     with tarfile.open(second) as archive:
         assert set(archive.getnames()) == names
     inside = {name.partition("/")[2] for name in names}
-    needed = {"CMakeLists.txt", "LICENSE", "README.md", "build_support/backend.py", "dfmst/_kernels/cpu/native.cpp"}
+    needed = {
+        "CMakeLists.txt",
+        "LICENSE",
+        "README.md",
+        "build_support/backend.py",
+        "dfmst/_engines/kernels/cpu/native.cpp",
+    }
     needed |= {f"examples/data/{name}.parquet" for name in ("cities", "city_points")}
     needed |= {f"dfmst/_report/templates/{name}" for name in ("report.html", "style.css")}
     assert needed <= inside

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dfmst._engines import CpuEngine
-from dfmst._kernels import translation_units
+from dfmst._engines.kernels import translation_units
 from dfmst.algorithms import FilterBoruvka, Kruskal
 from tests.support.ptx.memory import Fault
 from tests.support.ptx.modules import Card, real_ptx

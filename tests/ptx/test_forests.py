@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import dfmst
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
-from dfmst._primitives.sort import sort_order
-from dfmst._verification.optimality import certify_rows
+from dfmst._engines.primitives.sort import sort_order
+from dfmst._trees.optimality import certify_rows
 from dfmst.algorithms import REGISTRY, FilterBoruvka, Kruskal
 from dfmst.generate import rmat, road_grid
 from tests.support import standin

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dfmst._engines.cuda_device import OPTIONS
-from dfmst._kernels import translation_units
+from dfmst._engines.kernels import translation_units
 from tests.support.ptx.machine import Launch, Program, run
 from tests.support.ptx.memory import Fault, Memory
 from tests.support.ptx.modules import Card, ptx_of

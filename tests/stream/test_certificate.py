@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 import dfmst
 from dfmst import stream
-from dfmst._columns.encode import Encoder
-from dfmst._columns.read import EdgeColumns
+from dfmst._drive.stream.batches import Job
+from dfmst._drive.stream.certify import certify_source
+from dfmst._drive.stream.fold_rows import FoldedForest, fold_source
+from dfmst._drive.stream.parquet_file import SourceFile
+from dfmst._drive.stream.sources import FrameSource, open_source
+from dfmst._edges.encode import Encoder
+from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
-from dfmst._folding.fold import Rows
+from dfmst._fold.fold import Rows
 from dfmst.errors import CapacityError
-from dfmst.stream.batches import Job
-from dfmst.stream.certify import certify_source
-from dfmst.stream.fold_rows import FoldedForest, fold_source
-from dfmst.stream.parquet_file import SourceFile
-from dfmst.stream.sources import FrameSource, open_source
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.stream_files import edges, tight, write_parts

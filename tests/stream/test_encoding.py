@@ -14,12 +14,12 @@ import pyarrow.parquet
 import pytest
 
 import dfmst
-from dfmst._columns.encode import Encoder
-from dfmst._folding.fold import Fold
+from dfmst._drive.stream.memory import Memory
+from dfmst._drive.stream.parquet import ParquetSource
+from dfmst._drive.stream.sources import open_parquet
+from dfmst._edges.encode import Encoder
+from dfmst._fold.fold import Fold
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
-from dfmst.stream.memory import Memory
-from dfmst.stream.parquet import ParquetSource
-from dfmst.stream.sources import open_parquet
 from tests.support.stream_files import edges, tight
 
 BATCH, BATCHES, VERTICES = 2_000, 10, 1_000
@@ -61,7 +61,7 @@ def capacities(monkeypatch) -> list[int]:
             made.append(capacity)
             super().__init__(engine, vertices, capacity, **options)
 
-    monkeypatch.setattr("dfmst.stream.fold_rows.Fold", Noted)
+    monkeypatch.setattr("dfmst._drive.stream.fold_rows.Fold", Noted)
     return made
 
 
@@ -156,7 +156,7 @@ class Stopped(Exception):
 @pytest.mark.parametrize("batch", [0, 3, 8])
 @pytest.mark.parametrize("stop", [1, 3, 4, 6, 9])
 def test_a_checkpoint_before_and_after(tmp_path, monkeypatch, capacities, batch, stop):
-    monkeypatch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self, done: True)
+    monkeypatch.setattr("dfmst._drive.stream.checkpoint.Checkpoint.due", lambda self, done: True)
     table = sparse_from(batch)
     parts = write(tmp_path / "parts", table)
 
@@ -176,7 +176,7 @@ def test_a_checkpoint_before_and_after(tmp_path, monkeypatch, capacities, batch,
 
 def test_a_checkpoint_and_another_limit(tmp_path, monkeypatch, capacities):
     """Ids that were dense within one limit need not be so within the next."""
-    monkeypatch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self, done: True)
+    monkeypatch.setattr("dfmst._drive.stream.checkpoint.Checkpoint.due", lambda self, done: True)
     table = edges(500, 4 * BATCH, ties=30)
     sparse = [pa.array(7 * table[name].to_numpy()) for name in ("source", "target")]
     table = table.set_column(0, "source", sparse[0]).set_column(1, "target", sparse[1])
@@ -249,8 +249,8 @@ def test_later_batches_are_encoded_while_one_is_folded(monkeypatch):
             encoded.release()
             return ends
 
-    monkeypatch.setattr("dfmst.stream.fold_rows.Fold", Waiting)
-    monkeypatch.setattr("dfmst.stream.encode_rows.Encoder", Told)
+    monkeypatch.setattr("dfmst._drive.stream.fold_rows.Fold", Waiting)
+    monkeypatch.setattr("dfmst._drive.stream.encode_rows.Encoder", Told)
     table = edges(VERTICES, BATCH * BATCHES)
     assert dfmst.stream.minimum_spanning_forest([table]).equals(dfmst.minimum_spanning_forest(table))
 
@@ -265,7 +265,7 @@ def test_a_refused_batch_keeps_nothing_alive(monkeypatch):
             super().__init__(*arguments, **options)
             folds.append(weakref.ref(self))
 
-    monkeypatch.setattr("dfmst.stream.fold_rows.Fold", Noted)
+    monkeypatch.setattr("dfmst._drive.stream.fold_rows.Fold", Noted)
     table = edges(VERTICES, BATCH * 4)
     frames = [table, table.set_column(2, "weight", pa.array(["a"] * len(table)))]
     gc.disable()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._engines import CpuEngine
-from dfmst._folding.fold import Fold, Rows
+from dfmst._fold.fold import Fold, Rows
 from dfmst.algorithms import Boruvka
 from dfmst.errors import CapacityError
 from tests.support.columns import WEIGHTS
@@ -101,7 +101,7 @@ def test_what_a_fold_holds():
 
 def test_a_buffer_with_room_is_solved_at_four_rows_a_vertex(monkeypatch):
     """Then there is a filter, and the rest of the buffer is never touched."""
-    monkeypatch.setattr("dfmst._folding.fold._PIECE", 64)
+    monkeypatch.setattr("dfmst._fold.fold._PIECE", 64)
     rng = np.random.default_rng(0)
     ends, weight = rng.integers(0, 50, (2, 2_000)).astype(np.uint32), rng.random(2_000)
     fold = Fold(ENGINE, 0, 2_000, weight_dtype=np.float64)

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from dfmst.stream.memory import FIXED, Memory
-from dfmst.stream.spill_memory import SpillMemory
+from dfmst._drive.stream.memory import FIXED, Memory
+from dfmst._drive.stream.spill_memory import SpillMemory
 
 PROGRAM = """
 import sys
@@ -25,7 +25,8 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 PARENT = """
 import subprocess, sys
 held = b"x" * (64 << 20)
-subprocess.run([sys.executable, "-c", "from dfmst._progress import peak_memory; print(peak_memory())"], check=True)
+program = "from dfmst._common.progress import peak_memory; print(peak_memory())"
+subprocess.run([sys.executable, "-c", program], check=True)
 """
 
 

@@ -19,17 +19,17 @@ from hypothesis import strategies as st
 
 import dfmst
 from dfmst import stream
+from dfmst._drive.stream.memory import Memory
+from dfmst._drive.stream.spill_memory import SpillMemory
 from dfmst._engines import CpuEngine
-from dfmst._folding.buffer import RowBuffer, Rows
-from dfmst._slices.fold import SpillFold
-from dfmst._slices.held import HeldRun
-from dfmst._slices.kruskal import SliceKruskal
-from dfmst._slices.memory import HeldRoom, Room
-from dfmst._slices.runs import Order, Run, write_sorted
+from dfmst._fold.buffer import RowBuffer, Rows
+from dfmst._fold.disk_fold import SpillFold
+from dfmst._fold.disk_memory import HeldRoom, Room
+from dfmst._fold.held import HeldRun
+from dfmst._fold.runs import Order, Run, write_sorted
+from dfmst._fold.slice_kruskal import SliceKruskal
 from dfmst.errors import CapacityError, DfmstError, OutputError
 from dfmst.formats.directories import SpillDirectory, disk_errors
-from dfmst.stream.memory import Memory
-from dfmst.stream.spill_memory import SpillMemory
 from tests.support.columns import WEIGHTS
 from tests.support.columns import weights as draw_weights
 from tests.support.lanes import examples
@@ -41,11 +41,11 @@ ENGINE = CpuEngine(threads=2)
 
 def short_pieces(monkeypatch, grain: int, piece: int) -> None:
     """Let runs have many index keys, buffers few rows and pieces fewer."""
-    monkeypatch.setattr("dfmst._slices.fold.GRAIN", grain)
-    for module in ("fold", "kruskal", "runs", "levels", "cuts"):
-        monkeypatch.setattr(f"dfmst._slices.{module}._PIECE", piece)
-    monkeypatch.setattr("dfmst._slices.memory._FIXED", 0)
-    monkeypatch.setattr("dfmst._slices.memory._LEAST", 4 * grain)
+    monkeypatch.setattr("dfmst._fold.disk_fold.GRAIN", grain)
+    for module in ("disk_fold", "slice_kruskal", "runs", "levels", "cuts"):
+        monkeypatch.setattr(f"dfmst._fold.{module}._PIECE", piece)
+    monkeypatch.setattr("dfmst._fold.disk_memory._FIXED", 0)
+    monkeypatch.setattr("dfmst._fold.disk_memory._LEAST", 4 * grain)
 
 
 @st.composite
@@ -62,7 +62,7 @@ def test_any_rows(graph, maximum, on_disk, grain, piece, size):
     (source, target), weight = graph
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         short_pieces(patch, grain, piece)
-        patch.setattr("dfmst._slices.held.HeldRun.longest", piece)
+        patch.setattr("dfmst._fold.held.HeldRun.longest", piece)
         directory, room = (SpillDirectory(folder), Room(size, 8)) if on_disk else (None, HeldRoom(size, 8))
         fold = SpillFold(ENGINE, directory, room, 60, weight.dtype, maximum=maximum)
         locator = np.arange(len(weight), dtype=np.uint64) * np.uint64(3)
@@ -178,7 +178,7 @@ def test_runs_in_memory_take_a_third(monkeypatch, tmp_path, name, known, maximum
 def test_the_limit_that_a_hint_names_is_enough(monkeypatch, tmp_path, name):
     """It counted the vertices so far, so that each run asked for a little more; and `spill_dir` asked for most."""
     tight(monkeypatch, 5_000, fixed=600_000)  # ids alone need more than the limit
-    monkeypatch.setattr("dfmst._slices.memory._FIXED", 0)
+    monkeypatch.setattr("dfmst._fold.disk_memory._FIXED", 0)
     table = edges(30_000, 60_000, name=name)
     parts = write_parts(tmp_path / "parts", table, 1, 60_000)
     named = []
@@ -293,7 +293,7 @@ def test_a_run_with_rows_on_disk_goes_on(monkeypatch, tmp_path, ids, before, aft
     """Whether its rows lay on disk before the end or after it; and the disk is left clean."""
     tight(monkeypatch, 700)
     short_pieces(monkeypatch, 64, 500)
-    monkeypatch.setattr("dfmst.stream.checkpoint.Checkpoint.due", lambda self, done: done % 2_000 < 700)
+    monkeypatch.setattr("dfmst._drive.stream.checkpoint.Checkpoint.due", lambda self, done: done % 2_000 < 700)
     table = edges(2_500, 14_000, ties=30, name=str if ids == "text" else None)
     parts = write_parts(tmp_path / "parts", table, 1 if ids == "no footer" else 3, 3_000)
     if ids == "no footer":

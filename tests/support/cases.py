@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import (
     BSP,

@@ -10,7 +10,7 @@ import pandas as pd
 
 import dfmst
 import dfmst.dask
-from dfmst._cluster.formulas import BASE
+from dfmst._drive.plan.formulas import BASE
 
 __all__ = ["STRATEGIES", "check", "random_frame"]
 

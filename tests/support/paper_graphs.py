@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._edges.edge_table import EdgeTable
 
 __all__ = ["GRAPHS", "erdos_renyi", "weighted"]
 

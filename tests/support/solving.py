@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.trace import Trace

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import networkx as nx
 import numpy as np
 
-from dfmst._columns.edge_table import EdgeTable
-from dfmst._verification.optimality import Violation
+from dfmst._edges.edge_table import EdgeTable
+from dfmst._trees.optimality import Violation
 
 
 class Graph(Protocol):

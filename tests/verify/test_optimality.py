@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
-from dfmst._verification.optimality import Violation, certify_rows
+from dfmst._trees.optimality import Violation, certify_rows
 from dfmst.algorithms import FilterKruskal
 from dfmst.algorithms.trace import Trace
 from tests.support.lanes import examples

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dfmst._primitives.fills import ones
-from dfmst._primitives.flags import flag_words
+from dfmst._engines.primitives.fills import ones
+from dfmst._engines.primitives.flags import flag_words
 from dfmst.algorithms._steps.portion_scan import PortionScan
 
 __all__ = ["BLOCK", "MANY_THREADS", "BlockScan"]

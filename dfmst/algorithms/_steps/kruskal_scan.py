@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dfmst._common.types import Array
 from dfmst._engines import Engine
-from dfmst._primitives.edges import Edges, gather_keys
-from dfmst._primitives.flags import FLAG_GRAIN
-from dfmst._primitives.sort import sort_order
-from dfmst.typing import Array
+from dfmst._engines.primitives.edges import Edges, gather_keys
+from dfmst._engines.primitives.flags import FLAG_GRAIN
+from dfmst._engines.primitives.sort import sort_order
 
 __all__ = ["KruskalScan", "SortedEdges"]
 

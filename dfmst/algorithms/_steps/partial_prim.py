@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._common.types import Array
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._primitives.adjacency import Adjacency, adjacency
-from dfmst._primitives.contract import contract_edges, count_roots, drop_parallel, flatten
-from dfmst._primitives.edges import Edges, gather_edges, gather_keys
-from dfmst._primitives.flags import flag_words
-from dfmst._primitives.sort import sort_order
+from dfmst._engines.primitives.adjacency import Adjacency, adjacency
+from dfmst._engines.primitives.contract import contract_edges, count_roots, drop_parallel, flatten
+from dfmst._engines.primitives.edges import Edges, gather_edges, gather_keys
+from dfmst._engines.primitives.flags import flag_words
+from dfmst._engines.primitives.sort import sort_order
 from dfmst.algorithms.base import chosen_rows
 from dfmst.algorithms.trace import Trace
-from dfmst.typing import Array
 
 __all__ = ["UNVISITED", "Growth", "RoundGraph", "Rounds", "grow", "grow_and_unify"]
 

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from dfmst._columns.edge_table import DeferredChecks
+from dfmst._common.types import Array
+from dfmst._edges.edge_table import DeferredChecks
 from dfmst._engines import Engine
-from dfmst._primitives.edges import Edges
-from dfmst._primitives.flags import FLAG_GRAIN
-from dfmst._primitives.leading import block_length, gather_leading_bits
-from dfmst.typing import Array
+from dfmst._engines.primitives.edges import Edges
+from dfmst._engines.primitives.flags import FLAG_GRAIN
+from dfmst._engines.primitives.leading import block_length, gather_leading_bits
 
 __all__ = ["PortionScan"]
 

@@ -2,8 +2,8 @@
 
 Ids often have locality: roads, grids and meshes are numbered so that most edges join near numbers. Such an edge lies
 inside a range of vertices that no other thread touches, so that ranges are solved side by side, without atomics. An
-edge is contracted if it belongs to the forest whatever lies outside its range (`_kernels/range_rounds.cuh`). This is
-the local preprocessing of Sanders and Schimek (2023).
+edge is contracted if it belongs to the forest whatever lies outside its range (`_engines/kernels/range_rounds.cuh`).
+This is the local preprocessing of Sanders and Schimek (2023).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Self
 
 import numpy as np
 
+from dfmst._common.types import Array
 from dfmst._engines import Engine
-from dfmst._primitives.edges import Edges, end_words, gather_keys, spread_steps
-from dfmst._primitives.fills import ones
-from dfmst._primitives.leading import block_length, gather_keys_to_lead
+from dfmst._engines.primitives.edges import Edges, end_words, gather_keys, spread_steps
+from dfmst._engines.primitives.fills import ones
+from dfmst._engines.primitives.leading import block_length, gather_keys_to_lead
 from dfmst.algorithms.trace import Trace
-from dfmst.typing import Array
 
 __all__ = ["contract_ranges", "range_width"]
 

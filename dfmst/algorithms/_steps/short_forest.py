@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dfmst._columns.edge_table import ChecksFailed, EdgeTable
+from dfmst._common.types import Array
+from dfmst._edges.edge_table import ChecksFailed, EdgeTable
 from dfmst._engines import Engine
-from dfmst._primitives.edges import end_words
-from dfmst.typing import Array
+from dfmst._engines.primitives.edges import end_words
 
 __all__ = ["short_forest"]
 
@@ -22,7 +22,7 @@ def short_forest(engine: Engine, table: EdgeTable) -> Array:
     engine
         On the host.
     table
-        At most :data:`dfmst._columns.vertices.SHORT` rows.
+        At most :data:`dfmst._edges.vertices.SHORT` rows.
 
     Raises
     ------

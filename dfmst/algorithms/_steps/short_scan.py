@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from dfmst._common.types import Array
 from dfmst._engines import Engine
-from dfmst._primitives.edges import Edges, gather_keys
-from dfmst.typing import Array
+from dfmst._engines.primitives.edges import Edges, gather_keys
 
 __all__ = ["SHORT", "ShortScan"]
 

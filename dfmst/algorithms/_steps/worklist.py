@@ -1,6 +1,6 @@
 """The edges of one side of a threshold as records, which Borůvka's rounds run over.
 
-A record is 16 bytes: two representatives, 32 bits of the key, and the row (_kernels/filter_boruvka.cuh).
+A record is 16 bytes: two representatives, 32 bits of the key, and the row (_engines/kernels/filter_boruvka.cuh).
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._common.types import Array
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._primitives.edges import end_words
-from dfmst._primitives.flags import FLAG_GRAIN, flag_length
+from dfmst._engines.primitives.edges import end_words
+from dfmst._engines.primitives.flags import FLAG_GRAIN, flag_length
 from dfmst.algorithms._steps.worklist_rounds import COUNTERS, RecordRounds
-from dfmst.typing import Array
 
 __all__ = ["Outcome", "Side", "Worklist"]
 

@@ -14,9 +14,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dfmst._columns.edge_table import EdgeTable
+from dfmst._common.types import Array
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst.typing import Array
 
 __all__ = ["COUNTERS", "RecordRounds"]
 

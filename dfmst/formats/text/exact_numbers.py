@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 
 import pyarrow as pa
 
-from dfmst._frames.later import call_arrow, pc
+from dfmst._common.deferred import call_arrow, pc
 
 __all__ = ["exact_decimal", "exact_real", "is_exact", "large_floats"]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from dfmst._frames.later import pc
+from dfmst._common.deferred import pc
+from dfmst._common.number_patterns import read_count
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Block
 from dfmst.formats.text.layout import Layout
-from dfmst.formats.text.number_patterns import read_count
 from dfmst.formats.text.row_parser import line_of_row
 
 __all__ = ["ACCEPT", "HeaderCounts", "counts_of_comment"]

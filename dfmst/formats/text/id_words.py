@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from dfmst._common.number_patterns import is_number, is_whole
 from dfmst.errors import FormatError
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Block, Line
 from dfmst.formats.text.exact_numbers import exact_decimal
 from dfmst.formats.text.layout import Layout
-from dfmst.formats.text.number_patterns import is_number, is_whole
 from dfmst.formats.text.parse import parse_columns
 from dfmst.formats.text.row_parser import split_rows, tidy_block
 

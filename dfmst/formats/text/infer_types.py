@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from dfmst._frames.later import call_arrow
+from dfmst._common.deferred import call_arrow
+from dfmst._common.number_patterns import ANY_NUMBER, ANY_WHOLE
 from dfmst.errors import FormatError
 from dfmst.formats.text.blocks import Block
 from dfmst.formats.text.id_words import refuse_numeric_names
 from dfmst.formats.text.layout import WHOLE_TYPES, Field, Layout
-from dfmst.formats.text.number_patterns import ANY_NUMBER, ANY_WHOLE
 from dfmst.formats.text.parse import parse_columns
 from dfmst.formats.text.row_parser import Row, convert_column, convert_word, split_rows, tidy_block
 

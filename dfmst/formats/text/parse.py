@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 
-from dfmst._frames.later import pc
+from dfmst._common.deferred import pc
+from dfmst._common.number_patterns import ANY_WHOLE
 from dfmst.formats.text.blocks import BYTE_ORDER_MARK, Block
 from dfmst.formats.text.exact_numbers import is_exact, large_floats
 from dfmst.formats.text.layout import WHOLE_DECIMAL, Layout
-from dfmst.formats.text.number_patterns import ANY_WHOLE
 from dfmst.formats.text.row_parser import parse_rows, tidy_block
 
 __all__ = ["parse", "parse_columns"]

@@ -14,11 +14,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from dfmst._common.number_patterns import is_number, is_whole
 from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Block, Line, tidy
 from dfmst.formats.text.exact_numbers import exact_decimal, exact_real
 from dfmst.formats.text.layout import DECIMALS, WHOLE_DECIMAL, Field, Layout
-from dfmst.formats.text.number_patterns import is_number, is_whole
 
 __all__ = ["Row", "convert_column", "convert_word", "line_of_row", "parse_rows", "split_rows", "tidy_block"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from dfmst._engines.base import TYPES
 from dfmst._engines.cpu import _function
-from dfmst._kernels import Kernel, kernels, translation_units
+from dfmst._engines.kernels import Kernel, kernels, translation_units
 from tests.support.standin.cupy import cuda
 from tests.support.standin.cupy.ndarray import ndarray
 

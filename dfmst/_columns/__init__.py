@@ -1,1 +1,0 @@
-"""From a frame's columns to an edge table: ids, weights, vertices."""

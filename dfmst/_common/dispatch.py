@@ -1,0 +1,83 @@
+"""Where a call runs: here for frames in memory, else in the driver of the library that holds the frame."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
+from inspect import signature
+from typing import Any, NamedTuple, TypeVar
+
+from dfmst.errors import UnsupportedFrameError
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Driver(NamedTuple):
+    """A library with frames of its own, and the module whose functions of the same names take them.
+
+    A function that the module lacks runs here if frames of the library are `in_memory`; else that is an error.
+    """
+
+    library: str
+    kind: str
+    module: str
+    in_memory: bool
+
+
+#: A new driver is one line here.
+DRIVERS = (
+    Driver("dask.dataframe", "Dask", "dfmst.dask", in_memory=False),
+    Driver("cudf", "cuDF", "dfmst.cudf", in_memory=True),
+)
+
+
+def driver_of(frame: Any) -> Driver | None:
+    """Return the driver of a frame; ``None`` if the frame is in memory, or is no frame."""
+    for driver in DRIVERS:
+        library = sys.modules.get(driver.library)  # whoever holds a frame of it has imported it
+        if isinstance(frame, getattr(library, "DataFrame", ())):  # another thread may be importing it
+            return driver
+    return None
+
+
+def driven(*frames: str) -> Callable[[_Function], _Function]:
+    """Decorate a public function: a driver's function of the same name takes the driver's frames.
+
+    Parameters
+    ----------
+    frames
+        Names of the leading parameters that are frames. One frame of a driver is enough.
+    """
+
+    def decorate(function: _Function) -> _Function:
+        @wraps(function)
+        def call(*values: Any, **named: Any) -> Any:
+            given = (*values[: len(frames)], *(named[name] for name in frames if name in named))
+            driver = next(filter(None, map(driver_of, given)), None)
+            target = function if driver is None else _target(function, driver, named)
+            return target(*values, **named)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def _target(function: Callable[..., Any], driver: Driver, named: dict[str, Any]) -> Callable[..., Any]:
+    """Return the driver's function. Options that it lacks are removed from `named` if they are the default."""
+    name = function.__name__
+    module = import_module(driver.module)
+    target: Callable[..., Any] | None = getattr(module, name) if name in module.__all__ else None
+    if target is None and driver.in_memory:
+        return function
+    if target is None:
+        message = f"dfmst.{name} takes no {driver.kind} frame"
+        raise UnsupportedFrameError(message, "pass the frame in memory: edges.compute()")
+    own, known = signature(function).parameters, signature(target).parameters
+    lacking = () if "options" in known else named.keys() & own.keys() - known.keys()
+    for option in lacking:
+        if named.pop(option) is not own[option].default:
+            message = f"dfmst.{name} takes no {option}= for a {driver.kind} frame"
+            raise ValueError(message)
+    return target

@@ -1,0 +1,55 @@
+"""Types shared by every layer."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Array", "Frame", "Invalid", "Options", "SparseMatrix", "SupportsDLPack", "Unpack"]
+
+#: A column in the engine's memory: NumPy's on the CPU engine, CuPy's on the CUDA engine (which NumPy's types describe).
+Array: TypeAlias = NDArray[Any]
+
+#: Any dataframe that dfmst reads: pandas, polars, pyarrow, or an object that hands out Arrow data.
+Frame: TypeAlias = Any
+
+#: What to do with rows whose ids are null or whose weights are null or NaN.
+Invalid: TypeAlias = Literal["raise", "drop"]
+
+#: Largest number of rows: positions are 32-bit words, and the last one means "none".
+ROW_LIMIT: int = int(np.iinfo(np.uint32).max) - 1
+
+
+class SupportsDLPack(Protocol):
+    """An array that any library can read, on the host or on a GPU."""
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """Return the capsule."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return the kind of device, and its number."""
+
+
+class SparseMatrix(Protocol):
+    """A sparse matrix of SciPy or CuPy."""
+
+    @property
+    def shape(self) -> Any:
+        """Rows and columns."""
+
+    def tocoo(self) -> Any:
+        """Return rows, columns and values of the entries."""
+
+
+class Options(TypedDict, total=False):
+    """How a forest is found; see :func:`dfmst.minimum_spanning_forest`."""
+
+    by: Any
+    keep: Any
+    drop: Any
+    algorithm: Any
+    engine: str
+    invalid: Invalid
+    threads: int | None

@@ -1,0 +1,198 @@
+"""From partitions and options to a task graph; from a Dask frame to the frame of its forest."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import dask.dataframe as dd
+from dask.dataframe.utils import make_meta
+from dask.tokenize import tokenize
+
+from dfmst._common.arguments import check_choice, whole_number
+from dfmst._drive.cluster.checkpoint import first_workers
+from dfmst._drive.cluster.client import Resources, resources
+from dfmst._drive.cluster.graph import TaskGraph
+from dfmst._drive.cluster.partitions import FrameParts, frame_parts, size_of_parts
+from dfmst._drive.cluster.read import column_types
+from dfmst._drive.cluster.rows import Portion, choose, gather_from, portions
+from dfmst._drive.cluster.strategies.merge import add_merge
+from dfmst._drive.cluster.strategies.shuffle.folded import FoldRoom
+from dfmst._drive.cluster.strategies.shuffle.shuffling import ShuffleSizes, add_shuffle, no_records
+from dfmst._drive.cluster.strategies.two_pass import add_two_passes
+from dfmst._drive.cluster.tasks import group_parts
+from dfmst._drive.plan.estimate import estimate_vertices, id_bytes_of
+from dfmst._drive.plan.formulas import (
+    NUMBERED,
+    SLICES,
+    batch_rows,
+    fitting_strategy,
+    fitting_vertices,
+    fold_room,
+    group_count,
+    plan_of,
+    slice_memory,
+    slice_vertices,
+)
+from dfmst._drive.plan.work import DENSE_ID, Work
+from dfmst._edges.open import open_frame
+from dfmst._edges.read import EdgeColumns
+from dfmst._fold.memory import parse_memory
+from dfmst.errors import UnsupportedFrameError
+from dfmst.formats.directories import private_directory
+from dfmst.formats.footers import TableSize
+
+__all__ = ["ForestGraph", "Options", "Strategy", "forest_frame", "forest_graph"]
+
+#: How a forest is found on a cluster.
+Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
+_ALWAYS_DENSE = 1 << 16  # vertices
+_BATCHES = 3  # that a worker has memory for, of ids that are numbered
+_MOST_OWNERS = 64
+_KEPT_ROWS = 1 << 23  # of a group of a shuffle with checkpoints, about
+_WAITING = 64  # groups, for each worker, of partitions that other tasks make: a group's are in memory together
+_PORTIONS = 16  # of the partitions' rows, for each worker
+_STRATEGIES = ("auto", "two-pass", "merge", "shuffle")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to find a forest on a cluster; see :func:`dfmst.dask.minimum_spanning_forest`."""
+
+    strategy: Strategy = "auto"
+    split_every: int = 2
+    checkpoint: str | os.PathLike[str] | None = None
+    vertices: int | None = None
+    memory_limit: int | str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no graph can be built from."""
+        message = f"unknown strategy {self.strategy!r}; known: {', '.join(map(repr, _STRATEGIES))}"
+        check_choice(self.strategy, _STRATEGIES, message)
+        if self.memory_limit is not None:
+            object.__setattr__(self, "memory_limit", parse_memory(self.memory_limit))
+        for name, least in (("split_every", 2), ("vertices", 1)):
+            value = getattr(self, name)
+            if value is not None and whole_number(name, value) < least:
+                message = f"{name} is {value!r}; it must be at least {least}"
+                raise ValueError(message)
+
+
+class ForestGraph(NamedTuple):
+    """A graph, the partitions' rows in it, the reference to the trace, and the strategy."""
+
+    graph: TaskGraph
+    rows: list[Portion]
+    trace: Any
+    strategy: str
+
+
+def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> ForestGraph:
+    """Build the graph that finds a forest.
+
+    Parameters
+    ----------
+    parts
+        The partitions.
+    columns, options
+        What the columns mean, and how to go about it.
+    """
+    at_hand = resources()
+    memory = parse_memory(options.memory_limit or at_hand.memory)
+    strategy, size, merged = _strategy(parts, columns.names[:2], options, replace(at_hand, memory=memory))
+    work = (parts.token, columns, strategy, options.split_every, options.vertices)
+    checkpoint = None if options.checkpoint is None else str(private_directory(options.checkpoint))
+    workers = at_hand.workers if checkpoint is None else first_workers(checkpoint, tokenize(work), at_hand.workers)
+    tasks = workers if parts.rereadable else _WAITING * workers
+    if strategy == "shuffle":
+        tasks = max(tasks, _shuffle_groups(memory, workers, size.rows if size else 0, checkpoint is not None))
+    groups = group_parts(parts.edges, tasks)
+    sizes = None
+    if strategy == "shuffle" or merged is not None:
+        sizes = _shuffle_sizes(size, options.vertices, Resources(workers, memory, at_hand.tasks))
+        sizes = sizes._replace(room=None if merged is None else FoldRoom(fold_room(merged), merged.vertices))
+    portion = -(-len(parts.edges) // (_PORTIONS * workers)) or 1
+    graph = TaskGraph((work, len(groups), sizes, portion), checkpoint, parts.tasks, tokenize(work))
+    if sizes is not None:
+        rows, trace = add_shuffle(graph, groups, columns, sizes, portion)
+    else:
+        arguments = (graph, groups, columns, options.split_every)
+        forest = add_two_passes(*arguments, options.vertices) if strategy == "two-pass" else add_merge(*arguments)
+        chosen = graph.add("locate", 0, choose, forest, len(parts.edges), parts.comparable)
+        rows = portions(graph, 0, len(parts.edges), portion, chosen)
+        trace = graph.add("trace", 0, no_records)
+    return ForestGraph(graph, rows, trace, strategy)
+
+
+def forest_frame(edges: Any, columns: EdgeColumns, options: Options, return_trace: bool) -> Any:
+    """Return the Dask frame of a Dask frame's forest, and of the trace if that is wanted."""
+    if not isinstance(edges, dd.DataFrame):
+        message = f"edges is a {type(edges).__name__}, not a Dask frame"
+        raise UnsupportedFrameError(message, "call dfmst.minimum_spanning_forest for a frame in memory")
+    empty = make_meta(edges)
+    view = open_frame(empty)
+    names = list(dict.fromkeys(name for name in columns.names if name is not None))
+    for name in names:
+        view.column(name)
+    columns = replace(columns, types=column_types(view, columns.names))
+    parts = frame_parts(edges, names)
+    graph, rows, trace, _ = forest_graph(parts, columns, options)
+    keys = []
+    for first, count, chosen in rows:
+        for place, number in enumerate(range(first, first + count)):
+            arguments = (parts.rows[number], chosen, place, number, columns, parts.file(number))
+            keys.append(graph.add("gather", number, gather_from, *arguments).key)
+    forest = dd.from_graph(graph, empty, edges.divisions, keys, "dfmst-forest")
+    if not return_trace:
+        return forest
+    return forest, dd.from_graph(graph, no_records(), (None, None), [trace.key], "dfmst-trace")
+
+
+def _strategy(
+    parts: FrameParts, ends: tuple[Any, Any], options: Options, at_hand: Resources
+) -> tuple[str, TableSize | None, Work | None]:
+    """The strategy to take, the size of the table where that was read for it, and the work of a merge in slices.
+
+    Raises
+    ------
+    CapacityError
+        ``"auto"`` finds none that fits.
+    """
+    # Footers are read only where something depends on them.
+    size = size_of_parts(parts.edges, ends) if options.strategy != "two-pass" else None
+    if options.strategy in ("two-pass", "shuffle"):
+        return options.strategy, size, None
+    if size is None:
+        fits = options.strategy == "merge" or (options.vertices or 0) <= fitting_vertices(at_hand.memory)
+        return "merge" if fits else "shuffle", None, None
+    files, dense = [(part.path, part.groups) for part in parts.edges], (size.vertices or 2 * size.rows) < 2 * size.rows
+    vertices = options.vertices or size.vertices or 2 * size.rows
+    id_bytes = DENSE_ID if dense else id_bytes_of(files, ends, dense)
+    if options.vertices is None and 2 * size.rows <= vertices > fitting_vertices(at_hand.memory, id_bytes):
+        # Twice the rows is a loose bound; only where that does not fit it pays to look at some.
+        vertices = min(vertices, estimate_vertices(files, ends))
+    size_of_work = (max(1, vertices), max(1, size.rows), max(1, len(parts.edges)), max(1, at_hand.workers))
+    work = Work(*size_of_work, at_hand.memory, id_bytes, at_hand.device)
+    strategy = "merge" if options.strategy == "merge" else fitting_strategy(work, parts.rereadable)
+    in_slices = strategy == "merge" and plan_of(work, "merge").rounds > 0
+    return strategy, size, work if in_slices else None
+
+
+def _shuffle_groups(memory: int, workers: int, rows: int, kept: bool) -> int:
+    """Groups of a shuffle: with checkpoints those that are read in seconds, as each is kept when it is sorted."""
+    return max(group_count(memory, workers, rows), -(-rows // _KEPT_ROWS) if kept else 1)
+
+
+def _shuffle_sizes(size: TableSize | None, vertices: int | None, at_hand: Resources) -> ShuffleSizes:
+    """How large the tasks of a shuffle are: those that run side by side share a worker's memory."""
+    memory, workers = at_hand.memory, at_hand.workers
+    fits = max(slice_vertices(memory), _ALWAYS_DENSE)
+    bound = None if size is None or size.vertices == 2 * size.rows else size.vertices
+    expected = vertices or bound or (2 * size.rows if size else 0)
+    owners = max(
+        workers, min(_MOST_OWNERS, -(-_BATCHES * NUMBERED * expected * at_hand.tasks // max(1, slice_memory(memory))))
+    )
+    if bound is not None and bound <= fits:
+        owners = 1  # which has nothing to do: the ids are dense
+    return ShuffleSizes(batch_rows(memory, at_hand.tasks), fits, owners, SLICES, slice_memory(memory))

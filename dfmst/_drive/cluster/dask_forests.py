@@ -1,0 +1,241 @@
+"""Forests of Dask frames: rows of the frame, found when they are computed."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from dfmst._common.arguments import check_choice
+from dfmst._common.types import Invalid
+from dfmst._drive.cluster.build import Options, Strategy, forest_frame
+from dfmst._drive.cluster.stack import stacked
+from dfmst._edges.compose import edge_columns
+from dfmst._edges.conditions import Conditions, refuse_conditions
+from dfmst._edges.read import EdgeColumns
+from dfmst.algorithms import Algorithm
+from dfmst.algorithms.dataframe import Dataframe
+from dfmst.algorithms.find_forest import find_forest
+
+__all__ = ["maximum_spanning_forest", "minimum_spanning_forest", "spanning_forest", "update"]
+
+
+def minimum_spanning_forest(
+    edges: Any,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
+    algorithm: str | Algorithm = "auto",
+    strategy: Strategy = "auto",
+    split_every: int = 2,
+    checkpoint: str | os.PathLike[str] | None = None,
+    vertices: int | None = None,
+    memory_limit: int | str | None = None,
+    invalid: Invalid = "raise",
+    return_trace: bool = False,
+) -> Any:
+    """Return the rows of a Dask frame that form its minimum spanning forest, without computing them yet.
+
+    Of equal weights the earlier row counts as lighter, partition by partition, so that the rows are those that
+    :func:`dfmst.minimum_spanning_forest` finds in the computed frame. A partition that does not depend on others is
+    read inside the tasks, twice or more: ``persist()`` a frame that is costly to make.
+
+    Parameters
+    ----------
+    edges
+        A Dask (or dask-cuDF) frame. Its partitions must come out the same whenever they are made: what is drawn at
+        random has to be made to stay with ``persist()`` first.
+    source, target, weight
+        As for :func:`dfmst.minimum_spanning_forest`; weights must be 64-bit numbers, or decimals that fit those.
+    by, keep, drop
+        Conditions, which need all rows in memory: an error says what to do in their place.
+    algorithm
+        ``"auto"`` solves partitions by kernels, as `strategy` says; ``"dataframe"`` uses Dask's own joins and groupbys.
+    strategy
+        ``"merge"`` folds contiguous partitions and merges their forests; of Parquet files, in slices of ascending
+        weight where a merge of two forests does not fit a worker. ``"two-pass"`` reads the partitions twice,
+        first only the lightest rows, and moves less. ``"shuffle"`` is for forests that do not fit one worker: rows are
+        sorted in files of the workers, and 9 bytes a vertex are enough.
+        ``"auto"`` chooses by :func:`dfmst.plan`.
+    split_every
+        Forests that one task merges.
+    checkpoint
+        A directory where every task's forest is kept (of a shuffle, its sorted rows and its slices), for a later run
+        of the same call.
+    vertices
+        How many vertices there may be, for planning; no result depends on it.
+    memory_limit
+        Memory that a worker may use, in bytes or as text such as ``"8GiB"``; ``None``: the workers' own limit.
+    invalid
+        As for :func:`dfmst.minimum_spanning_forest`.
+    return_trace
+        Also return a Dask frame with one record a slice of a shuffle or a merge in slices (of others: none).
+
+    Returns
+    -------
+    forest
+        A Dask frame with the partitions, columns, types and index of `edges`.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        A named column is absent.
+    UnsupportedFrameError
+        `edges` is no Dask frame.
+    InvalidEdgesError, CapacityError
+        When the forest is computed, as for :func:`dfmst.minimum_spanning_forest`, with the partition named.
+    ClusterError
+        When the forest is computed: a partition, or the file behind it, came out differently when it was read again.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dask.dataframe as dd
+    >>> import dfmst.dask
+    >>> roads = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+    >>> forest = dfmst.dask.minimum_spanning_forest(dd.from_pandas(roads, npartitions=2))
+    >>> forest.compute().index.tolist()
+    [1, 2]
+    """
+    options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
+    names = EdgeColumns(source, target, weight, False, invalid)
+    return _forest(edges, names, Conditions.of(by, keep, drop), algorithm, options, return_trace)
+
+
+def maximum_spanning_forest(
+    edges: Any,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
+    algorithm: str | Algorithm = "auto",
+    strategy: Strategy = "auto",
+    split_every: int = 2,
+    checkpoint: str | os.PathLike[str] | None = None,
+    vertices: int | None = None,
+    memory_limit: int | str | None = None,
+    invalid: Invalid = "raise",
+    return_trace: bool = False,
+) -> Any:
+    """Return the rows of a Dask frame that form its maximum spanning forest; see :func:`minimum_spanning_forest`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dask.dataframe as dd
+    >>> import dfmst.dask
+    >>> roads = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+    >>> dfmst.dask.maximum_spanning_forest(dd.from_pandas(roads, npartitions=2)).compute().index.tolist()
+    [0, 2]
+    """
+    options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
+    names = EdgeColumns(source, target, weight, True, invalid)
+    return _forest(edges, names, Conditions.of(by, keep, drop), algorithm, options, return_trace)
+
+
+def spanning_forest(
+    edges: Any,
+    source: Any = "source",
+    target: Any = "target",
+    *,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
+    algorithm: str | Algorithm = "auto",
+    strategy: Strategy = "auto",
+    split_every: int = 2,
+    checkpoint: str | os.PathLike[str] | None = None,
+    vertices: int | None = None,
+    memory_limit: int | str | None = None,
+    invalid: Invalid = "raise",
+    return_trace: bool = False,
+) -> Any:
+    """Return the earliest rows of a Dask frame that form no cycle; see :func:`minimum_spanning_forest`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dask.dataframe as dd
+    >>> import dfmst.dask
+    >>> roads = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2]})
+    >>> dfmst.dask.spanning_forest(dd.from_pandas(roads, npartitions=2)).compute().index.tolist()
+    [0, 1]
+    """
+    options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
+    names = EdgeColumns(source, target, None, False, invalid)
+    return _forest(edges, names, Conditions.of(by, keep, drop), algorithm, options, return_trace)
+
+
+def _forest(
+    edges: Any,
+    columns: EdgeColumns,
+    conditions: Conditions,
+    algorithm: str | Algorithm,
+    options: Options,
+    return_trace: bool,
+) -> Any:
+    if isinstance(algorithm, Dataframe) or (isinstance(algorithm, str) and algorithm == "dataframe"):
+        columns = edge_columns(*columns.names, columns.maximum, columns.invalid, conditions)
+        return find_forest(edges, columns, algorithm, "auto", None, return_trace)
+    message = f"algorithm is {algorithm!r}; a Dask frame takes 'auto' or 'dataframe'"
+    check_choice(algorithm, ("auto",), message)
+    by = conditions.by[0] if len(conditions.by) == 1 else list(conditions.by) or None
+    refuse_conditions("a Dask frame's forest", by, conditions.keep, conditions.drop)
+    return forest_frame(edges, columns, options, return_trace)
+
+
+def update(
+    forest: Any,
+    new_edges: Any,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    maximum: bool = False,
+    strategy: Strategy = "auto",
+    checkpoint: str | os.PathLike[str] | None = None,
+    memory_limit: int | str | None = None,
+    invalid: Invalid = "raise",
+) -> Any:
+    """Return the forest of all rows, old and new, from the forest of the old ones; see :func:`dfmst.update`.
+
+    Parameters
+    ----------
+    forest, new_edges
+        The forest of the old rows, and rows that come after them: Dask frames of the same columns, or one of them a
+        frame in memory.
+    source, target, weight, maximum, strategy, checkpoint, memory_limit, invalid
+        As for :func:`minimum_spanning_forest`, and as the forest was made.
+
+    Returns
+    -------
+    forest
+        A Dask frame, not computed yet: the partitions of `forest`, then those of `new_edges`.
+
+    Raises
+    ------
+    InvalidEdgesError
+        Columns that differ; and as for :func:`minimum_spanning_forest`.
+    ColumnNotFoundError, UnsupportedFrameError, CapacityError, ClusterError
+        As for :func:`minimum_spanning_forest`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dask.dataframe as dd
+    >>> import dfmst.dask
+    >>> monday = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
+    >>> tuesday = pd.DataFrame({"source": [0], "target": [1], "weight": [1]}, index=[3])
+    >>> forest = dd.from_pandas(monday, npartitions=2).mst.minimum()
+    >>> forest.mst.update(tuesday).compute().index.tolist()
+    [1, 3]
+    """
+    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    options = Options(strategy, 2, checkpoint, None, memory_limit)
+    return forest_frame(stacked(forest, new_edges), columns, options, False)

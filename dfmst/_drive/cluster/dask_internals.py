@@ -1,0 +1,170 @@
+"""All that dfmst uses of Dask beyond its documented interface: graph nodes, and the files behind a frame.
+
+Nothing else in dfmst names a private part of Dask. A release that changes one of these fails in
+tests/cluster/test_boundary.py first, by name.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import dask
+
+from dfmst._common.progress import Tell
+from dfmst.errors import EngineUnavailableError
+
+try:
+    from dask._task_spec import Alias, DataNode, List, Task, TaskRef, convert_legacy_graph
+except ImportError as error:
+    message = f"this version of dfmst does not know Dask {dask.__version__} ({error})"
+    raise EngineUnavailableError(message, "install a later dfmst, or an earlier Dask") from error
+
+__all__ = [
+    "STAYING",
+    "bytes_sent",
+    "from_parquet_reader",
+    "graph_of",
+    "new_task",
+    "own_tasks",
+    "parquet_pieces",
+    "reference",
+    "results",
+]
+
+#: Beginning of the keys of tasks that stay where their arguments are, as they take no time: by the scheduler's settings
+#: (``distributed.scheduler.default-task-durations``).
+STAYING = "split-shuffle"
+
+
+def reference(key: Hashable) -> Any:
+    """Stand for the result of a task among the arguments of another."""
+    return TaskRef(key)
+
+
+def new_task(key: Hashable, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+    """Make a graph's node of a call; an argument may be a reference, or a list of references."""
+    values = [List(*value) if isinstance(value, list) and _refers(value) else value for value in arguments]
+    return Task(key, function, *values)
+
+
+def _refers(values: list[Any]) -> bool:
+    return any(isinstance(value, TaskRef) for value in values)
+
+
+def graph_of(frame: Any) -> dict[Hashable, Any]:
+    """Return the tasks of a Dask frame by key, all of them nodes."""
+    graph: dict[Hashable, Any] = convert_legacy_graph(dict(frame.__dask_graph__()))
+    return graph
+
+
+def own_tasks(graph: Mapping[Hashable, Any], keys: Sequence[Hashable]) -> list[dict[Hashable, Any]] | None:
+    """Return the tasks that make each key; ``None`` where a task serves two of the keys or holds a future."""
+    seen: set[Hashable] = set()
+    groups = []
+    for key in keys:
+        tasks: dict[Hashable, Any] = {}
+        waiting = [key]
+        while waiting:
+            name = waiting.pop()
+            if name in tasks:
+                continue
+            if name in seen or name not in graph or _holds_future(graph[name]):
+                return None
+            tasks[name] = graph[name]
+            waiting.extend(graph[name].dependencies)
+        seen.update(tasks)
+        groups.append(tasks)
+    return groups
+
+
+def _holds_future(node: Any) -> bool:
+    value = node.value if isinstance(node, DataNode) else None
+    return type(value).__name__ == "Future" or (isinstance(node, Alias) and type(node.target).__name__ == "Future")
+
+
+def parquet_pieces(frame: Any) -> list[tuple[str, list[int] | None]] | None:
+    """Return path and row groups (``None``: all) of each partition, where a frame is local Parquet files as they are.
+
+    ``None`` is the answer for any other frame, and for one of a Dask that is not known here: such frames are read by
+    Dask's own tasks.
+    """
+    try:
+        expression = frame.expr.lower_completely()
+        if type(expression).__name__ != "ReadParquetFSSpec" or expression.operand("filters"):
+            return None
+        pieces = [expression._plan["parts"][index]["piece"] for index in expression._partitions]
+        local = "file" in expression._dataset_info["fs"].protocol
+    except (AttributeError, KeyError, TypeError):
+        return None
+    # The third entry holds the values of columns that stand in a path.
+    if not local or not all(isinstance(piece, tuple) and len(piece) == 3 and not piece[2] for piece in pieces):
+        return None
+    return [(str(path), None if groups in (None, [None]) else list(groups)) for path, groups, _ in pieces]
+
+
+def results(
+    client: Any, graph: Mapping[Hashable, Any], keys: Sequence[Hashable], tell: Tell | None = None
+) -> list[Any]:
+    """Return the results of some tasks of a graph.
+
+    Parameters
+    ----------
+    client
+        A ``distributed.Client``.
+    graph, keys
+        The tasks, and those whose results are wanted.
+    tell
+        Called with the tasks done and the tasks in all, from another thread.
+    """
+    if tell is None:
+        return list(client.get(dict(graph), list(keys)))
+    futures = client.get(dict(graph), list(keys), sync=False)
+    _watch(client, futures, tell)
+    return list(client.gather(futures))
+
+
+def _watch(client: Any, futures: Sequence[Any], tell: Tell) -> None:
+    """Tell of the tasks that some futures wait for."""
+    from distributed.diagnostics.progressbar import TextProgressBar
+
+    class Watch(TextProgressBar):  # type: ignore[misc]
+        def _draw_bar(self, remaining: int, all: int, **_: Any) -> None:
+            tell(all - remaining, all)
+
+        def _draw_stop(self, **_: Any) -> None:
+            pass
+
+    watch = Watch([future.key for future in futures], client.scheduler.address, loop=client.loop, start=False)
+    client.loop.add_callback(watch.listen)
+
+
+class _SentLog(deque[dict[str, Any]]):
+    """A worker's log of what it sent to others, which adds up the bytes that went through the comm.
+
+    The worker's own sum takes objects by what they say of themselves: those with files name a sixteenth.
+    """
+
+    sent = 0
+
+    def append(self, record: dict[str, Any]) -> None:
+        self.sent += record["compressed"]
+        super().append(record)
+
+
+def bytes_sent(worker: Any) -> int | None:
+    """Return the bytes that a worker has sent to others since the first call; ``None``: it does not say."""
+    log = getattr(worker, "transfer_outgoing_log", None)
+    if log is None:
+        return None
+    if not isinstance(log, _SentLog):
+        log = worker.transfer_outgoing_log = _SentLog(log, log.maxlen)
+    return log.sent
+
+
+def from_parquet_reader(error: BaseException) -> bool:
+    """Whether an error comes out of Dask's own reader of Parquet, not of a function of the user."""
+    modules = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(module.startswith("dask.dataframe.io.parquet") for module in modules)

@@ -1,0 +1,173 @@
+"""Where partitions come from: each is read inside the task that needs it, with only the columns it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import dask
+from dask.tokenize import tokenize
+
+from dfmst._drive.cluster.dask_internals import from_parquet_reader, graph_of, own_tasks, parquet_pieces, reference
+from dfmst._drive.cluster.files import FileRows, file_stamp
+from dfmst.errors import DfmstError, UnsupportedFrameError
+from dfmst.formats.footers import TableSize, parquet_size
+
+__all__ = [
+    "FrameParts",
+    "Part",
+    "SubGraph",
+    "frame_parts",
+    "is_part",
+    "read_part",
+    "size_of_parts",
+]
+
+
+class Part(Protocol):
+    """A partition that can be read as often as needed."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    def read(self) -> Any:
+        """Return the partition's frame."""
+
+
+class SubGraph:
+    """A partition of a Dask frame together with the tasks that make it, none of which serves another partition."""
+
+    def __init__(self, tasks: Mapping[Hashable, Any], key: Hashable) -> None:
+        self.tasks = dict(tasks)
+        self.key = key
+
+    @property
+    def name(self) -> str:
+        """Nothing to add to the partition's number."""
+        return ""
+
+    def read(self) -> Any:
+        """Run the tasks in this thread.
+
+        Raises
+        ------
+        UnsupportedFrameError
+            Dask cannot read the Parquet files behind it; what a function of the user raises is raised as it is.
+        """
+        try:
+            return dask.get(self.tasks, self.key)
+        except Exception as error:
+            if isinstance(error, (DfmstError, Warning)) or not from_parquet_reader(error):
+                raise
+            message = f"Dask cannot read its Parquet files ({type(error).__name__}: {error})"
+            hint = "if they have an index with labels, read them with dd.read_parquet(..., index=False)"
+            raise UnsupportedFrameError(message, hint) from error
+
+
+@dataclass(frozen=True, slots=True)
+class FrameParts:
+    """Partitions of a table, as tasks read them.
+
+    Attributes
+    ----------
+    edges
+        One for each partition, with at least the columns of the edges: a :class:`Part`, or the reference to a task of
+        `tasks` that makes it.
+    rows
+        The same partitions with all columns.
+    tasks
+        What the references need.
+    token
+        Identifies the data.
+    """
+
+    edges: list[Any]
+    rows: list[Any]
+    tasks: dict[Hashable, Any]
+    token: str
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether a task may read the edges as often as it needs them."""
+        return all(is_part(part) for part in self.edges)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether edges and rows are read alike, so that equal values look equal in both."""
+        return all(
+            isinstance(edges, FileRows) == isinstance(rows, FileRows)
+            for edges, rows in zip(self.edges, self.rows, strict=True)
+        )
+
+    def file(self, number: int) -> FileRows | None:
+        """The file behind a partition, where one is."""
+        part = self.edges[number]
+        return part if isinstance(part, FileRows) else None
+
+
+def frame_parts(frame: Any, names: Sequence[Any]) -> FrameParts:
+    """Take a Dask frame apart; its partitions stay what they are, since nothing is fused across them.
+
+    A frame whose partitions are independent of each other is read inside our tasks, so that no partition waits in
+    memory for a second use. Others (after a shuffle, or persisted) are ordinary dependencies.
+
+    Parameters
+    ----------
+    frame
+        The frame.
+    names
+        Columns of the edges. Parquet files behind them are read as Arrow tables: the same rows, in another kind of
+        frame.
+    """
+    columns = frame[list(names)]
+    edges, rows = columns.simplify(), frame.simplify()
+    # On rare occasions, what Dask leaves out as needless changes the partitions.
+    if not len(edges.__dask_keys__()) == len(rows.__dask_keys__()) == frame.npartitions:
+        edges, rows = columns, frame
+    pieces = parquet_pieces(edges)
+    if pieces is None:
+        edge_parts, tasks = _parts(edges)
+    else:
+        names = list(edges.columns)
+        edge_parts = [FileRows(path, names, groups, file_stamp(path)) for path, groups in pieces]
+        tasks = {}
+    row_parts, more = _parts(rows) if pieces is not None or tokenize(rows) != tokenize(edges) else (edge_parts, {})
+    stamps = [part.stamp for part in edge_parts if isinstance(part, FileRows)]
+    return FrameParts(edge_parts, row_parts, {**tasks, **more}, tokenize(edges, rows, stamps))
+
+
+def _parts(frame: Any) -> tuple[list[Any], dict[Hashable, Any]]:
+    """A frame's partitions, and the tasks that those of them need which are references."""
+    keys, graph = list(frame.__dask_keys__()), graph_of(frame)
+    own = own_tasks(graph, keys)
+    if own is None:
+        return [reference(key) for key in keys], graph
+    return [SubGraph(tasks, key) for tasks, key in zip(own, keys, strict=True)], {}
+
+
+def size_of_parts(parts: list[Any], ends: tuple[Any, Any]) -> TableSize | None:
+    """Read the size of a table in its files' footers; ``None`` where the parts are no files.
+
+    Parameters
+    ----------
+    parts
+        The partitions.
+    ends
+        Names of the id columns.
+    """
+    if not all(isinstance(part, FileRows) for part in parts):
+        return None
+    return parquet_size([(part.path, part.groups) for part in parts], ends)
+
+
+def is_part(part: Any) -> bool:
+    """Whether it can be read; otherwise it is a partition's frame already, or the reference to one."""
+    # A frame may have columns of these names.
+    return callable(getattr(part, "read", None)) and isinstance(getattr(part, "name", None), str)
+
+
+def read_part(part: Any) -> tuple[Any, str]:
+    """Return a partition's frame and its name; a partition that is there already is its own frame."""
+    return (part.read(), part.name) if is_part(part) else (part, "")

@@ -1,0 +1,251 @@
+"""From a partition to a table that travels: its columns are opened and checked once, on the side where they lie."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.types import Array
+from dfmst._drive.cluster.device_read import table_there
+from dfmst._drive.cluster.device_tables import Table, like_of
+from dfmst._drive.cluster.partitions import read_part
+from dfmst._drive.cluster.solve import worker_engine
+from dfmst._drive.cluster.tables import POSITION_BITS, empty_table, travelling_ids, travelling_table, weight_kind
+from dfmst._edges.arrow_values import arrow_column
+from dfmst._edges.check import HOST, check_columns
+from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.edge_table import check_capacity, flip_bits
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.id_types import plain_ids
+from dfmst._edges.ids import IdColumns, id_columns
+from dfmst._edges.open import open_frame
+from dfmst._edges.read import EdgeColumns
+from dfmst._edges.to_arrow import is_missing, to_arrow
+from dfmst._edges.unify import cast_exactly, common_id_type
+from dfmst._edges.weights import constant_weights, weight_column, weight_type, weights_as
+from dfmst._engines import Engine, host_engine, select_engine
+from dfmst._engines.primitives.edges import gather_keys
+from dfmst.algorithms.solve import solve_frame
+from dfmst.errors import DfmstError, InvalidEdgesError
+
+__all__ = ["column_types", "edge_table", "read_edges", "taken_edges"]
+
+_OBJECT_DECIMAL = pa.decimal128(38, 9)  # decimals in an object column have no common scale of their own
+
+
+class _Edges(NamedTuple):
+    """Valid rows of a partition: ids, weights of the named kind, and positions (``None``: all rows)."""
+
+    ids: IdColumns
+    weight: Array
+    kind: str
+    position: Array | None
+
+
+def read_edges(engine: Engine, part: Any, number: int, columns: EdgeColumns) -> Table:
+    """Read a partition.
+
+    Parameters
+    ----------
+    engine
+        Where the checks of a partition on the host run.
+    part
+        The partition, or its frame.
+    number
+        The partition's number, for the locators.
+    columns
+        Which columns, and how.
+
+    Raises
+    ------
+    DfmstError
+        What is wrong with it, with its number (and file) named.
+    """
+    name = ""
+    try:
+        frame, name = read_part(part)
+        return edge_table(engine, frame, number, columns)
+    except DfmstError as error:
+        place = f"partition {number}" + (f" ({name})" if name else "")
+        raise type(error)(f"{place}: {error.message}", error.hint) from None
+
+
+def edge_table(engine: Engine, frame: Any, number: int, columns: EdgeColumns) -> Table:
+    """Return the edges of a partition's frame; of one on a GPU, those of its forest.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError, CapacityError
+        As for :func:`dfmst.minimum_spanning_forest`; also weights whose order is not that of 64-bit numbers.
+    """
+    view = open_frame(frame)
+    if isinstance(view, DeviceView):
+        return _device_forest(view, number, columns)
+    return _table(engine, _host_edges(engine, view, columns), number, columns.maximum)
+
+
+def taken_edges(
+    engine: Engine,
+    view: FrameView | DeviceView,
+    columns: EdgeColumns,
+    source: pa.DataType,
+    target: pa.DataType,
+    kind: str,
+) -> Table:
+    """Return rows of the forest as a table with ids of these types and weights of this kind; integers where they lie.
+
+    Raises
+    ------
+    DfmstError, pyarrow.ArrowException, TypeError
+        They are not what a forest has, or have no place in those types.
+    """
+    if isinstance(view, DeviceView):
+        if pa.types.is_integer(source) and pa.types.is_integer(target):
+            there = table_there(engine, view, columns, engine.xp.arange(len(view), dtype=np.uint64))
+            if there is not None and weight_kind(like_of(there)) == kind:
+                return there
+        engine, position = host_engine(engine), np.arange(len(view))
+        names = {name: view.column(name) for name in columns.names if name is not None}
+        edges = _device_edges(view.build(names), columns, position)
+    else:
+        edges = _host_edges(engine, view, columns)
+    if edges.kind != kind:
+        edges = edges._replace(weight=edges.weight.astype(np.dtype(kind)))
+    table = _table(engine, edges, 0, columns.maximum)
+    return table.set_column(0, "source", table["source"].cast(source)).set_column(
+        1, "target", table["target"].cast(target)
+    )
+
+
+def _table(engine: Engine, edges: _Edges, number: int, maximum: bool) -> pa.Table:
+    if not len(edges.weight):
+        return empty_table()
+    key = gather_keys(engine, edges.weight, None, flip_bits(edges.weight.dtype, maximum))
+    first = number << POSITION_BITS
+    if edges.position is None:
+        row = np.arange(first, first + len(edges.weight), dtype=np.uint64)
+    else:
+        row = edges.position.astype(np.uint64) + np.uint64(first)
+    return travelling_table(*travelling_ids(edges.ids), key, row, edges.kind)
+
+
+def _host_edges(engine: Engine, view: FrameView, columns: EdgeColumns) -> _Edges:
+    rows = len(view)
+    check_capacity(rows)
+    source, target, weight = columns.types
+    read: dict[Any, Any] = {}
+    if rows:
+        ends = zip(columns.names[:2], (source, target), strict=True)
+        read = {name: _ids(name, view.column(name), kind) for name, kind in ends}
+        if columns.weight is not None:
+            read[columns.weight] = _weights(columns.weight, _plain_column(view, columns.weight), weight)
+    column = read.__getitem__ if rows else view.column
+    checked = check_columns(engine, HOST, column, rows, columns.names, columns.invalid)
+    values = checked.weights.values
+    named = columns.weight is not None and rows
+    kind = _kind(columns.weight, read[columns.weight], values) if named else "none"
+    return _Edges(checked.ids, values, kind, checked.kept)
+
+
+def column_types(view: FrameView | DeviceView, names: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    """Return the types of the columns of an empty frame, for :attr:`EdgeColumns.types`."""
+    return tuple(None if name is None else _type_of(view.column(name)) for name in names)  # type: ignore[return-value]
+
+
+def _type_of(column: Any) -> pa.DataType | None:
+    """The type in which a column's values are compared; ``None``: that of Python's objects, or on a GPU."""
+    if isinstance(column, np.ndarray):
+        return None if column.dtype.kind == "O" else pa.from_numpy_dtype(column.dtype.newbyteorder("="))
+    kind = getattr(column, "type", None)
+    return getattr(kind, "value_type", kind) if kind is not None and not pa.types.is_nested(kind) else kind
+
+
+def _ids(name: object, column: Any, kind: pa.DataType | None) -> Any:
+    """Ids in the frame's type, if that holds them; integers and texts are compared in any."""
+    own = _type_of(column)
+    try:
+        if isinstance(column, np.ndarray) and column.dtype.kind == "O":  # of decimals, each partition has its scale
+            first = next((value for value in column if not is_missing(value)), None)
+            exact = plain_ids(arrow_column(name, column)) if isinstance(first, Decimal) else None
+            return column if exact is None else cast_exactly(exact, _OBJECT_DECIMAL)
+        common = None if own is None or kind is None or own == kind else common_id_type(own, kind)
+        if common is None or common in (pa.int64(), pa.uint64(), pa.large_string(), pa.large_binary()):
+            return column
+        return cast_exactly(plain_ids(arrow_column(name, column)), kind)
+    except (pa.ArrowException, ArithmeticError, TypeError, ValueError):
+        return column
+
+
+def _weights(name: object, column: Any, kind: pa.DataType | None) -> Any:
+    """Weights in the frame's type, if that holds them."""
+    if kind is None or pa.types.is_nested(kind) or (isinstance(column, np.ndarray) and column.dtype.itemsize > 8):
+        return column
+    try:
+        return weights_as(name, column, weight_type(pa.array([], kind)))
+    except pa.ArrowException:
+        return column
+
+
+def _device_forest(view: DeviceView, number: int, columns: EdgeColumns) -> Table:
+    """The forest of a partition on a GPU, found there.
+
+    Where the worker's tasks run there as well, it stays, but for ids that are no integers.
+    """
+    engine, stays = select_engine(on_device=True), not worker_engine().on_host
+    with engine.guard():
+        solved = solve_frame(engine, view, columns)
+        rows = solved.input.frame_rows(solved.rows)
+        if stays and len(rows):
+            locator = rows.astype(np.uint64) + np.uint64(number << POSITION_BITS)
+            there = table_there(engine, view.rows(engine, rows), columns, locator)
+            if there is not None:
+                return there
+        edges = _device_edges(view.take(engine, rows), columns, engine.to_host(rows))
+    return _table(host_engine(engine), edges, number, columns.maximum)
+
+
+def _device_edges(frame: Any, columns: EdgeColumns, position: Array) -> _Edges:
+    """Copy rows of a forest to the host."""
+    table = DeviceView(frame).to_arrow()
+    forest = dict(zip(frame.columns, table.columns, strict=True))
+    source, target, weight = columns.names
+    ids = id_columns((source, forest[source]), (target, forest[target]))
+    if weight is None:
+        return _Edges(ids, constant_weights(len(position)).values, "none", position)
+    values = weight_column(weight, forest[weight]).values
+    return _Edges(ids, values, _kind(weight, forest[weight], values), position)
+
+
+def _plain_column(view: FrameView, name: Any) -> Any:
+    """A column of weights; one of objects as the Arrow type that they have."""
+    column = view.column(name)
+    if not isinstance(column, np.ndarray) or column.dtype.kind != "O":
+        return column
+    plain = to_arrow(name, column)
+    try:
+        return plain.cast(_OBJECT_DECIMAL) if pa.types.is_decimal(plain.type) else plain
+    except pa.ArrowException as error:
+        message = f"column {name!r} holds objects that are not 64-bit numbers"
+        raise InvalidEdgesError(message, "cast the column to int64, float64 or an Arrow decimal") from error
+
+
+def _kind(name: Any, column: Any, values: Array) -> str:
+    """What a column's weights are: keys of one kind can be compared."""
+    numpy = isinstance(column, np.ndarray)
+    decimal = not numpy and pa.types.is_decimal(column.type)
+    wide = numpy and column.dtype.itemsize > 8
+    if values.dtype == np.uint32 and (decimal or wide):  # ranks, which mean nothing in another partition
+        message = f"column {name!r} holds {column.dtype if numpy else column.type} values that are not 64-bit numbers"
+        raise InvalidEdgesError(message, "cast the column to int64, or to float64 if rounding is meant")
+    # Decimals of one scale, and times of one unit, compare as the integers that they are without it.
+    if decimal:
+        return f"decimals of scale {column.type.scale}"
+    if wide:
+        return str(values.dtype)
+    kind = weight_type(column)
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return f"instants in {kind.unit}"
+    return str(kind) if pa.types.is_temporal(kind) else str(values.dtype)

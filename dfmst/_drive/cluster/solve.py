@@ -1,0 +1,223 @@
+"""The forest of what one task holds: of a table, or of tables that come one after the other."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.types import Array
+from dfmst._drive.cluster.device_tables import (
+    Columns,
+    DeviceTable,
+    Table,
+    columns_of,
+    has_integers,
+    host_table,
+    kept,
+    like_of,
+)
+from dfmst._drive.cluster.devices import device_engine, on_device
+from dfmst._drive.cluster.solve_tables import solve_tables
+from dfmst._drive.cluster.tables import (
+    check_kinds,
+    column_values,
+    concat,
+    empty_table,
+    id_pair,
+    in_row_order,
+    take,
+    weight_kind,
+)
+from dfmst._drive.plan.formulas import BUFFER
+from dfmst._edges.device_encode import DeviceEncoder
+from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.encode import Encoder, are_integers
+from dfmst._edges.ids import IdColumns
+from dfmst._edges.vertices import dense_vertices
+from dfmst._engines import Engine, host_engine, select_engine
+from dfmst._fold.fold import Fold, Rows
+from dfmst.algorithms.solve import solve_table
+from dfmst.errors import CapacityError
+
+__all__ = ["TableFold", "folded", "merge", "solve", "task_engine", "worker_engine"]
+
+_LEAST_BUFFER = 1 << 16
+_FEWER = 2  # rows of a buffer, a vertex, where a GPU has no room for more
+_MOVED = 1 << 20  # rows that go to a GPU at a time
+
+
+def worker_engine() -> Engine:
+    """Return the engine of this task's worker: its GPU, or the task's share of its threads."""
+    try:
+        from distributed import get_worker
+
+        device = device_engine(get_worker())
+    except (ImportError, ValueError):  # a scheduler within the process
+        device = None
+    return task_engine() if device is None else device
+
+
+def task_engine() -> Engine:
+    """Return an engine with this task's share of its worker's threads."""
+    try:
+        from distributed import get_worker
+
+        worker: Any = get_worker()
+    except (ImportError, ValueError):
+        # A scheduler within the process: alone in the main thread, or one of several threads or processes.
+        alone = threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None
+        return select_engine("cpu", None if alone else 1)
+    return select_engine("cpu", max(1, worker.state.nthreads // max(1, worker.state.executing_count)))
+
+
+def solve(engine: Engine, table: pa.Table) -> pa.Table:
+    """Return the rows of a table that form its minimum spanning forest, by ascending locator."""
+    if not table.num_rows:
+        return table
+    table = in_row_order(table)
+    vertices = dense_vertices(host_engine(engine), id_pair(table))
+    key = engine.from_host(column_values(table, "key"))
+    edges = EdgeTable(engine.from_host(vertices.source), engine.from_host(vertices.target), key, vertices.total)
+    return take(table, engine.to_host(solve_table(engine, edges)))
+
+
+def merge(tables: list[Table]) -> Table:
+    """Return the forest of several tables (a task).
+
+    Where a GPU has no room for the tables' ids, the host numbers them, and only vertices and keys go there.
+    """
+    engine = worker_engine()
+    # All rows are solved at once: there is nothing to halve.
+    if not engine.on_host and all(map(has_integers, tables)):
+        with suppress(CapacityError):
+            return on_device(engine, 1, lambda _: solve_tables(engine, tables), least=1)
+    table = concat([host_table(table) for table in tables])
+    return on_device(engine, 1, lambda _: solve(engine, table), least=1)
+
+
+def folded(task: Callable[[TableFold], Table]) -> Table:
+    """Return what a task makes of a fold on its worker's engine: with a smaller buffer where a GPU has little room.
+
+    Where that has no room for the ids' numbers either, the task runs again, and the host numbers them.
+
+    Raises
+    ------
+    CapacityError
+        The GPU is too small without them.
+    """
+    engine, has_dictionary = worker_engine(), False
+
+    def attempt(buffer: int, numbered_there: bool) -> Table:
+        nonlocal has_dictionary
+        fold = TableFold(engine, buffer, numbered_there)
+        try:
+            return task(fold)
+        finally:
+            has_dictionary = fold.has_device_dictionary
+
+    try:
+        return on_device(engine, BUFFER, lambda buffer: attempt(buffer, True), _FEWER)
+    except CapacityError:
+        if not has_dictionary:
+            raise
+    return on_device(engine, _FEWER, lambda buffer: attempt(buffer, False), _FEWER)
+
+
+class TableFold:
+    """The forest of tables whose locators ascend, in memory that grows with the vertices and not with the rows.
+
+    Parameters
+    ----------
+    engine
+        Folds.
+    buffer
+        Rows of the buffer, a vertex.
+    numbered_there
+        Whether the engine numbers ids that are integers; all others are numbered on the host.
+    """
+
+    def __init__(self, engine: Engine, buffer: int = BUFFER, numbered_there: bool = True) -> None:
+        self.engine, self._buffer = engine, buffer
+        there = numbered_there and not engine.on_host
+        self._encoder = DeviceEncoder(engine=engine) if there else Encoder(engine=host_engine(engine))
+        self._like: pa.Table | None = None
+        self._fold: Fold | None = None
+        self._capacity = 0
+
+    @property
+    def has_device_dictionary(self) -> bool:
+        """Whether ids are numbered by a dictionary in the memory of a GPU."""
+        return isinstance(self._encoder, DeviceEncoder) and self._encoder.type is not None
+
+    def add(self, table: Table) -> None:
+        """Add rows that come after all rows before them.
+
+        Raises
+        ------
+        InvalidEdgesError
+            Ids or weights that cannot be compared with those before.
+        """
+        engine = host_engine(self.engine)  # what goes to a GPU goes there as vertices, where ids are vertices
+        side = table.columns.engine if isinstance(table, DeviceTable) else engine
+        self.add_columns(columns_of(side, table), table, table.num_rows)
+
+    def add_columns(self, columns: Columns, table: Table, rows: int) -> None:
+        """Add columns, chosen from so many rows of a table, on either side (see :meth:`add`)."""
+        if not len(columns):
+            return
+        like = like_of(table)
+        self._like = self._like if self._like is not None else like
+        check_kinds(map(weight_kind, (self._like, like)))
+        ids = columns.ids
+        if not are_integers(ids.source):
+            self._encoder = self._encoder.on_host()
+        for begin, end, ends in self._numbered(ids, rows):
+            fold = self._make_room(columns.key.dtype)
+            fold.add(Rows(*map(self.engine.from_host, (*ends, columns.key[begin:end], columns.row[begin:end]))))
+
+    def _numbered(self, ids: IdColumns, rows: int) -> Iterator[tuple[int, int, tuple[Array, Array]]]:
+        """Yield the vertices in pieces, each with its span."""
+        on_device, count = isinstance(self._encoder, DeviceEncoder), len(ids.source)
+        if not on_device and are_integers(ids.source):
+            ids = ids._replace(source=self.engine.to_host(ids.source), target=self.engine.to_host(ids.target))
+        whole = self._encoder.encode_dense(ids, rows) if on_device else self._encoder.encode(ids, rows)
+        for begin in range(0, count, _MOVED):
+            end = min(begin + _MOVED, count)
+            if whole is not None:
+                yield begin, end, (whole[0][begin:end], whole[1][begin:end])
+            else:  # so that no more than a piece has its ids on the device, beside its vertices
+                piece = ids._replace(source=ids.source[begin:end], target=ids.target[begin:end])
+                yield begin, end, self._encoder.encode(piece, 0)
+
+    def forest(self) -> Table:
+        """Return the forest of all rows so far."""
+        if self._fold is None or self._like is None:
+            return empty_table()
+        forest, metadata = self._fold.forest(), self._like.schema.metadata
+        if isinstance(self._encoder, DeviceEncoder):
+            ends = map(self._encoder.decode_there, forest.arrays[:2])
+            # The rest is copied: it lies in the fold's buffer.
+            return kept(self.engine, Columns(*ends, *(column.copy() for column in forest.arrays[2:])), metadata)
+        source, target, weight, locator = map(self.engine.to_host, forest.arrays)
+        arrays = [*map(self._encoder.decode, (source, target)), pa.array(weight.copy()), pa.array(locator.copy())]
+        return pa.table(arrays, names=list(Columns._fields), metadata=metadata)
+
+    def _make_room(self, dtype: np.dtype[Any]) -> Fold:
+        vertices = self._encoder.count
+        # The buffer is made anew where the vertices outgrow it.
+        if self._fold is not None and self._capacity >= 2 * vertices:
+            return self._fold
+        # What waits is solved before there is a second buffer.
+        forest = None if self._fold is None else self._fold.forest()
+        self._capacity = max(_LEAST_BUFFER, self._buffer * vertices)
+        larger = Fold(self.engine, vertices, self._capacity, weight_dtype=dtype)
+        if forest is not None:
+            larger.add(forest)
+        self._fold = larger
+        return larger

@@ -1,0 +1,1 @@
+"""Predictions of memory, bytes moved and rounds, for streams and clusters."""

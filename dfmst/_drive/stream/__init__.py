@@ -1,0 +1,1 @@
+"""Streams: edges in batches, on one machine, within a limit of memory."""

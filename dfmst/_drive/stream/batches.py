@@ -1,0 +1,223 @@
+"""Batches: rows of a source as they are read, and how their columns are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
+
+from dfmst._drive.stream.locators import Locators
+from dfmst._edges.check import DEVICE, HOST, CheckedColumns, check_columns
+from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.read import EdgeColumns
+from dfmst._edges.weights import DECIMAL_DIGITS, weight_type, weights_as
+from dfmst._engines import Engine, host_engine
+from dfmst.algorithms import Algorithm
+from dfmst.errors import InvalidEdgesError
+from dfmst.formats.directories import SpillDirectory
+
+__all__ = ["Batch", "EdgeSource", "Job", "WeightType", "ignore_progress", "read_batch"]
+
+_VIEWS = (FrameView, DeviceView)
+
+
+class Batch(NamedTuple):
+    """Rows that follow each other.
+
+    Attributes
+    ----------
+    frame
+        Their columns: a pyarrow record batch, or a frame.
+    first
+        Number of the first among all rows of the source.
+    place
+        What messages call where they come from.
+    row
+        Number of the first row at that place.
+    """
+
+    frame: pa.RecordBatch | pa.Table | FrameView | DeviceView
+    first: int
+    place: str
+    row: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.frame) if isinstance(self.frame, _VIEWS) else int(self.frame.num_rows)
+
+    def column(self, name: Any) -> Any:
+        """Return a column by its name."""
+        if isinstance(self.frame, _VIEWS):
+            return self.frame.column(name)
+        return self.frame.column(self.frame.schema.get_field_index(name))
+
+    def part(self, begin: int, end: int) -> Batch:
+        """Return a span of the rows."""
+        frame = self.frame
+        part = frame.part(begin, end) if isinstance(frame, _VIEWS) else frame.slice(begin, end - begin)
+        return Batch(part, self.first + begin, self.place, self.row + begin)
+
+    def on_host(self, names: Sequence[Any]) -> Batch:
+        """Return these columns on the host, where they do not lie already."""
+        if not isinstance(self.frame, DeviceView):
+            return self
+        columns = {name: self.frame.column(name) for name in names}
+        return self._replace(frame=pa.table([column.to_arrow() for column in columns.values()], names=list(columns)))
+
+    def readable_on_device(self, ids: Sequence[Any], weight: Any) -> bool:
+        """Whether the rows lie on a GPU, and kernels read them there: integers as ids, and no decimals as weights."""
+        if not isinstance(self.frame, DeviceView):
+            return False
+        kinds = [getattr(self.frame.column(name).dtype, "kind", "") for name in ids]
+        plain = weight is None or getattr(self.frame.column(weight).dtype, "kind", "O") in "biufmM"
+        return plain and set(kinds) <= {"i", "u"}
+
+    def parts(self, rows: int) -> Iterator[Batch]:
+        """Yield all rows, `rows` at a time."""
+        for begin in range(0, self.rows, rows):
+            yield self.part(begin, min(begin + rows, self.rows))
+
+
+class EdgeSource(Protocol):
+    """Anything whose rows can be read twice, in the same order."""
+
+    @property
+    def rows(self) -> int | None:
+        """How many there are, where that is known."""
+
+    def require(self, names: Sequence[Any]) -> None:
+        """Raise where a column is missing, as far as that is known before rows are read."""
+
+    def integers(self, names: Sequence[Any]) -> bool:
+        """Whether columns may hold integers, as far as that is known before rows are read."""
+
+    def vertices(self, names: tuple[Any, Any]) -> int | None:
+        """Exclusive upper bound of two integer columns from what files tell about themselves, else ``None``."""
+
+    def batches(self, names: Sequence[Any], rows: int, start: int = 0) -> Iterator[Batch]:
+        """Yield the named columns from row `start` on, at most `rows` at a time."""
+
+    def take(self, locators: Locators, names: Sequence[Any], rows: int) -> Iterator[Any]:
+        """Yield the named columns of the rows at these numbers, in order, piece by piece."""
+
+
+def ignore_progress(done: int, total: int | None) -> None:
+    """Take no notice of how far a run has come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to find in a stream, and with what.
+
+    Attributes
+    ----------
+    columns
+        Which columns are the edges, and how they are read.
+    memory
+        The limit in bytes.
+    progress
+        Called with the rows done and the rows in all (``None``: unknown).
+    spill
+        For rows that do not fit the limit; ``None``: they must fit.
+    """
+
+    columns: EdgeColumns
+    memory: int
+    engine: Engine
+    algorithm: str | Algorithm = "auto"
+    progress: Callable[[int, int | None], None] = ignore_progress
+    spill: SpillDirectory | None = None
+
+    @property
+    def names(self) -> list[Any]:
+        """The columns to read."""
+        source, target, weight = self.columns.names
+        return [source, target] if weight is None else [source, target, weight]
+
+
+def read_batch(job: Job, batch: Batch, weights: WeightType) -> CheckedColumns:
+    """Check a batch's ids and weights, which are in the type of those before.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError
+        The message names the file, or the frame, and the row there.
+    """
+    columns = job.columns
+    if batch.readable_on_device(columns.names[:2], columns.weight) and not job.engine.on_host:
+        engine, readers = job.engine, DEVICE
+    else:
+        engine, readers, batch = host_engine(job.engine), HOST, batch.on_host(job.names)
+
+    def column(name: Any) -> Any:
+        return weights.read(batch) if name == columns.weight else batch.column(name)
+
+    try:
+        if columns.weight is not None:
+            _refuse_wide(columns.weight, batch.column(columns.weight))
+        return check_columns(engine, readers, column, batch.rows, columns.names, columns.invalid, batch.row)
+    except InvalidEdgesError as error:
+        raise InvalidEdgesError(f"{batch.place}: {error.message}", error.hint) from error
+
+
+class WeightType:
+    """The type of a source's weights: the first batch's, in which those of later batches are compared.
+
+    Parameters
+    ----------
+    name
+        The weight column; ``None``: there is none.
+    kind
+        The type, where it is known already.
+
+    Attributes
+    ----------
+    kind
+        The type, widened to one that kernels read; ``None`` before the first batch.
+    """
+
+    def __init__(self, name: Any, kind: pa.DataType | None = None) -> None:
+        self._name = name
+        self._place = "the forest"
+        self.kind = kind
+
+    def read(self, batch: Batch) -> Any:
+        """Return the weights of a batch in the type of the first.
+
+        Raises
+        ------
+        InvalidEdgesError
+            That type does not hold them; both places are named.
+        """
+        column = batch.column(self._name)
+        kind = weight_type(column)
+        if self.kind is None and not pa.types.is_null(kind):
+            self.kind, self._place = kind, batch.place
+        if self.kind is None:
+            return column
+        try:
+            return weights_as(self._name, column, self.kind)
+        except pa.ArrowException as error:
+            if kind == self.kind:
+                raise _wide(self._name, column.type) from error
+            known = f"{self.kind}, its type in {self._place}, does not hold"
+            message = f"column {self._name!r} holds {kind} weights that {known}"
+            raise InvalidEdgesError(message, "give the column one type everywhere") from error
+
+
+def _refuse_wide(name: Any, column: Any) -> None:
+    """Raise if weights are Python's objects or long floats: their ranks would differ from batch to batch."""
+    kind = getattr(column, "dtype", None)
+    if kind is not None and (kind.kind == "O" or (kind.kind == "f" and kind.itemsize > 8)):
+        raise _wide(name, kind)
+
+
+def _wide(name: Any, kind: Any) -> InvalidEdgesError:
+    message = f"column {name!r} holds {kind} weights, which a stream cannot compare between batches"
+    return InvalidEdgesError(
+        message, f"cast it to a float, an integer, or a decimal of at most {DECIMAL_DIGITS} digits"
+    )

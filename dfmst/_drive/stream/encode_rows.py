@@ -1,0 +1,215 @@
+"""Batches on their way into the fold: checked, and their ids encoded as vertices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.types import Array
+from dfmst._drive.stream.batches import Batch, Job, WeightType, read_batch
+from dfmst._drive.stream.device_memory import memory_of
+from dfmst._drive.stream.memory import Memory, id_bytes
+from dfmst._drive.stream.spill_memory import SpillMemory
+from dfmst._edges.device_encode import DeviceEncoder
+from dfmst._edges.distinct import DistinctIds
+from dfmst._edges.encode import Encoder, are_integers
+from dfmst._edges.ids import IdColumns
+from dfmst._engines import Engine, host_engine
+from dfmst._fold.fold import Rows
+
+__all__ = ["Position", "RowEncoder"]
+
+
+class Position(NamedTuple):
+    """How far a pass has come: rows of the source, and those of them that were left out as invalid."""
+
+    rows: int = 0
+    dropped: int = 0
+
+
+_PIECE = 1 << 20  # ids counted at a time
+_SPARSE = 4  # integers below this multiple of the rows look dense
+
+
+class RowEncoder:
+    """Checks batches, and encodes their ids.
+
+    Ids begin as vertices of their own where they may be dense integers. The first batch with other ids waits until all
+    rows before it are folded, and so does the first one with more vertices than fit.
+
+    While batches are taken from :meth:`rows` in one thread, another may use :meth:`known` and nothing else.
+
+    Parameters
+    ----------
+    job
+        The columns, and where rows go that do not fit.
+    resumable
+        Whether the run has a checkpoint.
+
+    Attributes
+    ----------
+    memory
+        What the run may hold.
+    encoder
+        Which ids the vertices stand for.
+    weights
+        The type of the weights so far.
+    waiting
+        A batch that there is no room for; ``None``: there is none.
+    wanted
+        The account to go on with when a batch waits: with a dictionary, or with rows in runs.
+    """
+
+    def __init__(self, job: Job, resumable: bool) -> None:
+        self.job, self._resumable = job, resumable
+        self.memory = memory_of(job)
+        self.memory.check(0)
+        self.encoder = self.new_encoder()
+        self.weights = WeightType(job.columns.weight)
+        self.loops = np.zeros(0, np.uint32)  # vertices with a self-loop
+        self.read = Position()
+        self.waiting: Batch | None = None
+        self.wanted = self.memory
+        self._growing = Lock()  # the encoder and the loops
+
+    def new_encoder(self, bound: int | None = None, dense: int = 0, values: pa.Array | None = None) -> Encoder:
+        """An encoder (:class:`dfmst._edges.encode.Encoder`) where rows are folded; of texts on the host."""
+        if self.engine.on_host or not (values is None or pa.types.is_integer(values.type)):
+            return Encoder(bound, dense, values, host_engine(self.job.engine))
+        return DeviceEncoder(bound, dense, values, self.engine)
+
+    @property
+    def engine(self) -> Engine:
+        """Where rows are folded: on the host where they are held as runs."""
+        return host_engine(self.job.engine) if isinstance(self.memory, SpillMemory) else self.job.engine
+
+    def known(self) -> tuple[int, pa.Array | None, Array]:
+        """The encoder's state, and the vertices with a self-loop: those of all rows yielded, and perhaps of later ones.
+
+        A run that goes on from a checkpoint meets the later ones again, and they keep their numbers.
+        """
+        with self._growing:
+            return self.encoder.dense, self.encoder.values, self.loops
+
+    def rows(self, batches: Iterator[Batch]) -> Iterator[tuple[Rows, Position]]:
+        """Yield the rows of batches, and how far they reach; stop before a batch that has to wait."""
+        if self.waiting is not None:
+            batches, self.waiting = chain([self.waiting], batches), None
+        for batch in batches:
+            for part in batch.parts(self.memory.batch_rows):
+                checked = read_batch(replace(self.job, engine=self.engine), part, self.weights)
+                weight = checked.weights.values
+                self.note_weight(weight.dtype)
+                position = Position(part.first + part.rows, self.read.dropped + part.rows - len(weight))
+                self.waiting = batch.part(part.first - batch.first, batch.rows)  # until it is encoded
+                with self._growing:
+                    ends = self._encode(self._in_place(checked.ids), position.rows)
+                if ends is None:
+                    return
+                self.waiting, self.read = None, position
+                locator = part.first if checked.kept is None else (checked.kept + part.first).astype(np.uint64)
+                yield Rows(*ends, weight, locator), position
+
+    def note_weight(self, kind: np.dtype[np.generic]) -> None:
+        """Count with weights of this type."""
+        if self.memory.weight != kind.itemsize:
+            self.memory = replace(self.memory, weight=kind.itemsize)
+
+    def _with_room(self, memory: Memory, vertices: int) -> Memory:
+        """The account itself if so many vertices fit it, else that of a fold in runs if it needs less."""
+        # A checkpoint holds the forest by row, and runs in memory are by weight.
+        on_disk = self.job.spill is not None
+        if vertices <= memory.most_vertices or isinstance(memory, SpillMemory) or (self._resumable and not on_disk):
+            return memory
+        return min(memory, SpillMemory.of_memory(memory, on_disk=on_disk), key=lambda each: each.needed(vertices))
+
+    def fit(self, vertices: int) -> None:
+        """Check that so many vertices fit; where they do not, hold rows as runs, or let them go to disk.
+
+        Raises
+        ------
+        CapacityError
+            They fit neither way.
+        """
+        self.memory = self.wanted = self._with_room(self.memory.with_ids(self.encoder.id_bytes), vertices)
+        self.memory.check(vertices)
+
+    def check_all(self, batches: Iterator[Batch]) -> None:
+        """Check that all vertices fit, those of the rest as well: the limit that an error names has to be enough.
+
+        Raises
+        ------
+        CapacityError
+            They do not.
+        """
+        self.encoder, account = self.encoder.on_host(), self.wanted
+        ids = DistinctIds(host_engine(self.job.engine))
+        for begin in range(0, self.encoder.count, _PIECE):
+            ids.add(self.encoder.decode(np.arange(begin, min(begin + _PIECE, self.encoder.count))))
+        dense = 0 if account.id_bytes else self.encoder.count
+        for batch in batches if self.waiting is None else chain([self.waiting], batches):
+            for part in batch.parts(account.batch_rows):
+                columns = self._in_place(read_batch(replace(self.job, engine=self.engine), part, self.weights).ids)
+                ids.add(columns.source)
+                ids.add(columns.target)
+                if dense and len(columns.source):
+                    dense = max(dense, largest) if (largest := _dense_vertices(columns, part.first + part.rows)) else 0
+                    account = account if dense else account.with_ids(id_bytes(integers=are_integers(columns.source)))
+        vertices = dense or ids.most
+        self._with_room(account, vertices).check(vertices)
+
+    def renumber(self, rows: Rows) -> Rows:
+        """Number the vertices that occur, and no integers between them."""
+        used = np.unique(np.concatenate([rows.source, rows.target, self.loops]))
+        self.encoder = self.new_encoder(0, 0, self.encoder.on_host().decode(used))
+        source, target, self.loops = (
+            np.searchsorted(used, vertices).astype(np.uint32) for vertices in (*rows[:2], self.loops)
+        )
+        return Rows(source, target, rows.weight, rows.locator)
+
+    def _encode(self, ids: IdColumns, rows: int) -> tuple[Array, Array] | None:
+        """Return the vertices of both columns; ``None`` where they must wait for another account."""
+        ends = self.encoder.encode(ids) if self.memory.id_bytes else self.encoder.encode_dense(ids)
+        if ends is None:
+            dense = _dense_vertices(ids, rows)
+            self.wanted = self._with_room(self.memory, dense)
+            if self.wanted is self.memory or dense > self.wanted.most_vertices:
+                self.wanted = self.memory.with_ids(id_bytes(integers=are_integers(ids.source)))
+            return None
+        vertices = min(self.encoder.count, rows)
+        self.wanted = self._with_room(self.memory.with_ids(self.encoder.id_bytes), vertices)
+        self.wanted.check(vertices)
+        if self.wanted is not self.memory:
+            return None
+        self._note_loops(*ends)
+        return ends
+
+    def _in_place(self, ids: IdColumns) -> IdColumns:
+        """Ids where the encoder reads them: texts are encoded on the host, and integers of a GPU there."""
+        if not are_integers(ids.source):
+            self.encoder = self.encoder.on_host()
+        if isinstance(self.encoder, DeviceEncoder) or not are_integers(ids.source):
+            return ids
+        engine = self.job.engine
+        return ids._replace(source=engine.to_host(ids.source), target=engine.to_host(ids.target))
+
+    def _note_loops(self, source: Array, target: Array) -> None:
+        loops = source[source == target]
+        if len(loops):
+            loops = np.asarray(self.job.engine.to_host(loops))
+            self.loops = np.union1d(self.loops, loops).astype(np.uint32)
+
+
+def _dense_vertices(ids: IdColumns, rows: int) -> int:
+    """Vertices of ids that are their own if those of the first so many rows look like dense integers, else 0."""
+    if not are_integers(ids.source) or not len(ids.source):
+        return 0
+    least = min(int(ids.source.min()), int(ids.target.min()))
+    largest = max(int(ids.source.max()), int(ids.target.max()))
+    return largest + 1 if least >= 0 and largest < _SPARSE * rows else 0

@@ -1,0 +1,214 @@
+"""The first pass: three columns of every row, folded into the forest's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from dfmst._drive.stream.batches import Batch, EdgeSource, Job
+from dfmst._drive.stream.checkpoint import Checkpoint
+from dfmst._drive.stream.encode_rows import Position, RowEncoder
+from dfmst._drive.stream.folded import FoldedForest, count_used
+from dfmst._drive.stream.memory import AHEAD, Memory, id_bytes
+from dfmst._drive.stream.prefetch import prefetch
+from dfmst._drive.stream.saved_state import FoldState
+from dfmst._drive.stream.spill_memory import SpillMemory
+from dfmst._drive.stream.upload import upload
+from dfmst._fold.disk_fold import SpillFold
+from dfmst._fold.fold import Fold, Rows
+from dfmst._fold.runs import Run, read_pieces
+from dfmst.errors import CapacityError
+
+__all__ = ["FoldedForest", "fold_source"]
+
+
+def fold_source(source: EdgeSource, job: Job, checkpoint: Checkpoint | None = None) -> FoldedForest:
+    """Fold all rows of a source.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError, FormatError
+        The rows, or the files, are not as they should be.
+    CapacityError
+        The forest does not fit the limit.
+    """
+    source.require(job.names)
+    with job.engine.guard():
+        return _Pass(source, job, checkpoint).run()
+
+
+class _Pass:
+    """The fold, and the encoder of its vertices.
+
+    On the host, a thread of its own encodes the next batches while one is folded. A batch that has to wait (see
+    :class:`dfmst._drive.stream.encode_rows.RowEncoder`) is taken when all rows before it are folded: then the buffer
+    makes room for a dictionary, or rows are held as runs, or go to disk.
+    """
+
+    def __init__(self, source: EdgeSource, job: Job, checkpoint: Checkpoint | None) -> None:
+        self.source, self.job, self.checkpoint = source, job, checkpoint
+        self.coder = RowEncoder(job, checkpoint is not None)
+        self.known: int | None = None  # bound of the vertices, where footers have one
+        self.fold: Fold | SpillFold | None = None
+        self.folded = Position()
+
+    def run(self) -> FoldedForest:
+        self._begin()
+        batches = prefetch(self.source.batches(self.job.names, self.memory.batch_rows, self.folded.rows), AHEAD)
+        with closing(batches):  # type: ignore[type-var]
+            try:
+                self._fold(batches)
+                while self.coder.waiting is not None:
+                    self._make_room()
+                    self._fold(batches)
+            except CapacityError:
+                self.fold = None
+                self.coder.check_all(batches)
+                raise
+        forest = self._finish()
+        if self.checkpoint:
+            self.checkpoint.save(lambda: self._state(forest))
+        encoder = self.coder.encoder.on_host()
+        used = count_used(forest, self.coder.loops, encoder.count)
+        return FoldedForest(forest, encoder, *self.folded, used, self.coder.weights.kind)
+
+    def _fold(self, batches: Iterator[Batch]) -> None:
+        """Fold batches until one has to wait."""
+        encoded = self.coder.rows(batches)
+        if self.coder.engine.on_host:
+            encoded = prefetch(encoded, self.memory.encoded_batches)
+        with closing(encoded):  # type: ignore[type-var]
+            for rows, position in upload(self.coder.engine, encoded):
+                self._add(rows, position)
+
+    def _begin(self) -> None:
+        """Choose how ids are encoded, or take up a checkpoint."""
+        coder = self.coder
+        ends = self.job.columns.names[:2]
+        self.known = self.source.vertices(ends)
+        dense = integers = self.source.integers(ends)
+        if self.known is not None and self.known > coder.memory.most_vertices:
+            if self.known <= 2 * (self.source.rows or 0):
+                coder.fit(self.known)  # dense, and too many
+            dense = self.known <= coder.memory.most_vertices
+        state = self.checkpoint.load() if self.checkpoint else None
+        if state is not None and state.values is None and self.job.spill is not None:
+            coder.fit(state.dense)  # as the earlier run had to
+        most = coder.memory.most_vertices
+        if state is not None:
+            dense &= state.values is None and state.dense <= most
+        bound = most if dense else 0
+        if not dense:
+            coder.memory, self.known = coder.memory.with_ids(id_bytes(integers=integers)), None
+        coder.encoder = coder.new_encoder(bound, self.known or 0)
+        if state is not None:
+            coder.encoder = coder.new_encoder(bound, max(coder.encoder.dense, state.dense), state.values)
+            coder.loops = state.loops
+            coder.read = self.folded = Position(state.done, state.dropped)
+            self._refold(state.rows)
+
+    @property
+    def memory(self) -> Memory:
+        """What the run may hold."""
+        return self.coder.memory
+
+    def _make_room(self) -> None:
+        """Make room for the batch that waits: for its ids in a dictionary, or for its vertices in runs."""
+        coder = self.coder
+        coder.memory = coder.wanted
+        if isinstance(coder.memory, SpillMemory):
+            coder.encoder = coder.encoder.on_host()
+        if coder.memory.id_bytes:
+            self.known = None
+        else:
+            coder.encoder = coder.new_encoder(coder.memory.most_vertices, coder.encoder.dense)
+        if isinstance(self.fold, SpillFold) and isinstance(self.memory, SpillMemory):
+            self.memory.check(coder.encoder.count)
+            self.fold.move_to(self.memory.room)
+        else:
+            self._refold(self._take_forest())
+
+    def _refold(self, rows: Rows | Run) -> None:
+        """Begin a fold with a forest."""
+        if isinstance(rows, Run):
+            self.coder.fit(self.coder.encoder.count)
+            if isinstance(self.memory, SpillMemory):
+                self._refold_pieces(rows)
+                return
+            rows = rows.part(0, len(rows))
+        # Of integers that are their own vertices, many may not occur.
+        if self.memory.id_bytes and self.coder.encoder.count > self.memory.most_vertices // 2:
+            rows = self.coder.renumber(rows)
+        self.coder.fit(self.coder.encoder.count)
+        if len(rows):
+            self.coder.note_weight(rows.weight.dtype)
+            self.fold = self._new_fold(rows.weight.dtype)
+            self.fold.add(Rows(*(self.coder.engine.from_host(column) for column in rows.arrays)))
+
+    def _refold_pieces(self, run: Run) -> None:
+        """Begin a fold on disk with a forest that is there."""
+        self.fold = None
+        for rows in read_pieces(run):
+            if self.fold is None:
+                self.coder.note_weight(rows.weight.dtype)
+                self.fold = self._new_fold(rows.weight.dtype)
+            self.fold.add(rows)
+        run.remove()
+
+    def _add(self, rows: Rows, position: Position) -> None:
+        if self.fold is None and len(rows):
+            self.fold = self._new_fold(rows.weight.dtype)
+        if self.fold is not None:
+            self.fold.add(rows)
+        self.folded = position
+        self.job.progress(position.rows, self.source.rows)
+        if self.checkpoint and self.checkpoint.due(position.rows):
+            self._save(self.checkpoint)
+
+    def _save(self, checkpoint: Checkpoint) -> None:
+        fold = self.fold
+        if not isinstance(fold, SpillFold):
+            checkpoint.save(lambda: self._state(self._on_host()))
+            return
+        forests: list[Run] = []
+
+        def collect() -> FoldState:
+            forests.append(fold.forest())
+            return self._state(forests[0])
+
+        checkpoint.save(collect)
+        self._refold_pieces(forests[0])
+
+    def _new_fold(self, kind: np.dtype[Any]) -> Fold | SpillFold:
+        memory, maximum = self.memory, self.job.columns.maximum
+        if isinstance(memory, SpillMemory):
+            bound = memory.most_vertices if self.known is None else self.known
+            return SpillFold(self.coder.engine, self.job.spill, memory.room, bound, kind, maximum=maximum)
+        capacity = memory.capacity(self.known, self.source.rows)
+        options: dict[str, Any] = {"maximum": maximum, "algorithm": self.job.algorithm}
+        return Fold(self.coder.engine, self.known or 0, capacity, weight_dtype=kind, **options)
+
+    def _state(self, rows: Rows | Run) -> FoldState:
+        return FoldState(rows, *self.coder.known(), *self.folded)
+
+    def _on_host(self) -> Rows:
+        assert isinstance(self.fold, Fold)
+        return Rows(*(self.job.engine.to_host(column) for column in self.fold.forest().arrays))
+
+    def _take_forest(self) -> Rows:
+        """The forest in columns of its own; the buffer goes."""
+        if self.fold is None:
+            return Rows(*(np.zeros(0, kind) for kind in (np.uint32, np.uint32, np.uint32, np.uint64)))
+        rows = Rows(*(column.copy() for column in self._on_host().arrays))
+        self.fold = None
+        return rows
+
+    def _finish(self) -> Rows | Run:
+        """The forest; on disk where its rows are."""
+        if not isinstance(self.fold, SpillFold):
+            return self._take_forest()
+        rows, self.fold = self.fold.forest(), None
+        return rows

@@ -1,0 +1,227 @@
+"""What the user names as edges: Parquet files, a dataset, or frames one after the other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._drive.stream.batches import Batch
+from dfmst._drive.stream.locators import Locators
+from dfmst._drive.stream.memory import FIXED
+from dfmst._drive.stream.parquet import ParquetSource, find_files
+from dfmst._edges.device_frame import DeviceView, open_device_frame
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.open import open_frame
+from dfmst._edges.stack import stack_frames
+from dfmst._engines import Engine
+from dfmst._fold.memory import parse_memory
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+
+__all__ = ["FrameSource", "fits", "input_names", "on_device", "open_parquet", "open_source"]
+
+_IN_MEMORY = 40  # bytes a row that solving in memory takes beside the table
+
+
+def open_source(engine: Engine, edges: Any) -> ParquetSource | FrameSource:
+    """Recognise Parquet files, a dataset, or frames.
+
+    Parameters
+    ----------
+    engine
+        Gathers rows of frames.
+    edges
+        A path, directory or pattern, or several; a ``pyarrow.dataset``; frames in a list or from a function.
+
+    Raises
+    ------
+    FormatError, InvalidEdgesError
+        The files are not there, no Parquet, or differ in their columns.
+    UnsupportedFrameError
+        Something else, or an iterator that can be read only once.
+    """
+    files = _files(edges)
+    if files is not None:
+        return files
+    if hasattr(edges, "to_batches") and hasattr(edges, "scanner"):
+        return FrameSource(engine, lambda: _tables(edges))
+    if hasattr(edges, "columns") and not callable(edges):
+        return FrameSource(engine, [edges])
+    if callable(edges) or hasattr(edges, "__iter__"):
+        return FrameSource(engine, edges)
+    message = f"edges is a {type(edges).__name__}"
+    raise UnsupportedFrameError(message, "pass Parquet files, a directory, a pyarrow.dataset, or a list of frames")
+
+
+def on_device(edges: Any) -> bool:
+    """Whether `edges` is a frame on a GPU, or a list that begins with one."""
+    first = edges[0] if isinstance(edges, (list, tuple)) and edges else edges
+    return open_device_frame(first) is not None
+
+
+def open_parquet(edges: Any) -> ParquetSource:
+    """Open Parquet files.
+
+    Raises
+    ------
+    FormatError, InvalidEdgesError
+        As :func:`open_source`.
+    UnsupportedFrameError
+        Something else.
+    """
+    source = _files(edges)
+    if source is None:
+        message = f"edges is a {type(edges).__name__}, and only Parquet files tell what is in them before they are read"
+        raise UnsupportedFrameError(message, "pass Parquet files, a directory, or a pyarrow.dataset of them")
+    return source
+
+
+def fits(edges: Any, memory_limit: int | str = "2GiB") -> bool:
+    """Say whether Parquet files, all columns, can be read and solved in memory within a limit.
+
+    Parameters
+    ----------
+    edges
+        A path, a directory, a pattern, several of these, or a ``pyarrow.dataset`` of Parquet files.
+    memory_limit
+        Bytes, or a text such as ``"2GiB"``.
+
+    Raises
+    ------
+    FormatError, InvalidEdgesError, UnsupportedFrameError
+        As for :func:`dfmst.stream.minimum_spanning_forest`; only Parquet files say how large they are.
+    ValueError
+        `memory_limit` is no number of bytes.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pyarrow.parquet
+    >>> import dfmst
+    >>> pa.parquet.write_table(pa.table({"source": [0], "target": [1], "weight": [2]}), "edges.parquet")
+    >>> dfmst.stream.fits("edges.parquet", "2GiB"), dfmst.stream.fits("edges.parquet", "2MiB")
+    (True, False)
+    """
+    source = open_parquet(edges)
+    return FIXED + source.nbytes + _IN_MEMORY * source.rows <= parse_memory(memory_limit)
+
+
+class FrameSource:
+    """An iterable of frames that gives the same frames each time.
+
+    Parameters
+    ----------
+    engine
+        Gathers rows.
+    frames
+        A list, or any object whose ``iter()`` begins anew; or a function that returns an iterator.
+
+    Raises
+    ------
+    UnsupportedFrameError
+        An iterator: it can be read once, and the rows of a forest are known only at its end.
+    """
+
+    #: Nothing is known of frames before they are read.
+    rows = None
+
+    def __init__(self, engine: Engine, frames: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
+        if not callable(frames) and iter(frames) is frames:
+            message = (
+                "edges is an iterator, which can be read only once; the forest's rows are gathered in a second pass"
+            )
+            hint = "pass a list, or a function that returns a new iterator each time: lambda: read_frames()"
+            raise UnsupportedFrameError(message, hint)
+        self._engine = engine
+        self._frames: Callable[[], Iterable[Any]] = frames if callable(frames) else lambda: frames
+
+    def require(self, names: Sequence[Any]) -> None:
+        """Columns are looked up frame by frame."""
+
+    def integers(self, names: Sequence[Any]) -> bool:
+        """Whether columns may hold integers: until other ids come."""
+        return True
+
+    def vertices(self, names: tuple[Any, Any]) -> int | None:
+        """Return ``None``: frames have no footers."""
+        return None
+
+    def batches(self, names: Sequence[Any], rows: int, start: int = 0) -> Iterator[Batch]:
+        """Yield the frames from row `start` on, each cut into pieces."""
+        for number, first, view in self._views():
+            skipped = min(max(0, start - first), len(view))
+            whole = Batch(view, first, f"frame {number} of edges", 0)
+            yield from whole.part(skipped, len(view)).parts(rows)
+
+    def take(self, locators: Locators, names: Sequence[Any], rows: int) -> Iterator[Any]:
+        """Yield the rows of each frame that holds some of these, all columns, as the user's kind of frame."""
+        for _, view in self._take(locators):
+            yield view.finish(view.frame)
+
+    def gather(self, locators: Locators) -> Any:
+        """Return these rows as one frame of the user's kind.
+
+        Raises
+        ------
+        UnsupportedFrameError, InvalidEdgesError
+            The frames are of two kinds, or their columns differ; there is none.
+        """
+        named = [(f"frame {number} of edges", view) for number, view in self._take(locators)]
+        if not named:
+            message = "edges holds no frame"
+            raise InvalidEdgesError(message, "pass at least one, which may be empty")
+        return named[0][1].finish(stack_frames(named))
+
+    def _take(self, locators: Locators) -> Iterator[tuple[int, FrameView | DeviceView]]:
+        """The rows, and the numbers of their frames."""
+        view = None
+        for number, first, view in self._views():
+            end = first + len(view)
+            if locators.any_below(end):
+                yield number, view.rows(self._engine, (locators.below(end) - np.uint64(first)).astype(np.int64))
+        if locators.taken != len(locators):
+            message = "the second pass over the edges gave fewer rows than the first"
+            raise InvalidEdgesError(message, "pass a list, or a function that returns the same frames each time")
+        if view is not None and not locators.taken:
+            yield 0, view.rows(self._engine, np.zeros(0, np.int64))
+
+    def _views(self) -> Iterator[tuple[int, int, FrameView | DeviceView]]:
+        first = 0
+        for number, frame in enumerate(self._frames()):
+            view = open_frame(frame, f"frame {number} of edges")
+            if view.on_device and self._engine.on_host:
+                message = f"frame {number} of edges lies on a GPU, and this stream runs on the host"
+                raise UnsupportedFrameError(message, "pass engine='cuda', or copy the frames to the host")
+            yield number, first, view
+            first += len(view)
+
+
+def input_names(edges: Any) -> list[str | os.PathLike[str]]:
+    """The names of files, directories and patterns that were given as edges; of frames there are none."""
+    if isinstance(edges, (str, os.PathLike)):
+        return [edges]
+    if isinstance(edges, (list, tuple)) and all(isinstance(name, (str, os.PathLike)) for name in edges):
+        return list(edges)
+    local = getattr(getattr(edges, "filesystem", None), "type_name", "") == "local"
+    return list(edges.files) if local and hasattr(edges, "scanner") and hasattr(edges, "files") else []
+
+
+def _files(edges: Any) -> ParquetSource | None:
+    """Open Parquet files; ``None`` where `edges` are none."""
+    names = input_names(edges)
+    folders = [Path(name) for name in names]
+    if not names or not hasattr(edges, "scanner"):
+        return ParquetSource(find_files(names), folders) if names else None
+    if edges.format.default_extname == "parquet":
+        source = ParquetSource(find_files(names))
+        if source.schema.equals(edges.schema):  # else columns come from the directories' names, or are cast
+            return source
+    return None
+
+
+def _tables(dataset: Any) -> Iterator[pa.Table]:
+    for batch in dataset.scanner(batch_readahead=1, fragment_readahead=1).to_batches():
+        yield pa.Table.from_batches([batch])

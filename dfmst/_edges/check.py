@@ -1,0 +1,184 @@
+"""Columns of ids and weights, read by name and checked for nulls and NaNs."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.arguments import check_choice
+from dfmst._common.types import Array, Invalid
+from dfmst._edges.device_columns import device_factorize, device_ids, device_weights
+from dfmst._edges.ids import IdColumns, id_columns
+from dfmst._edges.survey import Survey, survey_edges
+from dfmst._edges.vertices import Vertices, factorize, unchecked_vertices
+from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights, nan_weights, weight_column
+from dfmst._engines import Engine
+from dfmst.errors import InvalidEdgesError
+
+__all__ = [
+    "DEVICE",
+    "HOST",
+    "PLAIN",
+    "CheckedColumns",
+    "Readers",
+    "check_columns",
+    "check_ends",
+    "check_invalid",
+    "flagged_columns",
+    "invalid_rows",
+]
+
+
+class Readers(NamedTuple):
+    """How columns are read: ids, ids that are not dense integers, weights, and which weights are null or NaN."""
+
+    ids: Callable[..., IdColumns]
+    number: Callable[..., Vertices]
+    weights: Callable[..., WeightColumn]
+    missing: Callable[[Engine, WeightColumn], Array | None] = missing_weights
+
+
+#: Readers of columns on the host, of columns on a GPU, and of columns on the host without any kernel.
+HOST = Readers(id_columns, factorize, weight_column)
+DEVICE = Readers(device_ids, device_factorize, device_weights)
+PLAIN = Readers(id_columns, factorize, weight_column, nan_weights)
+
+
+class CheckedColumns(NamedTuple):
+    """Ids and weights without nulls and NaNs, and the rows that were kept (``None``: all).
+
+    ``unchecked`` holds the ids as vertices where checks are deferred: ids may be out of range, weights NaN. ``survey``
+    is what is known of all rows, where that was asked of a GPU.
+    """
+
+    ids: IdColumns
+    weights: WeightColumn
+    kept: Array | None
+    unchecked: Vertices | None = None
+    survey: Survey | None = None
+
+
+def check_invalid(invalid: str) -> None:
+    """Raise where `invalid` is neither ``"raise"`` nor ``"drop"``.
+
+    Raises
+    ------
+    ValueError
+        It is something else.
+    """
+    check_choice(invalid, ("raise", "drop"), f"invalid is {invalid!r}; it must be 'raise' or 'drop'")
+
+
+def check_ends(source: object, target: object) -> None:
+    """Raise where both ends are one column.
+
+    Raises
+    ------
+    InvalidEdgesError
+        They are.
+    """
+    if source == target:
+        message = f"source and target both name the column {source!r}"
+        raise InvalidEdgesError(message, "name the columns of both ends")
+
+
+def check_columns(
+    beside: Engine,
+    read: Readers,
+    column: Callable[[Any], Any],
+    rows: int,
+    names: tuple[Any, Any, Any],
+    invalid: Invalid = "raise",
+    first_row: int = 0,
+    *,
+    defer_checks: bool = False,
+) -> CheckedColumns:
+    """Read and check columns by name.
+
+    Parameters
+    ----------
+    beside
+        Where the columns lie, and the checks run.
+    read
+        How columns are read there.
+    column
+        Returns a column by its name.
+    rows
+        How many rows there are.
+    names
+        Source, target and weight; the last may be ``None``.
+    invalid
+        ``"raise"`` or ``"drop"``.
+    first_row
+        What messages call the first row.
+    defer_checks
+        Whether a long table's columns may go unchecked.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError
+        See :func:`dfmst.minimum_spanning_forest`.
+    """
+    check_invalid(invalid)
+    check_ends(*names[:2])
+    source, target, weight = names
+    columns = [(name, column(name)) for name in (source, target)]
+    if not rows:
+        # An empty column often has an accidental type, float64 say, that no value vouches for.
+        columns = [(name, beside.xp.zeros(0, np.int64)) for name in (source, target)]
+    ids = read.ids(*columns)
+    named = None if weight is None else column(weight)
+    weights = constant_weights(rows, beside.xp) if named is None or not rows else read.weights(weight, named)
+    unchecked = unchecked_vertices(ids) if defer_checks and weights.invalid is None else None
+    if unchecked is not None:
+        return CheckedColumns(ids, weights, None, unchecked)
+    survey = survey_edges(beside, ids, weights)
+    missing = read.missing(beside, weights) if survey is None or survey.missing else weights.invalid
+    masks = (ids.null_source, ids.null_target, missing)
+    kept = _kept(beside, list(zip(flagged_columns(names), masks, strict=True)), invalid, first_row)
+    if kept is not None:
+        ids, weights = _filter(beside, ids, weights, kept)
+        survey = None
+    return CheckedColumns(ids, weights, kept, survey=survey)
+
+
+def flagged_columns(names: tuple[Any, Any, Any]) -> list[str]:
+    """What is wrong with the flagged rows of the source, the target and the weight, for :func:`invalid_rows`."""
+    source, target, weight = names
+    return [
+        f"column {source!r} has {{}} null id{{}}",
+        f"column {target!r} has {{}} null id{{}}",
+        f"column {weight!r} has {{}} weight{{}} that {{}} NaN or null",
+    ]
+
+
+def invalid_rows(text: str, count: int, first: int) -> InvalidEdgesError:
+    """The error for so many flagged rows."""
+    counted = text.format(f"{count:,}", *(("", "is") if count == 1 else ("s", "are")))
+    message = f"{counted}, {'in row' if count == 1 else 'the first in row'} {first}"
+    return InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'")
+
+
+def _kept(engine: Engine, flagged: list[tuple[str, Array | None]], invalid: Invalid, first_row: int) -> Array | None:
+    masks = [(text, mask) for text, mask in flagged if mask is not None and mask.any()]
+    if not masks:
+        return None
+    if invalid == "raise":
+        text, mask = masks[0]
+        raise invalid_rows(text, int(mask.sum()), first_row + int(mask.argmax()))
+    rows: Array = engine.xp.flatnonzero(~reduce(operator.or_, [mask for _, mask in masks]))
+    return rows
+
+
+def _filter(engine: Engine, ids: IdColumns, weights: WeightColumn, kept: Array) -> tuple[IdColumns, WeightColumn]:
+    def take(column: Any) -> Any:
+        if isinstance(column, engine.xp.ndarray):
+            return column[kept]
+        return column.take(pa.array(kept) if isinstance(column, pa.Array) else kept)
+
+    return IdColumns(take(ids.source), take(ids.target), None, None), WeightColumn(take(weights.values), None)

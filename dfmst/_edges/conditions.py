@@ -1,0 +1,212 @@
+"""Groups, and rows that must or must not be in a forest: conditions that turn into another edge table.
+
+A forest of each group is a forest of vertices that are pairs of a group and an id. A row that must be in the forest
+makes one vertex of its two ends, and a row that must not becomes a self-loop, which no forest has. So no algorithm
+knows of any of this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.deferred import pc
+from dfmst._common.types import Array
+from dfmst._edges.arrow_values import arrow_column
+from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.groups import group_codes, pair_vertices
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.id_types import plain_ids
+from dfmst._engines.primitives.contract import flatten
+from dfmst.errors import InvalidEdgesError
+
+if TYPE_CHECKING:
+    from dfmst._edges.read import Input
+    from dfmst._engines import Engine
+
+__all__ = [
+    "NO_CONDITIONS",
+    "Conditions",
+    "apply_conditions",
+    "refuse_conditions",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What a forest must obey beside its weights.
+
+    Attributes
+    ----------
+    by
+        Columns whose entries, taken together, name a row's group: every group has a forest of its own.
+    keep
+        Boolean column of the rows that must be in the forest; ``None``: none.
+    drop
+        Boolean column of the rows that must not be in it; ``None``: none.
+    """
+
+    by: tuple[Any, ...] = ()
+    keep: Any = None
+    drop: Any = None
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return bool(self.by) or self.keep is not None or self.drop is not None
+
+    @classmethod
+    def of(cls, by: Any, keep: Any, drop: Any) -> Conditions:
+        """Take the arguments of a call: one name or a list of names for `by`."""
+        names = () if by is None else tuple(by) if isinstance(by, list) else (by,)
+        return cls(names, keep, drop)
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """Columns that they read."""
+        return (*self.by, *(name for name in (self.keep, self.drop) if name is not None))
+
+    @property
+    def words(self) -> list[str]:
+        """The conditions, as arguments are written."""
+        by = self.by[0] if len(self.by) == 1 else list(self.by)
+        named = {"by": by if self.by else None, "keep": self.keep, "drop": self.drop}
+        return [f"{name}={value!r}" for name, value in named.items() if value is not None]
+
+
+NO_CONDITIONS = Conditions()
+
+
+_INSTEAD = {
+    "by": "put the group into both ids, as text: the forest of such ids is that of every group",
+    "keep": "give these rows a weight before all others",
+    "drop": "leave these rows out",
+}
+
+
+def refuse_conditions(where: str, by: Any, keep: Any, drop: Any) -> None:
+    """Raise where a forest takes no conditions, since its rows are never together.
+
+    Raises
+    ------
+    InvalidEdgesError
+        There is a condition; the hint says what to do in its place.
+    """
+    named = {name: value for name, value in (("by", by), ("keep", keep), ("drop", drop)) if value is not None}
+    for name, value in named.items():
+        message = f"{name}={value!r} needs all rows in memory, and {where} reads them part by part"
+        raise InvalidEdgesError(message, f"{_INSTEAD[name]}; or call dfmst.minimum_spanning_forest on the whole table")
+
+
+def apply_conditions(engine: Engine, view: FrameView, conditions: Conditions, input: Input) -> Input:
+    """Return the table whose forest obeys the conditions, with the rows that it has beside.
+
+    Parameters
+    ----------
+    engine
+        On the host, as the table.
+    view
+        The frame.
+    conditions
+        What to obey.
+    input
+        The table, its columns checked.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        A column is absent.
+    InvalidEdgesError
+        A column of rows to keep or to drop is not boolean, or has nulls; a row is in both; rows to keep form a cycle.
+    """
+    if conditions.by:
+        (group,) = group_codes(conditions.by, (view, input.kept))
+        table = input.table
+        vertices = pair_vertices(engine, group, table.source, table.target, table.vertices)
+        table = replace(table, source=vertices.source, target=vertices.target, vertices=vertices.total)
+        input = replace(input, table=table, vertices=vertices)
+    if conditions.keep is None and conditions.drop is None:
+        return input
+    keep, drop = (_mask(view, name, input) for name in (conditions.keep, conditions.drop))
+    both = np.flatnonzero(keep & drop)
+    if len(both):
+        message = f"{len(both):,} rows are to be kept by column {conditions.keep!r} and dropped by {conditions.drop!r}"
+        raise InvalidEdgesError(f"{message}, the first is row {_frame_row(input, both[0])}", "unset one of the two")
+    table = input.table
+    source, target = table.source, np.where(drop, table.source, table.target)
+    forced = np.flatnonzero(keep)
+    if len(forced):
+        label = _united(engine, input, forced, conditions.keep)
+        source, target = label[source], label[target]
+    table = replace(table, source=source, target=target)
+    return replace(input, table=table, forced=forced, barred=np.flatnonzero(drop))
+
+
+def _mask(view: FrameView, name: Any, input: Input) -> Array:
+    """A boolean column's entries in the table's rows."""
+    if name is None:
+        return np.zeros(len(input.table), bool)
+    column = plain_ids(arrow_column(name, view.column(name)))
+    column = _booleans(name, column) if len(column) else column
+    mask = np.asarray(column.is_null())
+    if mask.any():
+        message = f"column {name!r} has {int(mask.sum()):,} nulls, the first in row {int(mask.argmax())}"
+        raise InvalidEdgesError(message, "fill them with True or False")
+    mask = np.asarray(column).astype(bool)
+    return mask if input.kept is None else mask[input.kept]
+
+
+def _booleans(name: Any, column: Any) -> Any:
+    """A column as booleans: of integers 0 and 1, of text true and false, as CSV files have them."""
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        return column
+    flags = pa.types.is_integer(kind) and pc.all(pc.is_in(column, pa.array([0, 1, None], kind))).as_py()
+    if flags or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        try:
+            return column.cast(pa.bool_())
+        except pa.ArrowInvalid:  # other words
+            pass
+    message = f"column {name!r} holds {kind} values; the rows to keep or to drop are told by booleans"
+    raise InvalidEdgesError(message, "make it boolean: true or false, or 1 or 0")
+
+
+def _united(engine: Engine, input: Input, forced: Array, name: Any) -> Array:
+    """Label of each vertex after the rows to keep have united their ends."""
+    table = input.table
+    rows = EdgeTable(table.source[forced], table.target[forced], table.weight[forced], table.vertices)
+    label = np.arange(table.vertices, dtype=np.uint32)
+    engine.launch("unite", len(rows), rows.source, rows.target, None, label)
+    flatten(engine, label)
+    united = len(label) - int((label == np.arange(len(label), dtype=np.uint32)).sum())
+    if united == len(forced):
+        return label
+    closing = [_frame_row(input, forced[at]) for at in _closing_rows(rows)]
+    shown = ", ".join(map(str, closing[:5])) + (" ..." if len(closing) > 5 else "")
+    message = f"the rows to keep (column {name!r}) form cycles: {len(closing):,} of them close one, in row {shown}"
+    raise InvalidEdgesError(message, "unset at least one row of each cycle")
+
+
+def _closing_rows(rows: EdgeTable) -> list[int]:
+    """Places of the rows that close a cycle with those before them."""
+    parent: dict[int, int] = {}
+
+    def root(vertex: int) -> int:
+        while vertex in parent:
+            vertex = parent[vertex]
+        return vertex
+
+    closing = []
+    for at, (source, target) in enumerate(zip(rows.source.tolist(), rows.target.tolist(), strict=True)):
+        one, other = root(source), root(target)
+        if one == other:
+            closing.append(at)
+        else:
+            parent[one] = other
+    return closing
+
+
+def _frame_row(input: Input, row: Any) -> int:
+    return int(row if input.kept is None else input.kept[row])

@@ -1,0 +1,218 @@
+"""Ids as vertices, batch after batch, by an encoder that grows.
+
+It starts dense: integers below a bound are their own vertices. The first other id switches it to a dictionary. What was
+a vertex until then keeps its number; every other id is looked up, and new ones are numbered from there on.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.types import Array
+from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
+from dfmst._edges.dictionary import Dictionary, concat_ids, different_types, in_common_type
+from dfmst._edges.id_words import plain
+from dfmst._edges.ids import IdColumns
+from dfmst._edges.unify import common_id_type
+from dfmst._engines import CpuEngine, Engine
+from dfmst.errors import CapacityError
+
+__all__ = ["ID_BYTES", "Encoder", "are_integers", "concat_ids", "different_types", "numbers_of", "unsigned_ids"]
+
+#: Bytes that an id of 64 bits takes in a dictionary at most (dfmst._engines.primitives.id_table).
+ID_BYTES = 27
+#: Without a bound, integers below this multiple of the rows so far are their own vertices.
+_SPARSE = 4
+_ALWAYS_DENSE = 1 << 16
+_MOST = (1 << 32) - 2  # and two more for ids that are not known
+
+
+class Encoder:
+    """Encodes ids as vertices; equal ids get equal vertices in every batch.
+
+    Parameters
+    ----------
+    bound
+        Integers from here on are not their own vertices. ``None``: a multiple of the rows so far.
+    dense, values
+        Where an earlier encoder had come to: see the attributes.
+    engine
+        Looks ids up, on the host; ``None``: with all threads.
+
+    Attributes
+    ----------
+    dense
+        Integers below are their own vertices.
+    values
+        Ids of the vertices from `dense` on; ``None`` where there is no dictionary.
+
+    Examples
+    --------
+    >>> from dfmst._edges.ids import id_columns
+    >>> encoder = Encoder(bound=100)
+    >>> encoder.encode(id_columns(("u", np.array([7, 2])), ("v", np.array([2, 9]))))
+    (array([7, 2], dtype=uint64), array([2, 9], dtype=uint64))
+    >>> encoder.encode(id_columns(("u", np.array([7, 2**40])), ("v", np.array([2**40, 50]))))
+    (array([ 7, 10], dtype=uint32), array([10, 11], dtype=uint32))
+    >>> encoder.decode(np.array([11, 7, 10])).to_pylist()
+    [50, 7, 1099511627776]
+    """
+
+    def __init__(
+        self,
+        bound: int | None = None,
+        dense: int = 0,
+        values: pa.Array | None = None,
+        engine: Engine | None = None,
+    ) -> None:
+        self._engine = engine or CpuEngine()
+        self._bound = bound
+        self._rows = 0
+        self.dense = dense
+        self._dictionary = None if values is None else self._new_dictionary(values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel without the hash table: it is made again from the ids, on all threads of another process."""
+        return Encoder, (self._bound, self.dense, self.values), {"_rows": self._rows}
+
+    @property
+    def values(self) -> pa.Array | None:
+        return None if self._dictionary is None else self._dictionary.values
+
+    @property
+    def type(self) -> pa.DataType | None:
+        """The type of `values`."""
+        return None if self._dictionary is None else self._dictionary.type
+
+    @property
+    def count(self) -> int:
+        """Exclusive upper bound of the vertices."""
+        return self.dense + (0 if self._dictionary is None else self._dictionary.count)
+
+    @property
+    def id_bytes(self) -> int:
+        """Bytes that an id of the dictionary takes at most; 0: there is none."""
+        return ID_BYTES + self._dictionary.text_bytes if self._dictionary else 0
+
+    def encode(self, ids: IdColumns, rows: int | None = None) -> tuple[Array, Array]:
+        """Return the vertices of both columns, ``uint32`` or ``uint64``.
+
+        Parameters
+        ----------
+        ids
+            Columns without nulls.
+        rows
+            How many rows these were chosen from; ``None``: they are all.
+
+        Raises
+        ------
+        InvalidEdgesError
+            Ids that cannot be compared with those before.
+        """
+        ends = self.encode_dense(ids, len(ids.source) if rows is None else rows)
+        if ends is None:
+            self._dictionary = self._dictionary or self._new_dictionary()
+            ends = self._look_up(ids, extend=True)
+            if self.count > _MOST:
+                message = f"{self.count:,} different vertices; 32 bits number {_MOST:,}"
+                raise CapacityError(message, "number the ids from 0 to n - 1")
+        return ends
+
+    def encode_dense(self, ids: IdColumns, rows: int = 0) -> tuple[Array, Array] | None:
+        """Return ids that are vertices as they are; ``None`` where :meth:`encode` needs a dictionary.
+
+        The ids are counted as those of so many `rows`.
+        """
+        self._rows += rows
+        if self._dictionary is not None or not are_integers(ids.source):
+            return None
+        source, target = unsigned_ids(ids)
+        largest = max(int(source.max()), int(target.max())) if len(source) else -1
+        if largest >= min(max(self._room, self.dense), numbers_of(ids.source)):
+            return None
+        self.dense = max(self.dense, largest + 1)
+        return source, target
+
+    def find(self, ids: IdColumns) -> tuple[Array, Array]:
+        """Return the vertices of both columns; ids without one get ``count`` as a source, ``count + 1`` as a target.
+
+        Two unknown ends must not look like a self-loop.
+        """
+        if self._dictionary is None and isinstance(ids.source, np.ndarray) and self.dense < numbers_of(ids.source):
+            source, target = (np.minimum(column, column.dtype.type(self.dense)) for column in unsigned_ids(ids))
+        else:
+            source, target = self._look_up(ids, extend=False)
+        target[target == self.count] += 1
+        return source, target
+
+    def decode(self, vertices: Array) -> pa.Array:
+        """Return the ids of vertices."""
+        if self._dictionary is None:
+            return arrow_numbers(vertices.copy())
+        if not self.dense:
+            return self._dictionary.take(vertices)
+        ids = vertices.astype(np.uint64 if self.type == pa.uint64() else np.int64)
+        later = np.flatnonzero(vertices >= self.dense)
+        ids[later] = numbers_of_arrow(self._dictionary.take(vertices[later] - self.dense))
+        return arrow_numbers(ids)
+
+    def resumed(self, dense: int, values: pa.Array | None) -> Encoder:
+        """Return an encoder of the same kind that goes on where an earlier one had come to."""
+        return type(self)(self._bound, dense, values, self._engine)
+
+    def on_host(self) -> Encoder:
+        """The same encoder on the host: this one."""
+        return self
+
+    def _new_dictionary(self, values: pa.Array | None = None) -> Dictionary:
+        return Dictionary(self._engine, values)
+
+    @property
+    def _room(self) -> int:
+        return max(_SPARSE * self._rows, _ALWAYS_DENSE) if self._bound is None else self._bound
+
+    def _look_up(self, ids: IdColumns, *, extend: bool) -> tuple[Array, Array]:
+        source, target = in_common_type([plain(ids.source), plain(ids.target)])
+        if self.dense and not pa.types.is_integer(source.type):
+            self._spell_out(source.type)
+        dictionary = self._dictionary or Dictionary(self._engine)
+        look_up = partial(self._look_up_later, dictionary) if self.dense else dictionary.look_up
+        return look_up(source, extend=extend), look_up(target, extend=extend)
+
+    def _spell_out(self, kind: pa.DataType) -> None:
+        """Put all ids into the dictionary, so that ids of a type that is no integer can be compared with them."""
+        own = arrow_numbers(np.arange(self.dense))
+        known = own if self.values is None else concat_ids([own, self.values])
+        if common_id_type(known.type, kind) is None:
+            raise different_types({known.type, kind})
+        self.dense, self._dictionary = 0, Dictionary(self._engine, known)
+
+    def _look_up_later(self, dictionary: Dictionary, ids: pa.Array, *, extend: bool) -> Array:
+        """Vertices of ids of which some are their own."""
+        column = numbers_of_arrow(ids)
+        unsigned = column.view(f"u{column.dtype.itemsize}")
+        vertices: Array = unsigned.astype(np.uint32)
+        later = np.flatnonzero(unsigned >= min(self.dense, numbers_of(column)))
+        if len(later):
+            vertices[later] = dictionary.look_up(arrow_numbers(column[later]), extend=extend) + np.uint32(self.dense)
+        return vertices
+
+
+def are_integers(column: Any) -> bool:
+    """Whether ids are integers, as NumPy or CuPy has them."""
+    return getattr(getattr(column, "dtype", None), "kind", "") in ("i", "u")
+
+
+def unsigned_ids(ids: IdColumns) -> tuple[Array, Array]:
+    """Integers read as unsigned, in place: negative ones turn huge."""
+    unsigned = f"u{ids.source.dtype.itemsize}"
+    return ids.source.view(unsigned), ids.target.view(unsigned)
+
+
+def numbers_of(column: Array) -> int:
+    """How many integers from 0 on a column's type has; read as unsigned, negative ones lie there or above."""
+    return int(np.iinfo(column.dtype).max) + 1

@@ -1,0 +1,287 @@
+"""Types that hold the values of two columns exactly, and columns of several tables in such types.
+
+Which ids can be compared, and as what:
+
+====================================  ==========================================================
+ids                                   compared as
+====================================  ==========================================================
+integers of any width                 64-bit integers; an error where none holds both
+integers beside decimals, decimals    a decimal with the digits of both, at most 76
+text (also categorical, views)        ``large_string``
+binary of any layout                  ``large_binary``
+``date32``, ``date64``                ``date64``
+timestamps, all with or all without   the finer unit; zones are compared as instants
+a time zone
+times, durations                      the finer unit
+booleans                              booleans
+extension types                       their storage, if both are of one type
+====================================  ==========================================================
+
+Every other pair (bool beside int, a date beside a timestamp, UTC beside naive, …) is refused: equal ids would not be
+equal, or different ones would be.
+
+Columns that are no ids also have a common type where floats or nested types do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from dfmst._common.deferred import pc
+from dfmst.errors import InvalidEdgesError
+
+__all__ = ["CommonSchema", "cast_exactly", "common_id_type", "common_type"]
+
+_UNITS = ("s", "ms", "us", "ns")
+_MOST_DIGITS = 76
+_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+_CAST = "cast one of them, so that equal values are equal"
+
+
+class CommonSchema:
+    """Columns of several tables, each in the type that holds the values of all.
+
+    Parameters
+    ----------
+    tables
+        Name for messages, and schema of each. A column that a table lacks is null there.
+
+    Attributes
+    ----------
+    schema
+        The columns, in the order in which they come first, with the first table's metadata.
+
+    Raises
+    ------
+    InvalidEdgesError
+        A column's types have no common one; both tables are named.
+
+    Examples
+    --------
+    >>> days = {"monday": pa.schema({"a": pa.int32()}), "friday": pa.schema({"b": pa.bool_(), "a": pa.int64()})}
+    >>> CommonSchema(days.items()).schema
+    a: int64
+    b: bool
+    """
+
+    def __init__(self, tables: Iterable[tuple[object, pa.Schema]]) -> None:
+        self.schema: pa.Schema = pa.schema([])
+        self._types: dict[str, dict[pa.DataType, object]] = {}  # of each column, and the first table with each type
+        for number, (name, schema) in enumerate(tables):
+            self.schema = self._joined(name, schema) if number else schema
+            for field in schema:
+                self._types.setdefault(field.name, {}).setdefault(field.type, name)
+
+    def _joined(self, name: object, schema: pa.Schema) -> pa.Schema:
+        ours, theirs = self.schema, schema
+        if ours.equals(theirs):
+            return ours
+        for names in (ours.names, theirs.names):
+            if len(set(names)) < len(names):
+                message = f"{name} has other columns than earlier tables, and there are two of one name"
+                raise InvalidEdgesError(message, "give all tables the same columns")
+        fields = {field.name: field for field in ours}
+        for field in theirs:
+            earlier = fields.get(field.name)
+            kind = field.type if earlier is None else common_type(earlier.type, field.type)
+            if kind is None:
+                raise self._unlike(field, name)
+            fields[field.name] = field.with_type(kind) if earlier is None else earlier.with_type(kind)
+        common = set(ours.names) & set(theirs.names)
+        full = {each for each in common if not (ours.field(each).nullable or theirs.field(each).nullable)}
+        return pa.schema([each.with_nullable(each.name not in full) for each in fields.values()], ours.metadata)
+
+    def append(self, columns: Mapping[str, pa.DataType]) -> None:
+        """Add columns that no table has: :meth:`fit` gives them one value."""
+        for name, kind in columns.items():
+            self.schema = self.schema.append(pa.field(name, kind))
+
+    def columns(self, names: Sequence[str] | None = None) -> pa.Schema:
+        """Return the schema of some columns (``None``: all)."""
+        return self.schema if names is None else pa.schema([self.schema.field(name) for name in names])
+
+    def fit(
+        self,
+        batch: pa.RecordBatch,
+        name: object,
+        columns: Sequence[str] | None = None,
+        constants: Mapping[str, object] | None = None,
+    ) -> pa.RecordBatch:
+        """Return a table's batch with these columns (``None``: all) in their common types.
+
+        Parameters
+        ----------
+        batch
+            Some of the table's rows.
+        name
+            The table, for messages.
+        columns
+            Names of the columns.
+        constants
+            Columns that the table itself lacks, and the one value of each.
+
+        Raises
+        ------
+        InvalidEdgesError
+            A common type does not hold a value.
+        """
+        schema = self.columns(columns)
+        if batch.schema.names == schema.names and batch.schema.types == schema.types:
+            return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+        if not batch.num_rows:  # whatever their types are
+            return pa.RecordBatch.from_pylist([], schema)
+        arrays = []
+        for field in schema:
+            place = batch.schema.get_field_index(field.name)
+            if place < 0:
+                value = (constants or {}).get(field.name)
+                arrays.append(pa.repeat(pa.scalar(value, field.type), batch.num_rows))
+                continue
+            own = batch.schema.field(place)
+            if common_type(own.type, field.type) is None:
+                raise self._unlike(own, name)
+            try:
+                arrays.append(cast_exactly(batch.column(place), field.type))
+            except pa.ArrowException as error:
+                raise self._unlike(own, name, f", and {field.type} does not hold all values") from error
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _unlike(self, field: pa.Field, name: object, reason: str = "") -> InvalidEdgesError:
+        """The error for a column whose type in a table does not go with those of others."""
+        types = self._types[field.name].items()
+        other, first = next((pair for pair in types if common_type(pair[0], field.type) is None), None) or next(
+            (pair for pair in types if pair[0] != field.type), (field.type, name)
+        )
+        message = f"column {field.name!r} is {other} in {first} and {field.type} in {name}{reason}"
+        return InvalidEdgesError(message, _CAST)
+
+
+def cast_exactly(column: Any, kind: pa.DataType) -> Any:
+    """Cast an Arrow column.
+
+    Raises
+    ------
+    pyarrow.ArrowException
+        There is no such cast, or a value changes.
+    """
+    if column.type == kind:
+        return column
+    if pa.types.is_integer(column.type) and pa.types.is_decimal(kind):  # Arrow asks for digits of all integers
+        column = column.cast(pa.decimal256(_MOST_DIGITS, kind.scale))
+    cast = column.cast(kind)
+    # Arrow checks all casts but those that round.
+    rounded = pa.types.is_floating(kind) and (pa.types.is_floating(column.type) or pa.types.is_decimal(column.type))
+    if rounded:
+        same = pc.or_kleene(pc.equal(cast.cast(column.type), column), pc.is_nan(cast))
+        if not pc.all(same).as_py() and len(column) > column.null_count:
+            raise pa.ArrowInvalid(f"{kind} rounds a value")
+    return cast
+
+
+def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
+    """Return the type that holds the values of columns of two types; ``None`` where there is none.
+
+    Values of 64 bits may still be too large for it: :func:`cast_exactly` refuses them.
+
+    Examples
+    --------
+    >>> common_type(pa.int32(), pa.float32()), common_type(pa.dictionary(pa.int8(), pa.string()), pa.string())
+    (DataType(double), DataType(string))
+    >>> common_type(pa.string(), pa.binary()) is None
+    True
+    """
+    if first == second or pa.types.is_null(second):
+        return first
+    if pa.types.is_null(first):
+        return second
+    encoded = [pa.types.is_dictionary(kind) for kind in (first, second)]
+    if any(encoded):
+        values = common_type(*(kind.value_type if pa.types.is_dictionary(kind) else kind for kind in (first, second)))
+        return pa.dictionary(pa.int32(), values) if all(encoded) and values is not None else values
+    families = {_family(first), _family(second)}
+    if families == {"aware"} and first.tz != second.tz:
+        return None
+    if families <= {"integer", "float"} or (first.id == second.id and first.num_fields):
+        schemas = [pa.schema({"": kind}) for kind in (first, second)]
+        try:
+            return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+        except pa.ArrowException:
+            return None
+    return common_id_type(first, second)
+
+
+def common_id_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
+    """Return the type that holds the ids of two types exactly; ``None`` where they cannot be compared.
+
+    Examples
+    --------
+    >>> common_id_type(pa.string(), pa.large_string()), common_id_type(pa.int64(), pa.decimal128(5, 2))
+    (DataType(large_string), Decimal128Type(decimal128(21, 2)))
+    >>> common_id_type(pa.bool_(), pa.int64()), common_id_type(pa.date32(), pa.timestamp("s"))
+    (None, None)
+    """
+    if first == second or pa.types.is_null(second):
+        return first
+    if pa.types.is_null(first):
+        return second
+    families = {_family(first), _family(second)}
+    if families <= {"integer", "decimal"}:
+        return _numeric(first, second)
+    if len(families) > 1:
+        return None
+    family = families.pop()
+    if family in _LARGEST:
+        return _LARGEST[family]
+    unit = max((first.unit, second.unit), key=_UNITS.index) if family in _TIMED else None
+    if family == "time":
+        return pa.time64(unit) if unit in ("us", "ns") else pa.time32(unit)
+    if family == "duration":
+        return pa.duration(unit)
+    if family == "naive":
+        return pa.timestamp(unit)
+    return pa.timestamp(unit, first.tz if first.tz == second.tz else "UTC") if family == "aware" else None
+
+
+_TIMED = ("time", "duration", "naive", "aware")
+_LARGEST = {"text": pa.large_string(), "binary": pa.large_binary(), "date": pa.date64()}
+
+
+def _family(kind: pa.DataType) -> str:
+    """Name of the row of the table that a type is in; types in none have a name of their own."""
+    tests = {
+        "integer": pa.types.is_integer,
+        "decimal": pa.types.is_decimal,
+        "float": pa.types.is_floating,
+        "text": lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
+        "binary": lambda kind: (
+            pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+        ),
+        "date": pa.types.is_date,
+        "naive": lambda kind: pa.types.is_timestamp(kind) and kind.tz is None,
+        "aware": lambda kind: pa.types.is_timestamp(kind) and kind.tz is not None,
+        "time": pa.types.is_time,
+        "duration": pa.types.is_duration,
+    }
+    return next((name for name, test in tests.items() if test(kind)), str(kind))
+
+
+def _numeric(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
+    if pa.types.is_integer(first) and pa.types.is_integer(second):
+        unsigned = pa.uint64() in (first, second)
+        return pa.uint64() if unsigned else pa.int64()
+    scales = [max(0, kind.scale) if pa.types.is_decimal(kind) else 0 for kind in (first, second)]
+    whole = [_whole_digits(kind) for kind in (first, second)]
+    digits = max(whole) + max(scales)
+    if digits > _MOST_DIGITS:
+        return None
+    return pa.decimal128(digits, max(scales)) if digits <= 38 else pa.decimal256(digits, max(scales))
+
+
+def _whole_digits(kind: pa.DataType) -> int:
+    """Digits before the decimal point."""
+    if pa.types.is_decimal(kind):
+        return int(kind.precision - kind.scale)
+    return _DIGITS[kind.bit_width] + int(kind == pa.uint64())

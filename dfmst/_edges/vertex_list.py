@@ -1,0 +1,183 @@
+"""The vertices that a result is about, in ascending order: those that occur in a table, or those of a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.deferred import pc
+from dfmst._common.types import Array, Frame
+from dfmst._edges.columns import host_column
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.ids import IdColumns, ids_beside
+from dfmst._edges.read import Input
+from dfmst._edges.to_arrow import listed_values
+from dfmst._edges.vertex_frame import id_frame, vertex_frame
+from dfmst._engines import Engine
+from dfmst._engines.primitives.edges import used_vertices
+from dfmst.errors import InvalidEdgesError
+
+__all__ = ["VertexList", "find_places", "id_column", "list_vertices"]
+
+
+@dataclass(frozen=True, slots=True)
+class VertexList:
+    """Vertices in ascending order, each with a place; all on the host.
+
+    Attributes
+    ----------
+    view, names, input
+        The frame, its id columns and its table, vertices numbered in the order of their ids.
+    vertex
+        Place -> vertex of the table, ``int64``; -1 where it is in no row.
+    place
+        Vertex of the table -> place, ``uint32``.
+    ids
+        Place -> id, where the vertices were listed; else ``None``.
+    """
+
+    view: FrameView
+    names: tuple[Any, Any]
+    input: Input
+    vertex: Array
+    place: Array
+    ids: pa.Array | None
+
+    def __len__(self) -> int:
+        """Return the number of vertices."""
+        return len(self.vertex)
+
+    def frame(self, columns: Mapping[str, Array], numbers: Mapping[str, Array] | None = None) -> Frame:
+        """Build a frame of the user's kind, with ids for columns of places, and columns of numbers beside."""
+        ids = self.ids
+        view = replace(self.view, lazy=False, as_user=None) if numbers else self.view
+        if ids is None:
+            vertices = {name: self.vertex[at] for name, at in columns.items()}
+            frame = vertex_frame(view, self.names, self.input, vertices)
+        else:
+            frame = id_frame(view, self.names, {name: ids.take(pa.array(at)) for name, at in columns.items()})
+        if not numbers:
+            return frame
+        beside = nw.from_dict(dict(numbers), backend=view.frame.implementation)
+        return self.view.finish(nw.concat([nw.from_native(frame, eager_only=True), beside], how="horizontal"))
+
+    def values(self) -> pa.Array:
+        """Return the ids in ascending order."""
+        if self.ids is not None:
+            return self.ids
+        values = self.input.vertices.values
+        return pa.array(self.vertex) if values is None else values.take(pa.array(self.vertex))
+
+
+def list_vertices(
+    engine: Engine, view: FrameView, names: tuple[Any, Any], input: Input, vertices: Any = None
+) -> VertexList:
+    """List the vertices that occur in a table or, where `vertices` is not ``None``, those.
+
+    Parameters
+    ----------
+    engine
+        Where the table lies.
+    view, names, input
+        The frame, its id columns and its table, vertices numbered in the order of their ids.
+    vertices
+        A list, an array or a column of ids.
+
+    Raises
+    ------
+    InvalidEdgesError
+        An id is null or there twice, or is not comparable with the frame's, or an edge ends in a vertex that is not
+        in the list.
+    """
+    occurs = input.beside_frame(used_vertices(engine, input.table))
+    if vertices is None:
+        vertex = np.flatnonzero(occurs)
+        place = np.cumsum(occurs, dtype=np.uint32) - np.uint32(1)
+        return VertexList(view, names, input, vertex, place, None)
+    ids, values = _aligned(names[0], input, vertices)
+    ids = _ascending(ids)
+    match = pc.index_in(values, value_set=ids)
+    listed = match.is_valid().to_numpy(zero_copy_only=False)
+    _check_ends(input, names, occurs.astype(bool) & ~listed, values)
+    place = pc.fill_null(match, 0).to_numpy().astype(np.uint32)
+    vertex = np.full(len(ids), -1, np.int64)
+    vertex[place[listed]] = np.flatnonzero(listed)
+    return VertexList(view, names, input, vertex, place, ids)
+
+
+def find_places(listed: VertexList, argument: str, ids: list[Any]) -> Array:
+    """Return the places of ids, ``int64``.
+
+    Raises
+    ------
+    InvalidEdgesError
+        One is no vertex.
+    """
+    wanted = ids_beside((argument, id_column(ids)), ("ids", listed.values()))
+    columns = [pa.array(column) if isinstance(column, np.ndarray) else column for column in wanted[:2]]
+    match = pc.index_in(columns[0], value_set=columns[1])
+    unknown = np.asarray(match.is_null())
+    if unknown.any():
+        message = f"{argument}: {ids[int(unknown.argmax())]!r} is no vertex of the table"
+        raise InvalidEdgesError(message, "name one that is the end of a row, or in vertices=")
+    return np.asarray(match).astype(np.int64)
+
+
+def _aligned(name: Any, input: Input, vertices: Any) -> tuple[pa.Array, pa.Array]:
+    """The list, and the ids of the table's vertices, in one type."""
+    listed, values, total = id_column(vertices), input.vertices.values, input.vertices.total
+    if values is None:  # ids of any type go with none
+        values = pa.array(np.arange(total, dtype=np.int64)) if total or not len(listed) else pa.nulls(0)
+    ids: IdColumns = ids_beside(("vertices", listed), (name, values))
+    if ids.null_source is not None:
+        count, first = int(ids.null_source.sum()), int(ids.null_source.argmax())
+        message = f"vertices has {count:,} null entries, the first at position {first}"
+        raise InvalidEdgesError(message, "leave them out")
+    return tuple(pa.array(column) if isinstance(column, np.ndarray) else column for column in ids[:2])
+
+
+def id_column(vertices: Any) -> Any:
+    """Return a list, an array or a column of ids as an array, NumPy's or Arrow's."""
+    if isinstance(vertices, (pa.Array, pa.ChunkedArray)):
+        return vertices
+    series = nw.from_native(vertices, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return host_column("vertices", series)
+    if not hasattr(vertices, "__array__") and not (isinstance(vertices, Iterable) and not isinstance(vertices, str)):
+        message = f"vertices is {vertices!r}; it must be a list, an array or a column of ids"
+        raise TypeError(message)
+    column = listed_values("vertices", vertices)
+    if column.ndim != 1:
+        message = f"vertices has {column.ndim} dimensions; it must have one"
+        raise InvalidEdgesError(message, "pass one id a vertex")
+    return column if len(column) else pa.nulls(0)
+
+
+def _ascending(ids: pa.Array) -> pa.Array:
+    ids = ids.take(pc.sort_indices(ids))
+    twice = pc.equal(ids[1:], ids[:-1]).to_numpy(zero_copy_only=False)
+    if twice.any():
+        first = ids[int(twice.argmax())]
+        message = f"vertices lists ids more than once: {int(twice.sum()):,} too many, the first is {first.as_py()!r}"
+        raise InvalidEdgesError(message, "list every vertex once")
+    return ids
+
+
+def _check_ends(input: Input, names: tuple[Any, Any], unlisted: Array, values: pa.Array) -> None:
+    if not unlisted.any():
+        return
+    ends = [unlisted[column] for column in (input.vertices.source, input.vertices.target)]
+    rows = np.flatnonzero(ends[0] | ends[1])
+    first = int(rows[0])
+    side = 0 if ends[0][first] else 1
+    vertex = int((input.vertices.source, input.vertices.target)[side][first])
+    row = first if input.kept is None else int(input.kept[first])
+    message = f"{len(rows):,} rows end in vertices that vertices= does not list, the first in column {names[side]!r}"
+    raise InvalidEdgesError(
+        f"{message}: {values[vertex].as_py()!r} in row {row}", "list all vertices, or drop the rows"
+    )

@@ -1,0 +1,135 @@
+"""Which of a stream's new rows may still enter the forest of the rows before them.
+
+A new row is out of every later forest if the forest's path between its ends has no edge that comes after it: the cycle
+property. The path's heaviest edge is bounded by the moments at which both ends joined their tree while the forest was
+linked in ascending order (:mod:`dfmst._engines.primitives.kruskal_tree`). One byte a vertex holds that moment, rounded
+up to one of 254 levels, so that a row costs two look-ups in a table that caches hold; where no tree holds nearly all
+vertices, two more tell whether both ends are in one. On a random graph nearly every row that cannot enter is dropped:
+of rows in random order only about one in rows / vertices can.
+
+References
+----------
+Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. ALENEX 2009.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dfmst._common.types import Array
+from dfmst._engines import Engine
+from dfmst._engines.primitives.edges import Edges
+from dfmst._engines.primitives.flags import FLAG_GRAIN, flag_words
+from dfmst._engines.primitives.joined_levels import joined_levels
+from dfmst._engines.primitives.kruskal_tree import (
+    KruskalTree,
+    RankedForest,
+    build_kruskal_tree,
+    largest_tree,
+    rank_forest,
+)
+
+__all__ = ["CycleFilter", "FilterTables"]
+
+_LEVELS = 254  # of a byte; 0 is for self-loops, 255 for vertices outside the largest tree
+_LARGE = 0.95  # share of the vertices in one tree above which the others are left alone
+_SAMPLE = 1 << 16
+_LAST = int(np.iinfo(np.uint32).max)
+
+
+class FilterTables(NamedTuple):
+    """Level of each vertex, limit of each level, tree of each vertex (``None``: one matters), whether ties pass."""
+
+    level: Array
+    limit: Array
+    tree: Array | None
+    ties: int
+
+
+class CycleFilter:
+    """Drops rows that are heavier than the forest's path between their ends.
+
+    Parameters
+    ----------
+    engine
+        Where the columns live.
+    ranked
+        The forest in ascending order.
+    trees
+        Its Kruskal tree; no edge of the forest closes a cycle.
+    ties
+        Whether a row as heavy as its path passes too: rows then need not come after those of the forest.
+    """
+
+    def __init__(self, engine: Engine, ranked: RankedForest, trees: KruskalTree, ties: bool = False) -> None:
+        xp = engine.xp
+        self._engine, self._ties = engine, int(ties)
+        root, ranks = largest_tree(engine, trees.top, _SAMPLE)
+        sample = trees.top[:: max(1, len(trees.top) // _SAMPLE)]
+        self._tree: Array | None = None
+        if len(ranks) < _LARGE * len(sample):
+            root, ranks = _LAST, xp.sort(sample & np.uint64(_LAST))
+            self._tree = (trees.top >> np.uint64(32)).astype(np.uint32)
+        places = np.arange(1, _LEVELS) * len(ranks) // _LEVELS
+        last = np.append(engine.to_host(ranks)[places], _LAST).astype(np.uint32)
+        self._level: Array = xp.empty(len(trees.top), np.uint8)
+        joined = engine.from_host(last)
+        engine.launch("join_levels", len(trees.top), trees.top, root, joined, _LEVELS, self._level)
+        self._limit: Array = xp.zeros(256, np.uint64)
+        if len(ranked.key):
+            heaviest = engine.from_host(np.minimum(last, len(ranked.key) - 1))
+            self._limit[1 : _LEVELS + 1] = ranked.key[heaviest]
+
+    @classmethod
+    def of_forest(cls, engine: Engine, forest: Edges, vertices: int) -> CycleFilter:
+        """Make the filter of a forest: ``uint32`` ends, ordered keys, and any rows that ascend."""
+        if not engine.on_host:  # the Kruskal tree would be made on the host
+            return cls.of_tables(engine, FilterTables(*joined_levels(engine, forest, vertices, _LARGE), 0))
+        ranked = rank_forest(engine, forest)
+        return cls(engine, ranked, build_kruskal_tree(engine, ranked.ends, vertices))
+
+    @property
+    def tables(self) -> FilterTables:
+        """All that another process needs (:meth:`of_tables`)."""
+        return FilterTables(self._level, self._limit, self._tree, self._ties)
+
+    @classmethod
+    def of_tables(cls, engine: Engine, tables: FilterTables) -> CycleFilter:
+        """Make the filter again from its :attr:`tables`."""
+        copy = cls.__new__(cls)
+        copy._engine = engine
+        copy._level, copy._limit, copy._tree, copy._ties = tables
+        return copy
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the filter holds."""
+        return int(self._level.nbytes + self._limit.nbytes + (0 if self._tree is None else self._tree.nbytes))
+
+    def grow(self, vertices: int) -> None:
+        """Take in vertices that the forest does not reach."""
+        xp, known = self._engine.xp, len(self._level)
+        self._level = xp.concatenate([self._level, xp.full(vertices - known, 255, np.uint8)])
+        if self._tree is not None:
+            self._tree = xp.concatenate([self._tree, xp.arange(known, vertices, dtype=np.uint32)])
+
+    def passing(self, source: Array, target: Array, weight: Array, flip: int) -> Array:
+        """Flag the rows that may enter the forest.
+
+        Parameters
+        ----------
+        source, target
+            Vertices of the new rows, ``uint32`` or ``uint64``, all known to the filter.
+        weight
+            Their weights or ordered keys.
+        flip
+            Bits that turn a key around for a maximum forest.
+        """
+        latest = self._engine.xp.empty(len(source), np.uint8)
+        self._engine.launch("latest_levels", len(source), source, target, self._level, self._tree, latest)
+        flags = flag_words(self._engine, len(source))
+        arguments = (weight, flip, len(source), latest, self._limit, self._ties, flags)
+        self._engine.launch("flag_unjoined", len(flags), *arguments, grain=FLAG_GRAIN)
+        return flags

@@ -1,0 +1,121 @@
+"""A buffer of rows, of fixed size."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from dfmst._common.types import Array
+from dfmst._edges.edge_table import check_capacity
+from dfmst._engines import Engine
+
+__all__ = ["RowBuffer", "Rows"]
+
+
+class Rows(NamedTuple):
+    """Edges of a graph in the order of their locators.
+
+    Attributes
+    ----------
+    source, target
+        Vertices, ``uint32`` or ``uint64``, shape ``(rows,)``.
+    weight
+        Weights without NaN, same shape.
+    locator
+        Where each row stands among all rows, ascending ``uint64``; or that of the first, the others following it.
+    """
+
+    source: Array
+    target: Array
+    weight: Array
+    locator: Array | int
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.source)
+
+    @property
+    def arrays(self) -> tuple[Array, Array, Array, Array]:
+        """All columns, of rows whose locators are written out."""
+        assert not isinstance(self.locator, int)
+        return self.source, self.target, self.weight, self.locator
+
+    def part(self, begin: int, end: int) -> Rows:
+        """Return a span of the rows, nothing copied."""
+        span, locator = slice(begin, end), self.locator
+        locator = locator + begin if isinstance(locator, int) else locator[span]
+        return Rows(self.source[span], self.target[span], self.weight[span], locator)
+
+
+class RowBuffer:
+    """Rows at the beginning of four columns.
+
+    Parameters
+    ----------
+    engine
+        Where the columns live.
+    capacity
+        Rows that there is room for.
+    weight_dtype
+        One of the six types that kernels read.
+
+    Attributes
+    ----------
+    filled
+        Rows that are in it.
+    """
+
+    def __init__(self, engine: Engine, capacity: int, weight_dtype: DTypeLike) -> None:
+        check_capacity(capacity)
+        self._engine = engine
+        kinds = (np.uint32, np.uint32, weight_dtype, np.uint64)
+        self._columns = Rows(*(engine.xp.empty(capacity, kind) for kind in kinds))
+        self.filled = 0
+
+    def __len__(self) -> int:
+        """Return the number of rows that there is room for."""
+        return len(self._columns)
+
+    @property
+    def free(self) -> int:
+        """Rows that there is still room for."""
+        return len(self._columns) - self.filled
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns."""
+        return sum(column.nbytes for column in self._columns.arrays)
+
+    def part(self, begin: int, end: int) -> Rows:
+        """Return a span of the rows, nothing copied."""
+        return self._columns.part(begin, end)
+
+    @property
+    def rows(self) -> Rows:
+        """The rows that are in it, nothing copied."""
+        return self._columns.part(0, self.filled)
+
+    def append(self, rows: Rows, positions: Array | None) -> None:
+        """Take the rows at these positions (``None``: all of them).
+
+        Raises
+        ------
+        ValueError
+            There is no room for them; a kernel would write beyond the columns.
+        """
+        count = len(rows) if positions is None else len(positions)
+        if count > self.free:
+            message = f"{count:,} rows for a buffer with room for {self.free:,}"
+            raise ValueError(message)
+        source, target, weight, locator = self._columns.part(self.filled, self.filled + count).arrays
+        self._engine.launch("gather_labels", count, rows.source, rows.target, positions, None, source, target)
+        taken = slice(None) if positions is None else positions
+        weight[:] = rows.weight[taken]
+        if isinstance(rows.locator, int):
+            locator[:] = self._engine.xp.arange(count, dtype=np.uint64) if positions is None else positions
+            locator[:] += np.uint64(rows.locator)
+        else:
+            locator[:] = rows.locator[taken]
+        self.filled += count

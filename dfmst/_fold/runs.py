@@ -1,0 +1,203 @@
+"""Runs: rows in ascending order of their weights or locators, in files, read span by span."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from dfmst._common.types import Array
+from dfmst._engines import CpuEngine, Engine
+from dfmst._engines.primitives.edges import gather_keys
+from dfmst._engines.primitives.sort import sort_order
+from dfmst._fold.buffer import Rows
+from dfmst.errors import OutputError
+from dfmst.formats.directories import SpillDirectory, disk_errors, removed_with
+
+__all__ = ["GRAIN", "Order", "Run", "read_pieces", "write_sorted"]
+
+GRAIN = 1024  # rows for which the index of a run has one key
+_PIECE = 1 << 18  # rows written at a time
+
+
+class Order(NamedTuple):
+    """By which column rows ascend.
+
+    Attributes
+    ----------
+    column
+        ``"weight"`` or ``"locator"``; rows that agree in it keep their places.
+    flip
+        Bits that turn a key around for a maximum forest.
+    """
+
+    column: str
+    flip: int = 0
+
+    def keys(self, engine: Engine, values: Array) -> Array:
+        """Ordered keys of the column's values."""
+        ordered = self.column == "locator" or (values.dtype.kind == "u" and not self.flip)
+        return values if ordered else gather_keys(engine, values, None, self.flip)
+
+
+class Run:
+    """Rows in order, in a file.
+
+    Parameters
+    ----------
+    engine
+        Makes keys of weights; on the host.
+    directory
+        Where the file is.
+    order
+        What ascends.
+    weight_dtype
+        Of the weights.
+    grain
+        Rows for which the index has one key.
+
+    Attributes
+    ----------
+    longest
+        Rows that are best written at a time.
+
+    Notes
+    -----
+    The file goes with the object. A run that is sent to another process is written there as well, and is one of that
+    process's files; its size, for those who count memory, is a sixteenth of the file's.
+
+    A slice takes a few rows of each of a hundred runs. Opening a file costs more than reading these, so that all
+    columns are in one.
+    """
+
+    longest = 1 << 30
+
+    def __init__(
+        self,
+        engine: Engine,
+        directory: SpillDirectory,
+        order: Order,
+        weight_dtype: np.dtype[Any],
+        grain: int = GRAIN,
+    ) -> None:
+        self._begin(engine, order, weight_dtype, grain)
+        self._folder = directory
+        self._path = Path(f"{directory.new_name()}.rows")
+        with disk_errors(directory.path):
+            self._path.touch()
+        self.remove = removed_with(self, [self._path])
+
+    def _begin(self, engine: Engine, order: Order, weight_dtype: np.dtype[Any], grain: int) -> None:
+        self._engine, self._order, self.grain = engine, order, grain
+        kinds: Any = (np.dtype(np.uint32), np.dtype(np.uint32), weight_dtype, np.dtype(np.uint64))
+        self._kind = np.dtype(list(zip(Rows._fields, kinds, strict=True)))
+        self._index: list[Array] = []
+        self._rows = 0
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self._rows
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel with the rows."""
+        return _run_of_rows, (self._folder, self._order, self.grain, *self.part(0, self._rows))
+
+    def __sizeof__(self) -> int:
+        """Return a number that grows with the rows."""
+        return self.nbytes // 16
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the file."""
+        return self._rows * self._kind.itemsize
+
+    @property
+    def index(self) -> Array:
+        """Keys of every so many rows from the first one on, ``uint64``."""
+        if len(self._index) != 1:
+            self._index = [np.concatenate([np.zeros(0, np.uint64), *self._index])]
+        return self._index[0]
+
+    def append(self, rows: Iterable[Rows]) -> None:
+        """Add rows that come after all before them."""
+        with disk_errors(self._folder.path), self._path.open("ab") as file:
+            for piece in rows:
+                record = np.empty(len(piece), self._kind)
+                for name, values in zip(Rows._fields, piece.arrays, strict=True):
+                    record[name] = values
+                file.write(record.view(np.uint8).data)
+                self._count(piece)
+
+    def _count(self, rows: Rows) -> None:
+        if not len(rows):
+            return
+        key = self._order.keys(self._engine, getattr(rows, self._order.column))
+        self._index.append(self._engine.to_host(key[-self._rows % self.grain :: self.grain]).astype(np.uint64))
+        self._rows += len(rows)
+
+    @property
+    def on_host(self) -> bool:
+        """Whether its rows lie on the host; a GPU's come there to be written."""
+        return self._engine.on_host
+
+    @property
+    def xp(self) -> Any:
+        """The array module of its rows."""
+        return self._engine.xp
+
+    def release(self, end: int) -> None:
+        """Note that rows before `end` are not read again."""
+
+    def part(self, begin: int, end: int) -> Rows:
+        """Read a span of the rows."""
+        return Rows(*self._read(Rows._fields, begin, end))
+
+    def place(self, key: int, *, after_equal: bool) -> int:
+        """Rows that come before a key: those with a lower one, or (`after_equal`) with the same as well."""
+        side: Literal["left", "right"] = "right" if after_equal else "left"
+        block = int(np.searchsorted(self.index, np.uint64(key), side)) - 1
+        if block < 0:
+            return 0
+        begin, end = block * self.grain, min((block + 1) * self.grain, self._rows)
+        keys = self._order.keys(self._engine, *self._read([self._order.column], begin, end))
+        wanted = self.xp.asarray(np.array([key], keys.dtype))
+        return begin + int(self.xp.searchsorted(keys, wanted, side)[0])
+
+    def _read(self, columns: Sequence[str], begin: int, end: int) -> Iterator[Array]:
+        record = np.empty(end - begin, self._kind)
+        with disk_errors(self._folder.path), self._path.open("rb") as file:
+            file.seek(begin * self._kind.itemsize)
+            read = file.readinto(record.view(np.uint8).data)
+        if read != record.nbytes:
+            message = f"temporary files in {self._folder.path} were cut short during the run"
+            raise OutputError(message, "keep other programs away from that directory, and run again")
+        return map(np.ascontiguousarray, map(record.__getitem__, columns))
+
+
+def _run_of_rows(directory: SpillDirectory, order: Order, grain: int, *columns: Array) -> Run:
+    rows = Rows(*columns)
+    run = Run(CpuEngine(), directory, order, rows.weight.dtype, grain)
+    run.append([rows])
+    return run
+
+
+def write_sorted(engine: Engine, run: Run, order: Order, rows: Rows, positions: Array | None = None) -> None:
+    """Sort rows, or those at ascending positions, and add them to a run; all come after those in it."""
+    values = getattr(rows, order.column)
+    keys = order.keys(engine, values) if positions is None else order.keys(engine, values[positions])
+    places = sort_order(engine, keys)
+    del keys
+    step = min(_PIECE, run.longest)
+    move = engine.to_host if run.on_host else engine.from_host
+    run.append(
+        Rows(*(move(column[piece if positions is None else positions[piece]]) for column in rows.arrays))
+        for piece in (places[begin : begin + step] for begin in range(0, len(places), step))
+    )
+
+
+def read_pieces(rows: Rows | Run) -> Iterator[Rows]:
+    """Yield rows in order, a bounded number at a time."""
+    for begin in range(0, len(rows), _PIECE):
+        yield rows.part(begin, min(begin + _PIECE, len(rows)))

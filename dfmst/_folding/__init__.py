@@ -1,1 +1,0 @@
-"""The forest of rows that arrive in parts."""

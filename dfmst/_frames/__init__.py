@@ -1,1 +1,0 @@
-"""Dataframes of any kind, on the host and on a GPU: columns out, rows in."""

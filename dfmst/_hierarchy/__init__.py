@@ -1,1 +1,0 @@
-"""What follows from a forest: clusters, dendrograms."""

@@ -1,1 +1,0 @@
-"""Forests that do not fit the memory: rows in sorted runs on disk, read back in slices of the total order."""

@@ -1,0 +1,1 @@
+"""Functions of forests: components, clusters, dendrograms, rooted trees, updates and certificates."""

@@ -1,0 +1,231 @@
+"""Certificates: whether a frame is the minimum spanning forest of an edge table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dfmst._common.dispatch import driven
+from dfmst._common.types import Array, Frame, Invalid
+from dfmst._edges.arrow_values import arrow_column
+from dfmst._edges.conditions import Conditions, apply_conditions
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.open import open_host_frame
+from dfmst._edges.read import EdgeColumns, Input, move_table, read_table
+from dfmst._edges.readable import readable
+from dfmst._edges.total import Total, total_weight
+from dfmst._edges.weights import weight_column
+from dfmst._engines import Engine, host_engine, select_engine
+from dfmst._engines.primitives.edges import used_vertices
+from dfmst._trees.forest_match import ForestMatch
+from dfmst._trees.match import match_rows
+from dfmst._trees.optimality import Violation, certify_rows
+from dfmst.algorithms.components import component_labels
+from dfmst.algorithms.solution import Solution
+
+__all__ = ["Certificate", "Violation", "certify", "verify"]
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What :func:`verify` found; true where the forest is right.
+
+    Attributes
+    ----------
+    ok
+        Whether the rows are the minimum (or maximum) spanning forest.
+    rows
+        Rows of the forest.
+    total_weight
+        Sum of their weights: exact for integers and decimals; ``None`` without a weight column.
+    components
+        Connected components of the edge table, that is trees of its forest; self-loops alone make one too.
+    first_violation
+        What is wrong; ``None`` where nothing is.
+    """
+
+    ok: bool
+    rows: int
+    total_weight: Total | None
+    components: int
+    first_violation: Violation | None
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        if self.first_violation:
+            return f"not the forest: {self.first_violation.message}"
+        weight = "" if self.total_weight is None else f", total weight {self.total_weight}"
+        rows, trees = (_counted(self.rows, "row"), _counted(self.components, "component"))
+        return f"verified: {rows}, {trees}{weight}"
+
+
+@driven("edges", "forest")
+def verify(
+    edges: Frame,
+    forest: Frame,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    maximum: bool = False,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
+    engine: str = "auto",
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+) -> Certificate:
+    """Check whether a frame holds the rows of an edge table's minimum spanning forest, without solving it.
+
+    The forest's rows are matched to rows of the table by all columns that both have (and by a pandas index,
+    unless the forest's is the default one); their order does not matter. Then every row outside is compared
+    with the heaviest row on the forest's path between its ends. Of equal weights the earlier row counts as
+    lighter, as everywhere in dfmst.
+
+    Parameters
+    ----------
+    edges
+        The edge table: any frame that :func:`dfmst.minimum_spanning_forest` reads.
+    forest
+        The frame to check, of the same or another kind.
+    source, target, weight
+        Column names in both frames; ``weight=None``: all weights are equal.
+    maximum
+        Check for the maximum spanning forest.
+    by, keep, drop
+        As the forest was made; columns of `edges`.
+    engine, invalid, threads
+        As for :func:`dfmst.minimum_spanning_forest`, but that a cuDF frame is copied to the host, where rows are
+        compared: ``"cuda"`` only searches for lighter rows on the GPU.
+
+    Returns
+    -------
+    certificate
+        True where the forest is right; otherwise it says which row is wrong and why.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, EngineUnavailableError, CapacityError
+        As for :func:`dfmst.minimum_spanning_forest`; a wrong forest is no error.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dfmst
+    >>> roads = pd.DataFrame({"source": ["a", "b", "a"], "target": ["b", "c", "c"], "weight": [3, 1, 2]})
+    >>> print(dfmst.verify(roads, dfmst.minimum_spanning_forest(roads)))
+    verified: 2 rows, 1 component, total weight 3
+    >>> print(dfmst.verify(roads, roads.iloc[:2]))  # doctest: +NORMALIZE_WHITESPACE
+    not the forest: row 2 (a, c, weight 2) is lighter than row 0 (a, b, weight 3),
+    the heaviest row on its forest path
+
+    References
+    ----------
+    Tarjan: Applications of path compression on balanced trees. Journal of the ACM 26 (1979).
+    King: A simpler minimum spanning tree verification algorithm. Algorithmica 18 (1997).
+    """
+    runner = select_engine(engine, threads)
+    host = host_engine(runner)
+    view, claimed = open_host_frame(edges), open_host_frame(forest, "forest").without_default_index()
+    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    if weight is not None and len(claimed):
+        weight_column(weight, claimed.column(weight))  # refuses what has no order
+    input = read_table(host, view, columns)
+    conditions = Conditions.of(by, keep, drop)
+    describe = _describer(view, input, columns.names)
+    match = ForestMatch(host, view, input, claimed, columns.names, describe, conditions.columns)
+    rows = match_rows(match)
+    if conditions:
+        input = apply_conditions(host, view, conditions, input)
+    with runner.guard():
+        violation = _violation(runner, match, input, rows)
+    total = None if weight is None else total_weight(claimed.column(weight))
+    trees = _components(host, input, None if violation else len(claimed))
+    return Certificate(violation is None, len(claimed), total, trees, violation)
+
+
+def certify(solution: Solution) -> Certificate:
+    """Prove that a solution's rows are the forest; :func:`verify` does so for rows of any origin.
+
+    Parameters
+    ----------
+    solution
+        What :func:`dfmst.forest.solve` returned.
+
+    Returns
+    -------
+    certificate
+        True where the forest is right, which it is unless dfmst is at fault.
+    """
+    if not hasattr(solution, "solved"):
+        message = f"solution is a {type(solution).__name__}, not what dfmst.forest.solve returns"
+        raise TypeError(message)
+    with solution.runner.guard():
+        violation = _certified(solution.runner, solution.solved.input, solution.solved.rows, None)
+    return Certificate(violation is None, solution.rows, solution.total_weight, solution.components, violation)
+
+
+def _certified(engine: Engine, input: Input, rows: Array, describe: Callable[[int], str] | None) -> Violation | None:
+    """Certify rows of a table, those that are in the forest by condition set apart."""
+    if input.forced is None or input.barred is None:
+        return certify_rows(engine, input.table, rows, describe)
+    claimed, describe = engine.to_host(rows), describe or "row {}".format
+    for kind, wrong, words in (
+        ("not-kept", np.setdiff1d(input.forced, claimed), "is to be kept, and is left out"),
+        ("not-dropped", np.intersect1d(input.barred, claimed), "is to be dropped, and is in the forest"),
+    ):
+        if len(wrong):
+            return Violation(kind, int(wrong[0]), f"{describe(int(wrong[0]))} {words}")
+    rest = np.setdiff1d(claimed, input.forced, assume_unique=True)
+    return certify_rows(engine, input.table, engine.from_host(rest), describe)
+
+
+def _violation(engine: Engine, match: ForestMatch, input: Input, rows: Array | Violation) -> Violation | None:
+    if isinstance(rows, Violation):
+        violation: Violation | None = rows
+    else:
+        moved = replace(input, table=move_table(engine, input.table))
+        violation = _certified(engine, moved, engine.from_host(rows), match.describe)
+    if violation is None or violation.kind == "not-a-row":
+        return violation
+    return replace(violation, row=int(match.input.frame_rows(np.array([violation.row]))[0]))
+
+
+def _describer(view: FrameView, input: Input, names: tuple[Any, Any, Any]) -> Callable[[int], str]:
+    """Name a row of the table by its row in the frame, its ids and its weight there."""
+
+    def describe(row: int) -> str:
+        at = int(input.frame_rows(np.array([row]))[0])
+        ids = ", ".join(_shown(view, name, at) for name in names[:2])
+        weight = "" if names[2] is None else f", weight {_shown(view, names[2], at)}"
+        return f"row {at} ({ids}{weight})"
+
+    return describe
+
+
+def _shown(view: FrameView, name: Any, row: int) -> str:
+    """An entry of a frame as text."""
+    try:
+        return str(view.series(name)[row])
+    except (OverflowError, ValueError):  # a time that Python's types do not hold
+        return str(readable(arrow_column(name, view.part(row, row + 1).column(name)))[0])
+
+
+def _components(engine: Engine, input: Input, forest: int | None) -> int:
+    """Count components among the vertices that occur; the size of a certified forest tells without a search."""
+    present = int(used_vertices(engine, input.whole()).sum(dtype=np.int64))
+    if forest is not None:
+        return present - forest
+    table = input.whole(barred=False)
+    label = component_labels(engine, table)
+    roots = int((label == engine.xp.arange(table.vertices, dtype=np.uint32)).sum())
+    return roots - (table.vertices - present)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

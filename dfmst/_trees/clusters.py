@@ -1,0 +1,195 @@
+"""Clusters: the components of a forest without its heaviest edges."""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.arguments import is_several, whole_number
+from dfmst._common.deferred import pc
+from dfmst._common.dispatch import driven
+from dfmst._common.types import Array, Frame, Invalid
+from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.read import EdgeColumns
+from dfmst._edges.to_arrow import is_missing
+from dfmst._trees.ordered import OrderedForest, order_forest
+from dfmst.algorithms import Algorithm
+from dfmst.algorithms.components import component_labels
+from dfmst.errors import InvalidEdgesError
+
+__all__ = ["clusters"]
+
+
+@driven("edges")
+def clusters(
+    edges: Frame,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    n_clusters: int | Iterable[int] | None = None,
+    distance: Any = None,
+    vertices: Any = None,
+    maximum: bool = False,
+    algorithm: str | Algorithm = "auto",
+    engine: str = "auto",
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+) -> Any:
+    """Cut the forest of an edge table into clusters: single-linkage clusters, at one threshold or several.
+
+    Two vertices are in one cluster where a path joins them whose edges are all kept. Clusters at a lower threshold lie
+    within those at a higher one, and each is called after its smallest vertex, so that names are stable between runs.
+
+    Parameters
+    ----------
+    edges, source, target, weight, algorithm, engine, invalid, threads
+        As for :func:`minimum_spanning_forest`; the frame is on the host. Edges of the forest alone give the same
+        clusters.
+    n_clusters
+        How many clusters to make: the heaviest edges of the forest are cut, of equal ones the later row first. Several
+        numbers give a column each.
+    distance
+        The heaviest weight that is kept, of any type that compares with the weights: it is compared exactly. Several
+        weights give a column each.
+    vertices
+        All vertices, as for :func:`connected_components`: those without edges are clusters of their own.
+    maximum
+        Weights are similarities: the maximum spanning forest is cut, its lightest edges first; `distance` is then the
+        lightest weight that is kept.
+
+    Returns
+    -------
+    clusters
+        The same kind of frame, one row a vertex in ascending order: ``vertex``, and ``cluster``, the smallest vertex
+        of its cluster. Of several thresholds one column each instead: ``d5``, ``d10`` for ``distance=[5, 10]``,
+        ``k2``, ``k3`` for ``n_clusters=[2, 3]``.
+
+    Raises
+    ------
+    InvalidEdgesError
+        There are more components, or fewer vertices, than clusters to make.
+    ValueError
+        Neither or both of `n_clusters` and `distance`, or a distance that does not compare with the weights.
+    ColumnNotFoundError, UnsupportedFrameError, EngineUnavailableError, CapacityError
+        As for :func:`connected_components`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dfmst
+    >>> roads = pd.DataFrame({"source": [1, 2, 3, 4], "target": [2, 3, 4, 5], "weight": [1, 9, 2, 4]})
+    >>> dfmst.clusters(roads, n_clusters=2).cluster.tolist()
+    [1, 1, 3, 3, 3]
+    >>> dfmst.clusters(roads, distance=[1, 2, 9])
+       vertex  d1  d2  d9
+    0       1   1   1   1
+    1       2   1   1   1
+    2       3   3   3   1
+    3       4   4   3   1
+    4       5   5   5   1
+
+    References
+    ----------
+    Gower and Ross: Minimum spanning trees and single linkage cluster analysis. Applied Statistics 18 (1969).
+    """
+    if (n_clusters is None) == (distance is None):
+        message = "give either n_clusters= or distance="
+        raise ValueError(message)
+    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
+    if distance is None:
+        counts = [whole_number("n_clusters", count) for count in _each(n_clusters)]
+        cuts = [(f"k{count}", _merges(forest, count)) for count in counts]
+    else:
+        weights = _weights(forest, weight)
+        cuts = [(_name(d), _lighter(weights, weight, d, maximum=maximum)) for d in map(_plain, _each(distance))]
+    several = is_several(n_clusters if distance is None else distance)
+    labels = {name if several else "cluster": _labels(forest, kept) for name, kept in cuts}
+    if len(labels) < len(cuts):
+        message = f"the same threshold twice: {', '.join(name for name, _ in cuts)}"
+        raise ValueError(message)
+    return forest.listed.frame({"vertex": np.arange(forest.vertices), **labels})
+
+
+def _each(thresholds: Any) -> list[Any]:
+    return list(thresholds) if is_several(thresholds) else [thresholds]
+
+
+def _plain(distance: Any) -> Any:
+    """A distance without its NumPy or Arrow type, except for times."""
+    if isinstance(distance, pa.Scalar):
+        return distance.as_py()
+    distance = distance[()] if isinstance(distance, np.ndarray) else distance
+    return distance.item() if isinstance(distance, (np.number, np.bool_)) else distance
+
+
+def _name(distance: Any) -> str:
+    return "d" + str(distance).removesuffix(".0")
+
+
+def _merges(forest: OrderedForest, count: int) -> int:
+    """Edges to keep for so many clusters."""
+    if not forest.trees <= count <= forest.vertices:
+        message = f"{count:,} clusters cannot be made of {forest.vertices:,} vertices in {forest.trees:,} components"
+        raise InvalidEdgesError(message, f"make {forest.trees:,} to {forest.vertices:,}")
+    return forest.vertices - int(count)
+
+
+def _weights(forest: OrderedForest, weight: Any) -> Array | pa.Array:
+    """Weights of the forest's edges, in order, as the frame has them."""
+    if weight is None:
+        message = "distance= needs a weight column; with weight=None there is n_clusters="
+        raise ValueError(message)
+    return forest.weights(weight)
+
+
+def _lighter(weights: Array | pa.Array, name: Any, distance: Any, *, maximum: bool) -> int:
+    """Edges to keep: they come first."""
+    if is_missing(distance):
+        message = f"distance is {distance}; pass the heaviest weight to keep"
+        raise ValueError(message)
+    kind = weights.type if isinstance(weights, pa.Array) else weights.dtype
+    try:
+        if isinstance(weights, pa.Array) and pa.types.is_temporal(kind):
+            keep = (pc.greater_equal if maximum else pc.less_equal)(weights, _moment(distance, kind))
+            return int(pc.sum(keep).as_py() or 0)
+        return _count_numbers(weights, distance, maximum=maximum)
+    except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as error:
+        message = f"distance {distance!r} does not compare with column {name!r}, which holds {kind} values"
+        raise ValueError(message) from error
+
+
+def _moment(distance: Any, kind: pa.DataType) -> pa.Scalar:
+    """A date, a time or a duration as Arrow has it; a date as the type of the weights, if one of the two is a date."""
+    zone = getattr(distance, "tzinfo", None) if hasattr(distance, "to_numpy") else None
+    if hasattr(distance, "to_numpy"):  # pandas: Arrow would leave nanoseconds out
+        distance = distance.to_numpy()
+    if isinstance(distance, (np.datetime64, np.timedelta64)) and np.datetime_data(distance.dtype)[0] in "YMWDhm":
+        distance = distance.astype(f"{distance.dtype.kind}8[s]")
+    limit = pa.scalar(distance)
+    if zone is not None:
+        limit = limit.cast(pa.timestamp(limit.type.unit, "UTC"))
+    return limit.cast(kind) if pa.types.is_date(limit.type) or pa.types.is_date(kind) else limit
+
+
+def _count_numbers(weights: Array | pa.Array, distance: Any, *, maximum: bool) -> int:
+    """How many weights come first, up to a distance; Python compares numbers of unlike types exactly."""
+
+    def is_beyond(place: int) -> bool:
+        weight = weights[place].as_py() if isinstance(weights, pa.Array) else weights[place]
+        return bool(weight < distance if maximum else weight > distance)
+
+    if not len(weights):
+        distance > 0  # noqa: B015
+    return bisect(range(len(weights)), False, key=is_beyond)
+
+
+def _labels(forest: OrderedForest, kept: int) -> Array:
+    """The smallest place of each place's cluster."""
+    source, target = forest.source[:kept], forest.target[:kept]
+    return component_labels(forest.engine, EdgeTable(source, target, source, forest.vertices))

@@ -1,0 +1,112 @@
+"""Connected components of frames: one row a vertex, in the ids' own type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dfmst._common.dispatch import driven
+from dfmst._common.types import Array, Frame, Invalid
+from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.read import EdgeColumns, Input, read_table
+from dfmst._edges.vertex_frame import vertex_frame
+from dfmst._edges.vertex_list import list_vertices
+from dfmst._engines import Engine
+from dfmst._engines.primitives.edges import used_vertices
+from dfmst.algorithms.bsp import strut_components
+from dfmst.algorithms.components import component_labels
+from dfmst.algorithms.solution import open_edges
+from dfmst.errors import UnsupportedFrameError
+
+__all__ = ["connected_components"]
+
+_LABELLERS: dict[str, Callable[[Engine, EdgeTable], Array]] = {"auto": component_labels, "bsp": strut_components}
+
+
+@driven("edges")
+def connected_components(
+    edges: Frame,
+    source: Any = "source",
+    target: Any = "target",
+    *,
+    vertices: Any = None,
+    algorithm: str = "auto",
+    engine: str = "auto",
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+) -> Any:
+    """Return the connected component of every vertex of an edge table.
+
+    Parameters
+    ----------
+    edges, source, target, engine, invalid, threads
+        As for :func:`minimum_spanning_forest`.
+    vertices
+        All vertices: a list, an array or a column of ids, each once. One without edges, as there are where a forest
+        is cut, is a component of its own. ``None``: the ends of the rows.
+    algorithm
+        ``"auto"`` unites the ends of all edges. ``"bsp"`` takes the trees of a spanning forest by the struts of
+        Vasconcellos et al. (2018). The components are the same.
+
+    Returns
+    -------
+    components
+        The same kind of frame, one row a vertex in ascending order: ``vertex``, and ``component``, the
+        smallest vertex of its component; both have the type of the id columns.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, EngineUnavailableError, CapacityError
+        As for :func:`minimum_spanning_forest`; also where a row ends in a vertex that `vertices` does not list.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dfmst
+    >>> roads = pd.DataFrame({"source": [1, 4], "target": [2, 5]})
+    >>> dfmst.connected_components(roads)
+       vertex  component
+    0       1          1
+    1       2          1
+    2       4          4
+    3       5          4
+    >>> dfmst.connected_components(roads, vertices=range(1, 7)).component.tolist()
+    [1, 1, 3, 4, 4, 6]
+    """
+    if algorithm not in _LABELLERS:
+        message = f"unknown algorithm {algorithm!r} of components; known: {', '.join(map(repr, _LABELLERS))}"
+        raise ValueError(message)
+    view, runner = open_edges(edges, engine, threads)
+    with runner.guard():
+        input = read_table(runner, view, EdgeColumns(source, target, None, invalid=invalid), in_order=True)
+        labels = _LABELLERS[algorithm](runner, input.table)
+        if vertices is None:
+            return _occurring(runner, view, (source, target), input, labels)
+        if isinstance(view, DeviceView):
+            message = "vertices= is not read beside a frame on a GPU"
+            raise UnsupportedFrameError(message, "pass edges.to_arrow(), or leave vertices= out")
+        return _listed(runner, view, (source, target), input, labels, vertices)
+
+
+def _occurring(
+    engine: Engine, view: FrameView | DeviceView, names: tuple[Any, Any], input: Input, labels: Array
+) -> Frame:
+    """Components of the vertices that occur in the table."""
+    vertices = engine.xp.flatnonzero(used_vertices(engine, input.table))
+    columns = {"vertex": vertices, "component": labels[vertices]}
+    return vertex_frame(view, names, input, {name: input.beside_frame(column) for name, column in columns.items()})
+
+
+def _listed(
+    engine: Engine, view: FrameView, names: tuple[Any, Any], input: Input, labels: Array, vertices: Any
+) -> Frame:
+    """Components of listed vertices."""
+    listed = list_vertices(engine, view, names, input, vertices)
+    component = np.arange(len(listed))
+    there = np.flatnonzero(listed.vertex >= 0)
+    component[there] = listed.place[input.beside_frame(labels)[listed.vertex[there]]]
+    return listed.frame({"vertex": np.arange(len(listed)), "component": component})

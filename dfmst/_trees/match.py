@@ -1,0 +1,153 @@
+"""Which rows of an edge table the rows of a forest frame are.
+
+Candidates are the table's rows that share their ends with some forest row: a Bloom filter, small enough for the
+cache, drops nearly all others. Candidates and forest are then joined on ends and weight, and each forest row is
+matched to the earliest row that fits. Equal ends and weights tie by position, so that no other row can be in the
+forest; every further column, and the index of a pandas frame, must then agree with that row.
+
+References
+----------
+Bloom: Space/time trade-offs in hash coding with allowable errors. Communications of the ACM 13 (1970).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.deferred import pc
+from dfmst._common.types import Array
+from dfmst._edges.arrow_values import arrow_column
+from dfmst._edges.groups import group_codes, pair_vertices
+from dfmst._edges.id_types import plain_ids
+from dfmst._edges.ids import ids_beside
+from dfmst._edges.read import Input
+from dfmst._edges.weights import constant_weights, weight_column
+from dfmst._engines import Engine
+from dfmst._engines.primitives.edges import gather_keys
+from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, flag_words
+from dfmst._engines.primitives.sort import sort_order
+from dfmst._trees.forest_match import Ends, ForestMatch
+from dfmst._trees.mismatch import disagreement, not_a_row, parallel_rows, self_loop
+from dfmst._trees.optimality import Violation
+from dfmst.errors import InvalidEdgesError
+
+__all__ = ["match_rows"]
+
+_BITS_A_PAIR = 16  # one row in sixteen passes for no reason, and a million pairs take 2 MiB
+_NO_ROW = int(np.iinfo(np.uint32).max)
+_SECOND = _NO_ROW - 1
+
+
+def match_rows(match: ForestMatch) -> Array | Violation:
+    """Match every row of the forest frame, in any order, to the row of the table that it must be.
+
+    Parameters
+    ----------
+    match
+        The frames.
+
+    Returns
+    -------
+    rows
+        Distinct rows of the table, ``int64``, one for each row of the forest frame; or what is wrong with the
+        first row that cannot be matched.
+
+    Raises
+    ------
+    InvalidEdgesError
+        The two frames' ids or weights have no common type.
+    """
+    if not len(match.forest):
+        return np.zeros(0, np.int64)
+    if not len(match.input.table):
+        return not_a_row(0)
+    source, target = (_vertices(match.input, name, match.forest.column(name)) for name in match.names[:2])
+    unknown = (source < 0) | (target < 0)
+    if unknown.any():
+        return not_a_row(int(unknown.argmax()))
+    ends = Ends(source.astype(np.uint32), target.astype(np.uint32))
+    if match.groups:
+        match, ends = _grouped(match, ends)
+    if (source == target).any():
+        return self_loop(match, ends, int((source == target).argmax()))
+    candidates = _candidates(match.engine, match.input, ends)
+    matched = _join(match, ends, candidates)
+    if (matched == _NO_ROW).any():
+        return not_a_row(int((matched == _NO_ROW).argmax()))
+    if (matched == _SECOND).any():
+        return parallel_rows(match, ends, int((matched == _SECOND).argmax()))
+    rows = candidates[matched].astype(np.int64)
+    return disagreement(match, ends, rows) or rows
+
+
+def _vertices(input: Input, name: Any, column: Any) -> Array:
+    """Translate the forest's ids to the table's vertices, ``int64``; -1 where there is none."""
+    known = input.vertices.values
+    ids = ids_beside((name, column), (name, np.zeros(0, np.int64) if known is None else known))
+    if known is None:
+        vertices = ids.source.astype(np.int64)
+        return np.where((vertices >= 0) & (vertices < input.vertices.total), vertices, -1)
+    place = pc.index_in(pa.array(ids.source), value_set=pa.array(ids.target))
+    return np.asarray(pc.fill_null(place, -1), np.int64)
+
+
+def _grouped(match: ForestMatch, ends: Ends) -> tuple[ForestMatch, Ends]:
+    """Make vertices of pairs of a group and a vertex, in the table and in the forest."""
+    table = match.input.table
+    groups = group_codes(match.groups, (match.edges, match.input.kept), (match.forest, None))
+    first, second = (np.concatenate(pair) for pair in ((table.source, ends.source), (table.target, ends.target)))
+    pairs = pair_vertices(match.engine, np.concatenate(groups), first, second, table.vertices)
+    source, target = (column.astype(np.uint32) for column in (pairs.source, pairs.target))
+    rows = len(table)
+    table = replace(table, source=source[:rows], target=target[:rows], vertices=pairs.total)
+    return replace(match, input=replace(match.input, table=table)), Ends(source[rows:], target[rows:])
+
+
+def _candidates(engine: Engine, input: Input, ends: Ends) -> Array:
+    """Rows of the table whose ends are those of some forest row, and a few more."""
+    table, length = input.table, len(ends.source)
+    size = max(6, (_BITS_A_PAIR * length - 1).bit_length())
+    bits = flag_words(engine, 1 << size)
+    engine.launch("mark_pairs", length, *ends, 64 - size, bits)
+    flags = flag_words(engine, len(table))
+    arguments = (table.source, table.target, len(table), 64 - size, bits, flags)
+    engine.launch("flag_marked_pairs", len(flags), *arguments, grain=FLAG_GRAIN)
+    return compact(engine, flags)
+
+
+def _join(match: ForestMatch, ends: Ends, candidates: Array) -> Array:
+    """Place among the candidates of the earliest row with each forest row's ends and weight."""
+    engine, xp, table = match.engine, match.engine.xp, match.input.table
+    forest, length = len(ends.source), len(ends.source) + len(candidates)
+    source, target = (xp.concatenate([end, xp.empty(len(candidates), np.uint32)]) for end in ends)
+    columns = (table.source, table.target, candidates, None, source[forest:], target[forest:])
+    engine.launch("gather_labels", len(candidates), *columns)
+    code = xp.empty(length, np.uint64)
+    engine.launch("pair_codes", length, source, target, table.vertices, code)
+    key = gather_keys(engine, _weights(match, candidates), None)
+    matched: Array = xp.full(forest, _NO_ROW, np.uint32)
+    engine.launch("match_edges", length, code, sort_order(engine, code), length, forest, key, matched)
+    return matched
+
+
+def _weights(match: ForestMatch, candidates: Array) -> Array:
+    """Weights of the forest and then of the candidates, read together: ranks of wide decimals must be comparable."""
+    name = match.names[2]
+    if name is None:
+        return constant_weights(len(match.forest) + len(candidates)).values
+    theirs, ours = match.forest.column(name), match.edges.column(name)
+    rows = match.input.frame_rows(candidates)
+    ours = ours[rows] if isinstance(ours, np.ndarray) else plain_ids(arrow_column(name, ours)).take(pa.array(rows))
+    if isinstance(theirs, np.ndarray) and isinstance(ours, np.ndarray) and theirs.dtype == ours.dtype:
+        return weight_column(name, np.concatenate([theirs, ours])).values
+    first, second = (plain_ids(arrow_column(name, column)) for column in (theirs, ours))
+    try:
+        both = pa.chunked_array([first.cast(second.type), second])
+    except pa.ArrowException as error:
+        message = f"column {name!r} holds {second.type} weights in the edges and {first.type} weights in the forest"
+        raise InvalidEdgesError(message, "cast the forest's column to the type of the edges'") from error
+    return weight_column(name, both).values

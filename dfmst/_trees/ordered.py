@@ -1,0 +1,126 @@
+"""A forest's edges in their order, between places in a list of vertices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.types import Array, Frame
+from dfmst._edges.columns import host_column
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.read import EdgeColumns, read_table
+from dfmst._edges.vertex_list import VertexList, list_vertices
+from dfmst._edges.weights import plain_weights, weight_floats
+from dfmst._engines import Engine, host_engine
+from dfmst._engines.primitives.edges import gather_keys
+from dfmst._engines.primitives.sort import sort_order
+from dfmst.algorithms import Algorithm
+from dfmst.algorithms.solution import open_edges
+from dfmst.algorithms.solve import solve_table
+from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
+
+__all__ = ["OrderedForest", "order_forest"]
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedForest:
+    """The forest of a frame, lightest edge first (heaviest, for a maximum forest); all on the host.
+
+    Attributes
+    ----------
+    engine
+        An engine on the host.
+    view
+        The frame.
+    listed
+        Its vertices.
+    rows
+        The edges' rows of the frame, in order, ``int64``.
+    source, target
+        Their ends, as places in the list, ``uint32``.
+    """
+
+    engine: Engine
+    view: FrameView
+    listed: VertexList
+    rows: Array
+    source: Array
+    target: Array
+
+    def __len__(self) -> int:
+        """Return the number of edges."""
+        return len(self.rows)
+
+    @property
+    def vertices(self) -> int:
+        """How many vertices there are."""
+        return len(self.listed)
+
+    def column(self, name: Any, alias: str) -> nw.DataFrame[Any]:
+        """Return a column's entries of the edges, in order, as a frame of one column and without an index."""
+        view = replace(self.view, native=nw.to_native(self.view.series(name).alias(alias).to_frame()))
+        return nw.maybe_reset_index(view.rows(self.engine, self.rows).frame)
+
+    def weights(self, name: Any) -> Array | pa.Array:
+        """Return the weights of the edges, in order, as :func:`plain_weights` has them."""
+        return plain_weights(name, host_column(name, self.column(name, "weight").get_column("weight")))
+
+    def distances(self, weight: Any) -> Array:
+        """Return the weights of the edges, in order, as the nearest ``float64``; 1 if there is no column.
+
+        Raises
+        ------
+        InvalidEdgesError
+            They are dates or durations.
+        """
+        if weight is None:
+            return np.ones(len(self))
+        weights = self.weights(weight)
+        if isinstance(weights, pa.Array) and pa.types.is_temporal(weights.type):
+            message = f"column {weight!r} holds {weights.type} weights, and distances are numbers"
+            raise InvalidEdgesError(message, "subtract the earliest one, and cast the differences to numbers")
+        return weight_floats(weights)
+
+    @property
+    def trees(self) -> int:
+        """How many trees there are; a vertex without edges is one."""
+        return self.vertices - len(self)
+
+
+def order_forest(
+    edges: Frame,
+    columns: EdgeColumns,
+    vertices: Any,
+    *,
+    algorithm: str | Algorithm,
+    engine: str,
+    threads: int | None,
+) -> OrderedForest:
+    """Find the forest of a frame on the host, and put its edges in order.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, EngineUnavailableError, CapacityError
+        As for :func:`dfmst.connected_components`.
+    """
+    view, runner = open_edges(edges, engine, threads)
+    if not isinstance(view, FrameView):
+        message = "clusters and dendrograms are made of frames on the host, and this one is on a GPU"
+        raise UnsupportedFrameError(message, "pass edges.to_arrow(), best of the forest: it is small")
+    with runner.guard():
+        input = read_table(runner, view, columns, in_order=True)
+        rows = solve_table(runner, input.table, algorithm)
+        rows = rows.astype(np.uint32)
+        order = sort_order(runner, gather_keys(runner, input.table.weight, rows, input.table.flip))
+        ranked = input.beside_frame(rows[order])
+        listed = list_vertices(runner, view, (columns.source, columns.target), input, vertices)
+    host, count = host_engine(runner), len(ranked)
+    source, target = np.empty(count, np.uint32), np.empty(count, np.uint32)
+    ends = input.vertices.source, input.vertices.target
+    host.launch("gather_labels", count, *ends, ranked, listed.place, source, target)
+    frame_rows = ranked.astype(np.int64) if input.kept is None else input.kept[ranked]
+    return OrderedForest(host, view, listed, frame_rows, source, target)

@@ -1,0 +1,1 @@
+"""Points: their nearest neighbors, and the spanning trees of the complete graph of them."""

@@ -1,0 +1,140 @@
+"""Points as coordinates: columns of a frame, or an array."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.arguments import check_column_name
+from dfmst._common.types import ROW_LIMIT, Array
+from dfmst._edges.arrow_values import arrow_column
+from dfmst._edges.columns import host_column
+from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.id_types import plain_ids
+from dfmst._edges.open import open_frame
+from dfmst._edges.to_arrow import number_array, to_arrow
+from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError, missing_column
+
+__all__ = ["Points", "is_array", "read_points"]
+
+_FARTHEST = 1e150  # the square of a difference is still a number
+
+
+class Points(NamedTuple):
+    """Points, and what their numbers stand for.
+
+    Attributes
+    ----------
+    coordinates
+        ``float64``, shape ``(axes, points)``.
+    view
+        The frame that results resemble: the points' own, or an Arrow table where they came as an array.
+    ids
+        The column that names the points; ``None``: their row does.
+    """
+
+    coordinates: Array
+    view: FrameView
+    ids: Any
+
+    def frame(self, ends: Mapping[str, Array], numbers: Mapping[str, Array]) -> Any:
+        """Build a frame of the points' kind, with ids for columns of points, and columns of numbers beside."""
+        if self.ids is None:
+            return self.view.build({**ends, **numbers})
+        ids = self.view.series(self.ids)
+        named = [nw.maybe_reset_index(ids[at]).alias(name).to_frame() for name, at in ends.items()]
+        beside = nw.from_dict(dict(numbers), backend=self.view.frame.implementation)
+        return self.view.finish(nw.concat([*named, beside], how="horizontal"))
+
+
+def read_points(points: Any, columns: Any, ids: Any) -> Points:
+    """Read the coordinates of points.
+
+    Parameters
+    ----------
+    points
+        A frame, or an array of shape ``(points, axes)``.
+    columns
+        Names of the columns with the coordinates; ``None``: all columns but `ids`.
+    ids
+        Name of the column that names the points, or ``None``.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, CapacityError
+        As for :func:`dfmst.euclidean_forest`.
+    """
+    rows = None
+    if is_array(points):
+        points, columns, rows = _table(points, columns, ids)
+    view = open_frame(points, "points")
+    if isinstance(view, DeviceView):
+        raise UnsupportedFrameError("points are read on the host, and these are on a GPU", "pass points.to_arrow()")
+    if ids is not None:
+        check_column_name("ids", ids)
+    names = [name for name in view.frame.columns if ids is None or name != ids] if columns is None else columns
+    names = list(names) if isinstance(names, (list, tuple)) else [names]
+    for name in names if ids is None else [ids, *names]:
+        check_column_name("column", name)
+        if name not in view.frame.columns:
+            hint = "name the coordinates with columns=, and the points with ids="
+            raise missing_column(name, view.frame.columns, hint)
+    if not names:
+        raise InvalidEdgesError("the points have no coordinates", "name their columns with columns=")
+    if len(view) > ROW_LIMIT:
+        message = f"there are {len(view):,} points; positions number at most {ROW_LIMIT:,}"
+        raise CapacityError(message, "take a sample of them")
+    checked = [_coordinate(name, view) for name in names]
+    return Points(np.stack(checked) if rows is None else rows, view, ids)
+
+
+def is_array(points: Any) -> bool:
+    """Whether an object is an array or a list, and no frame."""
+    return (hasattr(points, "shape") and hasattr(points, "dtype")) or isinstance(points, (list, tuple))
+
+
+def _table(points: Any, columns: Any, ids: Any) -> tuple[pa.Table, list[str], Array | None]:
+    """An array as a table of columns x0, x1 and so on, their names, and floats also as an array of these columns."""
+    if columns is not None or ids is not None:
+        raise InvalidEdgesError(
+            "columns= and ids= name columns of a frame, and the points are an array", "leave them out"
+        )
+    array = number_array("points", points)
+    if array.ndim != 2:
+        message = f"the array of points has {array.ndim} dimensions; it must have two"
+        raise InvalidEdgesError(message, "pass one row a point, one column an axis")
+    names = [f"x{axis}" for axis in range(array.shape[1])]
+    if array.dtype.kind not in "iuf":
+        message = f"the array of points holds {array.dtype} values; coordinates must be numbers"
+        raise InvalidEdgesError(message, "cast it to float64")
+    rows = np.ascontiguousarray(array.T)
+    table = pa.table({name: to_arrow(name, row, nan_is_null=False) for name, row in zip(names, rows, strict=True)})
+    return table, names, rows if rows.dtype == np.float64 else None
+
+
+def _coordinate(name: Any, view: FrameView) -> Array:
+    column: Any = plain_ids(arrow_column(name, host_column(name, view.series(name))))
+    kind = column.type
+    if not any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)):
+        message = f"column {name!r} holds {kind} values; coordinates must be numbers"
+        raise InvalidEdgesError(message, "name the columns with the coordinates: columns=['x', 'y']")
+    missing = np.asarray(column.is_null())
+    try:
+        values = np.asarray(column.cast(pa.float64()).fill_null(0.0))
+    except pa.ArrowInvalid as error:
+        message = f"column {name!r} holds integers that no float64 is equal to"
+        raise InvalidEdgesError(message, "subtract a constant, or cast it to float64 yourself") from error
+    wrong = missing | ~np.isfinite(values)
+    if wrong.any():
+        count = int(wrong.sum())
+        which = "coordinate that is" if count == 1 else "coordinates that are"
+        message = f"column {name!r} has {count:,} {which} null, NaN or infinite"
+        raise InvalidEdgesError(f"{message}, the first in row {int(wrong.argmax())}", "fill or remove those rows")
+    if len(values) and (float(values.max()) > _FARTHEST or float(values.min()) < -_FARTHEST):
+        raise InvalidEdgesError(f"column {name!r} holds coordinates beyond 1e150", "choose a larger unit")
+    return values

@@ -1,0 +1,236 @@
+"""The spanning tree of all pairs of points, by Borůvka's algorithm: every component takes its lightest way out.
+
+Most ways out lead to one of a few nearest neighbours. Where all of these are in the point's own component, the nearest
+point of another one is looked for in the tree, past every node whose points all have one label.
+
+References
+----------
+March, Ram, Gray: Fast Euclidean minimum spanning tree: algorithm, analysis, and applications. KDD 2010.
+Prokopenko, Sao, Lebrun-Grandié: A single-tree algorithm to compute the Euclidean minimum spanning tree on GPUs. ICPP
+2022.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from dfmst._common.types import Array
+from dfmst._engines import Engine
+from dfmst._engines.primitives.contract import flatten
+from dfmst._trees.points.tree import block_level, build_tree, nearest_points, node_labels
+
+__all__ = ["distances", "halves", "spanning_pairs"]
+
+_NOWHERE = np.iinfo(np.uint32).max
+_NONE = np.iinfo(np.uint64).max
+_HALF = np.uint64(32)
+_PIECE = 1 << 16  # entries of temporary columns
+_INFINITE = np.array(np.inf).view(np.uint64)
+
+
+def spanning_pairs(engine: Engine, points: Array, wanted: int, core_k: int = 0) -> tuple[Array, Array, Array]:
+    """Find the minimum spanning tree of points; of equal weights the smaller pair of numbers comes first.
+
+    Parameters
+    ----------
+    points
+        ``float64``, shape ``(axes, length)``.
+    wanted
+        How many nearest neighbours of every point to look at first; the tree does not depend on it.
+    core_k
+        Where it is not 0, weights are mutual reachability: the largest of the distance and of both ends' distances to
+        their `core_k`-th nearest neighbour. Fewer than there are points.
+
+    Returns
+    -------
+    source, target
+        Numbers of points, the smaller one in `source`; ``int64``, in ascending order.
+    weight
+        ``float64``.
+    """
+    if points.shape[1] < 2:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    first = _first_of_equals(points)
+    if first is None:
+        rounds = _Rounds(engine, points, None, wanted, core_k)
+        words, core = rounds.run(), rounds.core()
+    else:
+        words, core = _span_with_equals(engine, points, first, wanted, core_k)
+    words.sort()
+    source, target = halves(words)
+    weight = distances(points, source, target)
+    if core is not None:
+        np.maximum(weight, np.maximum(core[source], core[target]), out=weight)
+    return source, target, weight
+
+
+def halves(pairs: Array) -> Array:
+    """The upper and the lower halves of words, ``int64``, shape ``(2, pairs)``."""
+    ends = np.empty((2, len(pairs)), np.uint64)
+    np.right_shift(pairs, _HALF, out=ends[0])
+    np.bitwise_and(pairs, np.uint64(_NOWHERE), out=ends[1])
+    return ends.view(np.int64)
+
+
+def distances(points: Array, source: Array, target: Array) -> Array:
+    """Distances of pairs of points, ``float64``: the same floats as the kernels'."""
+    total = np.zeros(len(source))
+    for piece in _pieces(len(source)):
+        for coordinate in points:
+            difference = coordinate[source[piece]] - coordinate[target[piece]]
+            total[piece] += difference * difference
+    root: Array = np.sqrt(total, out=total)
+    return root
+
+
+def _pieces(length: int) -> Iterator[slice]:
+    """Spans of entries whose temporary columns stay in the cache, and take no memory that is new."""
+    for begin in range(0, length, _PIECE):
+        yield slice(begin, begin + _PIECE)
+
+
+def _span_with_equals(
+    engine: Engine, points: Array, first: Array, wanted: int, core_k: int
+) -> tuple[Array, Array | None]:
+    """Pairs of the tree as words, and core distances: one point stands for its equals, which then join a hub."""
+    repeats = first < np.arange(len(first))
+    double, kept = np.flatnonzero(repeats), np.flatnonzero(~repeats)
+    rounds = _Rounds(engine, points[:, kept], np.bincount(first)[kept], wanted, core_k)
+    ends = kept[halves(rounds.run())]
+    hub = kept[rounds.hub[np.searchsorted(kept, first[double])]]
+    ends = np.concatenate([ends, np.stack([hub, double])], axis=1).astype(np.uint64)
+    core = rounds.core()
+    return (
+        np.minimum(*ends) << _HALF | np.maximum(*ends),
+        core if core is None else core[np.searchsorted(kept, first)],
+    )
+
+
+def _first_of_equals(points: Array) -> Array | None:
+    """Point -> the first point with the same coordinates, ``int64``; ``None`` where no two points are equal."""
+    word = np.empty(points.shape[1], np.uint32)
+    for piece in _pieces(len(word)):
+        hashed = np.zeros(len(word[piece]), np.uint64)
+        for coordinate in points[:, piece]:
+            hashed ^= (coordinate + 0.0).view(np.uint64)  # -0.0 becomes 0.0
+            hashed *= np.uint64(0x9E3779B97F4A7C15)
+            hashed ^= hashed >> _HALF
+        word[piece] = hashed
+    ordered = np.sort(word)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    alike = [np.zeros(0, np.int64)]
+    for piece in _pieces(len(word)) if len(repeated) else ():
+        at = np.minimum(np.searchsorted(repeated, word[piece]), len(repeated) - 1)
+        alike.append(np.flatnonzero(repeated[at] == word[piece]) + piece.start)
+    some = np.concatenate(alike)
+    some = some[np.lexsort(points[:, some])]
+    begins = np.append(True, (points[:, some[1:]] != points[:, some[:-1]]).any(axis=0))
+    if begins.all():
+        return None
+    first = np.arange(len(word))
+    first[some] = some[np.flatnonzero(begins)[np.cumsum(begins) - 1]]
+    return first
+
+
+class _Ways(NamedTuple):
+    """Every point's way out, and every block's; what kernels receive, in their order (see ``point_rounds.cuh``)."""
+
+    other: Array
+    weight: Array
+    sure: Array
+    reach: Array
+    apart: Array
+    spent: Array
+    lightest: Array
+
+
+class _Rounds:
+    """Rounds of Borůvka's algorithm on points of which no two are equal.
+
+    Parameters
+    ----------
+    points
+        ``float64``, shape ``(axes, length)``.
+    counts
+        How many equal points each one stands for, ``int64``; ``None``: one each.
+    wanted, core_k
+        As for :func:`spanning_pairs`.
+
+    Attributes
+    ----------
+    hub
+        With `counts`: point -> the smallest number that an edge of its core's weight leads to, its own included.
+    """
+
+    def __init__(self, engine: Engine, points: Array, counts: Array | None, wanted: int, core_k: int) -> None:
+        self.engine, length = engine, points.shape[1]
+        self.tree = build_tree(engine, points)
+        self.neighbour, reach = nearest_points(engine, self.tree, min(max(wanted, core_k), length - 1))
+        self.label = np.arange(length, dtype=np.uint32)
+        self.place = np.empty(length, np.uint32)
+        self.place[self.tree.order] = self.label
+        self.near_core = self._cores(counts, core_k) if core_k else None
+        self.hub = np.arange(0 if counts is None else length)
+        self.level = block_level(self.tree)
+        blocks, lightest = 1 << self.level, np.full(length, _INFINITE)
+        other, sure = np.full(length, _NOWHERE, np.uint32), np.zeros(length, np.uint8)
+        apart, spent = np.full(blocks, -1.0), np.zeros(blocks, np.uint8)
+        self.ways = _Ways(other, np.zeros(length), sure, reach, apart, spent, lightest)
+
+    def _cores(self, counts: Array | None, core_k: int) -> Array:
+        """Distance of each position's `core_k`-th nearest neighbour, equal points counted one by one."""
+        tree, positions = self.tree, np.arange(self.tree.length)
+        if not self.neighbour.size:
+            return np.zeros(tree.length)
+        if counts is None:
+            return distances(tree.points, positions, self.neighbour[:, core_k - 1])
+        count = counts[tree.order]
+        within = np.cumsum(count[self.neighbour], axis=1) + (count - 1)[:, None] >= core_k
+        core = distances(tree.points, positions, self.neighbour[positions, within.argmax(axis=1)])
+        return np.where(count > core_k, 0.0, core)
+
+    def core(self) -> Array | None:
+        """Point -> weight below which it has no edge, ``float64``; ``None``: 0 for all."""
+        return None if self.near_core is None else self.near_core[self.place]
+
+    def run(self) -> Array:
+        """Return the pairs, the smaller number in the upper half of a word; ``uint64``."""
+        components, pairs = np.arange(self.tree.length, dtype=np.uint32), [np.zeros(0, np.uint64)]
+        chosen = np.full(self.tree.length, _NONE)
+        while len(components) > 1:
+            self._choose(chosen)
+            if len(self.hub) and len(pairs) == 1:
+                self._note_hubs()
+            found = chosen[components]
+            found.sort()  # two components may have chosen the same pair
+            pairs.append(found[np.append(True, found[1:] != found[:-1])])
+            for piece in _pieces(len(pairs[-1])):
+                source, target = self.place[halves(pairs[-1][piece])]
+                self.engine.launch("unite", len(source), source, target, None, self.label)
+            flatten(self.engine, self.label)
+            components = components[self.label[components] == components]
+            chosen[components], self.ways.lightest[components] = _NONE, _INFINITE
+        return np.concatenate(pairs)
+
+    def _choose(self, chosen: Array) -> None:
+        """Fill in the pair of every component's lightest way out."""
+        tree, label, ways, blocks = self.tree, self.label, self.ways, 1 << self.level
+        whole = node_labels(self.engine, tree, label)
+        state = *tree, label, whole, self.near_core, *ways
+        near = self.neighbour, self.neighbour.shape[1]
+        self.engine.launch("known_ways", blocks, *state, *near, self.level, grain=1)
+        self.engine.launch("gaps_around", blocks, *tree, label, whole, ways.lightest, self.level, ways.apart, grain=8)
+        turn = np.argsort(ways.apart, kind="stable")  # a light way spares the blocks behind it their search
+        self.engine.launch("find_ways", blocks, *state, self.level, turn, grain=1)
+        columns = label, tree.order, ways.other, ways.weight, ways.lightest, chosen
+        self.engine.launch("first_ways", tree.length, *columns)
+
+    def _note_hubs(self) -> None:
+        """After the first round, in which every point found its lightest edge."""
+        order, ways = self.tree.order, self.ways
+        core = 0.0 if self.near_core is None else self.near_core
+        at = np.flatnonzero(ways.weight == core)
+        np.minimum.at(self.hub, order[at], order[ways.other[at]])

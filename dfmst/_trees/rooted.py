@@ -1,0 +1,244 @@
+"""Forests with a root in every tree, and the paths between their vertices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.arguments import is_several
+from dfmst._common.dispatch import driven
+from dfmst._common.types import Array, Frame, Invalid
+from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.read import EdgeColumns
+from dfmst._edges.vertex_list import find_places
+from dfmst._edges.weights import weight_floats
+from dfmst._trees.ordered import OrderedForest, order_forest
+from dfmst._trees.tour import fold_paths, root_trees
+from dfmst.algorithms import Algorithm
+from dfmst.algorithms.components import component_labels
+from dfmst.errors import InvalidEdgesError
+
+__all__ = ["path", "rooted", "tree_roots"]
+
+_SAFE = 2.0**62  # a sum of float64s below it is that of integers of 64 bits
+
+
+@driven("edges")
+def rooted(
+    edges: Frame,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    root: Any = None,
+    vertices: Any = None,
+    maximum: bool = False,
+    algorithm: str | Algorithm = "auto",
+    engine: str = "auto",
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+) -> Any:
+    """Give every tree of the forest of an edge table a root, and every vertex its parent.
+
+    Parameters
+    ----------
+    edges, source, target, weight, algorithm, engine, invalid, threads
+        As for :func:`minimum_spanning_forest`; the frame is on the host. Edges of the forest alone give the same trees.
+    root
+        A vertex, or a list of vertices of different trees, to be roots. Every other tree has its smallest vertex.
+    vertices
+        All vertices, as for :func:`connected_components`.
+    maximum
+        Whether it is the maximum spanning forest.
+
+    Returns
+    -------
+    trees
+        The same kind of frame, one row a vertex in ascending order: ``vertex``; ``parent`` and ``component``, the next
+        vertex on the way to the root and the root (of a root, itself), in the type of the ids; ``depth``, how many
+        edges away the root is; ``distance``, the sum of their weights (``int64`` of integers, ``uint64`` if only that
+        holds them, else ``float64``); ``order``, the vertex's place in a depth-first order, tree after tree; ``edge``
+        and ``heaviest``, rows of the edge table: the edge to the parent, and the one that comes last in the total order
+        on the way to the root (-1 at a root).
+
+    Raises
+    ------
+    InvalidEdgesError
+        A root that is no vertex, or two in one tree; weights that have no sum, or integers whose sum is beyond 64
+        bits.
+    ColumnNotFoundError, UnsupportedFrameError, EngineUnavailableError, CapacityError
+        As for :func:`connected_components`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dfmst
+    >>> roads = pd.DataFrame({"source": [1, 2, 3, 4], "target": [2, 3, 4, 1], "weight": [5, 1, 2, 9]})
+    >>> dfmst.rooted(roads, root=3)
+       vertex  parent  component  depth  distance  order  edge  heaviest
+    0       1       2          3      2         6      3     0         0
+    1       2       3          3      1         1      2     1         1
+    2       3       3          3      0         0      0    -1        -1
+    3       4       3          3      1         2      1     2         2
+
+    References
+    ----------
+    Tarjan, Vishkin: An efficient parallel biconnectivity algorithm. SIAM Journal on Computing 14 (1985).
+    """
+    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
+    roots = tree_roots(forest, root)
+    trees = root_trees(forest.engine, forest.source, forest.target, roots)
+    at_root = trees.edge < 0
+    lengths = _lengths(forest, weight)
+    along = np.where(at_root, 0, lengths[trees.edge]) if len(lengths) else np.zeros(len(roots), lengths.dtype)
+    depth, distance, last = fold_paths(
+        trees.parent, (np.add, (~at_root).astype(np.int64)), (np.add, along), (np.maximum, trees.edge)
+    )
+    distance = _in_64_bits(weight, distance) if distance.dtype == object else distance
+    order = np.empty(len(roots), np.int64)
+    order[np.lexsort((-trees.left, roots))] = np.arange(len(roots))
+    rows = np.append(forest.rows, -1)
+    ids = {"vertex": np.arange(len(roots)), "parent": trees.parent, "component": roots}
+    more = {"depth": depth, "distance": distance, "order": order, "edge": rows[trees.edge], "heaviest": rows[last]}
+    return forest.listed.frame(ids, more)
+
+
+@driven("edges")
+def path(
+    edges: Frame,
+    start: Any,
+    stop: Any,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    maximum: bool = False,
+    algorithm: str | Algorithm = "auto",
+    engine: str = "auto",
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+) -> Any:
+    """Return the rows of the forest's path between two vertices, from the first to the other.
+
+    No path between the two has a lighter heaviest edge: the heaviest of these rows is the bottleneck.
+
+    Parameters
+    ----------
+    edges, source, target, weight, algorithm, engine, invalid, threads
+        As for :func:`rooted`.
+    start, stop
+        Two vertices.
+    maximum
+        Take the maximum spanning forest, whose paths have the heaviest lightest edges.
+
+    Returns
+    -------
+    rows
+        The same kind of frame: rows of `edges` in the order of the path, all columns, a pandas index kept. None where
+        the two are one vertex.
+
+    Raises
+    ------
+    InvalidEdgesError
+        One of the two is no vertex, or no path joins them.
+    ColumnNotFoundError, UnsupportedFrameError, EngineUnavailableError, CapacityError
+        As for :func:`connected_components`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dfmst
+    >>> roads = pd.DataFrame({"source": [1, 2, 3, 4], "target": [2, 3, 4, 1], "weight": [5, 1, 2, 9]})
+    >>> dfmst.path(roads, 4, 1)
+       source  target  weight
+    2       3       4       2
+    1       2       3       1
+    0       1       2       5
+
+    References
+    ----------
+    Hu: The maximum capacity route problem. Operations Research 9 (1961).
+    """
+    for name, vertex in (("start", start), ("stop", stop)):
+        if is_several(vertex):
+            message = f"{name} is a {type(vertex).__name__}; it must be one vertex"
+            raise InvalidEdgesError(message, "call path for each pair, or rooted once for all paths to one vertex")
+    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    forest = order_forest(edges, columns, None, algorithm=algorithm, engine=engine, threads=threads)
+    first, last = find_places(forest.listed, "start and stop", [start, stop]).tolist()
+    label = _components(forest)
+    if label[first] != label[last]:
+        raise InvalidEdgesError(f"no path joins {start!r} and {stop!r}: they lie in different components", "try others")
+    trees = root_trees(forest.engine, forest.source, forest.target, np.where(label == label[first], first, label))
+    parent, edge, way = trees.parent, trees.edge, []
+    while last != first:
+        way.append(edge[last])
+        last = parent[last]
+    return forest.view.take(forest.engine, forest.rows[np.array(way[::-1], np.int64)])
+
+
+def _components(forest: OrderedForest) -> Array:
+    """The smallest place of each place's tree."""
+    table = EdgeTable(forest.source, forest.target, forest.source, forest.vertices)
+    return component_labels(forest.engine, table).astype(np.int64)
+
+
+def tree_roots(forest: OrderedForest, root: Any) -> Array:
+    """The root of each place's tree: the chosen vertex, or the smallest.
+
+    Raises
+    ------
+    InvalidEdgesError
+        One is no vertex, or two are in one tree.
+    """
+    chosen = [] if root is None else list(root) if is_several(root) else [root]
+    label = _components(forest)
+    if not chosen:
+        return label
+    place = find_places(forest.listed, "root", chosen)
+    trees, first, count = np.unique(label[place], return_index=True, return_counts=True)
+    if len(trees) < len(chosen):
+        shared = [vertex for vertex, tree in zip(chosen, label[place], strict=True) if tree == trees[count > 1][0]]
+        message = f"the roots {', '.join(map(repr, shared))} are in one tree"
+        raise InvalidEdgesError(message, "choose one of them")
+    representative = np.arange(forest.vertices)
+    representative[trees] = place[first]
+    roots: Array = representative[label]
+    return roots
+
+
+def _lengths(forest: OrderedForest, weight: Any) -> Array:
+    """Weights of the edges in order, as numbers that have a sum; Python's integers if 64 bits may not hold it."""
+    if weight is None:
+        return np.ones(len(forest), np.int64)
+    weights = forest.weights(weight)
+    if isinstance(weights, np.ndarray):
+        return weight_floats(weights)
+    kind = weights.type
+    if pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and kind.scale):
+        return weight_floats(weights)
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
+        safe = not len(weights) or float(np.abs(weight_floats(weights)).sum()) < _SAFE
+        whole = weights.cast(pa.int64()) if safe else np.array([int(value) for value in weights.to_pylist()], object)
+        return np.asarray(whole)
+    message = f"column {weight!r} holds {kind} weights, which have no sum along a path"
+    raise InvalidEdgesError(message, "cast it to integers or floats")
+
+
+def _in_64_bits(weight: Any, distance: Array) -> Array:
+    """Sums of Python's integers as ``int64``, or as ``uint64`` if only that holds them.
+
+    Raises
+    ------
+    InvalidEdgesError
+        Neither does.
+    """
+    kind = np.int64 if distance.min() < 0 or distance.max() < 1 << 63 else np.uint64
+    outside = (distance < np.iinfo(kind).min) | (distance > np.iinfo(kind).max)
+    if outside.any():
+        message = f"{int(outside.sum()):,} distances from the root are beyond 64 bits: sums of column {weight!r}"
+        raise InvalidEdgesError(message, "divide the weights, or cast them to float64 if rounding is meant")
+    return distance.astype(kind)

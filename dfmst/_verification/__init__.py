@@ -1,1 +1,0 @@
-"""Certificates: whether rows are the minimum spanning forest, found without solving anything."""

@@ -1,0 +1,49 @@
+"""Forests of Dask frames; importing this registers ``DataFrame.mst`` on them (Dask and dask-cuDF alike).
+
+Examples
+--------
+>>> import pandas as pd
+>>> import dask.dataframe as dd
+>>> import dfmst.dask
+>>> roads = pd.DataFrame({"a": ["x", "y", "x"], "b": ["y", "z", "z"], "km": [3, 1, 2]})
+>>> dd.from_pandas(roads, npartitions=2).mst.minimum("a", "b", "km").compute()
+   a  b  km
+1  y  z   1
+2  x  z   2
+"""
+
+from __future__ import annotations
+
+from dfmst.errors import EngineUnavailableError
+
+try:
+    import dask.dataframe.extensions  # noqa: F401
+except ImportError as error:
+    raise EngineUnavailableError("a cluster needs Dask", "pip install 'dfmst[dask]'") from error
+
+from dask.dataframe.extensions import register_dataframe_accessor
+
+from dfmst._drive.cluster.dask_checks import plan, verify
+from dfmst._drive.cluster.dask_files import WrittenForest, forest_of_files
+from dfmst._drive.cluster.dask_forests import maximum_spanning_forest, minimum_spanning_forest, spanning_forest, update
+from dfmst._drive.cluster.dask_trees import clusters, connected_components, newick, path, rooted, single_linkage
+from dfmst.accessor import ForestAccessor
+
+__all__ = [
+    "WrittenForest",
+    "clusters",
+    "connected_components",
+    "forest_of_files",
+    "maximum_spanning_forest",
+    "minimum_spanning_forest",
+    "newick",
+    "path",
+    "plan",
+    "rooted",
+    "single_linkage",
+    "spanning_forest",
+    "update",
+    "verify",
+]
+
+register_dataframe_accessor("mst")(ForestAccessor)

@@ -1,0 +1,187 @@
+"""The functions that NetworkX hands to dfmst; signatures and results are NetworkX's.
+
+What is not ours (directed graphs, weights that no column holds) NetworkX's own function does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from networkx.algorithms.tree.mst import ALGORITHMS, EdgePartition
+
+from dfmst._common.types import Array
+from dfmst.interop.networkx.convert import convert_from_nx, convert_to_nx
+from dfmst.interop.networkx.frame import from_pandas_edgelist
+from dfmst.interop.networkx.graph import Graph
+from dfmst.interop.networkx.tree import forest_graph
+
+__all__ = [
+    "can_run",
+    "connected_components",
+    "convert_from_nx",
+    "convert_to_nx",
+    "from_pandas_edgelist",
+    "is_connected",
+    "maximum_spanning_edges",
+    "maximum_spanning_tree",
+    "minimum_spanning_edges",
+    "minimum_spanning_tree",
+    "node_connected_component",
+    "number_connected_components",
+    "partition_spanning_tree",
+    "should_run",
+]
+
+_SIMPLE = ("boruvka", "borůvka")  # NetworkX has these for graphs without parallel edges only
+_WORTH = 1000  # edges from which a spanning tree is found faster with a conversion than without
+
+
+def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a call is ours: on undirected graphs."""
+    graph = args[0] if args else kwargs.get("G")
+    return name == "from_pandas_edgelist" or (graph is not None and not graph.is_directed())
+
+
+def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
+    """Whether a call gains by dfmst: a tree of enough edges, or any call on a graph that is converted already."""
+    graph = args[0] if args else kwargs.get("G")
+    if name == "from_pandas_edgelist" or isinstance(graph, Graph):
+        return True
+    if "dfmst" in getattr(graph, "__networkx_cache__", {}).get("backends", {}):
+        return True
+    if "spanning" not in name:
+        return "reading the graph takes longer than NetworkX's own search"
+    return graph.number_of_edges() >= _WORTH or f"fewer than {_WORTH} edges"  # type: ignore[union-attr]
+
+
+def minimum_spanning_edges(
+    G: Graph,
+    algorithm: str = "kruskal",
+    weight: Any = "weight",
+    keys: bool = True,
+    data: bool = True,
+    ignore_nan: bool = False,
+) -> Any:
+    """See :func:`networkx.minimum_spanning_edges`."""
+    rows = _forest(G, algorithm, weight, ignore_nan, maximum=False)
+    if rows is None:
+        return nx.minimum_spanning_edges.orig_func(G.original, algorithm, weight, keys, data, ignore_nan)
+    return G.edges(rows, keys=keys, data=data)
+
+
+def maximum_spanning_edges(
+    G: Graph,
+    algorithm: str = "kruskal",
+    weight: Any = "weight",
+    keys: bool = True,
+    data: bool = True,
+    ignore_nan: bool = False,
+) -> Any:
+    """See :func:`networkx.maximum_spanning_edges`."""
+    rows = _forest(G, algorithm, weight, ignore_nan, maximum=True)
+    if rows is None:
+        return nx.maximum_spanning_edges.orig_func(G.original, algorithm, weight, keys, data, ignore_nan)
+    return G.edges(rows, keys=keys, data=data)
+
+
+def minimum_spanning_tree(
+    G: Graph,
+    weight: Any = "weight",
+    algorithm: str = "kruskal",
+    ignore_nan: bool = False,
+) -> Any:
+    """See :func:`networkx.minimum_spanning_tree`."""
+    rows = _forest(G, algorithm, weight, ignore_nan, maximum=False)
+    if rows is None:
+        return nx.minimum_spanning_tree.orig_func(G.original, weight, algorithm, ignore_nan)
+    return forest_graph(G, rows)
+
+
+def maximum_spanning_tree(
+    G: Graph,
+    weight: Any = "weight",
+    algorithm: str = "kruskal",
+    ignore_nan: bool = False,
+) -> Any:
+    """See :func:`networkx.maximum_spanning_tree`."""
+    rows = _forest(G, algorithm, weight, ignore_nan, maximum=True)
+    if rows is None:
+        return nx.maximum_spanning_tree.orig_func(G.original, weight, algorithm, ignore_nan)
+    return forest_graph(G, rows)
+
+
+def partition_spanning_tree(
+    G: Graph,
+    minimum: bool = True,
+    weight: Any = "weight",
+    partition: Any = "partition",
+    ignore_nan: bool = False,
+) -> Any:
+    """See :func:`networkx.partition_spanning_tree`."""
+    weights = _weights(G, weight, ignore_nan)
+    if weights is None:
+        return nx.partition_spanning_tree.orig_func(G.original, minimum, weight, partition, ignore_nan)
+    roles = G.values(partition, None)
+    included = np.array([role == EdgePartition.INCLUDED for role in roles], bool)
+    excluded = np.array([role == EdgePartition.EXCLUDED for role in roles], bool)
+    rows = np.flatnonzero(~(excluded | np.isnan(weights)))
+    # One order: what is included, in the order of the edges, then the rest by weight.
+    lightness = np.unique(weights[rows], return_inverse=True)[1].reshape(-1) + 1
+    lightness = np.where(included[rows], 0, lightness if minimum else len(rows) + 1 - lightness)
+    rank = np.zeros(len(weights), np.int64)
+    rank[rows] = lightness
+    return forest_graph(G, G.forest(rank, rows))
+
+
+def _weights(graph: Graph, attribute: Any, ignore_nan: bool) -> Array | None:
+    """Weights as a column; ``None`` where the call is not ours, or NetworkX raises."""
+    weights = graph.weights(attribute)
+    if weights is None or (not ignore_nan and np.isnan(weights).any()):
+        return None
+    return weights
+
+
+def _forest(graph: Graph, algorithm: str, attribute: Any, ignore_nan: bool, *, maximum: bool) -> Array | None:
+    """The forest's edges in Kruskal's order; ``None`` where the call is not ours."""
+    refused = algorithm in _SIMPLE and graph.is_multigraph()
+    if algorithm not in ALGORITHMS or refused or not len(graph):
+        return None
+    weights = _weights(graph, attribute, ignore_nan)
+    if weights is None:
+        return None
+    missing = np.isnan(weights)
+    return graph.forest(weights, np.flatnonzero(~missing) if missing.any() else None, maximum=maximum)
+
+
+def connected_components(G: Graph) -> Iterator[set[Any]]:
+    """See :func:`networkx.connected_components`."""
+    order = np.argsort(G.labels, kind="stable")
+    ordered = G.labels[order]
+    begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]).tolist() if len(order) else []
+    numbers = order.tolist()
+    for begin, end in pairwise([*begins, len(numbers)]):
+        yield set(map(G.nodes.__getitem__, numbers[begin:end]))
+
+
+def number_connected_components(G: Graph) -> int:
+    """See :func:`networkx.number_connected_components`."""
+    return int((G.labels == np.arange(len(G))).sum())
+
+
+def is_connected(G: Graph) -> bool:
+    """See :func:`networkx.is_connected`."""
+    if not len(G):
+        raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
+    return not G.labels.any()
+
+
+def node_connected_component(G: Graph, n: Any) -> set[Any]:
+    """See :func:`networkx.node_connected_component`."""
+    if n not in G.number:
+        result: set[Any] = nx.node_connected_component.orig_func(G.original, n)  # raises what NetworkX raises
+        return result
+    return set(map(G.nodes.__getitem__, np.flatnonzero(G.labels == G.labels[G.number[n]]).tolist()))

@@ -1,0 +1,144 @@
+"""A graph as columns: nodes numbered in NetworkX's order, edges in the order of ``G.edges``."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst import arrays
+from dfmst._common.cached import cached_property
+from dfmst._common.types import Array
+from dfmst._trees.components import connected_components
+
+__all__ = ["Graph"]
+
+_EXACT = 2.0**53  # float64 holds all integers up to here
+
+
+class Graph(ABC):
+    """An undirected graph that dfmst works on.
+
+    Parameters
+    ----------
+    nodes
+        Nodes, in NetworkX's order.
+    source, target
+        Numbers of the ends of each edge, in the order of ``G.edges``; ``int64``.
+    keys
+        Keys of a multigraph's edges; ``None``: it is no multigraph.
+    """
+
+    __networkx_backend__ = "dfmst"
+
+    def __init__(self, nodes: Sequence[Any], source: Array, target: Array, keys: Sequence[Any] | None = None) -> None:
+        self.__networkx_cache__: dict[str, Any] = {}
+        self.nodes, self.source, self.target, self.keys = nodes, source, target, keys
+        self._columns: dict[tuple[Any, Any], Array | None] = {}
+
+    @cached_property
+    @abstractmethod
+    def original(self) -> Any:
+        """The graph as NetworkX's own, with all attributes."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> Any:
+        """NetworkX's class of the graph."""
+
+    @abstractmethod
+    def attributes_at(self, rows: Array) -> list[dict[Any, Any]]:
+        """Attributes of the edges at `rows`."""
+
+    @abstractmethod
+    def copied_attributes(self) -> tuple[dict[Any, Any], list[dict[Any, Any]] | None]:
+        """Copies of the attributes of the graph, and of its nodes (``None``: they have none)."""
+
+    @abstractmethod
+    def values(self, attribute: Any, default: Any) -> Any:
+        """Values of an attribute, or the default where an edge has none."""
+
+    def is_directed(self) -> bool:
+        """Whether edges have a direction: never."""
+        return False
+
+    def is_multigraph(self) -> bool:
+        """Whether two nodes may have several edges."""
+        return self.keys is not None
+
+    def number_of_edges(self) -> int:
+        """How many edges there are."""
+        return len(self.source)
+
+    def __len__(self) -> int:
+        """How many nodes there are."""
+        return len(self.nodes)
+
+    def ends_at(self, rows: Array) -> tuple[list[Any], list[Any]]:
+        """Nodes at both ends of the edges at `rows`."""
+        source, target = (
+            list(map(self.nodes.__getitem__, column[rows].tolist())) for column in (self.source, self.target)
+        )
+        return source, target
+
+    def keys_at(self, rows: Array) -> list[Any] | None:
+        """Keys of a multigraph's edges at `rows`."""
+        return None if self.keys is None else list(map(self.keys.__getitem__, rows.tolist()))
+
+    def edges(self, rows: Array, *, keys: bool, data: bool) -> Iterator[tuple[Any, ...]]:
+        """Edges at `rows` as NetworkX yields them: both nodes, then key and attributes where they are asked for."""
+        named = self.keys_at(rows) if keys else None
+        parts = [named] if named is not None else []
+        parts += [self.attributes_at(rows)] if data else []
+        return zip(*self.ends_at(rows), *parts, strict=True)
+
+    @cached_property
+    def number(self) -> dict[Any, int]:
+        """Number of each node."""
+        return {node: number for number, node in enumerate(self.nodes)}
+
+    @cached_property
+    def labels(self) -> Array:
+        """The smallest number of a node in each node's component, ``int64``."""
+        edges = pa.table({"source": self.source, "target": self.target})
+        components = connected_components(edges, vertices=np.arange(len(self.nodes)))
+        return np.asarray(components["component"])
+
+    def weights(self, attribute: Any, default: Any = 1) -> Array | None:
+        """Weights as a column; ``None`` where no column holds them exactly."""
+        name = (attribute, default)
+        if name not in self._columns:
+            self._columns[name] = _column(self.values(attribute, default))
+        return self._columns[name]
+
+    def forest(self, weights: Array, rows: Array | None = None, *, maximum: bool = False) -> Array:
+        """Return the forest's edges among those at `rows` (``None``: all), in Kruskal's order."""
+        source, target = self.source, self.target
+        if rows is not None:
+            source, target, weights = source[rows], target[rows], weights[rows]
+        chosen = arrays.forest_rows(source, target, weights, n=max(1, len(self.nodes)), maximum=maximum)
+        ranks = weights[chosen]
+        if maximum:  # of equal weights the earlier edge comes first, this way too
+            order = len(ranks) - 1 - np.argsort(ranks[::-1], kind="stable")[::-1]
+        else:
+            order = np.argsort(ranks, kind="stable")
+        chosen = chosen[order]
+        return chosen if rows is None else rows[chosen]
+
+
+def _column(values: Iterable[Any]) -> Array | None:
+    """Values as a numeric column, if it equals them."""
+    listed = values if isinstance(values, np.ndarray) else list(values)
+    try:
+        column = np.asarray(listed)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if column.ndim != 1 or column.dtype.kind not in "biuf" or column.dtype.itemsize > 8:
+        return np.zeros(0) if not len(column) else None
+    if column.dtype.kind == "f" and column is not listed and (np.abs(column) >= _EXACT).any():
+        # Integers among floats may have been rounded.
+        return column if all(isinstance(value, (float, np.floating)) for value in listed) else None
+    return column

@@ -1,0 +1,215 @@
+"""Forests of more rows than the memory holds.
+
+Rows are read in batches and folded into a buffer of bounded size, which always begins with the forest of all rows so
+far; rows that can no longer enter it are dropped as they arrive. The result is, row for row, that of
+:func:`dfmst.minimum_spanning_forest` on all rows at once. :func:`minimum_spanning_forest` and
+:func:`maximum_spanning_forest` do all in one call; :func:`fold` leaves the rows to be read, written or verified later,
+and :func:`verify` checks a forest's file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dfmst._common.types import Invalid
+from dfmst._drive.stream.find import fold
+from dfmst._drive.stream.forest import StreamForest
+from dfmst._drive.stream.parquet import find_files
+from dfmst._drive.stream.sources import fits, input_names
+from dfmst._drive.stream.verify_file import verify
+from dfmst._fold.memory import parse_memory
+from dfmst.algorithms import Algorithm
+from dfmst.formats import check_file
+from dfmst.formats.write import check_format
+
+__all__ = [
+    "StreamForest",
+    "fits",
+    "fold",
+    "maximum_spanning_forest",
+    "minimum_spanning_forest",
+    "parse_memory",
+    "verify",
+]
+
+
+def minimum_spanning_forest(
+    edges: Any,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
+    memory_limit: int | str = "2GiB",
+    output: str | os.PathLike[str] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    spill_dir: str | os.PathLike[str] | None = None,
+    algorithm: str | Algorithm = "auto",
+    engine: str = "auto",
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+    progress: bool | Callable[[int, int | None], None] | None = None,
+) -> Any:
+    """Return the rows of the minimum spanning forest of a stream of edge tables.
+
+    Of equal weights the earlier row counts as lighter, over all files or frames in their order.
+
+    Parameters
+    ----------
+    edges
+        Parquet files: a path, a directory, a pattern such as ``"part-*.parquet"``, or a list of these; a
+        ``pyarrow.dataset``; or frames: a list, or a function that returns an iterator. They are read twice, so that
+        an iterator itself is refused. Frames of cuDF are read where they lie.
+    source, target, weight
+        Column names; ``weight=None``: all weights are equal.
+    by, keep, drop
+        Conditions, which need all rows in memory: an error says what to do in their place.
+    memory_limit
+        Bytes, or a text such as ``"2GiB"``: what this process may hold in all while it folds, 256 MiB of it for the
+        interpreter, its libraries and the batches in flight. The least is 32 MiB more than those and 48 bytes a vertex;
+        below 132 bytes a vertex the run takes longer, solves on the host and has its own algorithm. Frames of your own,
+        the returned forest, and rows in the second pass beyond a batch come on top. With ``engine="cuda"`` the limit is
+        of the GPU's memory: 96 MiB for the batches in flight, and 172 bytes a vertex; integer ids are numbered there,
+        others on the host.
+    output
+        Write the forest to this file (Parquet, Arrow, CSV or TSV) as it is gathered, in place of returning it. It must
+        not be one of the input's files, nor lie in a directory of them.
+    checkpoint
+        Directory for checkpoints; a run that was interrupted goes on from the last one. Parquet files only, and 132
+        bytes a vertex at least.
+    spill_dir
+        Directory on a local disk, for the rows of a graph whose vertices do not fit the limit: 288 MiB and 9 bytes a
+        vertex are then enough, and the run takes longer. Ids stay in memory: those that are no dense integers need 64
+        MiB and 27 bytes a vertex more, texts 31 and 2.3 times their length. Up to nine rows a vertex lie there, of 24
+        bytes each (20 with weights of 32 bits); they are removed at the end, and after an error. Such a run solves on
+        the host, and has its own algorithm.
+    algorithm, engine, invalid, threads
+        As for :func:`dfmst.minimum_spanning_forest`.
+    progress
+        True for a bar: rows, rows a second, time left, memory against the limit. Or a function that is called with the
+        rows done and the rows in all (``None``: unknown).
+
+    Returns
+    -------
+    forest
+        A ``pyarrow.Table``, or for frames the kind of the frames: the rows in order, all columns. With `output`
+        the file's path. Of Parquet files, its schema's metadata says how it was made (:func:`dfmst.update`).
+
+    Raises
+    ------
+    CapacityError
+        The vertices do not fit the limit; the message says what would do.
+    ColumnNotFoundError, InvalidEdgesError, FormatError, UnsupportedFrameError, OutputError
+        As for :func:`dfmst.minimum_spanning_forest`; files that differ in their columns, are damaged, or change
+        during the run.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pyarrow.parquet
+    >>> import dfmst
+    >>> pa.parquet.write_table(pa.table({"source": [0, 1], "target": [1, 2], "weight": [3, 1]}), "part-0.parquet")
+    >>> pa.parquet.write_table(pa.table({"source": [0], "target": [2], "weight": [2]}), "part-1.parquet")
+    >>> dfmst.stream.minimum_spanning_forest("part-*.parquet").to_pydict()
+    {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
+    """
+    _check_output(output, edges)
+    forest = fold(
+        edges,
+        source,
+        target,
+        weight,
+        by=by,
+        keep=keep,
+        drop=drop,
+        maximum=False,
+        memory_limit=memory_limit,
+        checkpoint=checkpoint,
+        spill_dir=spill_dir,
+        algorithm=algorithm,
+        engine=engine,
+        invalid=invalid,
+        threads=threads,
+        progress=progress,
+    )
+    return _deliver(forest, output)
+
+
+def maximum_spanning_forest(
+    edges: Any,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
+    memory_limit: int | str = "2GiB",
+    output: str | os.PathLike[str] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    spill_dir: str | os.PathLike[str] | None = None,
+    algorithm: str | Algorithm = "auto",
+    engine: str = "auto",
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+    progress: bool | Callable[[int, int | None], None] | None = None,
+) -> Any:
+    """Return the rows of the maximum spanning forest of a stream of edge tables.
+
+    Heavier rows come first; of equal weights still the earlier one. Parameters, results and errors are those of
+    :func:`minimum_spanning_forest`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import dfmst
+    >>> tables = [pa.table({"source": [0, 1], "target": [1, 2], "weight": [3, 1]}),
+    ...           pa.table({"source": [0], "target": [2], "weight": [2]})]
+    >>> dfmst.stream.maximum_spanning_forest(tables).to_pydict()
+    {'source': [0, 0], 'target': [1, 2], 'weight': [3, 2]}
+    """
+    _check_output(output, edges)
+    forest = fold(
+        edges,
+        source,
+        target,
+        weight,
+        by=by,
+        keep=keep,
+        drop=drop,
+        maximum=True,
+        memory_limit=memory_limit,
+        checkpoint=checkpoint,
+        spill_dir=spill_dir,
+        algorithm=algorithm,
+        engine=engine,
+        invalid=invalid,
+        threads=threads,
+        progress=progress,
+    )
+    return _deliver(forest, output)
+
+
+def _check_output(output: str | os.PathLike[str] | None, edges: Any) -> None:
+    """Raise before rows are read where the forest could not be written, or would be written over its input."""
+    if output is not None:
+        check_format(output)
+        names = input_names(edges)
+        check_file(output, [*find_files(names), *names])
+
+
+def _deliver(forest: StreamForest, output: str | os.PathLike[str] | None) -> Any:
+    try:
+        if output is None:
+            return forest.read()
+        forest.write(output)
+        return Path(output)
+    except BaseException:
+        forest.release_checkpoint()
+        raise
+    finally:
+        forest.close()
