@@ -20,26 +20,7 @@ _SERIAL_ROWS = 100_000  # below them, a second thread costs more than it does
 def select_engine(
     name: str = "auto", threads: int | None = None, *, on_device: bool = False, rows: int | None = None
 ) -> Engine:
-    """Return the engine of that name.
-
-    Parameters
-    ----------
-    name
-        ``"auto"``, ``"cpu"`` or ``"cuda"``.
-    threads
-        Threads a kernel may use on the CPU; ``None`` takes every processor of this process, and one for few rows.
-    on_device
-        Whether the data lies on a GPU, which ``"auto"`` follows.
-    rows
-        Rows of the table, where they are known.
-
-    Raises
-    ------
-    ValueError
-        Another name, or fewer than one thread.
-    EngineUnavailableError
-        The engine cannot run here.
-    """
+    """Return the engine of that name."""
     message = f"unknown engine {name!r}; known engines: 'auto', 'cpu', 'cuda'"
     check_choice(name, ("auto", "cpu", "cuda"), message)
     threads = None if threads is None else whole_number("threads", threads)

@@ -14,8 +14,6 @@ import numpy as np
 
 from dfmst._engines.base import TYPES
 
-__all__ = ["described"]
-
 _HEAD = object.__basicsize__  # bytes of an object before its own fields
 _FIELDS = (ctypes.c_uint64 * 7).from_address  # data, dimensions, shape, strides, base, dtype, flags
 _HALF = 0xFFFFFFFF  # flags take 32 bits

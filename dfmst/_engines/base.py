@@ -11,8 +11,6 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._engines.kernels import Kernel, Parameter, kernel_of_name
 
-__all__ = ["TYPES", "Engine", "bind"]
-
 #: C type of a kernel parameter -> NumPy dtype.
 TYPES: dict[str, np.dtype[Any]] = {
     "u8": np.dtype(np.uint8),
@@ -91,13 +89,7 @@ class Engine(Protocol):
 
 
 def bind(name: str, arguments: tuple[Array | int | None, ...]) -> tuple[str, Kernel]:
-    """Check a launch's arguments against the kernel's parameters and name the variant to run.
-
-    Raises
-    ------
-    TypeError
-        An argument is not what the kernel was written for: a number in a column's place, or a column's dtype or layout.
-    """
+    """Check a launch's arguments against the kernel's parameters and name the variant to run."""
     kernel = kernel_of_name(name)
     if len(arguments) != len(kernel.parameters):
         message = f"kernel {name} takes {len(kernel.parameters)} arguments, not {len(arguments)}"

@@ -21,8 +21,6 @@ from dfmst._engines.kernels import HOME, Kernel
 from dfmst._engines.scratch import shared_scratch
 from dfmst.errors import EngineUnavailableError
 
-__all__ = ["CpuEngine", "default_threads"]
-
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 _SCALARS = {"u32": ctypes.c_uint32, "u64": ctypes.c_uint64}
 _DIGIT_BITS = 10  # 1,024 counters stay in the first-level cache; 11-bit digits measured twice as slow
@@ -70,13 +68,7 @@ def _function(variant: str, kernel: Kernel) -> Any:
 
 
 def default_threads() -> int:
-    """Threads to use by default: ``DFMST_NUM_THREADS``, else the processors this process may run on.
-
-    Raises
-    ------
-    ValueError
-        ``DFMST_NUM_THREADS`` is not a number.
-    """
+    """Threads to use by default: ``DFMST_NUM_THREADS``, else the processors this process may run on."""
     configured = os.environ.get("DFMST_NUM_THREADS")
     if configured:
         try:
@@ -91,13 +83,7 @@ def default_threads() -> int:
 
 @dataclass(frozen=True, slots=True)
 class CpuEngine:
-    """Runs kernels on the host's threads.
-
-    Parameters
-    ----------
-    threads
-        Threads a kernel may use; the result never depends on it.
-    """
+    """Runs kernels on the host's threads."""
 
     threads: int = field(default_factory=default_threads)
     name: str = "cpu"

@@ -33,8 +33,6 @@ from dfmst._engines.load_cupy import load_cupy
 from dfmst._engines.streams import default_stream
 from dfmst.errors import CapacityError, DeviceError, DfmstError
 
-__all__ = ["CudaEngine"]
-
 _WAVES = 16  # blocks a multiprocessor is given, as a multiple of those it can hold: late blocks even out the load
 _BYTES = re.compile(r"allocat\w* ([\d,]+) bytes")
 
@@ -45,16 +43,7 @@ def _is_column(argument: Any) -> TypeGuard[Array]:
 
 @dataclass(frozen=True, slots=True)
 class CudaEngine:
-    """Runs kernels on the current CUDA device.
-
-    Parameters
-    ----------
-    xp
-        CuPy.
-    synchronous
-        Whether to wait for every kernel, so that a fault is reported with the name of the kernel that caused it.
-        The default is the environment's ``DFMST_CUDA_SYNC``.
-    """
+    """Runs kernels on the current CUDA device."""
 
     xp: Any = field(default_factory=load_cupy)
     synchronous: bool = field(default_factory=lambda: os.environ.get("DFMST_CUDA_SYNC", "0") not in ("", "0"))
@@ -180,15 +169,7 @@ class CudaEngine:
 
     @contextmanager
     def guard(self) -> Iterator[None]:
-        """Turn faults of the device within the block into dfmst's errors; work there is in order with the caller's.
-
-        Raises
-        ------
-        CapacityError
-            The device is out of memory.
-        DeviceError
-            The device failed.
-        """
+        """Turn faults of the device within the block into dfmst's errors; work there is in order with the caller's."""
         try:
             with default_stream(self._cupy):
                 yield

@@ -7,18 +7,6 @@ from typing import Any
 
 from dfmst._engines.kernels import Kernel, translation_units
 
-__all__ = [
-    "BLOCK",
-    "OPTIONS",
-    "faults_of",
-    "function_of",
-    "is_cooperative",
-    "memory_of",
-    "module_of",
-    "resident_blocks",
-    "threads_of",
-]
-
 BLOCK = 256  # threads a block
 
 #: Compiler options of every kernel. Fused products and sums would make other floats than the CPU's.
@@ -38,13 +26,7 @@ def module_of(xp: Any, name: str) -> Any:
 
 @cache
 def function_of(xp: Any, variant: str, kernel: Kernel) -> Any:
-    """Return a kernel's function for one type.
-
-    Raises
-    ------
-    LookupError
-        CPUs alone run the kernel.
-    """
+    """Return a kernel's function for one type."""
     if kernel.on_host:
         raise LookupError(f"kernel {kernel.name} is compiled for CPUs alone")
     return module_of(xp, kernel.variants()[variant]).get_function(variant)

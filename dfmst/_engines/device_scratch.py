@@ -13,19 +13,11 @@ from functools import wraps
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
-__all__ = ["PooledModule", "device_scratch", "kept_bytes", "release_device_scratch", "trim_device_scratch"]
-
 _KEPT_SHARE = 16  # of a device's memory, the part that the pool may keep between calls: one in so many
 
 
 class PooledModule:
-    """CuPy whose functions take memory from a pool; operators of arrays still take it from CuPy's allocator.
-
-    Parameters
-    ----------
-    xp
-        CuPy.
-    """
+    """CuPy whose functions take memory from a pool; operators of arrays still take it from CuPy's allocator."""
 
     def __init__(self, xp: Any) -> None:
         self.plain = xp

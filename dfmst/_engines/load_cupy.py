@@ -7,21 +7,13 @@ from typing import Any
 
 from dfmst.errors import EngineUnavailableError
 
-__all__ = ["load_cupy"]
-
 _INSTALL = (
     "install dfmst with the extra for your driver (pip install 'dfmst[cu13]', or 'dfmst[cu12]'), or use engine='cpu'"
 )
 
 
 def load_cupy() -> Any:
-    """Return CuPy with a device that it can use. Its allocator stays the one that the process has.
-
-    Raises
-    ------
-    EngineUnavailableError
-        CuPy or CUDA's run-time compiler is not installed, or there is no device.
-    """
+    """Return CuPy with a device that it can use. Its allocator stays the one that the process has."""
     try:
         xp = import_module("cupy")
     except ImportError as error:

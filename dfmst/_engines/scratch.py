@@ -19,8 +19,6 @@ from numpy.typing import DTypeLike
 
 from dfmst._common.types import Array
 
-__all__ = ["SLAB", "Scratch", "ScratchModule", "release_scratch", "shared_scratch"]
-
 SLAB = 64 << 20  # bytes that a process keeps at most; only those that were ever written take memory
 _LEAST = 1 << 14  # bytes below which an ordinary allocation costs less
 _LINE = 64  # a column begins with a cache line
@@ -36,13 +34,7 @@ class _Piece(weakref.ref[Array]):
 
 
 class Scratch:
-    """A slab from which columns are cut, and to which they return when the last view of them goes.
-
-    Parameters
-    ----------
-    size
-        Bytes of the slab. It is reserved with the first column.
-    """
+    """A slab from which columns are cut, and to which they return when the last view of them goes."""
 
     def __init__(self, size: int = SLAB) -> None:
         self._size = size - size % _LINE
@@ -115,13 +107,7 @@ def _reserve(size: int) -> memoryview:
 
 
 class ScratchModule:
-    """NumPy whose new columns lie in a scratch.
-
-    Parameters
-    ----------
-    scratch
-        Where columns are cut from.
-    """
+    """NumPy whose new columns lie in a scratch."""
 
     def __init__(self, scratch: Scratch) -> None:
         self._column = scratch.column

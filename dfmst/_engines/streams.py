@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["default_stream"]
-
 
 @contextmanager
 def default_stream(xp: Any) -> Iterator[None]:

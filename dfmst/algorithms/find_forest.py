@@ -21,25 +21,7 @@ def find_forest(
     threads: int | None,
     return_trace: bool,
 ) -> Any:
-    """Find a forest with kernels, or in the steps of the frame's own library.
-
-    Parameters
-    ----------
-    columns
-        Which columns are the edges, and how they are read.
-    edges, algorithm, engine, threads, return_trace
-        As for :func:`dfmst.minimum_spanning_forest`.
-
-    Returns
-    -------
-    forest
-        The forest's rows; with `return_trace` a pair of them and the trace.
-
-    Raises
-    ------
-    ValueError
-        The frame's own library takes no such conditions or keys.
-    """
+    """Find a forest with kernels, or in the steps of the frame's own library."""
     if isinstance(algorithm, Dataframe) or (isinstance(algorithm, str) and algorithm == "dataframe"):
         if columns.conditions:
             message = f"algorithm='dataframe' takes no {' and '.join(columns.conditions.words)}"

@@ -45,35 +45,7 @@ def table_forest(engine: Engine, table: EdgeTable, trace: Trace) -> Array:
 def frame_forest(
     edges: Frame, columns: EdgeColumns, steps: Dataframe, engine: str, threads: int | None, return_trace: bool
 ) -> tuple[Frame, Frame | None]:
-    """Find the forest of a frame in its own library.
-
-    Parameters
-    ----------
-    edges
-        Any frame that Narwhals recognises, or with an Arrow stream.
-    columns
-        Which columns, and how.
-    steps
-        The algorithm.
-    engine, threads
-        As for :func:`dfmst.minimum_spanning_forest`.
-    return_trace
-        Whether to record the rounds; vertices are then counted first.
-
-    Returns
-    -------
-    forest
-        The same kind of frame.
-    trace
-        The same kind of frame, or a ``pyarrow.Table`` for one that stays in its engine; ``None`` where nobody asked.
-
-    Raises
-    ------
-    ColumnNotFoundError, InvalidEdgesError
-        See :func:`dfmst.minimum_spanning_forest`.
-    UnsupportedFrameError
-        The frame's rows have no order, or its library lacks an operation.
-    """
+    """Find the forest of a frame in its own library."""
     trace = Trace() if return_trace else None
     names = [name for name in columns.names if name is not None]
     native, as_user = unwrap(edges)

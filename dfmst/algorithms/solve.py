@@ -49,24 +49,6 @@ def solve(
     Every column of a large table is read from memory as often as it is looked at: to check all ids and weights before
     the first step would cost as much as that step. So the checks are deferred to the passes of the algorithm. Where
     they fail, the table is read again and checked first, for an error that says what is wrong.
-
-    Parameters
-    ----------
-    engine
-        Where the table lies; columns that end with the call come out of its scratch.
-    read
-        Reads the table; given ``True`` it may defer checks to the algorithm.
-    algorithm
-        A name or an object of :mod:`dfmst.algorithms`.
-    trace
-        Receives the records of the run that counts.
-    step
-        Is entered around ``"prepare"`` and ``"solve"``.
-
-    Raises
-    ------
-    InvalidEdgesError, CapacityError
-        What `read` raises when it checks.
     """
     trace = Trace() if trace is None else trace
     scratch = engine.in_scratch()

@@ -138,13 +138,7 @@ def kernels() -> dict[str, Kernel]:
 
 @cache
 def kernel_of_name(name: str) -> Kernel:
-    """One kernel: to read its file alone takes a tenth of the time.
-
-    Raises
-    ------
-    KeyError
-        There is none of that name.
-    """
+    """One kernel: to read its file alone takes a tenth of the time."""
     for file in _files():
         text = _read(f"{file}.cuh")
         if f"{name}, (" in text:

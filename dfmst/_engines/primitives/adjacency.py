@@ -12,8 +12,6 @@ from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import CapacityError
 
-__all__ = ["Adjacency", "adjacency"]
-
 
 @dataclass(frozen=True, slots=True)
 class Adjacency:
@@ -36,21 +34,6 @@ class Adjacency:
 
 def adjacency(engine: Engine, edges: Edges, vertices: int, by_weight: bool = False) -> Adjacency:
     """List each vertex's incident edges by ascending position, self-loops left out.
-
-    Parameters
-    ----------
-    edges
-        A working copy of edges (see :func:`dfmst._engines.primitives.edges.gather_edges`): ``uint32`` ends, ordered
-        keys.
-    vertices
-        Exclusive upper bound of the vertices.
-    by_weight
-        Order each list by (key, position) instead.
-
-    Raises
-    ------
-    CapacityError
-        There are more list entries than positions can number.
 
     Notes
     -----

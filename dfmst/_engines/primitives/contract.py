@@ -10,20 +10,6 @@ from dfmst._engines.primitives.edges import Edges, end_words, gather_edges
 from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, compact_all, count_set, flag_words, flags_to_write
 from dfmst._engines.primitives.sort import sort_order
 
-__all__ = [
-    "contract",
-    "contract_edges",
-    "count_roots",
-    "drop_parallel",
-    "flag_lightest",
-    "flag_roots",
-    "flatten",
-    "join_pairs",
-    "lightest_flagged",
-    "listed_pairs",
-    "number_sets",
-]
-
 _FEW_VERTICES = 1 << 15  # up to so many, one thread does in one launch what takes several otherwise
 _NONE = np.iinfo(np.uint64).max
 _PAIRS_PER_EDGE = 2  # pairs of vertices that a table takes less time to hold than the edges take to sort
@@ -58,20 +44,7 @@ def flag_roots(engine: Engine, parent: Array) -> Array:
 
 
 def contract(engine: Engine, parent: Array, roots: Array | None = None) -> tuple[Array, int]:
-    """Number the roots of a flattened `parent` densely.
-
-    Parameters
-    ----------
-    roots
-        Flags of the roots to number (``None``: all of them); vertices under another have no label.
-
-    Returns
-    -------
-    label
-        Each vertex's new vertex.
-    vertices
-        How many new vertices there are.
-    """
+    """Number the roots of a flattened `parent` densely."""
     numbered = compact(engine, flag_roots(engine, parent) if roots is None else roots)
     return _label(engine, parent, numbered), len(numbered)
 
@@ -88,22 +61,7 @@ def _label(engine: Engine, parent: Array, numbered: Array) -> Array:
 def contract_edges(
     engine: Engine, edges: Edges, parent: Array, flip: int = 0, drop_isolated: bool = False
 ) -> tuple[Edges, int]:
-    """Make a vertex of every component of a flattened `parent`, and keep the edges between different ones.
-
-    Parameters
-    ----------
-    flip
-        Bits that turn a key around (where the edges are a table's own).
-    drop_isolated
-        Leave out the components without an edge to another one.
-
-    Returns
-    -------
-    edges
-        The edges between components, these as their ends.
-    vertices
-        How many components they lie between.
-    """
+    """Make a vertex of every component of a flattened `parent`, and keep the edges between different ones."""
     flags = flags_to_write(engine, len(edges))
     arguments = (edges.source, edges.target, len(edges), parent, None, flags)
     engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)

@@ -13,8 +13,6 @@ from dfmst._engines.base import Engine
 from dfmst._engines.primitives.edges import spread_steps
 from dfmst._engines.primitives.flags import FLAG_GRAIN, flags_to_write
 
-__all__ = ["crossing_flags", "giant_component"]
-
 _SAMPLE = 256  # edges: each is a read or two from memory
 _FEW_VERTICES = 1 << 15  # up to so many, a byte for each fits a first-level cache: it is read sooner than a bit
 _FEW_OUTSIDE = 32  # vertices outside the giant component, up to which registers tell most ends apart from them
@@ -41,17 +39,6 @@ def crossing_flags(
     Where most edges begin in one component, one bit a vertex (a byte, of few) decides most edges without leaving the
     cache: with both ends in it an edge does not cross, with one end it does. Only the edges with no end in it need
     their labels.
-
-    Parameters
-    ----------
-    source, target
-        Ends of the edges.
-    label
-        Component of each vertex.
-    excluded
-        Flags of edges to leave out.
-    outside
-        For unchecked ends: a cell that is set if one is no place in `label`; the flags are then undefined.
     """
     edges, giant = len(source), giant_component(engine, source, label)
     flags = flags_to_write(engine, edges)

@@ -31,8 +31,6 @@ from dfmst._engines.primitives.kruskal_tree import (
     rank_forest,
 )
 
-__all__ = ["CycleFilter", "FilterTables"]
-
 _LEVELS = 254  # of a byte; 0 is for self-loops, 255 for vertices outside the largest tree
 _LARGE = 0.95  # share of the vertices in one tree above which the others are left alone
 _SAMPLE = 1 << 16
@@ -49,19 +47,7 @@ class FilterTables(NamedTuple):
 
 
 class CycleFilter:
-    """Drops rows that are heavier than the forest's path between their ends.
-
-    Parameters
-    ----------
-    engine
-        Where the columns live.
-    ranked
-        The forest in ascending order.
-    trees
-        Its Kruskal tree; no edge of the forest closes a cycle.
-    ties
-        Whether a row as heavy as its path passes too: rows then need not come after those of the forest.
-    """
+    """Drops rows that are heavier than the forest's path between their ends."""
 
     def __init__(self, engine: Engine, ranked: RankedForest, trees: KruskalTree, ties: bool = False) -> None:
         xp = engine.xp
@@ -116,17 +102,7 @@ class CycleFilter:
             self._tree = xp.concatenate([self._tree, xp.arange(known, vertices, dtype=np.uint32)])
 
     def passing(self, source: Array, target: Array, weight: Array, flip: int) -> Array:
-        """Flag the rows that may enter the forest.
-
-        Parameters
-        ----------
-        source, target
-            Vertices of the new rows, ``uint32`` or ``uint64``, all known to the filter.
-        weight
-            Their weights or ordered keys.
-        flip
-            Bits that turn a key around for a maximum forest.
-        """
+        """Flag the rows that may enter the forest."""
         latest = self._engine.xp.empty(len(source), np.uint8)
         self._engine.launch("latest_levels", len(source), source, target, self._level, self._tree, latest)
         flags = flag_words(self._engine, len(source))

@@ -13,19 +13,6 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._engines.base import Engine
 
-__all__ = [
-    "Edges",
-    "end_words",
-    "gather_edges",
-    "gather_keys",
-    "key_edges",
-    "sample_keys",
-    "spread_position",
-    "spread_positions",
-    "spread_steps",
-    "used_vertices",
-]
-
 _SAMPLE_GRAIN = 1 << 10  # every entry of a sample waits for memory
 _MIXING = 2654435769  # 2^32 divided by the golden ratio: multiples of it are spread evenly below 2^32 (Knuth)
 

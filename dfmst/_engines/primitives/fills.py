@@ -7,8 +7,6 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._engines.base import Engine
 
-__all__ = ["numbered", "ones"]
-
 _SHORT = 1 << 14  # entries that one thread writes sooner than several begin to
 
 

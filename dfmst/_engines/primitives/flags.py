@@ -7,17 +7,6 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._engines.base import Engine
 
-__all__ = [
-    "FLAG_GRAIN",
-    "compact",
-    "compact_all",
-    "count_set",
-    "exclusive_sum",
-    "flag_length",
-    "flag_words",
-    "flags_to_write",
-]
-
 FLAG_GRAIN = 256  # words a thread takes at a time: 16,384 rows
 _FLAG_BLOCK = 1024  # words a block counts
 _SHORT = 1 << 13  # words that one thread clears sooner than several begin to

@@ -16,8 +16,6 @@ from dfmst._engines.base import Engine
 from dfmst._engines.primitives.fills import ones
 from dfmst._engines.primitives.flags import compact, flag_words
 
-__all__ = ["UNKNOWN", "IdTable", "IdWords", "hash_texts"]
-
 #: What :meth:`IdTable.find` says of ids that are not in the table.
 UNKNOWN = (1 << 32) - 1
 # Slots take 8 / 0.6 · 1.4 = 19 bytes an id at most. Fuller tables that grow by more would take the same bytes, and a
@@ -66,26 +64,10 @@ class IdWords(NamedTuple):
 class IdTable:
     """Numbers ids from 0 on, in the order of their first occurrence.
 
-    Parameters
-    ----------
-    engine
-        Where the table lies.
-    texts
-        Whether ids are texts, and not integers.
-
     Attributes
     ----------
     count
         How many ids there are.
-
-    Examples
-    --------
-    >>> from dfmst._engines import CpuEngine
-    >>> table = IdTable(CpuEngine(), texts=False)
-    >>> table.encode(IdWords(np.array([70, 3, 70], np.uint64)))
-    array([0, 1, 0], dtype=uint32)
-    >>> table.find(IdWords(np.array([3, 4], np.uint64)))
-    array([         1, 4294967295], dtype=uint32)
     """
 
     def __init__(self, engine: Engine, *, texts: bool) -> None:

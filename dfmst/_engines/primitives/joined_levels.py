@@ -18,27 +18,13 @@ from dfmst._engines.primitives.contract import flatten
 from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.sort import sort_order
 
-__all__ = ["joined_levels"]
-
 _SLICES = 64  # each takes a few passes over the vertices
 _SAMPLE = 1 << 12
 _OUTSIDE = 255
 
 
 def joined_levels(engine: Engine, forest: Edges, vertices: int, large: float) -> tuple[Array, Array, Array | None]:
-    """Return the level of each vertex, the limit of each level, and the tree of each vertex.
-
-    Parameters
-    ----------
-    engine
-        Where the forest lies.
-    forest
-        ``uint32`` ends and ordered keys; no edge closes a cycle.
-    vertices
-        Exclusive upper bound of the vertices.
-    large
-        Share of the vertices in one tree from which the others have no levels, and no trees are returned.
-    """
+    """Return the level of each vertex, the limit of each level, and the tree of each vertex."""
     xp, order = engine.xp, sort_order(engine, forest.key)
     bounds = sorted({len(order) * number // _SLICES for number in range(_SLICES + 1)})
     core, tree, outside = _cores(engine, forest, order, vertices, large)

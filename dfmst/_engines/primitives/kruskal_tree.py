@@ -22,16 +22,6 @@ from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.sort import sort_order
 
-__all__ = [
-    "KruskalTree",
-    "Merges",
-    "RankedForest",
-    "build_kruskal_tree",
-    "largest_tree",
-    "merge_clusters",
-    "rank_forest",
-]
-
 _NONE = int(np.iinfo(np.uint64).max)
 _SAMPLE = 1024
 

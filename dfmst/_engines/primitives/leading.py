@@ -9,8 +9,6 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._engines.base import Engine
 
-__all__ = ["LeadingBits", "block_length", "gather_keys_to_lead", "gather_leading_bits", "leading_bits"]
-
 _LEADING_BITS = 30  # of a wider range of keys; edges then compare by whole keys where these bits agree
 _BLOCK = 1 << 16  # edges a thread takes at a time in the first pass, at most
 _MOST_SPANS = 256  # blocks whose least and greatest keys one thread compares

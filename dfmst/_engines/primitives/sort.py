@@ -7,8 +7,6 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._engines.base import Engine
 
-__all__ = ["sort_order"]
-
 _LEADING_BITS = 30  # of a wider range: three passes of ten bits, and few keys that agree in them
 _LONGEST_RUN = 32  # keys with equal leading bits that an insertion sort still orders well
 

@@ -8,8 +8,6 @@ from dfmst._engines.primitives.fills import ones
 from dfmst._engines.primitives.flags import flag_words
 from dfmst.algorithms._steps.portion_scan import PortionScan
 
-__all__ = ["BLOCK", "MANY_THREADS", "BlockScan"]
-
 BLOCK = 1 << 16  # edges of a block
 _CHUNK = 1 << 9  # of which a thread takes so many at a time
 _FIRST_ROUND = (1 << 16) - 1

@@ -14,8 +14,6 @@ import narwhals.stable.v2 as nw
 
 from dfmst.algorithms.trace import Trace
 
-__all__ = ["RANKED", "Edges", "Keep", "count_rows", "count_vertices", "forest_ranks", "without_loops"]
-
 Edges: TypeAlias = "nw.LazyFrame[Any]"
 
 #: Makes a table of a frame. The second argument names a slot: a slot's next table takes the place of the last one.
@@ -45,24 +43,7 @@ def without_loops(edges: Edges) -> Edges:
 
 
 def forest_ranks(ranked: Edges, keep: Keep, trace: Trace, rows: int, vertices: int) -> Edges:
-    """Find the ranks of the forest's edges.
-
-    Parameters
-    ----------
-    ranked
-        A table of `RANKED` without self-loops. ``rank`` is the place by weight, then by position.
-    keep
-        Makes tables.
-    trace
-        Receives a record a round.
-    rows, vertices
-        What the trace begins with: rows of the input, and vertices that occur in it.
-
-    Returns
-    -------
-    ranks
-        A table with the column ``rank``, in no order.
-    """
+    """Find the ranks of the forest's edges."""
     edges = ranked.select("source", "target", "rank")
     chosen, count, edge_count = ranked.select("rank").head(0), 0, count_rows(edges)
     while edge_count:

@@ -12,8 +12,6 @@ from dfmst._engines.primitives.edges import Edges, gather_keys
 from dfmst._engines.primitives.flags import FLAG_GRAIN
 from dfmst._engines.primitives.sort import sort_order
 
-__all__ = ["KruskalScan", "SortedEdges"]
-
 
 @dataclass(frozen=True, slots=True)
 class SortedEdges:
@@ -34,21 +32,7 @@ class SortedEdges:
 
 
 class KruskalScan:
-    """The scan of sorted edges: joins the components in `parent`, stretch by stretch.
-
-    Parameters
-    ----------
-    engine
-        Where the columns live.
-    ordered
-        What to scan.
-    parent
-        Disjoint sets over the vertices; changed in place.
-    most
-        Edges to choose at most: one fewer than the components.
-    flags
-        Where the rows of the chosen edges are flagged.
-    """
+    """The scan of sorted edges: joins the components in `parent`, stretch by stretch."""
 
     def __init__(self, engine: Engine, ordered: SortedEdges, parent: Array, most: int, flags: Array) -> None:
         self._engine = engine

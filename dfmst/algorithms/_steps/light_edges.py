@@ -23,21 +23,13 @@ from dfmst.algorithms._steps.portion_scan import PortionScan
 from dfmst.algorithms._steps.short_scan import SHORT, ShortScan
 from dfmst.algorithms.trace import Trace
 
-__all__ = ["LightEdges", "Threshold", "check_light", "sampled_threshold", "scan_light", "select_light", "survivors"]
-
 _HOST = CpuEngine(1)
 _PAIRS = 1 << 12  # of components that a table holds in a first-level cache
 _SAMPLE_HITS = 64  # sampled edges below the threshold: its rank is then off by about an eighth
 
 
 def check_light(light: float | None) -> None:
-    """Refuse a multiple of the components that would take no edge.
-
-    Raises
-    ------
-    ValueError
-        It is not above 0.
-    """
+    """Refuse a multiple of the components that would take no edge."""
     if light is not None and not light > 0:
         message = f"light is {light!r}; it must be above 0, or None to choose by density"
         raise ValueError(message)
@@ -88,13 +80,7 @@ def select_light(
     deferred: DeferredChecks | None = None,
     seed: int | None = None,
 ) -> LightEdges:
-    """Flag about `share` (below 1) of the edges: the lightest ones, by a sample (see `sampled_threshold`).
-
-    Raises
-    ------
-    ChecksFailed
-        Checks are `deferred`, and a weight is NaN.
-    """
+    """Flag about `share` (below 1) of the edges: the lightest ones, by a sample (see `sampled_threshold`)."""
     with trace.step("threshold"):
         threshold = sampled_threshold(engine, edges, flip, share, seed)
     with trace.step("select"):
@@ -119,13 +105,7 @@ def scan_light(
     trace: Trace,
     deferred: DeferredChecks | None = None,
 ) -> int:
-    """Kruskal on the light edges (``None``: on all): sort, scan, flag the rows; the number of chosen edges.
-
-    Raises
-    ------
-    ChecksFailed
-        Checks are `deferred`, and an end of a light edge is no vertex.
-    """
+    """Kruskal on the light edges (``None``: on all): sort, scan, flag the rows; the number of chosen edges."""
     length = len(edges) if light is None else len(light.position)
     if not length:
         trace.add(light=0, chosen=0, components=components)
@@ -185,11 +165,6 @@ def survivors(
     Their ends are the components, numbered densely, so that the next level works on short columns. Between few
     components, only the lightest edge of each two goes on; on the host, these are solved at once where `chosen` is
     given, the flags of the forest's rows, so that no edge is left.
-
-    Raises
-    ------
-    ChecksFailed
-        Checks are `deferred`, and an end of an edge is no vertex.
     """
     with trace.step("label"):
         numbered = number_sets(engine, parent)

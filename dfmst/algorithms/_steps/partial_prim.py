@@ -22,8 +22,6 @@ from dfmst._engines.primitives.sort import sort_order
 from dfmst.algorithms.base import chosen_rows
 from dfmst.algorithms.trace import Trace
 
-__all__ = ["UNVISITED", "Growth", "RoundGraph", "Rounds", "grow", "grow_and_unify"]
-
 UNVISITED = np.iinfo(np.uint32).max
 
 _GRAIN = 4096  # start vertices a thread takes at a time
@@ -59,17 +57,7 @@ class Growth(NamedTuple):
 def grow(
     engine: Engine, kernel: str, graph: RoundGraph, span: int, rule: tuple[Array | int, int | Array], chosen: Array
 ) -> Growth:
-    """Run Prim's algorithm from parts of `span` start vertices, every subtree of at most as many vertices.
-
-    Parameters
-    ----------
-    kernel
-        ``"grow_subtrees"`` or ``"grow_apart"``.
-    rule
-        The kernel's two arguments that only it takes.
-    chosen
-        Flags of the table's rows; the subtrees' edges are set.
-    """
+    """Run Prim's algorithm from parts of `span` start vertices, every subtree of at most as many vertices."""
     xp, parts = engine.xp, -(-graph.vertices // span)
     tree = xp.full(graph.vertices, UNVISITED, np.uint32)
     parent = xp.arange(graph.vertices, dtype=np.uint32)

@@ -14,8 +14,6 @@ from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.flags import FLAG_GRAIN
 from dfmst._engines.primitives.leading import block_length, gather_leading_bits
 
-__all__ = ["PortionScan"]
-
 _DIGIT_BITS = 10  # 1,024 counters stay in the first-level cache
 _BUCKET = 512  # edges a bucket should hold at least
 _PORTION = 1 << 13  # edges of a portion, at least: fewer cost less than their launch
@@ -29,21 +27,6 @@ class PortionScan:
 
     One pass copies every edge with its ends to the bucket of its digit. Then each launch scans a portion, which is some
     buckets; meanwhile the other threads sort the next portion's buckets in their caches and flag rows of chosen edges.
-
-    Parameters
-    ----------
-    engine
-        Where the columns live.
-    edges, position
-        What to scan: all edges, or those at `position`.
-    flip
-        Bits that turn a key around.
-    parent
-        Disjoint sets over the vertices; changed in place.
-    most
-        Edges to choose at most: one fewer than the components.
-    flags
-        Where the rows of the chosen edges are flagged.
     """
 
     def __init__(
@@ -76,13 +59,7 @@ class PortionScan:
         engine.launch("scatter_edges", blocks, leading, *bounds, counts, blocks, *columns, grain=1)
 
     def check_ends(self, deferred: DeferredChecks) -> None:
-        """Check the ends before the scan looks them up in `parent`: their low 32 bits, which are all it uses.
-
-        Raises
-        ------
-        ChecksFailed
-            An end is no vertex.
-        """
+        """Check the ends before the scan looks them up in `parent`: their low 32 bits, which are all it uses."""
         halves = self._ends.view(np.uint32)
         first, second = halves[: self._length], halves[self._length :]
         arguments = (first, second, self._length, len(self._parent), deferred.outside)

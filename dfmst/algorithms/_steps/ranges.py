@@ -21,8 +21,6 @@ from dfmst._engines.primitives.fills import ones
 from dfmst._engines.primitives.leading import block_length, gather_keys_to_lead
 from dfmst.algorithms.trace import Trace
 
-__all__ = ["contract_ranges", "range_width"]
-
 _DENSEST = 3.5  # edges a vertex above which levels, which sort fewer edges, cost less
 _WIDTH = 15  # bits of a range whose vertices and edges the second-level cache holds
 _SHORT_BITS = 16  # of a range whose vertices are numbered in two bytes
@@ -50,24 +48,7 @@ def range_width(engine: Engine, edges: Edges, vertices: int) -> int | None:
 def contract_ranges(
     engine: Engine, edges: Edges, flip: int, vertices: int, width: int, chosen: Array, trace: Trace
 ) -> tuple[Edges, int]:
-    """Contract the edges inside ranges of 2^`width` vertices that are known to belong to the forest.
-
-    Parameters
-    ----------
-    flip
-        Bits that turn a key around.
-    vertices
-        Exclusive upper bound of the edges' ends.
-    chosen
-        Flags of the forest's rows; those of the contracted edges are set.
-
-    Returns
-    -------
-    edges
-        The edges that were put off and still join two components, these as their ends, and their ordered keys.
-    vertices
-        How many components there are.
-    """
+    """Contract the edges inside ranges of 2^`width` vertices that are known to belong to the forest."""
     with trace.step("sort"):
         buckets = _Buckets.fill(engine, edges, flip, vertices, width)
     with trace.step("scan"):

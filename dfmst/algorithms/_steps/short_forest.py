@@ -9,26 +9,11 @@ from dfmst._edges.edge_table import ChecksFailed, EdgeTable
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import end_words
 
-__all__ = ["short_forest"]
-
 _FEW = 1 << 13  # words below which the scratch costs more than it saves
 
 
 def short_forest(engine: Engine, table: EdgeTable) -> Array:
-    """Return a table's rows in the forest, ascending ``int64``; its ids may lie at or above its vertices.
-
-    Parameters
-    ----------
-    engine
-        On the host.
-    table
-        At most :data:`dfmst._edges.vertices.SHORT` rows.
-
-    Raises
-    ------
-    ChecksFailed
-        A weight is NaN, or an id is no vertex.
-    """
+    """Return a table's rows in the forest, ascending ``int64``; its ids may lie at or above its vertices."""
     length = len(table.source)
     # The count and the rows; records, and room to sort them; flags of rows; chosen places and parents, two a word.
     words = 2 + 3 * length + (length >> 6) + (length + table.vertices + 1 >> 1)

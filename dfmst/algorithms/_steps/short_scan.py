@@ -8,8 +8,6 @@ from dfmst._common.types import Array
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import Edges, gather_keys
 
-__all__ = ["SHORT", "ShortScan"]
-
 SHORT = 1 << 13  # edges; measured: a portion scan on one thread is no faster below
 
 

@@ -17,8 +17,6 @@ from dfmst._engines.primitives.edges import end_words
 from dfmst._engines.primitives.flags import FLAG_GRAIN, flag_length
 from dfmst.algorithms._steps.worklist_rounds import COUNTERS, RecordRounds
 
-__all__ = ["Outcome", "Side", "Worklist"]
-
 _TAKEN = 8  # edges that a thread of `take_edges` takes
 _SAMPLE = 1 << 14  # rows that tell how long the second list will be
 _DEVIATIONS = 5  # by which it may be longer
@@ -64,19 +62,7 @@ class Outcome(NamedTuple):
 
 
 class Worklist:
-    """The buffers of all rounds; they grow where a list needs more room.
-
-    Parameters
-    ----------
-    engine
-        Where the columns live.
-    table
-        The edges.
-    capacity
-        Records to have room for at first.
-    chosen
-        Flags of the forest's rows; set by the rounds.
-    """
+    """The buffers of all rounds; they grow where a list needs more room."""
 
     def __init__(self, engine: Engine, table: EdgeTable, capacity: int, chosen: Array) -> None:
         self._engine = engine

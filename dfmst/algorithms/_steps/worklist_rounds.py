@@ -18,8 +18,6 @@ from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 
-__all__ = ["COUNTERS", "RecordRounds"]
-
 COUNTERS = 8  # edges in the first list; chosen edges, rounds, edges of the first round and of all; then those below
 _TOGETHER = 1 << 22  # edges up to which a GPU runs all rounds in one launch
 _LENGTHS = (0, 5)  # the places of the edges in both lists
@@ -31,19 +29,6 @@ _CLEAR_SHARE = 8  # with fewer vertices than this for each record, clearing all 
 
 class RecordRounds:
     """The buffers of all rounds, and the rounds.
-
-    Parameters
-    ----------
-    engine
-        Where the columns live.
-    table
-        The edges.
-    parent
-        The vertices' parents, ``uint32``.
-    chosen
-        Flags of the forest's rows; set by the rounds.
-    capacity
-        Records to have room for at first.
 
     Attributes
     ----------
