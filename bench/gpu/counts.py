@@ -88,13 +88,8 @@ def columns(table: Any, vertices: int) -> Columns:
 
 def star(edges: int) -> Columns:
     """One vertex, and an edge to each other."""
-    rng = np.random.default_rng(1)
-    return (
-        np.zeros(edges, np.uint32),
-        np.arange(1, edges + 1, dtype=np.uint32),
-        rng.random(edges, np.float32),
-        edges + 1,
-    )
+    leaves = np.arange(1, edges + 1, dtype=np.uint32)
+    return np.zeros_like(leaves), leaves, np.random.default_rng(1).random(edges, np.float32), edges + 1
 
 
 def path(edges: int) -> Columns:

@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 import numpy as np
+from support.inside import CpuEngine
 from support.machine import describe
 from support.results import BENCH, parser, write
 from support.timing import peak_memory
@@ -50,7 +51,6 @@ def draw(graph: str, vertices: int, rows: int, kind: str, equal: bool) -> tuple[
 
 def child(graph: str, kind: str, density: float, rows: int, equal: bool, threads: int) -> float:
     """Fill a buffer, solve it in this process, and return the bytes a row that this took."""
-    from dfmst._engines import CpuEngine
     from dfmst._fold.fold import Fold
 
     vertices = int(rows / density)

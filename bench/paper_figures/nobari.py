@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dfmst.algorithms import PMA, Algorithm, BaderCong, Boruvka, Kruskal, Prim, Vineet
 from paper_figures.figure import Figure, Measure, Row
 from paper_figures.nobari_subtree import BITS, KINDS, SMALLER, road, subtree_by_density, subtree_sizes
@@ -53,22 +55,23 @@ _CONTESTANTS: dict[str, Algorithm] = {
 }
 
 
-def _faster(setting: Setting, name: str, x: float, kind: str, bits: int, degree: int) -> tuple[list[Row], float]:
-    """Seconds of the contestants, and how many times faster than Vineet PMA is."""
-    table = KINDS[kind](bits, degree)
-    seconds = {name: setting.run(algorithm, table)[0] for name, algorithm in _CONTESTANTS.items()}
-    rows = [Row(f"{name}: seconds", by, x, value) for by, value in seconds.items()]
-    rows.append(Row("HybridPMA's speedup over Vineet", name, x, seconds["Vineet"] / seconds["HybridPMA"]))
-    return rows, rows[-1].value
-
-
-def _curves(rows: list[Row]) -> dict[str, list[float]]:
-    """Seconds of each contestant at all points."""
+def _sweep(
+    setting: Setting, points: Iterable[tuple[str, float, str, int, int]]
+) -> tuple[list[Row], dict[str, list[float]], dict[str, list[float]]]:
+    """Rows of points (series, x, kind, bits, degree), speedups over Vineet by series, and seconds by contestant."""
+    rows: list[Row] = []
+    gains: dict[str, list[float]] = {}
     curves: dict[str, list[float]] = {}
-    for row in rows:
-        if row.panel.endswith("seconds"):
-            curves.setdefault(row.series, []).append(row.value)
-    return curves
+    for series, x, kind, bits, degree in points:
+        table = KINDS[kind](bits, degree)
+        seconds = {name: setting.run(algorithm, table)[0] for name, algorithm in _CONTESTANTS.items()}
+        for name, value in seconds.items():
+            rows.append(Row(f"{series}: seconds", name, x, value))
+            curves.setdefault(name, []).append(value)
+        gains.setdefault(series, []).append(seconds["Vineet"] / seconds["HybridPMA"])
+        rows.append(Row("HybridPMA's speedup over Vineet", series, x, gains[series][-1]))
+    rows.sort(key=lambda row: "speedup" in row.panel)
+    return rows, gains, curves
 
 
 def _beaten(curves: dict[str, list[float]]) -> str:
@@ -78,21 +81,10 @@ def _beaten(curves: dict[str, list[float]]) -> str:
     return f"our Borůvka beats HybridPMA at {times} of {points} points"
 
 
-def _speedups_last(row: Row) -> bool:
-    return "speedup" in row.panel
-
-
 def kinds_by_density(setting: Setting) -> Figure:
     """Figure 5: four kinds of graphs by average degree."""
-    rows: list[Row] = []
-    gains: dict[str, list[float]] = {}
-    for kind in KINDS:
-        for degree in (4, 16, 64):
-            more, gain = _faster(setting, kind, degree, kind, setting.scale(BITS), degree)
-            rows += more
-            gains.setdefault(kind, []).append(gain)
-    rows.sort(key=_speedups_last)
-    curves = _curves(rows)
+    bits = setting.scale(BITS)
+    rows, gains, curves = _sweep(setting, [(kind, d, kind, bits, d) for kind in KINDS for d in (4, 16, 64)])
     return Figure(
         "Figure 5",
         "time by average degree on four kinds of graphs",
@@ -114,18 +106,9 @@ def kinds_by_density(setting: Setting) -> Figure:
 
 def by_size(setting: Setting) -> Figure:
     """Figure 6: time by vertices at fixed degrees."""
-    rows: list[Row] = []
-    gains: dict[str, list[float]] = {}
-    for kind in ("Erdős–Rényi", "R-MAT"):
-        for degree in (6, 30):
-            for bits in (13, 15, 17):
-                at = setting.scale(bits)
-                more, gain = _faster(setting, f"{kind}, degree {degree}", 1 << at, kind, at, degree)
-                rows += more
-                gains.setdefault(f"{kind} {degree}", []).append(gain)
-    rows.sort(key=_speedups_last)
-    curves = _curves(rows)
-    kinds = ("Erdős–Rényi", "R-MAT")
+    kinds, sizes = ("Erdős–Rényi", "R-MAT"), [setting.scale(bits) for bits in (13, 15, 17)]
+    points = [(f"{k}, degree {d}", 1 << bits, k, bits, d) for k in kinds for d in (6, 30) for bits in sizes]
+    rows, gains, curves = _sweep(setting, points)
     return Figure(
         "Figure 6",
         "time by vertices at average degrees of 6 and 30",
@@ -134,11 +117,13 @@ def by_size(setting: Setting) -> Figure:
         "Vineet is close at small degrees on Erdős–Rényi graphs, the gap grows with the degree; PMA is much faster on "
         "R-MAT even at small ones (section 6.5); the numbers are not given in the text",
         "times faster than Vineet on the largest: "
-        + ", ".join(f"{k} {gain[-1]:.1f}" for k, gain in gains.items())
+        + "; ".join(f"{series} {gain[-1]:.1f}" for series, gain in gains.items())
         + f"; {_beaten(curves)}",
         {
             "PMA is faster than Vineet at every size": min(map(min, gains.values())) > 1,
-            "the gap grows with the degree": all(gains[f"{k} 30"][-1] > gains[f"{k} 6"][-1] for k in kinds),
+            "the gap grows with the degree": all(
+                gains[f"{k}, degree 30"][-1] > gains[f"{k}, degree 6"][-1] for k in kinds
+            ),
             "PMA is the fastest curve": fastest("HybridPMA", curves),
         },
         f"{SMALLER} {_VINEET} {_OURS} The degrees are ours: the text does not give theirs.",
