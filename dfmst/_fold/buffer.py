@@ -11,8 +11,6 @@ from dfmst._common.types import Array
 from dfmst._edges.edge_table import check_capacity
 from dfmst._engines import Engine
 
-__all__ = ["RowBuffer", "Rows"]
-
 
 class Rows(NamedTuple):
     """Edges of a graph in the order of their locators.
@@ -52,15 +50,6 @@ class Rows(NamedTuple):
 class RowBuffer:
     """Rows at the beginning of four columns.
 
-    Parameters
-    ----------
-    engine
-        Where the columns live.
-    capacity
-        Rows that there is room for.
-    weight_dtype
-        One of the six types that kernels read.
-
     Attributes
     ----------
     filled
@@ -98,13 +87,7 @@ class RowBuffer:
         return self._columns.part(0, self.filled)
 
     def append(self, rows: Rows, positions: Array | None) -> None:
-        """Take the rows at these positions (``None``: all of them).
-
-        Raises
-        ------
-        ValueError
-            There is no room for them; a kernel would write beyond the columns.
-        """
+        """Take the rows at these positions (``None``: all of them)."""
         count = len(rows) if positions is None else len(positions)
         if count > self.free:
             message = f"{count:,} rows for a buffer with room for {self.free:,}"

@@ -15,27 +15,13 @@ from dfmst._engines.primitives.contract import flatten
 from dfmst._fold.buffer import Rows
 from dfmst.algorithms.solve import solve_table
 
-__all__ = ["COMPACT", "forest_positions", "unite_rows"]
-
 #: Bytes a row that this takes beside its columns. On rows whose ends all differ the allocations that are seen add up
 #: to 88; CuPy's `unique` makes more of its own: two orders, flags and sums of both ends.
 COMPACT = 144
 
 
 def forest_positions(engine: Engine, rows: Rows, flip: int, parent: Array | None = None) -> Array:
-    """Return the ascending positions of the rows that form the forest; of equal weights, earlier rows come first.
-
-    Parameters
-    ----------
-    engine
-        Where the rows lie.
-    rows
-        Their ends are ``uint32``.
-    flip
-        Bits that turn a key around for a maximum forest.
-    parent
-        Root of each vertex, which stand for the ends; ``None``: the ends stand for themselves.
-    """
+    """Return the ascending positions of the rows that form the forest; of equal weights, earlier rows come first."""
     xp, count = engine.xp, len(rows)
     ends = [column if parent is None else parent[column] for column in (rows.source, rows.target)]
     occurring, number = xp.unique(xp.concatenate(ends), return_inverse=True)

@@ -12,8 +12,6 @@ from dfmst._common.types import Array
 from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Run
 
-__all__ = ["Cut", "RunIndex", "Span", "concat_spans", "cut_runs", "cuts_of", "read_spans"]
-
 Span = tuple[int, int]
 
 _PIECE = 1 << 18  # rows read at a time

@@ -31,8 +31,6 @@ from dfmst._fold.runs import GRAIN, Order, Run, write_sorted
 from dfmst._fold.slice_kruskal import Chosen, SliceKruskal
 from dfmst.formats.directories import SpillDirectory
 
-__all__ = ["SpillFold"]
-
 _PIECE = 1 << 18  # rows filtered, or read, at a time
 _SLICES = 4  # of a full buffer: shorter ones are read in more steps, longer ones leave more of it empty
 _CUTS = 2048  # places at which a run as long as the buffer can be cut: many more than there are runs
@@ -40,35 +38,7 @@ _LEAST_GRAIN = 16  # rows
 
 
 class SpillFold:
-    """Folds rows into their minimum spanning forest, on disk.
-
-    Parameters
-    ----------
-    engine
-        Where rows are buffered and solved, and runs without a directory are held.
-    directory
-        Where the runs go; ``None``: they are held in memory.
-    room
-        What the fold may hold in memory.
-    vertices
-        Exclusive upper bound of the vertices, where it is known; else of those that there is room for.
-    weight_dtype
-        One of the six types that kernels read.
-    maximum
-        Whether heavier rows come first.
-
-    Examples
-    --------
-    >>> import numpy as np, tempfile
-    >>> from dfmst._engines import CpuEngine
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     directory = SpillDirectory(folder)
-    ...     fold = SpillFold(CpuEngine(), directory, Room(64 << 20, 4), 3, np.dtype(np.int32))
-    ...     fold.add(Rows(np.array([0, 1], np.uint32), np.array([1, 2], np.uint32), np.array([3, 1], np.int32), 0))
-    ...     fold.add(Rows(np.array([0], np.uint32), np.array([2], np.uint32), np.array([2], np.int32), 2))
-    ...     fold.forest().part(0, 2).locator
-    array([1, 2], dtype=uint64)
-    """
+    """Folds rows into their minimum spanning forest, on disk."""
 
     def __init__(
         self,
@@ -93,13 +63,7 @@ class SpillFold:
         self.vertices = 0
 
     def add(self, rows: Rows) -> None:
-        """Add rows that come after all rows before them; their weights have the fold's type.
-
-        Raises
-        ------
-        OutputError
-            The disk is full, or fails.
-        """
+        """Add rows that come after all rows before them; their weights have the fold's type."""
         if len(rows):
             self._grow(1 + int(max(rows.source.max(), rows.target.max())))
         for begin in range(0, len(rows), _PIECE):

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from dfmst._fold.memory import ROW
 
-__all__ = ["SHARE", "SORT", "VERTEX", "HeldRoom", "Room"]
-
 SORT = 30  # bytes a row that sorting the buffer takes: keys, records twice, places
 SCAN = 30  # bytes a row besides its key: records, ends, leading bits, chosen places
 VERTEX = 5  # bytes a vertex: its parent, and its level in the cycle filter
@@ -27,14 +25,7 @@ _MOST = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Bytes that a fold on disk may hold, and those of a weight.
-
-    Examples
-    --------
-    >>> room = Room(1 << 30, 8)
-    >>> room.most_vertices, room.slice_rows(100_000_000)
-    (118098526, 8753640)
-    """
+    """Bytes that a fold on disk may hold, and those of a weight."""
 
     size: int
     weight: int
@@ -83,12 +74,6 @@ class HeldRoom(Room):
 
     `sort` and `scan` are the bytes a row, besides its weight, that sorting a buffer and solving a slice take: more on a
     GPU, which holds fewer rows at a time then.
-
-    Examples
-    --------
-    >>> room = HeldRoom(1 << 30, 8)
-    >>> room.vertex, room.most_vertices
-    (48, 21670570)
     """
 
     sort: int = SORT

@@ -21,8 +21,6 @@ from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import CapacityError
 
-__all__ = ["Fold", "Rows"]
-
 _PIECE = 1 << 20  # rows filtered at a time: their levels and flags take little memory
 _MOVED = 1 << 20  # rows moved at a time
 _FULL = 4  # rows a vertex at which a buffer is solved, though it has room: the sooner there is a filter
@@ -30,34 +28,7 @@ _VERTEX_LIMIT = 1 << 32
 
 
 class Fold:
-    """Folds rows into their minimum spanning forest.
-
-    Parameters
-    ----------
-    engine
-        Where the columns live and the forest is found.
-    vertices
-        Exclusive upper bound of the vertices; it grows when larger ones arrive.
-    capacity
-        Rows that the buffer holds: the forest and those that wait. At least twice the vertices, or the forest may
-        leave no room; with four times as many, solving is rare.
-    weight_dtype
-        One of the six types that kernels read.
-    maximum
-        Whether heavier rows come first.
-    algorithm
-        A name or an object of :mod:`dfmst.algorithms`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dfmst._engines import CpuEngine
-    >>> fold = Fold(CpuEngine(), vertices=3, capacity=6, weight_dtype=np.int32)
-    >>> fold.add(Rows(np.array([0, 1], np.uint32), np.array([1, 2], np.uint32), np.array([3, 1], np.int32), 0))
-    >>> fold.add(Rows(np.array([0], np.uint32), np.array([2], np.uint32), np.array([2], np.int32), 2))
-    >>> fold.forest().locator
-    array([1, 2], dtype=uint64)
-    """
+    """Folds rows into their minimum spanning forest."""
 
     def __init__(
         self,
@@ -91,13 +62,7 @@ class Fold:
         return self._buffer.nbytes + (self._filter.nbytes if self._filter else 0)
 
     def grow(self, vertices: int) -> None:
-        """Raise the bound of the vertices.
-
-        Raises
-        ------
-        CapacityError
-            It is beyond what 32 bits number.
-        """
+        """Raise the bound of the vertices."""
         if vertices > _VERTEX_LIMIT:
             message = f"vertices up to {vertices - 1:,} were given; the fold numbers at most {_VERTEX_LIMIT:,}"
             raise CapacityError(message, "number the vertices densely first")
@@ -107,13 +72,7 @@ class Fold:
                 self._filter.grow(vertices)
 
     def add(self, rows: Rows) -> None:
-        """Add rows that come after all rows before them; their weights have the fold's type.
-
-        Raises
-        ------
-        CapacityError
-            The forest fills the buffer.
-        """
+        """Add rows that come after all rows before them; their weights have the fold's type."""
         if len(rows):
             self.grow(1 + int(max(rows.source.max(), rows.target.max())))
         for begin in range(0, len(rows), _PIECE):

@@ -13,17 +13,9 @@ from dfmst._engines import CpuEngine, Engine
 from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import GRAIN, Order, Run
 
-__all__ = ["HeldRun"]
-
 
 class HeldRun(Run):
-    """Rows in order, in memory: pieces, each of which goes when it is not read again.
-
-    Parameters
-    ----------
-    engine, order, weight_dtype, grain
-        As for :class:`dfmst._fold.runs.Run`.
-    """
+    """Rows in order, in memory: pieces, each of which goes when it is not read again."""
 
     longest = 1 << 16
 

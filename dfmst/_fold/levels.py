@@ -12,8 +12,6 @@ from dfmst._common.types import Array
 from dfmst._engines import Engine
 from dfmst._engines.primitives.cycle_filter import CycleFilter, FilterTables
 
-__all__ = ["LevelMarks"]
-
 _OUTSIDE = 255
 _LAST = 254
 _PIECE = 1 << 20
@@ -21,15 +19,7 @@ _SAMPLE = 1 << 12
 
 
 class LevelMarks:
-    """Levels, marked after each slice.
-
-    Parameters
-    ----------
-    engine
-        Where the levels lie.
-    vertices
-        Exclusive upper bound of the vertices.
-    """
+    """Levels, marked after each slice."""
 
     def __init__(self, engine: Engine, vertices: int) -> None:
         self._engine = engine
@@ -38,15 +28,7 @@ class LevelMarks:
         self._used = 0
 
     def mark(self, parent: Array, heaviest: int) -> None:
-        """Give the vertices that have joined the component of more than half of them the next level.
-
-        Parameters
-        ----------
-        parent
-            Root of each vertex.
-        heaviest
-            Ordered key of the slice's heaviest row.
-        """
+        """Give the vertices that have joined the component of more than half of them the next level."""
         root = self._giant(parent)
         if root is None:
             return

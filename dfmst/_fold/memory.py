@@ -13,8 +13,6 @@ import re
 
 from dfmst._common.arguments import whole_number
 
-__all__ = ["ROW", "SOLVE", "VERTEX", "parse_memory"]
-
 ROW = 4 + 4 + 8  # bytes a row of the buffer besides its weight: two ends and the locator
 SOLVE = 16  # bytes a row that solving takes beside the buffer
 VERTEX = 52  # bytes a vertex: 47 for solving, 5 for the cycle filter that the fold keeps meanwhile

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import time
 
-__all__ = ["SavePace"]
-
 _LEAST = 3.0  # seconds of work before the first save, and between later ones
 _SHARE = 0.05  # of the time that saving may take
 _GROWTH = 1.6  # how many times what is saved is done at the next save, early in a run
 
 
 class SavePace:
-    """The clock of one run's saves.
-
-    Parameters
-    ----------
-    done
-        Work that an earlier run has saved, in any unit: rows, partitions.
-    """
+    """The clock of one run's saves."""
 
     def __init__(self, done: int = 0) -> None:
         self._done = done

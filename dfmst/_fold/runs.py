@@ -16,8 +16,6 @@ from dfmst._fold.buffer import Rows
 from dfmst.errors import OutputError
 from dfmst.formats.directories import SpillDirectory, disk_errors, removed_with
 
-__all__ = ["GRAIN", "Order", "Run", "read_pieces", "write_sorted"]
-
 GRAIN = 1024  # rows for which the index of a run has one key
 _PIECE = 1 << 18  # rows written at a time
 
@@ -44,19 +42,6 @@ class Order(NamedTuple):
 
 class Run:
     """Rows in order, in a file.
-
-    Parameters
-    ----------
-    engine
-        Makes keys of weights; on the host.
-    directory
-        Where the file is.
-    order
-        What ascends.
-    weight_dtype
-        Of the weights.
-    grain
-        Rows for which the index has one key.
 
     Attributes
     ----------

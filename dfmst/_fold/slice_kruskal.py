@@ -30,8 +30,6 @@ from dfmst._fold.runs import Run
 from dfmst.algorithms._steps.light_edges import scan_light
 from dfmst.algorithms.trace import Trace
 
-__all__ = ["Chosen", "SliceKruskal"]
-
 _PIECE = 1 << 18  # rows of a slice that are filtered at a time
 
 
@@ -44,21 +42,6 @@ class Chosen(NamedTuple):
 
 class SliceKruskal:
     """The forest of rows that arrive slice by slice.
-
-    Parameters
-    ----------
-    engine
-        Where the buffer and the parents lie; rows of slices may lie on the host.
-    vertices
-        Exclusive upper bound of the vertices.
-    capacity
-        Rows that the buffer holds.
-    weight_dtype
-        Of the weights.
-    flip
-        Bits that turn a key around for a maximum forest.
-    state
-        Where earlier slices have come to; ``None``: these are the first.
 
     Attributes
     ----------

@@ -12,19 +12,9 @@ import pyarrow.ipc
 from dfmst._common.types import Array
 from dfmst.formats.directories import SpillDirectory, disk_errors, removed_with
 
-__all__ = ["StoredArray", "StoredIds"]
-
 
 class StoredArray:
-    """A column in a file.
-
-    Parameters
-    ----------
-    directory
-        Where the file is.
-    values
-        The column.
-    """
+    """A column in a file."""
 
     def __init__(self, directory: SpillDirectory, values: Array) -> None:
         self._directory, self._kind, self._length = directory, values.dtype, len(values)
@@ -66,13 +56,6 @@ class StoredArray:
 
 class StoredIds:
     """An Arrow column in a file.
-
-    Parameters
-    ----------
-    directory
-        Where the file is.
-    values
-        The column.
 
     Attributes
     ----------

@@ -12,7 +12,8 @@ import pytest
 import dfmst
 from dfmst._drive.stream.upload import upload
 from dfmst._engines import CudaEngine
-from dfmst._fold.fold import Fold, Rows
+from dfmst._fold.buffer import Rows
+from dfmst._fold.fold import Fold
 from dfmst.errors import CapacityError
 from tests.support.standin import cudf, cupy
 

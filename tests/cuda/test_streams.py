@@ -12,7 +12,7 @@ import pytest
 import dfmst
 from dfmst._drive.stream.upload import upload
 from dfmst._engines import CudaEngine
-from dfmst._fold.fold import Rows
+from dfmst._fold.buffer import Rows
 from dfmst.errors import UnsupportedFrameError
 from tests.support import standin
 from tests.support.standin import cupy

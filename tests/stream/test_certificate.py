@@ -16,13 +16,14 @@ import dfmst
 from dfmst import stream
 from dfmst._drive.stream.batches import Job
 from dfmst._drive.stream.certify import certify_source
-from dfmst._drive.stream.fold_rows import FoldedForest, fold_source
+from dfmst._drive.stream.fold_rows import fold_source
+from dfmst._drive.stream.folded import FoldedForest
 from dfmst._drive.stream.parquet_file import SourceFile
 from dfmst._drive.stream.sources import FrameSource, open_source
 from dfmst._edges.encode import Encoder
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
-from dfmst._fold.fold import Rows
+from dfmst._fold.buffer import Rows
 from dfmst.errors import CapacityError
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows

@@ -18,7 +18,8 @@ import pytest
 import dfmst
 from dfmst._drive.stream.checkpoint import Checkpoint
 from dfmst._drive.stream.saved_state import FoldState
-from dfmst._fold.fold import Fold, Rows
+from dfmst._fold.buffer import Rows
+from dfmst._fold.fold import Fold
 from dfmst.errors import DfmstError, FormatError, OutputError
 from dfmst.formats.sealed import sealed_input, sealed_output
 from tests.support.stream_files import edges, tight, write_parts

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._engines import CpuEngine
-from dfmst._fold.fold import Fold, Rows
+from dfmst._fold.buffer import Rows
+from dfmst._fold.fold import Fold
 from dfmst.algorithms import Boruvka
 from dfmst.errors import CapacityError
 from tests.support.columns import WEIGHTS

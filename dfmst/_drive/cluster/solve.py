@@ -41,7 +41,8 @@ from dfmst._edges.encode import Encoder, are_integers
 from dfmst._edges.ids import IdColumns
 from dfmst._edges.vertices import dense_vertices
 from dfmst._engines import Engine, host_engine, select_engine
-from dfmst._fold.fold import Fold, Rows
+from dfmst._fold.buffer import Rows
+from dfmst._fold.fold import Fold
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import CapacityError
 

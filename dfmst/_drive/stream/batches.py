@@ -19,8 +19,6 @@ from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats.directories import SpillDirectory
 
-__all__ = ["Batch", "EdgeSource", "Job", "WeightType", "ignore_progress", "read_batch"]
-
 _VIEWS = (FrameView, DeviceView)
 
 
@@ -140,13 +138,7 @@ class Job:
 
 
 def read_batch(job: Job, batch: Batch, weights: WeightType) -> CheckedColumns:
-    """Check a batch's ids and weights, which are in the type of those before.
-
-    Raises
-    ------
-    ColumnNotFoundError, InvalidEdgesError
-        The message names the file, or the frame, and the row there.
-    """
+    """Check a batch's ids and weights, which are in the type of those before."""
     columns = job.columns
     if batch.readable_on_device(columns.names[:2], columns.weight) and not job.engine.on_host:
         engine, readers = job.engine, DEVICE
@@ -167,13 +159,6 @@ def read_batch(job: Job, batch: Batch, weights: WeightType) -> CheckedColumns:
 class WeightType:
     """The type of a source's weights: the first batch's, in which those of later batches are compared.
 
-    Parameters
-    ----------
-    name
-        The weight column; ``None``: there is none.
-    kind
-        The type, where it is known already.
-
     Attributes
     ----------
     kind
@@ -186,13 +171,7 @@ class WeightType:
         self.kind = kind
 
     def read(self, batch: Batch) -> Any:
-        """Return the weights of a batch in the type of the first.
-
-        Raises
-        ------
-        InvalidEdgesError
-            That type does not hold them; both places are named.
-        """
+        """Return the weights of a batch in the type of the first."""
         column = batch.column(self._name)
         kind = weight_type(column)
         if self.kind is None and not pa.types.is_null(kind):

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dfmst._common.types import Array
 from dfmst._drive.stream.batches import Batch, EdgeSource, Job, WeightType, read_batch
-from dfmst._drive.stream.fold_rows import FoldedForest
+from dfmst._drive.stream.folded import FoldedForest
 from dfmst._drive.stream.memory import AHEAD, Memory
 from dfmst._drive.stream.prefetch import prefetch
 from dfmst._edges.arrow_values import arrow_numbers
@@ -23,8 +23,6 @@ from dfmst._engines.primitives.edges import Edges, gather_edges, gather_keys
 from dfmst._engines.primitives.flags import compact
 from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree, rank_forest
 from dfmst._trees.optimality import Violation, describe_cycle, describe_left_out
-
-__all__ = ["StreamVerdict", "certify_rows", "certify_source"]
 
 _NO_ROW = int(np.iinfo(np.uint32).max)
 
@@ -164,22 +162,7 @@ class _Certifier:
 
 
 def certify_source(source: EdgeSource, job: Job, forest: FoldedForest) -> StreamVerdict:
-    """Check that rows of a source are its minimum spanning forest.
-
-    Parameters
-    ----------
-    source
-        The rows.
-    job
-        Columns, order and limit.
-    forest
-        The rows to check, with their vertices, weights and locators as the source has them.
-
-    Raises
-    ------
-    CapacityError
-        The linked forest does not fit the limit, or there are more rows than 32 bits number.
-    """
+    """Check that rows of a source are its minimum spanning forest."""
     steps = certify_rows(source, job, forest, [])
     while True:
         try:
@@ -192,23 +175,7 @@ def certify_source(source: EdgeSource, job: Job, forest: FoldedForest) -> Stream
 def certify_rows(
     source: EdgeSource, job: Job, forest: FoldedForest, names: Sequence[Any]
 ) -> Generator[tuple[int, dict[Any, pa.Array]], None, StreamVerdict]:
-    """Check a forest as :func:`certify_source` does, and read columns of its rows on the way.
-
-    Parameters
-    ----------
-    names
-        Columns of record batches.
-
-    Yields
-    ------
-    rows, columns
-        How many of the forest's rows a batch holds, and these columns of them.
-
-    Returns
-    -------
-    verdict
-        By all rows, or by those up to the first that speaks against the forest.
-    """
+    """Check a forest as :func:`certify_source` does, and read columns of its rows on the way."""
     Memory(job.memory).check_linked(forest.encoder.count)
     certifier = _Certifier(job, forest)
     if certifier.trees.cycle is not None:

@@ -20,8 +20,6 @@ from dfmst.formats.directories import Hold, private_directory
 from dfmst.formats.problems import problem
 from dfmst.formats.sealed import sealed_input, sealed_output
 
-__all__ = ["Checkpoint", "FoldState", "Tell", "ignore_checkpoints"]
-
 #: What is told of checkpoints: that a run goes on after so many rows, or that so many are done and saved.
 Tell: TypeAlias = Callable[[Literal["resumed", "saved"], int], object]
 
@@ -35,26 +33,10 @@ def ignore_checkpoints(event: str, rows: int) -> None:
 class Checkpoint:
     """The checkpoint of one run in a directory, which no other run uses meanwhile.
 
-    Parameters
-    ----------
-    folder
-        Made where it is missing.
-    fingerprint
-        What must be equal for the checkpoint to be used: the files' state, the columns and the order.
-    tell
-        Called with ``"resumed"`` and the rows that an earlier run has done, and with ``"saved"`` and the rows done.
-    make_run
-        Where a saved forest goes that may not fit the memory; ``None``: it fits.
-
     Attributes
     ----------
     hold
         Sole use of the directory.
-
-    Raises
-    ------
-    DfmstError
-        The directory holds the checkpoint of other rows or options, or a damaged one; another run uses it.
     """
 
     def __init__(
@@ -87,18 +69,7 @@ class Checkpoint:
         return state
 
     def save(self, collect: Callable[[], FoldState]) -> None:
-        """Write the state of a run.
-
-        Parameters
-        ----------
-        collect
-            Returns the state; the time that this takes is part of saving.
-
-        Raises
-        ------
-        OutputError
-            It cannot be written; the last checkpoint is kept.
-        """
+        """Write the state of a run."""
         begin = self._pace.now()
         state = collect()
         try:

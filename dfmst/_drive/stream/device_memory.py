@@ -17,8 +17,6 @@ from dfmst._engines import Engine
 from dfmst._fold.memory import ROW
 from dfmst.errors import CapacityError
 
-__all__ = ["DeviceMemory", "memory_of"]
-
 #: Two batches with their ids, and the pieces of one that are filtered and moved.
 _FIXED = 96 << 20
 _HASHING = 32 << 20  # a batch's slots, claims and new ids
@@ -39,13 +37,7 @@ class DeviceMemory(Memory):
 
 
 def memory_of(job: Job) -> Memory:
-    """Return the account of a job.
-
-    Raises
-    ------
-    CapacityError
-        The GPU has less memory than the limit.
-    """
+    """Return the account of a job."""
     if job.engine.on_host:
         return Memory(job.memory)
     total = _device_bytes(job.engine)

@@ -21,9 +21,7 @@ from dfmst._edges.distinct import DistinctIds
 from dfmst._edges.encode import Encoder, are_integers
 from dfmst._edges.ids import IdColumns
 from dfmst._engines import Engine, host_engine
-from dfmst._fold.fold import Rows
-
-__all__ = ["Position", "RowEncoder"]
+from dfmst._fold.buffer import Rows
 
 
 class Position(NamedTuple):
@@ -44,13 +42,6 @@ class RowEncoder:
     rows before it are folded, and so does the first one with more vertices than fit.
 
     While batches are taken from :meth:`rows` in one thread, another may use :meth:`known` and nothing else.
-
-    Parameters
-    ----------
-    job
-        The columns, and where rows go that do not fit.
-    resumable
-        Whether the run has a checkpoint.
 
     Attributes
     ----------
@@ -130,24 +121,12 @@ class RowEncoder:
         return min(memory, SpillMemory.of_memory(memory, on_disk=on_disk), key=lambda each: each.needed(vertices))
 
     def fit(self, vertices: int) -> None:
-        """Check that so many vertices fit; where they do not, hold rows as runs, or let them go to disk.
-
-        Raises
-        ------
-        CapacityError
-            They fit neither way.
-        """
+        """Check that so many vertices fit; where they do not, hold rows as runs, or let them go to disk."""
         self.memory = self.wanted = self._with_room(self.memory.with_ids(self.encoder.id_bytes), vertices)
         self.memory.check(vertices)
 
     def check_all(self, batches: Iterator[Batch]) -> None:
-        """Check that all vertices fit, those of the rest as well: the limit that an error names has to be enough.
-
-        Raises
-        ------
-        CapacityError
-            They do not.
-        """
+        """Check that all vertices fit, those of the rest as well: the limit that an error names has to be enough."""
         self.encoder, account = self.encoder.on_host(), self.wanted
         ids = DistinctIds(host_engine(self.job.engine))
         for begin in range(0, self.encoder.count, _PIECE):

@@ -27,8 +27,6 @@ from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats.directories import SpillDirectory
 
-__all__ = ["fold"]
-
 
 def fold(
     edges: Any,

@@ -17,24 +17,15 @@ from dfmst._drive.stream.prefetch import prefetch
 from dfmst._drive.stream.saved_state import FoldState
 from dfmst._drive.stream.spill_memory import SpillMemory
 from dfmst._drive.stream.upload import upload
+from dfmst._fold.buffer import Rows
 from dfmst._fold.disk_fold import SpillFold
-from dfmst._fold.fold import Fold, Rows
+from dfmst._fold.fold import Fold
 from dfmst._fold.runs import Run, read_pieces
 from dfmst.errors import CapacityError
 
-__all__ = ["FoldedForest", "fold_source"]
-
 
 def fold_source(source: EdgeSource, job: Job, checkpoint: Checkpoint | None = None) -> FoldedForest:
-    """Fold all rows of a source.
-
-    Raises
-    ------
-    ColumnNotFoundError, InvalidEdgesError, FormatError
-        The rows, or the files, are not as they should be.
-    CapacityError
-        The forest does not fit the limit.
-    """
+    """Fold all rows of a source."""
     source.require(job.names)
     with job.engine.guard():
         return _Pass(source, job, checkpoint).run()

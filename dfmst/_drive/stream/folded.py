@@ -12,8 +12,6 @@ from dfmst._edges.encode import Encoder
 from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Run, read_pieces
 
-__all__ = ["FoldedForest", "count_used"]
-
 
 @dataclass(frozen=True, slots=True)
 class FoldedForest:

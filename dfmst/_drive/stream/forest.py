@@ -15,7 +15,7 @@ from dfmst._common.progress import peak_memory, showing
 from dfmst._drive.stream.batches import Job
 from dfmst._drive.stream.certify import StreamVerdict, certify_source
 from dfmst._drive.stream.checkpoint import Checkpoint
-from dfmst._drive.stream.fold_rows import FoldedForest
+from dfmst._drive.stream.folded import FoldedForest
 from dfmst._drive.stream.gather import Proof, RefutedError, forest_total, gather_rows
 from dfmst._drive.stream.locators import Locators
 from dfmst._drive.stream.parquet import ParquetSource
@@ -24,8 +24,6 @@ from dfmst._edges.total import Total
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.optimality import Violation
 from dfmst.formats import check_file, write_edges
-
-__all__ = ["StreamForest"]
 
 
 class StreamForest:

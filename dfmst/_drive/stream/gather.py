@@ -23,8 +23,6 @@ from dfmst._trees.optimality import Violation
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats.provenance import Provenance, with_provenance
 
-__all__ = ["Proof", "RefutedError", "forest_total", "gather_rows"]
-
 _PIECE = 1 << 17
 
 
@@ -34,11 +32,6 @@ class RefutedError(Exception):
 
 class Proof:
     """What a pass over all rows says of a forest.
-
-    Parameters
-    ----------
-    violation_in
-        Returns what a verdict says against the forest.
 
     Attributes
     ----------
@@ -52,13 +45,7 @@ class Proof:
         self.violation: Violation | None = None
 
     def judge(self, verdict: StreamVerdict) -> None:
-        """Take note of a verdict.
-
-        Raises
-        ------
-        RefutedError
-            The forest is wrong.
-        """
+        """Take note of a verdict."""
         self.verdict, self.violation = verdict, self._violation_in(verdict)
         if self.violation is not None:
             raise RefutedError(self.violation.message)
@@ -71,11 +58,6 @@ def gather_rows(
 
     Ids and plain weights come from the fold itself; only what is missing there is read from the files, and nothing at
     all where the files hold nothing else.
-
-    Parameters
-    ----------
-    proof
-        Compares the forest with all rows in the same pass; the reader raises :class:`RefutedError` where it is wrong.
     """
     record = Provenance(job.columns.names, job.columns.maximum, forest.source_rows, None)
     schema = with_provenance(

@@ -8,25 +8,11 @@ from dfmst._common.types import Array
 from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Run
 
-__all__ = ["Locators"]
-
 _PIECE = 1 << 18
 
 
 class Locators:
-    """Ascending numbers of rows, of which each is taken once.
-
-    Parameters
-    ----------
-    rows
-        The numbers, or rows that have them: in memory or on disk.
-
-    Examples
-    --------
-    >>> locators = Locators(np.array([1, 4, 6], np.uint64))
-    >>> locators.below(5), locators.below(7), locators.taken
-    (array([1, 4], dtype=uint64), array([6], dtype=uint64), 3)
-    """
+    """Ascending numbers of rows, of which each is taken once."""
 
     def __init__(self, rows: Array | Rows | Run) -> None:
         self._rows = rows

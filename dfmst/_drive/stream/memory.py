@@ -22,8 +22,6 @@ from dfmst._edges.encode import ID_BYTES
 from dfmst._fold.memory import ROW, SOLVE, VERTEX
 from dfmst.errors import CapacityError
 
-__all__ = ["FIXED", "ON_DISK", "Memory", "id_bytes", "shown"]
-
 #: Interpreter and libraries (about 115 MiB), the Parquet reader's own buffers, and the batches.
 FIXED = 256 << 20
 #: Batches that are read while another is encoded; more wait behind it (`encoded_batches`).
@@ -133,13 +131,7 @@ class Memory:
         return self._fixed + vertices * self._vertex + (1 << 20)
 
     def capacity(self, vertices: int | None, rows: int | None) -> int:
-        """Rows for the buffer: as many as fit, up to four times the vertices or all the rows there are.
-
-        Raises
-        ------
-        CapacityError
-            The limit has no room for twice the vertices.
-        """
+        """Rows for the buffer: as many as fit, up to four times the vertices or all the rows there are."""
         if vertices is not None and rows is not None:
             # A table of few rows has at most two vertices a row that matter, and a forest below its size.
             self.check(min(vertices, rows))
@@ -151,13 +143,7 @@ class Memory:
         return int(min(wanted))
 
     def check(self, vertices: int) -> None:
-        """Raise where so many vertices do not fit.
-
-        Raises
-        ------
-        CapacityError
-            With the least limit that would do.
-        """
+        """Raise where so many vertices do not fit."""
         limit = shown(self.limit)
         if self._left <= 0 and not vertices:
             message = f"a memory limit of {limit} is below the least, {shown(self._fixed + (1 << 20), self.limit)}"
@@ -175,13 +161,7 @@ class Memory:
         return ON_DISK
 
     def check_linked(self, vertices: int) -> None:
-        """Raise where a certificate's linked forest does not fit.
-
-        Raises
-        ------
-        CapacityError
-            With the least limit that would do.
-        """
+        """Raise where a certificate's linked forest does not fit."""
         least = FIXED + _LINKED * vertices
         if least > self.limit:
             message = f"the linked forest of {vertices:,} vertices does not fit a memory limit of {shown(self.limit)}"

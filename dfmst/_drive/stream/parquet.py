@@ -19,17 +19,9 @@ from dfmst.errors import missing_column
 from dfmst.formats.parquet import common_columns, parquet_files
 from dfmst.formats.problems import existing_path, problem
 
-__all__ = ["ParquetSource", "find_files"]
-
 
 def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """List the Parquet files that names stand for: files, directories, patterns such as ``part-*.parquet``.
-
-    Raises
-    ------
-    FormatError
-        A name stands for nothing, or for a directory without a Parquet file.
-    """
+    """List the Parquet files that names stand for: files, directories, patterns such as ``part-*.parquet``."""
     files: list[Path] = []
     for name in names:
         pattern = glob.has_magic(os.fspath(name)) and not os.path.exists(name)
@@ -47,22 +39,7 @@ def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
 
 
 class ParquetSource:
-    """Files that are read as one table, in the order given.
-
-    Parameters
-    ----------
-    paths
-        The files.
-    folders
-        Directories that were named; see :func:`dfmst.formats.parquet.common_columns`.
-
-    Raises
-    ------
-    FormatError
-        A file is missing, no Parquet, or damaged.
-    InvalidEdgesError
-        Types of a column that have no common one.
-    """
+    """Files that are read as one table, in the order given."""
 
     def __init__(self, paths: Sequence[Path], folders: Sequence[Path] = ()) -> None:
         self.files: list[SourceFile] = []
@@ -95,13 +72,7 @@ class ParquetSource:
         return {str(file.path.resolve()): [file.size, file.modified, file.footer] for file in self.files}
 
     def require(self, names: Sequence[Any]) -> None:
-        """Raise where a column is missing.
-
-        Raises
-        ------
-        ColumnNotFoundError
-            With the columns that there are.
-        """
+        """Raise where a column is missing."""
         for name in names:
             for path, known in self._names.items() or [(self.files[0].path, self.schema.names)]:
                 if name not in known:

@@ -19,8 +19,6 @@ from dfmst.formats.native import open_native
 from dfmst.formats.parquet_batches import batch_rows, open_buffered
 from dfmst.formats.problems import problem
 
-__all__ = ["SourceFile"]
-
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
@@ -45,13 +43,7 @@ class SourceFile:
 
     @classmethod
     def of_path(cls, path: Path, first: int) -> SourceFile:
-        """Read a file's state and footer.
-
-        Raises
-        ------
-        FormatError
-            It is missing, no Parquet, or damaged.
-        """
+        """Read a file's state and footer."""
         try:
             state = path.stat()
             with path.open("rb") as stream:
@@ -74,13 +66,7 @@ class SourceFile:
 
     @contextmanager
     def open(self) -> Iterator[pyarrow.parquet.ParquetFile]:
-        """Open it.
-
-        Raises
-        ------
-        FormatError
-            It has changed or vanished since the run began.
-        """
+        """Open it."""
         try:
             state = self.path.stat()
             if (state.st_size, state.st_mtime_ns) != (self.size, self.modified):
@@ -120,13 +106,7 @@ class SourceFile:
         return largest
 
     def batches(self, groups: Sequence[int], names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield the named columns of row groups, at most `rows` at a time; fewer where texts are long.
-
-        Raises
-        ------
-        FormatError
-            A row group cannot be read.
-        """
+        """Yield the named columns of row groups, at most `rows` at a time; fewer where texts are long."""
         with self.open() as parquet:
             size = batch_rows(parquet.metadata, groups, rows, names)
             batches = parquet.iter_batches(batch_size=size, row_groups=list(groups), columns=list(names))

@@ -7,8 +7,6 @@ from queue import SimpleQueue
 from threading import Semaphore, Thread
 from typing import Generic, NamedTuple, TypeVar
 
-__all__ = ["prefetch"]
-
 T = TypeVar("T")
 
 
@@ -41,13 +39,7 @@ class _Reader(Generic[T]):
 
 
 def prefetch(items: Iterator[T], places: int) -> Iterator[T]:
-    """Yield the items; up to `places` more are made meanwhile, in a thread of their own.
-
-    Examples
-    --------
-    >>> list(prefetch(iter("abc"), 1))
-    ['a', 'b', 'c']
-    """
+    """Yield the items; up to `places` more are made meanwhile, in a thread of their own."""
     reader = _Reader(items, places)
     reader.thread.start()
     try:

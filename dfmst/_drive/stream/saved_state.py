@@ -14,11 +14,9 @@ import pyarrow.ipc
 
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
-from dfmst._fold.fold import Rows
+from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Run, read_pieces
 from dfmst.formats.json_record import check_fields, is_count, read_record
-
-__all__ = ["FoldState", "MakeRun", "load_state", "write_state"]
 
 #: Makes a run for rows with weights of a type, where they do not fit the memory.
 MakeRun = Callable[[np.dtype[Any]], Run]
@@ -96,20 +94,7 @@ def _tables(rows: Rows | Run) -> Iterator[pa.Table]:
 
 
 def load_state(stream: pa.NativeFile, make_run: MakeRun | None = None) -> tuple[FoldState, dict[str, Any]]:
-    """Read a state, and the fingerprint it was written with.
-
-    Parameters
-    ----------
-    stream
-        Its file.
-    make_run
-        Where the forest's rows go as they are read; ``None``: they fit the memory.
-
-    Raises
-    ------
-    ValueError, KeyError, pyarrow.ArrowException
-        Another version, or parts that do not fit each other.
-    """
+    """Read a state, and the fingerprint it was written with."""
     reader = pyarrow.ipc.open_stream(stream)
     record = read_record((reader.schema.metadata or {}).get(b"dfmst"))
     check_fields(record, _FIELDS)
@@ -151,13 +136,7 @@ def _refuse_nulls(table: Any) -> Any:
 
 
 def _check(state: FoldState) -> None:
-    """Raise where the parts do not fit each other; the fold would read beyond its columns.
-
-    Raises
-    ------
-    ValueError
-        They do not.
-    """
+    """Raise where the parts do not fit each other; the fold would read beyond its columns."""
     vertices = state.dense + (0 if state.values is None else len(state.values))
     fits = _below(state.loops, vertices)
     last = -1

@@ -22,28 +22,11 @@ from dfmst._engines import Engine
 from dfmst._fold.memory import parse_memory
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
-__all__ = ["FrameSource", "fits", "input_names", "on_device", "open_parquet", "open_source"]
-
 _IN_MEMORY = 40  # bytes a row that solving in memory takes beside the table
 
 
 def open_source(engine: Engine, edges: Any) -> ParquetSource | FrameSource:
-    """Recognise Parquet files, a dataset, or frames.
-
-    Parameters
-    ----------
-    engine
-        Gathers rows of frames.
-    edges
-        A path, directory or pattern, or several; a ``pyarrow.dataset``; frames in a list or from a function.
-
-    Raises
-    ------
-    FormatError, InvalidEdgesError
-        The files are not there, no Parquet, or differ in their columns.
-    UnsupportedFrameError
-        Something else, or an iterator that can be read only once.
-    """
+    """Recognise Parquet files, a dataset, or frames."""
     files = _files(edges)
     if files is not None:
         return files
@@ -64,15 +47,7 @@ def on_device(edges: Any) -> bool:
 
 
 def open_parquet(edges: Any) -> ParquetSource:
-    """Open Parquet files.
-
-    Raises
-    ------
-    FormatError, InvalidEdgesError
-        As :func:`open_source`.
-    UnsupportedFrameError
-        Something else.
-    """
+    """Open Parquet files."""
     source = _files(edges)
     if source is None:
         message = f"edges is a {type(edges).__name__}, and only Parquet files tell what is in them before they are read"
@@ -110,20 +85,7 @@ def fits(edges: Any, memory_limit: int | str = "2GiB") -> bool:
 
 
 class FrameSource:
-    """An iterable of frames that gives the same frames each time.
-
-    Parameters
-    ----------
-    engine
-        Gathers rows.
-    frames
-        A list, or any object whose ``iter()`` begins anew; or a function that returns an iterator.
-
-    Raises
-    ------
-    UnsupportedFrameError
-        An iterator: it can be read once, and the rows of a forest are known only at its end.
-    """
+    """An iterable of frames that gives the same frames each time."""
 
     #: Nothing is known of frames before they are read.
     rows = None
@@ -162,13 +124,7 @@ class FrameSource:
             yield view.finish(view.frame)
 
     def gather(self, locators: Locators) -> Any:
-        """Return these rows as one frame of the user's kind.
-
-        Raises
-        ------
-        UnsupportedFrameError, InvalidEdgesError
-            The frames are of two kinds, or their columns differ; there is none.
-        """
+        """Return these rows as one frame of the user's kind."""
         named = [(f"frame {number} of edges", view) for number, view in self._take(locators)]
         if not named:
             message = "edges holds no frame"

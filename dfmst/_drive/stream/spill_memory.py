@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from dfmst._drive.stream.memory import ON_DISK, Memory
 from dfmst._fold.disk_memory import HeldRoom, Room
 
-__all__ = ["SpillMemory"]
-
 
 @dataclass(frozen=True, slots=True)
 class SpillMemory(Memory):

@@ -11,9 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dfmst._engines import Engine
-from dfmst._fold.fold import Rows
-
-__all__ = ["upload"]
+from dfmst._fold.buffer import Rows
 
 T = TypeVar("T")
 

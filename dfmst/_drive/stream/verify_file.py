@@ -17,7 +17,7 @@ from dfmst._common.progress import Tell, showing
 from dfmst._common.types import Array, Invalid
 from dfmst._drive.stream.batches import Job, WeightType, read_batch
 from dfmst._drive.stream.certify import StreamVerdict, certify_source
-from dfmst._drive.stream.fold_rows import FoldedForest
+from dfmst._drive.stream.folded import FoldedForest
 from dfmst._drive.stream.gather import forest_total
 from dfmst._drive.stream.memory import Memory
 from dfmst._drive.stream.parquet import ParquetSource
@@ -27,14 +27,12 @@ from dfmst._edges.encode import Encoder
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import host_engine, select_engine
-from dfmst._fold.fold import Rows
+from dfmst._fold.buffer import Rows
 from dfmst._fold.memory import parse_memory
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.optimality import Violation
 from dfmst.errors import FormatError, InvalidEdgesError
 from dfmst.formats.provenance import Provenance, read_provenance
-
-__all__ = ["verify"]
 
 _PIECE = 1 << 17
 
