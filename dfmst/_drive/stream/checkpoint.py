@@ -94,7 +94,8 @@ class Checkpoint:
     def _remove_parts(self) -> None:
         """Remove checkpoints that killed runs have left half-written."""
         for path in self._file.parent.glob(f".{_NAME}.*.part"):
-            path.unlink(missing_ok=True)
+            if not path.is_dir():  # a folder of that name is not ours
+                path.unlink(missing_ok=True)
 
     def _read(self) -> FoldState | None:
         try:
