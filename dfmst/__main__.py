@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["run"]
-
 _INTERRUPTED = 130
 
 

@@ -10,27 +10,12 @@ from dfmst._report.scale import LinearScale
 from dfmst._report.svg import WIDTH, Drawing
 from dfmst._report.words import percent, tick
 
-__all__ = ["degree_chart"]
-
 _SINGLE = 20  # up to this degree each has a bar of its own
 _LEFT, _RIGHT, _TOP, _HEIGHT = 44, WIDTH - 8, 16, 250
 
 
 def degree_chart(graph: Array | None, forest: Array) -> Markup | None:
-    """Draw which share of the vertices has which degree, the forest's bar in front of the graph's.
-
-    Parameters
-    ----------
-    graph
-        Degree -> vertices of the graph; ``None`` where only the forest's are known.
-    forest
-        Degree -> vertices of the forest.
-
-    Returns
-    -------
-    drawing
-        ``None`` where there are no vertices.
-    """
+    """Draw which share of the vertices has which degree, the forest's bar in front of the graph's."""
     total = int(forest.sum())
     if not total:
         return None

@@ -22,19 +22,9 @@ from dfmst._report.words import clock, grouped, label, moment
 from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst.algorithms.components import component_labels
 
-__all__ = ["ForestFacts", "as_floats"]
-
 
 def as_floats(name: Any, column: Any) -> Array:
-    """Return weights as ``float64``, nulls and NaNs left out; dates and times in seconds.
-
-    Parameters
-    ----------
-    name
-        Name of the column.
-    column
-        NumPy or Arrow.
-    """
+    """Return weights as ``float64``, nulls and NaNs left out; dates and times in seconds."""
     weights = plain_weights(name, column)
     if isinstance(weights, pa.Array):
         weights = weights.drop_null()
@@ -133,15 +123,7 @@ class ForestFacts:
         return np.arange(len(self.ordered) - 1, max(-1, len(self.ordered) - 1 - count), -1)
 
     def table(self, edges: Array, most: int) -> tuple[list[str], list[list[Any]], int]:
-        """Return names and values of columns for some edges, and how many columns were left out.
-
-        Parameters
-        ----------
-        edges
-            Places in the order.
-        most
-            Columns at most; the ends and the weight are among them.
-        """
+        """Return names and values of columns for some edges, and how many columns were left out."""
         view = self.ordered.view
         first = [self.ordered.listed.names[0], self.ordered.listed.names[1], self.weight_name]
         first = [name for name in first if name is not None]

@@ -17,8 +17,6 @@ from dfmst._report.run_facts import Steps
 from dfmst.algorithms.solution import Solution
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["GraphFacts", "of_solution", "of_summary"]
-
 
 @dataclass(frozen=True, slots=True)
 class GraphFacts:
@@ -55,13 +53,7 @@ class GraphFacts:
 
 
 def of_solution(solution: Solution, steps: Steps, title: str | None) -> tuple[GraphFacts, ForestFacts]:
-    """Read graph and forest from a solution; `steps` times the gathering.
-
-    Raises
-    ------
-    InvalidEdgesError
-        The solution has groups.
-    """
+    """Read graph and forest from a solution; `steps` times the gathering."""
     columns, input = solution.columns, solution.solved.input
     if columns.conditions.by:
         message = f"the solution has a forest of every group ({columns.conditions.words[0]})"

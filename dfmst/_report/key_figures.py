@@ -11,8 +11,6 @@ from dfmst._report.graph_facts import GraphFacts
 from dfmst._report.run_facts import RunFacts
 from dfmst._report.words import clip, duration, grouped, label, percent, rate
 
-__all__ = ["key_figures"]
-
 
 def key_figures(graph: GraphFacts, forest: ForestFacts, run: RunFacts, trees: int) -> list[dict[str, Any]]:
     """Return name, value and note of each figure, and whether it stands out in green."""

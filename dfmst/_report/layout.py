@@ -16,8 +16,6 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._report.forest_facts import ForestFacts
 
-__all__ = ["MOST", "Layout", "lay_out"]
-
 MOST = 2_000
 """Vertices that are drawn at most."""
 

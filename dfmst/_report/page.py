@@ -25,8 +25,6 @@ from dfmst._report.trees import dendrogram, tree_chart
 from dfmst._report.weights import weight_chart
 from dfmst._report.words import clip, duration, grouped, label, plural
 
-__all__ = ["render_page"]
-
 _TREES = 11  # largest trees that are drawn
 _EDGES, _COLUMNS = 10, 9  # longest edges in the table, and their columns
 _FEW = 600  # vertices whose links are drawn bold

@@ -18,8 +18,6 @@ from dfmst._report.svg import Drawing
 from dfmst._report.world import draw_world
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["LONGEST", "Picture", "Tag", "draw_layout", "draw_map"]
-
 LONGEST = 5
 _GRIDS = (4000, 2000, 1000)
 _LINKS = 60_000  # drawn at most: a coarser grid is taken where a finer one shows more

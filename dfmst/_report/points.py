@@ -19,8 +19,6 @@ from dfmst._report.words import label
 from dfmst.errors import FormatError, InvalidEdgesError, UnsupportedFrameError, missing_column
 from dfmst.formats.json_record import check_fields, read_record
 
-__all__ = ["Points", "edge_points", "frame_points"]
-
 _EAST = ("lon", "lng", "long", "longitude", "x_lon")
 _NORTH = ("lat", "latitude", "y_lat")
 _GEOMETRY: dict[str, Callable[[Any], bool]] = {
@@ -52,13 +50,7 @@ class Points:
     geographic: bool
 
     def of(self, values: pa.Array) -> tuple[Array, Array]:
-        """Return x and y of vertices, NaN where a vertex has none.
-
-        Raises
-        ------
-        InvalidEdgesError
-            No vertex has coordinates.
-        """
+        """Return x and y of vertices, NaN where a vertex has none."""
         try:
             ids = pa.chunked_array(self.ids) if isinstance(self.ids, list) else self.ids
             match = pc.index_in(values, value_set=ids.cast(values.type))
@@ -76,25 +68,7 @@ class Points:
 
 
 def frame_points(points: Any, id: Any = None, coordinates: Any = None) -> Points:
-    """Read a table of points.
-
-    Parameters
-    ----------
-    points
-        A frame on the host.
-    id
-        Column of the vertices' ids; ``None``: the first one.
-    coordinates
-        Names of two columns, x and y (longitude and latitude), or of one with points as GeoParquet has them; ``None``:
-        the geometry that the table's metadata names.
-
-    Raises
-    ------
-    ColumnNotFoundError
-        A column is not there.
-    InvalidEdgesError
-        The coordinates are not numbers or points, or GeoParquet's metadata are damaged.
-    """
+    """Read a table of points."""
     view = open_host_frame(points, "points")
     ids = _arrow(view, view.frame.columns[0] if id is None else id, "id=")
     names = [] if coordinates is None else _names(coordinates)
@@ -112,13 +86,7 @@ def frame_points(points: Any, id: Any = None, coordinates: Any = None) -> Points
 
 
 def edge_points(view: FrameView, ends: tuple[Any, Any], coordinates: Any) -> Points:
-    """Read coordinates that stand beside each end of the edges: ``source_lon`` for ``lon``, and so on.
-
-    Raises
-    ------
-    ColumnNotFoundError
-        A column is not there.
-    """
+    """Read coordinates that stand beside each end of the edges: ``source_lon`` for ``lon``, and so on."""
     names = _names(coordinates)
     if len(names) != 2:
         raise InvalidEdgesError("coordinates= names one column, and the edges have no geometry", "name two columns")
@@ -129,13 +97,7 @@ def edge_points(view: FrameView, ends: tuple[Any, Any], coordinates: Any) -> Poi
 
 
 def _names(coordinates: Any) -> list[Any]:
-    """The columns that an argument names.
-
-    Raises
-    ------
-    TypeError
-        It names none.
-    """
+    """The columns that an argument names."""
     if isinstance(coordinates, str):
         return [coordinates]
     names = list(coordinates) if isinstance(coordinates, (list, tuple)) else []
@@ -184,13 +146,7 @@ def _as_floats(column: Any, name: Any) -> Array:
 
 
 def _geometry(points: Any) -> dict[str, Any]:
-    """Return GeoParquet's metadata; an empty dictionary if there are none.
-
-    Raises
-    ------
-    FormatError
-        They are not as GeoParquet defines them.
-    """
+    """Return GeoParquet's metadata; an empty dictionary if there are none."""
     schema = getattr(points, "schema", None)
     text = (schema.metadata or {}).get(b"geo") if isinstance(schema, pa.Schema) else None
     if text is None:

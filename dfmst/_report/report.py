@@ -23,8 +23,6 @@ from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solution import Solution, solve
 from dfmst.formats.atomic import atomic_path
 
-__all__ = ["Report", "report"]
-
 
 class Report:
     """One page of HTML that needs nothing else: no script, no font, no request.

@@ -14,8 +14,6 @@ from dfmst._report.scale import LinearScale, LogScale, count_scale
 from dfmst._report.svg import WIDTH, Drawing
 from dfmst._report.words import duration, grouped
 
-__all__ = ["Rounds", "read_rounds", "round_chart", "time_chart"]
-
 _MOST = 24  # rounds that are drawn
 _LINES = (("edges", "g"), ("vertices", "f"), ("chosen", "h"))
 _PLAIN = ("round", "vertices", "edges", "chosen", "components")

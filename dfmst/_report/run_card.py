@@ -7,21 +7,11 @@ from typing import Any
 from dfmst._report.run_facts import RunFacts, machine_memory
 from dfmst._report.words import duration, label, percent, size
 
-__all__ = ["run_card"]
-
 _ROW = 16  # bytes that a pass over the edges reads: two ids and a weight of 32 to 64 bits
 
 
 def run_card(run: RunFacts, rows: int) -> dict[str, Any]:
-    """Return what the card shows.
-
-    Parameters
-    ----------
-    run
-        The run.
-    rows
-        Rows of the graph.
-    """
+    """Return what the card shows."""
     steps = [(name, value) for name, value in run.steps.items() if value > 0]
     note = f"{duration(run.total)} from start to end"
     covered = sum(value for _, value in steps)

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["RunFacts", "Steps", "bandwidth", "machine_memory"]
-
 _PROBE = 1 << 24  # bytes: twice that is beyond a core's own caches
 
 

@@ -10,8 +10,6 @@ from dfmst._common.progress import peak_memory
 from dfmst._report.run_facts import RunFacts, Steps, bandwidth
 from dfmst.algorithms.solution import Solution
 
-__all__ = ["run_of_solution", "run_of_summary"]
-
 
 def run_of_solution(solution: Solution, steps: Steps, summary: Mapping[str, Any]) -> RunFacts:
     """Read the run from a solution and its steps; what the summary says comes first."""

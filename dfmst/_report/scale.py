@@ -10,8 +10,6 @@ import numpy as np
 
 from dfmst._report.words import tick
 
-__all__ = ["LinearScale", "LogScale", "Scale", "TimeScale", "count_scale"]
-
 
 @dataclass(frozen=True, slots=True)
 class LinearScale:
@@ -99,15 +97,7 @@ Scale = LinearScale | LogScale
 
 
 def count_scale(most: int, start: float, end: float) -> Scale:
-    """Return a scale for counts: logarithmic where some are much larger than others may be.
-
-    Examples
-    --------
-    >>> count_scale(8, 0, 1).ticks()
-    [0.0, 2.0, 4.0, 6.0, 8.0]
-    >>> count_scale(3000, 0, 1).ticks()
-    [1.0, 10.0, 100.0, 1000.0, 10000.0]
-    """
+    """Return a scale for counts: logarithmic where some are much larger than others may be."""
     if most <= 20:
         return LinearScale(0, max(2, most + most % 2), start, end)
     return LogScale(0.7, 10.0 ** math.ceil(math.log10(most)), start, end)

@@ -8,36 +8,14 @@ import numpy as np
 
 from dfmst._common.types import Array
 
-__all__ = ["chains", "polyline"]
-
 
 def polyline(x: Array, y: Array) -> str:
-    """Return a line through points as an SVG path.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> polyline(np.array([0, 3]), np.array([1, 1]))
-    'M0 1L3 1'
-    """
+    """Return a line through points as an SVG path."""
     return "M" + "L".join(f"{one} {other}" for one, other in zip(x.tolist(), y.tolist(), strict=True))
 
 
 def chains(x: Array, y: Array, source: Array, target: Array) -> tuple[str, int]:
-    """Return links as relative polylines, walked from end to end.
-
-    Parameters
-    ----------
-    x, y
-        Places of the vertices on a grid, integers.
-    source, target
-        Ends of the links.
-
-    Returns
-    -------
-    shape, count
-        SVG path, and its links: those between the same two places are drawn once, those within a place not at all.
-    """
+    """Return links as relative polylines, walked from end to end."""
     place = x.astype(np.int64) << 32 | y.astype(np.int64)
     used, at = np.unique(np.concatenate([place[source], place[target]]), return_inverse=True)
     one, other = at[: len(source)], at[len(source) :]

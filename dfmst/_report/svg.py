@@ -7,24 +7,12 @@ from markupsafe import Markup, escape
 from dfmst._report.scale import Scale
 from dfmst._report.words import label
 
-__all__ = ["WIDTH", "Drawing"]
-
 WIDTH = 360
 """Units that charts are wide: about the pixels of a card, so that text keeps its size."""
 
 
 class Drawing:
-    """Collects the elements of a drawing.
-
-    Parameters
-    ----------
-    height
-        Units; a chart is 360 units wide.
-    name
-        What the drawing shows, for those who do not see it.
-    width
-        Units.
-    """
+    """Collects the elements of a drawing."""
 
     def __init__(self, height: float, name: str, width: float = WIDTH) -> None:
         self.height, self.width = height, width

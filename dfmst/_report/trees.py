@@ -13,23 +13,13 @@ from dfmst._report.scale import LinearScale, LogScale, Scale, TimeScale
 from dfmst._report.svg import WIDTH, Drawing
 from dfmst._report.words import clip, grouped, percent
 
-__all__ = ["dendrogram", "tree_chart"]
-
 _ROW = 19
 _MERGES = 15
 _WIDEST = 1e300  # beyond it there is no room beside a scale
 
 
 def tree_chart(names: Sequence[str], sizes: Sequence[int], vertices: int) -> Markup | None:
-    """Draw the largest trees.
-
-    Parameters
-    ----------
-    names, sizes
-        Smallest vertex and number of vertices of each tree to draw, the largest first.
-    vertices
-        Vertices in all trees.
-    """
+    """Draw the largest trees."""
     if not sizes:
         return None
     left, right, bottom = 130, WIDTH - 58, 4 + _ROW * len(sizes)
@@ -49,13 +39,7 @@ def tree_chart(names: Sequence[str], sizes: Sequence[int], vertices: int) -> Mar
 
 
 def dendrogram(forest: ForestFacts) -> Markup | None:
-    """Draw the last merges of the single linkage: what they join, at which weight.
-
-    Returns
-    -------
-    drawing
-        ``None`` where nothing is merged, or all of it at one weight, or at weights beyond 1e300.
-    """
+    """Draw the last merges of the single linkage: what they join, at which weight."""
     merges, weight = forest.merges, forest.weight
     count = min(_MERGES, len(weight))
     first = len(weight) - count

@@ -13,8 +13,6 @@ from dfmst._report.scale import LinearScale, LogScale, Scale, TimeScale, count_s
 from dfmst._report.svg import WIDTH, Drawing
 from dfmst._report.words import clip, grouped, percent
 
-__all__ = ["WeightChart", "weight_chart"]
-
 _BINS = 48
 _SKEWED = 20  # of a logarithmic axis: so many times the median is the greatest weight
 _LEFT, _RIGHT, _TOP, _HEIGHT = 44, WIDTH - 8, 12, 250
@@ -34,24 +32,7 @@ class WeightChart:
 def weight_chart(
     graph: Array | None, forest: Array, name: str, words: Callable[[float], str] = grouped
 ) -> WeightChart | None:
-    """Draw the weights.
-
-    Parameters
-    ----------
-    graph
-        Weights of all rows, without NaN; ``None`` where only the forest's are known.
-    forest
-        Weights of the forest's rows.
-    name
-        Name of the weight column.
-    words
-        Makes text of a weight; other text than of numbers is of dates and times.
-
-    Returns
-    -------
-    chart
-        ``None`` where no weight is finite.
-    """
+    """Draw the weights."""
     finite = [values[np.isfinite(values)] for values in (forest if graph is None else graph, forest)]
     beyond = len(forest if graph is None else graph) - len(finite[0])
     if not len(finite[0]):

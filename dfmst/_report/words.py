@@ -9,19 +9,11 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["clip", "clock", "duration", "grouped", "label", "moment", "percent", "plural", "rate", "size", "tick"]
-
 _PREFIXES = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"))
 
 
 def grouped(value: Any) -> str:
-    """Return a number with its thousands set apart, a fraction to two places or to four digits.
-
-    Examples
-    --------
-    >>> grouped(170522), grouped(882377.0449), grouped(0.012345), grouped(float("inf"))
-    ('170,522', '882,377.04', '0.01235', 'inf')
-    """
+    """Return a number with its thousands set apart, a fraction to two places or to four digits."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         return label(value)
     if isinstance(value, int):
@@ -37,13 +29,7 @@ def grouped(value: Any) -> str:
 
 
 def tick(value: float) -> str:
-    """Return a number for an axis.
-
-    Examples
-    --------
-    >>> tick(0), tick(1000), tick(10_000), tick(2.5e6), tick(0.001)
-    ('0', '1,000', '10 k', '2.5 M', '0.001')
-    """
+    """Return a number for an axis."""
     if abs(value) >= 1e15:
         return f"{value:.0e}"
     for unit, prefix in _PREFIXES:
@@ -53,47 +39,23 @@ def tick(value: float) -> str:
 
 
 def moment(seconds: float) -> str:
-    """Return the date, and the time unless it is midnight, of seconds since 1970.
-
-    Examples
-    --------
-    >>> moment(1577836800), moment(300000000001.4)
-    ('2020-01-01', '11476-08-15 05:20:01')
-    """
+    """Return the date, and the time unless it is midnight, of seconds since 1970."""
     return str(np.datetime64(round(seconds), "s")).replace("T", " ").removesuffix(" 00:00:00")
 
 
 def clock(seconds: float) -> str:
-    """Return the time of day of seconds since midnight.
-
-    Examples
-    --------
-    >>> clock(3723.4)
-    '01:02:03'
-    """
+    """Return the time of day of seconds since midnight."""
     minutes = int(seconds) // 60
     return f"{minutes // 60:02}:{minutes % 60:02}:{int(seconds) % 60:02}"
 
 
 def percent(part: float, whole: float) -> str:
-    """Return a share; of nothing there is none.
-
-    Examples
-    --------
-    >>> percent(33995, 170522), percent(0, 0)
-    ('19.9 %', '–')
-    """
+    """Return a share; of nothing there is none."""
     return f"{100 * part / whole:.1f} %" if whole else "–"
 
 
 def duration(seconds: float) -> str:
-    """Return seconds in three digits.
-
-    Examples
-    --------
-    >>> duration(0.0205), duration(2.5), duration(0.682), duration(754)
-    ('20.5 ms', '2.50 s', '682 ms', '754 s')
-    """
+    """Return seconds in three digits."""
     if seconds < 1:
         ms = 1e3 * seconds
         return f"{ms:.0f} ms" if ms >= 100 else f"{ms:.1f} ms" if ms >= 10 else f"{ms:.2f} ms"
@@ -101,24 +63,12 @@ def duration(seconds: float) -> str:
 
 
 def plural(count: int, one: str, more: str) -> str:
-    """Return a count with its noun.
-
-    Examples
-    --------
-    >>> plural(1, "tree", "trees"), plural(1200, "vertex", "vertices")
-    ('1 tree', '1,200 vertices')
-    """
+    """Return a count with its noun."""
     return f"{count:,} {one if count == 1 else more}"
 
 
 def rate(rows: float, seconds: float) -> str:
-    """Return rows a second.
-
-    Examples
-    --------
-    >>> rate(170522, 0.0205), rate(78, 0.00267)
-    ('8.3 M rows/s', '29 k rows/s')
-    """
+    """Return rows a second."""
     if not seconds:
         return ""
     each = rows / seconds
@@ -126,13 +76,7 @@ def rate(rows: float, seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """Return a number of bytes.
-
-    Examples
-    --------
-    >>> size(943_718_400), size(2_147_483_648)
-    ('900 MiB', '2.0 GiB')
-    """
+    """Return a number of bytes."""
     return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:,.0f} MiB"
 
 
@@ -141,11 +85,6 @@ def label(value: Any) -> str:
 
     Control characters, halves of surrogates and invisible marks, such as those that turn the direction of writing, are
     shown as Python's escapes.
-
-    Examples
-    --------
-    >>> print(label("a\nb\u202e"), label(None), label(b"ab"))
-    a\nb\u202e – b'ab'
     """
     if value is None:
         return "–"
@@ -165,13 +104,7 @@ def _disturbs(letter: str) -> bool:
 
 
 def clip(text: str, width: int) -> str:
-    """Return a text cut to so many columns, wide letters counted twice.
-
-    Examples
-    --------
-    >>> clip("Tromsø", 20), clip("Llanfairpwllgwyngyll", 10), clip("東京都庁", 5)
-    ('Tromsø', 'Llanfairp…', '東京…')
-    """
+    """Return a text cut to so many columns, wide letters counted twice."""
     columns = [0 if unicodedata.combining(one) else 1 + (unicodedata.east_asian_width(one) in "WF") for one in text]
     if sum(columns) <= width:
         return text

@@ -11,26 +11,12 @@ from dfmst._report.projection import CENTRE, Projection
 from dfmst._report.strokes import polyline
 from dfmst._report.svg import Drawing
 
-__all__ = ["draw_world"]
-
 Place = Callable[[Array, Array], tuple[Array, Array]]
 _EDGE = 179.999  # degrees from the centre
 
 
 def draw_world(drawing: Drawing, projection: Projection, place: Place, south: float, north: float) -> None:
-    """Draw outline and net.
-
-    Parameters
-    ----------
-    drawing
-        What to draw on.
-    projection
-        That of the world.
-    place
-        Gives places on the drawing of points in the plane.
-    south, north
-        Degrees of latitude that the map reaches to.
-    """
+    """Draw outline and net."""
 
     def shape(longitude: Array, latitude: Array) -> str:
         return polyline(*place(*projection.to_plane(longitude, latitude)))

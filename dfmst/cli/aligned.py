@@ -9,20 +9,7 @@ __all__ = ["aligned"]
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
-    """Return the lines of a table whose columns are as wide as their widest entry.
-
-    Parameters
-    ----------
-    rows
-        The entries.
-    right
-        Columns that are set flush right.
-
-    Examples
-    --------
-    >>> print(*aligned([("a", "1"), ("bcd", "20")], right=(1,)), sep="|")
-    a     1|bcd  20
-    """
+    """Return the lines of a table whose columns are as wide as their widest entry."""
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:

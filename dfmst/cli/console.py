@@ -32,13 +32,7 @@ __all__ = [
 
 
 class Progress:
-    """One line on standard error, rewritten in place; nothing where that is no terminal.
-
-    Examples
-    --------
-    >>> with Progress() as progress:
-    ...     progress.show("reading")
-    """
+    """One line on standard error, rewritten in place; nothing where that is no terminal."""
 
     def __init__(self) -> None:
         self._live = on_terminal()
@@ -80,16 +74,7 @@ class Progress:
 
 
 class Stopwatch:
-    """Seconds by step, and in total since it was made.
-
-    Examples
-    --------
-    >>> watch = Stopwatch()
-    >>> with watch.step("read"):
-    ...     pass
-    >>> list(watch.seconds())
-    ['read', 'total']
-    """
+    """Seconds by step, and in total since it was made."""
 
     def __init__(self) -> None:
         self._begin = time.perf_counter()
@@ -109,13 +94,7 @@ class Stopwatch:
 
 
 def standard_output() -> BinaryIO:
-    """Return standard output, for bytes.
-
-    Raises
-    ------
-    OutputError
-        The program was started without one.
-    """
+    """Return standard output, for bytes."""
     if sys.stdout is None:
         raise OutputError("cannot write to standard output: it is closed", "name a file with -o, or open it")
     return sys.stdout.buffer
@@ -139,26 +118,14 @@ def note(text: str) -> None:
 
 
 def plural(count: int, noun: str) -> str:
-    """Return a count with its noun.
-
-    Examples
-    --------
-    >>> plural(1, "row"), plural(20_000, "vertex")
-    ('1 row', '20,000 vertices')
-    """
+    """Return a count with its noun."""
     if count != 1:
         noun = f"{noun[:-2]}ices" if noun.endswith("ex") else f"{noun}s"
     return f"{count:,} {noun}"
 
 
 def figure(value: Any) -> str:
-    """Return a total as people read it: thousands apart, a float to two places or to six digits.
-
-    Examples
-    --------
-    >>> figure(261159288), figure(120308.97), figure(0.000123456789), figure(float("inf"))
-    ('261,159,288', '120,308.97', '0.000123457', 'Infinity')
-    """
+    """Return a total as people read it: thousands apart, a float to two places or to six digits."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         return str(plain(value))
     if isinstance(value, float):
@@ -171,13 +138,7 @@ def figure(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a value that JSON can hold: what has no number there (infinities, decimals, durations) becomes text.
-
-    Examples
-    --------
-    >>> plain(float("-inf")), plain(0.5), plain(2**70)
-    ('-Infinity', 0.5, 1180591620717411303424)
-    """
+    """Return a value that JSON can hold: what has no number there (infinities, decimals, durations) becomes text."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
     if value is None or isinstance(value, (bool, int, float, str)):

@@ -20,13 +20,7 @@ def is_demo(name: str) -> bool:
 
 
 def demo_path(name: str) -> Path:
-    """Return where a file of the demo's lies: the links between the world's cities, or the cities' coordinates.
-
-    Raises
-    ------
-    DfmstError
-        There is no such file, or the installation lacks it.
-    """
+    """Return where a file of the demo's lies: the links between the world's cities, or the cities' coordinates."""
     known = name.removeprefix(DEMO)
     if known not in _FILES:
         raise DfmstError(f"there is no {name}", f"there are {' and '.join(DEMO + one for one in _FILES)}")

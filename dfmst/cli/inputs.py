@@ -69,26 +69,14 @@ class _NoPandas:
 
 
 def columns_by_option(source: str, target: str, weight: str | None = None) -> dict[str, str | None]:
-    """Return the columns that a command needs, by the option that names them.
-
-    Raises
-    ------
-    click.UsageError
-        Both ends are one column.
-    """
+    """Return the columns that a command needs, by the option that names them."""
     if source == target:
         raise click.UsageError(f"--source and --target both name the column {source!r}.")
     return {"-s": source, "-t": target, "-w": weight}
 
 
 def check_inputs(paths: Sequence[Path]) -> None:
-    """Raise where a file is not there.
-
-    Raises
-    ------
-    DfmstError
-        With the first such file.
-    """
+    """Raise where a file is not there."""
     for path in paths:
         if str(path) == "-":
             raise DfmstError("standard input cannot be read", "save it to a file first, and name that")
@@ -108,26 +96,7 @@ def read_inputs(
 def open_inputs(
     paths: Sequence[Path], format_: str | None, progress: Progress, columns: Mapping[str, str | None] | None = None
 ) -> pa.RecordBatchReader:
-    """Open files of equal columns as one stream.
-
-    Parameters
-    ----------
-    paths
-        The files, in the order of the rows.
-    format_
-        Their format; ``None``: from the name and the first bytes of each.
-    progress
-        Shows the number of rows read.
-    columns
-        Columns that must be there, by the option that names them.
-
-    Raises
-    ------
-    ColumnNotFoundError
-        One of the columns is not there.
-    InvalidEdgesError
-        Two columns share a name, or (while it is read) a file has other columns than the first.
-    """
+    """Open files of equal columns as one stream."""
     from dfmst.formats import open_edges
 
     check_inputs(paths)
@@ -139,20 +108,7 @@ def open_inputs(
 def read_on_device(
     paths: Sequence[Path], format_: str | None, progress: Progress, columns: Mapping[str, str | None]
 ) -> Any:
-    """Read Parquet files of equal columns into one cuDF frame.
-
-    Returns
-    -------
-    frame
-        ``None`` where cuDF is not installed or a file is not Parquet: such files are read on the host.
-
-    Raises
-    ------
-    ColumnNotFoundError
-        One of the columns is not there.
-    DfmstError
-        As :func:`dfmst.cudf.read_parquet`.
-    """
+    """Read Parquet files of equal columns into one cuDF frame."""
     from dfmst.formats import detect_format, open_edges
 
     check_inputs(paths)
@@ -169,15 +125,7 @@ def read_on_device(
 
 
 def check_columns(path: Path, schema: pa.Schema, columns: Mapping[str, str | None]) -> None:
-    """Raise where a file's columns are not those that the options name.
-
-    Raises
-    ------
-    ColumnNotFoundError
-        One of the columns is not there.
-    InvalidEdgesError
-        Two columns share a name.
-    """
+    """Raise where a file's columns are not those that the options name."""
     for name, count in Counter(schema.names).items():
         if count > 1:
             message = f"{path} has {count} columns named {name!r}"

@@ -47,13 +47,7 @@ class ForestJob:
         return {"by": list(self.by) or None, "keep": self.keep, "drop": self.drop}
 
     def require_memory(self, option: str) -> None:
-        """Raise where an option does not go with conditions.
-
-        Raises
-        ------
-        click.UsageError
-            With both.
-        """
+        """Raise where an option does not go with conditions."""
         for name, value in self.conditions.items():
             if value is not None:
                 raise click.UsageError(f"--{name} needs the rows in memory; leave {option} out.")
@@ -67,13 +61,7 @@ class ForestJob:
 
 
 def weight_name(weight: str | None, unweighted: bool, maximum: bool = False) -> str | None:
-    """Return the weight column's name, or ``None`` where all weights are equal.
-
-    Raises
-    ------
-    click.UsageError
-        The options contradict each other.
-    """
+    """Return the weight column's name, or ``None`` where all weights are equal."""
     if not unweighted:
         return "weight" if weight is None else weight
     for option, present in (("--weight", weight is not None), ("--maximum", maximum)):

@@ -23,15 +23,7 @@ def remember_rows(paths: tuple[Path, ...] | list[Path], rows: int) -> None:
 
 
 def with_line(ctx: click.Context, message: str) -> str:
-    """Add to a message about a row the line of the file, where every row is one line.
-
-    Parameters
-    ----------
-    ctx
-        That of the command.
-    message
-        What is wrong, with "row 7" in it.
-    """
+    """Add to a message about a row the line of the file, where every row is one line."""
     row = re.search(r"\brow ([\d,]*\d)", message)
     read = ctx.meta.get(_READ)
     if row is None or read is None:

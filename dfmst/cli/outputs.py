@@ -20,15 +20,7 @@ __all__ = ["check_output", "output_path", "rows_on_host", "write_rows"]
 
 
 def output_path(output: Path | None, json: bool) -> Path | None:
-    """Return the file to write, or ``None`` for standard output.
-
-    Raises
-    ------
-    click.UsageError
-        Rows and the JSON object would both go to standard output.
-    OutputError
-        Standard output is closed, and is written to.
-    """
+    """Return the file to write, or ``None`` for standard output."""
     if json and str(output) == "-":
         raise click.UsageError("--json and -o - both write to standard output; name a file with -o, or leave it out.")
     path = None if str(output) == "-" else output
@@ -38,22 +30,7 @@ def output_path(output: Path | None, json: bool) -> Path | None:
 
 
 def check_output(path: Path | None, format_: str | None, inputs: Sequence[Path]) -> None:
-    """Raise, before anything is read, where a file could not be written in the end.
-
-    Parameters
-    ----------
-    path
-        The file; ``None`` for standard output.
-    format_
-        Its format; ``None``: from the suffix.
-    inputs
-        Files that must not be written over.
-
-    Raises
-    ------
-    OutputError
-        No format follows from the suffix, the directory is missing, the path is a directory or one of the inputs.
-    """
+    """Raise, before anything is read, where a file could not be written in the end."""
     if path in click.get_current_context().meta.get(DIRECTORIES, ()):
         raise OutputError(f"cannot write {path}{os.sep}: that names a directory", "name a file in it")
     _check_format(path, format_)

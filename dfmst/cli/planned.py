@@ -21,21 +21,7 @@ def beside_plan(
     moved: int | None = None,
     peak: int | None = None,
 ) -> list[tuple[str, str, str]]:
-    """Return what was planned for a run and what happened, as words: (what, planned, happened).
-
-    Parameters
-    ----------
-    job
-        What was asked for.
-    strategy
-        The one asked for and the one taken, which is the one that is planned.
-    rows
-        Read, and of the forest.
-    workers, memory
-        Of the run.
-    vertices, moved, peak
-        What happened: vertices, bytes between workers, and the most bytes that a process held; ``None``: unknown.
-    """
+    """Return what was planned for a run and what happened, as words: (what, planned, happened)."""
     import dfmst
 
     asked: dict[str, Any] = {"source": job.source, "target": job.target, "strategy": strategy[1]}

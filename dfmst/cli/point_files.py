@@ -27,18 +27,7 @@ def text_delimiter(path: Path, format_: str | None = None) -> str | None:
 
 
 def read_text_table(path: Path, delimiter: str, ids: str | int | None = None) -> pa.Table:
-    """Read text with a header by PyArrow.
-
-    Parameters
-    ----------
-    ids
-        A column to be read as text, so that ids keep their zeros: its name, or its place.
-
-    Raises
-    ------
-    DfmstError
-        It is no such file.
-    """
+    """Read text with a header by PyArrow."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -57,20 +46,7 @@ def read_text_table(path: Path, delimiter: str, ids: str | int | None = None) ->
 def read_point_files(
     paths: Sequence[Path], format_: str | None, progress: Progress, columns: Sequence[str], ids: str | None
 ) -> pa.Table:
-    """Read files of equal columns into one table of points.
-
-    Parameters
-    ----------
-    columns, ids
-        Columns that must be there, and the one that names the points: integers where all of it is, as they are written.
-
-    Raises
-    ------
-    ColumnNotFoundError
-        One of the columns is not there.
-    DfmstError
-        A file is missing, or is no such table.
-    """
+    """Read files of equal columns into one table of points."""
     import pyarrow as pa
 
     check_inputs(paths)

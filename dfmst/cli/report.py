@@ -106,15 +106,7 @@ def check_page(page: Path, inputs: tuple[Path, ...]) -> None:
 
 
 def check_report(job: ForestJob, target: Path | None, streamed: bool) -> None:
-    """Raise, before anything is read, where a report could not be made in the end.
-
-    Raises
-    ------
-    click.UsageError
-        Options that do not go together.
-    OutputError
-        The page could not be written.
-    """
+    """Raise, before anything is read, where a report could not be made in the end."""
     if job.report is None:
         for option, value in (("--points", job.points), ("--id", job.id), ("--coordinates", job.coordinates)):
             if value:
@@ -164,19 +156,7 @@ def make_report(
 
 
 def write_report(job: ForestJob, forest: Any, summary: Mapping[str, Any], progress: Progress) -> None:
-    """Write the page that ``--report`` asks for.
-
-    Parameters
-    ----------
-    job
-        What was asked for.
-    forest
-        A solution, or the file with the forest's rows.
-    summary
-        What there is to tell of the run.
-    progress
-        Shows what is done.
-    """
+    """Write the page that ``--report`` asks for."""
     if job.report is None:
         return
     progress.show("drawing the report")

@@ -28,23 +28,7 @@ def write_result(
     json: bool,
     read: Callable[[Progress], pa.Table] | None = None,
 ) -> None:
-    """Read the inputs as one table, compute a table of them, write it, and say what it is.
-
-    Parameters
-    ----------
-    inputs, format, columns
-        Files, their format, and the columns that must be there by the option that names them.
-    doing
-        What is done to the rows, for the progress line.
-    compute
-        Makes the result.
-    summarise
-        Gives the result's figures for ``--json``, and the same in words.
-    output, to, json
-        Values of the options.
-    read
-        Reads the table, where it is none of edges.
-    """
+    """Read the inputs as one table, compute a table of them, write it, and say what it is."""
     watch = Stopwatch()
     path = output_path(output, json)
     with watch.step("import"):

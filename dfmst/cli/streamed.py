@@ -40,13 +40,6 @@ def is_streamed(
     """Say whether the inputs are streamed: a limit that they do not fit, or a checkpoint, asks for it.
 
     A directory for rows stands for the usual limit where none is given.
-
-    Raises
-    ------
-    click.UsageError
-        The limit is no number of bytes.
-    DfmstError
-        The inputs are not all Parquet.
     """
     if memory_limit is None and checkpoint is None and spill_dir is None:
         return False
