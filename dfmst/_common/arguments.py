@@ -8,37 +8,12 @@ from functools import wraps
 from inspect import signature
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = [
-    "check_choice",
-    "check_column_name",
-    "check_text",
-    "is_several",
-    "real_number",
-    "whole_number",
-    "with_numbers",
-    "yes_or_no",
-]
-
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 
 def whole_number(name: str, value: Any) -> int:
-    """Return an argument that must be a whole number; floats such as 1e9 are.
-
-    Raises
-    ------
-    TypeError
-        It is none.
-
-    Examples
-    --------
-    >>> whole_number("edges", 1e3)
-    1000
-    >>> whole_number("edges", 0.5)
-    Traceback (most recent call last):
-    TypeError: edges is 0.5; it must be a whole number
-    """
+    """Return an argument that must be a whole number; floats such as 1e9 are."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     try:
@@ -49,13 +24,7 @@ def whole_number(name: str, value: Any) -> int:
 
 
 def real_number(name: str, value: Any) -> float:
-    """Return an argument that must be a number.
-
-    Raises
-    ------
-    TypeError
-        It is none.
-    """
+    """Return an argument that must be a number."""
     try:
         if not isinstance(value, (str, bytes)):
             return float(value)
@@ -68,13 +37,7 @@ def real_number(name: str, value: Any) -> float:
 def with_numbers(
     *whole: str, real: tuple[str, ...] = ()
 ) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
-    """Decorate a function of which some arguments must be numbers, or ``None`` where that is their default.
-
-    Parameters
-    ----------
-    whole, real
-        The names of those that must be whole, and of the others.
-    """
+    """Decorate a function of which some arguments must be numbers, or ``None`` where that is their default."""
 
     def decorate(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
         declared = signature(function)
@@ -97,13 +60,7 @@ def with_numbers(
 
 
 def check_choice(value: Any, known: tuple[str, ...], message: str) -> None:
-    """Raise where an argument is none of the known names.
-
-    Raises
-    ------
-    ValueError
-        With the message.
-    """
+    """Raise where an argument is none of the known names."""
     if not isinstance(value, str) or value not in known:
         raise ValueError(message)
 
@@ -114,13 +71,7 @@ def is_several(value: Any) -> bool:
 
 
 def yes_or_no(name: str, value: Any) -> bool:
-    """Return an argument that must be true or false.
-
-    Raises
-    ------
-    TypeError
-        It is a frame, a missing value or the like.
-    """
+    """Return an argument that must be true or false."""
     try:
         return bool(value)
     except Exception:  # whatever an object of any class raises
@@ -129,13 +80,7 @@ def yes_or_no(name: str, value: Any) -> bool:
 
 
 def check_column_name(argument: str, value: Any) -> None:
-    """Raise where an argument cannot be a column's name: it has no hash, or equality that is no yes or no.
-
-    Raises
-    ------
-    TypeError
-        It is a frame, a list, a missing value or the like.
-    """
+    """Raise where an argument cannot be a column's name: it has no hash, or equality that is no yes or no."""
     try:
         hash(value)
         bool(value == value)
@@ -145,13 +90,7 @@ def check_column_name(argument: str, value: Any) -> None:
 
 
 def check_text(name: str, value: Any) -> None:
-    """Raise where an argument is no text.
-
-    Raises
-    ------
-    TypeError
-        It is none.
-    """
+    """Raise where an argument is no text."""
     if not isinstance(value, str):
         message = f"{name} is {_shown(value)}; it must be a text"
         raise TypeError(message)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["cached_property"]
-
 _Value = TypeVar("_Value")
 
 
@@ -14,18 +12,6 @@ class cached_property(functools.cached_property[_Value]):  # noqa: TID251 - the 
     """As `functools.cached_property` since Python 3.12: two threads may both compute; the first value stays.
 
     Python 3.11 holds a lock for all objects of a class, also for a child process that is forked meanwhile.
-
-    Examples
-    --------
-    >>> class Circle:
-    ...     @cached_property
-    ...     def area(self):
-    ...         print("computed")
-    ...         return 3.14
-    >>> circle = Circle()
-    >>> circle.area, circle.area
-    computed
-    (3.14, 3.14)
     """
 
     if not TYPE_CHECKING:

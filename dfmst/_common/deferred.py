@@ -13,13 +13,7 @@ __all__ = ["call_arrow", "nw", "pc"]
 
 
 class _Later:
-    """A module that is imported when something is asked of it.
-
-    Parameters
-    ----------
-    name
-        The module's name.
-    """
+    """A module that is imported when something is asked of it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -39,17 +33,7 @@ else:
 
 
 def call_arrow(name: str, *columns: Any, options: tuple[str, Any] | None = None) -> Any:
-    """Call one of Arrow's functions without loading ``pyarrow.compute``.
-
-    Parameters
-    ----------
-    name
-        The function's name.
-    columns
-        Its arguments.
-    options
-        Name of the class of its options, and the class's argument; ``None``: its defaults.
-    """
+    """Call one of Arrow's functions without loading ``pyarrow.compute``."""
     try:
         arrow = import_module("pyarrow._compute")  # where PyArrow has them itself
         call, made = arrow.call_function, None if options is None else getattr(arrow, options[0])(options[1])

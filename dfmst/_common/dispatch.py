@@ -43,13 +43,7 @@ def driver_of(frame: Any) -> Driver | None:
 
 
 def driven(*frames: str) -> Callable[[_Function], _Function]:
-    """Decorate a public function: a driver's function of the same name takes the driver's frames.
-
-    Parameters
-    ----------
-    frames
-        Names of the leading parameters that are frames. One frame of a driver is enough.
-    """
+    """Decorate a public function: a driver's function of the same name takes the driver's frames."""
 
     def decorate(function: _Function) -> _Function:
         @wraps(function)

@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-__all__ = ["RowBar", "Tell", "memory_now", "peak_memory", "showing"]
-
 #: Called with the rows done and the rows in all (``None``: unknown).
 Tell: TypeAlias = Callable[[int, int | None], None]
 
@@ -23,17 +21,7 @@ _WIDE = 88  # columns of a terminal that have room for the memory, too
 
 
 class RowBar:
-    """A bar that appears with the first rows, and goes at the end.
-
-    Parameters
-    ----------
-    doing
-        What is done to the rows: ``"folding"``.
-    limit
-        Bytes that may be used; ``None``: the memory is not shown.
-    unit
-        What is counted.
-    """
+    """A bar that appears with the first rows, and goes at the end."""
 
     def __init__(self, doing: str, limit: int | None = None, unit: str = "rows") -> None:
         self._doing, self._limit, self._unit = doing, limit, unit
@@ -89,15 +77,7 @@ def _bar_class() -> Any:
 
 @contextmanager
 def showing(progress: bool | Tell | None, doing: str, limit: int | None = None) -> Iterator[Tell]:
-    """Give what tells of rows: a bar, the caller's own function, or nothing.
-
-    Parameters
-    ----------
-    progress
-        The caller's argument: true for a bar, or a function.
-    doing, limit
-        As for :class:`RowBar`.
-    """
+    """Give what tells of rows: a bar, the caller's own function, or nothing."""
     if progress is True:
         bar = RowBar(doing, limit)
         try:

@@ -14,29 +14,15 @@ from dfmst._common.types import Array
 from dfmst._edges.id_types import whole_ids
 from dfmst._edges.to_arrow import to_arrow
 
-__all__ = ["arrow_column", "arrow_numbers", "numbers_of_arrow"]
-
 
 def arrow_column(name: object, column: Any, *, nan_is_null: bool = True) -> pa.Array:
-    """Return a column of any kind as one Arrow array.
-
-    Raises
-    ------
-    InvalidEdgesError
-        As :func:`dfmst._edges.to_arrow.to_arrow`.
-    """
+    """Return a column of any kind as one Arrow array."""
     column = to_arrow(name, column, nan_is_null=nan_is_null) if isinstance(column, np.ndarray) else column
     return whole_ids(column) if isinstance(column, pa.ChunkedArray) else column
 
 
 def numbers_of_arrow(column: pa.Array) -> Array:
-    """Return the values of an Arrow array as NumPy has them.
-
-    Examples
-    --------
-    >>> numbers_of_arrow(pa.array([3, 1, 2])[1:])
-    array([1, 2])
-    """
+    """Return the values of an Arrow array as NumPy has them."""
     kind = column.type
     if column.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         values: Array = column.to_numpy(zero_copy_only=False)
@@ -48,20 +34,7 @@ def numbers_of_arrow(column: pa.Array) -> Array:
 
 
 def arrow_numbers(values: Array, kind: pa.DataType | None = None) -> pa.Array:
-    """Return integers, floats or booleans as an Arrow array.
-
-    Parameters
-    ----------
-    values
-        Shape ``(n,)``.
-    kind
-        A type of the same width; ``None``: that of the values.
-
-    Examples
-    --------
-    >>> arrow_numbers(np.array([3, 1])).to_pylist()
-    [3, 1]
-    """
+    """Return integers, floats or booleans as an Arrow array."""
     if values.dtype == bool:  # a bit each in Arrow
         return pa.array(values)
     whole = np.ascontiguousarray(values)

@@ -20,19 +20,6 @@ from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights
 from dfmst._engines import Engine
 from dfmst.errors import InvalidEdgesError
 
-__all__ = [
-    "DEVICE",
-    "HOST",
-    "PLAIN",
-    "CheckedColumns",
-    "Readers",
-    "check_columns",
-    "check_ends",
-    "check_invalid",
-    "flagged_columns",
-    "invalid_rows",
-]
-
 
 class Readers(NamedTuple):
     """How columns are read: ids, ids that are not dense integers, weights, and which weights are null or NaN."""
@@ -64,24 +51,12 @@ class CheckedColumns(NamedTuple):
 
 
 def check_invalid(invalid: str) -> None:
-    """Raise where `invalid` is neither ``"raise"`` nor ``"drop"``.
-
-    Raises
-    ------
-    ValueError
-        It is something else.
-    """
+    """Raise where `invalid` is neither ``"raise"`` nor ``"drop"``."""
     check_choice(invalid, ("raise", "drop"), f"invalid is {invalid!r}; it must be 'raise' or 'drop'")
 
 
 def check_ends(source: object, target: object) -> None:
-    """Raise where both ends are one column.
-
-    Raises
-    ------
-    InvalidEdgesError
-        They are.
-    """
+    """Raise where both ends are one column."""
     if source == target:
         message = f"source and target both name the column {source!r}"
         raise InvalidEdgesError(message, "name the columns of both ends")
@@ -98,32 +73,7 @@ def check_columns(
     *,
     defer_checks: bool = False,
 ) -> CheckedColumns:
-    """Read and check columns by name.
-
-    Parameters
-    ----------
-    beside
-        Where the columns lie, and the checks run.
-    read
-        How columns are read there.
-    column
-        Returns a column by its name.
-    rows
-        How many rows there are.
-    names
-        Source, target and weight; the last may be ``None``.
-    invalid
-        ``"raise"`` or ``"drop"``.
-    first_row
-        What messages call the first row.
-    defer_checks
-        Whether a long table's columns may go unchecked.
-
-    Raises
-    ------
-    ColumnNotFoundError, InvalidEdgesError
-        See :func:`dfmst.minimum_spanning_forest`.
-    """
+    """Read and check columns by name."""
     check_invalid(invalid)
     check_ends(*names[:2])
     source, target, weight = names

@@ -13,17 +13,9 @@ from dfmst._common.types import Array
 from dfmst._edges.to_arrow import to_arrow
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["host_column", "pandas_column", "stored_column"]
-
 
 def host_column(name: object, series: nw.Series[Any]) -> Array | pa.Array | pa.ChunkedArray:
-    """Return a column: NumPy where it is a NumPy column of pandas, else Arrow; not copied where the library allows.
-
-    Raises
-    ------
-    InvalidEdgesError
-        The library cannot hand it over.
-    """
+    """Return a column: NumPy where it is a NumPy column of pandas, else Arrow; not copied where the library allows."""
     native = nw.to_native(series)
     if isinstance(native, (pa.Array, pa.ChunkedArray)):
         return native
@@ -39,13 +31,7 @@ def host_column(name: object, series: nw.Series[Any]) -> Array | pa.Array | pa.C
 
 
 def pandas_column(name: object, series: Any) -> Array | pa.Array | pa.ChunkedArray:
-    """Return a column of pandas.
-
-    Raises
-    ------
-    InvalidEdgesError
-        Arrow has no type for it.
-    """
+    """Return a column of pandas."""
     if isinstance(series.dtype, np.dtype):
         values: Array = series.to_numpy()
         # Frames that were unpickled may lie at odd addresses, which kernels refuse.

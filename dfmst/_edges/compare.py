@@ -13,8 +13,6 @@ from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.host_frame import FrameView
 
-__all__ = ["differences"]
-
 _DAY = 86_400  # seconds
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _OBJECTS = {date: pa.date32(), time: pa.time64("us")}
@@ -30,13 +28,6 @@ def differences(first: FrameView, second: FrameView) -> Iterator[tuple[str, Arra
     """Compare the columns that both frames have, and the index of two pandas frames.
 
     Nulls are equal to nulls and NaNs to NaNs, dates to midnights, and times of any unit to equal times.
-
-    Yields
-    ------
-    what
-        What is compared, for messages.
-    differs
-        ``bool``, one entry a row.
     """
     for name in second.places:
         if name in first.places:

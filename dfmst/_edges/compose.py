@@ -18,8 +18,6 @@ from dfmst._edges.weights import nan_weights, weight_column
 from dfmst._engines import Engine, host_engine
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
-__all__ = ["compose", "edge_columns"]
-
 
 def edge_columns(source: Any, target: Any, weight: Any, *options: Any) -> EdgeColumns:
     """Name the columns of a call; a key of several columns is called as it is written, ``"['country', 'city']"``."""
@@ -34,15 +32,6 @@ def compose(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns) 
     """Return the view with a column for each key of several columns.
 
     Equal ids have equal numbers in source and target; weights become their rank.
-
-    Raises
-    ------
-    ColumnNotFoundError
-        A named column is absent.
-    InvalidEdgesError
-        Lists of different lengths, or columns that are no ids or no weights.
-    UnsupportedFrameError
-        The frame is on a GPU.
     """
     if columns.keys is None:
         return view

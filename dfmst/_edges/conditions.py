@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     from dfmst._edges.read import Input
     from dfmst._engines import Engine
 
-__all__ = [
-    "NO_CONDITIONS",
-    "Conditions",
-    "apply_conditions",
-    "refuse_conditions",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
@@ -87,13 +80,7 @@ _INSTEAD = {
 
 
 def refuse_conditions(where: str, by: Any, keep: Any, drop: Any) -> None:
-    """Raise where a forest takes no conditions, since its rows are never together.
-
-    Raises
-    ------
-    InvalidEdgesError
-        There is a condition; the hint says what to do in its place.
-    """
+    """Raise where a forest takes no conditions, since its rows are never together."""
     named = {name: value for name, value in (("by", by), ("keep", keep), ("drop", drop)) if value is not None}
     for name, value in named.items():
         message = f"{name}={value!r} needs all rows in memory, and {where} reads them part by part"
@@ -101,26 +88,7 @@ def refuse_conditions(where: str, by: Any, keep: Any, drop: Any) -> None:
 
 
 def apply_conditions(engine: Engine, view: FrameView, conditions: Conditions, input: Input) -> Input:
-    """Return the table whose forest obeys the conditions, with the rows that it has beside.
-
-    Parameters
-    ----------
-    engine
-        On the host, as the table.
-    view
-        The frame.
-    conditions
-        What to obey.
-    input
-        The table, its columns checked.
-
-    Raises
-    ------
-    ColumnNotFoundError
-        A column is absent.
-    InvalidEdgesError
-        A column of rows to keep or to drop is not boolean, or has nulls; a row is in both; rows to keep form a cycle.
-    """
+    """Return the table whose forest obeys the conditions, with the rows that it has beside."""
     if conditions.by:
         (group,) = group_codes(conditions.by, (view, input.kept))
         table = input.table

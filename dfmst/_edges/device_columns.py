@@ -21,8 +21,6 @@ from dfmst._edges.weights import KERNEL_TYPES, WIDENED, WeightColumn, unsupporte
 from dfmst._engines import Engine
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
 
-__all__ = ["device_factorize", "device_ids", "device_weights"]
-
 _TEXT = {"object", "str", "string"}  # cuDF's names of text, of which a frame may hold several
 _NESTED = {"ListDtype", "StructDtype", "IntervalDtype"}
 _CUDF_ROWS = (1 << 31) - 1  # the longest column that cuDF has
@@ -32,11 +30,6 @@ def device_ids(source: tuple[object, Any], target: tuple[object, Any]) -> IdColu
     """Check and align two (name, column) pairs: both CuPy integers of one width, or both cuDF columns of one type.
 
     Which types are compared, and as what, is said in :mod:`dfmst._edges.id_types`, as on the host.
-
-    Raises
-    ------
-    InvalidEdgesError
-        Floats or other types that cannot name a vertex, or two columns of different kinds.
     """
     first, null_first = _readable_ids(*source)
     second, null_second = _readable_ids(*target)
@@ -48,13 +41,7 @@ def device_ids(source: tuple[object, Any], target: tuple[object, Any]) -> IdColu
 
 
 def device_factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Vertices:
-    """Number ids densely: integers by a sort of CuPy's, anything else by cuDF's own factorization.
-
-    Raises
-    ------
-    CapacityError
-        Both columns together are longer than a cuDF column may be.
-    """
+    """Number ids densely: integers by a sort of CuPy's, anything else by cuDF's own factorization."""
     xp, length = engine.xp, len(source)
     if is_array(source):
         values, codes = xp.unique(xp.concatenate([source, target]), return_inverse=True)
@@ -70,15 +57,7 @@ def device_factorize(engine: Engine, source: Any, target: Any, *, in_order: bool
 
 
 def device_weights(name: object, column: Any) -> WeightColumn:
-    """Read a weight column: CuPy array or cuDF column of numbers, booleans, decimals, durations or timestamps.
-
-    Raises
-    ------
-    InvalidEdgesError
-        The column holds something else.
-    UnsupportedFrameError
-        It lies on another GPU than the current one.
-    """
+    """Read a weight column: CuPy array or cuDF column of numbers, booleans, decimals, durations or timestamps."""
     invalid = None
     if not is_array(column):
         column, invalid = _readable_weights(name, column)
@@ -90,13 +69,7 @@ def device_weights(name: object, column: Any) -> WeightColumn:
 
 
 def check_device(name: object, column: Array) -> None:
-    """Refuse a column on another GPU than the current one: every access would cross from one to the other.
-
-    Raises
-    ------
-    UnsupportedFrameError
-        It lies there.
-    """
+    """Refuse a column on another GPU than the current one: every access would cross from one to the other."""
     current, place = sys.modules["cupy"].cuda.Device().id, column.device.id  # type: ignore[attr-defined]
     if place != current:
         message = f"column {name!r} lies on GPU {place}, and GPU {current} is the current one"

@@ -18,8 +18,6 @@ from dfmst._edges.ids import IdColumns
 from dfmst._engines import host_engine
 from dfmst._engines.primitives.id_table import IdTable, IdWords
 
-__all__ = ["DeviceDictionary", "DeviceEncoder"]
-
 
 class DeviceDictionary(Dictionary):
     """Numbers integers from 0 on, in the order in which they come; those of the host are copied to the device."""
@@ -45,13 +43,7 @@ class DeviceDictionary(Dictionary):
         return ids
 
     def widen(self, column: Array) -> None:
-        """Take in the type of a column.
-
-        Raises
-        ------
-        InvalidEdgesError
-            Negative ids, and ids beyond 63 bits.
-        """
+        """Take in the type of a column."""
         if column.dtype == np.uint64 and self.type != pa.uint64():
             if self.count and int(self._table.known.view(np.int64).min()) < 0:
                 raise mixed_signs()

@@ -17,8 +17,6 @@ from dfmst._common.types import Array, Frame
 from dfmst._engines import CudaEngine, Engine
 from dfmst.errors import DfmstError, UnsupportedFrameError, missing_column
 
-__all__ = ["NAMES_HINT", "DeviceView", "open_device_frame"]
-
 NAMES_HINT = "name your columns with source=, target= and weight= (weight=None: all weights equal)"
 
 
@@ -45,13 +43,7 @@ class DeviceView:
         return len(self.frame)
 
     def column(self, name: Any) -> Any:
-        """Return a column as ``cudf.Series``.
-
-        Raises
-        ------
-        ColumnNotFoundError
-            The frame has no such column.
-        """
+        """Return a column as ``cudf.Series``."""
         if name not in self.frame.columns:
             raise missing_column(name, self.frame.columns, NAMES_HINT)
         return self.frame[name]
@@ -77,17 +69,7 @@ class DeviceView:
         return self._finish(sys.modules["cudf"].DataFrame(dict(columns)))
 
     def build_vertices(self, names: tuple[Any, Any], values: Any, columns: Mapping[str, Array]) -> Frame:
-        """Return a new frame of vertices, in the type of the id columns.
-
-        Parameters
-        ----------
-        names
-            The id columns.
-        values
-            What vertices stand for (see :class:`dfmst._edges.vertices.Vertices`).
-        columns
-            Name -> vertices.
-        """
+        """Return a new frame of vertices, in the type of the id columns."""
         source, target = (self.column(name).dtype for name in names)
         built = {}
         for name, vertices in columns.items():
@@ -112,13 +94,6 @@ def open_device_frame(frame: Frame) -> DeviceView | None:
 
     cuDF is never imported here, since whoever holds a frame of it has imported it. A proxy is asked for its frame on
     the GPU, as by any operation of ``cudf.pandas``.
-
-    Raises
-    ------
-    UnsupportedFrameError
-        A proxy's columns have types that cuDF does not have.
-    CapacityError
-        A proxy's columns do not fit the GPU.
     """
     cudf, proxies = sys.modules.get("cudf"), sys.modules.get("cudf.pandas")
     if cudf is None:

@@ -16,18 +16,9 @@ from dfmst._engines import Engine
 from dfmst._engines.primitives.id_table import IdTable
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["Dictionary", "concat_ids", "different_types", "mixed_signs"]
-
 
 class Dictionary:
     """Numbers ids from 0 on, in the order in which they come.
-
-    Parameters
-    ----------
-    engine
-        Runs kernels on the host.
-    values
-        Ids that are known, no two of them equal; ``None``: none.
 
     Attributes
     ----------
@@ -69,20 +60,7 @@ class Dictionary:
         return self.values.take(arrow_numbers(numbers))
 
     def look_up(self, ids: pa.Array, *, extend: bool) -> Array:
-        """Return the numbers of ids, ``uint32``.
-
-        Parameters
-        ----------
-        ids
-            As :func:`dfmst._edges.id_words.plain` makes them.
-        extend
-            Whether other ids get the next numbers; otherwise all of them get :attr:`count`.
-
-        Raises
-        ------
-        InvalidEdgesError
-            Ids that cannot be compared with those before.
-        """
+        """Return the numbers of ids, ``uint32``."""
         if not self.count and not extend:
             return np.zeros(len(ids), np.uint32)
         words = id_words(self._aligned(ids))
@@ -109,26 +87,14 @@ class Dictionary:
 
 
 def concat_ids(columns: list[pa.Array | pa.ChunkedArray]) -> pa.Array:
-    """One column after the other, in a common type.
-
-    Raises
-    ------
-    InvalidEdgesError
-        Ids that cannot be compared.
-    """
+    """One column after the other, in a common type."""
     columns = in_common_type(columns)
     chunks = [chunk for column in columns for chunk in (column.chunks if hasattr(column, "chunks") else [column])]
     return pa.concat_arrays(chunks) if chunks else pa.array([], columns[0].type)
 
 
 def in_common_type(columns: list[Any]) -> list[Any]:
-    """Arrow columns of ids in the type that holds all of them exactly.
-
-    Raises
-    ------
-    InvalidEdgesError
-        Ids that cannot be compared.
-    """
+    """Arrow columns of ids in the type that holds all of them exactly."""
     types = {column.type for column in columns}
     if len(types) == 1:
         return columns

@@ -13,29 +13,13 @@ from dfmst._common.types import Array
 from dfmst._edges.id_words import id_words, plain
 from dfmst._engines import Engine
 
-__all__ = ["DistinctIds"]
-
 _MOST = 1 << 16  # hashes that are kept: the count is 0.5 % off then
 _ERROR = 50  # the count may be too small by one in so many
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2 ** 64 by the golden ratio
 
 
 class DistinctIds:
-    """Counts different ids.
-
-    Parameters
-    ----------
-    engine
-        Hashes texts, on the host.
-
-    Examples
-    --------
-    >>> from dfmst._engines import CpuEngine
-    >>> ids = DistinctIds(CpuEngine())
-    >>> ids.add(pa.array(["a", "b", "a"]))
-    >>> ids.most
-    2
-    """
+    """Counts different ids."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -12,8 +12,6 @@ from dfmst._common.types import ROW_LIMIT, Array
 from dfmst._engines.primitives.edges import Edges
 from dfmst.errors import CapacityError
 
-__all__ = ["ChecksFailed", "DeferredChecks", "EdgeTable", "check_capacity", "flip_bits"]
-
 
 class ChecksFailed(Exception):
     """Unchecked columns proved invalid; read the table again with all checks."""
@@ -88,13 +86,7 @@ def flip_bits(weight: Any, maximum: bool) -> int:
 
 
 def check_capacity(rows: int, limit: int = ROW_LIMIT) -> None:
-    """Raise where a table has more rows than row positions can number.
-
-    Raises
-    ------
-    CapacityError
-        `rows` is above `limit`.
-    """
+    """Raise where a table has more rows than row positions can number."""
     if rows > limit:
         message = f"the table has {rows:,} rows; row positions hold at most {limit:,}"
         raise CapacityError(message, "fold the table in parts with dfmst.stream, or spread it over a Dask cluster")

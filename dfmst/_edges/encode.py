@@ -21,8 +21,6 @@ from dfmst._edges.unify import common_id_type
 from dfmst._engines import CpuEngine, Engine
 from dfmst.errors import CapacityError
 
-__all__ = ["ID_BYTES", "Encoder", "are_integers", "concat_ids", "different_types", "numbers_of", "unsigned_ids"]
-
 #: Bytes that an id of 64 bits takes in a dictionary at most (dfmst._engines.primitives.id_table).
 ID_BYTES = 27
 #: Without a bound, integers below this multiple of the rows so far are their own vertices.
@@ -34,32 +32,12 @@ _MOST = (1 << 32) - 2  # and two more for ids that are not known
 class Encoder:
     """Encodes ids as vertices; equal ids get equal vertices in every batch.
 
-    Parameters
-    ----------
-    bound
-        Integers from here on are not their own vertices. ``None``: a multiple of the rows so far.
-    dense, values
-        Where an earlier encoder had come to: see the attributes.
-    engine
-        Looks ids up, on the host; ``None``: with all threads.
-
     Attributes
     ----------
     dense
         Integers below are their own vertices.
     values
         Ids of the vertices from `dense` on; ``None`` where there is no dictionary.
-
-    Examples
-    --------
-    >>> from dfmst._edges.ids import id_columns
-    >>> encoder = Encoder(bound=100)
-    >>> encoder.encode(id_columns(("u", np.array([7, 2])), ("v", np.array([2, 9]))))
-    (array([7, 2], dtype=uint64), array([2, 9], dtype=uint64))
-    >>> encoder.encode(id_columns(("u", np.array([7, 2**40])), ("v", np.array([2**40, 50]))))
-    (array([ 7, 10], dtype=uint32), array([10, 11], dtype=uint32))
-    >>> encoder.decode(np.array([11, 7, 10])).to_pylist()
-    [50, 7, 1099511627776]
     """
 
     def __init__(
@@ -99,20 +77,7 @@ class Encoder:
         return ID_BYTES + self._dictionary.text_bytes if self._dictionary else 0
 
     def encode(self, ids: IdColumns, rows: int | None = None) -> tuple[Array, Array]:
-        """Return the vertices of both columns, ``uint32`` or ``uint64``.
-
-        Parameters
-        ----------
-        ids
-            Columns without nulls.
-        rows
-            How many rows these were chosen from; ``None``: they are all.
-
-        Raises
-        ------
-        InvalidEdgesError
-            Ids that cannot be compared with those before.
-        """
+        """Return the vertices of both columns, ``uint32`` or ``uint64``."""
         ends = self.encode_dense(ids, len(ids.source) if rows is None else rows)
         if ends is None:
             self._dictionary = self._dictionary or self._new_dictionary()

@@ -21,28 +21,12 @@ from dfmst.errors import InvalidEdgesError
 if TYPE_CHECKING:
     from dfmst._engines import Engine
 
-__all__ = ["group_codes", "pair_vertices"]
 
 _FEW = 4096  # pairs below this bound are vertices as they are
 
 
 def group_codes(names: tuple[Any, ...], *frames: tuple[FrameView, Array | None]) -> list[Array]:
-    """Number the groups of the frames' rows, alike in all frames, ``uint64``; a null is an entry like any other.
-
-    Parameters
-    ----------
-    names
-        Columns that are in every frame.
-    frames
-        Frames, and which rows of each (``None``: all).
-
-    Raises
-    ------
-    ColumnNotFoundError
-        A column is absent.
-    InvalidEdgesError
-        A column of a type by which rows cannot be grouped, or of types that are not comparable.
-    """
+    """Number the groups of the frames' rows, alike in all frames, ``uint64``; a null is an entry like any other."""
     group = np.zeros(sum(len(view) if rows is None else len(rows) for view, rows in frames), np.uint64)
     for name in names:
         entry = _codes(name, [_entries(view, name, rows) for view, rows in frames]).astype(np.uint64)

@@ -25,8 +25,6 @@ from dfmst._edges.types import common_type, have_common_type, narrow_decimals, n
 from dfmst._engines import Engine, host_engine
 from dfmst.errors import missing_column
 
-__all__ = ["FrameView"]
-
 
 @dataclass(frozen=True)
 class FrameView:
@@ -71,13 +69,7 @@ class FrameView:
         return len(self.native)
 
     def column(self, name: Any) -> Array | pa.Array | pa.ChunkedArray:
-        """Return a column: NumPy where it is a NumPy column of pandas, else Arrow; not copied where the library allows.
-
-        Raises
-        ------
-        ColumnNotFoundError
-            The frame has no such column.
-        """
+        """Return a column: NumPy for a NumPy column of pandas, else Arrow; not copied if the library allows."""
         native = self.native
         if is_plain_pandas(native) and native.columns.nlevels == 1:  # Narwhals takes ten times as long for a short one
             check_column_name("column", name)
@@ -94,13 +86,7 @@ class FrameView:
         return host_column(name, self.series(name))
 
     def series(self, name: Any) -> nw.Series[Any]:
-        """Return a column as a Narwhals series.
-
-        Raises
-        ------
-        ColumnNotFoundError
-            The frame has no such column.
-        """
+        """Return a column as a Narwhals series."""
         check_column_name("column", name)
         if name not in self.places:
             raise missing_column(name, self.places, NAMES_HINT)
@@ -153,15 +139,7 @@ class FrameView:
         return self.finish(nw.from_dict(dict(columns), backend=self.frame.implementation))
 
     def build_from(self, names: tuple[Any, Any], columns: Mapping[str, Array]) -> Frame:
-        """Return a new frame of the user's kind with entries of two columns stacked, by position, in their own type.
-
-        Parameters
-        ----------
-        names
-            Two columns of this frame; the second's entries follow the first's.
-        columns
-            Name -> positions in the stacked column.
-        """
+        """Return a new frame of the user's kind with entries of two columns stacked, by position, in their own type."""
         parts = [self.series(name).alias("stacked") for name in names]
         if native_type(parts[0]) != native_type(parts[1]):
             parts = [part.cast(common_type(*parts)) for part in parts]

@@ -6,8 +6,6 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 
-__all__ = ["plain_ids", "storage_ids", "whole_ids"]
-
 _LONGEST = (1 << 31) - 1  # bytes that offsets of 32 bits reach
 
 

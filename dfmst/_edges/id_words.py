@@ -14,8 +14,6 @@ from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
 from dfmst._edges.id_types import plain_ids
 from dfmst._engines.primitives.id_table import IdWords
 
-__all__ = ["holds_words", "id_words", "ids_of_texts", "ids_of_words", "plain", "plain_type"]
-
 _STORAGE = {1: pa.int8(), 2: pa.int16(), 4: pa.int32(), 8: pa.int64()}  # by bytes
 _LONGER = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 

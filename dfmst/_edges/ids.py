@@ -15,17 +15,6 @@ from dfmst._edges.to_arrow import native_values
 from dfmst._edges.unify import common_id_type
 from dfmst.errors import InvalidEdgesError
 
-__all__ = [
-    "IdColumns",
-    "different_ids",
-    "float_ids",
-    "id_columns",
-    "ids_beside",
-    "no_common_integer",
-    "same_width",
-    "unsuitable_ids",
-]
-
 
 class IdColumns(NamedTuple):
     """The id columns, both integer arrays of one width or both Arrow (on a GPU: cuDF), and the rows with a null."""
@@ -61,24 +50,12 @@ def no_common_integer(source: tuple[object, Any], target: tuple[object, Any]) ->
 
 
 def id_columns(source: tuple[object, Any], target: tuple[object, Any]) -> IdColumns:
-    """Check and align the two (name, column) pairs.
-
-    Raises
-    ------
-    InvalidEdgesError
-        Floats or other types that cannot name a vertex, or two columns of different kinds.
-    """
+    """Check and align the two (name, column) pairs."""
     return _align(source, target, _readable(*source), _readable(*target))
 
 
 def ids_beside(listed: tuple[object, Any], kept: tuple[object, Any]) -> IdColumns:
-    """Check a (name, column) pair, and align it with a table's vertices, which are kept without extension types.
-
-    Raises
-    ------
-    InvalidEdgesError
-        As :func:`id_columns`.
-    """
+    """Check a (name, column) pair, and align it with a table's vertices, which are kept without extension types."""
     column, nulls = _readable(*listed)
     if isinstance(column, pa.Array) and isinstance(column.type, pa.BaseExtensionType):
         column = column.storage
@@ -119,13 +96,7 @@ def _readable(name: object, column: Any) -> tuple[Any, Array | None]:
 
 
 def same_width(source: object, target: object, first: Array, second: Array) -> tuple[Array, Array]:
-    """Bring integer columns to one type of 32 or 64 bits.
-
-    Raises
-    ------
-    InvalidEdgesError
-        No type holds both.
-    """
+    """Bring integer columns to one type of 32 or 64 bits."""
     if first.dtype == second.dtype and first.dtype.itemsize >= 4:
         return first, second
     common: Any = np.result_type(first.dtype, second.dtype)

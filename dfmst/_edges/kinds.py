@@ -12,8 +12,6 @@ import pyarrow as pa
 from dfmst._edges.take import is_plain_pandas
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["AsUser", "check_names", "unwrap"]
-
 #: Makes the user's kind of frame of what dfmst returns.
 AsUser: TypeAlias = Callable[[Any], Any]
 
@@ -53,13 +51,7 @@ def _as_batch(table: pa.Table) -> pa.RecordBatch:
 
 
 def check_names(edges: Any, argument: str) -> None:
-    """Raise where two columns of a frame share a name.
-
-    Raises
-    ------
-    InvalidEdgesError
-        They do.
-    """
+    """Raise where two columns of a frame share a name."""
     if is_plain_pandas(edges):
         if getattr(edges.columns, "is_unique", False):  # pandas remembers it; proxies of cuDF's may not
             return

@@ -22,8 +22,6 @@ from dfmst._edges.to_arrow import to_arrow
 from dfmst._edges.unify import common_id_type
 from dfmst._edges.weights import unsupported_weights
 
-__all__ = ["lazy_edges"]
-
 _TEXT = (nw.String, nw.Categorical, nw.Enum)
 _IDS = (nw.Boolean, nw.Date, nw.Datetime, nw.Time, nw.Duration, nw.Decimal, nw.Binary)
 _SIGNED = (nw.Int8, nw.Int16, nw.Int32, nw.Int64)
@@ -32,25 +30,7 @@ _LARGEST = (1 << 63) - 1
 
 
 def lazy_edges(view: LazyView, columns: EdgeColumns) -> nw.LazyFrame[Any]:
-    """Read the edges of a frame that stays in its engine.
-
-    Parameters
-    ----------
-    view
-        The frame.
-    columns
-        Which columns, and how. In a maximum forest the weights are turned round.
-
-    Returns
-    -------
-    edges
-        Columns ``row``, ``source``, ``target`` and ``weight``, the least of which comes first.
-
-    Raises
-    ------
-    ColumnNotFoundError, InvalidEdgesError
-        See :func:`dfmst.minimum_spanning_forest`.
-    """
+    """Read the edges of a frame that stays in its engine."""
     check_ends(columns.source, columns.target)
     names = [name for name in columns.names if name is not None]
     rows = _typed_objects(view.columns(names), columns)

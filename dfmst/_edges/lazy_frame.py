@@ -20,8 +20,6 @@ from dfmst._edges.order import check_order
 from dfmst._edges.tables import DuckDbTables, Tables, as_lazy, lasting, open_tables, with_positions
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
 
-__all__ = ["LazyView", "open_lazy_frame"]
-
 _POSITION = "dfmst_position"
 
 
@@ -52,13 +50,7 @@ class LazyView:
         return str(self.numbered.implementation.value)
 
     def columns(self, names: Sequence[Any]) -> nw.LazyFrame[Any]:
-        """Return the positions as ``row``, and columns under the names ``source``, ``target`` and ``weight``.
-
-        Raises
-        ------
-        ColumnNotFoundError
-            The frame has no such column.
-        """
+        """Return the positions as ``row``, and columns under the names ``source``, ``target`` and ``weight``."""
         known = self.numbered.collect_schema().names()
         for name in names:
             if name not in known:
@@ -83,26 +75,7 @@ class LazyView:
 
 
 def open_lazy_frame(edges: Frame, order: tuple[str, ...], names: Sequence[Any]) -> LazyView | None:
-    """Recognise a frame of an engine that computes when asked; ``None`` for any other.
-
-    Parameters
-    ----------
-    edges
-        The frame.
-    order
-        Columns that give the rows an order.
-    names
-        Columns to read.
-
-    Raises
-    ------
-    UnsupportedFrameError
-        Its rows have no order.
-    ColumnNotFoundError
-        A column of the order is absent.
-    InvalidEdgesError
-        Rows that the order does not tell apart.
-    """
+    """Recognise a frame of an engine that computes when asked; ``None`` for any other."""
     frame = _recognise(edges)
     if frame is None:
         return None

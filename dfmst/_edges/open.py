@@ -18,27 +18,9 @@ from dfmst._edges.kinds import check_names, unwrap
 from dfmst._edges.take import is_plain_pandas
 from dfmst.errors import UnsupportedFrameError
 
-__all__ = ["open_frame", "open_host_frame"]
-
 
 def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
-    """Recognise a frame.
-
-    Parameters
-    ----------
-    edges
-        pandas, polars (eager or lazy), pyarrow or cuDF, anything with ``__arrow_c_stream__`` or
-        ``__arrow_c_array__``, or a frame of Narwhals around one of these.
-    argument
-        Name of the parameter, for messages.
-
-    Raises
-    ------
-    UnsupportedFrameError
-        Something else.
-    InvalidEdgesError
-        Two columns share a name.
-    """
+    """Recognise a frame."""
     as_user = None
     if not is_plain_pandas(edges):
         with _computing(edges, argument):

@@ -13,22 +13,12 @@ from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
 from dfmst.errors import InvalidEdgesError, missing_column
 
-__all__ = ["check_order", "rows_in_order"]
-
 _POSITION = "dfmst_position"
 _HINT = "name the columns that order the rows with Dataframe(order=...)"
 
 
 def check_order(frame: nw.LazyFrame[Any], order: Sequence[Any]) -> None:
-    """Check columns that give the rows an order.
-
-    Raises
-    ------
-    ColumnNotFoundError
-        One of them is absent.
-    InvalidEdgesError
-        One holds nulls or NaN, or they do not tell all rows apart.
-    """
+    """Check columns that give the rows an order."""
     types = frame.collect_schema()
     for name in order:
         if name not in types:
@@ -49,13 +39,7 @@ def check_order(frame: nw.LazyFrame[Any], order: Sequence[Any]) -> None:
 
 
 def rows_in_order(view: FrameView | DeviceView, order: Sequence[Any]) -> Array:
-    """Return the row positions of a frame in memory, ascending by columns; ``int64``, where the frame lies.
-
-    Raises
-    ------
-    ColumnNotFoundError, InvalidEdgesError
-        See :func:`check_order`.
-    """
+    """Return the row positions of a frame in memory, ascending by columns; ``int64``, where the frame lies."""
     frame: nw.DataFrame[Any] = nw.from_native(view.frame, eager_only=True)
     check_order(frame.lazy(), order)
     places = frame.select(*order).with_row_index(_POSITION).sort(*order).get_column(_POSITION)

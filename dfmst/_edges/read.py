@@ -16,8 +16,6 @@ from dfmst._edges.vertices import Vertices, dense_vertices
 from dfmst._engines import Engine, host_engine
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
-__all__ = ["EdgeColumns", "Input", "move_table", "number_ids", "read_table"]
-
 
 @dataclass(frozen=True, slots=True)
 class EdgeColumns:
@@ -127,27 +125,7 @@ def read_table(
     in_order: bool = False,
     defer_checks: bool = False,
 ) -> Input:
-    """Read a frame's columns into an edge table.
-
-    Parameters
-    ----------
-    engine
-        Where the table shall lie. Columns are checked where the frame lies; a frame on the host is then copied to an
-        engine elsewhere: both ids and the weight, nothing else.
-    view
-        The frame.
-    columns
-        Which columns, and how.
-    in_order
-        Whether vertices are numbered by the order of their ids (components need it).
-    defer_checks
-        Whether the algorithm may check a long table's columns; the table then has more vertices than ids.
-
-    Raises
-    ------
-    ColumnNotFoundError, InvalidEdgesError, CapacityError
-        See :func:`dfmst.minimum_spanning_forest`.
-    """
+    """Read a frame's columns into an edge table."""
     check_capacity(len(view))
     beside, read = _reader(engine, view)
     conditions = columns.conditions
@@ -177,23 +155,7 @@ def number_ids(
     in_order: bool = False,
     bound: int | None = None,
 ) -> Input:
-    """Make an edge table of checked columns: ids become dense vertices.
-
-    Parameters
-    ----------
-    engine
-        Where the columns lie.
-    read
-        How ids that are not dense integers are numbered there.
-    checked
-        The columns.
-    maximum
-        Whether heavier edges come first.
-    in_order
-        Whether vertices are numbered by the order of their ids.
-    bound
-        Exclusive upper bound that integer ids keep; they are then used as they are.
-    """
+    """Make an edge table of checked columns: ids become dense vertices."""
     survey = checked.survey
     largest = None if survey is None else survey.largest
     vertices = checked.unchecked or dense_vertices(

@@ -14,22 +14,12 @@ from dfmst._edges.id_types import plain_ids
 from dfmst._edges.to_arrow import to_arrow
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["moments", "readable", "seconds"]
-
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}  # of a second
 _NO_FRACTION = re.compile(r"(:\d\d)\.0+(?!\d)")
 
 
 def readable(column: Array | pa.Array) -> list[Any]:
-    """Return the values of a column: dates and times as text, durations as seconds, the others as Python has them.
-
-    Examples
-    --------
-    >>> readable(pa.array([253402300800000, 1], pa.timestamp("ms")))
-    ['10000-01-01 00:00:00', '1970-01-01 00:00:00.001']
-    >>> readable(pa.array([1], pa.duration("ns"))), readable(np.array([3, 1]))
-    (['0.000000001 s'], [3, 1])
-    """
+    """Return the values of a column: dates and times as text, durations as seconds, the others as Python has them."""
     if isinstance(column, np.ndarray):
         try:
             column = to_arrow("", column)

@@ -26,15 +26,7 @@ def is_sparse(matrix: Any) -> bool:
 
 
 def stored_entries(matrix: Any) -> Entries:
-    """Return what a sparse matrix stores: zeros and repeated entries too.
-
-    Raises
-    ------
-    UnsupportedFrameError
-        It is no sparse matrix.
-    InvalidEdgesError
-        It is not square, or holds no real numbers.
-    """
+    """Return what a sparse matrix stores: zeros and repeated entries too."""
     if not is_sparse(matrix):
         message = f"matrix is a {type(matrix).__name__}, no sparse matrix of SciPy"
         raise UnsupportedFrameError(message, "for an array or a frame call dfmst.from_matrix")

@@ -15,19 +15,9 @@ from dfmst._edges.types import native_type
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
-__all__ = ["check_stackable", "stack_frames", "stack_on_device"]
-
 
 def stack_frames(named: Sequence[tuple[str, FrameView | DeviceView]]) -> nw.DataFrame[Any] | Any:
-    """Stack frames, each with a name for messages; those of cuDF where they lie, with their labels.
-
-    Raises
-    ------
-    UnsupportedFrameError
-        Frames of two kinds.
-    InvalidEdgesError
-        A column that only some of them have, or that has another type in each.
-    """
+    """Stack frames, each with a name for messages; those of cuDF where they lie, with their labels."""
     if any(view.on_device for _, view in named):
         for other in named[1:]:
             _check_on_device(named[0], other)
@@ -95,15 +85,7 @@ def _check_values(stacked: Any, named: list[tuple[str, FrameView]]) -> None:
 
 
 def check_stackable(first: tuple[str, FrameView], second: tuple[str, FrameView]) -> None:
-    """Raise where two frames, each with a name for messages, cannot be stacked.
-
-    Raises
-    ------
-    UnsupportedFrameError
-        Frames of two kinds.
-    InvalidEdgesError
-        A column that only one of them has, or that has another type in each.
-    """
+    """Raise where two frames, each with a name for messages, cannot be stacked."""
     (name, view), (later, other) = first, second
     if view.frame.implementation is not other.frame.implementation:
         raise _two_kinds(name, later, *(frame.frame.implementation.name.lower() for frame in (view, other)))
@@ -113,15 +95,7 @@ def check_stackable(first: tuple[str, FrameView], second: tuple[str, FrameView])
 def stack_on_device(
     first: tuple[str, DeviceView | FrameView], second: tuple[str, DeviceView | FrameView]
 ) -> DeviceView:
-    """Stack two cuDF frames, each with a name for messages, where they lie; labels are kept.
-
-    Raises
-    ------
-    UnsupportedFrameError
-        One of them lies on the host.
-    InvalidEdgesError
-        A column that only one of them has, or that has another type in each.
-    """
+    """Stack two cuDF frames, each with a name for messages, where they lie; labels are kept."""
     stacked = stack_frames([first, second])
     return DeviceView(stacked, getattr(first[1], "proxied", False))
 

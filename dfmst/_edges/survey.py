@@ -16,8 +16,6 @@ from dfmst._edges.weights import WeightColumn
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import end_words
 
-__all__ = ["Survey", "survey_edges"]
-
 _ROWS = 8  # rows that a thread looks at
 _DRAWN = 128  # threads whose rows are the sample
 _NOTES = 4  # largest id, missing weights, greatest key, complement of the least

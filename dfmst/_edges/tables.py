@@ -20,8 +20,6 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst.errors import UnsupportedFrameError
 
-__all__ = ["NativeTables", "Tables", "as_lazy", "lasting", "open_tables", "ordered_integers", "with_positions"]
-
 
 class Tables(Protocol):
     """Makes tables of lazy frames."""
@@ -78,13 +76,7 @@ class DaskTables(NativeTables):
 
 
 class DuckDbTables:
-    """Temporary tables of a connection.
-
-    Parameters
-    ----------
-    relation
-        Any relation of that connection.
-    """
+    """Temporary tables of a connection."""
 
     def __init__(self, relation: Any) -> None:
         self._relation = relation
@@ -166,13 +158,7 @@ def lasting(frame: nw.LazyFrame[Any], tables: Tables) -> Any:
 
 
 def open_tables(frame: nw.LazyFrame[Any]) -> Tables:
-    """Return what makes tables of frames of this library.
-
-    Raises
-    ------
-    UnsupportedFrameError
-        No way to make one is known.
-    """
+    """Return what makes tables of frames of this library."""
     kind = frame.implementation
     if kind.is_duckdb():
         return DuckDbTables(nw.to_native(frame))

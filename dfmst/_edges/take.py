@@ -12,8 +12,6 @@ from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.types import Array, Frame
 from dfmst._engines import Engine
 
-__all__ = ["gather_rows", "is_plain_pandas", "take_arrow"]
-
 #: Fixed-width columns: numbers and times. Their entries are moved as unsigned words.
 _KINDS = "biufmM"
 _SIZES = (1, 4, 8)
@@ -26,17 +24,7 @@ def is_plain_pandas(frame: Frame) -> bool:
 
 
 def gather_rows(engine: Engine, frame: Frame, rows: Array) -> Frame:
-    """Return the rows of a pandas frame: every column, the index, column labels, attributes and flags.
-
-    Parameters
-    ----------
-    engine
-        Runs the kernels.
-    frame
-        A ``pandas.DataFrame``.
-    rows
-        ``int64`` positions; ascending ones are the fastest.
-    """
+    """Return the rows of a pandas frame: every column, the index, column labels, attributes and flags."""
     if len(rows) <= _FEW:
         # Arrow types without a take; bytes in the other order, and records, which pandas' own take refuses.
         with contextlib.suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid, TypeError, ValueError):
@@ -90,15 +78,7 @@ def _gather(engine: Engine, columns: dict[int, Array], rows: Array) -> dict[int,
 
 
 def take_arrow(column: pa.ChunkedArray, rows: Array) -> pa.ChunkedArray:
-    """Return rows of an Arrow column of any type, also of those that Arrow itself cannot take rows of.
-
-    Parameters
-    ----------
-    column
-        The column.
-    rows
-        ``int64`` positions.
-    """
+    """Return rows of an Arrow column of any type, also of those that Arrow itself cannot take rows of."""
     kind = column.type
     if not len(rows):
         return pa.chunked_array([], kind)

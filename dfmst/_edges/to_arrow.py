@@ -19,8 +19,6 @@ from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
-__all__ = ["is_missing", "listed_values", "native_values", "number_array", "to_arrow"]
-
 _NO_VALUE = {"NoneType", "NAType", "NaTType"}  # types of missing values, by name: pandas may not be loaded
 #: Families of types, the first that fits; values of different families are never equal.
 _FAMILIES = {
@@ -60,27 +58,13 @@ def native_values(values: Array) -> Array:
 
 
 def listed_values(name: str, values: Any) -> Array:
-    """Return an array of what has one, and the elements of any other iterable as they are, as objects.
-
-    Raises
-    ------
-    InvalidEdgesError
-        It has masked entries.
-    """
+    """Return an array of what has one, and the elements of any other iterable as they are, as objects."""
     _refuse_masked(name, values)
     return np.asarray(values) if hasattr(values, "__array__") else np.array(list(values), object)
 
 
 def number_array(name: str, values: Any) -> Array:
-    """Return an array, or nested lists as one; numbers in lists are not rounded.
-
-    Raises
-    ------
-    InvalidEdgesError
-        It has masked entries, or no type holds all entries of the lists.
-    UnsupportedFrameError
-        It is no array.
-    """
+    """Return an array, or nested lists as one; numbers in lists are not rounded."""
     _refuse_masked(name, values)
     try:
         array = np.asarray(values)
@@ -95,13 +79,7 @@ def number_array(name: str, values: Any) -> Array:
 
 
 def to_arrow(name: object, values: Array, *, nan_is_null: bool = True) -> pa.Array:
-    """Return a column of NumPy as an Arrow array; what pandas counts as missing becomes null.
-
-    Raises
-    ------
-    InvalidEdgesError
-        Arrow has no type that holds every value exactly and tells different ones apart.
-    """
+    """Return a column of NumPy as an Arrow array; what pandas counts as missing becomes null."""
     if values.dtype.kind in "OUST":
         return _objects(name, values.astype(object, copy=False))
     if values.dtype.kind not in "mM" or np.datetime_data(values.dtype)[1] == 1:

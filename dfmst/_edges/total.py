@@ -18,8 +18,6 @@ from dfmst._common.types import Array
 from dfmst._edges.to_arrow import to_arrow
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["Total", "total_of_pieces", "total_weight"]
-
 Total = int | float | Decimal | timedelta
 
 _PART = 1 << 16
@@ -98,19 +96,7 @@ def _total(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
 
 
 def total_of_pieces(pieces: Callable[[], Iterable[Array]]) -> Total | None:
-    """Sum numbers or durations that come in pieces of one type, as :func:`total_weight` does; 0 where there is none.
-
-    Parameters
-    ----------
-    pieces
-        Gives the pieces, from the first one on whenever it is called.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> total_of_pieces(lambda: [np.array([0.1] * 9), np.array([0.1])])
-    1.0
-    """
+    """Sum numbers or durations that come in pieces of one type, as :func:`total_weight` does; 0 where there is none."""
     kind = next((values.dtype for values in pieces()), np.dtype(np.int64))
     if kind.kind == "f":
         scaled = _scaled(pieces)

@@ -9,8 +9,6 @@ import pyarrow as pa
 from dfmst._common.deferred import nw
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["common_type", "have_common_type", "narrow_decimals", "native_type"]
-
 
 def native_type(series: nw.Series[Any]) -> str:
     """The library's own name of the column's type, finer than Narwhals': string and large_string differ."""
@@ -36,13 +34,7 @@ def common_type(first: nw.Series[Any], second: nw.Series[Any]) -> Any:
 
 
 def narrow_decimals(column: pa.Array) -> pa.Array:
-    """Decimals of at most 38 digits: polars has no longer ones.
-
-    Raises
-    ------
-    InvalidEdgesError
-        They have more.
-    """
+    """Decimals of at most 38 digits: polars has no longer ones."""
     if not pa.types.is_decimal256(column.type):
         return column
     try:

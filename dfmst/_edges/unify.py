@@ -33,8 +33,6 @@ import pyarrow as pa
 from dfmst._common.deferred import pc
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["CommonSchema", "cast_exactly", "common_id_type", "common_type"]
-
 _UNITS = ("s", "ms", "us", "ns")
 _MOST_DIGITS = 76
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
@@ -44,27 +42,10 @@ _CAST = "cast one of them, so that equal values are equal"
 class CommonSchema:
     """Columns of several tables, each in the type that holds the values of all.
 
-    Parameters
-    ----------
-    tables
-        Name for messages, and schema of each. A column that a table lacks is null there.
-
     Attributes
     ----------
     schema
         The columns, in the order in which they come first, with the first table's metadata.
-
-    Raises
-    ------
-    InvalidEdgesError
-        A column's types have no common one; both tables are named.
-
-    Examples
-    --------
-    >>> days = {"monday": pa.schema({"a": pa.int32()}), "friday": pa.schema({"b": pa.bool_(), "a": pa.int64()})}
-    >>> CommonSchema(days.items()).schema
-    a: int64
-    b: bool
     """
 
     def __init__(self, tables: Iterable[tuple[object, pa.Schema]]) -> None:
@@ -110,24 +91,7 @@ class CommonSchema:
         columns: Sequence[str] | None = None,
         constants: Mapping[str, object] | None = None,
     ) -> pa.RecordBatch:
-        """Return a table's batch with these columns (``None``: all) in their common types.
-
-        Parameters
-        ----------
-        batch
-            Some of the table's rows.
-        name
-            The table, for messages.
-        columns
-            Names of the columns.
-        constants
-            Columns that the table itself lacks, and the one value of each.
-
-        Raises
-        ------
-        InvalidEdgesError
-            A common type does not hold a value.
-        """
+        """Return a table's batch with these columns (``None``: all) in their common types."""
         schema = self.columns(columns)
         if batch.schema.names == schema.names and batch.schema.types == schema.types:
             return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
@@ -160,13 +124,7 @@ class CommonSchema:
 
 
 def cast_exactly(column: Any, kind: pa.DataType) -> Any:
-    """Cast an Arrow column.
-
-    Raises
-    ------
-    pyarrow.ArrowException
-        There is no such cast, or a value changes.
-    """
+    """Cast an Arrow column."""
     if column.type == kind:
         return column
     if pa.types.is_integer(column.type) and pa.types.is_decimal(kind):  # Arrow asks for digits of all integers
@@ -185,13 +143,6 @@ def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
     """Return the type that holds the values of columns of two types; ``None`` where there is none.
 
     Values of 64 bits may still be too large for it: :func:`cast_exactly` refuses them.
-
-    Examples
-    --------
-    >>> common_type(pa.int32(), pa.float32()), common_type(pa.dictionary(pa.int8(), pa.string()), pa.string())
-    (DataType(double), DataType(string))
-    >>> common_type(pa.string(), pa.binary()) is None
-    True
     """
     if first == second or pa.types.is_null(second):
         return first
@@ -214,15 +165,7 @@ def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
 
 
 def common_id_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
-    """Return the type that holds the ids of two types exactly; ``None`` where they cannot be compared.
-
-    Examples
-    --------
-    >>> common_id_type(pa.string(), pa.large_string()), common_id_type(pa.int64(), pa.decimal128(5, 2))
-    (DataType(large_string), Decimal128Type(decimal128(21, 2)))
-    >>> common_id_type(pa.bool_(), pa.int64()), common_id_type(pa.date32(), pa.timestamp("s"))
-    (None, None)
-    """
+    """Return the type that holds the ids of two types exactly; ``None`` where they cannot be compared."""
     if first == second or pa.types.is_null(second):
         return first
     if pa.types.is_null(first):

@@ -13,25 +13,11 @@ from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import Input
 
-__all__ = ["id_frame", "vertex_frame"]
-
 
 def vertex_frame(
     view: FrameView | DeviceView, names: tuple[Any, Any], input: Input, columns: Mapping[str, Array]
 ) -> Frame:
-    """Build a frame of the user's kind whose columns are vertices.
-
-    Parameters
-    ----------
-    view
-        The frame that the table was read from.
-    names
-        Its id columns.
-    input
-        The table.
-    columns
-        Name -> vertices of the table that occur in it, where the frame lies.
-    """
+    """Build a frame of the user's kind whose columns are vertices."""
     if isinstance(view, DeviceView):
         return view.build_vertices(names, input.vertices.values, columns)
     kind = _integers(view, names)

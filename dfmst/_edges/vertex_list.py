@@ -22,8 +22,6 @@ from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["VertexList", "find_places", "id_column", "list_vertices"]
-
 
 @dataclass(frozen=True, slots=True)
 class VertexList:
@@ -77,23 +75,7 @@ class VertexList:
 def list_vertices(
     engine: Engine, view: FrameView, names: tuple[Any, Any], input: Input, vertices: Any = None
 ) -> VertexList:
-    """List the vertices that occur in a table or, where `vertices` is not ``None``, those.
-
-    Parameters
-    ----------
-    engine
-        Where the table lies.
-    view, names, input
-        The frame, its id columns and its table, vertices numbered in the order of their ids.
-    vertices
-        A list, an array or a column of ids.
-
-    Raises
-    ------
-    InvalidEdgesError
-        An id is null or there twice, or is not comparable with the frame's, or an edge ends in a vertex that is not
-        in the list.
-    """
+    """List the vertices that occur in a table or, where `vertices` is not ``None``, those."""
     occurs = input.beside_frame(used_vertices(engine, input.table))
     if vertices is None:
         vertex = np.flatnonzero(occurs)
@@ -111,13 +93,7 @@ def list_vertices(
 
 
 def find_places(listed: VertexList, argument: str, ids: list[Any]) -> Array:
-    """Return the places of ids, ``int64``.
-
-    Raises
-    ------
-    InvalidEdgesError
-        One is no vertex.
-    """
+    """Return the places of ids, ``int64``."""
     wanted = ids_beside((argument, id_column(ids)), ("ids", listed.values()))
     columns = [pa.array(column) if isinstance(column, np.ndarray) else column for column in wanted[:2]]
     match = pc.index_in(columns[0], value_set=columns[1])

@@ -20,8 +20,6 @@ from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import spread_positions
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["SHORT", "Vertices", "dense_vertices", "factorize", "unchecked_vertices"]
-
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}  # by bytes
 #: Ids below this bound are used as they are in any table: so few vertices cost nothing.
 _ALWAYS_DENSE = 4096
@@ -56,28 +54,7 @@ def dense_vertices(
     number: Callable[..., Vertices] | None = None,
     largest: int | None = None,
 ) -> Vertices:
-    """Number the vertices densely.
-
-    Parameters
-    ----------
-    engine
-        Where range checks run.
-    ids
-        Columns without nulls.
-    in_order
-        Number factorized vertices by their ids' order instead of first appearance.
-    bound
-        Exclusive upper bound that integer ids are known to keep; they are then used as they are.
-    number
-        Numbers ids that are not dense integers; ``None``: :func:`factorize`.
-    largest
-        The largest id, read as unsigned, where that is known.
-
-    Raises
-    ------
-    InvalidEdgesError
-        An id is outside ``[0, bound)``.
-    """
+    """Number the vertices densely."""
     source, target = ids.source, ids.target
     if isinstance(source, engine.xp.ndarray):
         first, second = (_unsigned(column) for column in (source, target))
@@ -100,13 +77,6 @@ def unchecked_vertices(ids: IdColumns, bound: int | None = None) -> Vertices | N
     They are not checked here: the passes of an algorithm do it (:class:`dfmst._edges.edge_table.DeferredChecks`).
     The bound of a long table comes from a sample. A short one is solved in the time that a sample takes: its bound is
     the highest below which ids are used as they are.
-
-    Parameters
-    ----------
-    ids
-        Columns on the host. ``None`` is returned where a row has a null.
-    bound
-        Exclusive upper bound that they are said to keep.
     """
     source, target, rows = ids.source, ids.target, len(ids.source)
     nulls = ids.null_source is not None or ids.null_target is not None

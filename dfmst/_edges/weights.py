@@ -20,22 +20,6 @@ from dfmst._edges.unify import cast_exactly, common_type
 from dfmst._engines import Engine
 from dfmst.errors import InvalidEdgesError
 
-__all__ = [
-    "DECIMAL_DIGITS",
-    "KERNEL_TYPES",
-    "WIDENED",
-    "WeightColumn",
-    "constant_weights",
-    "missing_weights",
-    "nan_weights",
-    "plain_weights",
-    "unsupported_weights",
-    "weight_column",
-    "weight_floats",
-    "weight_type",
-    "weights_as",
-]
-
 DECIMAL_DIGITS = 18  # that 64 bits hold
 _BLOCK = 1 << 16
 _WITH_COMMA = r"^\s*[+-]?[0-9]*,[0-9]+\s*$"
@@ -100,20 +84,7 @@ def constant_weights(rows: int, xp: Any = np) -> WeightColumn:
 
 
 def weight_column(name: object, column: Array | pa.Array | pa.ChunkedArray) -> WeightColumn:
-    """Read a weight column.
-
-    Parameters
-    ----------
-    name
-        The column's name, for messages.
-    column
-        NumPy array or Arrow array: integers, floats, booleans, decimals, durations, dates or times.
-
-    Raises
-    ------
-    InvalidEdgesError
-        The column holds something else.
-    """
+    """Read a weight column."""
     if isinstance(column, np.ndarray):
         return _from_numpy(name, column)
     return _from_arrow(name, column)
@@ -157,13 +128,7 @@ def weight_type(column: Any) -> pa.DataType:
 
 
 def weights_as(name: object, column: Any, kind: pa.DataType) -> Any:
-    """Return weights, which are no objects, in the :func:`weight_type` of others.
-
-    Raises
-    ------
-    pyarrow.ArrowException
-        It does not hold all of them.
-    """
+    """Return weights, which are no objects, in the :func:`weight_type` of others."""
     own = getattr(column, "type", None)
     long = own is not None and pa.types.is_decimal(own) and own.precision > DECIMAL_DIGITS
     if weight_type(column) == kind and not long:

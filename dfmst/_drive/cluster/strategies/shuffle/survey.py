@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dfmst._drive.cluster.strategies.shuffle.edges import GroupEdges
 from dfmst._drive.cluster.tables import check_kinds
-from dfmst._edges.encode import different_types
+from dfmst._edges.dictionary import different_types
 from dfmst._fold.cuts import RunIndex
 
 __all__ = ["Survey", "summarize", "survey"]
