@@ -11,8 +11,6 @@ import pyarrow.ipc
 from dfmst.formats.graph_file import GraphFile
 from dfmst.formats.problems import problem
 
-__all__ = ["open_arrow"]
-
 FILE_MAGIC = b"ARROW1"
 OLD_FEATHER_MAGIC = b"FEA1"
 ROWS_IN_A_BATCH = 1 << 18
@@ -20,23 +18,7 @@ HINT = "write the table again, as an Arrow file or stream"
 
 
 def open_arrow(file: GraphFile) -> pa.RecordBatchReader:
-    """Stream an Arrow IPC file, a Feather file (version 2) or an Arrow IPC stream.
-
-    Parameters
-    ----------
-    file
-        The file.
-
-    Returns
-    -------
-    pyarrow.RecordBatchReader
-        All columns under their own names, and the file's metadata.
-
-    Raises
-    ------
-    FormatError
-        The file is none of these, or damaged.
-    """
+    """Stream an Arrow IPC file, a Feather file (version 2) or an Arrow IPC stream."""
     with file.seekable() as stream:
         magic = stream.read(len(FILE_MAGIC))
         stream.seek(0)

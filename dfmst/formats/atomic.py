@@ -13,8 +13,6 @@ from pathlib import Path
 from dfmst.errors import OutputError, no_space
 from dfmst.formats.directories import TemporaryDirectory
 
-__all__ = ["atomic_directory", "atomic_path", "check_directory", "check_file"]
-
 # Letters of a name that its temporary file bears: file systems take 255 bytes, and a letter has up to 4.
 _KEPT = 50
 _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
@@ -115,26 +113,7 @@ def _naming(target: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def atomic_directory(target: str | os.PathLike[str], token: str | None = None) -> Iterator[Path]:
-    """Give a temporary directory next to the target, and rename it to the target at the end.
-
-    Parameters
-    ----------
-    target
-        Where the directory shall be; an empty one may be there.
-    token
-        Names the temporary directory, so that a run that goes on after a killed one finds what that left; ``None``
-        draws a name.
-
-    Yields
-    ------
-    pathlib.Path
-        The directory to fill; with a token, files may be there.
-
-    Raises
-    ------
-    OutputError
-        As :func:`check_directory`, or the parent cannot be written.
-    """
+    """Give a temporary directory next to the target, and rename it to the target at the end."""
     check_directory(target)
     final = Path(os.path.realpath(target))
     before = final.stat() if final.exists() else None
@@ -189,20 +168,7 @@ def _check_outside(path: Path, other: Path) -> None:
 
 
 def check_directory(target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
-    """Raise where a directory could not appear at a path.
-
-    Parameters
-    ----------
-    target
-        The directory.
-    inputs
-        Files, and directories that must not get other files.
-
-    Raises
-    ------
-    OutputError
-        Something is there already, the parent is no directory, or it lies in a directory of the input.
-    """
+    """Raise where a directory could not appear at a path."""
     path = Path(target)
     if not path.parent.is_dir():
         message = f"cannot write {path}: there is no directory {path.parent}"

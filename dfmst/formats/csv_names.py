@@ -9,8 +9,6 @@ from dfmst._common.number_patterns import is_number
 from dfmst.formats.problems import problem
 from dfmst.formats.text.layout import ANY, CSV_NUMBER, NAME, Field
 
-__all__ = ["has_header", "name_columns"]
-
 SOURCES = frozenset({"source", "src", "from", "u", "start", "tail", "left", "node1", "node_1", "fromnodeid"})
 TARGETS = frozenset({"target", "dst", "to", "v", "end", "head", "right", "node2", "node_2", "tonodeid"})
 WEIGHTS = frozenset({"weight", "weights", "w", "distance", "dist", "length", "cost"})
@@ -23,13 +21,6 @@ def has_header(rows: list[list[str]]) -> bool:
     A number is no name. Otherwise it is a header where it holds the usual names for end points,
     where some column has only numbers below it, or where neither of its first two words is a vertex of
     another row. A single row is a header where its third word is no number either: no edge ends like that.
-
-    Examples
-    --------
-    >>> has_header([["city", "town"], ["Rome", "Bari"]]), has_header([["Rome", "Bari"], ["Bari", "Pisa"]])
-    (True, False)
-    >>> has_header([["city", "town", "km"]]), has_header([["Rome", "Bari"]])
-    (True, False)
     """
     first, rest = rows[0], rows[1:]
     if any(map(is_number, first)):
@@ -44,22 +35,7 @@ def has_header(rows: list[list[str]]) -> bool:
 
 
 def name_columns(rows: list[list[str]], header: bool, path: Path, line: int) -> tuple[Field, ...]:
-    """Name the columns and tell which hold vertices and which the weight.
-
-    Parameters
-    ----------
-    rows
-        The first rows; the header among them where there is one.
-    header
-        Whether the first row is a header.
-    path, line
-        The file and the line of the first row, for messages.
-
-    Raises
-    ------
-    FormatError
-        Two columns have the same name.
-    """
+    """Name the columns and tell which hold vertices and which the weight."""
     example = rows[header] if len(rows) > header else []
     names = _names_of_header(rows[0], path, line) if header else _usual_names(rows[0])
     source, target = _position(names, SOURCES), _position(names, TARGETS)

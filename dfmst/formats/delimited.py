@@ -17,8 +17,6 @@ from dfmst.formats.text.blocks import TextReader, cut_outside_quotes
 from dfmst.formats.text.header_counts import HeaderCounts, counts_of_comment
 from dfmst.formats.text.layout import Layout
 
-__all__ = ["find_separator", "open_csv", "open_tsv"]
-
 SEPARATORS = (",", "\t", ";")
 SAMPLE_ROWS = 100
 
@@ -35,25 +33,7 @@ class CsvSample:
 
 
 def open_csv(file: GraphFile) -> pa.RecordBatchReader:
-    """Stream a table; its first rows tell the separator (comma, tab, semicolon, blanks) and whether there is a header.
-
-    Parameters
-    ----------
-    file
-        The file.
-
-    Returns
-    -------
-    pyarrow.RecordBatchReader
-        All columns, under the names of the header; without a header ``source``, ``target``,
-        ``weight``, ``column_4`` and so on. Vertices are int64 (uint64 beyond that) or string,
-        weights int64 or float64, other columns any of these.
-
-    Raises
-    ------
-    FormatError
-        A row has too few or too many columns, or a weight is no number.
-    """
+    """Stream a table; its first rows say which separator it has and whether the first is a header."""
     return _open(file, None)
 
 
@@ -63,13 +43,7 @@ def open_tsv(file: GraphFile) -> pa.RecordBatchReader:
 
 
 def find_separator(text: str) -> str:
-    """Return the commonest separator of the first line, blanks where there is no other; quoted text does not count.
-
-    Examples
-    --------
-    >>> find_separator('"a, b"; c'), find_separator("1 2 0.5")
-    (';', ' ')
-    """
+    """Return the commonest separator of the first line, blanks where there is no other; quoted text does not count."""
     line = re.sub(r'"[^"]*"', '""', text).strip(" \r\n").partition("\n")[0]
     commonest = max(SEPARATORS, key=line.count)
     return commonest if commonest in line else " "

@@ -12,8 +12,6 @@ from dfmst.formats.problems import existing_path, problem
 from dfmst.formats.text.blocks import BYTE_ORDER_MARK
 from dfmst.formats.text.line_ends import with_newlines
 
-__all__ = ["detect_format", "format_of_file", "format_of_suffix"]
-
 COMPRESSED = (".gz", ".xz", ".zst", ".zstd", ".bz2")
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow", b"\xff\xff\xff\xff": "arrow"}
 ARCHIVES = {b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z", b"Rar!": "rar"}

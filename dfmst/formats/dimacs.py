@@ -14,8 +14,6 @@ from dfmst.formats.text.blocks import Line, TextReader
 from dfmst.formats.text.header_counts import ACCEPT, HeaderCounts
 from dfmst.formats.text.layout import NUMBER, Field, Layout
 
-__all__ = ["open_dimacs"]
-
 MARKERS = (b"a", b"e")
 
 
@@ -29,23 +27,7 @@ class Header:
 
 
 def open_dimacs(file: GraphFile) -> pa.RecordBatchReader:
-    """Stream a DIMACS or PACE graph.
-
-    Parameters
-    ----------
-    file
-        The file. A ``p`` line is optional: real files lack it. Where there is one, counts and vertices must keep to it.
-
-    Returns
-    -------
-    pyarrow.RecordBatchReader
-        ``source``, ``target`` (int64) and, where rows have it, ``weight`` (int64 or float64).
-
-    Raises
-    ------
-    FormatError
-        The file breaks the format.
-    """
+    """Stream a DIMACS or PACE graph."""
     header = _read_header(file)
     check_width(len(header.first), header.skip + 1, file)
     marker = header.first[0] if header.first and header.first[0] in MARKERS else b""

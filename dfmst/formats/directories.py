@@ -22,17 +22,6 @@ from weakref import WeakValueDictionary
 
 from dfmst.errors import OutputError, no_space
 
-__all__ = [
-    "Hold",
-    "SpillDirectory",
-    "TemporaryDirectory",
-    "disk_errors",
-    "is_trusted",
-    "private_directory",
-    "removed_with",
-    "sole_use",
-]
-
 _LOCK = ".lock"
 _OURS = b"dfmst"  # first word of a lock's file
 _LONGEST = 1024  # bytes of a lock's file that are read
@@ -46,22 +35,10 @@ _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(
 class TemporaryDirectory:
     """A directory of a run's own, for this user alone. It is removed by :meth:`remove`, else with this object.
 
-    Parameters
-    ----------
-    parent
-        Where to make it. Directories of the same prefix that killed runs have left there are removed.
-    prefix, suffix
-        Ends of its name; random letters are between them.
-
     Attributes
     ----------
     path
         The directory.
-
-    Raises
-    ------
-    OSError
-        It cannot be made.
     """
 
     def __init__(self, parent: str | os.PathLike[str], prefix: str, suffix: str = "") -> None:
@@ -86,18 +63,7 @@ class TemporaryDirectory:
 
 
 class SpillDirectory(TemporaryDirectory):
-    """A temporary directory for rows.
-
-    Parameters
-    ----------
-    parent
-        Where to make it; it is made as well if it is missing.
-
-    Raises
-    ------
-    OutputError
-        It cannot be made.
-    """
+    """A temporary directory for rows."""
 
     def __init__(self, parent: str | os.PathLike[str]) -> None:
         with disk_errors(Path(parent)):
@@ -109,11 +75,6 @@ def private_directory(directory: str | os.PathLike[str]) -> Path:
     """Make a directory of checkpoints, for this user alone, and return its absolute path.
 
     One that exists keeps its mode.
-
-    Raises
-    ------
-    OutputError
-        It cannot be made.
     """
     path = Path(directory).absolute()
     try:
@@ -134,13 +95,7 @@ def removed_with(owner: object, paths: Sequence[Path]) -> Callable[[], object]:
 
 @contextmanager
 def disk_errors(place: Path) -> Iterator[None]:
-    """Name the directory if its disk is full or has another fault.
-
-    Raises
-    ------
-    OutputError
-        In place of the system's own error.
-    """
+    """Name the directory if its disk is full or has another fault."""
     try:
         yield
     except OSError as error:
@@ -172,13 +127,7 @@ def _remove_if_stale(path: Path) -> None:
 
 
 def is_trusted(path: Path, state: os.stat_result | None = None) -> bool:
-    """Whether a path is a file (no link) of this user, or of the owner of its directory.
-
-    Raises
-    ------
-    FileNotFoundError
-        There is none.
-    """
+    """Whether a path is a file (no link) of this user, or of the owner of its directory."""
     state = state or path.lstat()
     # File systems that map users give a user's files another owner, which is that of the directory, too.
     return stat.S_ISREG(state.st_mode) and state.st_uid in (_user(), path.parent.stat().st_uid)
@@ -193,28 +142,6 @@ def sole_use(folder: str | os.PathLike[str], token: str = "") -> Iterator[None]:
     """Keep other runs out of a directory meanwhile.
 
     The operating system ends the lock with the process, however that ends: a run that was killed keeps nobody out.
-
-    Parameters
-    ----------
-    folder
-        The directory; the lock is a hidden file in it, which says whose it is.
-    token
-        Written to the lock: the name of a directory that may be removed if its run is killed.
-
-    Raises
-    ------
-    OutputError
-        Another run uses the directory, or the lock cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, sole_use(folder):
-    ...     with sole_use(folder):
-    ...         pass
-    Traceback (most recent call last):
-    dfmst.errors.OutputError: ... is in use by process ... on ...
-    Hint: wait until that run has ended, or name another directory
     """
     path = Path(folder) / _LOCK
     try:
@@ -240,20 +167,10 @@ class Hold:
     A later hold of the same process takes the directory over, unless this one is busy: whoever repeats a call must not
     be kept out by what the first one returned.
 
-    Parameters
-    ----------
-    folder
-        The directory.
-
     Attributes
     ----------
     valid
         Whether the directory is still this one's.
-
-    Raises
-    ------
-    OutputError
-        As for :func:`sole_use`.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:

@@ -15,8 +15,6 @@ from dfmst.formats.text.infer_types import infer_types
 from dfmst.formats.text.layout import NUMBER, WHOLE, Field, Layout
 from dfmst.formats.text.parse import parse
 
-__all__ = ["END_POINTS", "check_width", "more_columns", "stream_rows"]
-
 MOST_COLUMNS = 100_000
 
 END_POINTS = (Field("source", WHOLE, end_point=True), Field("target", WHOLE, end_point=True))
@@ -37,29 +35,7 @@ def more_columns(first: int, count: int) -> tuple[Field, ...]:
 def stream_rows(
     file: GraphFile, layout: Layout, skip: int = 0, counts: HeaderCounts | None = None
 ) -> pa.RecordBatchReader:
-    """Stream the rows of a text table.
-
-    Parameters
-    ----------
-    file
-        The file.
-    layout
-        Its columns.
-    skip
-        How many lines the header takes.
-    counts
-        What the header says of the rows; it does not count where ``file.check_counts`` is false.
-
-    Returns
-    -------
-    pyarrow.RecordBatchReader
-        One batch for every block of text.
-
-    Raises
-    ------
-    FormatError
-        The file breaks its format, here or while the batches are read.
-    """
+    """Stream the rows of a text table."""
     layout = infer_types(partial(_blocks, file, layout, skip), layout, file.path)
     held = counts if counts is not None and file.check_counts else HeaderCounts()
     batches = _batches(file, layout, skip, held)

@@ -14,39 +14,18 @@ from dfmst.formats.text.blocks import TextReader
 from dfmst.formats.text.header_counts import HeaderCounts
 from dfmst.formats.text.layout import NUMBER, WHOLE, Field, Layout
 
-__all__ = ["FixedColumns", "open_cedge", "open_ewg"]
-
 WEIGHT = Field("weight", NUMBER)
 
 
 @dataclass(frozen=True, slots=True)
 class FixedColumns:
-    """A format.
-
-    Parameters
-    ----------
-    layout
-        Its columns.
-    counted
-        What the first lines count, one number a line: nothing, or vertices and edges; vertices count from 0.
-    """
+    """A format."""
 
     layout: Layout
     counted: tuple[str, ...] = ()
 
     def open(self, file: GraphFile) -> pa.RecordBatchReader:
-        """Stream a file of the format.
-
-        Returns
-        -------
-        pyarrow.RecordBatchReader
-            The columns of the layout: vertices are int64, weights int64 or float64.
-
-        Raises
-        ------
-        FormatError
-            The file breaks the format.
-        """
+        """Stream a file of the format."""
         counts = self._read_counts(file)
         header = HeaderCounts()
         if counts:

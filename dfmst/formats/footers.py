@@ -12,8 +12,6 @@ import pyarrow.parquet
 from dfmst.errors import FormatError, missing_column
 from dfmst.formats.native import open_native
 
-__all__ = ["TableSize", "parquet_footer", "parquet_size"]
-
 
 class TableSize(NamedTuple):
     """Rows of a table, and a bound of its vertices where the footers have one."""
@@ -23,13 +21,7 @@ class TableSize(NamedTuple):
 
 
 def parquet_footer(path: str | os.PathLike[str]) -> pyarrow.parquet.FileMetaData:
-    """Read the footer of a Parquet file.
-
-    Raises
-    ------
-    FormatError
-        The file is damaged or no Parquet.
-    """
+    """Read the footer of a Parquet file."""
     try:
         with open_native(path) as file:
             return pyarrow.parquet.read_metadata(file)
@@ -42,28 +34,7 @@ def parquet_footer(path: str | os.PathLike[str]) -> pyarrow.parquet.FileMetaData
 def parquet_size(
     files: Iterable[tuple[str | os.PathLike[str], Iterable[int] | None]], ends: tuple[Any, Any]
 ) -> TableSize:
-    """Add up the sizes of Parquet files.
-
-    Parameters
-    ----------
-    files
-        Path and row groups (``None``: all) of each.
-    ends
-        Names of the id columns.
-
-    Returns
-    -------
-    size
-        The vertices are at most twice the rows; ``None`` where ids are no integers, may be negative, or the footers
-        have no statistics of them.
-
-    Raises
-    ------
-    ColumnNotFoundError
-        A file lacks an id column.
-    FormatError
-        A file is damaged or no Parquet.
-    """
+    """Add up the sizes of Parquet files."""
     rows, largest, bounded = 0, -1, True
     for path, groups in files:
         footer = parquet_footer(path)

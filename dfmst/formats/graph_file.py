@@ -19,8 +19,6 @@ from dfmst.errors import FormatError
 from dfmst.formats.native import open_native
 from dfmst.formats.problems import at_line, problem
 
-__all__ = ["BLOCK_BYTES", "HEAD_BYTES", "GraphFile"]
-
 BLOCK_BYTES = 8 << 20
 HEAD_BYTES = 64 << 10
 PIECE_BYTES = 64 << 10
@@ -43,17 +41,7 @@ BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError)
 
 @dataclass(frozen=True, slots=True)
 class GraphFile:
-    """A file that holds edges.
-
-    Parameters
-    ----------
-    path
-        The file, or a directory of Parquet files.
-    block_bytes
-        How much uncompressed text is parsed at a time; it bounds the batches.
-    check_counts
-        Whether the file is held to what its header counts.
-    """
+    """A file that holds edges."""
 
     path: Path
     block_bytes: int = BLOCK_BYTES
@@ -72,13 +60,7 @@ class GraphFile:
         return opened
 
     def pieces(self) -> Generator[bytes, None, None]:
-        """Yield the uncompressed bytes in small pieces.
-
-        Raises
-        ------
-        FormatError
-            Where a compressed stream is cut or damaged.
-        """
+        """Yield the uncompressed bytes in small pieces."""
         compression = self.compression
         size = min(PIECE_BYTES, self.block_bytes)
         with self.open() as stream:

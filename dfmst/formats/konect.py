@@ -14,8 +14,6 @@ from dfmst.formats.text.blocks import Line, TextReader
 from dfmst.formats.text.header_counts import HeaderCounts
 from dfmst.formats.text.layout import NUMBER, Field, Layout
 
-__all__ = ["open_konect"]
-
 KINDS = (b"sym", b"asym")
 WEIGHTS = (
     b"unweighted",
@@ -43,24 +41,7 @@ class Header:
 
 
 def open_konect(file: GraphFile) -> pa.RecordBatchReader:
-    """Stream a KONECT network.
-
-    Parameters
-    ----------
-    file
-        The file.
-
-    Returns
-    -------
-    pyarrow.RecordBatchReader
-        ``source``, ``target`` (int64); ``weight`` (int64 or float64) unless the network is
-        unweighted; ``timestamp`` where there is a fourth column.
-
-    Raises
-    ------
-    FormatError
-        The file breaks the format, or the network is bipartite: both of its sides count from 1.
-    """
+    """Stream a KONECT network."""
     header = _read_header(file)
     check_width(header.columns, header.skip + 1, file)
     third = Field(None if header.weights == b"unweighted" else "weight", NUMBER)

@@ -8,15 +8,6 @@ from typing import Any
 from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.formats.text.exact_numbers import exact_real
 
-__all__ = [
-    "OtherCountError",
-    "check_attribute",
-    "check_entities",
-    "check_gml_numbers",
-    "check_graphml_counts",
-    "json_whole",
-]
-
 MOST_DIGITS = 4000  # Python reads no longer ones
 # Whole numbers match too, so that no search begins within one: that would take quadratic time.
 GML_NUMBER = re.compile(
@@ -39,12 +30,7 @@ def check_gml_numbers(text: str) -> None:
 
 
 def check_entities(data: bytes) -> None:
-    """Raise ValueError at an entity of an XML text that is not defined: the parser leaves some of them out.
-
-    Examples
-    --------
-    >>> check_entities(b"<a>&lt; <![CDATA[&b;]]></a>")
-    """
+    """Raise ValueError at an entity of an XML text that is not defined: the parser leaves some of them out."""
     text = _without_comments(data)
     known = KNOWN_ENTITIES.union(DECLARED.findall(text))
     for name in ENTITY.findall(text):

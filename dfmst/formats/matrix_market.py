@@ -13,8 +13,6 @@ from dfmst.formats.text.blocks import Line, TextReader
 from dfmst.formats.text.header_counts import HeaderCounts
 from dfmst.formats.text.layout import REAL, WHOLE, Field, Layout
 
-__all__ = ["open_matrix_market"]
-
 BANNER = "%%MatrixMarket matrix coordinate real|integer|pattern general|symmetric|skew-symmetric"
 WEIGHTS = {
     "pattern": (),
@@ -26,24 +24,7 @@ SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 
 
 def open_matrix_market(file: GraphFile) -> pa.RecordBatchReader:
-    """Stream a sparse matrix, one edge for every stored entry.
-
-    Parameters
-    ----------
-    file
-        The file. Of a symmetric matrix only the stored triangle is listed.
-
-    Returns
-    -------
-    pyarrow.RecordBatchReader
-        ``source`` (row), ``target`` (column), both int64 from 1, and ``weight`` (int64 or float64)
-        unless the matrix is a pattern.
-
-    Raises
-    ------
-    FormatError
-        The file breaks the format, or the matrix is dense, complex or rectangular.
-    """
+    """Stream a sparse matrix, one edge for every stored entry."""
     weight: tuple[Field, ...] = ()
     with TextReader(file, HEAD_BYTES) as reader:
         for line in reader.lines():

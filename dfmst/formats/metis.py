@@ -16,8 +16,6 @@ from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Line, TextReader
 from dfmst.formats.text.header_counts import ACCEPT
 
-__all__ = ["open_metis"]
-
 ANY_COUNT = (1 << 63) - 1
 
 
@@ -39,24 +37,7 @@ class Header:
 
 
 def open_metis(file: GraphFile) -> pa.RecordBatchReader:
-    """Stream a METIS or Chaco graph.
-
-    Parameters
-    ----------
-    file
-        The file.
-
-    Returns
-    -------
-    pyarrow.RecordBatchReader
-        ``source``, ``target`` and, with edge weights, ``weight``, all int64, vertices from 1. The
-        format lists every edge at both of its ends, and so do the rows.
-
-    Raises
-    ------
-    FormatError
-        The file breaks the format.
-    """
+    """Stream a METIS or Chaco graph."""
     with TextReader(file, HEAD_BYTES) as reader:
         for line in reader.lines():
             if line.text and not line.text.startswith(b"%"):

@@ -16,8 +16,6 @@ from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Block, Line
 from dfmst.formats.text.header_counts import ACCEPT
 
-__all__ = ["MetisBlock", "read_block"]
-
 BLANKS = bytes.maketrans(b"\t\r\f\v", b"    ")
 SPACE = ord(" ")
 NEWLINE = ord("\n")
@@ -28,19 +26,7 @@ Whole = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class MetisBlock:
-    """Lines of vertices, comments taken out.
-
-    Parameters
-    ----------
-    data
-        The text, one line a vertex.
-    numbers
-        The number of each of these lines in the file.
-    counts
-        How many numbers each line holds, int64.
-    values
-        The numbers, int64.
-    """
+    """Lines of vertices, comments taken out."""
 
     data: bytes
     numbers: Whole
@@ -53,22 +39,7 @@ class MetisBlock:
 
 
 def read_block(block: Block, path: Path, vertices: int) -> MetisBlock:
-    """Split a block into numbers.
-
-    Parameters
-    ----------
-    block
-        Whole lines; blank ones are vertices without a neighbour.
-    path
-        The file, for messages.
-    vertices
-        How many vertices are still to come; lines beyond them must be blank.
-
-    Raises
-    ------
-    FormatError
-        At the first word that is no whole number, and at the first line too many.
-    """
+    """Split a block into numbers."""
     data, numbers = _vertex_lines(block)
     counts = _words_in_lines(data)
     extra = np.flatnonzero(counts[vertices:])

@@ -6,15 +6,7 @@ import os
 
 import pyarrow as pa
 
-__all__ = ["open_native"]
-
 
 def open_native(path: str | os.PathLike[str], mode: str = "rb") -> pa.NativeFile:
-    """Open a file for PyArrow, which takes names as text only where they are UTF-8.
-
-    Raises
-    ------
-    OSError
-        It is not there, or cannot be read or written.
-    """
+    """Open a file for PyArrow, which takes names as text only where they are UTF-8."""
     return pa.OSFile(os.fsencode(path), mode)

@@ -31,8 +31,6 @@ from dfmst.formats.text.blocks import TextReader
 from dfmst.formats.text.exact_numbers import exact_real
 from dfmst.formats.text.header_counts import ACCEPT
 
-__all__ = ["open_gml", "open_graphml", "open_node_link"]
-
 #: The edges in the order of the file, the ids of its nodes, and the default values of attributes.
 Graph: TypeAlias = tuple[list[EdgeRecord], Collection[Any], dict[str, Any]]
 
@@ -55,27 +53,7 @@ HINTS = {
 
 
 def open_gml(file: GraphFile) -> pa.RecordBatchReader:
-    """Read the edges of a GML graph.
-
-    Parameters
-    ----------
-    file
-        The file.
-
-    Returns
-    -------
-    pyarrow.RecordBatchReader
-        ``source`` and ``target`` (int64, or string as in the file), ``weight`` where edges have an attribute of that
-        name or of a usual one (value, dist, distance, length, cost), and the other attributes; nested ones as JSON
-        text.
-
-    Raises
-    ------
-    FormatError
-        The file breaks the format, or an edge names a node that is not in it.
-    EngineUnavailableError
-        NetworkX is not installed.
-    """
+    """Read the edges of a GML graph."""
     return _open(file, "GML", _read_gml)
 
 
@@ -210,11 +188,6 @@ def _ids_by_name(names: Collection[str]) -> dict[str, Any]:
 
     They are numbers only where every one of them is written the one way that a number is: "07" and "7" may be two
     vertices.
-
-    Examples
-    --------
-    >>> _ids_by_name(["1", "2"]), _ids_by_name(["1", "07"])
-    ({'1': 1, '2': 2}, {'1': '1', '07': '07'})
     """
     plain = all(is_whole(name) and len(name) < 19 and str(int(name)) == name for name in names)
     return {name: int(name) if plain else name for name in names}

@@ -15,8 +15,6 @@ from dfmst.formats.graph_file import GraphFile
 from dfmst.formats.parquet_batches import batch_rows, open_buffered
 from dfmst.formats.problems import problem
 
-__all__ = ["common_columns", "open_parquet", "parquet_files"]
-
 ROWS_IN_A_BATCH = 1 << 18
 SUFFIXES = (".parquet", ".parq", ".pq")
 _MAGIC = b"PAR1"
@@ -25,26 +23,7 @@ _INTEGER = re.compile("[+-]?[0-9]{1,10}")
 
 
 def open_parquet(file: GraphFile) -> pa.RecordBatchReader:
-    """Stream a Parquet file, or all Parquet files under a directory.
-
-    Parameters
-    ----------
-    file
-        The file or directory; see :func:`parquet_files`.
-
-    Returns
-    -------
-    pyarrow.RecordBatchReader
-        All columns under their own names. A file's metadata is kept. The columns of a directory are those of
-        :func:`common_columns`.
-
-    Raises
-    ------
-    FormatError
-        A file is no Parquet or damaged, or a directory has none.
-    InvalidEdgesError
-        Files of a directory whose columns have no common type.
-    """
+    """Stream a Parquet file, or all Parquet files under a directory."""
     if not file.path.is_dir():
         with file.seekable() as stream:
             schema = _opened(file, stream).schema_arrow
@@ -64,21 +43,7 @@ def open_parquet(file: GraphFile) -> pa.RecordBatchReader:
 def common_columns(
     files: Sequence[tuple[Path, pa.Schema, int]], folders: Sequence[Path]
 ) -> tuple[CommonSchema, dict[Path, dict[str, object]]]:
-    """Return the columns of Parquet files that are read as one table, and those that stand in each file's path.
-
-    Parameters
-    ----------
-    files
-        Path, schema and number of rows of each. Where any has rows, the types of files without rows do not count.
-    folders
-        Directories that were named. Below them, a directory ``kind=a`` is a column: of integers of 32 bits if all are
-        such, else of text.
-
-    Raises
-    ------
-    InvalidEdgesError
-        Types of a column that have no common one.
-    """
+    """Return the columns of Parquet files that are read as one table, and those that stand in each file's path."""
     common = CommonSchema([(path, schema) for path, schema, rows in files if rows] or [each[:2] for each in files])
     values = {path: _path_values(path, folders) for path, *_ in files}
     kinds: dict[str, pa.DataType] = {}
@@ -114,11 +79,6 @@ def parquet_files(folder: Path) -> list[Path]:
 
     Files and directories that start with a dot or an underscore are left out, and files of zero bytes. A file without a
     suffix, as Hive writes it, is Parquet if it begins so.
-
-    Raises
-    ------
-    FormatError
-        There are none.
     """
     paths = sorted(
         path

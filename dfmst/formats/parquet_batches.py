@@ -7,38 +7,18 @@ from typing import Any
 
 import pyarrow.parquet
 
-__all__ = ["batch_rows", "open_buffered"]
-
 _BATCH_BYTES = 16 << 20  # longer batches are read in no less time
 _LEAST_ROWS = 1 << 10
 _BUFFER = 1 << 18  # bytes read at a time; else all of a row group's, which all wait for and which stay in memory
 
 
 def open_buffered(file: Any) -> pyarrow.parquet.ParquetFile:
-    """Open a Parquet file whose columns are read piece by piece.
-
-    Parameters
-    ----------
-    file
-        A seekable file: PyArrow's, or a Python one.
-    """
+    """Open a Parquet file whose columns are read piece by piece."""
     return pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER)
 
 
 def batch_rows(metadata: Any, groups: Sequence[int], rows: int, names: Sequence[Any] | None = None) -> int:
-    """Return how many rows to read at a time.
-
-    Parameters
-    ----------
-    metadata
-        The file's footer.
-    groups
-        Numbers of the row groups.
-    rows
-        At most so many; fewer where the footer says that a batch would pass 16 MiB.
-    names
-        Columns that are read; ``None``: all.
-    """
+    """Return how many rows to read at a time."""
     places = [
         place
         for place in range(metadata.num_columns)

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from dfmst.errors import FormatError
 
-__all__ = ["MissingFileError", "at_line", "existing_path", "problem", "shorten"]
-
 LONGEST_QUOTE = 60
 
 
@@ -17,20 +15,7 @@ class MissingFileError(FormatError, FileNotFoundError):
 
 
 def existing_path(name: str | os.PathLike[str]) -> Path:
-    """Return the path of a file or directory that is there.
-
-    Raises
-    ------
-    FormatError
-        It is not there (the error is a ``FileNotFoundError`` as well), or the system takes no such name.
-
-    Examples
-    --------
-    >>> existing_path("no.gr")
-    Traceback (most recent call last):
-    dfmst.formats.problems.MissingFileError: no.gr: there is no such graph file
-    Hint: check the name, and the directory you are in
-    """
+    """Return the path of a file or directory that is there."""
     path, hint = Path(name), "check the name, and the directory you are in"
     try:
         path.stat()
@@ -43,13 +28,7 @@ def existing_path(name: str | os.PathLike[str]) -> Path:
 
 
 def shorten(text: bytes | str) -> str:
-    """Quote a piece of a file on one line, cut to a length that fits a message.
-
-    Examples
-    --------
-    >>> shorten(b"a 1 2 x")
-    "'a 1 2 x'"
-    """
+    """Quote a piece of a file on one line, cut to a length that fits a message."""
     if isinstance(text, bytes):
         text = text[: 4 * LONGEST_QUOTE].decode("utf-8", errors="replace")
     text = text.strip()
@@ -64,38 +43,12 @@ def problem(
     text: bytes | str | None = None,
     hint: str = "",
 ) -> FormatError:
-    """Build the error for a file that breaks its format.
-
-    Parameters
-    ----------
-    path
-        The file, as the user named it.
-    message
-        What is wrong.
-    line
-        Number of the line, from 1, in the uncompressed text.
-    text
-        The offending text; it is shortened and quoted.
-    hint
-        What the user can do about it.
-
-    Examples
-    --------
-    >>> print(problem(Path("a.gr"), "too few columns", line=7, text="a 1", hint="repair the line"))
-    a.gr, line 7: too few columns: 'a 1'
-    Hint: repair the line
-    """
+    """Build the error for a file that breaks its format."""
     place = str(path) if line is None else f"{path}, line {line}"
     quote = "" if text is None else f": {shorten(text)}"
     return FormatError(f"{place}: {message}{quote}", hint)
 
 
 def at_line(error: FormatError, path: Path, line: int) -> FormatError:
-    """Add the number of the line to an error about a file.
-
-    Examples
-    --------
-    >>> print(at_line(problem(Path("a.gr"), "cut"), Path("a.gr"), 3))
-    a.gr, line 3: cut
-    """
+    """Add the number of the line to an error about a file."""
     return problem(path, error.message.removeprefix(f"{path}: "), line=line, hint=error.hint)

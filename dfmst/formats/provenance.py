@@ -23,8 +23,6 @@ from dfmst._common.types import Array
 from dfmst.errors import FormatError, InvalidEdgesError
 from dfmst.formats.json_record import check_fields, is_count, read_record
 
-__all__ = ["Provenance", "read_provenance", "with_provenance"]
-
 _KEY = b"dfmst"
 _FORMAT = 1
 _FIELDS: dict[str, Callable[[Any], bool]] = {

@@ -20,8 +20,6 @@ from dfmst.formats.graph_file import BLOCK_BYTES, GraphFile
 from dfmst.formats.problems import existing_path, problem
 from dfmst.formats.schema import check_same_names
 
-__all__ = ["FORMATS", "open_edges", "read_edges"]
-
 #: Where each format is opened: module and function. A file needs one of them, and all take as long as a small file.
 _OPENERS = {
     "arrow": "arrow_ipc.open_arrow",

@@ -14,8 +14,6 @@ import pyarrow as pa
 from dfmst.formats.problems import problem
 from dfmst.formats.text.layout import WHOLE_TYPES
 
-__all__ = ["EdgeRecord", "records_table"]
-
 MOST_CELLS = 1 << 24  # of a table that is mostly empty
 FULL_ENOUGH = 256  # cells for each value in the file
 MAX_FLOAT = int(sys.float_info.max)
@@ -34,25 +32,7 @@ class EdgeRecord(NamedTuple):
 def records_table(
     path: Path, records: Sequence[EdgeRecord], nodes: Container[Any], defaults: Mapping[str, Any]
 ) -> pa.Table:
-    """Return edges as ``source``, ``target``, ``weight`` where there is one, and the other attributes.
-
-    Parameters
-    ----------
-    path
-        The file, for messages.
-    records
-        The edges, in the order of the file.
-    nodes
-        The ids of the nodes that the file declares.
-    defaults
-        Values of attributes that an edge lacks; others are null.
-
-    Raises
-    ------
-    FormatError
-        An edge leads to no node; ids are of mixed types; a whole number is beyond 64 bits; the attributes differ so
-        much from edge to edge that the table would be far larger than the file.
-    """
+    """Return edges as ``source``, ``target``, ``weight`` where there is one, and the other attributes."""
     for row, record in enumerate(records):
         for end in record[:2]:
             if end is None or end not in nodes:

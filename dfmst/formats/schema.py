@@ -8,8 +8,6 @@ import pyarrow as pa
 
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["check_same_columns", "check_same_names"]
-
 
 def check_same_columns(
     first: str | os.PathLike[str], expected: pa.Schema, path: str | os.PathLike[str], schema: pa.Schema
@@ -47,13 +45,7 @@ def check_same_columns(
 def check_same_names(
     first: str | os.PathLike[str], expected: pa.Schema, path: str | os.PathLike[str], schema: pa.Schema
 ) -> None:
-    """Raise where a file's columns have other names than those of the first, as :func:`check_same_columns`.
-
-    Raises
-    ------
-    InvalidEdgesError
-        With the names of both.
-    """
+    """Raise where a file's columns have other names than those of the first, as :func:`check_same_columns`."""
     if sorted(expected.names) != sorted(schema.names):
         raise _other_columns(first, path, f"{', '.join(schema.names)} instead of {', '.join(expected.names)}")
 

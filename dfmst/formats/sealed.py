@@ -15,8 +15,6 @@ from dfmst.formats.atomic import atomic_path
 from dfmst.formats.directories import is_trusted
 from dfmst.formats.native import open_native
 
-__all__ = ["BrokenSealError", "SealedOutput", "sealed_input", "sealed_output"]
-
 _DIGEST = 32  # bytes
 _PIECE = 1 << 20  # bytes that are hashed at a time
 
@@ -49,33 +47,7 @@ class SealedOutput:
 
 @contextmanager
 def sealed_output(path: str | os.PathLike[str]) -> Iterator[SealedOutput]:
-    """Give a file to write; it appears at the path at the end, with its digest, or not at all.
-
-    Parameters
-    ----------
-    path
-        Where the file shall be.
-
-    Raises
-    ------
-    OSError
-        It cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "state"
-    ...     with sealed_output(path) as file:
-    ...         count = file.write(b"1, 2, 3")
-    ...     with sealed_input(path) as (content, size):
-    ...         content.read(size)
-    ...     count = path.write_bytes(path.read_bytes().replace(b"2", b"5"))
-    ...     with sealed_input(path) as (content, size):
-    ...         content.read(size)
-    Traceback (most recent call last):
-    dfmst.formats.sealed.BrokenSealError: ... does not keep its digest
-    """
+    """Give a file to write; it appears at the path at the end, with its digest, or not at all."""
     with atomic_path(path, own=True) as part, part.open("wb") as file:
         sink = SealedOutput(file, Path(path).name)
         yield sink
@@ -84,15 +56,7 @@ def sealed_output(path: str | os.PathLike[str]) -> Iterator[SealedOutput]:
 
 @contextmanager
 def sealed_input(path: str | os.PathLike[str]) -> Iterator[tuple[pa.NativeFile, int]]:
-    """Check the digest of a file, and give the file, at its beginning, and how many bytes come before the digest.
-
-    Raises
-    ------
-    BrokenSealError
-        It does not keep its digest, or it is a link or another user's.
-    OSError
-        It is not there, or cannot be read.
-    """
+    """Check the digest of a file, and give the file, at its beginning, and how many bytes come before the digest."""
     if not is_trusted(Path(path)):
         message = f"{path} is not a file of this user"
         raise BrokenSealError(message)

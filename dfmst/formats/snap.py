@@ -18,30 +18,11 @@ from dfmst.formats.text.blocks import Line, TextReader
 from dfmst.formats.text.header_counts import HeaderCounts, counts_of_comment
 from dfmst.formats.text.layout import NUMBER, Field, Layout
 
-__all__ = ["open_snap"]
-
 COMMENTS = b"#%"
 
 
 def open_snap(file: GraphFile) -> pa.RecordBatchReader:
-    """Stream an edge list in plain text.
-
-    Parameters
-    ----------
-    file
-        The file.
-
-    Returns
-    -------
-    pyarrow.RecordBatchReader
-        ``source`` and ``target`` (int64, or string where the first row has names), ``weight`` where
-        there is a third column (int64 or float64), then ``column_4`` and so on.
-
-    Raises
-    ------
-    FormatError
-        The file breaks the format.
-    """
+    """Stream an edge list in plain text."""
     (first, second), counts = _first_lines(file)
     skip = first.number - 1
     if second is not None and _is_heading(first, second):

@@ -14,33 +14,13 @@ from dfmst.formats.problems import problem
 from dfmst.formats.text.blocks import Line, TextReader
 from dfmst.formats.text.header_counts import ACCEPT
 
-__all__ = ["open_tsplib"]
-
 # Distances between such points are whole numbers that a float holds.
 LARGEST_COORDINATE = 2.0**51
 MOST_ROWS = 1 << 28  # 6 GiB
 
 
 def open_tsplib(file: GraphFile) -> pa.RecordBatchReader:
-    """Stream the complete graph over the points of a TSPLIB file.
-
-    Parameters
-    ----------
-    file
-        The file, with EDGE_WEIGHT_TYPE EUC_2D, CEIL_2D, MAN_2D or MAX_2D.
-
-    Returns
-    -------
-    pyarrow.RecordBatchReader
-        ``source``, ``target`` and ``weight``, all int64; n (n - 1) / 2 rows, computed batch by batch.
-
-    Raises
-    ------
-    FormatError
-        The file breaks the format or measures distances in another way.
-    CapacityError
-        The graph has more than 268 million rows: a small file would fill the memory.
-    """
+    """Stream the complete graph over the points of a TSPLIB file."""
     # Here, not above: the generators load the engines, which no other format needs.
     from dfmst.generate.points import DISTANCES, complete_plane
 

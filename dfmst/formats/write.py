@@ -21,8 +21,6 @@ from dfmst.formats.detect import format_of_suffix
 from dfmst.formats.directories import SpillDirectory
 from dfmst.formats.native import open_native
 
-__all__ = ["WRITABLE_FORMATS", "check_format", "write_edges"]
-
 STREAM_SUFFIX = ".arrows"
 
 
@@ -103,13 +101,7 @@ def _stream_of(edges: Any) -> pa.RecordBatchReader:
 
 
 def check_format(path: str | os.PathLike[str], format: str | None = None) -> str:
-    """Return the format of a file to write.
-
-    Raises
-    ------
-    FormatError
-        It is unknown, or cannot be written.
-    """
+    """Return the format of a file to write."""
     target = Path(path)
     name = format_of_suffix(target) if format is None else format
     if isinstance(name, str) and name in WRITERS:

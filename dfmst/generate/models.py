@@ -11,8 +11,6 @@ from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, flag_words
 from dfmst.generate.tables import Weight, chance, edge_columns, edge_table, half_bits, require, stream
 
-__all__ = ["erdos_renyi", "exact_density", "rmat", "watts_strogatz"]
-
 
 @with_numbers("scale", "edge_factor", "seed")
 def rmat(

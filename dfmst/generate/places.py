@@ -13,8 +13,6 @@ from dfmst._engines import Engine, select_engine
 from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, exclusive_sum, flag_words
 from dfmst.generate.tables import Weight, chance, edge_columns, edge_table, require, stream
 
-__all__ = ["complete_points", "road_grid", "ssca2"]
-
 
 @with_numbers("rows", "columns", "seed", real=("keep",))
 def road_grid(

@@ -8,8 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["DISTANCES", "complete_plane"]
-
 SCHEMA = pa.schema([("source", pa.int64()), ("target", pa.int64()), ("weight", pa.int64())])
 ROWS_IN_A_BATCH = 1 << 18
 Real = npt.NDArray[np.float64]
@@ -30,26 +28,7 @@ DISTANCES: dict[str, Callable[[Real, Real], Real]] = {
 
 
 def complete_plane(ids: npt.NDArray[np.int64], x: Real, y: Real, distance: str) -> pa.RecordBatchReader:
-    """Join every pair of points, in batches.
-
-    Parameters
-    ----------
-    ids, x, y
-        The points' ids and coordinates, each of shape (n,).
-    distance
-        One of :data:`DISTANCES`.
-
-    Returns
-    -------
-    pyarrow.RecordBatchReader
-        ``source``, ``target`` and ``weight``, all int64; n (n - 1) / 2 rows, by the places of the points.
-
-    Examples
-    --------
-    >>> points = np.array([7, 8, 9]), np.array([0.0, 3.0, 0.0]), np.array([0.0, 4.0, 1.0])
-    >>> complete_plane(*points, "EUC_2D").read_all().to_pydict()
-    {'source': [7, 7, 8], 'target': [8, 9, 9], 'weight': [5, 1, 4]}
-    """
+    """Join every pair of points, in batches."""
     return pa.RecordBatchReader.from_batches(SCHEMA, _batches(ids, x, y, DISTANCES[distance]))
 
 

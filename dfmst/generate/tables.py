@@ -13,8 +13,6 @@ from dfmst._common.types import ROW_LIMIT, Array
 from dfmst._engines import Engine, select_engine
 from dfmst.errors import CapacityError
 
-__all__ = ["Weight", "chance", "edge_columns", "edge_table", "half_bits", "hash24", "require", "stream"]
-
 #: Kinds of weights: uniform in [0, 1) (``"float64"`` of 53 random bits, ``"float32"`` of 24), uniform in [0, 2^31)
 #: (``"int32"``), a hash of the ends (``"hash24"``, see :func:`hash24`), or no weight column (``None``).
 Weight: TypeAlias = Literal["float64", "float32", "int32", "hash24"] | None
@@ -43,25 +41,13 @@ def half_bits(length: int) -> int:
 
 
 def require(condition: bool, message: str) -> None:
-    """Raise where a parameter is out of its range.
-
-    Raises
-    ------
-    ValueError
-        The condition does not hold.
-    """
+    """Raise where a parameter is out of its range."""
     if not condition:
         raise ValueError(message)
 
 
 def edge_columns(engine: Engine, edges: int, vertices: int) -> tuple[Array, Array]:
-    """Allocate both columns of ends.
-
-    Raises
-    ------
-    CapacityError
-        More edges than rows can be numbered, or more vertices than a random number reaches.
-    """
+    """Allocate both columns of ends."""
     if edges > ROW_LIMIT or vertices > _VERTEX_LIMIT:
         message = f"the graph has {vertices:,} vertices and {edges:,} edges"
         raise CapacityError(message, f"ask for at most {_VERTEX_LIMIT:,} vertices and {ROW_LIMIT:,} edges")

@@ -15,8 +15,6 @@ from dfmst.formats.graph_file import GraphFile
 from dfmst.formats.problems import at_line, problem
 from dfmst.formats.text.line_ends import LineEnds
 
-__all__ = ["BYTE_ORDER_MARK", "Block", "Line", "TextReader", "cut_at_newline", "cut_outside_quotes", "tidy"]
-
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SPACE = ord(" ")
 LONGEST_LINE = 256 << 20  # bytes of a row
@@ -88,17 +86,7 @@ def _starts_a_line(mark: bytes, data: bytes) -> bool:
 
 
 class TextReader:
-    """Reads one text file once, from its start to its end.
-
-    Parameters
-    ----------
-    file
-        The file.
-    block_bytes
-        Size of the blocks; ``None``: that of the file.
-    quoted
-        Whether text in double quotes keeps its line ends; all others become a newline.
-    """
+    """Reads one text file once, from its start to its end."""
 
     def __init__(self, file: GraphFile, block_bytes: int | None = None, *, quoted: bool = False) -> None:
         self.path = file.path

@@ -9,8 +9,6 @@ import pyarrow as pa
 
 from dfmst._common.deferred import call_arrow, pc
 
-__all__ = ["exact_decimal", "exact_real", "is_exact", "large_floats"]
-
 DIGITS = 38
 #: Floats up to here hold every whole number.
 WHOLE_FLOATS = 2.0**53
@@ -20,19 +18,6 @@ def exact_real(word: str) -> float:
     """Read a number as a float.
 
     A fraction is rounded, as is what has an exponent. Digits before the decimal point are not.
-
-    Raises
-    ------
-    ValueError
-        A float would be infinite, or another whole number.
-
-    Examples
-    --------
-    >>> exact_real("0.1"), exact_real("-inf"), exact_real("9007199254740994")
-    (0.1, -inf, 9007199254740994.0)
-    >>> exact_real("9007199254740993")
-    Traceback (most recent call last):
-    ValueError: a number that a 64-bit float would round
     """
     value = float(word)
     if abs(value) < WHOLE_FLOATS or math.isnan(value):
@@ -55,18 +40,7 @@ def is_exact(word: str) -> bool:
 
 
 def exact_decimal(word: str, places: int) -> Decimal:
-    """Read a number as a decimal of 38 digits, so many of them after the point.
-
-    Raises
-    ------
-    ValueError
-        It has more digits, or is infinite or NaN.
-
-    Examples
-    --------
-    >>> exact_decimal("9007199254740993.5", 2)
-    Decimal('9007199254740993.5')
-    """
+    """Read a number as a decimal of 38 digits, so many of them after the point."""
     try:
         value = Decimal(word.strip())
     except InvalidOperation:  # an exponent of many digits

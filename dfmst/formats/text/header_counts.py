@@ -15,8 +15,6 @@ from dfmst.formats.text.blocks import Block
 from dfmst.formats.text.layout import Layout
 from dfmst.formats.text.row_parser import line_of_row
 
-__all__ = ["ACCEPT", "HeaderCounts", "counts_of_comment"]
-
 ACCEPT = "or accept the rows that there are with counts='ignore'"
 # As SNAP writes it. Vertices without an edge may be among its nodes, so they are not held to their number.
 EDGES = re.compile(rb"[#%]\s*Nodes:\s*[0-9]+[\s,]+Edges:\s*([0-9]+)\s*$", re.IGNORECASE)
@@ -24,17 +22,7 @@ EDGES = re.compile(rb"[#%]\s*Nodes:\s*[0-9]+[\s,]+Edges:\s*([0-9]+)\s*$", re.IGN
 
 @dataclass(frozen=True, slots=True)
 class HeaderCounts:
-    """Numbers from the header of a file; None where it does not say.
-
-    Parameters
-    ----------
-    rows
-        How many rows follow.
-    lowest, highest
-        The smallest and the largest vertex.
-    line
-        The line that says so.
-    """
+    """Numbers from the header of a file; None where it does not say."""
 
     rows: int | None = None
     lowest: int | None = None
@@ -87,13 +75,7 @@ class HeaderCounts:
 
 
 def counts_of_comment(text: bytes, line: int) -> HeaderCounts | None:
-    """Read a comment such as ``# Nodes: 5242 Edges: 28980``; ``None`` for any other text.
-
-    Examples
-    --------
-    >>> counts_of_comment(b"# Nodes: 3 Edges: 2", 1).rows
-    2
-    """
+    """Read a comment such as ``# Nodes: 5242 Edges: 28980``; ``None`` for any other text."""
     edges = EDGES.match(text.strip())
     rows = read_count(edges[1]) if edges else None
     return None if rows is None else HeaderCounts(rows=rows, line=line)

@@ -16,26 +16,9 @@ from dfmst.formats.text.layout import Layout
 from dfmst.formats.text.parse import parse_columns
 from dfmst.formats.text.row_parser import split_rows, tidy_block
 
-__all__ = ["refuse_numeric_names"]
-
 
 def refuse_numeric_names(blocks: Callable[[], Iterator[Block]], layout: Layout, path: Path) -> None:
-    """Raise where vertices are read as text although a column of them holds only numbers.
-
-    Parameters
-    ----------
-    blocks
-        Reads the file from its first row.
-    layout
-        The columns, with their final types.
-    path
-        The file, for messages.
-
-    Raises
-    ------
-    FormatError
-        With the first number that is not whole, or beyond 38 digits.
-    """
+    """Raise where vertices are read as text although a column of them holds only numbers."""
     unclear = {at for at, _, field in layout.named if field.end_point and field.type == pa.string()}
     suspects: dict[int, tuple[Line, str]] = {}
     if not unclear:

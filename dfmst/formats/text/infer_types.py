@@ -21,28 +21,11 @@ from dfmst.formats.text.layout import WHOLE_TYPES, Field, Layout
 from dfmst.formats.text.parse import parse_columns
 from dfmst.formats.text.row_parser import Row, convert_column, convert_word, split_rows, tidy_block
 
-__all__ = ["infer_types"]
-
 DIGITS_AND_SPACES = b"0123456789- \t\n"
 
 
 def infer_types(blocks: Callable[[], Iterator[Block]], layout: Layout, path: Path) -> Layout:
-    """Return the layout with the narrowest types that hold every row.
-
-    Parameters
-    ----------
-    blocks
-        Reads the file from its first row; called as often as types change.
-    layout
-        The columns, each with a ladder of types.
-    path
-        The file, for messages.
-
-    Raises
-    ------
-    FormatError
-        A line has too few or too many columns, or vertices are numbers that are not whole.
-    """
+    """Return the layout with the narrowest types that hold every row."""
     again = True
     while again and layout.open_fields:
         layout, again = _widen(blocks(), layout, path)

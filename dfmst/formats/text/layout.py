@@ -7,20 +7,6 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-__all__ = [
-    "ANY",
-    "CSV_NUMBER",
-    "DECIMALS",
-    "NAME",
-    "NUMBER",
-    "REAL",
-    "WHOLE",
-    "WHOLE_DECIMAL",
-    "WHOLE_TYPES",
-    "Field",
-    "Layout",
-]
-
 WHOLE_DECIMAL = pa.decimal128(38, 0)
 WHOLE_TYPES = (pa.int64(), pa.uint64(), WHOLE_DECIMAL)
 # For fractions beside whole numbers that a float would round.
@@ -37,17 +23,7 @@ ANY = (*CSV_NUMBER, pa.string())
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One column of a text table.
-
-    Parameters
-    ----------
-    name
-        Name of the column in the result, or None to leave it out.
-    ladder
-        The types it may take, narrowest first.
-    end_point
-        Whether it holds vertices; all such columns share one type.
-    """
+    """One column of a text table."""
 
     name: str | None
     ladder: tuple[pa.DataType, ...]
@@ -61,25 +37,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the rows of a text table are written.
-
-    Parameters
-    ----------
-    fields
-        One for every column, in the order of the file.
-    separator
-        The character between columns.
-    comments
-        Characters that start a comment line.
-    marker
-        A word that starts every row, such as the ``a`` of DIMACS; it is the first of the fields.
-    spaced
-        Whether any run of blanks separates columns.
-    quoted
-        Whether values may stand in double quotes and be empty, as in CSV.
-    order
-        Names in the order of the result; that of the fields where it is empty.
-    """
+    """How the rows of a text table are written."""
 
     fields: tuple[Field, ...]
     separator: str = " "

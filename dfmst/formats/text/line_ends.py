@@ -2,34 +2,14 @@ r"""One line end for all texts: ``\r\n`` and a lone ``\r`` become ``\n``."""
 
 from __future__ import annotations
 
-__all__ = ["LineEnds", "with_newlines"]
-
 
 def with_newlines(text: bytes) -> bytes:
-    r"""Return a text whose lines all end in ``\n``.
-
-    Examples
-    --------
-    >>> with_newlines(b"1 2\r3 4\r\n5 6\n")
-    b'1 2\n3 4\n5 6\n'
-    """
+    r"""Return a text whose lines all end in ``\n``."""
     return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
 
 
 class LineEnds:
-    r"""Ends the lines of a text that comes in pieces.
-
-    Parameters
-    ----------
-    quoted
-        Whether text in double quotes stays as it is.
-
-    Examples
-    --------
-    >>> ends = LineEnds(quoted=True)
-    >>> ends.feed(b'1,"a\r') + ends.feed(b'b"\r') + ends.feed(b"\n2,c\r") + ends.rest()
-    b'1,"a\rb"\n2,c\n'
-    """
+    r"""Ends the lines of a text that comes in pieces."""
 
     def __init__(self, quoted: bool = False) -> None:
         self._quoted = quoted

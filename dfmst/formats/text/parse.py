@@ -14,31 +14,9 @@ from dfmst.formats.text.exact_numbers import is_exact, large_floats
 from dfmst.formats.text.layout import WHOLE_DECIMAL, Layout
 from dfmst.formats.text.row_parser import parse_rows, tidy_block
 
-__all__ = ["parse", "parse_columns"]
-
 
 def parse(block: Block, layout: Layout, path: Path) -> pa.RecordBatch:
-    """Parse one block.
-
-    Parameters
-    ----------
-    block
-        Whole lines.
-    layout
-        The columns and their types.
-    path
-        The file, for messages.
-
-    Returns
-    -------
-    pyarrow.RecordBatch
-        One row for every line that is not blank, with the schema of the layout.
-
-    Raises
-    ------
-    FormatError
-        At the first line that breaks the format.
-    """
+    """Parse one block."""
     types = {name: field.type for _, name, field in layout.named}
     block = tidy_block(block, layout)
     try:
@@ -57,13 +35,7 @@ def _marked_lines(block: Block, layout: Layout) -> int:
 
 
 def parse_columns(block: Block, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table:
-    """Parse the named columns by pyarrow.
-
-    Raises
-    ------
-    pyarrow.ArrowInvalid
-        A row or a value that pyarrow does not read, or does not read as this package does.
-    """
+    """Parse the named columns by pyarrow."""
     if not block.data.strip():
         return pa.schema(list(types.items())).empty_table()
     if layout.quoted and block.data.count(b'"') % 2:

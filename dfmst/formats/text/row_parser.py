@@ -20,8 +20,6 @@ from dfmst.formats.text.blocks import Block, Line, tidy
 from dfmst.formats.text.exact_numbers import exact_decimal, exact_real
 from dfmst.formats.text.layout import DECIMALS, WHOLE_DECIMAL, Field, Layout
 
-__all__ = ["Row", "convert_column", "convert_word", "line_of_row", "parse_rows", "split_rows", "tidy_block"]
-
 Row = tuple[Line, list[str]]
 
 LIMITS = {pa.int64(): (-(2**63), 2**63 - 1), pa.uint64(): (0, 2**64 - 1)}
@@ -35,13 +33,7 @@ def tidy_block(block: Block, layout: Layout) -> Block:
 
 
 def split_rows(block: Block, layout: Layout, path: Path) -> Iterator[Row]:
-    """Yield the rows of a block, each with its line.
-
-    Raises
-    ------
-    FormatError
-        A row has too few or too many columns or is not text.
-    """
+    """Yield the rows of a block, each with its line."""
     split = _split_quoted if layout.quoted else _split_plain
     for line, words in split(tidy_block(block, layout), layout, path):
         if layout.marker and words[0] != layout.marker.decode():
@@ -131,13 +123,7 @@ def convert_word(word: str, kind: pa.DataType) -> Any:
 
 
 def convert_column(rows: list[Row], position: int, field: Field, layout: Layout, path: Path) -> pa.Array:
-    """Convert one column to its type.
-
-    Raises
-    ------
-    FormatError
-        At the first word that the type cannot hold.
-    """
+    """Convert one column to its type."""
     converter = CONVERTERS[field.type]
     values: list[Any] = []
     for line, words in rows:
@@ -156,13 +142,7 @@ def convert_column(rows: list[Row], position: int, field: Field, layout: Layout,
 
 
 def parse_rows(block: Block, layout: Layout, path: Path) -> pa.RecordBatch:
-    """Parse a block line by line.
-
-    Raises
-    ------
-    FormatError
-        At the first line that breaks the format.
-    """
+    """Parse a block line by line."""
     rows = list(split_rows(block, layout, path))
     columns = {name: convert_column(rows, at, field, layout, path) for at, name, field in layout.named}
     schema = layout.schema
