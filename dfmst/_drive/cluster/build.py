@@ -43,8 +43,6 @@ from dfmst.errors import UnsupportedFrameError
 from dfmst.formats.directories import private_directory
 from dfmst.formats.footers import TableSize
 
-__all__ = ["ForestGraph", "Options", "Strategy", "forest_frame", "forest_graph"]
-
 #: How a forest is found on a cluster.
 Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
 _ALWAYS_DENSE = 1 << 16  # vertices
@@ -89,15 +87,7 @@ class ForestGraph(NamedTuple):
 
 
 def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> ForestGraph:
-    """Build the graph that finds a forest.
-
-    Parameters
-    ----------
-    parts
-        The partitions.
-    columns, options
-        What the columns mean, and how to go about it.
-    """
+    """Build the graph that finds a forest."""
     at_hand = resources()
     memory = parse_memory(options.memory_limit or at_hand.memory)
     strategy, size, merged = _strategy(parts, columns.names[:2], options, replace(at_hand, memory=memory))
@@ -152,13 +142,7 @@ def forest_frame(edges: Any, columns: EdgeColumns, options: Options, return_trac
 def _strategy(
     parts: FrameParts, ends: tuple[Any, Any], options: Options, at_hand: Resources
 ) -> tuple[str, TableSize | None, Work | None]:
-    """The strategy to take, the size of the table where that was read for it, and the work of a merge in slices.
-
-    Raises
-    ------
-    CapacityError
-        ``"auto"`` finds none that fits.
-    """
+    """The strategy to take, the size of the table where that was read for it, and the work of a merge in slices."""
     # Footers are read only where something depends on them.
     size = size_of_parts(parts.edges, ends) if options.strategy != "two-pass" else None
     if options.strategy in ("two-pass", "shuffle"):

@@ -18,18 +18,6 @@ from dfmst._drive.cluster.device_tables import Table, host_table
 from dfmst.errors import OutputError, no_space
 from dfmst.formats.sealed import SealedOutput, sealed_input, sealed_output
 
-__all__ = [
-    "ONE_TABLE",
-    "Codec",
-    "checkpointed",
-    "first_workers",
-    "is_kept",
-    "kept_result",
-    "partial_path",
-    "read_kept",
-    "write_kept",
-]
-
 _Content = TypeVar("_Content")
 
 
@@ -60,20 +48,6 @@ def first_workers(directory: str, token: str, workers: int) -> int:
 
     Partitions are dealt out to workers. A run that goes on with more of them, or while some are still to come, would
     deal them otherwise and find none of the results that are there.
-
-    Parameters
-    ----------
-    directory
-        Of the checkpoints.
-    token
-        Stands for the work, whoever does it.
-    workers
-        At hand now.
-
-    Raises
-    ------
-    OutputError
-        The directory cannot be written to.
     """
     path = os.path.join(directory, f"workers-{token}")
     known = _read(path, lambda file, size: int(file.read(size)))
@@ -124,13 +98,7 @@ def is_kept(path: str) -> bool:
 
 
 def kept_result(path: str, codec: Codec) -> Any:
-    """Return the result in a file that was there, and whole, when the run began (a task).
-
-    Raises
-    ------
-    OutputError
-        It is not any more.
-    """
+    """Return the result in a file that was there, and whole, when the run began (a task)."""
     kept = read_kept(path, codec)
     if kept is None:
         message = f"the checkpoint {path} was damaged or removed during the run"

@@ -21,8 +21,6 @@ from dfmst._drive.cluster.devices import worker_device_bytes
 from dfmst._drive.cluster.gpus import Gpus, local_gpus, require_gpus
 from dfmst.errors import ClusterError, EngineUnavailableError
 
-__all__ = ["Resources", "cluster_client", "computed", "resources"]
-
 _UNKNOWN_MEMORY = 4 << 30
 
 
@@ -30,27 +28,7 @@ _UNKNOWN_MEMORY = 4 << 30
 def cluster_client(
     workers: int | None = None, scheduler: str | None = None, client: Any = None, gpus: Gpus | None = None
 ) -> Iterator[Any]:
-    """Give a client, which is the current one meanwhile.
-
-    Parameters
-    ----------
-    workers
-        Processes to start on this machine, which share its processors and memory.
-    scheduler
-        Address of a scheduler to connect to instead.
-    client
-        A client to use instead, which stays open. Without any of the three it is the process's current client; where
-        there is none, processes are started, as many as Dask finds fit.
-    gpus
-        Let workers of this machine have a GPU each, and ask that one of another cluster's has one.
-
-    Raises
-    ------
-    ClusterError
-        There is no scheduler at that address, or it or its workers are lost during the run.
-    EngineUnavailableError
-        Dask's scheduler is not installed; or GPUs are wanted, and there is none, or no dask-cuda.
-    """
+    """Give a client, which is the current one meanwhile."""
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
@@ -80,13 +58,7 @@ def cluster_client(
 
 
 def computed(*collections: Any) -> tuple[Any, ...]:
-    """Compute Dask collections for a call of ours, on the current client where there is one.
-
-    Raises
-    ------
-    ClusterError
-        The scheduler or its workers are lost meanwhile.
-    """
+    """Compute Dask collections for a call of ours, on the current client where there is one."""
     client = _current_client()
     if client is None:
         return tuple(dask.compute(*collections))

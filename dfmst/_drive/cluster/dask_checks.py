@@ -10,15 +10,13 @@ from dask.dataframe.utils import make_meta
 from dfmst._common.types import Invalid
 from dfmst._drive.cluster.client import computed, resources
 from dfmst._drive.cluster.partitions import frame_parts
-from dfmst._drive.plan.plan import Plan, size_of_groups
 from dfmst._drive.plan.plan import plan as plan_of_sizes
-from dfmst._drive.plan.work import DENSE_ID, SPARSE_ID
+from dfmst._drive.plan.plan import size_of_groups
+from dfmst._drive.plan.work import DENSE_ID, SPARSE_ID, Plan
 from dfmst._edges.open import open_frame
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.certificate import verify as verify_rows
 from dfmst.errors import UnsupportedFrameError
-
-__all__ = ["plan", "verify"]
 
 
 def plan(

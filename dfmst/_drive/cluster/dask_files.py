@@ -20,8 +20,6 @@ from dfmst.formats.atomic import check_directory
 from dfmst.formats.directories import private_directory, sole_use
 from dfmst.formats.problems import existing_path
 
-__all__ = ["WrittenForest", "forest_of_files"]
-
 
 def forest_of_files(
     inputs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],

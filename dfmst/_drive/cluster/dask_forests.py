@@ -16,8 +16,6 @@ from dfmst.algorithms import Algorithm
 from dfmst.algorithms.dataframe import Dataframe
 from dfmst.algorithms.find_forest import find_forest
 
-__all__ = ["maximum_spanning_forest", "minimum_spanning_forest", "spanning_forest", "update"]
-
 
 def minimum_spanning_forest(
     edges: Any,

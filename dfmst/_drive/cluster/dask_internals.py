@@ -22,17 +22,6 @@ except ImportError as error:
     message = f"this version of dfmst does not know Dask {dask.__version__} ({error})"
     raise EngineUnavailableError(message, "install a later dfmst, or an earlier Dask") from error
 
-__all__ = [
-    "STAYING",
-    "bytes_sent",
-    "from_parquet_reader",
-    "graph_of",
-    "new_task",
-    "own_tasks",
-    "parquet_pieces",
-    "reference",
-    "results",
-]
 
 #: Beginning of the keys of tasks that stay where their arguments are, as they take no time: by the scheduler's settings
 #: (``distributed.scheduler.default-task-durations``).
@@ -108,17 +97,7 @@ def parquet_pieces(frame: Any) -> list[tuple[str, list[int] | None]] | None:
 def results(
     client: Any, graph: Mapping[Hashable, Any], keys: Sequence[Hashable], tell: Tell | None = None
 ) -> list[Any]:
-    """Return the results of some tasks of a graph.
-
-    Parameters
-    ----------
-    client
-        A ``distributed.Client``.
-    graph, keys
-        The tasks, and those whose results are wanted.
-    tell
-        Called with the tasks done and the tasks in all, from another thread.
-    """
+    """Return the results of some tasks of a graph."""
     if tell is None:
         return list(client.get(dict(graph), list(keys)))
     futures = client.get(dict(graph), list(keys), sync=False)

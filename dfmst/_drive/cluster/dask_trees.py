@@ -25,8 +25,6 @@ from dfmst._trees import rooted as _rooted
 from dfmst._trees.components import connected_components as _connected_components
 from dfmst.errors import UnsupportedFrameError
 
-__all__ = ["clusters", "connected_components", "newick", "path", "rooted", "single_linkage"]
-
 _HERE = ("algorithm", "engine", "threads")  # how a frame in memory is solved, which a cluster decides itself
 
 

@@ -17,24 +17,11 @@ from dfmst._edges.weights import constant_weights
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import gather_keys
 
-__all__ = ["table_there"]
-
 
 def table_there(engine: Engine, view: DeviceView, columns: EdgeColumns, row: Array) -> DeviceTable | None:
     """Return all rows of a frame with their locators; ``None`` where the host reads them.
 
     It does where ids are no integers, or weights are neither numbers nor booleans.
-
-    Parameters
-    ----------
-    engine
-        The GPU's.
-    view
-        The frame: rows without nulls, in columns of its own.
-    columns
-        Which columns, and how.
-    row
-        The locators, ``uint64``, on the GPU.
     """
     source, target, weight = columns.names
     ids = device_ids((source, view.column(source)), (target, view.column(target)))

@@ -24,24 +24,6 @@ from dfmst._edges.encode import are_integers
 from dfmst._edges.ids import IdColumns, id_columns, same_width
 from dfmst._engines import Engine, host_engine
 
-__all__ = [
-    "Columns",
-    "DeviceTable",
-    "Table",
-    "columns_of",
-    "has_integers",
-    "has_room",
-    "host_table",
-    "kept",
-    "like_of",
-    "metadata_of",
-    "pieces",
-    "reserve",
-    "side_of",
-    "some_rows",
-    "with_metadata",
-]
-
 _WAITING = 0.25  # share of a GPU that results may hold which wait for other tasks
 _MOVED = 1 << 20  # rows that go to a GPU at a time
 
@@ -83,15 +65,7 @@ def _taken(column: Any, positions: Array) -> Any:
 
 @register_for_gpus
 class DeviceTable:
-    """A table that travels.
-
-    Parameters
-    ----------
-    columns
-        Ids of types that travel, keys and locators.
-    metadata
-        What goes with the table: what its weights are, and more.
-    """
+    """A table that travels."""
 
     def __init__(self, columns: TaskColumns, metadata: dict[bytes, bytes]) -> None:
         self.columns, self.metadata = columns, metadata

@@ -15,15 +15,6 @@ from dfmst._drive.plan.gpu_formulas import DEVICE_SHARE
 from dfmst._engines import Engine, select_engine
 from dfmst.errors import CapacityError, EngineUnavailableError
 
-__all__ = [
-    "LEAST_ROWS",
-    "device_bytes",
-    "device_engine",
-    "on_device",
-    "rows_that_fit",
-    "worker_device_bytes",
-]
-
 _Result = TypeVar("_Result")
 LEAST_ROWS = 1 << 7
 
@@ -81,11 +72,6 @@ def on_device(engine: Engine, size: int, task: Callable[[int], _Result], least: 
     """Run a task with so many rows at a time, or a vertex; where the GPU is out of memory, again with half as many.
 
     Before it is tried with fewer, the columns that wait on the GPU for other tasks go to the host.
-
-    Raises
-    ------
-    CapacityError
-        It is out of memory with few rows as well; the message names the worker.
     """
     while True:
         try:

@@ -26,8 +26,6 @@ from dfmst.formats.atomic import atomic_directory
 from dfmst.formats.footers import parquet_footer
 from dfmst.formats.parquet import common_columns, parquet_files
 
-__all__ = ["WrittenForest", "require_columns", "write_forest"]
-
 
 class WrittenForest(NamedTuple):
     """What a run read, wrote and took.
@@ -61,33 +59,7 @@ def write_forest(
     tell: Tell | None = None,
     on_checkpoint: Callable[[str], object] | None = None,
 ) -> WrittenForest:
-    """Write the forest of Parquet files into a directory that appears whole or not at all.
-
-    Parameters
-    ----------
-    client
-        A :class:`distributed.Client`; its workers see the same file system.
-    inputs
-        Parquet files, or directories of them, in the order of the rows.
-    output
-        The directory to make, with a file for each of the input's, named alike.
-    columns, options
-        What to find, and how.
-    tell
-        Called with the tasks done and the tasks in all.
-    on_checkpoint
-        Called with a line on what an earlier run has kept, where it has.
-
-    Raises
-    ------
-    DfmstError
-        As for :func:`dfmst.dask.minimum_spanning_forest`; columns that differ between files; a path that exists.
-
-    Warns
-    -----
-    UserWarning
-        What ``"auto"`` has chosen needed more memory than planned, and a shuffle is tried instead.
-    """
+    """Write the forest of Parquet files into a directory that appears whole or not at all."""
     from distributed import KilledWorker
 
     files = _files(inputs)
@@ -152,15 +124,7 @@ def _remove_others(folder: Path, names: list[str]) -> None:
 
 
 def require_columns(inputs: Sequence[Path], names: Sequence[Any]) -> None:
-    """Raise where the first file lacks a column: that is known before there is a cluster.
-
-    Raises
-    ------
-    ColumnNotFoundError
-        With the columns that there are.
-    FormatError
-        It is no Parquet, or a directory has none.
-    """
+    """Raise where the first file lacks a column: that is known before there is a cluster."""
     _parts(_files(inputs)[:1], [path for path in inputs if path.is_dir()], names)
 
 

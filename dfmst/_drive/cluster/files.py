@@ -12,8 +12,6 @@ from dfmst._edges.unify import CommonSchema
 from dfmst.errors import ClusterError, FormatError
 from dfmst.formats.native import open_native
 
-__all__ = ["FileRows", "file_stamp"]
-
 
 def file_stamp(path: str | os.PathLike[str]) -> tuple[int, int]:
     """Return the size of a file and when it was written."""
@@ -22,22 +20,7 @@ def file_stamp(path: str | os.PathLike[str]) -> tuple[int, int]:
 
 
 class FileRows:
-    """Row groups of a Parquet file, read by PyArrow.
-
-    Parameters
-    ----------
-    path
-        The file, on a file system that every worker sees.
-    columns
-        Columns to read; ``None``: all.
-    groups
-        Row groups; ``None``: all.
-    stamp
-        What :func:`file_stamp` was when the run began; ``None``: the file may change.
-    common, constants
-        The columns of all files, where they differ, and what :func:`dfmst.formats.parquet.common_columns` says of this
-        file's path.
-    """
+    """Row groups of a Parquet file, read by PyArrow."""
 
     # No dataclass: Dask looks for tasks in the fields of those.
     def __init__(
@@ -61,17 +44,7 @@ class FileRows:
         return self.path if self.groups is None else f"{self.path}, row groups {self.groups}"
 
     def read(self) -> pa.Table:
-        """Return the rows as an Arrow table.
-
-        Raises
-        ------
-        FormatError
-            The file is damaged or no Parquet.
-        ClusterError
-            It is not there, or has changed since the run began.
-        InvalidEdgesError
-            The type of all files does not hold a value.
-        """
+        """Return the rows as an Arrow table."""
         try:
             table = self._read()
         finally:
@@ -83,13 +56,7 @@ class FileRows:
         return pa.Table.from_batches(batches, self.common.columns(self.columns))
 
     def check(self) -> None:
-        """Raise where the file is no longer what it was.
-
-        Raises
-        ------
-        ClusterError
-            It has changed since the run began, or is gone.
-        """
+        """Raise where the file is no longer what it was."""
         try:
             same = self.stamp is None or self.stamp == file_stamp(self.path)
         except OSError as error:

@@ -9,8 +9,6 @@ from dfmst._drive.cluster.devices import worker_device_bytes
 from dfmst._engines import select_engine
 from dfmst.errors import EngineUnavailableError
 
-__all__ = ["Gpus", "local_gpus", "require_gpus"]
-
 _SPILL = 0.8  # of a worker's GPU memory, from which dask-cuda moves results to the host
 
 
@@ -21,13 +19,7 @@ class Gpus(NamedTuple):
 
 
 def local_gpus(workers: int | None, gpus: Gpus) -> Any:
-    """Start a worker for each GPU, or for so many of them.
-
-    Raises
-    ------
-    EngineUnavailableError
-        CuPy finds no device, or dask-cuda is not installed.
-    """
+    """Start a worker for each GPU, or for so many of them."""
     select_engine("cuda")
     try:
         from dask_cuda import LocalCUDACluster
@@ -45,13 +37,7 @@ def local_gpus(workers: int | None, gpus: Gpus) -> Any:
 
 
 def require_gpus(client: Any) -> None:
-    """Raise where not one worker works on a GPU.
-
-    Raises
-    ------
-    EngineUnavailableError
-        With what a worker needs for that.
-    """
+    """Raise where not one worker works on a GPU."""
     if not any(client.run(worker_device_bytes, on_error="ignore").values()):
         message = "no worker of the cluster works on a GPU"
         hint = "start its workers with dask-cuda, or with the resource GPU; CuPy must find a device there"

@@ -14,8 +14,6 @@ from dfmst._drive.cluster.checkpoint import Codec, checkpointed, is_kept, kept_r
 from dfmst._drive.cluster.dask_internals import STAYING, new_task, reference
 from dfmst._drive.cluster.partial import partitions_done
 
-__all__ = ["EarlierResults", "TaskGraph"]
-
 
 class EarlierResults(NamedTuple):
     """What an earlier run has kept of the tasks of one name.
@@ -43,17 +41,6 @@ class EarlierResults(NamedTuple):
 
 class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of one from every task in it
     """Tasks by key; the key of a task stands for all that its result depends on.
-
-    Parameters
-    ----------
-    parameters
-        What the whole graph depends on: data, columns, options.
-    checkpoint
-        Directory for the results of durable tasks.
-    tasks
-        Tasks that are there already.
-    shared
-        Stands in the names of files that the same work keeps, whoever does it.
 
     Attributes
     ----------
@@ -84,22 +71,7 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
         durable: Codec | None = None,
         stays: bool = False,
     ) -> Any:
-        """Add a task and return a reference to its result.
-
-        Parameters
-        ----------
-        name
-            What it does, for the dashboard: ``dfmst-<name>``.
-        number
-            Tells it apart from others of that name.
-        task, arguments
-            What to run; an argument may be a reference, or a list of them.
-        durable
-            How its result is kept in the checkpoint directory; ``None``: it is not.
-        stays
-            Whether it stays where its largest argument is. An idle worker takes it over otherwise, or all of them, and
-            each fetches the argument: a group's edges, or the state of a slice, more than fit a worker's memory.
-        """
+        """Add a task and return a reference to its result."""
         key = (f"{STAYING}-{self.token}", (name, number)) if stays else (f"dfmst-{name}-{self.token}", number)
         if durable and self._checkpoint is not None:
             file = self._named_file(name, number)
@@ -153,13 +125,7 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
                     path.unlink(missing_ok=True)
 
     def use_kept(self, wanted: Iterable[Any]) -> None:
-        """Let tasks whose result an earlier run has kept read it, and need nothing else.
-
-        Parameters
-        ----------
-        wanted
-            References to what the graph is for.
-        """
+        """Let tasks whose result an earlier run has kept read it, and need nothing else."""
         if not self._files:
             return
         waiting, seen = [each.key for each in wanted], set()

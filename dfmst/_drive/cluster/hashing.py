@@ -11,25 +11,9 @@ from dfmst._edges import id_words as columns
 from dfmst._edges.id_types import whole_ids
 from dfmst._engines import CpuEngine
 
-__all__ = ["id_words"]
-
 
 def id_words(ids: Any) -> Array:
-    """Return a number of 64 bits for each id: an integer's own, else a hash of its bytes.
-
-    Parameters
-    ----------
-    ids
-        An Arrow column of any layout, without nulls.
-
-    Examples
-    --------
-    >>> id_words(pa.array([7, -1])).tolist()
-    [7, 18446744073709551615]
-    >>> first, second, third = id_words(pa.array(["a", "b", "a"]))
-    >>> first == third, first == second
-    (np.True_, np.False_)
-    """
+    """Return a number of 64 bits for each id: an integer's own, else a hash of its bytes."""
     whole = whole_ids(ids) if isinstance(ids, pa.ChunkedArray) else ids
     words = columns.id_words(columns.plain(whole)).hashed(CpuEngine(threads=1), 0, len(whole))
     assert words.word is not None

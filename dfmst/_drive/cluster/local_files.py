@@ -9,8 +9,6 @@ import threading
 
 from dfmst.formats.directories import SpillDirectory
 
-__all__ = ["LocalDirectory", "local_directory"]
-
 _lock = threading.Lock()
 _directories: dict[tuple[int, str], LocalDirectory] = {}
 

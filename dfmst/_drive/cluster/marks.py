@@ -21,8 +21,6 @@ from dfmst._drive.cluster.task_columns import TaskColumns, register_for_gpus
 from dfmst._engines import CpuEngine, Engine
 from dfmst.errors import ClusterError
 
-__all__ = ["GroupMarks", "IdTypes", "RowMarks", "changed", "digest_of", "is_marked", "row_marks", "types_of"]
-
 _FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _SHIFT = np.uint64(32)
 
@@ -92,13 +90,6 @@ def is_marked(parts: Sequence[Any]) -> bool:
 
 class GroupMarks:
     """Marks of those edges of a group of partitions that are kept.
-
-    Parameters
-    ----------
-    first
-        Number of the first partition.
-    parts
-        The partitions.
 
     Attributes
     ----------

@@ -15,20 +15,11 @@ from dfmst._drive.cluster.device_tables import host_table
 from dfmst._drive.cluster.solve import TableFold
 from dfmst._fold.pace import SavePace
 
-__all__ = ["Partial", "PartialFold", "partitions_done"]
-
 _RECORD = b"partial"
 
 
 class Partial:
     """What a later run of a task goes on with.
-
-    Parameters
-    ----------
-    path
-        The file (:meth:`dfmst._drive.cluster.graph.TaskGraph.partial`); ``None``: nothing is saved.
-    codec
-        How it becomes tables.
 
     Attributes
     ----------
@@ -51,17 +42,7 @@ class Partial:
         self._pace = SavePace(self.done)
 
     def save(self, done: int, result: Callable[[], Any], record: Any = None) -> None:
-        """Save what there is of so many partitions, if it is time to.
-
-        Parameters
-        ----------
-        done
-            Partitions that are in it.
-        result
-            Makes it; the time that this takes is part of saving.
-        record
-            What else a later run needs: what JSON holds.
-        """
+        """Save what there is of so many partitions, if it is time to."""
         if self._path is None or not self._pace.due(done):
             return
         begin = self._pace.now()
@@ -95,13 +76,6 @@ def partitions_done(path: str) -> int:
 
 class PartialFold:
     """A fold that a later run of its task goes on with.
-
-    Parameters
-    ----------
-    path
-        As for :class:`Partial`.
-    fold
-        Gets the forest that an earlier run has saved.
 
     Attributes
     ----------

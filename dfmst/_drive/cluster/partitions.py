@@ -14,16 +14,6 @@ from dfmst._drive.cluster.files import FileRows, file_stamp
 from dfmst.errors import DfmstError, UnsupportedFrameError
 from dfmst.formats.footers import TableSize, parquet_size
 
-__all__ = [
-    "FrameParts",
-    "Part",
-    "SubGraph",
-    "frame_parts",
-    "is_part",
-    "read_part",
-    "size_of_parts",
-]
-
 
 class Part(Protocol):
     """A partition that can be read as often as needed."""
@@ -49,13 +39,7 @@ class SubGraph:
         return ""
 
     def read(self) -> Any:
-        """Run the tasks in this thread.
-
-        Raises
-        ------
-        UnsupportedFrameError
-            Dask cannot read the Parquet files behind it; what a function of the user raises is raised as it is.
-        """
+        """Run the tasks in this thread."""
         try:
             return dask.get(self.tasks, self.key)
         except Exception as error:
@@ -112,14 +96,6 @@ def frame_parts(frame: Any, names: Sequence[Any]) -> FrameParts:
 
     A frame whose partitions are independent of each other is read inside our tasks, so that no partition waits in
     memory for a second use. Others (after a shuffle, or persisted) are ordinary dependencies.
-
-    Parameters
-    ----------
-    frame
-        The frame.
-    names
-        Columns of the edges. Parquet files behind them are read as Arrow tables: the same rows, in another kind of
-        frame.
     """
     columns = frame[list(names)]
     edges, rows = columns.simplify(), frame.simplify()
@@ -148,15 +124,7 @@ def _parts(frame: Any) -> tuple[list[Any], dict[Hashable, Any]]:
 
 
 def size_of_parts(parts: list[Any], ends: tuple[Any, Any]) -> TableSize | None:
-    """Read the size of a table in its files' footers; ``None`` where the parts are no files.
-
-    Parameters
-    ----------
-    parts
-        The partitions.
-    ends
-        Names of the id columns.
-    """
+    """Read the size of a table in its files' footers; ``None`` where the parts are no files."""
     if not all(isinstance(part, FileRows) for part in parts):
         return None
     return parquet_size([(part.path, part.groups) for part in parts], ends)

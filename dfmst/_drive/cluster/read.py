@@ -31,8 +31,6 @@ from dfmst._engines.primitives.edges import gather_keys
 from dfmst.algorithms.solve import solve_frame
 from dfmst.errors import DfmstError, InvalidEdgesError
 
-__all__ = ["column_types", "edge_table", "read_edges", "taken_edges"]
-
 _OBJECT_DECIMAL = pa.decimal128(38, 9)  # decimals in an object column have no common scale of their own
 
 
@@ -46,24 +44,7 @@ class _Edges(NamedTuple):
 
 
 def read_edges(engine: Engine, part: Any, number: int, columns: EdgeColumns) -> Table:
-    """Read a partition.
-
-    Parameters
-    ----------
-    engine
-        Where the checks of a partition on the host run.
-    part
-        The partition, or its frame.
-    number
-        The partition's number, for the locators.
-    columns
-        Which columns, and how.
-
-    Raises
-    ------
-    DfmstError
-        What is wrong with it, with its number (and file) named.
-    """
+    """Read a partition."""
     name = ""
     try:
         frame, name = read_part(part)
@@ -74,13 +55,7 @@ def read_edges(engine: Engine, part: Any, number: int, columns: EdgeColumns) -> 
 
 
 def edge_table(engine: Engine, frame: Any, number: int, columns: EdgeColumns) -> Table:
-    """Return the edges of a partition's frame; of one on a GPU, those of its forest.
-
-    Raises
-    ------
-    ColumnNotFoundError, InvalidEdgesError, CapacityError
-        As for :func:`dfmst.minimum_spanning_forest`; also weights whose order is not that of 64-bit numbers.
-    """
+    """Return the edges of a partition's frame; of one on a GPU, those of its forest."""
     view = open_frame(frame)
     if isinstance(view, DeviceView):
         return _device_forest(view, number, columns)
@@ -95,13 +70,7 @@ def taken_edges(
     target: pa.DataType,
     kind: str,
 ) -> Table:
-    """Return rows of the forest as a table with ids of these types and weights of this kind; integers where they lie.
-
-    Raises
-    ------
-    DfmstError, pyarrow.ArrowException, TypeError
-        They are not what a forest has, or have no place in those types.
-    """
+    """Return rows of the forest as a table with ids of these types and weights of this kind."""
     if isinstance(view, DeviceView):
         if pa.types.is_integer(source) and pa.types.is_integer(target):
             there = table_there(engine, view, columns, engine.xp.arange(len(view), dtype=np.uint64))

@@ -27,8 +27,6 @@ from dfmst._engines import Engine, select_engine
 from dfmst._fold.stored import StoredArray
 from dfmst.errors import DfmstError
 
-__all__ = ["Chosen", "Portion", "choose", "gather", "gather_from", "locate", "portions", "unite"]
-
 
 class Chosen(NamedTuple):
     """A partition's rows of the forest.
@@ -67,19 +65,7 @@ class Portion(NamedTuple):
 
 
 def portions(graph: TaskGraph, first: int, count: int, size: int, chosen: Any) -> list[Portion]:
-    """Split a list of :class:`Chosen` rows into portions of so many partitions.
-
-    Parameters
-    ----------
-    graph
-        Receives the tasks.
-    first, count
-        Of the partitions that the list is of.
-    size
-        Partitions of a portion, at most.
-    chosen
-        Reference to the list.
-    """
+    """Split a list of :class:`Chosen` rows into portions of so many partitions."""
     spans = [(begin, min(begin + size, count)) for begin in range(0, count, size)]
     return [
         Portion(first + begin, end - begin, graph.add("rows", first + begin, part_of, chosen, begin, end, stays=True))
@@ -143,17 +129,7 @@ def _firsts(partitions: int, first: int = 0) -> Array:
 
 
 def unite(locators: list[StoredArray], first: int, known: list[RowMarks | None]) -> list[Chosen]:
-    """Return the rows of a group's partitions, of all slices (a task).
-
-    Parameters
-    ----------
-    locators
-        The group's, of each slice.
-    first
-        Number of the group's first partition.
-    known
-        Marks of each of its partitions.
-    """
+    """Return the rows of a group's partitions, of all slices (a task)."""
     row = np.concatenate([np.zeros(0, np.uint64), *(stored.load() for stored in locators)])
     row.sort()
     position = row.astype(np.uint32)
@@ -170,26 +146,7 @@ def gather_from(part: Any, chosen: list[Chosen], place: int, number: int, column
 
 
 def gather(part: Any, chosen: Chosen, number: int, columns: EdgeColumns, file: FileRows | None = None) -> Any:
-    """Return a partition's rows of the forest, on the side where it lies.
-
-    Parameters
-    ----------
-    part
-        The partition.
-    chosen
-        Its rows.
-    number
-        Its number, for messages.
-    columns
-        The edges.
-    file
-        Where the forest was found in the file behind the partition: that must still be the same.
-
-    Raises
-    ------
-    ClusterError
-        The partition's rows differ from those that the forest was found in.
-    """
+    """Return a partition's rows of the forest, on the side where it lies."""
     frame, name = read_part(part)
     if file is not None:
         file.check()
@@ -206,13 +163,7 @@ def gather(part: Any, chosen: Chosen, number: int, columns: EdgeColumns, file: F
 def _check(
     engine: Engine, taken: FrameView | DeviceView, chosen: Chosen, number: int, columns: EdgeColumns, name: str
 ) -> None:
-    """Raise where the rows are not those that the forest was found in.
-
-    Raises
-    ------
-    ClusterError
-        Their ids or weights differ.
-    """
+    """Raise where the rows are not those that the forest was found in."""
     if chosen.types is None or not len(chosen.position):
         return
     try:

@@ -46,8 +46,6 @@ from dfmst._fold.fold import Fold
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import CapacityError
 
-__all__ = ["TableFold", "folded", "merge", "solve", "task_engine", "worker_engine"]
-
 _LEAST_BUFFER = 1 << 16
 _FEWER = 2  # rows of a buffer, a vertex, where a GPU has no room for more
 _MOVED = 1 << 20  # rows that go to a GPU at a time
@@ -106,11 +104,6 @@ def folded(task: Callable[[TableFold], Table]) -> Table:
     """Return what a task makes of a fold on its worker's engine: with a smaller buffer where a GPU has little room.
 
     Where that has no room for the ids' numbers either, the task runs again, and the host numbers them.
-
-    Raises
-    ------
-    CapacityError
-        The GPU is too small without them.
     """
     engine, has_dictionary = worker_engine(), False
 
@@ -131,17 +124,7 @@ def folded(task: Callable[[TableFold], Table]) -> Table:
 
 
 class TableFold:
-    """The forest of tables whose locators ascend, in memory that grows with the vertices and not with the rows.
-
-    Parameters
-    ----------
-    engine
-        Folds.
-    buffer
-        Rows of the buffer, a vertex.
-    numbered_there
-        Whether the engine numbers ids that are integers; all others are numbered on the host.
-    """
+    """The forest of tables whose locators ascend, in memory that grows with the vertices and not with the rows."""
 
     def __init__(self, engine: Engine, buffer: int = BUFFER, numbered_there: bool = True) -> None:
         self.engine, self._buffer = engine, buffer
@@ -157,13 +140,7 @@ class TableFold:
         return isinstance(self._encoder, DeviceEncoder) and self._encoder.type is not None
 
     def add(self, table: Table) -> None:
-        """Add rows that come after all rows before them.
-
-        Raises
-        ------
-        InvalidEdgesError
-            Ids or weights that cannot be compared with those before.
-        """
+        """Add rows that come after all rows before them."""
         engine = host_engine(self.engine)  # what goes to a GPU goes there as vertices, where ids are vertices
         side = table.columns.engine if isinstance(table, DeviceTable) else engine
         self.add_columns(columns_of(side, table), table, table.num_rows)

@@ -17,8 +17,6 @@ from dfmst._edges.encode import Encoder
 from dfmst._engines import Engine
 from dfmst.algorithms.solve import solve_table
 
-__all__ = ["solve_tables"]
-
 _LEAST_DENSE = 4096  # vertices
 
 
@@ -55,13 +53,7 @@ def _concat(engine: Engine, parts: list[Columns]) -> Columns:
 
 
 def _in_common_type(columns: list[Array]) -> list[Array]:
-    """Integers in the type that holds all of them.
-
-    Raises
-    ------
-    InvalidEdgesError
-        None does.
-    """
+    """Integers in the type that holds all of them."""
     kinds = {column.dtype for column in columns}
     if len(kinds) == 1:
         return columns

@@ -13,19 +13,9 @@ from dfmst._edges.open import open_frame
 from dfmst._edges.stack import check_stackable
 from dfmst.errors import UnsupportedFrameError
 
-__all__ = ["stacked"]
-
 
 def stacked(forest: Any, new_edges: Any) -> Any:
-    """Return a Dask frame of the rows of `forest`, then those of `new_edges`.
-
-    Raises
-    ------
-    UnsupportedFrameError
-        Neither is a Dask frame, or one is of another kind.
-    InvalidEdgesError
-        Their columns differ.
-    """
+    """Return a Dask frame of the rows of `forest`, then those of `new_edges`."""
     if not isinstance(forest, dd.DataFrame) and not isinstance(new_edges, dd.DataFrame):
         message = f"forest is a {type(forest).__name__} and new_edges a {type(new_edges).__name__}, no Dask frames"
         raise UnsupportedFrameError(message, "call dfmst.update for frames in memory")

@@ -18,22 +18,6 @@ from dfmst._edges.ids import IdColumns, id_columns
 from dfmst._edges.to_arrow import native_values
 from dfmst.errors import InvalidEdgesError
 
-__all__ = [
-    "POSITION_BITS",
-    "check_kinds",
-    "column_values",
-    "concat",
-    "empty_table",
-    "id_pair",
-    "in_row_order",
-    "kind_metadata",
-    "narrowed",
-    "take",
-    "travelling_ids",
-    "travelling_table",
-    "weight_kind",
-]
-
 POSITION_BITS = 32
 _KIND = b"weights"
 
@@ -110,13 +94,7 @@ def take(table: pa.Table, positions: Array) -> pa.Table:
 
 
 def concat(tables: list[pa.Table]) -> pa.Table:
-    """One table after the other, in common types.
-
-    Raises
-    ------
-    InvalidEdgesError
-        Ids or weights of partitions that cannot be compared.
-    """
+    """One table after the other, in common types."""
     filled = [table for table in tables if table.num_rows]
     if len(filled) < 2:
         return (filled or [empty_table()])[0]
@@ -126,13 +104,7 @@ def concat(tables: list[pa.Table]) -> pa.Table:
 
 
 def check_kinds(weights: Iterable[str]) -> None:
-    """Raise where keys of these kinds of weights (:func:`weight_kind`) cannot be compared.
-
-    Raises
-    ------
-    InvalidEdgesError
-        The partitions' weights have different types.
-    """
+    """Raise where keys of these kinds of weights (:func:`weight_kind`) cannot be compared."""
     kinds = sorted(set(weights))
     if len(kinds) > 1:
         message = f"the partitions' weights have different types: {', '.join(kinds)}"

@@ -21,22 +21,12 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._engines import Engine, host_engine, select_engine
 
-__all__ = ["TaskColumns", "register_for_gpus", "spill", "waiting_bytes"]
-
 _waiting: WeakSet[TaskColumns] = WeakSet()  # of this process, on its GPU
 _SHARE = 16  # of what they hold that columns say of themselves: Dask counts the host's memory
 
 
 class TaskColumns:
-    """Columns that wait for other tasks.
-
-    Parameters
-    ----------
-    engine
-        Where they lie.
-    columns
-        The columns; they must not be views into larger ones, which would stay with them.
-    """
+    """Columns that wait for other tasks."""
 
     def __init__(self, engine: Engine, *columns: Array) -> None:
         self._engine, self._columns = engine, columns

@@ -15,8 +15,6 @@ from dfmst._drive.cluster.solve import TableFold, folded, task_engine
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine
 
-__all__ = ["Group", "fold", "group_parts", "pick"]
-
 
 @dataclass(frozen=True, slots=True)
 class Group:

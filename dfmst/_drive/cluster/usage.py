@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 from dfmst._common.progress import peak_memory
 from dfmst._drive.cluster.dask_internals import bytes_sent
 
-__all__ = ["Usage", "usage"]
-
 
 class Usage(NamedTuple):
     """Of each worker that answers, by address.

@@ -16,8 +16,6 @@ from dfmst._drive.cluster.tasks import Group
 from dfmst._edges.read import EdgeColumns
 from dfmst.formats.atomic import atomic_path
 
-__all__ = ["Target", "write"]
-
 _DIGEST = "sha256"
 
 
@@ -29,13 +27,7 @@ class Target(NamedTuple):
 
 
 def write(group: Group, chosen: list[Chosen], columns: EdgeColumns, targets: list[Target]) -> int:
-    """Write the rows of a group's partitions, each to a Parquet file, and return how many there are (a task).
-
-    Raises
-    ------
-    ClusterError
-        As :func:`dfmst._drive.cluster.rows.gather`.
-    """
+    """Write the rows of a group's partitions, each to a Parquet file, and return how many there are (a task)."""
     for number, (part, own, target) in enumerate(zip(group.parts, chosen, targets, strict=True), group.first):
         if target.kept is None or not _is_written(target.path, target.kept):
             _write(part, own, number, columns, target)

@@ -21,8 +21,6 @@ from dfmst._drive.plan.work import DENSE_ID, SPARSE_ID
 from dfmst.formats.footers import parquet_footer
 from dfmst.formats.native import open_native
 
-__all__ = ["estimate_vertices", "id_bytes_of", "kinds_of"]
-
 _GROUPS = 8  # row groups that are read,
 _MOST = 128  # or so many where they are small
 _SAMPLE = 1 << 17  # rows of all of them
@@ -34,11 +32,6 @@ def kinds_of(often: Array) -> float:
 
     After Chao, "Nonparametric estimation of the number of classes in a population", Scandinavian Journal of Statistics
     11 (1984), in the form without bias: however unequal the kinds are, few are left where few were drawn but once.
-
-    Examples
-    --------
-    >>> kinds_of(np.array([1, 1, 1, 2, 2, 5]))
-    7.0
     """
     once, twice = int((often == 1).sum()), int((often == 2).sum())
     return len(often) + once * (once - 1) / (2 * (twice + 1))
@@ -52,13 +45,6 @@ def estimate_vertices(
     Half of the sample is compared with all of it: where it shows half as many vertices, as where rows lie in the order
     of their ids, the groups that were not read have others still; where it shows as many, they have none. Of a table
     whose rows are all read, the vertices are counted.
-
-    Parameters
-    ----------
-    files
-        Path and row groups (``None``: all) of each.
-    ends
-        Names of the id columns.
     """
     groups, rows = _groups_of(files)
     enough = -(-_SAMPLE * len(groups) // max(1, rows))
@@ -122,17 +108,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def id_bytes_of(
     files: Sequence[tuple[str | os.PathLike[str], Sequence[int] | None]], ends: tuple[Any, Any], dense: bool
 ) -> int:
-    """Return the bytes of an id of Parquet files, as it travels.
-
-    Parameters
-    ----------
-    files
-        Path and row groups (``None``: all) of each.
-    ends
-        Names of the id columns.
-    dense
-        Whether integers are their own vertices.
-    """
+    """Return the bytes of an id of Parquet files, as it travels."""
     for path, chosen in files:
         for group in range(parquet_footer(path).num_row_groups) if chosen is None else chosen:
             columns = _sampled_columns(path, group, ends, _SAMPLE // _GROUPS)

@@ -15,24 +15,6 @@ from dfmst._fold.disk_memory import VERTEX as RUN_VERTEX
 from dfmst._fold.memory import ROW, SOLVE, VERTEX
 from dfmst.errors import CapacityError
 
-__all__ = [
-    "BASE",
-    "BUFFER",
-    "NUMBERED",
-    "PLANS",
-    "SLICES",
-    "automatic_strategy",
-    "batch_rows",
-    "choose_strategy",
-    "fitting_strategy",
-    "fitting_vertices",
-    "fold_room",
-    "group_count",
-    "plan_of",
-    "slice_memory",
-    "slice_vertices",
-]
-
 BASE = 230_000_000  # bytes of a worker that has loaded Python, Dask, Arrow and pandas
 EDGE = ROW + 8  # bytes of a row in a fold's buffer or a run: two vertices, a 64-bit locator, a 64-bit key
 BUFFER = 4  # rows that a fold's buffer holds, a vertex
@@ -111,13 +93,7 @@ def group_count(memory: int, workers: int, edges: int = 0) -> int:
 
 
 def fitting_strategy(work: Work, rereadable: bool = True) -> str:
-    """The strategy that ``"auto"`` stands for, of those that fit.
-
-    Raises
-    ------
-    CapacityError
-        None does; with what would do.
-    """
+    """The strategy that ``"auto"`` stands for, of those that fit."""
     for strategy in (choose_strategy(work, rereadable), "shuffle"):
         if plan_of(work, strategy).fits:
             return strategy

@@ -13,8 +13,6 @@ from dfmst._fold.compact import COMPACT
 from dfmst._fold.disk_memory import HeldRoom
 from dfmst._fold.memory import ROW, VERTEX
 
-__all__ = ["DEVICE_SHARE", "device_vertices", "on_gpus", "sliced_fits"]
-
 DEVICE_SHARE = 0.95  # of a GPU's memory: the rest is CUDA's own, and lost between allocations
 _EDGE = ROW + 8
 _SOLVE = 36  # bytes a row that solving takes on a GPU

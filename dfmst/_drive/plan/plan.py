@@ -13,8 +13,6 @@ from dfmst._drive.plan.stream_formulas import STREAM_PLANS
 from dfmst._drive.plan.work import DENSE_ID, Plan, Work
 from dfmst._fold.memory import parse_memory
 
-__all__ = ["Plan", "plan", "size_of_groups"]
-
 
 @with_numbers("vertices", "edges", "partitions", "workers", "id_bytes", "gpus")
 def plan(
@@ -127,17 +125,7 @@ def size_of_groups(
     vertices: int | None,
     edges: int | None,
 ) -> tuple[int, int, int]:
-    """Return vertices and rows of Parquet files, where they are not known already, and the bytes of an id.
-
-    Parameters
-    ----------
-    groups
-        Path and row groups (``None``: all) of each.
-    ends
-        Names of the id columns.
-    vertices, edges
-        What is known already, or ``None``.
-    """
+    """Return vertices and rows of Parquet files, where they are not known already, and the bytes of an id."""
     from dfmst._drive.plan.estimate import estimate_vertices, id_bytes_of
     from dfmst.formats.footers import parquet_size
 

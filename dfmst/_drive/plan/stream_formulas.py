@@ -11,8 +11,6 @@ from dfmst._fold.disk_memory import SORT, HeldRoom, Room
 from dfmst._fold.disk_memory import VERTEX as SPILLED_VERTEX
 from dfmst._fold.memory import ROW, SOLVE, VERTEX
 
-__all__ = ["STREAM_PLANS"]
-
 _BASE = 200_000_000  # bytes of a process that reads batches
 _RESERVED = 256 << 20  # of the limit, for that (dfmst._drive.stream.memory)
 _HASHING = 64 << 20  # more of it where ids are hashed

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, field
 
-__all__ = ["DENSE_ID", "LIGHT", "SPARSE_ID", "Plan", "Work", "dictionary_bytes", "edge_bytes"]
-
 DENSE_ID = 4  # bytes of an id that is its own vertex, on the way
 SPARSE_ID = 8  # of another integer; of a text its bytes beside
 LIGHT = 4.0  # rows that a first pass folds, a vertex

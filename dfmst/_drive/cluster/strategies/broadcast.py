@@ -21,8 +21,6 @@ from dfmst._engines.primitives.cycle_filter import CycleFilter, FilterTables
 from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.flags import compact
 
-__all__ = ["ActiveFilter", "BroadcastFilter"]
-
 
 @register_for_gpus
 @dataclass(frozen=True)

@@ -28,18 +28,6 @@ from dfmst._edges.encode import are_integers
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine
 
-__all__ = [
-    "SAMPLE",
-    "SAMPLED_PARTS",
-    "KeySample",
-    "LightBound",
-    "digests_by_number",
-    "is_light",
-    "light_bound",
-    "part_digest",
-    "sample",
-]
-
 SAMPLED_PARTS = 4  # of all groups together
 _SAMPLE = 1 << 13  # rows of a partition
 _COUNTED_ROWS = 1 << 16

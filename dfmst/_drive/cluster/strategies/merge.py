@@ -13,8 +13,6 @@ from dfmst._drive.cluster.solve import merge
 from dfmst._drive.cluster.tasks import Group, fold
 from dfmst._edges.read import EdgeColumns
 
-__all__ = ["add_merge", "add_merge_tree"]
-
 
 def add_merge(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, split_every: int) -> Any:
     """Add the tasks of this strategy, and return the reference to the forest of all groups."""

@@ -49,8 +49,6 @@ from dfmst._engines import Engine
 from dfmst.errors import OutputError
 from dfmst.formats.json_record import read_record
 
-__all__ = ["add_two_passes"]
-
 _DIGESTS = b"digests"
 
 
@@ -120,13 +118,7 @@ def _add_light(forest: TableFold, table: Table, bound: LightBound | None) -> Non
 
 
 def digests_of(forest: Table) -> dict[int, int]:
-    """Return the digests that :func:`fold_light` has put to a forest (a task).
-
-    Raises
-    ------
-    OutputError
-        The forest comes from a checkpoint that holds something else.
-    """
+    """Return the digests that :func:`fold_light` has put to a forest (a task)."""
     try:
         return digests_by_number(read_record(metadata_of(forest).get(_DIGESTS)))
     except ValueError as error:
@@ -143,13 +135,7 @@ def _tables_as_before(
     done: int,
     now: dict[int, int] | None = None,
 ) -> Iterator[Table]:
-    """Read a group's partitions but the first `done`, and compare them with what was read before; `now` gets digests.
-
-    Raises
-    ------
-    ClusterError
-        A partition differs.
-    """
+    """Read a group from partition `done` on, and check its digests against earlier ones; add new ones to `now`."""
     parts = list(enumerate(group.complete(frames).parts, group.first))[done:]
     for (number, part), table in zip(parts, group.tables(engine, columns, frames, done), strict=True):
         digest = part_digest(number, part, table)

@@ -16,8 +16,6 @@ from dfmst._fold.compact import forest_positions
 from dfmst._fold.runs import GRAIN, Run
 from dfmst._fold.slice_kruskal import SliceKruskal
 
-__all__ = ["Batches"]
-
 _CUTS = 256  # keys in the index of a short run
 _DROPS = 0.9  # share of a batch that is left, above which later batches are only sorted
 

@@ -38,15 +38,6 @@ from dfmst._fold.runs import Run
 from dfmst._fold.stored import StoredIds
 from dfmst.errors import CapacityError
 
-__all__ = [
-    "GroupEdges",
-    "KeptEdges",
-    "distribute",
-    "marks_of",
-    "waits_on_gpu",
-    "where_they_wait",
-]
-
 _Result = TypeVar("_Result")
 
 _LEAST_ROWS = 1 << 12  # of a batch on the host of a GPU that is too small

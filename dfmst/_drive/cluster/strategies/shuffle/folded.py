@@ -31,8 +31,6 @@ from dfmst._fold.held import HeldRun
 from dfmst._fold.memory import ROW
 from dfmst._fold.runs import Run, read_pieces
 
-__all__ = ["DEVICE_SCAN", "DEVICE_SORT", "FoldRoom", "GroupFold"]
-
 DEVICE_SORT = 56  # bytes a row that sorting takes on a GPU: keys, records twice, their halves and two orders
 DEVICE_SCAN = ROW + COMPACT + 24  # bytes a row that a slice takes there, but for the weights of two buffers
 
@@ -46,17 +44,6 @@ class FoldRoom(NamedTuple):
 
 class GroupFold:
     """Rows of tables, folded into their forest; with more vertices than fit, sorted into files as in a shuffle.
-
-    Parameters
-    ----------
-    engine
-        Folds.
-    encoder
-        Of the group's vertices.
-    room
-        What it may hold.
-    batch
-        Rows of a run in files.
 
     Attributes
     ----------

@@ -30,8 +30,6 @@ from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Run, read_pieces
 from dfmst._fold.stored import StoredArray, StoredIds
 
-__all__ = ["EDGES", "NUMBERING", "SOLVED_SLICE"]
-
 _RECORD = b"dfmst"
 
 

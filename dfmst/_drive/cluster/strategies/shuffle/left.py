@@ -20,23 +20,6 @@ from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Order, Run, write_sorted
 from dfmst._fold.stored import StoredArray, StoredIds
 
-__all__ = [
-    "BY_KEY",
-    "LeftArray",
-    "LeftIds",
-    "WaitingRun",
-    "ascending_locators",
-    "encoded",
-    "ids_on_host",
-    "ids_there",
-    "leave",
-    "leave_ids",
-    "leave_run",
-    "leave_sorted",
-    "load",
-    "on_side",
-]
-
 BY_KEY = Order("weight")  # of keys that are ordered already
 LeftArray: TypeAlias = "StoredArray | TaskColumns"
 LeftIds: TypeAlias = "StoredIds | TaskColumns"
@@ -44,17 +27,7 @@ LeftIds: TypeAlias = "StoredIds | TaskColumns"
 
 @register_for_gpus
 class WaitingRun(Run):
-    """A run whose columns wait for other tasks.
-
-    Parameters
-    ----------
-    grain
-        As for :class:`dfmst._fold.runs.Run`.
-    columns
-        The columns of its rows, by ascending key.
-    index
-        Keys of every so many rows; ``None``: not known yet.
-    """
+    """A run whose columns wait for other tasks."""
 
     def __init__(self, grain: int, columns: TaskColumns, index: Array | None = None) -> None:
         self._begin(columns.engine, BY_KEY, columns.dtype(2), grain)

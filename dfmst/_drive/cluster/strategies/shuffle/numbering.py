@@ -34,8 +34,6 @@ from dfmst._engines import Engine
 from dfmst._fold.cuts import read_spans
 from dfmst._fold.stored import StoredArray, StoredIds
 
-__all__ = ["Numbering", "Question", "ask", "number_ids", "settle", "total_of"]
-
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 

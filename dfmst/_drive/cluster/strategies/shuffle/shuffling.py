@@ -26,8 +26,6 @@ from dfmst._drive.cluster.strategies.shuffle.survey import summarize, survey
 from dfmst._drive.cluster.tasks import Group, pick
 from dfmst._edges.read import EdgeColumns
 
-__all__ = ["RECORD", "ShuffleSizes", "ShuffledForest", "add_shuffle", "no_records"]
-
 
 class ShuffleSizes(NamedTuple):
     """How large the tasks of a shuffle are.

@@ -34,8 +34,6 @@ from dfmst._fold.slice_kruskal import SliceKruskal
 from dfmst._fold.stored import StoredArray
 from dfmst.algorithms.trace import Trace
 
-__all__ = ["RECORD", "SliceState", "cut", "cuts", "records", "solve_slice"]
-
 #: Columns of the trace: a round is a slice.
 RECORD = ["round", "vertices", "edges", "chosen", "components", "bytes", "largest_partition"]
 _ENOUGH = 1 << 20  # rows of a buffer on the host
@@ -116,21 +114,7 @@ def _piece(engine: Engine, runs: list[Run], spans: list[tuple[int, int]], number
 def solve_slice(
     before: SliceState | None, pieces: list[Run | None], totals: list[int], bounds: list[int], size: int
 ) -> list[Any]:
-    """Solve a slice (a task): the state after it, then the locators of the edges that each group has in the forest.
-
-    Parameters
-    ----------
-    before
-        The state before it; ``None``: it is the first.
-    pieces
-        Of all groups.
-    totals
-        How many vertices there are, as each group knows.
-    bounds
-        Number of each group's first partition, but for the first group.
-    size
-        Bytes that the task may hold.
-    """
+    """Solve a slice (a task): the state after it, then the locators of the edges that each group has in the forest."""
     engine, runs = worker_engine(), [piece for piece in pieces if piece is not None and len(piece)]
     vertices = max(totals, default=0)
     lengths = [len(run) for run in runs]

@@ -12,8 +12,6 @@ from dfmst._drive.cluster.tables import check_kinds
 from dfmst._edges.dictionary import different_types
 from dfmst._fold.cuts import RunIndex
 
-__all__ = ["Survey", "summarize", "survey"]
-
 
 class Survey(NamedTuple):
     """The edges of all groups.
@@ -49,13 +47,7 @@ def summarize(edges: GroupEdges) -> GroupSummary:
 
 
 def survey(groups: list[GroupSummary]) -> Survey:
-    """Look at all groups (a task).
-
-    Raises
-    ------
-    InvalidEdgesError
-        Their ids or weights cannot be compared.
-    """
+    """Look at all groups (a task)."""
     filled = [group for group in groups if group.kind]
     check_kinds(group.kind for group in filled)
     types = {pa.int64() if group.type is None else group.type for group in filled}
