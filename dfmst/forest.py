@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Frame, Invalid, Options, Unpack
-from dfmst._edges.compose import edge_columns
 from dfmst._edges.conditions import Conditions
+from dfmst._edges.read import edge_columns
 from dfmst._edges.total import total_weight
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.find_forest import find_forest

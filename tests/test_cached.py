@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from dfmst._common.cached import cached_property
+from dfmst._common.deferred import cached_property
 
 
 class Slow:

@@ -6,10 +6,11 @@ too: it writes a function of Python for each of Arrow's. What every call needs i
 
 from __future__ import annotations
 
+import functools
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["call_arrow", "nw", "pc"]
+__all__ = ["cached_property", "call_arrow", "nw", "pc"]
 
 
 class _Later:
@@ -41,3 +42,19 @@ def call_arrow(name: str, *columns: Any, options: tuple[str, Any] | None = None)
         arrow = import_module("pyarrow.compute")
         call, made = arrow.call_function, None if options is None else getattr(arrow, options[0])(options[1])
     return call(name, list(columns), made)
+
+
+_Value = TypeVar("_Value")
+
+
+class cached_property(functools.cached_property[_Value]):  # noqa: TID251 - the one place
+    """As `functools.cached_property` since Python 3.12: two threads may both compute; the first value stays.
+
+    Python 3.11 holds a lock for all objects of a class, also for a child process that is forked meanwhile.
+    """
+
+    if not TYPE_CHECKING:
+
+        def __get__(self, instance: Any, owner: Any = None) -> Any:
+            """Compute the value, and keep it in the object, where Python finds it from then on."""
+            return self if instance is None else instance.__dict__.setdefault(self.attrname, self.func(instance))

@@ -12,12 +12,11 @@ import pyarrow as pa
 
 from dfmst._common.arguments import check_choice
 from dfmst._common.types import Array, Invalid
-from dfmst._edges.device_columns import device_factorize, device_ids, device_weights
-from dfmst._edges.ids import IdColumns, id_columns
-from dfmst._edges.survey import Survey, survey_edges
-from dfmst._edges.vertices import Vertices, factorize, unchecked_vertices
+from dfmst._edges.device_frame import device_factorize, device_ids, device_weights
+from dfmst._edges.vertices import IdColumns, Vertices, factorize, id_columns, unchecked_vertices
 from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights, nan_weights, weight_column
 from dfmst._engines import Engine
+from dfmst._engines.primitives.edges import end_words
 from dfmst.errors import InvalidEdgesError
 
 
@@ -132,3 +131,42 @@ def _filter(engine: Engine, ids: IdColumns, weights: WeightColumn, kept: Array) 
         return column.take(pa.array(kept) if isinstance(column, pa.Array) else kept)
 
     return IdColumns(take(ids.source), take(ids.target), None, None), WeightColumn(take(weights.values), None)
+
+
+_ROWS = 8  # rows that a thread looks at
+_DRAWN = 128  # threads whose rows are the sample
+_NOTES = 4  # largest id, missing weights, greatest key, complement of the least
+
+
+class Survey(NamedTuple):
+    """What is known of all rows.
+
+    Attributes
+    ----------
+    largest
+        The largest id of both columns, read as unsigned.
+    missing
+        Whether a weight is NaN.
+    span
+        The least and the greatest key of a sample of the weights, as for a minimum forest. All rows would also show
+        an entry far from all others, which says nothing of where keys lie.
+    """
+
+    largest: int
+    missing: bool
+    span: tuple[int, int]
+
+
+def survey_edges(engine: Engine, ids: IdColumns, weights: WeightColumn) -> Survey | None:
+    """Look at all rows; ``None`` on the host, and where ids are no integers or there are none."""
+    rows, values = len(ids.source), weights.values
+    if engine.on_host or not rows or not isinstance(ids.source, engine.xp.ndarray):
+        return None
+    notes = engine.xp.zeros(_NOTES, np.uint64)
+    count = -(-rows // _ROWS)
+    engine.launch(
+        "survey_edges", count, *end_words(ids.source, ids.target), values, rows, max(1, count // _DRAWN), notes
+    )
+    largest, missing, greatest, least = notes.tolist()
+    every = (1 << 8 * values.dtype.itemsize) - 1
+    return Survey(largest, bool(missing), (least ^ every, greatest))

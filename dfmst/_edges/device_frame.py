@@ -1,7 +1,7 @@
 """cuDF frames: columns out as they lie on the GPU, rows in.
 
 The counterpart of :class:`dfmst._edges.host_frame.FrameView`. Narwhals is left out here: it hands out cuDF's own
-objects for everything that is needed, and :mod:`dfmst._edges.device_columns` has to know their types anyway.
+objects for everything that is needed, and :mod:`dfmst._edges.device_frame` has to know their types anyway.
 """
 
 from __future__ import annotations
@@ -12,10 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from dfmst._common.types import Array, Frame
+from dfmst._edges.unify import common_id_type
+from dfmst._edges.vertices import IdColumns, Vertices, different_ids, float_ids, same_width, unsuitable_ids
+from dfmst._edges.weights import KERNEL_TYPES, WIDENED, WeightColumn, unsupported_weights
 from dfmst._engines import CudaEngine, Engine
-from dfmst.errors import DfmstError, UnsupportedFrameError, missing_column
+from dfmst.errors import CapacityError, DfmstError, InvalidEdgesError, UnsupportedFrameError, missing_column
 
 NAMES_HINT = "name your columns with source=, target= and weight= (weight=None: all weights equal)"
 
@@ -112,3 +116,175 @@ def _on_gpu(proxy: Any) -> Any:
     except Exception as error:  # whatever cuDF raises for columns that it has no type for
         hint = "leave those columns out, or work on the host with edges.as_cpu_object()"
         raise UnsupportedFrameError(f"cudf.pandas cannot hold the frame on the GPU: {error}", hint) from error
+
+
+_TEXT = {"object", "str", "string"}  # cuDF's names of text, of which a frame may hold several
+_NESTED = {"ListDtype", "StructDtype", "IntervalDtype"}
+_CUDF_ROWS = (1 << 31) - 1  # the longest column that cuDF has
+
+
+def device_ids(source: tuple[object, Any], target: tuple[object, Any]) -> IdColumns:
+    """Check and align two (name, column) pairs: both CuPy integers of one width, or both cuDF columns of one type.
+
+    Which types are compared, and as what, is said in :mod:`dfmst._edges.arrow_values`, as on the host.
+    """
+    first, null_first = _readable_ids(*source)
+    second, null_second = _readable_ids(*target)
+    if is_array(first) and is_array(second):
+        first, second = same_width(source[0], target[0], first, second)
+    elif str(first.dtype) != str(second.dtype) or _is_decimal(first.dtype):
+        first, second = _same_type((source[0], first), (target[0], second))
+    return IdColumns(first, second, null_first, null_second)
+
+
+def device_factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Vertices:
+    """Number ids densely: integers by a sort of CuPy's, anything else by cuDF's own factorization."""
+    xp, length = engine.xp, len(source)
+    if is_array(source):
+        values, codes = xp.unique(xp.concatenate([source, target]), return_inverse=True)
+    else:
+        if 2 * length > _CUDF_ROWS:
+            message = f"{length:,} rows of ids that are no integers; cuDF numbers at most {_CUDF_ROWS // 2:,}"
+            raise CapacityError(message, "number the ids with integers first, or spread the table over a Dask cluster")
+        # Whoever holds one of its columns has imported cuDF.
+        stacked = sys.modules["cudf"].concat([source, target], ignore_index=True)
+        codes, values = stacked.factorize(sort=in_order)
+    codes = codes.astype(np.uint32)
+    return Vertices(codes[:length], codes[length:], len(values), values)
+
+
+def device_weights(name: object, column: Any) -> WeightColumn:
+    """Read a weight column: CuPy array or cuDF column of numbers, booleans, decimals, durations or timestamps."""
+    invalid = None
+    if not is_array(column):
+        column, invalid = _readable_weights(name, column)
+    check_device(name, column)
+    widened = column.astype(WIDENED.get(column.dtype.name, column.dtype), copy=False)
+    if widened.dtype.name not in KERNEL_TYPES:
+        raise unsupported_weights(name, str(column.dtype))
+    return WeightColumn(_contiguous(widened), invalid)
+
+
+def check_device(name: object, column: Array) -> None:
+    """Refuse a column on another GPU than the current one: every access would cross from one to the other."""
+    current, place = sys.modules["cupy"].cuda.Device().id, column.device.id  # type: ignore[attr-defined]
+    if place != current:
+        message = f"column {name!r} lies on GPU {place}, and GPU {current} is the current one"
+        raise UnsupportedFrameError(message, f"work there: with cupy.cuda.Device({place}): ...")
+
+
+def is_array(column: Any) -> bool:
+    """Whether a column is a CuPy array; otherwise it is cuDF's."""
+    return not hasattr(column, "isnull")
+
+
+def _readable_ids(name: object, column: Any) -> tuple[Any, Array | None]:
+    """Integers as CuPy, anything else that can name a vertex as cuDF; and where nulls are."""
+    nulls = None
+    if not is_array(column):
+        column, nulls = _decoded(column), _nulls(column)
+    kind = column.dtype.kind
+    if kind == "f":
+        raise float_ids(name, str(column.dtype))
+    if kind == "c" or type(column.dtype).__name__ in _NESTED:
+        raise unsuitable_ids(name, str(column.dtype))
+    if is_array(column):
+        if kind not in "iu":
+            raise unsuitable_ids(name, str(column.dtype))
+        check_device(name, column)
+        return _contiguous(column), nulls
+    if kind in "iu":
+        column = _values(column, nulls)
+        check_device(name, column)
+        return column, nulls
+    return column, nulls
+
+
+def _same_type(source: tuple[object, Any], target: tuple[object, Any]) -> tuple[Any, Any]:
+    """Columns of two types in the type that holds both exactly."""
+    columns = source[1], target[1]
+    kinds = [_arrow_type(column.dtype) for column in columns]
+    common = None if None in kinds else common_id_type(*kinds)
+    if common is None:
+        raise different_ids(*((name, column.dtype) for name, column in (source, target)))
+    if common == pa.large_string():
+        return columns[0], columns[1].astype(columns[0].dtype)
+    fits = not pa.types.is_decimal256(common) and all(map(_reaches, columns, kinds, [common] * 2))
+    if not fits:
+        message = f"columns {source[0]!r} ({kinds[0]}) and {target[0]!r} ({kinds[1]}) have no exact common type"
+        raise InvalidEdgesError(f"{message} on the GPU", "cast both columns to one type")
+    first, second = (_cast(column, common) for column in columns)
+    return first, second
+
+
+def _arrow_type(dtype: Any) -> pa.DataType | None:
+    """The type of a column as Arrow calls it; ``None`` for what has no name there."""
+    if str(dtype) in _TEXT:
+        return pa.large_string()
+    if _is_decimal(dtype):
+        return dtype.to_arrow()
+    if hasattr(dtype, "tz"):
+        return pa.timestamp(dtype.unit, str(dtype.tz))
+    return pa.from_numpy_dtype(getattr(dtype, "numpy_dtype", dtype)) if dtype.kind in "biumM" else None
+
+
+def _is_decimal(dtype: Any) -> bool:
+    return type(dtype).__name__.startswith("Decimal")
+
+
+def _reaches(column: Any, kind: pa.DataType, common: pa.DataType) -> bool:
+    """Whether a finer unit holds all times of a column: cuDF's cast would wrap around."""
+    if kind == common or not (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) or not len(column):
+        return True
+    times = _values(_instants(column).astype("int64"), _nulls(column))
+    factor = np.timedelta64(1, kind.unit) // np.timedelta64(1, common.unit)
+    return max(int(times.max()), -int(times.min())) <= int(np.iinfo(np.int64).max // factor)
+
+
+def _cast(column: Any, common: pa.DataType) -> Any:
+    cudf = sys.modules["cudf"]
+    if pa.types.is_decimal(common):
+        series = cudf.Series(column) if is_array(column) else column
+        return series.astype(cudf.Decimal128Dtype(common.precision, common.scale))
+    if pa.types.is_boolean(common):
+        return column.astype("bool")
+    name = "timedelta64" if pa.types.is_duration(common) else "datetime64"
+    return _instants(column).astype(f"{name}[{common.unit}]")
+
+
+def _instants(column: Any) -> Any:
+    """Times with a time zone as those of UTC, without one."""
+    return column.dt.tz_convert(None) if hasattr(column.dtype, "tz") else column
+
+
+def _readable_weights(name: object, column: Any) -> tuple[Array, Array | None]:
+    """Weights of a cuDF column as CuPy, and where nulls are."""
+    column, nulls = _decoded(column), _nulls(column)
+    if _is_decimal(column.dtype):
+        # Ranks order wide decimals exactly. Nulls get -1, which is never read.
+        return column.factorize(sort=True)[0].astype(np.uint32), nulls
+    if column.dtype.kind in "mM":
+        column = _instants(column).astype("int64")
+    elif column.dtype.kind not in "biuf":
+        raise unsupported_weights(name, str(column.dtype))
+    return _values(column, nulls), nulls
+
+
+def _decoded(column: Any) -> Any:
+    """A categorical column's values."""
+    return column.astype(column.dtype.categories.dtype) if hasattr(column.dtype, "categories") else column
+
+
+def _nulls(column: Any) -> Array | None:
+    return column.isnull().values if column.has_nulls else None
+
+
+def _values(column: Any, nulls: Array | None) -> Array:
+    """A numeric column's memory, as a CuPy array."""
+    if nulls is not None:
+        column = column.fillna(False if column.dtype.kind == "b" else 0)
+    return _contiguous(column.values)
+
+
+def _contiguous(column: Array) -> Array:
+    return column if column.flags.c_contiguous else column.copy()

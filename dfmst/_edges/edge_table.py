@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dfmst._common.cached import cached_property
+from dfmst._common.deferred import cached_property
 from dfmst._common.types import ROW_LIMIT, Array
+from dfmst._edges.vertices import Vertices
+from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import Edges
 from dfmst.errors import CapacityError
 
@@ -90,3 +92,56 @@ def check_capacity(rows: int, limit: int = ROW_LIMIT) -> None:
     if rows > limit:
         message = f"the table has {rows:,} rows; row positions hold at most {limit:,}"
         raise CapacityError(message, "fold the table in parts with dfmst.stream, or spread it over a Dask cluster")
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An edge table and the way back to the rows it was read from.
+
+    Attributes
+    ----------
+    table
+        What algorithms receive.
+    vertices
+        What the table's vertices stand for.
+    kept
+        The frame's row of each table row, ascending; ``None`` where no row was dropped.
+    moved_by
+        The engine that the table was copied to, away from the frame; ``None`` where both lie side by side.
+    forced
+        Rows of the table that are in the forest by condition, ascending ``int64``, on the host; ``None`` where there is
+        no condition on rows. The table's vertices are then those that these rows leave, and the forest is what an
+        algorithm finds in it and these.
+    barred
+        Rows of the table that are not in the forest by condition, in the same form.
+    """
+
+    table: EdgeTable
+    vertices: Vertices
+    kept: Array | None = None
+    moved_by: Engine | None = None
+    forced: Array | None = None
+    barred: Array | None = None
+
+    def whole(self, *, barred: bool = True) -> EdgeTable:
+        """The table before conditions on rows, on the host; rows that are barred are loops, or (`barred`) edges."""
+        source, target, total, _ = self.vertices
+        if not barred and self.barred is not None and len(self.barred):
+            target = target.copy()
+            target[self.barred] = source[self.barred]
+        return EdgeTable(source, target, source, total)
+
+    def frame_rows(self, rows: Array) -> Array:
+        """Rows of the frame, and where it lies, from rows of the table."""
+        rows = self.beside_frame(rows)
+        return rows if self.kept is None else self.kept[rows]
+
+    def beside_frame(self, column: Array) -> Array:
+        """Bring a column back to where the frame lies."""
+        return column if self.moved_by is None else self.moved_by.to_host(column)
+
+
+def move_table(engine: Engine, table: EdgeTable) -> EdgeTable:
+    """Copy a table's columns from the host into the engine's memory."""
+    source, target, weight = (engine.from_host(column) for column in (table.source, table.target, table.weight))
+    return EdgeTable(source, target, weight, table.vertices, table.maximum)

@@ -6,24 +6,26 @@ here, since whoever holds a frame has imported it. Frames on a GPU are next door
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import check_column_name
-from dfmst._common.cached import cached_property
-from dfmst._common.deferred import nw
+from dfmst._common.deferred import cached_property, call_arrow, nw, pc
 from dfmst._common.types import Array, Frame
-from dfmst._edges.columns import host_column, pandas_column, stored_column
+from dfmst._edges.arrow_values import to_arrow
 from dfmst._edges.device_frame import NAMES_HINT
-from dfmst._edges.kinds import AsUser
-from dfmst._edges.take import gather_rows, is_plain_pandas, take_arrow
-from dfmst._edges.types import common_type, have_common_type, narrow_decimals, native_type
+from dfmst._edges.unify import have_common_type, narrow_decimals, native_type, series_type
 from dfmst._engines import Engine, host_engine
-from dfmst.errors import missing_column
+from dfmst.errors import InvalidEdgesError, missing_column
+
+#: Makes the user's kind of frame of a result.
+AsUser: TypeAlias = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ class FrameView:
         """Return a new frame of the user's kind with entries of two columns stacked, by position, in their own type."""
         parts = [self.series(name).alias("stacked") for name in names]
         if native_type(parts[0]) != native_type(parts[1]):
-            parts = [part.cast(common_type(*parts)) for part in parts]
+            parts = [part.cast(series_type(*parts)) for part in parts]
         if self.frame.implementation.is_pyarrow():
             chunks = [chunk for part in parts for chunk in nw.to_native(part).chunks]
             whole = pa.chunked_array(chunks, nw.to_native(parts[0]).type)
@@ -169,3 +171,172 @@ class FrameView:
 
     def _as_user(self, native: Any) -> Frame:
         return native if self.as_user is None else self.as_user(native)
+
+
+def host_column(name: object, series: nw.Series[Any]) -> Array | pa.Array | pa.ChunkedArray:
+    """Return a column: NumPy where it is a NumPy column of pandas, else Arrow; not copied where the library allows."""
+    native = nw.to_native(series)
+    if isinstance(native, (pa.Array, pa.ChunkedArray)):
+        return native
+    if series.implementation.is_pandas():
+        return pandas_column(name, native)
+    dtype = _narwhals_type(series)
+    if dtype in (nw.Int128, nw.UInt128):
+        # Arrow has no 128-bit integers; a decimal holds 38 digits of them, and polars refuses longer ones.
+        return native.cast(sys.modules["polars"].Decimal(38, 0)).to_arrow()
+    if dtype == nw.Object:
+        return native.to_numpy()
+    return _exported(name, series)
+
+
+def pandas_column(name: object, series: Any) -> Array | pa.Array | pa.ChunkedArray:
+    """Return a column of pandas."""
+    if isinstance(series.dtype, np.dtype):
+        values: Array = series.to_numpy()
+        # Frames that were unpickled may lie at odd addresses, which kernels refuse.
+        return values if values.flags.aligned else np.require(values, requirements="A")
+    return _arrow(name, series)
+
+
+def stored_column(frame: Any, name: Any) -> Array | None:
+    """A NumPy column of pandas, read-only, as the frame stores it; ``None`` where only a series tells.
+
+    To make a series of each column takes pandas a third of a call on a short frame. The method is pandas' own, for
+    reading alone; where a version lacks it, every column is read from its series.
+    """
+    read, place = getattr(frame, "_get_column_array", None), frame.columns.get_loc(name)
+    values = read(place) if read is not None and type(place) is int else None
+    if type(values) is not np.ndarray or values.shape != (len(frame),) or not values.flags.aligned:
+        return None
+    values = values.view()
+    values.flags.writeable = False
+    return values
+
+
+def _narwhals_type(series: nw.Series[Any]) -> Any:
+    """Narwhals' type of a column; ``None`` where it has none (polars' decimals of more than 38 digits)."""
+    try:
+        return series.dtype
+    except (TypeError, ValueError):
+        return None
+
+
+def _exported(name: Any, series: nw.Series[Any]) -> Any:
+    """A column of polars as Arrow."""
+    try:
+        return series.to_arrow()
+    except BaseException as error:  # polars panics on types that it holds and cannot export
+        if type(error).__name__ != "PanicException":
+            raise
+    message = f"column {name!r} holds {nw.to_native(series).dtype} values, which polars cannot hand over as Arrow"
+    raise InvalidEdgesError(message, "cast the column to a type of at most 38 digits")
+
+
+def _arrow(name: Any, series: Any) -> pa.Array:
+    """A pandas column of an extension type."""
+    kind = type(series.dtype).__name__
+    if kind == "SparseDtype":
+        return np.asarray(series)
+    if kind == "CategoricalDtype" and series.dtype.categories.dtype == object:
+        codes = series.cat.codes.to_numpy()
+        categories = to_arrow(name, series.dtype.categories.to_numpy())
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), categories)
+    try:
+        return pa.array(series, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, NotImplementedError) as error:
+        message = f"column {name!r} holds {series.dtype} values, which Arrow has no type for"
+        raise InvalidEdgesError(message, "cast the column to integers or strings") from error
+
+
+#: Fixed-width columns: numbers and times. Their entries are moved as unsigned words.
+_KINDS = "biufmM"
+_SIZES = (1, 4, 8)
+_FEW = 1 << 14  # rows that pandas gathers faster than a launch for each column does
+
+
+def is_plain_pandas(frame: Frame) -> bool:
+    """Whether the frame is a plain pandas one; a subclass may mean something by its own ``take`` or columns."""
+    return type(frame).__name__ == "DataFrame" and type(frame).__module__.partition(".")[0] == "pandas"
+
+
+def gather_rows(engine: Engine, frame: Frame, rows: Array) -> Frame:
+    """Return the rows of a pandas frame: every column, the index, column labels, attributes and flags."""
+    if len(rows) <= _FEW:
+        # Arrow types without a take; bytes in the other order, and records, which pandas' own take refuses.
+        with contextlib.suppress(pa.ArrowNotImplementedError, pa.ArrowInvalid, TypeError, ValueError):
+            return frame.take(rows)
+    series_at = [frame.iloc[:, place] for place in range(frame.shape[1])]
+    moved = {place: values for place, series in enumerate(series_at) if (values := _words(series)) is not None}
+    gathered = _gather(engine, moved, rows)
+    columns = {
+        place: gathered[place].view(series.dtype) if place in gathered else _taken(series, rows)
+        for place, series in enumerate(series_at)
+    }
+    taken = type(frame)(columns, index=frame.index.take(rows), copy=False)
+    taken.columns = frame.columns
+    return taken.__finalize__(frame)
+
+
+def _taken(series: Any, rows: Array) -> Any:
+    if isinstance(series.dtype, np.dtype):
+        return series.to_numpy().take(rows)
+    if type(series.dtype).__name__ == "ArrowDtype":
+        values = series.array.__arrow_array__()
+        whole = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+        return type(series.array)(take_arrow(whole, rows))
+    return series.array.take(rows)
+
+
+def _words(series: Any) -> Array | None:
+    """The column as unsigned words that a kernel moves; ``None`` for another kind."""
+    if not isinstance(series.dtype, np.dtype) or series.dtype.kind not in _KINDS or series.dtype.itemsize not in _SIZES:
+        return None
+    values: Array = series.to_numpy()
+    # Columns that were unpickled beside others may lie at odd addresses.
+    plain = values.flags.c_contiguous and values.flags.aligned
+    return values.view(f"u{values.itemsize}") if plain else None
+
+
+def _gather(engine: Engine, columns: dict[int, Array], rows: Array) -> dict[int, Array]:
+    """Entries of the columns at the rows.
+
+    Columns of one width share a block, as in pandas' own frames: the system hands out its memory in larger pages.
+    """
+    at = rows.view(np.uint64)
+    gathered = {}
+    for size in _SIZES:
+        places = [place for place, column in columns.items() if column.itemsize == size]
+        block = np.empty((len(places), len(rows)), f"u{size}")
+        for place, entries in zip(places, block, strict=True):
+            engine.launch("gather_bytes" if size == 1 else "gather_entries", len(rows), columns[place], at, entries)
+            gathered[place] = entries
+    return gathered
+
+
+def take_arrow(column: pa.ChunkedArray, rows: Array) -> pa.ChunkedArray:
+    """Return rows of an Arrow column of any type, also of those that Arrow itself cannot take rows of."""
+    kind = column.type
+    if not len(rows):
+        return pa.chunked_array([], kind)
+    # Not by pa.array, which loads numpy.ma to see whether they are masked.
+    positions = np.ascontiguousarray(rows, np.int64)
+    at = pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(positions)])
+    if pa.types.is_run_end_encoded(kind):
+        plain = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], kind.value_type)
+        taken = take_arrow(plain, rows)
+        return pa.chunked_array([pc.run_end_encode(chunk, kind.run_end_type) for chunk in taken.chunks], kind)
+    for view, plain_kind in ((pa.string_view(), pa.large_string()), (pa.binary_view(), pa.large_binary())):
+        if kind == view:
+            return column.cast(plain_kind).take(at).cast(kind)
+    try:
+        return call_arrow("take", column, at)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return _joined_slices(column, rows)
+
+
+def _joined_slices(column: pa.ChunkedArray, rows: Array) -> pa.ChunkedArray:
+    """Rows of a nested type with views in it, or of more text than Arrow takes at once: run by run."""
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    runs = np.split(rows, breaks) if len(rows) else []
+    slices = [column.slice(int(run[0]), len(run)) for run in runs]
+    return pa.chunked_array([chunk for part in slices for chunk in part.chunks], column.type)

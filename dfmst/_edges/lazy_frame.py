@@ -7,17 +7,26 @@ no order: there, and wherever the user prefers it, columns give it (`order`), no
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pyarrow as pa
 
 from dfmst._common.types import Array, Frame
-from dfmst._edges.device_frame import NAMES_HINT
-from dfmst._edges.order import check_order
+from dfmst._edges.arrow_values import to_arrow
+from dfmst._edges.check import check_ends, flagged_columns, invalid_rows
+from dfmst._edges.device_frame import NAMES_HINT, DeviceView
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.read import EdgeColumns
 from dfmst._edges.tables import DuckDbTables, Tables, as_lazy, lasting, open_tables, with_positions
+from dfmst._edges.unify import common_id_type
+from dfmst._edges.vertices import different_ids, float_ids, no_common_integer, unsuitable_ids
+from dfmst._edges.weights import unsupported_weights
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
 
 _POSITION = "dfmst_position"
@@ -133,3 +142,175 @@ def _rows_at(part: Any, positions: Array) -> Any:
     begin = int(part[_POSITION].iloc[0]) if len(part) else 0
     first, last = np.searchsorted(positions, [begin, begin + len(part)])
     return part.iloc[positions[first:last] - begin].drop(columns=_POSITION)
+
+
+_HINT = "name the columns that order the rows with Dataframe(order=...)"
+
+
+def check_order(frame: nw.LazyFrame[Any], order: Sequence[Any]) -> None:
+    """Check columns that give the rows an order."""
+    types = frame.collect_schema()
+    for name in order:
+        if name not in types:
+            raise missing_column(name, types.names(), _HINT)
+        missing = nw.col(name).is_null()
+        missing = missing | nw.col(name).is_nan() if types[name].is_float() else missing
+        count = int(frame.select(missing.cast(nw.Int64).sum()).collect().item() or 0)
+        if count:  # libraries differ on where these go, and their joins lose them
+            message = f"column {name!r} cannot order the rows: {count:,} of its values are null or NaN"
+            raise InvalidEdgesError(message, "fill them, or order the rows by another column")
+    keys = frame.select(*order)
+    rows, different = (int(part.select(nw.len()).collect().item()) for part in (keys, keys.unique()))
+    if rows != different:
+        names = ", ".join(map(repr, order))
+        plural = "s" if len(order) > 1 else ""
+        message = f"column{plural} {names} cannot order the rows: {rows:,} rows hold {different:,} different values"
+        raise InvalidEdgesError(message, "order the rows by columns that tell them apart")
+
+
+def rows_in_order(view: FrameView | DeviceView, order: Sequence[Any]) -> Array:
+    """Return the row positions of a frame in memory, ascending by columns; ``int64``, where the frame lies."""
+    frame: nw.DataFrame[Any] = nw.from_native(view.frame, eager_only=True)
+    check_order(frame.lazy(), order)
+    places = frame.select(*order).with_row_index(_POSITION).sort(*order).get_column(_POSITION)
+    rows: Any = nw.to_native(places).values if view.on_device else places.to_numpy()
+    positions: Array = rows.astype(np.int64)
+    return positions
+
+
+_TEXT = (nw.String, nw.Categorical, nw.Enum)
+_IDS = (nw.Boolean, nw.Date, nw.Datetime, nw.Time, nw.Duration, nw.Decimal, nw.Binary)
+_SIGNED = (nw.Int8, nw.Int16, nw.Int32, nw.Int64)
+_UNSIGNED = (nw.UInt8, nw.UInt16, nw.UInt32)
+_LARGEST = (1 << 63) - 1
+
+
+def lazy_edges(view: LazyView, columns: EdgeColumns) -> nw.LazyFrame[Any]:
+    """Read the edges of a frame that stays in its engine."""
+    check_ends(columns.source, columns.target)
+    names = [name for name in columns.names if name is not None]
+    rows = _typed_objects(view.columns(names), columns)
+    types = _column_types(rows)
+    ids = _common_ids(rows, columns, types)
+    missing = {"source": nw.col("source").is_null(), "target": nw.col("target").is_null()}
+    weight: Any = nw.lit(0)
+    if columns.weight is not None:
+        weight, missing["weight"] = _weight(columns.weight, types["weight"], columns.maximum)
+    rows = _without_missing(rows, columns, missing)
+    return rows.select("row", *ids, weight=weight)
+
+
+def _typed_objects(rows: nw.LazyFrame[Any], columns: EdgeColumns) -> nw.LazyFrame[Any]:
+    """Give Python objects in a Dask frame their Arrow type: as text, 1 and "1" would be one id."""
+    native: Any = nw.to_native(rows)
+    if not rows.implementation.is_dask():
+        return rows
+    objects = {column for column, kind in native.dtypes.items() if str(kind) == "object"}
+    if objects & {"source", "target"}:
+        objects |= {"source", "target"}
+    kinds: dict[str, pa.DataType] = {}
+    for column, name in zip(("source", "target", "weight"), columns.names, strict=True):
+        if column not in objects:
+            continue
+        for kind in native[column].map_partitions(_object_kind, name, meta=(column, object)).compute():
+            known = kinds.setdefault(column, kind)
+            common = common_id_type(known, kind)
+            if common is None and column == "weight":
+                raise unsupported_weights(name, f"both {known} and {kind}")
+            if common is None:
+                raise different_ids((name, known), (name, kind))
+            kinds[column] = common
+    if not kinds:
+        return rows
+    both = common_id_type(kinds["source"], kinds["target"]) if "source" in kinds else None
+    kinds |= dict.fromkeys(("source", "target"), both) if both is not None else {}
+    return as_lazy(native.map_partitions(_with_types, kinds, meta=_with_types(native._meta, kinds)))
+
+
+def _column_types(rows: nw.LazyFrame[Any]) -> dict[str, Any]:
+    """Types of the columns; Narwhals has none for decimals of 256 bits."""
+    types = dict(rows.collect_schema())
+    if rows.implementation.is_dask():
+        native: Any = nw.to_native(rows)
+        types |= {name: nw.Decimal() for name, kind in native.dtypes.items() if str(kind).startswith("decimal256")}
+    return types
+
+
+def _object_kind(series: Any, name: Any) -> Any:
+    """The Arrow type of a partition's ids, as a series of one row."""
+    return type(series)([to_arrow(name, series.to_numpy()).type], dtype=object)
+
+
+def _with_types(part: Any, kinds: dict[str, pa.DataType]) -> Any:
+    """A partition with its columns of objects as columns of Arrow."""
+    import pandas as pd
+
+    typed = {end: to_arrow(end, part[end].to_numpy()).cast(kind) for end, kind in kinds.items()}
+    return part.assign(**{end: pd.arrays.ArrowExtensionArray(values) for end, values in typed.items()})
+
+
+def _common_ids(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> list[nw.Expr]:
+    """Both id columns in one type."""
+    ends = nw.col("source", "target")
+    common: Any = None
+    first, second = types["source"], types["target"]
+    for name, kind in ((columns.source, first), (columns.target, second)):
+        if kind.is_float():
+            raise float_ids(name, str(kind))
+        if not (kind.is_integer() or isinstance(kind, (*_TEXT, *_IDS))):
+            raise unsuitable_ids(name, str(kind))
+    if isinstance(first, _TEXT) and isinstance(second, _TEXT):
+        common = nw.String
+    elif first != second and first.is_integer() and second.is_integer():
+        _check_range(rows, columns, types)
+        common = nw.Int64
+    elif first != second:
+        raise different_ids((columns.source, first), (columns.target, second))
+    return [ends if common is None else ends.cast(common)]
+
+
+#: Weights that are compared as they are.
+_MEASURED = (nw.Decimal, nw.Duration, nw.Datetime, nw.Date, nw.Time)
+
+
+def _check_range(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> None:
+    """Raise where an integer column beside one of another type does not fit 64 bits with a sign."""
+    for end in ("source", "target"):
+        if isinstance(types[end], (*_SIGNED, *_UNSIGNED)):
+            continue
+        largest = rows.select(nw.col(end).max()).collect().item()
+        if not isinstance(types[end], nw.UInt64) or (largest is not None and int(largest) > _LARGEST):
+            raise no_common_integer((columns.source, types["source"]), (columns.target, types["target"]))
+
+
+def _weight(name: Any, kind: Any, maximum: bool) -> tuple[nw.Expr, nw.Expr]:
+    """The weight such that the least comes first, and where there is none."""
+    weight = nw.col("weight")
+    missing = weight.is_null()
+    if kind.is_float():
+        # Engines differ on whether -0.0 comes before 0.0.
+        plain = nw.when(weight == 0).then(nw.lit(0.0)).otherwise(weight)
+        return (0.0 - plain if maximum else plain), missing | weight.is_nan()
+    if isinstance(kind, nw.Boolean):
+        return (1 - weight.cast(nw.Int64) if maximum else weight.cast(nw.Int64)), missing
+    if not (kind.is_integer() or isinstance(kind, _MEASURED)):
+        raise unsupported_weights(name, str(kind))
+    if not maximum:
+        return weight, missing
+    if isinstance(kind, (*_SIGNED, *_UNSIGNED)):
+        return -1 - weight.cast(nw.Int64), missing  # the complement: the least integer has no negative
+    return weight.rank("min", descending=True), missing
+
+
+def _without_missing(rows: nw.LazyFrame[Any], columns: EdgeColumns, missing: dict[str, nw.Expr]) -> nw.LazyFrame[Any]:
+    """Leave out rows without an id or a weight, or raise for the first such column."""
+    if columns.invalid == "drop":
+        return rows.filter(~reduce(operator.or_, missing.values()))
+    counts = {f"{end}_count": mask.cast(nw.Int64).sum() for end, mask in missing.items()}
+    firsts = {f"{end}_first": nw.when(mask).then(nw.col("row")).min() for end, mask in missing.items()}
+    told = rows.select(**counts, **firsts).collect().to_dict(as_series=False)
+    for end, text in zip(missing, flagged_columns(columns.names), strict=False):
+        count = told[f"{end}_count"][0]
+        if count:  # of no rows it is null in some engines
+            raise invalid_rows(text, int(count), int(told[f"{end}_first"][0]))
+    return rows

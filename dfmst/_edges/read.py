@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from dfmst._common.arguments import check_column_name, yes_or_no
+from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Invalid
 from dfmst._edges.check import DEVICE, HOST, CheckedColumns, Readers, check_columns, check_invalid
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
 from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.edge_table import DeferredChecks, EdgeTable, check_capacity
+from dfmst._edges.edge_table import DeferredChecks, EdgeTable, Input, check_capacity, move_table
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.vertices import Vertices, dense_vertices
+from dfmst._edges.vertices import IdColumns, dense_vertices, id_columns
+from dfmst._edges.weights import nan_weights, weight_column
 from dfmst._engines import Engine, host_engine
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
@@ -33,7 +38,7 @@ class EdgeColumns:
         What the forest must obey beside the weights.
     keys
         Source, target and weight as the call has them, where one is a list of names (see
-        :mod:`dfmst._edges.compose`); else ``None``.
+        :mod:`dfmst._edges.read`); else ``None``.
     types
         Arrow types of source, target and weight in which partitions are compared (``None``: their own).
     """
@@ -62,59 +67,6 @@ class EdgeColumns:
     def names(self) -> tuple[Any, Any, Any]:
         """Source, target and weight."""
         return self.source, self.target, self.weight
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """An edge table and the way back to the rows it was read from.
-
-    Attributes
-    ----------
-    table
-        What algorithms receive.
-    vertices
-        What the table's vertices stand for.
-    kept
-        The frame's row of each table row, ascending; ``None`` where no row was dropped.
-    moved_by
-        The engine that the table was copied to, away from the frame; ``None`` where both lie side by side.
-    forced
-        Rows of the table that are in the forest by condition, ascending ``int64``, on the host; ``None`` where there is
-        no condition on rows. The table's vertices are then those that these rows leave, and the forest is what an
-        algorithm finds in it and these.
-    barred
-        Rows of the table that are not in the forest by condition, in the same form.
-    """
-
-    table: EdgeTable
-    vertices: Vertices
-    kept: Array | None = None
-    moved_by: Engine | None = None
-    forced: Array | None = None
-    barred: Array | None = None
-
-    def whole(self, *, barred: bool = True) -> EdgeTable:
-        """The table before conditions on rows, on the host; rows that are barred are loops, or (`barred`) edges."""
-        source, target, total, _ = self.vertices
-        if not barred and self.barred is not None and len(self.barred):
-            target = target.copy()
-            target[self.barred] = source[self.barred]
-        return EdgeTable(source, target, source, total)
-
-    def frame_rows(self, rows: Array) -> Array:
-        """Rows of the frame, and where it lies, from rows of the table."""
-        rows = self.beside_frame(rows)
-        return rows if self.kept is None else self.kept[rows]
-
-    def beside_frame(self, column: Array) -> Array:
-        """Bring a column back to where the frame lies."""
-        return column if self.moved_by is None else self.moved_by.to_host(column)
-
-
-def move_table(engine: Engine, table: EdgeTable) -> EdgeTable:
-    """Copy a table's columns from the host into the engine's memory."""
-    source, target, weight = (engine.from_host(column) for column in (table.source, table.target, table.weight))
-    return EdgeTable(source, target, weight, table.vertices, table.maximum)
 
 
 def read_table(
@@ -175,3 +127,83 @@ def _reader(engine: Engine, view: FrameView | DeviceView) -> tuple[Engine, Reade
         hint = "leave engine='auto', or copy the frame yourself: edges.to_pandas() or edges.to_arrow()"
         raise UnsupportedFrameError("the frame lies on a GPU, and engine='cpu' works on the host", hint)
     return engine, DEVICE
+
+
+def edge_columns(source: Any, target: Any, weight: Any, *options: Any) -> EdgeColumns:
+    """Name the columns of a call; a key of several columns is called as it is written, ``"['country', 'city']"``."""
+    keys = source, target, weight
+    if not (isinstance(source, list) or isinstance(target, list) or isinstance(weight, list)):
+        return EdgeColumns(source, target, weight, *options)
+    source, target, weight = (str(key) if isinstance(key, list) else key for key in keys)
+    return replace(EdgeColumns(source, target, weight, *options), keys=keys)
+
+
+def compose(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns) -> FrameView | DeviceView:
+    """Return the view with a column for each key of several columns.
+
+    Equal ids have equal numbers in source and target; weights become their rank.
+    """
+    if columns.keys is None:
+        return view
+    source, target, weight = columns.keys
+    if isinstance(view, DeviceView):
+        message = "keys of several columns are made of frames on the host, this one is on a GPU"
+        raise UnsupportedFrameError(message, "pass edges.to_arrow()")
+    composed: dict[str, Any] = {}
+    if isinstance(source, list) or isinstance(target, list):
+        if not (isinstance(source, list) and isinstance(target, list) and len(source) == len(target) > 0):
+            message = f"source is {source!r} and target is {target!r}: they must name equally many columns"
+            raise InvalidEdgesError(message, "name the columns of both ends in the same order")
+        composed = dict(zip((str(source), str(target)), _composed_ids(view, source, target), strict=True))
+    if isinstance(weight, list):
+        if not weight:
+            raise InvalidEdgesError("weight is an empty list", "name a column, or pass weight=None")
+        composed[str(weight)] = _composed_weights(host_engine(engine), view, weight)
+    return replace(view, composed=composed)
+
+
+def _composed_ids(view: FrameView, source: list[Any], target: list[Any]) -> list[pa.Array]:
+    """Numbers of the entries of several columns, taken together; null where one of them is."""
+    rows = len(view)
+    number, null = np.zeros(2 * rows, np.uint64), np.zeros(2 * rows, bool)
+    for one, other in zip(source, target, strict=True) if rows else ():
+        ids = id_columns((one, view.column(one)), (other, view.column(other)))
+        for place, mask in enumerate((ids.null_source, ids.null_target)):
+            if mask is not None:
+                null[place * rows : (place + 1) * rows] |= mask
+        codes = _id_codes(ids)
+        number = np.unique(number * np.uint64(codes.max() + 1) + codes, return_inverse=True)[1].astype(np.uint64)
+    return [pa.array(number[part].astype(np.int64), mask=null[part]) for part in (slice(rows), slice(rows, None))]
+
+
+def _id_codes(ids: IdColumns) -> Array:
+    """Numbers of the ids of both columns, the second after the first; ``uint64``."""
+    if isinstance(ids.source, np.ndarray):
+        codes = np.unique(np.concatenate([ids.source, ids.target]), return_inverse=True)[1]
+    else:
+        both = pa.concat_arrays([ids.source, ids.target])
+        codes = pc.dictionary_encode(both, null_encoding="encode").indices.to_numpy()
+    numbers: Array = codes.astype(np.uint64)
+    return numbers
+
+
+def _composed_weights(engine: Engine, view: FrameView, names: list[Any]) -> pa.Array:
+    """Ranks of the rows, by the first column and then the next; null where one of them is, or is NaN."""
+    rows = len(view)
+    rank, missing = np.zeros(rows, np.uint32), np.zeros(rows, bool)
+    for name in names if rows else ():
+        weights = weight_column(name, view.column(name))
+        mask = nan_weights(engine, weights)
+        missing |= False if mask is None else mask
+        rank = _ranks(rank, weights.values)
+    return pa.array(rank, mask=missing)
+
+
+def _ranks(first: Array, then: Array) -> Array:
+    """Ranks of pairs."""
+    order = np.lexsort((then, first))
+    begins = np.zeros(len(order), bool)
+    begins[1:] = (first[order[1:]] != first[order[:-1]]) | (then[order[1:]] != then[order[:-1]])
+    rank = np.empty(len(order), np.uint32)
+    rank[order] = np.cumsum(begins, dtype=np.uint32)
+    return rank

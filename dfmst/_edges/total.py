@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from dfmst._common.deferred import call_arrow
 from dfmst._common.types import Array
-from dfmst._edges.to_arrow import to_arrow
+from dfmst._edges.arrow_values import to_arrow
 from dfmst.errors import InvalidEdgesError
 
 Total = int | float | Decimal | timedelta

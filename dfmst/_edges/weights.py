@@ -13,9 +13,7 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
-from dfmst._edges.arrow_values import arrow_column, numbers_of_arrow
-from dfmst._edges.id_types import plain_ids
-from dfmst._edges.to_arrow import native_values, to_arrow
+from dfmst._edges.arrow_values import arrow_column, native_values, numbers_of_arrow, plain_ids, to_arrow
 from dfmst._edges.unify import cast_exactly, common_type
 from dfmst._engines import Engine
 from dfmst.errors import InvalidEdgesError

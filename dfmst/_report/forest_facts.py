@@ -10,12 +10,12 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.cached import cached_property
+from dfmst._common.deferred import cached_property
 from dfmst._common.types import Array, Frame
-from dfmst._edges.columns import host_column
+from dfmst._edges.arrow_values import moments, readable
 from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.host_frame import host_column
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.readable import moments, readable
 from dfmst._edges.weights import plain_weights, weight_floats
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
 from dfmst._report.words import clock, grouped, label, moment

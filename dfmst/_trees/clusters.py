@@ -13,9 +13,9 @@ from dfmst._common.arguments import is_several, whole_number
 from dfmst._common.deferred import pc
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
+from dfmst._edges.arrow_values import is_missing
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.to_arrow import is_missing
 from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.components import component_labels

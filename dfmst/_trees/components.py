@@ -10,11 +10,10 @@ import numpy as np
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.read import EdgeColumns, Input, read_table
-from dfmst._edges.vertex_frame import vertex_frame
-from dfmst._edges.vertex_list import list_vertices
+from dfmst._edges.read import EdgeColumns, read_table
+from dfmst._edges.vertex_list import list_vertices, vertex_frame
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst.algorithms.bsp import strut_components

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dfmst._common.types import Array
+from dfmst._edges.edge_table import Input
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.read import Input
 from dfmst._engines import Engine
 
 __all__ = ["Ends", "ForestMatch"]

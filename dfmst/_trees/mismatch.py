@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dfmst._common.types import Array
-from dfmst._edges.compare import differences
 from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.stack import differences
 from dfmst._trees.forest_match import Ends, ForestMatch
 from dfmst._trees.optimality import Violation
 

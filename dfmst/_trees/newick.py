@@ -11,11 +11,10 @@ import pyarrow as pa
 
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
-from dfmst._edges.columns import host_column
-from dfmst._edges.host_frame import FrameView
+from dfmst._edges.arrow_values import readable, seconds
+from dfmst._edges.host_frame import FrameView, host_column
 from dfmst._edges.open import open_host_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.readable import readable, seconds
 from dfmst._edges.vertex_list import id_column
 from dfmst._edges.weights import plain_weights, weight_floats
 from dfmst._trees.ordered import order_forest

@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array, Frame
-from dfmst._edges.columns import host_column
-from dfmst._edges.host_frame import FrameView
+from dfmst._edges.host_frame import FrameView, host_column
 from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.vertex_list import VertexList, list_vertices
 from dfmst._edges.weights import plain_weights, weight_floats

@@ -18,11 +18,8 @@ from dfmst._edges.check import DEVICE, PLAIN, check_columns
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.kinds import unwrap
-from dfmst._edges.lazy_columns import lazy_edges
-from dfmst._edges.lazy_frame import LazyView, open_lazy_frame
-from dfmst._edges.open import open_frame
-from dfmst._edges.order import rows_in_order
+from dfmst._edges.lazy_frame import LazyView, lazy_edges, open_lazy_frame, rows_in_order
+from dfmst._edges.open import open_frame, unwrap
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.tables import Tables, as_lazy, open_tables, ordered_integers
 from dfmst._engines import Engine, select_engine

@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeAlias
 
 from dfmst._common.types import Array
 from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.edge_table import ChecksFailed, EdgeTable
+from dfmst._edges.edge_table import ChecksFailed, EdgeTable, Input
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.read import EdgeColumns, Input, read_table
+from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._engines import Engine
 from dfmst.algorithms import Algorithm, FilterKruskal, resolve
 from dfmst.algorithms.trace import Trace

@@ -9,9 +9,8 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Frame
-from dfmst._edges.arrow_values import arrow_column
+from dfmst._edges.arrow_values import arrow_column, readable
 from dfmst._edges.open import open_host_frame
-from dfmst._edges.readable import readable
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import in_one_type, labels_of, named, places_of
 

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
-from dfmst._edges.id_types import plain_ids
-from dfmst._edges.to_arrow import listed_values, to_arrow
+from dfmst._edges.arrow_values import listed_values, plain_ids, to_arrow
 from dfmst._edges.unify import cast_exactly, common_type
 from dfmst.errors import InvalidEdgesError
 

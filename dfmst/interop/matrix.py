@@ -11,11 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._edges.arrow_values import arrow_column
+from dfmst._edges.arrow_values import arrow_column, number_array, plain_ids, to_arrow
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.id_types import plain_ids
 from dfmst._edges.open import open_host_frame
-from dfmst._edges.to_arrow import number_array, to_arrow
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import labels_of, named
 

@@ -7,14 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.arguments import whole_number, yes_or_no
+from dfmst._common.arguments import stored_entries, whole_number, yes_or_no
 from dfmst._common.types import Array, Frame
-from dfmst._edges.arrow_values import arrow_column
+from dfmst._edges.arrow_values import arrow_column, native_values, plain_ids, to_arrow
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.id_types import plain_ids
 from dfmst._edges.open import open_host_frame
-from dfmst._edges.sparse_entries import stored_entries
-from dfmst._edges.to_arrow import native_values, to_arrow
 from dfmst._engines import Engine, select_engine
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from dfmst.interop.labels import labels_of, named, places_of

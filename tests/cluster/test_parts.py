@@ -29,8 +29,8 @@ from dfmst._drive.cluster.strategies.shuffle.slices import cut, cuts, solve_slic
 from dfmst._drive.cluster.strategies.shuffle.survey import summarize, survey
 from dfmst._drive.cluster.tasks import Group
 from dfmst._edges.dictionary import Dictionary
-from dfmst._edges.ids import id_columns
 from dfmst._edges.read import EdgeColumns
+from dfmst._edges.vertices import id_columns
 from dfmst._engines import CpuEngine
 from dfmst._fold.buffer import Rows
 from dfmst._fold.disk_memory import Room

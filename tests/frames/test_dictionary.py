@@ -12,12 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfmst._edges.dictionary import Dictionary
-from dfmst._edges.distinct import DistinctIds
+from dfmst._edges.dictionary import Dictionary, DistinctIds, plain
 from dfmst._edges.encode import Encoder
-from dfmst._edges.id_words import plain
-from dfmst._edges.ids import id_columns
-from dfmst._edges.vertices import factorize
+from dfmst._edges.vertices import factorize, id_columns
 from dfmst._engines import CpuEngine
 from dfmst.errors import InvalidEdgesError
 from tests.support.arrow_types import FAMILIES, ids

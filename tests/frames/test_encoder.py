@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dfmst._edges.encode import Encoder
-from dfmst._edges.ids import id_columns
+from dfmst._edges.vertices import id_columns
 from dfmst.errors import InvalidEdgesError
 
 IDS = [0, 3, 5, 9, 70_000, 2**31 - 1, 2**31 + 5, 2**40, -1, -7]

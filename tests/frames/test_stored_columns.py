@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 import dfmst
-from dfmst._edges.columns import pandas_column, stored_column
-from dfmst._edges.host_frame import FrameView
+from dfmst._edges.host_frame import FrameView, pandas_column, stored_column
 
 NUMPY = {
     "int8": np.arange(-3, 3, dtype=np.int8),

@@ -9,9 +9,8 @@ from dfmst._common.arguments import check_choice
 from dfmst._common.types import Invalid
 from dfmst._drive.cluster.build import Options, Strategy, forest_frame
 from dfmst._drive.cluster.stack import stacked
-from dfmst._edges.compose import edge_columns
 from dfmst._edges.conditions import Conditions, refuse_conditions
-from dfmst._edges.read import EdgeColumns
+from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.dataframe import Dataframe
 from dfmst.algorithms.find_forest import find_forest

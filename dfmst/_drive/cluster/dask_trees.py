@@ -15,9 +15,9 @@ from dask.dataframe.utils import make_meta
 
 from dfmst._drive.cluster.build import Options, forest_frame
 from dfmst._drive.cluster.client import computed
-from dfmst._edges.ids import id_columns
 from dfmst._edges.open import open_frame
 from dfmst._edges.read import EdgeColumns
+from dfmst._edges.vertices import id_columns
 from dfmst._trees import clusters as _clusters
 from dfmst._trees import linkage
 from dfmst._trees import newick as _newick

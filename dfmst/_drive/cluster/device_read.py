@@ -8,8 +8,7 @@ from dfmst._common.types import Array
 from dfmst._drive.cluster.device_tables import DeviceTable
 from dfmst._drive.cluster.tables import kind_metadata, narrowed
 from dfmst._drive.cluster.task_columns import TaskColumns
-from dfmst._edges.device_columns import device_ids, device_weights
-from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.device_frame import DeviceView, device_ids, device_weights
 from dfmst._edges.edge_table import flip_bits
 from dfmst._edges.encode import are_integers
 from dfmst._edges.read import EdgeColumns

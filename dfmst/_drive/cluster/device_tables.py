@@ -21,7 +21,7 @@ from dfmst._drive.cluster.tables import (
 )
 from dfmst._drive.cluster.task_columns import TaskColumns, register_for_gpus, waiting_bytes
 from dfmst._edges.encode import are_integers
-from dfmst._edges.ids import IdColumns, id_columns, same_width
+from dfmst._edges.vertices import IdColumns, id_columns, same_width
 from dfmst._engines import Engine, host_engine
 
 _WAITING = 0.25  # share of a GPU that results may hold which wait for other tasks

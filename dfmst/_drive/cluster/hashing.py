@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._edges import id_words as columns
-from dfmst._edges.id_types import whole_ids
+from dfmst._edges import dictionary as columns
+from dfmst._edges.arrow_values import whole_ids
 from dfmst._engines import CpuEngine
 
 

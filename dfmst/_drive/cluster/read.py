@@ -14,17 +14,15 @@ from dfmst._drive.cluster.device_tables import Table, like_of
 from dfmst._drive.cluster.partitions import read_part
 from dfmst._drive.cluster.solve import worker_engine
 from dfmst._drive.cluster.tables import POSITION_BITS, empty_table, travelling_ids, travelling_table, weight_kind
-from dfmst._edges.arrow_values import arrow_column
+from dfmst._edges.arrow_values import arrow_column, is_missing, plain_ids, to_arrow
 from dfmst._edges.check import HOST, check_columns
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import check_capacity, flip_bits
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.id_types import plain_ids
-from dfmst._edges.ids import IdColumns, id_columns
 from dfmst._edges.open import open_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.to_arrow import is_missing, to_arrow
 from dfmst._edges.unify import cast_exactly, common_id_type
+from dfmst._edges.vertices import IdColumns, id_columns
 from dfmst._edges.weights import constant_weights, weight_column, weight_type, weights_as
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import gather_keys

@@ -35,11 +35,9 @@ from dfmst._drive.cluster.tables import (
     weight_kind,
 )
 from dfmst._drive.plan.formulas import BUFFER
-from dfmst._edges.device_encode import DeviceEncoder
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.encode import Encoder, are_integers
-from dfmst._edges.ids import IdColumns
-from dfmst._edges.vertices import dense_vertices
+from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
+from dfmst._edges.vertices import IdColumns, dense_vertices
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._fold.buffer import Rows
 from dfmst._fold.fold import Fold

@@ -10,10 +10,9 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._drive.cluster.device_tables import Columns, Table, columns_of, kept, like_of, metadata_of
 from dfmst._drive.cluster.tables import check_kinds, empty_table, weight_kind
-from dfmst._edges.device_encode import DeviceEncoder
 from dfmst._edges.dictionary import mixed_signs
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.encode import Encoder
+from dfmst._edges.encode import DeviceEncoder, Encoder
 from dfmst._engines import Engine
 from dfmst.algorithms.solve import solve_table
 

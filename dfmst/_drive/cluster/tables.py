@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
+from dfmst._edges.arrow_values import native_values
 from dfmst._edges.dictionary import concat_ids
-from dfmst._edges.ids import IdColumns, id_columns
-from dfmst._edges.to_arrow import native_values
+from dfmst._edges.vertices import IdColumns, id_columns
 from dfmst.errors import InvalidEdgesError
 
 POSITION_BITS = 32

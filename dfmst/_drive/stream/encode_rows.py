@@ -16,10 +16,9 @@ from dfmst._drive.stream.batches import Batch, Job, WeightType, read_batch
 from dfmst._drive.stream.device_memory import memory_of
 from dfmst._drive.stream.memory import Memory, id_bytes
 from dfmst._drive.stream.spill_memory import SpillMemory
-from dfmst._edges.device_encode import DeviceEncoder
-from dfmst._edges.distinct import DistinctIds
-from dfmst._edges.encode import Encoder, are_integers
-from dfmst._edges.ids import IdColumns
+from dfmst._edges.dictionary import DistinctIds
+from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
+from dfmst._edges.vertices import IdColumns
 from dfmst._engines import Engine, host_engine
 from dfmst._fold.buffer import Rows
 

@@ -16,7 +16,7 @@ from dfmst._drive.stream.folded import FoldedForest
 from dfmst._drive.stream.locators import Locators
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._edges.arrow_values import arrow_numbers
-from dfmst._edges.id_words import plain_type
+from dfmst._edges.dictionary import plain_type
 from dfmst._edges.total import Total, total_of_pieces
 from dfmst._fold.runs import read_pieces
 from dfmst._trees.optimality import Violation

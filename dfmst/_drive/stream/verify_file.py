@@ -22,10 +22,10 @@ from dfmst._drive.stream.gather import forest_total
 from dfmst._drive.stream.memory import Memory
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.sources import open_parquet
-from dfmst._edges.compare import differences
 from dfmst._edges.encode import Encoder
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns
+from dfmst._edges.stack import differences
 from dfmst._engines import host_engine, select_engine
 from dfmst._fold.buffer import Rows
 from dfmst._fold.memory import parse_memory

@@ -11,13 +11,10 @@ import pyarrow as pa
 
 from dfmst._common.arguments import check_column_name
 from dfmst._common.types import ROW_LIMIT, Array
-from dfmst._edges.arrow_values import arrow_column
-from dfmst._edges.columns import host_column
+from dfmst._edges.arrow_values import arrow_column, number_array, plain_ids, to_arrow
 from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.host_frame import FrameView
-from dfmst._edges.id_types import plain_ids
+from dfmst._edges.host_frame import FrameView, host_column
 from dfmst._edges.open import open_frame
-from dfmst._edges.to_arrow import number_array, to_arrow
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError, missing_column
 
 __all__ = ["Points", "is_array", "read_points"]

@@ -7,7 +7,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from dfmst._common.cached import cached_property
+from dfmst._common.deferred import cached_property
 from dfmst._common.types import Array
 from dfmst.interop.networkx.convert import convert_from_nx
 from dfmst.interop.networkx.graph import Graph

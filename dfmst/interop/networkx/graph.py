@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst import arrays
-from dfmst._common.cached import cached_property
+from dfmst._common.deferred import cached_property
 from dfmst._common.types import Array
 from dfmst._trees.components import connected_components
 

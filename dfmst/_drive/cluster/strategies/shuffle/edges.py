@@ -29,8 +29,7 @@ from dfmst._drive.cluster.tables import check_kinds, weight_kind
 from dfmst._drive.cluster.task_columns import TaskColumns, register_for_gpus
 from dfmst._drive.cluster.tasks import Group
 from dfmst._drive.plan.formulas import EDGE
-from dfmst._edges.device_encode import DeviceEncoder
-from dfmst._edges.encode import Encoder
+from dfmst._edges.encode import DeviceEncoder, Encoder
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine, host_engine
 from dfmst._fold.compact import COMPACT

@@ -12,8 +12,7 @@ from dfmst._common.types import Array
 from dfmst._drive.cluster.device_tables import DeviceTable, Table, columns_of, has_room
 from dfmst._drive.cluster.local_files import local_directory
 from dfmst._drive.cluster.task_columns import TaskColumns, register_for_gpus
-from dfmst._edges.device_encode import DeviceEncoder
-from dfmst._edges.encode import Encoder, are_integers
+from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._fold.buffer import Rows

@@ -27,9 +27,8 @@ from dfmst._drive.cluster.strategies.shuffle.left import (
 )
 from dfmst._drive.cluster.strategies.shuffle.survey import Survey
 from dfmst._drive.cluster.task_columns import TaskColumns, register_for_gpus
-from dfmst._edges.device_encode import DeviceDictionary, DeviceEncoder
-from dfmst._edges.dictionary import Dictionary
-from dfmst._edges.id_words import plain
+from dfmst._edges.dictionary import Dictionary, plain
+from dfmst._edges.encode import DeviceDictionary, DeviceEncoder
 from dfmst._engines import Engine
 from dfmst._fold.cuts import read_spans
 from dfmst._fold.stored import StoredArray, StoredIds
