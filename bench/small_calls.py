@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from support.graphs import scipy_weights
+from support.inside import Array
 from support.machine import describe
 from support.results import parser, write
 from support.timing import interleaved, milliseconds
 
 import dfmst
-from dfmst._common.types import Array
 from dfmst.arrays import forest_rows
 
 ROWS = (10, 780, 10_000)

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from support.inside import EdgeTable, Engine
+from support.inside import Array, EdgeTable, Engine
 
-from dfmst._common.types import Array
 from dfmst.generate import erdos_renyi, rmat, road_grid
 
 #: All increase with the ``float64`` weights drawn, so that every width has the same forest, except for ties.

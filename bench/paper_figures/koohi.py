@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from support.inside import CpuEngine, EdgeTable, Trace
+from support.inside import Array, CpuEngine, EdgeTable, Trace
 
-from dfmst._common.types import Array
 from dfmst.algorithms import Algorithm, Boruvka, Mastiff
 from dfmst.generate import rmat, road_grid
 from paper_figures.figure import Figure, Measure, Row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine, CudaEngine, Engine, select_engine
 from dfmst._engines.kernels import kernels
@@ -10,6 +11,7 @@ from dfmst._engines.scratch import release_scratch
 from dfmst.algorithms.trace import Trace
 
 __all__ = [
+    "Array",
     "CpuEngine",
     "CudaEngine",
     "EdgeTable",
