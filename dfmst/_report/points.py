@@ -17,7 +17,7 @@ from dfmst._edges.host_frame import FrameView
 from dfmst._edges.open import open_host_frame
 from dfmst._report.words import label
 from dfmst.errors import FormatError, InvalidEdgesError, UnsupportedFrameError, missing_column
-from dfmst.formats.json_record import check_fields, read_record
+from dfmst.formats.provenance import check_fields, read_record
 
 _EAST = ("lon", "lng", "long", "longitude", "x_lon")
 _NORTH = ("lat", "latitude", "y_lat")

@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
-from dfmst.formats.graph_file import GraphFile
-from dfmst.formats.problems import problem
+from dfmst.formats.files import GraphFile, problem
 
 FILE_MAGIC = b"ARROW1"
 OLD_FEATHER_MAGIC = b"FEA1"

@@ -7,10 +7,8 @@ import re
 from pathlib import Path
 
 from dfmst.formats.delimited import find_separator
-from dfmst.formats.graph_file import GraphFile
-from dfmst.formats.problems import existing_path, problem
-from dfmst.formats.text.blocks import BYTE_ORDER_MARK
-from dfmst.formats.text.line_ends import with_newlines
+from dfmst.formats.files import GraphFile, existing_path, problem
+from dfmst.formats.text_reader import BYTE_ORDER_MARK, with_newlines
 
 COMPRESSED = (".gz", ".xz", ".zst", ".zstd", ".bz2")
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow", b"\xff\xff\xff\xff": "arrow"}

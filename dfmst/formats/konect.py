@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from dfmst._common.number_patterns import read_count
-from dfmst.formats.edge_list import END_POINTS, check_width, more_columns, stream_rows
-from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
-from dfmst.formats.problems import problem
-from dfmst.formats.text.blocks import Line, TextReader
-from dfmst.formats.text.header_counts import HeaderCounts
-from dfmst.formats.text.layout import NUMBER, Field, Layout
+from dfmst.formats.edge_lists import END_POINTS, HeaderCounts, check_width, more_columns, stream_rows
+from dfmst.formats.files import HEAD_BYTES, GraphFile, problem
+from dfmst.formats.text_reader import Line, TextReader
+from dfmst.formats.text_rows import NUMBER, Field, Layout
 
 KINDS = (b"sym", b"asym")
 WEIGHTS = (

@@ -6,12 +6,10 @@ import pyarrow as pa
 
 from dfmst._common.number_patterns import read_count
 from dfmst.errors import FormatError
-from dfmst.formats.edge_list import END_POINTS, stream_rows
-from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
-from dfmst.formats.problems import problem
-from dfmst.formats.text.blocks import Line, TextReader
-from dfmst.formats.text.header_counts import HeaderCounts
-from dfmst.formats.text.layout import REAL, WHOLE, Field, Layout
+from dfmst.formats.edge_lists import END_POINTS, HeaderCounts, stream_rows
+from dfmst.formats.files import HEAD_BYTES, GraphFile, problem
+from dfmst.formats.text_reader import Line, TextReader
+from dfmst.formats.text_rows import REAL, WHOLE, Field, Layout
 
 BANNER = "%%MatrixMarket matrix coordinate real|integer|pattern general|symmetric|skew-symmetric"
 WEIGHTS = {

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from itertools import count
 from operator import itemgetter
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from dfmst._common.number_patterns import is_whole
+from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.errors import EngineUnavailableError, FormatError
-from dfmst.formats.graph_file import GraphFile
-from dfmst.formats.markup import (
-    OtherCountError,
-    check_attribute,
-    check_entities,
-    check_gml_numbers,
-    check_graphml_counts,
-    json_whole,
-)
-from dfmst.formats.problems import problem
-from dfmst.formats.records import EdgeRecord, records_table
-from dfmst.formats.text.blocks import TextReader
-from dfmst.formats.text.exact_numbers import exact_real
-from dfmst.formats.text.header_counts import ACCEPT
+from dfmst.formats.files import ACCEPT, GraphFile, problem
+from dfmst.formats.text_reader import TextReader
+from dfmst.formats.text_rows import WHOLE_TYPES, exact_real
+
+
+class EdgeRecord(NamedTuple):
+    """An edge: its two ends and its attributes by name."""
+
+    source: Any
+    target: Any
+    attributes: dict[str, Any]
+
 
 #: The edges in the order of the file, the ids of its nodes, and the default values of attributes.
 Graph: TypeAlias = tuple[list[EdgeRecord], Collection[Any], dict[str, Any]]
@@ -215,3 +216,154 @@ def _read_node_link(networkx: Any, data: bytes) -> Graph:
 
 def _attributes(link: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in link.items() if name not in ("source", "target")}
+
+
+MOST_DIGITS = 4000  # Python reads no longer ones
+# Whole numbers match too, so that no search begins within one: that would take quadratic time.
+GML_NUMBER = re.compile(
+    r'"[^"]*"|\#[^\n]*|(?P<number>[+-]?(?:[0-9]++(?P<point>\.[0-9]*+)?|(?P<fraction>\.[0-9]++))(?:[Ee][+-]?[0-9]++)?)'
+)
+ENTITY = re.compile(rb"&([^#;\s&<][^;\s&<]*);")
+DECLARED = re.compile(rb"<!ENTITY\s+([^%\s]\S*)")
+KNOWN_ENTITIES = frozenset({b"lt", b"gt", b"amp", b"quot", b"apos"})
+
+
+class OtherCountError(ValueError):
+    """A graph has other nodes or edges than it says."""
+
+
+def check_gml_numbers(text: str) -> None:
+    """Raise ValueError at a real number of a GML text that a float does not hold."""
+    for piece in GML_NUMBER.finditer(text):
+        if piece["point"] or piece["fraction"]:
+            exact_real(piece["number"])
+
+
+def check_entities(data: bytes) -> None:
+    """Raise ValueError at an entity of an XML text that is not defined: the parser leaves some of them out."""
+    text = _without_comments(data)
+    known = KNOWN_ENTITIES.union(DECLARED.findall(text))
+    for name in ENTITY.findall(text):
+        if name not in known:
+            line = data.count(b"\n", 0, data.find(b"&" + name)) + 1
+            raise ValueError(f"undefined entity &{name.decode(errors='replace')};: line {line}, column 1")
+
+
+def _without_comments(data: bytes) -> bytes:
+    """Take comments and CDATA sections out of an XML text; one that does not end is text, in a value of a DTD."""
+    ends, kept, at = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}, [], 0
+    while ends and (start := re.compile(b"|".join(map(re.escape, ends))).search(data, at)):
+        end = data.find(ends[start[0]], start.end())
+        if end < 0:
+            del ends[start[0]]  # none after this one ends either
+            continue
+        kept.append(data[at : start.start()])
+        at = end + 3
+    return b"".join(kept) + data[at:]
+
+
+def check_attribute(kind: Any, text: str | None, place: str) -> None:
+    """Raise ValueError where the text of a GraphML attribute is no value of its type."""
+    if kind not in (int, float):
+        return
+    word = (text or "").strip()
+    if not word:
+        raise ValueError(f"{place} has no value")
+    if not (is_whole(word) and len(word) <= MOST_DIGITS if kind is int else is_number(word)):
+        raise ValueError(f"{place} holds {word[:40]!r}, which is no {'whole ' if kind is int else ''}number")
+    if kind is float:
+        try:
+            exact_real(word)
+        except ValueError as error:
+            raise ValueError(f"{place} holds {word[:40]!r}, {error}") from None
+
+
+def check_graphml_counts(graph: Any, namespace: str) -> None:
+    """Raise OtherCountError where a graph has other nodes or edges than ``parse.nodes`` and ``parse.edges`` say."""
+    for name in ("nodes", "edges"):
+        stated = read_count(graph.get(f"parse.{name}", "").encode())
+        present = sum(1 for _ in graph.iterfind(f"{{{namespace}}}{name[:-1]}"))
+        if stated is not None and stated != present:
+            raise OtherCountError(f"{present} {name}; parse.{name} promises {stated}")
+
+
+def json_whole(word: str) -> int:
+    """Read a whole number of a JSON text."""
+    if len(word) > MOST_DIGITS:
+        raise ValueError(f"a whole number of {len(word):,} digits, {word[:20]}...")
+    return int(word)
+
+
+MOST_CELLS = 1 << 24  # of a table that is mostly empty
+FULL_ENOUGH = 256  # cells for each value in the file
+MAX_FLOAT = int(sys.float_info.max)
+# Names under which such files keep what we call the weight, the likeliest first.
+WEIGHT_NAMES = ("weight", "value", "dist", "distance", "length", "len", "cost")
+
+
+def records_table(
+    path: Path, records: Sequence[EdgeRecord], nodes: Container[Any], defaults: Mapping[str, Any]
+) -> pa.Table:
+    """Return edges as ``source``, ``target``, ``weight`` where there is one, and the other attributes."""
+    for row, record in enumerate(records):
+        for end in record[:2]:
+            if end is None or end not in nodes:
+                what = "has no source or no target" if end is None else f"leads to {repr(end)[:60]}, which is no node"
+                raise problem(path, f"edge {row} (from 0) {what}", hint="every end of an edge is the id of a node")
+    ids = _ids(path, [record.source for record in records] + [record.target for record in records])
+    columns = {"source": ids[: len(records)], "target": ids[len(records) :]}
+    names = dict.fromkeys([*defaults, *(name for record in records for name in record.attributes)])
+    stored = sum(len(record) + len(record.attributes) for record in records)
+    if len(names) * len(records) > max(MOST_CELLS, FULL_ENOUGH * stored):
+        message = f"{len(names):,} attributes of {len(records):,} edges, of which nearly all are missing"
+        raise problem(path, message, hint="write what differs from edge to edge into one attribute, as text")
+    attributes = {name: [record.attributes.get(name, defaults.get(name)) for record in records] for name in names}
+    weight = next((name for name in WEIGHT_NAMES if _is_numeric(attributes.get(name, []))), None)
+    if weight is not None:
+        columns["weight"] = _column(path, "weight", attributes.pop(weight))
+    for name, values in attributes.items():
+        free = name if name not in columns else f"{name}_attribute"
+        columns[free] = _column(path, free, values)
+    return pa.table(columns)
+
+
+def _is_numeric(values: list[Any]) -> bool:
+    kinds = {type(value) for value in values if value is not None}
+    return bool(kinds) and kinds <= {int, float}
+
+
+def _ids(path: Path, ids: list[Any]) -> pa.Array:
+    kinds = {type(identifier) for identifier in ids}
+    if len(kinds) > 1 or not kinds <= {int, str}:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        message = f"vertex ids must be all whole numbers or all texts; here they are {names}"
+        raise problem(path, message, hint="write all ids as texts")
+    return pa.array(ids, pa.string()) if kinds == {str} else _whole(path, "vertex ids hold", ids)
+
+
+def _column(path: Path, name: str, values: list[Any]) -> pa.Array:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int}:
+        return _whole(path, f"{name!r} holds", values)
+    if kinds <= {int, float}:
+        return _floats(path, name, values)
+    if kinds == {bool}:
+        return pa.array(values, pa.bool_())
+    texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    return pa.array(texts, pa.string())
+
+
+def _whole(path: Path, what: str, values: list[Any]) -> pa.Array:
+    for kind in WHOLE_TYPES:
+        with suppress(OverflowError, pa.ArrowInvalid):
+            return pa.array(values, kind)
+    hint = "write the ids as texts, the weights as floats"
+    raise problem(path, f"{what} a whole number beyond 38 digits", hint=hint)
+
+
+def _floats(path: Path, name: str, values: list[Any]) -> pa.Array:
+    for value in values:
+        if isinstance(value, int) and abs(value) > 2**53 and (abs(value) > MAX_FLOAT or int(float(value)) != value):
+            message = f"{name!r} holds {str(value)[:40]} beside fractions, and a 64-bit float would round it"
+            raise problem(path, message, hint="write the fractions as whole numbers, in a smaller unit")
+    return pa.array([None if value is None else float(value) for value in values], pa.float64())

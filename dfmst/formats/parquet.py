@@ -1,19 +1,20 @@
-"""Parquet: one file, or a directory of files that are read in the order of their names."""
+"""Parquet: one file or a directory of files in the order of their names, their footers, and their rows in batches."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst._edges.unify import CommonSchema
-from dfmst.formats.graph_file import GraphFile
-from dfmst.formats.parquet_batches import batch_rows, open_buffered
-from dfmst.formats.problems import problem
+from dfmst.errors import FormatError, missing_column
+from dfmst.formats.files import GraphFile, open_native, problem
 
 ROWS_IN_A_BATCH = 1 << 18
 SUFFIXES = (".parquet", ".parq", ".pq")
@@ -135,3 +136,77 @@ def _read(file: GraphFile, stream: object) -> Iterator[pa.RecordBatch]:
         yield from parquet.iter_batches(batch_size=batch_rows(parquet.metadata, groups, ROWS_IN_A_BATCH))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _broken(file, error) from error
+
+
+_BATCH_BYTES = 16 << 20  # longer batches are read in no less time
+_LEAST_ROWS = 1 << 10
+_BUFFER = 1 << 18  # bytes read at a time; else all of a row group's, which all wait for and which stay in memory
+
+
+def open_buffered(file: Any) -> pyarrow.parquet.ParquetFile:
+    """Open a Parquet file whose columns are read piece by piece."""
+    return pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER)
+
+
+def batch_rows(metadata: Any, groups: Sequence[int], rows: int, names: Sequence[Any] | None = None) -> int:
+    """Return how many rows to read at a time."""
+    places = [
+        place
+        for place in range(metadata.num_columns)
+        if names is None or (path := metadata.schema.column(place).path) in names or path.partition(".")[0] in names
+    ]
+    row_groups = [metadata.row_group(group) for group in groups]
+    sizes = [sum(group.column(place).total_uncompressed_size for place in places) for group in row_groups]
+    fit = [_BATCH_BYTES * group.num_rows // max(1, size) for group, size in zip(row_groups, sizes, strict=True)]
+    return min(rows, max(_LEAST_ROWS, min(fit, default=rows)))
+
+
+class TableSize(NamedTuple):
+    """Rows of a table, and a bound of its vertices where the footers have one."""
+
+    rows: int
+    vertices: int | None
+
+
+def parquet_footer(path: str | os.PathLike[str]) -> pyarrow.parquet.FileMetaData:
+    """Read the footer of a Parquet file."""
+    try:
+        with open_native(path) as file:
+            return pyarrow.parquet.read_metadata(file)
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        message = f"{path}: not a Parquet file, or a damaged one ({reason})"
+        raise FormatError(message, "fetch or write the file again; convert other formats with dfmst convert") from error
+
+
+def parquet_size(
+    files: Iterable[tuple[str | os.PathLike[str], Iterable[int] | None]], ends: tuple[Any, Any]
+) -> TableSize:
+    """Add up the sizes of Parquet files."""
+    rows, largest, bounded = 0, -1, True
+    for path, groups in files:
+        footer = parquet_footer(path)
+        if footer.num_rows:
+            _check_ends(path, footer, ends)
+        for group in map(footer.row_group, range(footer.num_row_groups) if groups is None else groups):
+            rows += group.num_rows
+            for column in map(group.column, range(group.num_columns)):
+                if column.path_in_schema in ends and group.num_rows:
+                    low, high = _range(column.statistics)
+                    bounded &= low is not None and low >= 0
+                    largest = max(largest, high or 0)
+    return TableSize(rows, min(largest + 1, 2 * rows) if bounded and rows else None)
+
+
+def _check_ends(path: Any, footer: Any, ends: tuple[Any, Any]) -> None:
+    names = footer.schema.to_arrow_schema().names
+    for name in ends:
+        if name not in names:
+            raise missing_column(name, names, "name the id columns with source= and target=", path)
+
+
+def _range(statistics: Any) -> tuple[int | None, int | None]:
+    """Smallest and largest entry of a column of integers."""
+    if statistics is None or not statistics.has_min_max or not isinstance(statistics.min, int):
+        return None, None
+    return statistics.min, statistics.max

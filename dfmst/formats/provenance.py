@@ -10,7 +10,7 @@ import base64
 import json
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import NoneType
@@ -21,7 +21,30 @@ import pyarrow as pa
 
 from dfmst._common.types import Array
 from dfmst.errors import FormatError, InvalidEdgesError
-from dfmst.formats.json_record import check_fields, is_count, read_record
+
+
+def read_record(text: bytes | str | None) -> dict[str, Any]:
+    """Read a JSON object."""
+    try:
+        record = json.loads(text or "")
+    except RecursionError:
+        raise ValueError("a record that is nested too deep") from None
+    if not isinstance(record, dict):
+        raise ValueError("a record that is no JSON object")
+    return record
+
+
+def check_fields(record: Mapping[str, Any], checks: Mapping[str, Callable[[Any], bool]]) -> None:
+    """Check each named field of a record; a field that is missing counts as ``None``."""
+    for name, check in checks.items():
+        if not check(record.get(name)):
+            raise ValueError(f"{name!r} has a value that is not possible: {str(record.get(name))[:40]}")
+
+
+def is_count(value: Any) -> bool:
+    """Tell whether a value is a whole number from 0 to 2**64 - 1."""
+    return type(value) is int and 0 <= value < 1 << 64
+
 
 _KEY = b"dfmst"
 _FORMAT = 1

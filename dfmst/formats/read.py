@@ -1,4 +1,4 @@
-"""The public readers: find the format out, then hand over to its module."""
+"""``open_edges`` and ``read_edges``: find the format, call its module, join several files with the same columns."""
 
 from __future__ import annotations
 
@@ -16,17 +16,15 @@ from dfmst._common.progress import showing
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import FormatError, InvalidEdgesError, did_you_mean
 from dfmst.formats.detect import format_of_file
-from dfmst.formats.graph_file import BLOCK_BYTES, GraphFile
-from dfmst.formats.problems import existing_path, problem
-from dfmst.formats.schema import check_same_names
+from dfmst.formats.files import BLOCK_BYTES, GraphFile, existing_path, problem
 
 #: Where each format is opened: module and function. A file needs one of them, and all take as long as a small file.
 _OPENERS = {
     "arrow": "arrow_ipc.open_arrow",
-    "cedge": "fixed_columns.open_cedge",
+    "cedge": "edge_lists.open_cedge",
     "csv": "delimited.open_csv",
     "dimacs": "dimacs.open_dimacs",
-    "ewg": "fixed_columns.open_ewg",
+    "ewg": "edge_lists.open_ewg",
     "gml": "networkx_files.open_gml",
     "graphml": "networkx_files.open_graphml",
     "json": "networkx_files.open_node_link",
@@ -34,7 +32,7 @@ _OPENERS = {
     "matrix-market": "matrix_market.open_matrix_market",
     "metis": "metis.open_metis",
     "parquet": "parquet.open_parquet",
-    "snap": "snap.open_snap",
+    "snap": "edge_lists.open_snap",
     "tsplib": "tsplib.open_tsplib",
     "tsv": "delimited.open_tsv",
 }
@@ -240,3 +238,49 @@ def _footer_rows(files: Sequence[GraphFile]) -> int | None:
         return sum(int(pq.read_metadata(file.path).num_rows) for file in files)
     except (pa.ArrowException, OSError):
         return None
+
+
+def check_same_columns(
+    first: str | os.PathLike[str], expected: pa.Schema, path: str | os.PathLike[str], schema: pa.Schema
+) -> None:
+    """Raise where a file's columns are not those of the first.
+
+    Parameters
+    ----------
+    first, expected
+        The first file, for the message, and its schema.
+    path, schema
+        The other file, and its schema. Whether columns may hold nulls, and metadata, may differ.
+
+    Raises
+    ------
+    InvalidEdgesError
+        Other names or another type.
+
+    Examples
+    --------
+    >>> roads = pa.schema({"a": pa.int64(), "b": pa.int64()})
+    >>> check_same_columns("monday.csv", roads, "tuesday.csv", pa.schema({"a": pa.int64(), "b": pa.string()}))
+    Traceback (most recent call last):
+    dfmst.errors.InvalidEdgesError: tuesday.csv has other columns than monday.csv: 'b' is string instead of int64
+    Hint: give all files the same columns, of the same types
+    """
+    check_same_names(first, expected, path, schema)
+    for ours, theirs in zip(
+        *(sorted(fields, key=lambda field: field.name) for fields in (expected, schema)), strict=True
+    ):
+        if ours.type != theirs.type:
+            raise _other_columns(first, path, f"{theirs.name!r} is {theirs.type} instead of {ours.type}")
+
+
+def check_same_names(
+    first: str | os.PathLike[str], expected: pa.Schema, path: str | os.PathLike[str], schema: pa.Schema
+) -> None:
+    """Raise where a file's columns have other names than those of the first, as :func:`check_same_columns`."""
+    if sorted(expected.names) != sorted(schema.names):
+        raise _other_columns(first, path, f"{', '.join(schema.names)} instead of {', '.join(expected.names)}")
+
+
+def _other_columns(first: str | os.PathLike[str], path: str | os.PathLike[str], difference: str) -> InvalidEdgesError:
+    message = f"{path} has other columns than {first}: {difference}"
+    return InvalidEdgesError(message, "give all files the same columns, of the same types")

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dfmst.formats.atomic import atomic_path
 from dfmst.formats.directories import is_trusted
-from dfmst.formats.native import open_native
+from dfmst.formats.files import open_native
 
 _DIGEST = 32  # bytes
 _PIECE = 1 << 20  # bytes that are hashed at a time

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.errors import CapacityError
-from dfmst.formats.graph_file import HEAD_BYTES, GraphFile
-from dfmst.formats.problems import problem
-from dfmst.formats.text.blocks import Line, TextReader
-from dfmst.formats.text.header_counts import ACCEPT
+from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, problem
+from dfmst.formats.text_reader import Line, TextReader
 
 # Distances between such points are whole numbers that a float holds.
 LARGEST_COORDINATE = 2.0**51
@@ -21,11 +20,8 @@ MOST_ROWS = 1 << 28  # 6 GiB
 
 def open_tsplib(file: GraphFile) -> pa.RecordBatchReader:
     """Stream the complete graph over the points of a TSPLIB file."""
-    # Here, not above: the generators load the engines, which no other format needs.
-    from dfmst.generate.points import DISTANCES, complete_plane
-
     with TextReader(file, HEAD_BYTES) as reader:
-        header = _read_header(reader, file, DISTANCES)
+        header = _read_header(reader, file)
         rows = _read_points(reader, file, header.get("DIMENSION", Line(b"", 1)))
     edges = len(rows) * (len(rows) - 1) // 2
     if edges > MOST_ROWS:
@@ -36,7 +32,7 @@ def open_tsplib(file: GraphFile) -> pa.RecordBatchReader:
     return complete_plane(ids, x, y, header["EDGE_WEIGHT_TYPE"].text.decode())
 
 
-def _read_header(reader: TextReader, file: GraphFile, distances: Collection[str]) -> dict[str, Line]:
+def _read_header(reader: TextReader, file: GraphFile) -> dict[str, Line]:
     """Return the values before the coordinates by their keyword."""
     header: dict[str, Line] = {}
     for line in reader.lines():
@@ -48,8 +44,8 @@ def _read_header(reader: TextReader, file: GraphFile, distances: Collection[str]
         hint = "only files of points can be read; or the file is cut"
         raise problem(file.path, "no NODE_COORD_SECTION", line=max(1, reader.line - 1), hint=hint)
     kind = header.get("EDGE_WEIGHT_TYPE", Line(b"", 1))
-    if kind.text.decode() not in distances:
-        hint = f"these can be read: {', '.join(distances)}"
+    if kind.text.decode() not in DISTANCES:
+        hint = f"these can be read: {', '.join(DISTANCES)}"
         raise problem(file.path, "an unknown EDGE_WEIGHT_TYPE", line=kind.number, text=kind.text, hint=hint)
     dimension = header.get("DIMENSION", Line(b"", 1))
     if file.check_counts and read_count(dimension.text) is None:
@@ -96,3 +92,40 @@ def _is_id(word: str) -> bool:
 
 def _is_coordinate(word: str) -> bool:
     return is_number(word) and abs(float(word)) <= LARGEST_COORDINATE
+
+
+SCHEMA = pa.schema([("source", pa.int64()), ("target", pa.int64()), ("weight", pa.int64())])
+ROWS_IN_A_BATCH = 1 << 18
+Real = npt.NDArray[np.float64]
+
+
+def _nearest(distance: Real) -> Real:
+    # TSPLIB rounds halves up; NumPy would round them to even.
+    return np.floor(distance + 0.5)
+
+
+#: The distance of two points by its name in TSPLIB, from the differences of their coordinates.
+DISTANCES: dict[str, Callable[[Real, Real], Real]] = {
+    "EUC_2D": lambda x, y: _nearest(np.sqrt(x * x + y * y)),
+    "CEIL_2D": lambda x, y: np.ceil(np.sqrt(x * x + y * y)),
+    "MAN_2D": lambda x, y: _nearest(np.abs(x) + np.abs(y)),
+    "MAX_2D": lambda x, y: np.maximum(_nearest(np.abs(x)), _nearest(np.abs(y))),
+}
+
+
+def complete_plane(ids: npt.NDArray[np.int64], x: Real, y: Real, distance: str) -> pa.RecordBatchReader:
+    """Join every pair of points, in batches."""
+    return pa.RecordBatchReader.from_batches(SCHEMA, _batches(ids, x, y, DISTANCES[distance]))
+
+
+def _batches(
+    ids: npt.NDArray[np.int64], x: Real, y: Real, distance: Callable[[Real, Real], Real]
+) -> Iterator[pa.RecordBatch]:
+    points = len(ids)
+    step = max(1, ROWS_IN_A_BATCH // max(1, points))
+    for start in range(0, points, step):
+        first, second = np.nonzero(np.arange(points) > np.arange(start, min(start + step, points))[:, None])
+        first += start
+        weight = distance(x[first] - x[second], y[first] - y[second])
+        columns = (ids[first], ids[second], weight.astype(np.int64))
+        yield pa.record_batch(list(map(pa.array, columns)), schema=SCHEMA)

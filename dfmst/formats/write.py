@@ -19,7 +19,7 @@ from dfmst.errors import FormatError, OutputError, UnsupportedFrameError
 from dfmst.formats.atomic import atomic_path
 from dfmst.formats.detect import format_of_suffix
 from dfmst.formats.directories import SpillDirectory
-from dfmst.formats.native import open_native
+from dfmst.formats.files import open_native
 
 STREAM_SUFFIX = ".arrows"
 

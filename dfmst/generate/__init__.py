@@ -14,8 +14,7 @@ Wang, Huang and Guo (2011)            :func:`erdos_renyi` with twice as many edg
 
 from __future__ import annotations
 
-from dfmst.generate.models import erdos_renyi, exact_density, rmat, watts_strogatz
-from dfmst.generate.places import complete_points, road_grid, ssca2
+from dfmst.generate.models import complete_points, erdos_renyi, exact_density, rmat, road_grid, ssca2, watts_strogatz
 from dfmst.generate.tables import Weight, hash24
 
 __all__ = [

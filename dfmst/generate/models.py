@@ -1,6 +1,8 @@
-"""Random graphs that are defined by chance alone."""
+"""The random graphs."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +10,7 @@ import pyarrow as pa
 from dfmst._common.arguments import with_numbers
 from dfmst._common.types import Array
 from dfmst._engines import Engine, select_engine
-from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, flag_words
+from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, exclusive_sum, flag_words
 from dfmst.generate.tables import Weight, chance, edge_columns, edge_table, half_bits, require, stream
 
 
@@ -195,3 +197,168 @@ def _pairs_outside(on: Engine, word: int, pairs: int, parent: Array, source: Arr
     on.launch("flag_outside_tree", len(flags), first, second, enough, parent, flags, grain=FLAG_GRAIN)
     outside = compact(on, flags, np.uint64)[: len(source)]
     on.launch("gather_pairs", len(outside), outside, first, second, source, target)
+
+
+@with_numbers("rows", "columns", "seed", real=("keep",))
+def road_grid(
+    rows: int,
+    columns: int,
+    keep: float = 0.7,
+    *,
+    seed: int = 0,
+    weight: Weight = "int32",
+    engine: str = "auto",
+) -> pa.Table:
+    """Grid of streets, some of them missing: sparse, of large diameter, and mostly in one component.
+
+    Parameters
+    ----------
+    rows, columns
+        Crossings each way; vertex ``row * columns + column``.
+    keep
+        Probability that an edge between two neighbours is there.
+    seed, weight, engine
+        As in :func:`dfmst.generate.rmat`.
+
+    Examples
+    --------
+    >>> from dfmst.generate import road_grid
+    >>> road_grid(2, 3, keep=1, weight=None).to_pydict()
+    {'source': [0, 0, 1, 1, 2, 3, 4], 'target': [1, 3, 2, 4, 5, 4, 5]}
+    """
+    require(rows > 0 and columns > 0, f"the grid is {rows} by {columns}; it must be at least 1 by 1")
+    require(0 <= keep <= 1, f"keep is {keep}; it must be a probability")
+    on, vertices = select_engine(engine), rows * columns
+    flags = flag_words(on, 2 * vertices)
+    arguments = (stream(seed, 1), chance(keep), rows, columns, flags)
+    on.launch("flag_grid", len(flags), *arguments, grain=FLAG_GRAIN)
+    places = compact(on, flags, np.uint64)
+    source, target = edge_columns(on, len(places), vertices)
+    on.launch("grid_edges", len(places), places, columns, source, target)
+    return edge_table(on, source, target, seed, weight)
+
+
+@with_numbers("points", "dimensions", "seed")
+def complete_points(
+    points: int,
+    dimensions: int = 2,
+    *,
+    seed: int = 0,
+    weight: Weight | Literal["distance"] = "distance",
+    engine: str = "auto",
+) -> pa.Table:
+    """Every pair of random points of the unit cube, weighted by their distance (``float64``).
+
+    Parameters
+    ----------
+    points
+        Vertices; the rows are all pairs, ``source < target``, in ascending order.
+    dimensions
+        Of the cube, at most 4,096. Coordinates are multiples of 2^-24.
+    weight
+        ``"distance"``, or another kind as in :func:`dfmst.generate.rmat`.
+    seed, engine
+        As in :func:`dfmst.generate.rmat`.
+
+    Examples
+    --------
+    >>> from dfmst.generate import complete_points
+    >>> complete_points(100).num_rows
+    4950
+    """
+    require(0 <= points < 1 << 32, f"points is {points}; it must be at least 0 and fit 32 bits")
+    require(0 < dimensions <= 1 << 12, f"dimensions is {dimensions}; it must be between 1 and 4,096")
+    on = select_engine(engine)
+    source, target = _clique_edges(on, on.xp.full(points, points, np.uint64))
+    if not isinstance(weight, str) or weight != "distance":
+        return edge_table(on, source, target, seed, weight)
+    distance = on.xp.empty(len(source), np.float64)
+    on.launch("distances", len(source), stream(seed, 1), dimensions, source, target, distance)
+    return edge_table(on, source, target, seed, None, distance)
+
+
+@with_numbers("scale", "largest_clique", "seed", real=("inter_clique",))
+def ssca2(
+    scale: int,
+    largest_clique: int | None = None,
+    inter_clique: float = 0.5,
+    *,
+    seed: int = 0,
+    weight: Weight = "float64",
+    engine: str = "auto",
+) -> pa.Table:
+    """Cliques of random sizes side by side, with links between cliques that are the rarer the further they lead.
+
+    Parameters
+    ----------
+    scale
+        The vertices are ``2 ** scale``.
+    largest_clique
+        Sizes are uniform from 1 to this; ``None``: ``2 ** (scale / 3)``.
+    inter_clique
+        Probability that a vertex is linked into the next clique; it halves as the distance doubles.
+    seed, weight, engine
+        As in :func:`dfmst.generate.rmat`.
+
+    Examples
+    --------
+    >>> from dfmst.generate import ssca2
+    >>> ssca2(2, largest_clique=1, inter_clique=1, weight=None).to_pydict()["source"][:4]
+    [0, 1, 2, 3]
+
+    References
+    ----------
+    Bader, Madduri: Design and implementation of the HPCS graph analysis benchmark on symmetric multiprocessors (SSCA
+    2). HiPC 2005. Here every edge is one row: the benchmark's directions and parallel edges are left out.
+    """
+    require(0 <= scale <= 32, f"scale is {scale}; it must be between 0 and 32")
+    require(0 <= inter_clique <= 1, f"inter_clique is {inter_clique}; it must be a probability")
+    largest = round(2 ** (scale / 3)) if largest_clique is None else largest_clique
+    require(largest > 0, f"largest_clique is {largest}; it must be at least 1")
+    on, vertices = select_engine(engine), 1 << scale
+    begin = _clique_begins(on, vertices, largest, stream(seed, 1))
+    numbers = on.xp.arange(vertices, dtype=np.uint64)
+    clique = (on.xp.searchsorted(begin, numbers, side="right") - 1).astype(np.uint64)
+    parts = [_clique_edges(on, begin[1:][clique])]
+    for level in range((len(begin) - 2).bit_length()):
+        words = stream(seed, 2 * level + 2), stream(seed, 2 * level + 3)
+        parts.append(_clique_links(on, clique, begin, 1 << level, chance(inter_clique / (1 << level)), words))
+    source, target = (on.xp.concatenate(columns) for columns in zip(*parts, strict=True))
+    return edge_table(on, source, target, seed, weight)
+
+
+def _clique_begins(on: Engine, vertices: int, largest: int, word: int) -> Array:
+    """First vertex of each clique, and the number of vertices."""
+    cliques = 2 * vertices // (largest + 1) + 64
+    while True:
+        sizes = on.xp.empty(cliques, np.uint64)
+        on.launch("draw_below", cliques, word, largest, sizes)
+        ends = on.xp.cumsum(sizes + np.uint64(1))
+        if int(ends[-1]) >= vertices:
+            break
+        cliques *= 2  # numbers are counted: those drawn before stay the same
+    inner = ends[ends < np.uint64(vertices)]
+    begin: Array = on.xp.concatenate([on.xp.zeros(1, np.uint64), inner, on.xp.full(1, vertices, np.uint64)])
+    return begin
+
+
+def _clique_edges(on: Engine, end: Array) -> tuple[Array, Array]:
+    """All pairs within cliques, where vertex v's clique ends before ``end[v]``."""
+    later = end - on.xp.arange(1, len(end) + 1, dtype=np.uint64)
+    offset, edges = exclusive_sum(on, later)
+    source, target = edge_columns(on, edges, len(end))
+    on.launch("clique_edges", len(end), end, offset, source, target, grain=64)
+    return source, target
+
+
+def _clique_links(
+    on: Engine, clique: Array, begin: Array, distance: int, chances: int, words: tuple[int, int]
+) -> tuple[Array, Array]:
+    """Links of vertices, each there by chance, to the clique at a distance."""
+    flags = flag_words(on, len(clique))
+    on.launch("draw_flags", len(flags), words[0], chances, len(clique), flags, grain=FLAG_GRAIN)
+    places = compact(on, flags, np.uint64)
+    source, target = edge_columns(on, len(places), len(clique))
+    arguments = (words[1], places, clique, begin, len(begin) - 1, distance, source, target)
+    on.launch("clique_links", len(places), *arguments)
+    return source, target

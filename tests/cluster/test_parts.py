@@ -36,7 +36,7 @@ from dfmst._fold.buffer import Rows
 from dfmst._fold.disk_memory import Room
 from dfmst._fold.runs import Order, Run
 from dfmst._fold.stored import StoredArray, StoredIds
-from dfmst.formats.footers import TableSize
+from dfmst.formats.parquet import TableSize
 from tests.support.dask_frames import random_frame
 
 

@@ -13,7 +13,7 @@ import pytest
 import dfmst
 from dfmst.errors import FormatError, InvalidEdgesError
 from dfmst.formats import open_edges, read_edges, write_edges
-from dfmst.formats.text.line_ends import LineEnds
+from dfmst.formats.text_reader import LineEnds
 
 BLOCKS = [16, 1 << 20]
 BIG = 2**53 + 1

@@ -41,7 +41,7 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._fold.memory import parse_memory
 from dfmst.errors import UnsupportedFrameError
 from dfmst.formats.directories import private_directory
-from dfmst.formats.footers import TableSize
+from dfmst.formats.parquet import TableSize
 
 #: How a forest is found on a cluster.
 Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]

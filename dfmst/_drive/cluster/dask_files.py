@@ -18,7 +18,7 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._fold.memory import parse_memory
 from dfmst.formats.atomic import check_directory
 from dfmst.formats.directories import private_directory, sole_use
-from dfmst.formats.problems import existing_path
+from dfmst.formats.files import existing_path
 
 
 def forest_of_files(

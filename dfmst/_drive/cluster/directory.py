@@ -23,8 +23,7 @@ from dfmst._drive.cluster.written import Target, write
 from dfmst._edges.read import EdgeColumns
 from dfmst.errors import CapacityError, missing_column
 from dfmst.formats.atomic import atomic_directory
-from dfmst.formats.footers import parquet_footer
-from dfmst.formats.parquet import common_columns, parquet_files
+from dfmst.formats.parquet import common_columns, parquet_files, parquet_footer
 
 
 class WrittenForest(NamedTuple):

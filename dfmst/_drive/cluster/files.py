@@ -10,7 +10,7 @@ import pyarrow.parquet
 
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import ClusterError, FormatError
-from dfmst.formats.native import open_native
+from dfmst.formats.files import open_native
 
 
 def file_stamp(path: str | os.PathLike[str]) -> tuple[int, int]:

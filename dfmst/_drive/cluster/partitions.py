@@ -12,7 +12,7 @@ from dask.tokenize import tokenize
 from dfmst._drive.cluster.dask_internals import from_parquet_reader, graph_of, own_tasks, parquet_pieces, reference
 from dfmst._drive.cluster.files import FileRows, file_stamp
 from dfmst.errors import DfmstError, UnsupportedFrameError
-from dfmst.formats.footers import TableSize, parquet_size
+from dfmst.formats.parquet import TableSize, parquet_size
 
 
 class Part(Protocol):

@@ -18,8 +18,8 @@ from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._drive.cluster.hashing import id_words
 from dfmst._drive.plan.work import DENSE_ID, SPARSE_ID
-from dfmst.formats.footers import parquet_footer
-from dfmst.formats.native import open_native
+from dfmst.formats.files import open_native
+from dfmst.formats.parquet import parquet_footer
 
 _GROUPS = 8  # row groups that are read,
 _MOST = 128  # or so many where they are small

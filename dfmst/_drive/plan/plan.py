@@ -111,8 +111,8 @@ def _size_of_files(
     paths: Sequence[str | os.PathLike[str]], ends: tuple[Any, Any], vertices: int | None, edges: int | None
 ) -> tuple[int | None, int | None, int, int]:
     """Vertices and rows, where they are not known already; the number of files, and the bytes of an id."""
+    from dfmst.formats.files import existing_path
     from dfmst.formats.parquet import parquet_files
-    from dfmst.formats.problems import existing_path
 
     files = [file for path in map(existing_path, paths) for file in (parquet_files(path) if path.is_dir() else [path])]
     vertices, edges, id_bytes = size_of_groups([(file, None) for file in files], ends, vertices, edges)
@@ -127,7 +127,7 @@ def size_of_groups(
 ) -> tuple[int, int, int]:
     """Return vertices and rows of Parquet files, where they are not known already, and the bytes of an id."""
     from dfmst._drive.plan.estimate import estimate_vertices, id_bytes_of
-    from dfmst.formats.footers import parquet_size
+    from dfmst.formats.parquet import parquet_size
 
     size = parquet_size(groups, ends)
     edges = max(size.rows, 1) if edges is None else edges

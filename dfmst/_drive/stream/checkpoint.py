@@ -17,7 +17,7 @@ from dfmst._drive.stream.saved_state import FoldState, MakeRun, load_state, writ
 from dfmst._fold.pace import SavePace
 from dfmst.errors import DfmstError, OutputError
 from dfmst.formats.directories import Hold, private_directory
-from dfmst.formats.problems import problem
+from dfmst.formats.files import problem
 from dfmst.formats.sealed import sealed_input, sealed_output
 
 #: What is told of checkpoints: that a run goes on after so many rows, or that so many are done and saved.

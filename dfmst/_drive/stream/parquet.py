@@ -16,8 +16,8 @@ from dfmst._drive.stream.batches import Batch
 from dfmst._drive.stream.locators import Locators
 from dfmst._drive.stream.parquet_file import SourceFile
 from dfmst.errors import missing_column
+from dfmst.formats.files import existing_path, problem
 from dfmst.formats.parquet import common_columns, parquet_files
-from dfmst.formats.problems import existing_path, problem
 
 
 def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:

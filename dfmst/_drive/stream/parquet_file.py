@@ -15,9 +15,8 @@ import pyarrow.parquet
 
 from dfmst._drive.stream.locators import Locators
 from dfmst._edges.arrow_values import arrow_numbers
-from dfmst.formats.native import open_native
-from dfmst.formats.parquet_batches import batch_rows, open_buffered
-from dfmst.formats.problems import problem
+from dfmst.formats.files import open_native, problem
+from dfmst.formats.parquet import batch_rows, open_buffered
 
 
 @dataclass(frozen=True, slots=True)

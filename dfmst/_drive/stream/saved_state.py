@@ -16,7 +16,7 @@ from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
 from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Run, read_pieces
-from dfmst.formats.json_record import check_fields, is_count, read_record
+from dfmst.formats.provenance import check_fields, is_count, read_record
 
 #: Makes a run for rows with weights of a type, where they do not fit the memory.
 MakeRun = Callable[[np.dtype[Any]], Run]

@@ -47,7 +47,7 @@ from dfmst._drive.cluster.tasks import Group
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine
 from dfmst.errors import OutputError
-from dfmst.formats.json_record import read_record
+from dfmst.formats.provenance import read_record
 
 _DIGESTS = b"digests"
 

@@ -1,4 +1,4 @@
-"""Text files as lines and as blocks of whole lines, with line numbers."""
+"""Text files as lines and as blocks of whole lines, with line numbers and one kind of line end."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from typing import Self
 import numpy as np
 
 from dfmst.errors import FormatError
-from dfmst.formats.graph_file import GraphFile
-from dfmst.formats.problems import at_line, problem
-from dfmst.formats.text.line_ends import LineEnds
+from dfmst.formats.files import GraphFile, at_line, problem
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SPACE = ord(" ")
@@ -188,3 +186,37 @@ class TextReader:
                 text=self._data[max(0, position - 20) : position + 20],
                 hint="unpack archives first, and save text as UTF-8",
             )
+
+
+def with_newlines(text: bytes) -> bytes:
+    r"""Return a text whose lines all end in ``\n``."""
+    return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
+
+
+class LineEnds:
+    r"""Ends the lines of a text that comes in pieces."""
+
+    def __init__(self, quoted: bool = False) -> None:
+        self._quoted = quoted
+        self._inside = False
+        self._held = b""
+
+    def feed(self, piece: bytes) -> bytes:
+        """Return the lines of the next piece; a carriage return at its end waits for the byte after it."""
+        text = self._held + piece
+        self._held = b"\r" if text.endswith(b"\r") else b""
+        return self._end(text[:-1] if self._held else text)
+
+    def rest(self) -> bytes:
+        """Return what the last piece kept back."""
+        text, self._held = self._held, b""
+        return self._end(text)
+
+    def _end(self, text: bytes) -> bytes:
+        if not self._quoted:
+            return with_newlines(text)
+        inside, self._inside = self._inside, self._inside ^ bool(text.count(b'"') % 2)
+        if b"\r" not in text:
+            return text
+        parts = text.split(b'"')
+        return b'"'.join(part if (at + inside) % 2 else with_newlines(part) for at, part in enumerate(parts))

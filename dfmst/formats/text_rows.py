@@ -1,24 +1,151 @@
-"""Text tables line by line: slow, but its errors name the line and the word.
+"""Layouts of text tables, and their rows parsed line by line, so that an error names the line and the word.
 
-It parses the blocks that pyarrow refuses: either the rows come out after all (a ``+1``), or the error says where the
-file breaks its format.
+No number is rounded except fractions, and no finite number becomes infinite.
 """
 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Callable, Iterator
-from decimal import Decimal
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.number_patterns import is_number, is_whole
-from dfmst.formats.problems import problem
-from dfmst.formats.text.blocks import Block, Line, tidy
-from dfmst.formats.text.exact_numbers import exact_decimal, exact_real
-from dfmst.formats.text.layout import DECIMALS, WHOLE_DECIMAL, Field, Layout
+from dfmst.formats.files import problem
+from dfmst.formats.text_reader import Block, Line, tidy
+
+WHOLE_DECIMAL = pa.decimal128(38, 0)
+WHOLE_TYPES = (pa.int64(), pa.uint64(), WHOLE_DECIMAL)
+# For fractions beside whole numbers that a float would round.
+DECIMALS = tuple(pa.decimal128(38, places) for places in (2, 6, 12, 18))
+
+# The types a column may take, narrowest first: the first one that holds every value in the file wins.
+WHOLE = (pa.int64(),)
+REAL = (pa.float64(),)
+NUMBER = (pa.int64(), pa.float64())
+CSV_NUMBER = (*WHOLE_TYPES, pa.float64(), *DECIMALS)
+NAME = (*WHOLE_TYPES, pa.string())
+ANY = (*CSV_NUMBER, pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One column of a text table."""
+
+    name: str | None
+    ladder: tuple[pa.DataType, ...]
+    end_point: bool = False
+
+    @property
+    def type(self) -> pa.DataType:
+        """The type now: the narrowest of the ladder."""
+        return self.ladder[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the rows of a text table are written."""
+
+    fields: tuple[Field, ...]
+    separator: str = " "
+    comments: bytes = b""
+    marker: bytes = b""
+    spaced: bool = True
+    quoted: bool = False
+    order: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> Iterator[tuple[int, str, Field]]:
+        """Position, name and field of every column in the result, in the order of the file."""
+        return ((at, field.name, field) for at, field in enumerate(self.fields) if field.name is not None)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Schema of the result."""
+        types = {name: field.type for _, name, field in self.named}
+        return pa.schema([(name, types[name]) for name in self.order or types])
+
+    @property
+    def open_fields(self) -> list[tuple[int, str, Field]]:
+        """Those of ``named`` whose type the file may still widen."""
+        return [entry for entry in self.named if len(entry[2].ladder) > 1]
+
+    def widened(self, steps: dict[int, int]) -> Layout:
+        """Return the layout with columns so many types further, by position; columns of vertices go together."""
+        ends = max((step for at, step in steps.items() if self.fields[at].end_point), default=0)
+        fields = tuple(
+            replace(field, ladder=field.ladder[step:])
+            if (step := ends if field.end_point else steps.get(at, 0)) and len(field.ladder) > 1
+            else field
+            for at, field in enumerate(self.fields)
+        )
+        return replace(self, fields=fields)
+
+
+DIGITS = 38
+#: Floats up to here hold every whole number.
+WHOLE_FLOATS = 2.0**53
+
+
+def exact_real(word: str) -> float:
+    """Read a number as a float.
+
+    A fraction is rounded, as is what has an exponent. Digits before the decimal point are not.
+    """
+    value = float(word)
+    if abs(value) < WHOLE_FLOATS or math.isnan(value):
+        return value
+    if math.isinf(value):
+        if "i" not in word.lower():
+            raise ValueError("a number beyond 64-bit floats")
+    elif "e" not in word.lower() and Decimal(word.strip()) != Decimal(value):
+        raise ValueError("a number that a 64-bit float would round")
+    return value
+
+
+def is_exact(word: str) -> bool:
+    """Tell whether :func:`exact_real` reads a word."""
+    try:
+        exact_real(word)
+    except ValueError:
+        return False
+    return True
+
+
+def exact_decimal(word: str, places: int) -> Decimal:
+    """Read a number as a decimal of 38 digits, so many of them after the point."""
+    try:
+        value = Decimal(word.strip())
+    except InvalidOperation:  # an exponent of many digits
+        raise ValueError("a number beyond 38 digits") from None
+    if not value.is_finite():
+        raise ValueError("no finite number, beside numbers that a 64-bit float would round,")
+    _, digits, exponent = value.as_tuple()
+    if not value:
+        return Decimal(0)
+    significant = "".join(map(str, digits)).lstrip("0")
+    exponent = int(exponent) + len(significant) - len(significant.rstrip("0"))
+    significant = significant.rstrip("0")
+    if exponent < -places or len(significant) + exponent > DIGITS - places:
+        raise ValueError(f"a number beyond {DIGITS} digits, {places} of them after the point,")
+    return value
+
+
+def large_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Return where floats are so large that they may be rounded whole numbers; ``None``: nowhere, or no floats."""
+    if not pa.types.is_float64(column.type):
+        return None
+    limits = call_arrow("min_max", column).as_py()
+    if limits["min"] is None or max(-limits["min"], limits["max"]) < WHOLE_FLOATS:
+        return None
+    return pc.fill_null(pc.greater_equal(pc.abs(column), WHOLE_FLOATS), False)
+
 
 Row = tuple[Line, list[str]]
 

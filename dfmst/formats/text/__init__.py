@@ -1,1 +1,0 @@
-"""Text tables: blocks of lines, the fast parser, the exact one, and column types."""
