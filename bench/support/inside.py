@@ -8,7 +8,7 @@ from dfmst._engines import CpuEngine, CudaEngine, Engine, select_engine
 from dfmst._engines.kernels import kernels
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._engines.scratch import release_scratch
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
 
 __all__ = [
     "Array",

@@ -8,8 +8,7 @@ from dfmst._common.arguments import check_choice, whole_number
 from dfmst._engines.base import Engine
 from dfmst._engines.cpu import CpuEngine
 from dfmst._engines.cuda import CudaEngine
-from dfmst._engines.device_scratch import release_device_scratch
-from dfmst._engines.scratch import release_scratch
+from dfmst._engines.scratch import release_device_scratch, release_scratch
 
 __all__ = ["CpuEngine", "CudaEngine", "Engine", "host_engine", "release_memory", "select_engine"]
 

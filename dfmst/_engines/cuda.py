@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import import_module
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -19,22 +21,114 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._engines.base import TYPES, bind
 from dfmst._engines.cpu import CpuEngine
-from dfmst._engines.cuda_device import (
-    BLOCK,
-    faults_of,
-    function_of,
-    is_cooperative,
-    memory_of,
-    resident_blocks,
-    threads_of,
-)
-from dfmst._engines.device_scratch import PooledModule, device_scratch, kept_bytes, trim_device_scratch
-from dfmst._engines.load_cupy import load_cupy
-from dfmst._engines.streams import default_stream
-from dfmst.errors import CapacityError, DeviceError, DfmstError
+from dfmst._engines.kernels import Kernel, translation_units
+from dfmst._engines.scratch import PooledModule, device_scratch, kept_bytes, trim_device_scratch
+from dfmst.errors import CapacityError, DeviceError, DfmstError, EngineUnavailableError
 
 _WAVES = 16  # blocks a multiprocessor is given, as a multiple of those it can hold: late blocks even out the load
 _BYTES = re.compile(r"allocat\w* ([\d,]+) bytes")
+
+
+BLOCK = 256  # threads a block
+
+#: Compiler options of every kernel. Fused products and sums would make other floats than the CPU's.
+OPTIONS = ("--std=c++17", "--fmad=false")
+
+
+@cache
+def _texts() -> dict[str, str]:
+    return {unit.name: unit.text for unit in translation_units()}
+
+
+@cache
+def module_of(xp: Any, name: str) -> Any:
+    """Return a translation unit, which CuPy compiles when it is used."""
+    return xp.RawModule(code=_texts()[name], options=OPTIONS)
+
+
+@cache
+def function_of(xp: Any, variant: str, kernel: Kernel) -> Any:
+    """Return a kernel's function for one type."""
+    if kernel.on_host:
+        raise LookupError(f"kernel {kernel.name} is compiled for CPUs alone")
+    return module_of(xp, kernel.variants()[variant]).get_function(variant)
+
+
+@cache
+def threads_of(xp: Any, device: int) -> int:
+    """Return how many threads a device holds at once."""
+    attributes = xp.cuda.Device(device).attributes
+    return int(attributes["MultiProcessorCount"] * attributes["MaxThreadsPerMultiProcessor"])
+
+
+@cache
+def resident_blocks(xp: Any, variant: str, kernel: Kernel, device: int) -> int:
+    """Return the blocks of a kernel that a device holds at once."""
+    pointer = function_of(xp, variant, kernel).kernel.ptr
+    blocks = xp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(pointer, BLOCK, 0)
+    return int(blocks * xp.cuda.Device(device).attributes["MultiProcessorCount"])
+
+
+@cache
+def is_cooperative(xp: Any, device: int) -> bool:
+    """Whether a device launches grids whose threads wait for each other."""
+    return bool(xp.cuda.Device(device).attributes.get("CooperativeLaunch", 0))
+
+
+@cache
+def memory_of(xp: Any, device: int) -> int:
+    """Return the bytes of a device."""
+    with xp.cuda.Device(device):
+        return int(xp.cuda.runtime.memGetInfo()[1])
+
+
+def faults_of(xp: Any) -> tuple[type[Exception], ...]:
+    """Return what CuPy raises where the device, the driver or the compiler fails."""
+    cuda = xp.cuda
+    compilation = cuda.compiler.CompileException, cuda.nvrtc.NVRTCError
+    return cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError, *compilation
+
+
+_INSTALL = (
+    "install dfmst with the extra for your driver (pip install 'dfmst[cu13]', or 'dfmst[cu12]'), or use engine='cpu'"
+)
+
+
+def load_cupy() -> Any:
+    """Return CuPy with a device that it can use. Its allocator stays the one that the process has."""
+    try:
+        xp = import_module("cupy")
+    except ImportError as error:
+        raise EngineUnavailableError(f"engine='cuda' needs CuPy: {error}", _INSTALL) from error
+    try:
+        devices = xp.cuda.runtime.getDeviceCount()
+    except Exception as error:  # no driver, an old one, a device that is gone: CuPy has an error class for each
+        raise EngineUnavailableError(f"engine='cuda' finds no CUDA device: {error}", _INSTALL) from error
+    if not devices:
+        raise EngineUnavailableError("engine='cuda' finds no CUDA device", "use engine='cpu', or another machine")
+    try:
+        xp.cuda.nvrtc.getVersion()
+    except Exception as error:  # CuPy's wheel comes without the toolkit, and says so in the words of its loader
+        raise EngineUnavailableError(f"engine='cuda' needs NVRTC, CUDA's compiler: {error}", _INSTALL) from error
+    return xp
+
+
+@contextmanager
+def default_stream(xp: Any) -> Iterator[None]:
+    """Work on the default stream, after what the caller's stream was given, and before what it is given next.
+
+    Only a stream made with ``non_blocking=True`` needs it: any other and the default stream wait for each other.
+    """
+    stream, default = xp.cuda.get_current_stream(), xp.cuda.Stream.null
+    if not stream.is_non_blocking:
+        yield
+        return
+    default.wait_event(stream.record())
+    try:
+        with default:
+            yield
+    finally:
+        stream.wait_event(default.record())
 
 
 def _is_column(argument: Any) -> TypeGuard[Array]:
@@ -136,7 +230,7 @@ class CudaEngine:
         return 1
 
     def in_scratch(self) -> CudaEngine:
-        """Columns come out of memory that is kept between calls (see :mod:`dfmst._engines.device_scratch`)."""
+        """Columns come out of memory that is kept between calls (see :mod:`dfmst._engines.scratch`)."""
         return self._with(device_scratch(self._cupy))
 
     def lasting(self) -> CudaEngine:

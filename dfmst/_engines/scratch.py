@@ -8,10 +8,14 @@ slab, first fit, lowest address first. A column that does not fit is allocated a
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
 from collections import deque
+from collections.abc import Callable
+from functools import wraps
 from math import prod
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -165,3 +169,69 @@ def release_scratch() -> None:
 # A forked process has the columns of its parent's threads, which nobody there will return.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=release_scratch)
+
+
+_KEPT_SHARE = 16  # of a device's memory, the part that the pool may keep between calls: one in so many
+
+
+class PooledModule:
+    """CuPy whose functions take memory from a pool; operators of arrays still take it from CuPy's allocator."""
+
+    def __init__(self, xp: Any) -> None:
+        self.plain = xp
+        self.pool = xp.cuda.MemoryPool()
+
+    def __getattr__(self, name: str) -> Any:
+        """A function with the pool's memory; anything else is CuPy's own."""
+        attribute = getattr(self.plain, name)
+        if isinstance(attribute, (FunctionType, BuiltinFunctionType)):
+            attribute = self._pooled(attribute)
+        setattr(self, name, attribute)
+        return attribute
+
+    def _pooled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(*arguments: Any, **options: Any) -> Any:
+            with self.plain.cuda.using_allocator(self.pool.malloc):
+                return function(*arguments, **options)
+
+        return call
+
+
+_shared: PooledModule | None = None
+
+
+def device_scratch(xp: Any) -> Any:
+    """The module for temporary columns: CuPy itself where its allocator keeps memory, else one with a pool."""
+    if not _asks_the_driver(xp):
+        return xp
+    global _shared
+    if _shared is None or _shared.plain is not xp:
+        _shared = PooledModule(xp)
+    return _shared
+
+
+def trim_device_scratch(memory: int) -> None:
+    """Give the pool's free memory back if it is more than a share of the device's `memory`, in bytes."""
+    if _shared is not None and _shared.pool.free_bytes() > memory // _KEPT_SHARE:
+        _shared.pool.free_all_blocks()
+
+
+def kept_bytes() -> int:
+    """Bytes of the current device that the pool keeps and nobody uses."""
+    return 0 if _shared is None else int(_shared.pool.free_bytes())
+
+
+def release_device_scratch() -> None:
+    """Give all of the pool's free memory back to the driver."""
+    if _shared is not None:
+        _shared.pool.free_all_blocks()
+
+
+def _asks_the_driver(xp: Any) -> bool:
+    """Whether CuPy's memory is RMM's, and RMM's is the driver's."""
+    rmm = sys.modules.get("rmm")
+    adapter = sys.modules.get("rmm.allocators.cupy")
+    if rmm is None or adapter is None or xp.cuda.get_allocator() != adapter.rmm_cupy_allocator:
+        return False
+    return type(rmm.mr.get_current_device_resource()) is rmm.mr.CudaMemoryResource

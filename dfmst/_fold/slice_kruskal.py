@@ -19,8 +19,7 @@ from numpy.typing import DTypeLike
 
 from dfmst._common.types import Array
 from dfmst._engines import Engine
-from dfmst._engines.primitives.contract import flatten
-from dfmst._engines.primitives.crossing import crossing_flags
+from dfmst._engines.primitives.contract import crossing_flags, flatten
 from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.flags import compact, flag_words
 from dfmst._fold.buffer import RowBuffer, Rows
@@ -28,7 +27,7 @@ from dfmst._fold.compact import forest_positions, unite_rows
 from dfmst._fold.cuts import concat_spans, cut_runs, read_spans
 from dfmst._fold.runs import Run
 from dfmst.algorithms._steps.light_edges import scan_light
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
 
 _PIECE = 1 << 18  # rows of a slice that are filtered at a time
 

@@ -17,10 +17,10 @@ from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.host_frame import host_column
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import plain_weights, weight_floats
+from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
 from dfmst._report.words import clock, grouped, label, moment
 from dfmst._trees.ordered import OrderedForest, order_forest
-from dfmst.algorithms.components import component_labels
 
 
 def as_floats(name: Any, column: Any) -> Array:

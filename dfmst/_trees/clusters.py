@@ -16,9 +16,9 @@ from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.arrow_values import is_missing
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import EdgeColumns
+from dfmst._engines.primitives.contract import component_labels
 from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst.algorithms import Algorithm
-from dfmst.algorithms.components import component_labels
 from dfmst.errors import InvalidEdgesError
 
 __all__ = ["clusters"]

@@ -13,11 +13,11 @@ from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import select_engine
+from dfmst._engines.primitives.contract import component_labels
 from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst._trees.points.euclidean import default_neighbours
 from dfmst._trees.points.read import is_array, read_points
 from dfmst._trees.points.spanning import spanning_pairs
-from dfmst.algorithms.components import component_labels
 from dfmst.errors import EngineUnavailableError, InvalidEdgesError
 
 __all__ = ["hdbscan"]

@@ -14,10 +14,10 @@ from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertex_list import find_places
 from dfmst._edges.weights import weight_floats
+from dfmst._engines.primitives.contract import component_labels
 from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst._trees.tour import fold_paths, root_trees
 from dfmst.algorithms import Algorithm
-from dfmst.algorithms.components import component_labels
 from dfmst.errors import InvalidEdgesError
 
 __all__ = ["path", "rooted", "tree_roots"]

@@ -20,8 +20,8 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst.algorithms._steps.partial_prim import UNVISITED, Growth, RoundGraph, Rounds, grow, grow_and_unify
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
+from dfmst.algorithms.pma import UNVISITED, Growth, RoundGraph, Rounds, grow, grow_and_unify
 
 __all__ = ["BaderCong"]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import time
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -10,9 +12,8 @@ from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._engines.primitives.flags import compact
-from dfmst.algorithms.trace import Trace
 
-__all__ = ["Algorithm", "chosen_rows"]
+__all__ = ["Algorithm", "Timed", "Trace", "chosen_rows"]
 
 
 class Algorithm(Protocol):
@@ -25,3 +26,50 @@ class Algorithm(Protocol):
 def chosen_rows(engine: Engine, flags: Array, total: int | None = None) -> Array:
     """Row ids of the flagged rows, ascending ``int64``; `total` is how many there are, where that is known."""
     return compact(engine, flags, np.uint64, lasting=True, total=total).view(np.int64)
+
+
+class Timed:
+    """Times a step: on a small table, a context manager made of a generator would take longer than the step."""
+
+    __slots__ = ("_begin", "_key", "_records")
+
+    def __init__(self, records: list[dict[str, Any]], key: str) -> None:
+        self._records, self._key = records, key
+
+    def __enter__(self) -> None:
+        """Begin."""
+        self._begin = time.perf_counter()
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        """Add the seconds to the last record."""
+        if error is None:
+            record = self._records[-1]
+            record[self._key] = record.get(self._key, 0.0) + time.perf_counter() - self._begin
+
+
+@dataclass(slots=True)
+class Trace:
+    """Collects one record a round: counts, algorithm-specific quantities and seconds by step.
+
+    Every record holds ``round``, ``vertices``, ``edges`` (at the start of the round), ``chosen`` (in the
+    round) and ``components`` (at its end), then what the algorithm adds, then ``seconds_<step>``.
+    """
+
+    records: list[dict[str, Any]] = field(default_factory=list)
+
+    def round(self, **quantities: Any) -> None:
+        """Begin a round's record."""
+        self.records.append({"round": len(self.records) + 1, **quantities})
+
+    def add(self, **quantities: Any) -> None:
+        """Add quantities to the current round."""
+        self.records[-1].update(quantities)
+
+    def step(self, name: str) -> Timed:
+        """Time a step of the current round; the same name adds up, and a step that raises is not told."""
+        return Timed(self.records, f"seconds_{name}")
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the records as columns; a quantity that a round lacks is ``None``."""
+        names = dict.fromkeys(name for record in self.records for name in record)
+        return {name: [record.get(name) for record in self.records] for name in names}

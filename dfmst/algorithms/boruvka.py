@@ -25,8 +25,7 @@ from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import contract_edges, count_roots, drop_parallel, flatten
 from dfmst._engines.primitives.edges import Edges, gather_edges
 from dfmst._engines.primitives.flags import flag_words
-from dfmst.algorithms.base import chosen_rows
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace, chosen_rows
 
 __all__ = ["Boruvka"]
 

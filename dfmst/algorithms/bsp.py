@@ -40,8 +40,7 @@ from dfmst._engines.primitives.contract import contract_edges, count_roots, drop
 from dfmst._engines.primitives.edges import Edges, key_edges
 from dfmst._engines.primitives.flags import flag_words
 from dfmst.algorithms._steps.light_edges import scan_light
-from dfmst.algorithms.base import chosen_rows
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace, chosen_rows
 
 __all__ = ["BSP", "strut_components"]
 

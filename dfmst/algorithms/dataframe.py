@@ -8,7 +8,7 @@ from typing import Any
 from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
 
 __all__ = ["Dataframe"]
 

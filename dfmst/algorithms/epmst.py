@@ -21,9 +21,8 @@ from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._engines.primitives.flags import flag_words
 from dfmst.algorithms._steps.light_edges import scan_light, select_light, survivors
-from dfmst.algorithms.base import chosen_rows
+from dfmst.algorithms.base import Trace, chosen_rows
 from dfmst.algorithms.prim import Prim
-from dfmst.algorithms.trace import Trace
 
 __all__ = ["EPMST"]
 

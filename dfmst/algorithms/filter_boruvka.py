@@ -46,8 +46,7 @@ from dfmst._engines.primitives.edges import gather_keys
 from dfmst._engines.primitives.flags import flag_length, flag_words
 from dfmst.algorithms._steps.light_edges import check_light, sampled_threshold
 from dfmst.algorithms._steps.worklist import Side, Worklist
-from dfmst.algorithms.base import chosen_rows
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace, chosen_rows
 
 __all__ = ["FilterBoruvka"]
 

@@ -22,19 +22,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from dfmst._common.types import Array
 from dfmst._edges.edge_table import ChecksFailed, EdgeTable
 from dfmst._edges.vertices import SHORT
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import drop_parallel
-from dfmst._engines.primitives.fills import numbered
-from dfmst._engines.primitives.flags import flag_words
-from dfmst.algorithms._steps.block_scan import MANY_THREADS
+from dfmst._engines.primitives.edges import end_words
+from dfmst._engines.primitives.flags import flag_words, numbered
+from dfmst.algorithms._steps.kruskal_scan import MANY_THREADS
 from dfmst.algorithms._steps.light_edges import check_light, scan_light, select_light, survivors
 from dfmst.algorithms._steps.ranges import contract_ranges, range_width
-from dfmst.algorithms._steps.short_forest import short_forest
-from dfmst.algorithms.base import chosen_rows
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace, chosen_rows
 
 __all__ = ["FilterKruskal"]
 
@@ -134,3 +134,21 @@ class FilterKruskal:
         light = self.light if self.light is not None else max(1.2, 0.15 + 0.48 * math.log(density))
         share = light / density
         return None if edges <= small or share > _MOST_LIGHT else share
+
+
+_FEW = 1 << 13  # words below which the scratch costs more than it saves
+
+
+def short_forest(engine: Engine, table: EdgeTable) -> Array:
+    """Return a table's rows in the forest, ascending ``int64``; its ids may lie at or above its vertices."""
+    length = len(table.source)
+    # The count and the rows; records, and room to sort them; flags of rows; chosen places and parents, two a word.
+    words = 2 + 3 * length + (length >> 6) + (length + table.vertices + 1 >> 1)
+    room = (np if words <= _FEW else engine.xp).empty(words, np.uint64)
+    ends = end_words(table.source, table.target)
+    engine.launch_alone("solve_short", *ends, table.weight, length, table.vertices, table.flip, room)
+    chosen = room.item(0)
+    if chosen > length:
+        raise ChecksFailed
+    rows: Array = room[1 : chosen + 1].astype(np.int64)
+    return rows

@@ -32,7 +32,7 @@ def find_forest(
         from dfmst.algorithms.frame_forest import frame_forest  # it loads Narwhals, which takes 60 ms
 
         steps = algorithm if isinstance(algorithm, Dataframe) else Dataframe()
-        forest, trace = frame_forest(edges, columns, steps, engine, threads, return_trace)
+        forest, trace = frame_forest(edges, columns, steps.order_columns, engine, threads, return_trace)
         return (forest, trace) if return_trace else forest
     solution = solve_edges(edges, columns, algorithm, engine, threads, return_trace=return_trace)
     return (solution.frame, solution.trace) if return_trace else solution.frame

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -23,9 +23,7 @@ from dfmst._edges.open import open_frame, unwrap
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.tables import Tables, as_lazy, open_tables, ordered_integers
 from dfmst._engines import Engine, select_engine
-from dfmst.algorithms._steps.frame_rounds import RANKED, Edges, count_rows, count_vertices, forest_ranks, without_loops
-from dfmst.algorithms.dataframe import Dataframe
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
 from dfmst.errors import DfmstError, EngineUnavailableError, UnsupportedFrameError
 
 __all__ = ["frame_forest", "table_forest"]
@@ -40,14 +38,14 @@ def table_forest(engine: Engine, table: EdgeTable, trace: Trace) -> Array:
 
 
 def frame_forest(
-    edges: Frame, columns: EdgeColumns, steps: Dataframe, engine: str, threads: int | None, return_trace: bool
+    edges: Frame, columns: EdgeColumns, order: tuple[Any, ...], engine: str, threads: int | None, return_trace: bool
 ) -> tuple[Frame, Frame | None]:
     """Find the forest of a frame in its own library."""
     trace = Trace() if return_trace else None
     names = [name for name in columns.names if name is not None]
     native, as_user = unwrap(edges)
     with _supported(native, "numbering the rows"):
-        lazy = open_lazy_frame(native, steps.order_columns, names)
+        lazy = open_lazy_frame(native, order, names)
     if lazy is not None:
         _same_place(select_engine(engine, threads), on_host=True)
         forest = _solve_lazy(lazy, columns, trace)
@@ -58,7 +56,7 @@ def frame_forest(
     runner = select_engine(engine, threads, on_device=view.on_device, rows=len(view))
     _same_place(runner, on_host=not view.on_device)
     with runner.guard(), _supported(edges, "Borůvka's rounds"):
-        forest = _solve_view(runner, view, columns, steps.order_columns, trace)
+        forest = _solve_view(runner, view, columns, order, trace)
         return forest, None if trace is None else view.build(trace.columns())
 
 
@@ -159,3 +157,100 @@ def _supported(edges: Frame, doing: str) -> Iterator[None]:
         message = f"{library} lacks an operation that {doing} takes: {error}"
         hint = "collect the frame, as pandas, polars or pyarrow: dfmst then takes any algorithm"
         raise UnsupportedFrameError(message, hint) from error
+
+
+Edges: TypeAlias = "nw.LazyFrame[Any]"
+
+#: Makes a table of a frame. The second argument names a slot: a slot's next table takes the place of the last one.
+Keep: TypeAlias = Callable[[Edges, str], Edges]
+
+_SOURCE, _TARGET, _RANK, _VERTEX, _PARENT = map(nw.col, ("source", "target", "rank", "vertex", "parent"))
+
+
+#: Columns of the table that the rounds begin with.
+RANKED = ("rank", "row", "source", "target")
+
+
+def count_rows(frame: Edges) -> int:
+    """Compute how many rows a frame has."""
+    return int(frame.select(nw.len()).collect().item())
+
+
+def count_vertices(edges: Edges) -> int:
+    """Compute how many vertices the rows end in."""
+    ends = [edges.select(vertex=nw.col(end)) for end in ("source", "target")]
+    return count_rows(nw.concat(ends).unique("vertex"))
+
+
+def without_loops(edges: Edges) -> Edges:
+    """Drop self-loops: they are never in a forest."""
+    return edges.filter(_SOURCE != _TARGET)
+
+
+def forest_ranks(ranked: Edges, keep: Keep, trace: Trace, rows: int, vertices: int) -> Edges:
+    """Find the ranks of the forest's edges."""
+    edges = ranked.select("source", "target", "rank")
+    chosen, count, edge_count = ranked.select("rank").head(0), 0, count_rows(edges)
+    while edge_count:
+        trace.round(vertices=vertices - count, edges=edge_count if count else rows)
+        with trace.step("lightest"):
+            lightest = keep(_lightest_edges(edges), "lightest")
+        with trace.step("hook"):
+            parent = keep(_hook(edges, lightest), "parent")
+            chosen = keep(nw.concat([chosen, lightest.select("rank").unique()]), "chosen")
+        with trace.step("jump"):
+            parent = _jump(parent, keep)
+        with trace.step("contract"):
+            edges = keep(_lightest_of_parallel(_relabel(edges, parent, keep)), "edges")
+            edge_count = count_rows(edges)
+        before, count = count, count_rows(chosen)
+        trace.add(chosen=count - before, components=vertices - count)
+    return chosen
+
+
+def _lightest_edges(edges: Edges) -> Edges:
+    """Columns ``vertex`` and ``rank``: the lightest edge of every vertex."""
+    ends = [edges.group_by(end).agg(_RANK.min()).rename({end: "vertex"}) for end in ("source", "target")]
+    return nw.concat(ends).group_by("vertex").agg(_RANK.min())
+
+
+def _hook(edges: Edges, lightest: Edges) -> Edges:
+    """Columns ``vertex`` and ``parent``: the other end of the lightest edge.
+
+    Where two vertices choose the same edge, the smaller one is its own parent: a root. There is one in every tree.
+    """
+    other = nw.when(_VERTEX == _SOURCE).then(_TARGET).otherwise(_SOURCE)
+    hooked = lightest.join(edges, on="rank", how="inner").select("vertex", "rank", parent=other)
+    theirs = lightest.rename({"vertex": "parent", "rank": "their_rank"})
+    is_root = (nw.col("their_rank") == _RANK) & (_VERTEX < _PARENT)
+    parent = nw.when(is_root).then(_VERTEX).otherwise(_PARENT)
+    return hooked.join(theirs, on="parent", how="inner").select("vertex", parent=parent)
+
+
+def _jump(parent: Edges, keep: Keep) -> Edges:
+    """Let every vertex point at its root: each pass halves the way there."""
+    moved = 1
+    while moved:
+        above = parent.rename({"vertex": "parent", "parent": "grandparent"})
+        steps = keep(parent.join(above, on="parent", how="inner"), "steps")
+        moved = count_rows(steps.filter(nw.col("grandparent") != _PARENT))
+        parent = keep(steps.select("vertex", parent=nw.col("grandparent")), "parent")
+    return parent
+
+
+def _relabel(edges: Edges, parent: Edges, keep: Keep) -> Edges:
+    """Give every edge the roots of its ends, and drop those inside a component."""
+    for end in ("source", "target"):
+        label = parent.rename({"vertex": end, "parent": "root"})
+        # A table after each end: in one query, DuckDB joins the labels of both ends first, by their difference.
+        edges = keep(edges.join(label, on=end, how="inner").drop(end).rename({"root": end}), end)
+    return without_loops(edges)
+
+
+def _lightest_of_parallel(edges: Edges) -> Edges:
+    """Keep the lightest of the edges between two components."""
+    low, high = (nw.when(_SOURCE < _TARGET).then(first).otherwise(last) for first, last in _ENDS)
+    return edges.select("rank", source=low, target=high).group_by("source", "target").agg(_RANK.min())
+
+
+_ENDS = ((_SOURCE, _TARGET), (_TARGET, _SOURCE))

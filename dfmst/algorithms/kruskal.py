@@ -31,8 +31,7 @@ from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import flatten
 from dfmst._engines.primitives.flags import count_set, flag_words
 from dfmst.algorithms._steps.kruskal_scan import KruskalScan, SortedEdges
-from dfmst.algorithms.base import chosen_rows
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace, chosen_rows
 
 __all__ = ["Kruskal"]
 

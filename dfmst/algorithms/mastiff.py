@@ -8,7 +8,7 @@ renumbered or merged.
 =========================  =====================================================================================
 Algorithm 1                here
 =========================  =====================================================================================
-line 8, graph components   :func:`dfmst.algorithms.components.component_labels`
+line 8, graph components   :func:`dfmst._engines.primitives.contract.component_labels`
 lines 9-13, max degree     kernel ``count_ends``, then ``stand`` and ``elect`` by degree: each graph component's
                            vertex of highest degree is the first to be exempt
 lines 14-21                :meth:`_Forest.begin`
@@ -32,12 +32,10 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._engines.primitives.adjacency import adjacency
-from dfmst._engines.primitives.edges import Edges, gather_edges, key_edges, spread_positions
+from dfmst._engines.primitives.contract import component_labels
+from dfmst._engines.primitives.edges import Edges, adjacency, gather_edges, key_edges, spread_positions
 from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, flag_words
-from dfmst.algorithms.base import chosen_rows
-from dfmst.algorithms.components import component_labels
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace, chosen_rows
 
 __all__ = ["Mastiff"]
 

@@ -16,7 +16,7 @@ Either form begins a new tree where no edge leads out of the last one, so that f
 ===================================  ===============================================================================
 Wang, Huang and Guo (2011)           here
 ===================================  ===============================================================================
-section III.C, figure 4 (A, B)       :class:`dfmst._engines.primitives.adjacency.Adjacency`
+section III.C, figure 4 (A, B)       :class:`dfmst._engines.primitives.edges.Adjacency`
 section IV, kernel 1 (T1, T2)        kernel ``least_of_groups``, a tree in each warp; step ``reduce`` of the trace
 section IV, kernel 2; adding (C)     kernel ``join_lightest``, a tree in one warp; step ``join``
 table II, R1 and R3; R2              columns ``lightest`` (edge and weight); ``vertex``
@@ -37,11 +37,9 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._engines.primitives.adjacency import Adjacency, adjacency
-from dfmst._engines.primitives.edges import Edges, gather_keys, key_edges
+from dfmst._engines.primitives.edges import Adjacency, Edges, adjacency, gather_keys, key_edges
 from dfmst._engines.primitives.flags import exclusive_sum, flag_words
-from dfmst.algorithms.base import chosen_rows
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace, chosen_rows
 
 __all__ = ["Prim"]
 

@@ -13,7 +13,7 @@ from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._engines import Engine
 from dfmst.algorithms import Algorithm, FilterKruskal, resolve
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
 
 __all__ = ["Solved", "Step", "solve", "solve_frame", "solve_table"]
 

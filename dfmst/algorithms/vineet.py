@@ -21,8 +21,8 @@ from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import gather_keys
-from dfmst.algorithms._steps.partial_prim import Growth, RoundGraph, Rounds, grow_and_unify
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
+from dfmst.algorithms.pma import Growth, RoundGraph, Rounds, grow_and_unify
 
 __all__ = ["Vineet"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from dfmst._edges.edge_table import EdgeTable
 from dfmst.algorithms import Boruvka
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
 from dfmst.generate import exact_density
 from tests.support.cases import ENGINES
 

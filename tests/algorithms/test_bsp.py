@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import BSP
+from dfmst.algorithms.base import Trace
 from dfmst.algorithms.bsp import strut_components
-from dfmst.algorithms.trace import Trace
 from tests.support.columns import component_labels, quick, seeds
 from tests.support.oracle import kruskal_rows
 from tests.support.shared_data import read_shared

@@ -7,7 +7,7 @@ import pytest
 
 from dfmst._edges.edge_table import EdgeTable
 from dfmst.algorithms import EPMST, Boruvka
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
 from dfmst.generate import erdos_renyi, exact_density, road_grid
 from tests.support.cases import ENGINES
 

@@ -8,7 +8,7 @@ import pytest
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import Boruvka, Kruskal
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
 from dfmst.generate import erdos_renyi
 from tests.support.cases import ENGINES
 

@@ -11,7 +11,7 @@ from dfmst._common.types import ROW_LIMIT
 from dfmst._edges.edge_table import EdgeTable, check_capacity
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import FilterBoruvka, FilterKruskal
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
 from dfmst.errors import CapacityError
 
 ROWS, PATH = (1 << 31) + 1000, 500

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import Boruvka, Mastiff
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
 from tests.support.columns import quick, seeds
 from tests.support.oracle import kruskal_rows
 from tests.support.shared_data import read_shared

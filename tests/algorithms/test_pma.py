@@ -11,7 +11,7 @@ import pytest
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import PMA, BaderCong, Boruvka
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
 from tests.support.cases import ENGINES
 from tests.support.oracle import kruskal_rows
 from tests.support.paper_graphs import GRAPHS, erdos_renyi

@@ -12,10 +12,8 @@ from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.flags import count_set, flag_words
 from dfmst.algorithms import Boruvka, FilterKruskal
-from dfmst.algorithms._steps.block_scan import BlockScan
-from dfmst.algorithms._steps.portion_scan import PortionScan
-from dfmst.algorithms._steps.short_scan import SHORT, ShortScan
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms._steps.kruskal_scan import SHORT, BlockScan, PortionScan, ShortScan
+from dfmst.algorithms.base import Trace
 from dfmst.arrays import forest_rows
 from tests.support.cases import ENGINES
 from tests.support.columns import roots_of

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import Prim
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
 from tests.support.cases import ENGINES, ORDERS, SHAPES, ordered_weights
 from tests.support.columns import KEYS, VERTICES, WEIGHTS, each_engine, quick, seeds, weights
 from tests.support.oracle import kruskal_rows

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst.algorithms import Dataframe, FilterKruskal
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
 from tests.support.cases import (
     ALGORITHMS,
     ENGINES,

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._engines import CpuEngine
-from dfmst._engines.primitives.adjacency import adjacency
-from dfmst._engines.primitives.edges import Edges
+from dfmst._engines.primitives.edges import Edges, adjacency
 from dfmst.algorithms import PMA, Boruvka, Vineet
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
 from tests.support.cases import ENGINES
 from tests.support.columns import KEYS, each_engine, quick, seeds, unpack
 from tests.support.paper_graphs import GRAPHS

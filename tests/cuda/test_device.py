@@ -16,12 +16,12 @@ import pytest
 import dfmst
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine, CudaEngine
+from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.id_table import IdTable, IdWords
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.optimality import certify_rows
 from dfmst.algorithms import EPMST, Prim
-from dfmst.algorithms.components import component_labels
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
 from dfmst.errors import CapacityError
 from tests.support import standin
 from tests.support.cases import ALGORITHMS, LARGE, ORDERS, SHAPES, algorithm_id, large, ordered_weights

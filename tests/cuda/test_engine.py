@@ -11,7 +11,7 @@ import pytest
 
 import dfmst
 from dfmst._engines import CpuEngine, CudaEngine, select_engine
-from dfmst._engines.cuda_device import function_of, module_of
+from dfmst._engines.cuda import function_of, module_of
 from dfmst._engines.primitives.contract import flatten
 from dfmst._engines.primitives.flags import compact, flag_words
 from dfmst._engines.primitives.sort import sort_order

@@ -10,8 +10,8 @@ import pytest
 
 import dfmst
 from dfmst._engines import CudaEngine, select_engine
-from dfmst._engines.cuda_device import memory_of
-from dfmst._engines.device_scratch import PooledModule, device_scratch, kept_bytes
+from dfmst._engines.cuda import memory_of
+from dfmst._engines.scratch import PooledModule, device_scratch, kept_bytes
 from dfmst.errors import CapacityError
 from tests.support import standin
 from tests.support.standin import cupy

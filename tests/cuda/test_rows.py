@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CudaEngine
 from dfmst.algorithms import EPMST, Prim
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
 from tests.support.cases import ALGORITHMS, ORDERS, SHAPES, algorithm_id, ordered_weights
 from tests.support.columns import VERTICES, WEIGHTS, seeds, weights
 from tests.support.lanes import examples

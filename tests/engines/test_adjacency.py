@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dfmst._engines import CpuEngine
-from dfmst._engines.primitives.adjacency import adjacency
-from dfmst._engines.primitives.edges import Edges
+from dfmst._engines.primitives.edges import Edges, adjacency
 
 
 def _edges(rng, vertices, edges, key_dtype):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dfmst._engines import CpuEngine
-from dfmst._engines.arguments import _direct, _documented, described
 from dfmst._engines.base import TYPES
+from dfmst._engines.cpu import _direct, _documented, described
 
 COLUMNS = {
     "whole": np.arange(10, dtype=np.uint32),

@@ -16,10 +16,8 @@ from dfmst._engines.primitives.contract import (
     flatten,
 )
 from dfmst._engines.primitives.edges import Edges, gather_edges
-from dfmst._engines.primitives.fills import numbered, ones
-from dfmst._engines.primitives.flags import compact, exclusive_sum, flag_words
-from dfmst._engines.primitives.leading import leading_bits
-from dfmst._engines.primitives.sort import sort_order
+from dfmst._engines.primitives.flags import compact, exclusive_sum, flag_words, numbered, ones
+from dfmst._engines.primitives.sort import leading_bits, sort_order
 from tests.support.columns import (
     KEYS,
     LENGTHS,

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._engines import CpuEngine
-from dfmst._engines.primitives import crossing
-from dfmst._engines.primitives.crossing import crossing_flags, giant_component
+from dfmst._engines.primitives import contract as crossing
+from dfmst._engines.primitives.contract import crossing_flags, giant_component
 from tests.support.columns import LENGTHS, VERTICES, each_engine, pack, quick, seeds, unpack
 
 
@@ -63,7 +63,7 @@ def test_the_giant_component_is_that_of_most_edges(engine, dtype):
 @pytest.mark.parametrize("looking", [False, True])
 def test_gathers_are_tried_once_on_a_long_column(monkeypatch, dtype, looking):
     monkeypatch.setattr(crossing, "_gathers", {})
-    monkeypatch.setattr(crossing, "_FEW_VERTICES", 10)
+    monkeypatch.setattr(crossing, "_BYTE_VERTICES", 10)
     rng = np.random.default_rng(0)
     source, target = rng.integers(0, 50, (2, (crossing._LONG << 6) + 7), dtype)
     label = np.where(rng.random(50) < 0.9, 7, np.arange(50)).astype(np.uint32)

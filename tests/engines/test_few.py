@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dfmst._engines.primitives.contract import contract, join_pairs, lightest_flagged, listed_pairs, number_sets
 from dfmst._engines.primitives.edges import Edges, gather_keys
 from dfmst._engines.primitives.flags import flag_words
-from dfmst._engines.primitives.leading import gather_leading_bits, leading_bits
+from dfmst._engines.primitives.sort import gather_leading_bits, leading_bits
 from tests.support.columns import (
     LENGTHS,
     VERTICES,

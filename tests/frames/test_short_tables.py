@@ -10,7 +10,7 @@ import pytest
 
 import dfmst
 from dfmst._edges.vertices import SHORT
-from dfmst.algorithms._steps.short_forest import short_forest
+from dfmst.algorithms.filter_kruskal import short_forest
 from dfmst.arrays import forest_rows
 from tests.support.columns import dense_edges
 

@@ -10,7 +10,7 @@ import dfmst
 from dfmst._edges.edge_table import ChecksFailed, DeferredChecks, EdgeTable
 from dfmst._edges.vertices import SHORT
 from dfmst._engines import select_engine
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
 from dfmst.arrays import forest_rows
 from tests.support.columns import dense_edges
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from dfmst._engines import CpuEngine, CudaEngine
-from dfmst._engines.primitives.cycle_filter import CycleFilter, FilterTables
+from dfmst._engines.primitives.cycle_filter import CycleFilter, FilterTables, joined_levels
 from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.flags import compact
-from dfmst._engines.primitives.joined_levels import joined_levels
 from dfmst.arrays import forest_rows
 from tests.support import standin
 

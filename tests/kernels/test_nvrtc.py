@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from dfmst._engines.cuda_device import OPTIONS
+from dfmst._engines.cuda import OPTIONS
 from dfmst._engines.kernels import TranslationUnit, kernels, translation_units
 from tests.support.nvrtc import WHEELS, compiled
 from tests.support.ptx.machine import Program

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dfmst._engines import CpuEngine
-from dfmst._engines.primitives.adjacency import adjacency
-from dfmst._engines.primitives.edges import Edges
+from dfmst._engines.primitives.edges import Edges, adjacency
 from tests.support.columns import KEYS, LENGTHS, VERTICES, each_engine, pack, quick, seeds, unpack
 
 NONE = np.iinfo(np.uint32).max

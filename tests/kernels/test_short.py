@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dfmst._edges.edge_table import ChecksFailed, DeferredChecks, EdgeTable
 from dfmst._engines import CpuEngine
-from dfmst.algorithms._steps.short_forest import short_forest
+from dfmst.algorithms.filter_kruskal import short_forest
 from tests.support.columns import VERTICES, WEIGHTS, each_engine, quick, seeds, weights
 from tests.support.oracle import kruskal_rows
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dfmst._engines.cuda_device import OPTIONS
+from dfmst._engines.cuda import OPTIONS
 from dfmst._engines.kernels import translation_units
 from tests.support.ptx.machine import Launch, Program, run
 from tests.support.ptx.memory import Fault, Memory

@@ -15,7 +15,7 @@ from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst._trees.optimality import Violation, certify_rows
 from dfmst.algorithms import FilterKruskal
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
 from tests.support.truth import assert_true, is_violated, place, table_of, tree_of

@@ -60,7 +60,7 @@ HOST_KERNEL_OF(V, scan_short, (const V* source, const V* target, const u32* posi
 
 // A table that nobody has looked at. An id is `stride` words of 32 bits, the lowest first. room[0] becomes the number of
 // rows in the forest, which follow in ascending order; ~0 where a weight is NaN or an id is not below `limit`. The rest
-// of the room is for the work: see short_forest.py for its size.
+// of the room is for the work: see short_forest for its size.
 HOST_KERNEL_OF(W, solve_short, (const u32* source, const u32* target, u32 stride, const W* weight, u64 length, u64 limit,
                                 u64 flip, u64* room)) {
   if (i) return;

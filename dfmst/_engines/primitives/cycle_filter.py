@@ -14,15 +14,16 @@ Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. AL
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from dfmst._common.types import Array
 from dfmst._engines import Engine
+from dfmst._engines.primitives.contract import flatten
 from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.flags import FLAG_GRAIN, flag_words
-from dfmst._engines.primitives.joined_levels import joined_levels
 from dfmst._engines.primitives.kruskal_tree import (
     KruskalTree,
     RankedForest,
@@ -30,6 +31,7 @@ from dfmst._engines.primitives.kruskal_tree import (
     largest_tree,
     rank_forest,
 )
+from dfmst._engines.primitives.sort import sort_order
 
 _LEVELS = 254  # of a byte; 0 is for self-loops, 255 for vertices outside the largest tree
 _LARGE = 0.95  # share of the vertices in one tree above which the others are left alone
@@ -109,3 +111,56 @@ class CycleFilter:
         arguments = (weight, flip, len(source), latest, self._limit, self._ties, flags)
         self._engine.launch("flag_unjoined", len(flags), *arguments, grain=FLAG_GRAIN)
         return flags
+
+
+_SLICES = 64  # each takes a few passes over the vertices
+_CORE_SAMPLE = 1 << 12
+_OUTSIDE = 255
+
+
+def joined_levels(engine: Engine, forest: Edges, vertices: int, large: float) -> tuple[Array, Array, Array | None]:
+    """Return the level of each vertex, the limit of each level, and the tree of each vertex."""
+    xp, order = engine.xp, sort_order(engine, forest.key)
+    bounds = sorted({len(order) * number // _SLICES for number in range(_SLICES + 1)})
+    core, tree, outside = _cores(engine, forest, order, vertices, large)
+    level, limit = xp.full(vertices, _OUTSIDE, np.uint8), xp.zeros(256, np.uint64)
+    parent = xp.arange(vertices, dtype=np.uint32)
+    for number, (begin, end) in enumerate(pairwise(bounds), 1):
+        _unite(engine, forest, order[begin:end], parent)
+        level[(parent == parent[core]) & (level == _OUTSIDE)] = number
+        limit[number] = forest.key[order[end - 1 : end]].astype(np.uint64)[0]
+    if outside is not None:
+        level[outside] = _OUTSIDE
+    return level, limit, tree
+
+
+def _cores(
+    engine: Engine, forest: Edges, order: Array, vertices: int, large: float
+) -> tuple[Array, Array | None, Array | None]:
+    """The core of each vertex's tree; the trees, or flags of the vertices that are not in the largest one."""
+    xp, half = engine.xp, len(order) // 2
+    parent = xp.arange(vertices, dtype=np.uint32)
+    _unite(engine, forest, order[:half], parent)
+    step = max(1, vertices // _CORE_SAMPLE)
+    middle = parent[::step].copy()
+    _unite(engine, forest, order[half:], parent)
+    sample = parent[::step]
+    largest, members = _most_frequent(engine, sample)
+    core = parent.copy()
+    core[parent == np.uint32(largest)] = _most_frequent(engine, middle[sample == np.uint32(largest)])[0]
+    if members < large * len(sample):
+        return core, parent, None
+    return core, None, parent != np.uint32(largest)
+
+
+def _most_frequent(engine: Engine, sample: Array) -> tuple[int, int]:
+    """The most frequent entry, and how often it occurs."""
+    entries, counts = engine.xp.unique(sample, return_counts=True)
+    place = counts.argmax()
+    return int(entries[place]), int(counts[place])
+
+
+def _unite(engine: Engine, forest: Edges, positions: Array, parent: Array) -> None:
+    """Unite the ends of some edges; every vertex points at its root again."""
+    engine.launch("unite", len(positions), forest.source, forest.target, positions, parent)
+    flatten(engine, parent)

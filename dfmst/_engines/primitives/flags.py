@@ -9,15 +9,15 @@ from dfmst._engines.base import Engine
 
 FLAG_GRAIN = 256  # words a thread takes at a time: 16,384 rows
 _FLAG_BLOCK = 1024  # words a block counts
-_SHORT = 1 << 13  # words that one thread clears sooner than several begin to
+_SHORT_FLAGS = 1 << 13  # words that one thread clears sooner than several begin to
 
 
 def flag_words(engine: Engine, length: int) -> Array:
     """Cleared flags for `length` rows."""
     words = flag_length(length)
-    if engine.on_host and words > _SHORT:
+    if engine.on_host and words > _SHORT_FLAGS:
         flags = flags_to_write(engine, length)
-        engine.launch("clear_words", words, flags, grain=_SHORT)
+        engine.launch("clear_words", words, flags, grain=_SHORT_FLAGS)
         return flags
     cleared: Array = engine.xp.zeros(words, np.uint64)
     return cleared
@@ -101,3 +101,28 @@ def compact_all(
         engine.launch("list_flags", len(place) - 1, flags, len(flags), block, place, positions, grain=1)
         listed.append(positions)
     return listed
+
+
+_SHORT_FILL = 1 << 14  # entries that one thread writes sooner than several begin to
+
+
+def numbered(engine: Engine, length: int) -> Array:
+    """``uint32`` numbers from 0, ascending: each vertex a component of its own."""
+    column: Array
+    if not engine.on_host or length <= _SHORT_FILL:
+        column = (np if engine.on_host else engine.xp).arange(length, dtype=np.uint32)
+        return column
+    column = engine.xp.empty(length, np.uint32)
+    engine.launch("number_places", length, column, grain=_SHORT_FILL)
+    return column
+
+
+def ones(engine: Engine, length: int) -> Array:
+    """``uint32`` words of which all bits are set: more than any place or key."""
+    column: Array
+    if not engine.on_host or length <= _SHORT_FILL:
+        column = engine.xp.full(length, np.iinfo(np.uint32).max, np.uint32)
+        return column
+    column = engine.xp.empty(length, np.uint32)
+    engine.launch("fill_ones", length, column, grain=_SHORT_FILL)
+    return column

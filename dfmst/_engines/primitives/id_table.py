@@ -13,8 +13,7 @@ import numpy as np
 
 from dfmst._common.types import Array
 from dfmst._engines.base import Engine
-from dfmst._engines.primitives.fills import ones
-from dfmst._engines.primitives.flags import compact, flag_words
+from dfmst._engines.primitives.flags import compact, flag_words, ones
 
 #: What :meth:`IdTable.find` says of ids that are not in the table.
 UNKNOWN = (1 << 32) - 1

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from dfmst._common.types import Array
+from dfmst._edges.edge_table import DeferredChecks
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import Edges, gather_keys
-from dfmst._engines.primitives.flags import FLAG_GRAIN
-from dfmst._engines.primitives.sort import sort_order
+from dfmst._engines.primitives.flags import FLAG_GRAIN, flag_words, ones
+from dfmst._engines.primitives.sort import block_length, gather_leading_bits, sort_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +92,160 @@ class KruskalScan:
         """Flag the rows of the chosen edges."""
         row, position, order = self._ordered.edges.row, self._ordered.position, self._ordered.order
         self._engine.launch("flag_chosen", int(self._count[0]), self._chosen, order, position, row, self._flags)
+
+
+_DIGIT_BITS = 10  # 1,024 counters stay in the first-level cache
+_BUCKET = 512  # edges a bucket should hold at least
+_PORTION = 1 << 13  # edges of a portion, at least: fewer cost less than their launch
+_PORTIONS = 32  # about as many portions at most
+_SHORT = 1 << 16  # entries below which two columns in one cost less to get than two
+_LONG_PORTION = 1 << 17  # edges, at least, of one that is only sorted: its room is 2 MiB
+
+
+class PortionScan:
+    """Edges in buckets by their keys' leading digit, and the scan that joins the components in `parent`.
+
+    One pass copies every edge with its ends to the bucket of its digit. Then each launch scans a portion, which is some
+    buckets; meanwhile the other threads sort the next portion's buckets in their caches and flag rows of chosen edges.
+    """
+
+    def __init__(
+        self, engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, flags: Array
+    ) -> None:
+        self._engine = engine
+        self._rows = (position, edges.row)
+        self._parent = parent
+        self._most = most
+        self._flags = flags
+        leading, bits, self._key = gather_leading_bits(engine, edges.key, position, flip)
+        self._length = len(leading)
+        digit = min(_DIGIT_BITS, bits, (self._length // _BUCKET).bit_length())
+        self._bits = bits - digit
+        self._partition(leading, edges, digit)
+
+    def _partition(self, leading: Array, edges: Edges, digit: int) -> None:
+        """Bring the edges into buckets, stable."""
+        engine, length = self._engine, self._length
+        block = block_length(engine, length)
+        blocks = -(-length // block)
+        counts = engine.xp.empty(blocks << digit, np.uint64)
+        bounds = (length, block, self._bits, digit)
+        engine.launch("count_leading", blocks, leading, *bounds, counts, blocks, grain=1)
+        self._starts = np.empty((1 << digit) + 1, np.uint64)
+        engine.launch_alone("place_buckets", counts, 1 << digit, blocks, self._starts)
+        self._begins: list[int] = self._starts.tolist()
+        self._records, self._ends = _two(engine, length)
+        columns = (edges.source, edges.target, self._rows[0], self._records, self._ends)
+        engine.launch("scatter_edges", blocks, leading, *bounds, counts, blocks, *columns, grain=1)
+
+    def check_ends(self, deferred: DeferredChecks) -> None:
+        """Check the ends before the scan looks them up in `parent`: their low 32 bits, which are all it uses."""
+        halves = self._ends.view(np.uint32)
+        first, second = halves[: self._length], halves[self._length :]
+        arguments = (first, second, self._length, len(self._parent), deferred.outside)
+        self._engine.launch("find_outside", -(-self._length // 64), *arguments, grain=FLAG_GRAIN)
+        deferred.raise_if_failed()
+
+    def _sort_buckets(self) -> None:
+        """Sort all buckets, without a scan beside them; the room is that of an eighth of the edges, or 2 MiB."""
+        if not self._bits and self._key is None:
+            return
+        engine, buckets = self._engine, self._portions(max(_LONG_PORTION, -(-self._length // 8)))
+        spare, other = self._room(buckets)
+        nothing = (engine.xp.empty(0, np.uint32), engine.xp.zeros(1, np.uint64))  # is chosen
+        scan = (self._ends, 0, 0, self._most, self._parent, *nothing, 0, 0, *self._rows, self._flags)
+        for first, last in pairwise(buckets):
+            sort = (self._starts[first:], self._bits, self._key, self._records, spare, other)
+            engine.launch("scan_portion", 2 + last - first, *scan, *sort, grain=1)
+
+    def _portions(self, least: int) -> list[int]:
+        """Buckets that portions of about so many edges begin with, and the end."""
+        if not self._bits and self._key is None:
+            return [0, len(self._begins) - 1]  # buckets are sorted already
+        inner = [bisect_left(self._begins, mark) for mark in range(least, self._length, least)]
+        return sorted({0, len(self._begins) - 1, *inner})
+
+    def _room(self, buckets: list[int]) -> tuple[Array, Array]:
+        """Two columns as long as the longest portion."""
+        longest = max(self._begins[after] - self._begins[bucket] for bucket, after in pairwise(buckets))
+        return _two(self._engine, longest)
+
+    def run(self) -> int:
+        """Scan in ascending order until `most` edges are chosen or none is left; the number of chosen edges."""
+        engine = self._engine
+        # A single thread sorts and scans in turn: longer portions, as far as its cache holds them.
+        least = _PORTION if engine.threads > 1 else 4 * _PORTION
+        buckets = self._portions(max(least, self._length // _PORTIONS))
+        bounds = [self._begins[bucket] for bucket in buckets]
+        spare, other = self._room(buckets)
+        chosen = engine.xp.empty(min(self._most, self._length), np.uint32)
+        count = np.zeros(1, np.uint64)
+        begin = end = marked = joined = 0
+        # Two launches more than portions: the first only sorts, the last only marks.
+        for at in range(len(buckets) + 1):
+            first, last = (buckets[min(place, len(buckets) - 1)] for place in (at, at + 1))
+            scan = (self._ends, begin, end, self._most, self._parent, chosen, count)
+            mark = (marked, joined, *self._rows, self._flags)
+            sort = (self._starts[first:], self._bits, self._key, self._records, spare, other)
+            done = joined == self._most
+            engine.launch("scan_portion", 2 if done else 2 + last - first, *scan, *mark, *sort, grain=1)
+            begin, end = end, bounds[min(at + 1, len(bounds) - 1)]
+            marked, joined = joined, int(count[0])
+            if done:
+                break
+        return joined
+
+
+def _two(engine: Engine, length: int) -> tuple[Array, Array]:
+    """Two columns of 64-bit words. Short ones are cut from one; two long ones in one would often fit no free memory."""
+    if length > _SHORT:
+        return engine.xp.empty(length, np.uint64), engine.xp.empty(length, np.uint64)
+    both = engine.xp.empty(2 * length, np.uint64)
+    return both[:length], both[length:]
+
+
+BLOCK = 1 << 16  # edges of a block
+_CHUNK = 1 << 9  # of which a thread takes so many at a time
+_FIRST_ROUND = (1 << 16) - 1
+MANY_THREADS = 4  # from which all threads take less time than one thread's scan, as bench/solver/span.py projects
+
+
+class BlockScan(PortionScan):
+    """Edges in buckets, sorted all at once, and the scan by all threads; parameters are `PortionScan`'s."""
+
+    def run(self) -> int:
+        """Scan in ascending order until `most` edges are chosen or none is left; the number of chosen edges."""
+        engine, xp, length = self._engine, self._engine.xp, self._length
+        self._sort_buckets()
+        picked, totals = flag_words(engine, length), np.zeros(2, np.uint64)
+        reserved = ones(engine, len(self._parent))
+        room = (xp.empty(BLOCK, np.uint64), xp.empty(BLOCK, np.uint32))
+        counts = (xp.empty(BLOCK // _CHUNK, np.uint32) for _ in range(2))
+        bounds = (length, len(self._parent), self._most, _FIRST_ROUND)
+        engine.launch_alone("scan_blocks", self._ends, *bounds, self._parent, reserved, *room, *counts, picked, totals)
+        engine.launch("flag_picked", len(picked), picked, self._records, *self._rows, self._flags, grain=64)
+        return int(totals[0])
+
+
+SHORT = 1 << 13  # edges; measured: a portion scan on one thread is no faster below
+
+
+class ShortScan:
+    """Few edges on the host, and the scan that joins the components in `parent`; parameters are `PortionScan`'s."""
+
+    def __init__(
+        self, engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, flags: Array
+    ) -> None:
+        self._engine = engine
+        key = gather_keys(engine, edges.key, position, flip)
+        keys = (key, None) if key.dtype == np.uint32 else (None, key)
+        ordered = [np.empty(len(key), np.uint64) for _ in range(2)]  # records and ends, each in either
+        self._count = np.zeros(1, np.uint64)
+        chosen = np.empty(min(most, len(key)), np.uint32)
+        columns = (edges.source, edges.target, position, edges.row, *keys)
+        self._arguments = (*columns, len(key), most, parent, *ordered, chosen, self._count, flags)
+
+    def run(self) -> int:
+        """Scan in ascending order until `most` edges are chosen or none is left; the number of chosen edges."""
+        self._engine.launch_alone("scan_short", *self._arguments)
+        return int(self._count[0])

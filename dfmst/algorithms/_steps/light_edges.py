@@ -13,15 +13,27 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._edges.edge_table import DeferredChecks
 from dfmst._engines import CpuEngine, Engine
-from dfmst._engines.primitives.contract import contract, join_pairs, lightest_flagged, listed_pairs, number_sets
-from dfmst._engines.primitives.crossing import crossing_flags
+from dfmst._engines.primitives.contract import (
+    contract,
+    crossing_flags,
+    join_pairs,
+    lightest_flagged,
+    listed_pairs,
+    number_sets,
+)
 from dfmst._engines.primitives.edges import Edges, gather_edges, gather_keys, sample_keys, spread_position
 from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, flags_to_write
-from dfmst.algorithms._steps.block_scan import BLOCK, MANY_THREADS, BlockScan
-from dfmst.algorithms._steps.kruskal_scan import KruskalScan, SortedEdges
-from dfmst.algorithms._steps.portion_scan import PortionScan
-from dfmst.algorithms._steps.short_scan import SHORT, ShortScan
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms._steps.kruskal_scan import (
+    BLOCK,
+    MANY_THREADS,
+    SHORT,
+    BlockScan,
+    KruskalScan,
+    PortionScan,
+    ShortScan,
+    SortedEdges,
+)
+from dfmst.algorithms.base import Trace
 
 _HOST = CpuEngine(1)
 _PAIRS = 1 << 12  # of components that a table holds in a first-level cache

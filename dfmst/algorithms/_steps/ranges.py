@@ -17,9 +17,9 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import Edges, end_words, gather_keys, spread_steps
-from dfmst._engines.primitives.fills import ones
-from dfmst._engines.primitives.leading import block_length, gather_keys_to_lead
-from dfmst.algorithms.trace import Trace
+from dfmst._engines.primitives.flags import ones
+from dfmst._engines.primitives.sort import block_length, gather_keys_to_lead
+from dfmst.algorithms.base import Trace
 
 _DENSEST = 3.5  # edges a vertex above which levels, which sort fewer edges, cost less
 _WIDTH = 15  # bits of a range whose vertices and edges the second-level cache holds

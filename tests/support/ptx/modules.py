@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dfmst._engines.cuda import CudaEngine
-from dfmst._engines.cuda_device import function_of, module_of
+from dfmst._engines.cuda import CudaEngine, function_of, module_of
 from tests.support.nvrtc import compiled
 from tests.support.ptx.machine import Launch, Observer, Program, run
 from tests.support.ptx.memory import Memory

@@ -32,7 +32,7 @@ from dfmst._fold.disk_memory import SHARE, Room
 from dfmst._fold.runs import Run
 from dfmst._fold.slice_kruskal import SliceKruskal
 from dfmst._fold.stored import StoredArray
-from dfmst.algorithms.trace import Trace
+from dfmst.algorithms.base import Trace
 
 #: Columns of the trace: a round is a slice.
 RECORD = ["round", "vertices", "edges", "chosen", "components", "bytes", "largest_partition"]
