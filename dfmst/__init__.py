@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         EngineUnavailableError,
         FormatError,
         InvalidEdgesError,
+        MissingFileError,
         OutputError,
         UnsupportedFrameError,
     )
@@ -63,6 +64,7 @@ _HOME = {
     "EngineUnavailableError": "errors",
     "FormatError": "errors",
     "InvalidEdgesError": "errors",
+    "MissingFileError": "errors",
     "OutputError": "errors",
     "UnsupportedFrameError": "errors",
     "clusters": "_trees.clusters",
@@ -133,6 +135,7 @@ __all__ = [  # noqa: RUF022 - grouped as in the documentation
     "DfmstError",
     "ColumnNotFoundError",
     "InvalidEdgesError",
+    "MissingFileError",
     "FormatError",
     "UnsupportedFrameError",
     "EngineUnavailableError",

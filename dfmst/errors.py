@@ -6,6 +6,7 @@
     ├── ColumnNotFoundError     (KeyError)
     ├── InvalidEdgesError       (ValueError)
     │   └── FormatError         a graph file that breaks its own format
+    │       └── MissingFileError   (FileNotFoundError)
     ├── UnsupportedFrameError   (TypeError)
     ├── EngineUnavailableError  (ImportError)
     ├── CapacityError           (MemoryError)
@@ -33,6 +34,7 @@ __all__ = [
     "EngineUnavailableError",
     "FormatError",
     "InvalidEdgesError",
+    "MissingFileError",
     "OutputError",
     "UnsupportedFrameError",
     "did_you_mean",
@@ -72,6 +74,10 @@ class InvalidEdgesError(DfmstError, ValueError):
 
 class FormatError(InvalidEdgesError):
     """A graph file breaks its format; the message names the file and the line."""
+
+
+class MissingFileError(FormatError, FileNotFoundError):
+    """There is no such graph file."""
 
 
 class UnsupportedFrameError(DfmstError, TypeError):

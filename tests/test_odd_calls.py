@@ -88,14 +88,14 @@ FUNCTIONS: dict[Callable[..., Any], dict[str, Any]] = {
     dfmst.dask.update: {"forest": TABLE, "new_edges": TABLE},
     dfmst.dask.verify: {"edges": TABLE, "forest": TABLE},
     dfmst.dask.plan: {"edges": TABLE},
-    generate.complete_points: {"points": 4},
-    generate.erdos_renyi: {"vertices": 5, "edges": 6},
-    generate.exact_density: {"vertices": 5, "density": 0.5},
+    generate.complete_points: {"n_points": 4},
+    generate.erdos_renyi: {"n_vertices": 5, "n_edges": 6},
+    generate.exact_density: {"n_vertices": 5, "density": 0.5},
     generate.hash24: {"source": [1], "target": [2]},
     generate.rmat: {"scale": 3},
     generate.road_grid: {"rows": 3, "columns": 3},
     generate.ssca2: {"scale": 3},
-    generate.watts_strogatz: {"vertices": 10},
+    generate.watts_strogatz: {"n_vertices": 10},
 }
 CALLBACKS = {"progress", "step", "on_checkpoint", "return_trace", "return_exact", "as_scipy", "shuffle", "token"}
 

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from dfmst.errors import FormatError
+from dfmst.errors import FormatError, MissingFileError
 
 BLOCK_BYTES = 8 << 20
 HEAD_BYTES = 64 << 10
@@ -110,10 +110,6 @@ class GraphFile:
 
 LONGEST_QUOTE = 60  # characters
 ACCEPT = "or accept the rows that there are with counts='ignore'"
-
-
-class MissingFileError(FormatError, FileNotFoundError):
-    """There is no such file."""
 
 
 def existing_path(name: str | os.PathLike[str]) -> Path:

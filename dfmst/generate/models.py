@@ -68,16 +68,16 @@ def rmat(
     return edge_table(on, source, target, seed, weight)
 
 
-@with_numbers("vertices", "edges", "seed")
+@with_numbers("n_vertices", "n_edges", "seed")
 def erdos_renyi(
-    vertices: int, edges: int, *, seed: int = 0, weight: Weight = "float64", engine: str = "auto"
+    n_vertices: int, n_edges: int, *, seed: int = 0, weight: Weight = "float64", engine: str = "auto"
 ) -> pa.Table:
     """Uniformly random pairs of different vertices, drawn with replacement: parallel rows happen.
 
     Parameters
     ----------
-    vertices, edges
-        How many.
+    n_vertices, n_edges
+        Number of vertices, and of rows.
     seed, weight, engine
         As in :func:`rmat`.
 
@@ -87,18 +87,18 @@ def erdos_renyi(
     >>> erdos_renyi(1000, 5000, weight=None).column_names
     ['source', 'target']
     """
-    require(edges >= 0, f"edges is {edges}; it must be at least 0")
-    require(vertices >= 2 or edges == 0, f"vertices is {vertices}; an edge needs two of them")
+    require(n_edges >= 0, f"n_edges is {n_edges}; it must be at least 0")
+    require(n_vertices >= 2 or n_edges == 0, f"n_vertices is {n_vertices}; an edge needs two of them")
     on = select_engine(engine)
-    source, target = edge_columns(on, edges, vertices)
-    on.launch("random_pairs", edges, stream(seed, 1), vertices, source, target)
+    source, target = edge_columns(on, n_edges, n_vertices)
+    on.launch("random_pairs", n_edges, stream(seed, 1), n_vertices, source, target)
     return edge_table(on, source, target, seed, weight)
 
 
-@with_numbers("vertices", "neighbours", "seed", real=("rewire",))
+@with_numbers("n_vertices", "neighbors", "seed", real=("rewire",))
 def watts_strogatz(
-    vertices: int,
-    neighbours: int = 4,
+    n_vertices: int,
+    neighbors: int = 4,
     rewire: float = 0.1,
     *,
     seed: int = 0,
@@ -109,10 +109,10 @@ def watts_strogatz(
 
     Parameters
     ----------
-    vertices
-        Vertices on the ring.
-    neighbours
-        Nearest vertices that each is joined to, half of them on either side; even and below `vertices`.
+    n_vertices
+        Number of vertices on the ring.
+    neighbors
+        Nearest vertices that each is joined to, half of them on either side; even and below `n_vertices`.
     rewire
         Probability that an edge's target becomes any other vertex. Parallel rows may come of it.
     seed, weight, engine
@@ -128,18 +128,18 @@ def watts_strogatz(
     ----------
     Watts, Strogatz: Collective dynamics of 'small-world' networks. Nature 393, 1998.
     """
-    fits = neighbours % 2 == 0 and 0 <= neighbours < max(vertices, 1)
-    require(fits, f"neighbours is {neighbours}; it must be even and below the number of vertices")
+    fits = neighbors % 2 == 0 and 0 <= neighbors < max(n_vertices, 1)
+    require(fits, f"neighbors is {neighbors}; it must be even and below the number of vertices")
     require(0 <= rewire <= 1, f"rewire is {rewire}; it must be a probability")
-    on, reach = select_engine(engine), neighbours // 2
-    source, target = edge_columns(on, vertices * reach, vertices)
-    on.launch("ring_edges", len(source), stream(seed, 1), vertices, reach, chance(rewire), source, target)
+    on, reach = select_engine(engine), neighbors // 2
+    source, target = edge_columns(on, n_vertices * reach, n_vertices)
+    on.launch("ring_edges", len(source), stream(seed, 1), n_vertices, reach, chance(rewire), source, target)
     return edge_table(on, source, target, seed, weight)
 
 
-@with_numbers("vertices", "seed", real=("density",))
+@with_numbers("n_vertices", "seed", real=("density",))
 def exact_density(
-    vertices: int, density: float, *, seed: int = 0, weight: Weight = "float64", engine: str = "auto"
+    n_vertices: int, density: float, *, seed: int = 0, weight: Weight = "float64", engine: str = "auto"
 ) -> pa.Table:
     """Connected graph with an exact number of different edges, as Johnsonbaugh and Kalin (1991) generate them.
 
@@ -148,10 +148,10 @@ def exact_density(
 
     Parameters
     ----------
-    vertices
-        How many.
+    n_vertices
+        Number of vertices.
     density
-        Share of the ``vertices * (vertices - 1) / 2`` pairs that are edges; the number of edges is rounded.
+        Share of the ``n_vertices * (n_vertices - 1) / 2`` pairs that are edges; the number of edges is rounded.
     seed, weight, engine
         As in :func:`rmat`.
 
@@ -170,16 +170,16 @@ def exact_density(
     ----------
     Johnsonbaugh, Kalin: A graph generation software package. SIGCSE 1991.
     """
-    pairs = vertices * (vertices - 1) // 2
+    pairs = n_vertices * (n_vertices - 1) // 2
     edges = round(pairs * density)
-    fits = vertices > 0 and vertices - 1 <= edges <= pairs
-    require(fits, f"density is {density}; it must give between {vertices - 1:,} and {pairs:,} edges")
+    fits = n_vertices > 0 and n_vertices - 1 <= edges <= pairs
+    require(fits, f"density is {density}; it must give between {n_vertices - 1:,} and {pairs:,} edges")
     on = select_engine(engine)
-    source, target = edge_columns(on, edges, vertices)
-    parent = on.xp.empty(vertices, np.int64)
-    on.launch("tree_parents", vertices, stream(seed, 1), vertices, half_bits(vertices), parent)
-    flags = flag_words(on, vertices)
-    on.launch("flag_not_own_parent", len(flags), parent, vertices, flags, grain=FLAG_GRAIN)
+    source, target = edge_columns(on, edges, n_vertices)
+    parent = on.xp.empty(n_vertices, np.int64)
+    on.launch("tree_parents", n_vertices, stream(seed, 1), n_vertices, half_bits(n_vertices), parent)
+    flags = flag_words(on, n_vertices)
+    on.launch("flag_not_own_parent", len(flags), parent, n_vertices, flags, grain=FLAG_GRAIN)
     children = compact(on, flags, np.uint64)
     on.launch("tree_edges", len(children), children, parent, source, target)
     others = slice(len(children), edges)
@@ -238,9 +238,9 @@ def road_grid(
     return edge_table(on, source, target, seed, weight)
 
 
-@with_numbers("points", "dimensions", "seed")
+@with_numbers("n_points", "dimensions", "seed")
 def complete_points(
-    points: int,
+    n_points: int,
     dimensions: int = 2,
     *,
     seed: int = 0,
@@ -251,8 +251,8 @@ def complete_points(
 
     Parameters
     ----------
-    points
-        Vertices; the rows are all pairs, ``source < target``, in ascending order.
+    n_points
+        Number of vertices; the rows are all pairs, ``source < target``, in ascending order.
     dimensions
         Of the cube, at most 4,096. Coordinates are multiples of 2^-24.
     weight
@@ -266,10 +266,10 @@ def complete_points(
     >>> complete_points(100).num_rows
     4950
     """
-    require(0 <= points < 1 << 32, f"points is {points}; it must be at least 0 and fit 32 bits")
+    require(0 <= n_points < 1 << 32, f"n_points is {n_points}; it must be at least 0 and fit 32 bits")
     require(0 < dimensions <= 1 << 12, f"dimensions is {dimensions}; it must be between 1 and 4,096")
     on = select_engine(engine)
-    source, target = _clique_edges(on, on.xp.full(points, points, np.uint64))
+    source, target = _clique_edges(on, on.xp.full(n_points, n_points, np.uint64))
     if not isinstance(weight, str) or weight != "distance":
         return edge_table(on, source, target, seed, weight)
     distance = on.xp.empty(len(source), np.float64)
