@@ -26,8 +26,6 @@ from dfmst._trees.match import match_rows
 from dfmst._trees.optimality import Violation, certify_rows
 from dfmst.algorithms.solution import Solution
 
-__all__ = ["Certificate", "Violation", "certify", "verify"]
-
 
 @dataclass(frozen=True, slots=True)
 class Certificate:

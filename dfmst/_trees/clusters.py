@@ -21,8 +21,6 @@ from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["clusters"]
-
 
 @driven("edges")
 def clusters(

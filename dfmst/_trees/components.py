@@ -21,8 +21,6 @@ from dfmst.algorithms.bsp import strut_components
 from dfmst.algorithms.solution import open_edges
 from dfmst.errors import UnsupportedFrameError
 
-__all__ = ["connected_components"]
-
 _LABELLERS: dict[str, Callable[[Engine, EdgeTable], Array]] = {"auto": component_labels, "bsp": strut_components}
 
 

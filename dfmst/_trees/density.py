@@ -20,8 +20,6 @@ from dfmst._trees.points.read import is_array, read_points
 from dfmst._trees.points.spanning import spanning_pairs
 from dfmst.errors import EngineUnavailableError, InvalidEdgesError
 
-__all__ = ["hdbscan"]
-
 
 @driven("edges")
 def hdbscan(

@@ -11,8 +11,6 @@ from dfmst._edges.edge_table import Input
 from dfmst._edges.host_frame import FrameView
 from dfmst._engines import Engine
 
-__all__ = ["Ends", "ForestMatch"]
-
 
 @dataclass(frozen=True, slots=True)
 class ForestMatch:

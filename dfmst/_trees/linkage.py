@@ -16,8 +16,6 @@ from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["single_linkage"]
-
 
 @driven("edges")
 def single_linkage(

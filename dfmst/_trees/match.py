@@ -34,32 +34,13 @@ from dfmst._trees.mismatch import disagreement, not_a_row, parallel_rows, self_l
 from dfmst._trees.optimality import Violation
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["match_rows"]
-
 _BITS_A_PAIR = 16  # one row in sixteen passes for no reason, and a million pairs take 2 MiB
 _NO_ROW = int(np.iinfo(np.uint32).max)
 _SECOND = _NO_ROW - 1
 
 
 def match_rows(match: ForestMatch) -> Array | Violation:
-    """Match every row of the forest frame, in any order, to the row of the table that it must be.
-
-    Parameters
-    ----------
-    match
-        The frames.
-
-    Returns
-    -------
-    rows
-        Distinct rows of the table, ``int64``, one for each row of the forest frame; or what is wrong with the
-        first row that cannot be matched.
-
-    Raises
-    ------
-    InvalidEdgesError
-        The two frames' ids or weights have no common type.
-    """
+    """Match every row of the forest frame, in any order, to the row of the table that it must be."""
     if not len(match.forest):
         return np.zeros(0, np.int64)
     if not len(match.input.table):

@@ -10,8 +10,6 @@ from dfmst._edges.stack import differences
 from dfmst._trees.forest_match import Ends, ForestMatch
 from dfmst._trees.optimality import Violation
 
-__all__ = ["disagreement", "not_a_row", "parallel_rows", "self_loop"]
-
 
 def not_a_row(position: int) -> Violation:
     """Say that a row of the forest is none of the table's."""

@@ -22,8 +22,6 @@ from dfmst._trees.rooted import tree_roots
 from dfmst._trees.tour import root_trees
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["newick"]
-
 _MERGES = ("left", "right", "distance", "size")
 _DIGITS = 100  # decimals have 76 at most
 _HINT = "pass what dfmst.single_linkage returns"
@@ -129,13 +127,7 @@ def _clusters(view: FrameView, name: str) -> Array:
 
 
 def _numbers(name: Any, weights: Array | pa.Array) -> list[Any]:
-    """Weights as numbers that text shows exactly: durations in seconds.
-
-    Raises
-    ------
-    InvalidEdgesError
-        They are none.
-    """
+    """Weights as numbers that text shows exactly: durations in seconds."""
     listed: list[Any]
     if isinstance(weights, np.ndarray) or pa.types.is_floating(weights.type):
         listed = (weights if isinstance(weights, np.ndarray) else weight_floats(weights)).tolist()

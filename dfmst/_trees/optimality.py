@@ -33,8 +33,6 @@ from dfmst._engines.primitives.kruskal_tree import (
     rank_forest,
 )
 
-__all__ = ["Violation", "certify_rows", "describe_cycle", "describe_left_out"]
-
 _NO_ROW = int(np.iinfo(np.uint32).max)
 _GIANT_SHARE = 0.97  # of the giant component; its last vertices join so late that waiting for them settles less
 
@@ -64,38 +62,7 @@ class Violation:
 def certify_rows(
     engine: Engine, table: EdgeTable, rows: Array, describe: Callable[[int], str] | None = None
 ) -> Violation | None:
-    """Check that the rows are the minimum spanning forest of the table.
-
-    Parameters
-    ----------
-    engine
-        Where the check runs.
-    table
-        The edges.
-    rows
-        Row ids in any order, ``int64`` of shape ``(rows,)``.
-    describe
-        Names a row in messages; the default gives its vertices and weight.
-
-    Returns
-    -------
-    violation
-        What is wrong first: with the rows, then with the forest (the lightest edge that closes a cycle), then
-        with the edges outside (the first row). ``None``: they are the minimum spanning forest.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dfmst._edges.edge_table import EdgeTable
-    >>> from dfmst._engines import CpuEngine
-    >>> from dfmst._trees.optimality import certify_rows
-    >>> source, target = np.array([0, 1, 0], np.uint32), np.array([1, 2, 2], np.uint32)
-    >>> table = EdgeTable(source, target, np.array([3, 1, 2], np.int32), vertices=3)
-    >>> certify_rows(CpuEngine(), table, np.array([1, 2])) is None
-    True
-    >>> print(certify_rows(CpuEngine(), table, np.array([0, 1])).message)
-    row 2 (0, 2, weight 2) is lighter than row 0 (0, 1, weight 3), the heaviest row on its forest path
-    """
+    """Check that the rows are the minimum spanning forest of the table."""
     describe = describe or _describer(table)
     if not bool((rows[1:] > rows[:-1]).all()):
         rows = engine.xp.sort(rows)

@@ -22,8 +22,6 @@ from dfmst.algorithms.solution import open_edges
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
-__all__ = ["OrderedForest", "order_forest"]
-
 
 @dataclass(frozen=True, slots=True)
 class OrderedForest:
@@ -69,13 +67,7 @@ class OrderedForest:
         return plain_weights(name, host_column(name, self.column(name, "weight").get_column("weight")))
 
     def distances(self, weight: Any) -> Array:
-        """Return the weights of the edges, in order, as the nearest ``float64``; 1 if there is no column.
-
-        Raises
-        ------
-        InvalidEdgesError
-            They are dates or durations.
-        """
+        """Return the weights of the edges, in order, as the nearest ``float64``; 1 if there is no column."""
         if weight is None:
             return np.ones(len(self))
         weights = self.weights(weight)
@@ -99,13 +91,7 @@ def order_forest(
     engine: str,
     threads: int | None,
 ) -> OrderedForest:
-    """Find the forest of a frame on the host, and put its edges in order.
-
-    Raises
-    ------
-    ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, EngineUnavailableError, CapacityError
-        As for :func:`dfmst.connected_components`.
-    """
+    """Find the forest of a frame on the host, and put its edges in order."""
     view, runner = open_edges(edges, engine, threads)
     if not isinstance(view, FrameView):
         message = "clusters and dendrograms are made of frames on the host, and this one is on a GPU"

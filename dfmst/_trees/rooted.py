@@ -20,8 +20,6 @@ from dfmst._trees.tour import fold_paths, root_trees
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["path", "rooted", "tree_roots"]
-
 _SAFE = 2.0**62  # a sum of float64s below it is that of integers of 64 bits
 
 
@@ -187,13 +185,7 @@ def _components(forest: OrderedForest) -> Array:
 
 
 def tree_roots(forest: OrderedForest, root: Any) -> Array:
-    """The root of each place's tree: the chosen vertex, or the smallest.
-
-    Raises
-    ------
-    InvalidEdgesError
-        One is no vertex, or two are in one tree.
-    """
+    """The root of each place's tree: the chosen vertex, or the smallest."""
     chosen = [] if root is None else list(root) if is_several(root) else [root]
     label = _components(forest)
     if not chosen:
@@ -229,13 +221,7 @@ def _lengths(forest: OrderedForest, weight: Any) -> Array:
 
 
 def _in_64_bits(weight: Any, distance: Array) -> Array:
-    """Sums of Python's integers as ``int64``, or as ``uint64`` if only that holds them.
-
-    Raises
-    ------
-    InvalidEdgesError
-        Neither does.
-    """
+    """Sums of Python's integers as ``int64``, or as ``uint64`` if only that holds them."""
     kind = np.int64 if distance.min() < 0 or distance.max() < 1 << 63 else np.uint64
     outside = (distance < np.iinfo(kind).min) | (distance > np.iinfo(kind).max)
     if outside.any():

@@ -19,8 +19,6 @@ from dfmst._common.types import Array
 from dfmst._engines import Engine
 from dfmst._engines.primitives.sort import sort_order
 
-__all__ = ["RootedTrees", "fold_paths", "root_trees"]
-
 
 class RootedTrees(NamedTuple):
     """Trees with a root each, a root being its own parent.
@@ -41,17 +39,7 @@ class RootedTrees(NamedTuple):
 
 
 def root_trees(engine: Engine, source: Array, target: Array, root: Array) -> RootedTrees:
-    """Lead the edges of a forest away from its roots.
-
-    Parameters
-    ----------
-    engine
-        On the host.
-    source, target
-        Ends of the edges, ``uint32``.
-    root
-        Vertex -> the root of its tree, shape ``(vertices,)``.
-    """
+    """Lead the edges of a forest away from its roots."""
     edges, vertices = len(source), np.arange(len(root))
     tail, head = np.concatenate([source, target]), np.concatenate([target, source])
     left = _ranks(_tour(engine, tail, root), 2 * edges)
@@ -92,15 +80,7 @@ def _ranks(tour: Array, arcs: int) -> Array:
 
 
 def fold_paths(parent: Array, *columns: tuple[np.ufunc, Array]) -> list[Array]:
-    """Fold entries along the path from every vertex to its root, by pointer jumping.
-
-    Parameters
-    ----------
-    parent
-        Vertex -> parent; a root is its own.
-    columns
-        A function, and an entry for the way from each vertex to its parent; neutral at a root.
-    """
+    """Fold entries along the path from every vertex to its root, by pointer jumping."""
     folded = [values.copy() for _, values in columns]
     while True:
         further = parent[parent]

@@ -20,8 +20,6 @@ from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve_frame
 from dfmst.formats.provenance import Provenance, read_provenance, with_provenance
 
-__all__ = ["update"]
-
 
 @driven("forest", "new_edges")
 def update(

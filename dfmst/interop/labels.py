@@ -17,13 +17,7 @@ __all__ = ["in_one_type", "labels_of", "named", "places_of"]
 
 
 def labels_of(ids: Any, length: int, what: str) -> pa.Array:
-    """Ids as an Arrow array, one for each of `length` vertices.
-
-    Raises
-    ------
-    InvalidEdgesError
-        They are no column, too many or too few, null, or not distinct.
-    """
+    """Ids as an Arrow array, one for each of `length` vertices."""
     try:
         labels = to_arrow("ids", listed_values("ids", ids))
         distinct = len(pc.unique(getattr(labels, "storage", labels)))
@@ -44,13 +38,7 @@ def named(places: Array, labels: pa.Array | None) -> pa.Array:
 
 
 def in_one_type(*columns: pa.Array) -> list[pa.Array]:
-    """Ids in the type that holds all of them; those of an extension type as their storage.
-
-    Raises
-    ------
-    pyarrow.ArrowException
-        There is none.
-    """
+    """Ids in the type that holds all of them; those of an extension type as their storage."""
     plain = [plain_ids(getattr(column, "storage", column)) for column in columns]
     kind = common_type(*(column.type for column in plain))
     if kind is None:
@@ -59,13 +47,7 @@ def in_one_type(*columns: pa.Array) -> list[pa.Array]:
 
 
 def places_of(name: str, column: pa.Array, labels: pa.Array | None, length: int | None) -> Array:
-    """Places of a column's ids.
-
-    Raises
-    ------
-    InvalidEdgesError
-        An id is null, is not among the labels, or is no place.
-    """
+    """Places of a column's ids."""
     if labels is not None:
         try:
             places = pc.index_in(*in_one_type(column, labels))

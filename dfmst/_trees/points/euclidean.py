@@ -14,8 +14,6 @@ from dfmst._trees.points.spanning import distances, halves, spanning_pairs
 from dfmst._trees.points.tree import build_tree, nearest_points
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["default_neighbours", "euclidean_forest", "knn_edges"]
-
 _NEAR, _FAR = 6, 4  # neighbours to look at first: up to three axes, where they cost little, and above
 
 

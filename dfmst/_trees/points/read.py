@@ -17,8 +17,6 @@ from dfmst._edges.host_frame import FrameView, host_column
 from dfmst._edges.open import open_frame
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError, missing_column
 
-__all__ = ["Points", "is_array", "read_points"]
-
 _FARTHEST = 1e150  # the square of a difference is still a number
 
 
@@ -50,22 +48,7 @@ class Points(NamedTuple):
 
 
 def read_points(points: Any, columns: Any, ids: Any) -> Points:
-    """Read the coordinates of points.
-
-    Parameters
-    ----------
-    points
-        A frame, or an array of shape ``(points, axes)``.
-    columns
-        Names of the columns with the coordinates; ``None``: all columns but `ids`.
-    ids
-        Name of the column that names the points, or ``None``.
-
-    Raises
-    ------
-    ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, CapacityError
-        As for :func:`dfmst.euclidean_forest`.
-    """
+    """Read the coordinates of points."""
     rows = None
     if is_array(points):
         points, columns, rows = _table(points, columns, ids)

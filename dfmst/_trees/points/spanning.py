@@ -22,8 +22,6 @@ from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import flatten
 from dfmst._trees.points.tree import block_level, build_tree, nearest_points, node_labels
 
-__all__ = ["distances", "halves", "spanning_pairs"]
-
 _NOWHERE = np.iinfo(np.uint32).max
 _NONE = np.iinfo(np.uint64).max
 _HALF = np.uint64(32)
@@ -32,25 +30,7 @@ _INFINITE = np.array(np.inf).view(np.uint64)
 
 
 def spanning_pairs(engine: Engine, points: Array, wanted: int, core_k: int = 0) -> tuple[Array, Array, Array]:
-    """Find the minimum spanning tree of points; of equal weights the smaller pair of numbers comes first.
-
-    Parameters
-    ----------
-    points
-        ``float64``, shape ``(axes, length)``.
-    wanted
-        How many nearest neighbours of every point to look at first; the tree does not depend on it.
-    core_k
-        Where it is not 0, weights are mutual reachability: the largest of the distance and of both ends' distances to
-        their `core_k`-th nearest neighbour. Fewer than there are points.
-
-    Returns
-    -------
-    source, target
-        Numbers of points, the smaller one in `source`; ``int64``, in ascending order.
-    weight
-        ``float64``.
-    """
+    """Find the minimum spanning tree of points; of equal weights the smaller pair of numbers comes first."""
     if points.shape[1] < 2:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     first = _first_of_equals(points)
@@ -149,15 +129,6 @@ class _Ways(NamedTuple):
 
 class _Rounds:
     """Rounds of Borůvka's algorithm on points of which no two are equal.
-
-    Parameters
-    ----------
-    points
-        ``float64``, shape ``(axes, length)``.
-    counts
-        How many equal points each one stands for, ``int64``; ``None``: one each.
-    wanted, core_k
-        As for :func:`spanning_pairs`.
 
     Attributes
     ----------

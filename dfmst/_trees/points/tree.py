@@ -14,8 +14,6 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._engines import Engine
 
-__all__ = ["PointTree", "block_level", "build_tree", "nearest_points", "node_labels"]
-
 _LANES = 8  # of the kernels, which read so many entries behind the last point
 _PLANE = 3  # axes up to which a box is small beside its distance from most points
 _FEW, _MANY = 4, 32  # points of a leaf, or up to twice as many: up to so many axes, and above
@@ -72,20 +70,7 @@ def build_tree(engine: Engine, points: Array) -> PointTree:
 
 
 def nearest_points(engine: Engine, tree: PointTree, wanted: int) -> tuple[Array, Array]:
-    """Find the nearest points of every point, by position in the tree.
-
-    Parameters
-    ----------
-    wanted
-        How many: fewer than there are points.
-
-    Returns
-    -------
-    neighbour
-        Their positions, nearest first and of equal distances by number; ``uint32``, shape ``(length, wanted)``.
-    reach
-        Distance of the last one, ``float64``; infinite where all points are among them.
-    """
+    """Find the nearest points of every point, by position in the tree."""
     neighbour = np.empty((tree.length, wanted), np.uint32)
     reach = np.full(tree.length, np.inf)
     if wanted:

@@ -20,17 +20,7 @@ _EXACT = 2.0**53  # float64 holds all integers up to here
 
 
 class Graph(ABC):
-    """An undirected graph that dfmst works on.
-
-    Parameters
-    ----------
-    nodes
-        Nodes, in NetworkX's order.
-    source, target
-        Numbers of the ends of each edge, in the order of ``G.edges``; ``int64``.
-    keys
-        Keys of a multigraph's edges; ``None``: it is no multigraph.
-    """
+    """An undirected graph that dfmst works on."""
 
     __networkx_backend__ = "dfmst"
 

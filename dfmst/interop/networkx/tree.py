@@ -23,21 +23,7 @@ _LOCK = threading.RLock()  # two threads may look first; one of them puts the ed
 
 
 class Contents(NamedTuple):
-    """Nodes and edges of a forest.
-
-    Parameters
-    ----------
-    nodes
-        Nodes, in the graph's order.
-    node_attributes
-        A dictionary a node, which becomes the graph's; ``None``: all empty.
-    source, target
-        Nodes at the ends of each edge, in the order in which NetworkX adds edges.
-    keys
-        Keys of a multigraph's edges.
-    attributes
-        A dictionary an edge, which becomes the graph's.
-    """
+    """Nodes and edges of a forest."""
 
     nodes: Sequence[Any]
     node_attributes: Sequence[dict[Any, Any]] | None
