@@ -10,8 +10,7 @@ from dfmst._common.arguments import whole_number, yes_or_no
 from dfmst._common.types import Array, Frame
 from dfmst._engines import Engine, select_engine
 from dfmst._trees.points.read import Points, read_points
-from dfmst._trees.points.spanning import distances, halves, spanning_pairs
-from dfmst._trees.points.tree import build_tree, nearest_points
+from dfmst._trees.points.spanning import build_tree, distances, halves, nearest_points, spanning_pairs
 from dfmst.errors import InvalidEdgesError
 
 _NEAR, _FAR = 6, 4  # neighbours to look at first: up to three axes, where they cost little, and above

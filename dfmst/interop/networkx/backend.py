@@ -14,10 +14,8 @@ import numpy as np
 from networkx.algorithms.tree.mst import ALGORITHMS, EdgePartition
 
 from dfmst._common.types import Array
-from dfmst.interop.networkx.convert import convert_from_nx, convert_to_nx
-from dfmst.interop.networkx.frame import from_pandas_edgelist
-from dfmst.interop.networkx.graph import Graph
-from dfmst.interop.networkx.tree import forest_graph
+from dfmst.interop.networkx.frame import convert_from_nx, convert_to_nx, from_pandas_edgelist
+from dfmst.interop.networkx.graph import Graph, forest_graph
 
 __all__ = [
     "can_run",
