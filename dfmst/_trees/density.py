@@ -30,9 +30,9 @@ def hdbscan(
     *,
     columns: Any = None,
     ids: Any = None,
-    core_k: int | None = None,
+    min_samples: int | None = None,
     min_cluster_size: int = 5,
-    selection: str = "eom",
+    cluster_selection_method: str = "eom",
     vertices: Any = None,
     invalid: Invalid = "raise",
     threads: int | None = None,
@@ -50,12 +50,12 @@ def hdbscan(
         As for :func:`minimum_spanning_forest`.
     columns, ids
         Points: as for :func:`euclidean_forest`.
-    core_k
+    min_samples
         Points: as for :func:`euclidean_forest`; ``None``: `min_cluster_size`, or as many as there are other points.
         The weights of an edge table are taken as they are.
     min_cluster_size
         What has fewer vertices is no cluster, but noise; at least 2.
-    selection
+    cluster_selection_method
         ``"eom"`` selects the clusters of the largest excess of mass, ``"leaf"`` the smallest ones.
     vertices
         Edge tables: all vertices, as for :func:`connected_components`. Those without edges are noise.
@@ -74,7 +74,7 @@ def hdbscan(
     InvalidEdgesError
         Negative weights.
     ValueError
-        `min_cluster_size` is less than 2, or `selection` unknown.
+        `min_cluster_size` is less than 2, or `cluster_selection_method` unknown.
     ColumnNotFoundError, UnsupportedFrameError, CapacityError
         As for :func:`connected_components` and :func:`euclidean_forest`.
 
@@ -94,15 +94,15 @@ def hdbscan(
     if smallest < 2:
         message = f"min_cluster_size is {smallest}; it must be at least 2"
         raise ValueError(message)
-    check_choice(selection, ("eom", "leaf"), f"selection is {selection!r}; it must be 'eom' or 'leaf'")
+    check_choice(cluster_selection_method, ("eom", "leaf"), f"cluster_selection_method is {cluster_selection_method!r}; it must be 'eom' or 'leaf'")
     select = _selector()
     if columns is not None or is_array(edges):
         points = read_points(edges, columns, ids)
         others = max(0, points.coordinates.shape[1] - 1)
-        core = min(others, smallest if core_k is None else max(1, whole_number("core_k", core_k)))
+        core = min(others, smallest if min_samples is None else max(1, whole_number("min_samples", min_samples)))
         engine = select_engine("cpu", threads, rows=others)
         tree = spanning_pairs(engine, points.coordinates, default_neighbours(points), core)
-        label, probability = _clusters(select, tree, others + 1, smallest, selection)
+        label, probability = _clusters(select, tree, others + 1, smallest, cluster_selection_method)
         rows = np.arange(points.coordinates.shape[1])
         return points.frame({"vertex": rows}, {"label": label[: len(rows)], "probability": probability[: len(rows)]})
     if isinstance(source, list):  # as euclidean_forest takes them
@@ -120,7 +120,7 @@ def hdbscan(
     if (distance < 0).any():
         message = f"column {weight!r} holds negative weights, and distances are not"
         raise InvalidEdgesError(message, "add a constant, or take the distances that these stand for")
-    label, probability = _clusters(select, _joined(forest, distance), forest.vertices, smallest, selection)
+    label, probability = _clusters(select, _joined(forest, distance), forest.vertices, smallest, cluster_selection_method)
     return forest.listed.frame({"vertex": np.arange(forest.vertices)}, {"label": label, "probability": probability})
 
 
@@ -135,14 +135,14 @@ def _selector() -> Callable[..., Any]:
 
 
 def _clusters(
-    select: Callable[..., Any], tree: tuple[Array, Array, Array], vertices: int, smallest: int, selection: str
+    select: Callable[..., Any], tree: tuple[Array, Array, Array], vertices: int, smallest: int, cluster_selection_method: str
 ) -> tuple[Array, Array]:
     """Label and probability of every vertex."""
     if vertices < 2:
         return np.full(vertices, -1), np.zeros(vertices)
     smallest = min(smallest, vertices + 1)
     label, probability, *_ = select(
-        np.column_stack(tree), min_cluster_size=smallest, cluster_selection_method=selection
+        np.column_stack(tree), min_cluster_size=smallest, cluster_selection_method=cluster_selection_method
     )
     return _by_first_vertex(label), probability.astype(np.float64)
 

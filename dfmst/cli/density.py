@@ -36,7 +36,7 @@ __all__ = ["hdbscan"]
 @vertex_options
 @click.option("-w", "--weight", default="weight", show_default=True, metavar="COLUMN", help="Column with the distance.")
 @point_options
-@click.option("--core-k", type=click.IntRange(min=1), metavar="K", help="Neighbours of a core (default: the size).")
+@click.option("--min-samples", type=click.IntRange(min=1), metavar="K", help="Neighbours of a core (default: the size).")
 @click.option(
     "--min-cluster-size",
     type=click.IntRange(min=2),
@@ -66,7 +66,7 @@ def hdbscan(
     weight: str,
     columns: tuple[str, ...],
     ids: str | None,
-    core_k: int | None,
+    min_samples: int | None,
     json: bool,
     **options: Any,
 ) -> None:
@@ -79,15 +79,15 @@ def hdbscan(
       dfmst hdbscan towns.parquet -c x -c y --id name --min-cluster-size 10 -o labels.parquet
       dfmst hdbscan roads.parquet -s a -t b -w km -o labels.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
-    if not columns and (ids is not None or core_k is not None):
-        raise click.UsageError("--id and --core-k are of points; name their coordinates with -c.")
+    if not columns and (ids is not None or min_samples is not None):
+        raise click.UsageError("--id and --min-samples are of points; name their coordinates with -c.")
 
     def cluster(table: pa.Table) -> pa.Table:
         import dfmst
 
         if columns:
             del options["invalid"]
-            return dfmst.hdbscan(table, columns=list(columns), ids=ids, core_k=core_k, **options)
+            return dfmst.hdbscan(table, columns=list(columns), ids=ids, min_samples=min_samples, **options)
         return dfmst.hdbscan(table, source, target, weight, **options)
 
     def read(progress: Progress) -> pa.Table:

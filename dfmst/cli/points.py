@@ -31,7 +31,7 @@ __all__ = ["neighbours", "points"]
 @output_options
 @format_option
 @point_options
-@click.option("--core-k", type=click.IntRange(min=1), metavar="K", help="Weigh pairs by mutual reachability.")
+@click.option("--min-samples", type=click.IntRange(min=1), metavar="K", help="Weigh pairs by mutual reachability.")
 @threads_option
 @json_option
 @debug_option
@@ -42,13 +42,13 @@ def points(
     format: str | None,
     columns: tuple[str, ...],
     ids: str | None,
-    core_k: int | None,
+    min_samples: int | None,
     threads: int | None,
     json: bool,
 ) -> None:
     """Write the minimum spanning tree of the points in IN, one row an edge.
 
-    The columns are source, target and distance: that of Euclid over the columns -c. With --core-k K the tree is that of
+    The columns are source, target and distance: that of Euclid over the columns -c. With --min-samples K the tree is that of
     HDBSCAN: a pair weighs no less than how far away the K-th nearest neighbour of either end is.
 
     \b
@@ -59,7 +59,7 @@ def points(
     def span(table: pa.Table) -> pa.Table:
         import dfmst
 
-        return dfmst.euclidean_forest(table, list(columns) or None, ids=ids, core_k=core_k, threads=threads)
+        return dfmst.euclidean_forest(table, list(columns) or None, ids=ids, min_samples=min_samples, threads=threads)
 
     def read(progress: Progress) -> pa.Table:
         return read_point_files(inputs, format, progress, columns, ids)

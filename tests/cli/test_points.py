@@ -25,7 +25,7 @@ def test_the_tree_of_points(dfmst, towns, rows, parquet):
     assert result.stderr.startswith("3 rows, total distance 12, ")
     dfmst("points", parquet("towns.parquet", TOWNS), "--id", "name", "-o", "again.parquet")
     assert rows("again.parquet") == expected
-    summary = json.loads(dfmst("points", towns, "-c", "y", "--core-k", "2", "--json").stdout)
+    summary = json.loads(dfmst("points", towns, "-c", "y", "--min-samples", "2", "--json").stdout)
     assert (summary["rows"], summary["total"]) == (3, 7.0)
 
 
@@ -83,7 +83,7 @@ def test_newick(dfmst, parquet):
             ("points", "named.csv"),
             "numbers\nHint: name the columns with the coordinates: -c x -c y",
         ),
-        (("points", "towns.csv", "-c", "x", "--core-k", "4"), "or leave --core-k out"),
+        (("points", "towns.csv", "-c", "x", "--min-samples", "4"), "or leave --min-samples out"),
         (("points", "none.csv"), "none.csv: no such file or directory"),
         (("points", "empty.csv"), "empty.csv: no table of points"),
         (("points", "towns.csv", "empty.csv", "other.csv"), "empty.csv: no table of points"),
@@ -92,7 +92,7 @@ def test_newick(dfmst, parquet):
             ("neighbours", "gaps.csv", "-c", "x"),
             "column 'x' has 1 coordinate that is null, NaN or infinite, the first in row 1 (gaps.csv, line 3)",
         ),
-        (("hdbscan", "towns.csv", "--id", "name"), "--id and --core-k are of points; name their coordinates with -c."),
+        (("hdbscan", "towns.csv", "--id", "name"), "--id and --min-samples are of points; name their coordinates with -c."),
         (("newick", "towns.csv", "--linkage", "--maximum"), "--linkage and --maximum cannot be combined."),
         (("newick", "towns.csv", "--unweighted", "--maximum"), "--unweighted and --maximum cannot be combined."),
     ],

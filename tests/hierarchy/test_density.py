@@ -27,9 +27,9 @@ def test_points():
     iris = load_iris().data
     iris = iris + np.random.default_rng(0).normal(size=iris.shape) * 0.01
     for size in (5, 12):
-        ours = dfmst.hdbscan(iris, min_cluster_size=size, core_k=size)
+        ours = dfmst.hdbscan(iris, min_cluster_size=size, min_samples=size)
         tree = fast.compute_minimum_spanning_tree(iris, min_samples=size)[0]
-        weights = dfmst.euclidean_forest(iris, core_k=size)["distance"].to_numpy()
+        weights = dfmst.euclidean_forest(iris, min_samples=size)["distance"].to_numpy()
         np.testing.assert_allclose(np.sort(weights), np.sort(tree[:, 2]), rtol=1e-5)
         theirs = fast.clusters_from_spanning_tree(tree, min_cluster_size=size)
         assert same_partition(ours["label"].to_numpy(), theirs[0])
@@ -62,12 +62,12 @@ def test_integers_beyond_float64():
 
 def test_names():
     frame = pd.DataFrame({"x": [0, 1, 2, 50, 51, 52], "name": list("abcdef")})
-    labels = dfmst.hdbscan(frame, columns="x", ids="name", min_cluster_size=3, core_k=1)
+    labels = dfmst.hdbscan(frame, columns="x", ids="name", min_cluster_size=3, min_samples=1)
     assert labels.vertex.tolist() == list("abcdef")
     assert labels.label.tolist() == [0, 0, 0, 1, 1, 1]
     assert dfmst.hdbscan(frame[:1], columns="x", min_cluster_size=3).label.tolist() == [-1]
     assert dfmst.hdbscan(np.zeros((0, 2)))["label"].to_pylist() == []
-    assert dfmst.hdbscan(frame, columns="x", min_cluster_size=2, selection="leaf").shape == (6, 3)
+    assert dfmst.hdbscan(frame, columns="x", min_cluster_size=2, cluster_selection_method="leaf").shape == (6, 3)
     empty = pd.DataFrame({"source": [], "target": [], "weight": []})
     assert dfmst.hdbscan(empty).shape == (0, 3)
     assert dfmst.hdbscan(empty, vertices=[3, 4]).label.tolist() == [-1, -1]
@@ -77,7 +77,7 @@ def test_bad_arguments(monkeypatch):
     with pytest.raises(ValueError, match="min_cluster_size is 1; it must be at least 2"):
         dfmst.hdbscan(EDGES, min_cluster_size=1)
     with pytest.raises(ValueError, match="selection is 'best'; it must be 'eom' or 'leaf'"):
-        dfmst.hdbscan(EDGES, selection="best")
+        dfmst.hdbscan(EDGES, cluster_selection_method="best")
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "fast_hdbscan.hdbscan", None)
         with pytest.raises(dfmst.EngineUnavailableError, match=r"fast_hdbscan(.|\n)*pip install 'dfmst\[hdbscan\]'"):

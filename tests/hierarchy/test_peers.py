@@ -17,8 +17,8 @@ import dfmst
 IRIS = pytest.importorskip("sklearn.datasets").load_iris().data
 
 
-def joining_distances(core_k: int | None) -> np.ndarray:
-    tree = dfmst.euclidean_forest(IRIS, core_k=core_k)
+def joining_distances(min_samples: int | None) -> np.ndarray:
+    tree = dfmst.euclidean_forest(IRIS, min_samples=min_samples)
     return cophenet(dfmst.single_linkage(tree, weight="distance", as_scipy=True)[0])
 
 
@@ -26,23 +26,23 @@ def test_scipy():
     np.testing.assert_allclose(joining_distances(None), cophenet(linkage(IRIS, "single")), rtol=1e-14)
 
 
-@pytest.mark.parametrize("core_k", [1, 4])
-def test_scikit_learn(core_k):
+@pytest.mark.parametrize("min_samples", [1, 4])
+def test_scikit_learn(min_samples):
     from sklearn.cluster import HDBSCAN
 
     # Its min_samples counts the point itself.
-    theirs = HDBSCAN(min_samples=core_k + 1, algorithm="brute", copy=True).fit(IRIS)._single_linkage_tree_
+    theirs = HDBSCAN(min_samples=min_samples + 1, algorithm="brute", copy=True).fit(IRIS)._single_linkage_tree_
     matrix = np.column_stack([theirs[name].astype(float) for name in theirs.dtype.names])
-    np.testing.assert_allclose(joining_distances(core_k), cophenet(matrix), rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(joining_distances(min_samples), cophenet(matrix), rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.parametrize("core_k", [1, 4])
-def test_hdbscan(core_k):
+@pytest.mark.parametrize("min_samples", [1, 4])
+def test_hdbscan(min_samples):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         package = pytest.importorskip("hdbscan")
-        theirs = package.HDBSCAN(min_samples=core_k, algorithm="generic").fit(IRIS).single_linkage_tree_.to_numpy()
-    np.testing.assert_allclose(joining_distances(core_k), cophenet(theirs), rtol=1e-12)
+        theirs = package.HDBSCAN(min_samples=min_samples, algorithm="generic").fit(IRIS).single_linkage_tree_.to_numpy()
+    np.testing.assert_allclose(joining_distances(min_samples), cophenet(theirs), rtol=1e-12)
 
 
 @pytest.mark.slow

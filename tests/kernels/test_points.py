@@ -46,16 +46,16 @@ def test_a_tree(engine, axes, count):
         assert reach[position] == (np.inf if wanted == count - 1 else everyone[number, expected[-1]])
 
 
-@pytest.mark.parametrize("core_k", [0, 3])
+@pytest.mark.parametrize("min_samples", [0, 3])
 @each_engine
-def test_rounds(engine, core_k):
+def test_rounds(engine, min_samples):
     rng = np.random.default_rng(5)
     points = rng.integers(0, 40, (2, 300)).astype(float) * rng.choice([1, 3], 300)
-    source, target, weight = spanning_pairs(engine, points, 2, core_k)
+    source, target, weight = spanning_pairs(engine, points, 2, min_samples)
     distance = square(points)
-    if core_k:
+    if min_samples:
         np.fill_diagonal(distance, -1)
-        core = np.sort(distance, axis=1)[:, core_k]
+        core = np.sort(distance, axis=1)[:, min_samples]
         distance = np.maximum(distance, np.maximum(core[:, None], core))
     one, other = np.triu_indices(300, 1)
     order, group, rows = np.lexsort((other, one, distance[one, other])), list(range(300)), []

@@ -19,24 +19,24 @@ import dfmst.pandas
 from tests.support.lanes import examples
 
 
-def all_pairs(points: np.ndarray, core_k: int = 0) -> pa.Table:
+def all_pairs(points: np.ndarray, min_samples: int = 0) -> pa.Table:
     """Every pair of points and its distance, summed up axis by axis."""
     source, target = np.triu_indices(len(points), 1)
     distance = np.zeros(len(source))
     for axis in points.T:
         distance += (axis[source] - axis[target]) ** 2
     distance = np.sqrt(distance)
-    if core_k:
+    if min_samples:
         square = np.zeros((len(points), len(points)))
         square[source, target] = square[target, source] = distance
         np.fill_diagonal(square, -1)
-        core = np.sort(square, axis=1)[:, core_k]
+        core = np.sort(square, axis=1)[:, min_samples]
         distance = np.maximum(distance, np.maximum(core[source], core[target]))
     return pa.table({"source": source, "target": target, "distance": distance})
 
 
-def brute_force(points: np.ndarray, core_k: int = 0) -> pa.Table:
-    return dfmst.minimum_spanning_forest(all_pairs(points, core_k), weight="distance")
+def brute_force(points: np.ndarray, min_samples: int = 0) -> pa.Table:
+    return dfmst.minimum_spanning_forest(all_pairs(points, min_samples), weight="distance")
 
 
 def cloud(kind: str, axes: int, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -58,10 +58,10 @@ def test_brute_force(kind, axes):
     rng = np.random.default_rng(axes)
     for count in (2, 7, 90, 300 if axes < 64 else 120):
         points = cloud(kind, axes, count, rng)
-        for threads, k, core_k in ((1, None, None), (2, 1, 1), (2, 9, 5)):
-            if core_k is None or core_k < count:
-                ours = dfmst.euclidean_forest(points, k=k, core_k=core_k, threads=threads)
-                assert ours.equals(brute_force(points, core_k or 0)), (count, k, core_k)
+        for threads, k, min_samples in ((1, None, None), (2, 1, 1), (2, 9, 5)):
+            if min_samples is None or min_samples < count:
+                ours = dfmst.euclidean_forest(points, k=k, min_samples=min_samples, threads=threads)
+                assert ours.equals(brute_force(points, min_samples or 0)), (count, k, min_samples)
 
 
 @given(
@@ -70,10 +70,10 @@ def test_brute_force(kind, axes):
     st.integers(1, 5),
 )
 @examples(200)
-def test_ties(points, core_k, k):
+def test_ties(points, min_samples, k):
     array = np.array(points, float)
-    core = min(core_k, len(points) - 1)
-    assert dfmst.euclidean_forest(array, k=k, core_k=core or None).equals(brute_force(array, core))
+    core = min(min_samples, len(points) - 1)
+    assert dfmst.euclidean_forest(array, k=k, min_samples=core or None).equals(brute_force(array, core))
 
 
 @pytest.mark.parametrize("axes", [2, 6])
@@ -83,8 +83,8 @@ def test_many_points(axes):
     blobs = rng.normal(size=(2500, axes)) * 0.05 + rng.integers(0, 3, (2500, 1))
     tree = dfmst.euclidean_forest(blobs)
     assert len(tree) == 2499
-    for core_k in (None, 5):
-        one, two = (dfmst.euclidean_forest(blobs, k=k, core_k=core_k, threads=t) for k, t in ((1, 1), (40, 2)))
+    for min_samples in (None, 5):
+        one, two = (dfmst.euclidean_forest(blobs, k=k, min_samples=min_samples, threads=t) for k, t in ((1, 1), (40, 2)))
         assert one.equals(two)
     near, exact = dfmst.knn_edges(blobs, k=200, return_exact=True)
     assert not exact  # the blobs are apart
@@ -134,7 +134,7 @@ def test_kinds_of_frames():
 
 def test_few_points():
     for points in (np.zeros((0, 2)), np.zeros((1, 2))):
-        for tree in (dfmst.euclidean_forest(points), dfmst.euclidean_forest(points, core_k=3), dfmst.knn_edges(points)):
+        for tree in (dfmst.euclidean_forest(points), dfmst.euclidean_forest(points, min_samples=3), dfmst.knn_edges(points)):
             assert tree.schema.types == [pa.int64(), pa.int64(), pa.float64()]
             assert not len(tree)
     assert dfmst.euclidean_forest(TOWNS[:0], ids="name").shape == (0, 3)
@@ -147,7 +147,7 @@ def test_few_points():
         (TOWNS, {}, "column 'name' holds"),
         (TOWNS, {"columns": ["x", "z"]}, "'name', 'x', 'y'\nHint: name the coordinates with columns=, and"),
         (TOWNS, {"columns": ["x", "y"], "ids": "nmae"}, "did you mean 'name'? Else name the coordinates"),
-        (TOWNS, {"columns": "x", "core_k": 4}, "core_k is 4, and there are 4 points: a point has 1 to 3 others"),
+        (TOWNS, {"columns": "x", "min_samples": 4}, "min_samples is 4, and there are 4 points: a point has 1 to 3 others"),
         (TOWNS, {"columns": "x", "k": 0}, "k is 0; it must be at least 1"),
         (
             TOWNS.assign(x=[1, np.nan, np.inf, 2]),
@@ -172,7 +172,7 @@ def test_few_points():
 )
 def test_bad_points(points, options, message):
     for function in (dfmst.euclidean_forest, dfmst.knn_edges):
-        if "core_k" in options and function is dfmst.knn_edges:
+        if "min_samples" in options and function is dfmst.knn_edges:
             continue
         with pytest.raises(dfmst.DfmstError) as caught:
             function(points, **options)

@@ -22,7 +22,7 @@ def euclidean_forest(
     *,
     ids: Any = None,
     k: int | None = None,
-    core_k: int | None = None,
+    min_samples: int | None = None,
     threads: int | None = None,
 ) -> Any:
     """Return the minimum spanning tree of points under the Euclidean distance, exactly.
@@ -40,9 +40,9 @@ def euclidean_forest(
         Name of a column that names the points; ``None``: the number of its row names a point.
     k
         How many nearest neighbours of every point to look at first. The tree does not depend on it.
-    core_k
+    min_samples
         Weigh a pair by its mutual reachability, the largest of its distance and of both points' core distances: how far
-        away a point's `core_k`-th nearest other point is. The tree is then that of HDBSCAN.
+        away a point's `min_samples`-th nearest other point is. The tree is then that of HDBSCAN.
     threads
         As for :func:`minimum_spanning_forest`.
 
@@ -59,7 +59,7 @@ def euclidean_forest(
         A named column is absent.
     InvalidEdgesError
         Coordinates that are null, NaN, infinite, beyond 1e150, no numbers, or integers that ``float64`` does not hold;
-        `core_k` or `k` that is less than 1, or `core_k` that is not less than the number of points.
+        `min_samples` or `k` that is less than 1, or `min_samples` that is not less than the number of points.
     UnsupportedFrameError
         `points` is neither a frame nor an array, or lies on a GPU.
     CapacityError
@@ -87,7 +87,7 @@ def euclidean_forest(
     """
     read = read_points(points, columns, ids)
     wanted = default_neighbours(read) if k is None else _neighbours("k", k, read)
-    core = 0 if core_k is None else _core(core_k, read)
+    core = 0 if min_samples is None else _core(min_samples, read)
     source, target, distance = spanning_pairs(_engine(read, threads), read.coordinates, wanted, core)
     return read.frame({"source": source, "target": target}, {"distance": distance})
 
@@ -165,10 +165,10 @@ def _neighbours(argument: str, value: Any, read: Points) -> int:
 
 
 def _core(value: Any, read: Points) -> int:
-    count, points = whole_number("core_k", value), read.coordinates.shape[1]
+    count, points = whole_number("min_samples", value), read.coordinates.shape[1]
     if points > 1 and not 1 <= count < points:
-        message = f"core_k is {count}, and there are {points:,} points: a point has 1 to {points - 1:,} others"
-        raise InvalidEdgesError(message, "choose a number in between, or leave core_k out")
+        message = f"min_samples is {count}, and there are {points:,} points: a point has 1 to {points - 1:,} others"
+        raise InvalidEdgesError(message, "choose a number in between, or leave min_samples out")
     return count
 
 

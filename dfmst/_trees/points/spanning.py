@@ -28,16 +28,16 @@ _PIECE = 1 << 16  # entries of temporary columns
 _INFINITE = np.array(np.inf).view(np.uint64)
 
 
-def spanning_pairs(engine: Engine, points: Array, wanted: int, core_k: int = 0) -> tuple[Array, Array, Array]:
+def spanning_pairs(engine: Engine, points: Array, wanted: int, min_samples: int = 0) -> tuple[Array, Array, Array]:
     """Find the minimum spanning tree of points; of equal weights the smaller pair of numbers comes first."""
     if points.shape[1] < 2:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     first = _first_of_equals(points)
     if first is None:
-        rounds = _Rounds(engine, points, None, wanted, core_k)
+        rounds = _Rounds(engine, points, None, wanted, min_samples)
         words, core = rounds.run(), rounds.core()
     else:
-        words, core = _span_with_equals(engine, points, first, wanted, core_k)
+        words, core = _span_with_equals(engine, points, first, wanted, min_samples)
     words.sort()
     source, target = halves(words)
     weight = distances(points, source, target)
@@ -72,12 +72,12 @@ def _pieces(length: int) -> Iterator[slice]:
 
 
 def _span_with_equals(
-    engine: Engine, points: Array, first: Array, wanted: int, core_k: int
+    engine: Engine, points: Array, first: Array, wanted: int, min_samples: int
 ) -> tuple[Array, Array | None]:
     """Pairs of the tree as words, and core distances: one point stands for its equals, which then join a hub."""
     repeats = first < np.arange(len(first))
     double, kept = np.flatnonzero(repeats), np.flatnonzero(~repeats)
-    rounds = _Rounds(engine, points[:, kept], np.bincount(first)[kept], wanted, core_k)
+    rounds = _Rounds(engine, points[:, kept], np.bincount(first)[kept], wanted, min_samples)
     ends = kept[halves(rounds.run())]
     hub = kept[rounds.hub[np.searchsorted(kept, first[double])]]
     ends = np.concatenate([ends, np.stack([hub, double])], axis=1).astype(np.uint64)
@@ -135,14 +135,14 @@ class _Rounds:
         With `counts`: point -> the smallest number that an edge of its core's weight leads to, its own included.
     """
 
-    def __init__(self, engine: Engine, points: Array, counts: Array | None, wanted: int, core_k: int) -> None:
+    def __init__(self, engine: Engine, points: Array, counts: Array | None, wanted: int, min_samples: int) -> None:
         self.engine, length = engine, points.shape[1]
         self.tree = build_tree(engine, points)
-        self.neighbour, reach = nearest_points(engine, self.tree, min(max(wanted, core_k), length - 1))
+        self.neighbour, reach = nearest_points(engine, self.tree, min(max(wanted, min_samples), length - 1))
         self.label = np.arange(length, dtype=np.uint32)
         self.place = np.empty(length, np.uint32)
         self.place[self.tree.order] = self.label
-        self.near_core = self._cores(counts, core_k) if core_k else None
+        self.near_core = self._cores(counts, min_samples) if min_samples else None
         self.hub = np.arange(0 if counts is None else length)
         self.level = block_level(self.tree)
         blocks, lightest = 1 << self.level, np.full(length, _INFINITE)
@@ -150,17 +150,17 @@ class _Rounds:
         apart, spent = np.full(blocks, -1.0), np.zeros(blocks, np.uint8)
         self.ways = _Ways(other, np.zeros(length), sure, reach, apart, spent, lightest)
 
-    def _cores(self, counts: Array | None, core_k: int) -> Array:
-        """Distance of each position's `core_k`-th nearest neighbour, equal points counted one by one."""
+    def _cores(self, counts: Array | None, min_samples: int) -> Array:
+        """Distance of each position's `min_samples`-th nearest neighbour, equal points counted one by one."""
         tree, positions = self.tree, np.arange(self.tree.length)
         if not self.neighbour.size:
             return np.zeros(tree.length)
         if counts is None:
-            return distances(tree.points, positions, self.neighbour[:, core_k - 1])
+            return distances(tree.points, positions, self.neighbour[:, min_samples - 1])
         count = counts[tree.order]
-        within = np.cumsum(count[self.neighbour], axis=1) + (count - 1)[:, None] >= core_k
+        within = np.cumsum(count[self.neighbour], axis=1) + (count - 1)[:, None] >= min_samples
         core = distances(tree.points, positions, self.neighbour[positions, within.argmax(axis=1)])
-        return np.where(count > core_k, 0.0, core)
+        return np.where(count > min_samples, 0.0, core)
 
     def core(self) -> Array | None:
         """Point -> weight below which it has no edge, ``float64``; ``None``: 0 for all."""
