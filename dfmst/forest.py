@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Frame, Invalid, Options, Unpack
 from dfmst._edges.conditions import Conditions
 from dfmst._edges.read import edge_columns
 from dfmst._edges.total import total_weight
+from dfmst._trees.forest import Forest, find_forest, solve
 from dfmst.algorithms import Algorithm
-from dfmst.algorithms.find_forest import find_forest
-from dfmst.algorithms.solution import Solution, solve
 
 __all__ = [
-    "Solution",
-    "certify",
+    "Forest",
     "maximum_spanning_forest",
     "minimum_spanning_forest",
     "solve",
@@ -25,17 +22,6 @@ __all__ = [
 ]
 
 FrameT = TypeVar("FrameT")
-
-if TYPE_CHECKING:
-    from dfmst._trees.certificate import certify
-
-
-def __getattr__(name: str) -> Any:
-    """Load what proves a forest when it is asked for."""
-    if name == "certify":
-        return import_module("dfmst._trees.certificate").certify
-    message = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(message)
 
 
 @overload

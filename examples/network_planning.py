@@ -35,7 +35,7 @@ def main(folder: Path) -> pd.DataFrame:
     print(f"{len(built)} lines stand; {len(new):,} new ones of {new.km.sum():,.1f} km join all that can be joined")
     print(f"on a green field: {len(free):,} lines of {free.km.sum():,.1f} km; this network: {plan.km.sum():,.1f} km")
 
-    way = dfmst.path(plan, "Hamburg, DE", "Munich, DE", weight="km")
+    way = dfmst.path(plan, weight="km", start="Hamburg, DE", stop="Munich, DE")
     print(f"Hamburg to Munich: {len(way)} lines, the longest of {way.km.max()} km")
     new.to_csv(folder / "network_planning.csv", index=False)
     return plan

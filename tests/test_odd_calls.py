@@ -70,7 +70,6 @@ FUNCTIONS: dict[Callable[..., Any], dict[str, Any]] = {
     dfmst.read_edges: {"path": "edges.csv"},
     forest.solve: {"edges": TABLE},
     forest.total_weight: {"column": TABLE["weight"]},
-    forest.certify: {"solution": forest.solve(TABLE)},
     arrays.forest_rows: {"u": [0, 1], "v": [1, 2], "w": [1, 2]},
     stream.fits: {"edges": "edges.parquet"},
     stream.fold: {"edges": "edges.parquet"},

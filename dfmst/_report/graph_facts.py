@@ -14,7 +14,7 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._edges.total import total_weight
 from dfmst._report.forest_facts import ForestFacts, as_floats
 from dfmst._report.run_facts import Steps
-from dfmst.algorithms.solution import Solution
+from dfmst._trees.forest import Forest
 from dfmst.errors import InvalidEdgesError
 
 
@@ -52,7 +52,7 @@ class GraphFacts:
         return f"{self.name} · {self.kind}"
 
 
-def of_solution(solution: Solution, steps: Steps, title: str | None) -> tuple[GraphFacts, ForestFacts]:
+def of_solution(solution: Forest, steps: Steps, title: str | None) -> tuple[GraphFacts, ForestFacts]:
     """Read graph and forest from a solution; `steps` times the gathering."""
     columns, input = solution.columns, solution.solved.input
     if columns.conditions.by:
@@ -82,7 +82,7 @@ def of_solution(solution: Solution, steps: Steps, title: str | None) -> tuple[Gr
     )
 
 
-def _weights(solution: Solution) -> Array | None:
+def _weights(solution: Forest) -> Array | None:
     """Weights of the rows that were not left out."""
     if solution.columns.weight is None:
         return None

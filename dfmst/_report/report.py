@@ -19,8 +19,8 @@ from dfmst._report.page import render_page
 from dfmst._report.points import Points, edge_points, frame_points
 from dfmst._report.run_facts import Steps
 from dfmst._report.run_words import run_of_solution, run_of_summary
+from dfmst._trees.forest import Forest, solve
 from dfmst.algorithms import Algorithm
-from dfmst.algorithms.solution import Solution, solve
 from dfmst.formats.atomic import atomic_path
 
 
@@ -61,7 +61,7 @@ class Report:
 
 @driven("edges")
 def report(
-    edges: Frame | Solution,
+    edges: Frame | Forest,
     source: Any = "source",
     target: Any = "target",
     weight: Any = "weight",
@@ -132,13 +132,13 @@ def report(
     _check_words(title, note, run)
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     steps, summary = Steps(), {} if run is None else dict(run)
-    if run is not None and not isinstance(edges, Solution):
+    if run is not None and not isinstance(edges, Forest):
         graph, forest = of_summary(edges, columns, summary, title)
         facts = run_of_summary(summary)
     else:
         options: dict[str, Any] = {"keep": keep, "drop": drop, "algorithm": algorithm, "engine": engine}
         options |= {"maximum": maximum, "invalid": invalid, "threads": threads, "step": steps, "return_trace": True}
-        solution = edges if isinstance(edges, Solution) else solve(edges, source, target, weight, **options)
+        solution = edges if isinstance(edges, Forest) else solve(edges, source, target, weight, **options)
         columns = solution.columns
         graph, forest = of_solution(solution, steps, title)
         facts = run_of_solution(solution, steps, summary)

@@ -8,10 +8,10 @@ from typing import Any
 
 from dfmst._common.progress import peak_memory
 from dfmst._report.run_facts import RunFacts, Steps, bandwidth
-from dfmst.algorithms.solution import Solution
+from dfmst._trees.forest import Forest
 
 
-def run_of_solution(solution: Solution, steps: Steps, summary: Mapping[str, Any]) -> RunFacts:
+def run_of_solution(solution: Forest, steps: Steps, summary: Mapping[str, Any]) -> RunFacts:
     """Read the run from a solution and its steps; what the summary says comes first."""
     trace = {} if solution.records is None else _used_only(solution.records.columns(), solution)
     return _run_facts({"seconds": steps.seconds, **summary}, _ran(solution), trace)
@@ -22,7 +22,7 @@ def run_of_summary(summary: Mapping[str, Any]) -> RunFacts:
     return _run_facts(summary, _words(summary), {})
 
 
-def _used_only(trace: dict[str, list[Any]], solution: Solution) -> dict[str, list[Any]]:
+def _used_only(trace: dict[str, list[Any]], solution: Forest) -> dict[str, list[Any]]:
     """Take unused integers between the ids, which a trace counts as vertices without edges, out of its counts."""
     last = trace.get("components", [None])[-1]
     unused = 0 if last is None else last - solution.components
@@ -34,7 +34,7 @@ def _used_only(trace: dict[str, list[Any]], solution: Solution) -> dict[str, lis
     return {**trace, **counts}
 
 
-def _ran(solution: Solution) -> tuple[str, ...]:
+def _ran(solution: Forest) -> tuple[str, ...]:
     names = {"cpu": "CPU", "cuda": "CUDA"}
     weight = solution.columns.weight
     words = [] if weight in (None, "weight") else [f"weight {weight}"]

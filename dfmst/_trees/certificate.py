@@ -19,11 +19,11 @@ from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.total import Total, total_weight
 from dfmst._edges.weights import weight_column
 from dfmst._engines import Engine, host_engine, select_engine
-from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst._trees.match import ForestMatch, match_rows
 from dfmst._trees.optimality import Violation, certify_rows
-from dfmst.algorithms.solution import Solution
+from dfmst.algorithms.components import component_labels
+from dfmst.algorithms.solve import Solved
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,25 +146,10 @@ def verify(
     return Certificate(violation is None, len(claimed), total, trees, violation)
 
 
-def certify(solution: Solution) -> Certificate:
-    """Prove that a solution's rows are the forest; :func:`verify` does so for rows of any origin.
-
-    Parameters
-    ----------
-    solution
-        What :func:`dfmst.forest.solve` returned.
-
-    Returns
-    -------
-    certificate
-        True where the forest is right, which it is unless dfmst is at fault.
-    """
-    if not hasattr(solution, "solved"):
-        message = f"solution is a {type(solution).__name__}, not what dfmst.forest.solve returns"
-        raise TypeError(message)
-    with solution.runner.guard():
-        violation = _certified(solution.runner, solution.solved.input, solution.solved.rows, None)
-    return Certificate(violation is None, solution.rows, solution.total_weight, solution.components, violation)
+def certify_solved(engine: Engine, solved: Solved) -> Violation | None:
+    """Find a violation in the rows of a solved table; there is none unless dfmst is at fault."""
+    with engine.guard():
+        return _certified(engine, solved.input, solved.rows, None)
 
 
 def _certified(engine: Engine, input: Input, rows: Array, describe: Callable[[int], str] | None) -> Violation | None:

@@ -94,7 +94,11 @@ def hdbscan(
     if smallest < 2:
         message = f"min_cluster_size is {smallest}; it must be at least 2"
         raise ValueError(message)
-    check_choice(cluster_selection_method, ("eom", "leaf"), f"cluster_selection_method is {cluster_selection_method!r}; it must be 'eom' or 'leaf'")
+    check_choice(
+        cluster_selection_method,
+        ("eom", "leaf"),
+        f"cluster_selection_method is {cluster_selection_method!r}; it must be 'eom' or 'leaf'",
+    )
     select = _selector()
     if columns is not None or is_array(edges):
         points = read_points(edges, columns, ids)
@@ -120,7 +124,9 @@ def hdbscan(
     if (distance < 0).any():
         message = f"column {weight!r} holds negative weights, and distances are not"
         raise InvalidEdgesError(message, "add a constant, or take the distances that these stand for")
-    label, probability = _clusters(select, _joined(forest, distance), forest.vertices, smallest, cluster_selection_method)
+    label, probability = _clusters(
+        select, _joined(forest, distance), forest.vertices, smallest, cluster_selection_method
+    )
     return forest.listed.frame({"vertex": np.arange(forest.vertices)}, {"label": label, "probability": probability})
 
 
@@ -135,7 +141,11 @@ def _selector() -> Callable[..., Any]:
 
 
 def _clusters(
-    select: Callable[..., Any], tree: tuple[Array, Array, Array], vertices: int, smallest: int, cluster_selection_method: str
+    select: Callable[..., Any],
+    tree: tuple[Array, Array, Array],
+    vertices: int,
+    smallest: int,
+    cluster_selection_method: str,
 ) -> tuple[Array, Array]:
     """Label and probability of every vertex."""
     if vertices < 2:

@@ -17,8 +17,8 @@ from dfmst._edges.weights import plain_weights, weight_floats
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst._engines.primitives.sort import sort_order
+from dfmst._trees.forest import open_edges
 from dfmst.algorithms import Algorithm
-from dfmst.algorithms.solution import open_edges
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 

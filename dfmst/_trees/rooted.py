@@ -107,12 +107,12 @@ def rooted(
 @driven("edges")
 def path(
     edges: Frame,
-    start: Any,
-    stop: Any,
     source: Any = "source",
     target: Any = "target",
     weight: Any = "weight",
     *,
+    start: Any,
+    stop: Any,
     maximum: bool = False,
     algorithm: str | Algorithm = "auto",
     engine: str = "auto",
@@ -150,7 +150,7 @@ def path(
     >>> import pandas as pd
     >>> import dfmst
     >>> roads = pd.DataFrame({"source": [1, 2, 3, 4], "target": [2, 3, 4, 1], "weight": [5, 1, 2, 9]})
-    >>> dfmst.path(roads, 4, 1)
+    >>> dfmst.path(roads, start=4, stop=1)
        source  target  weight
     2       3       4       2
     1       2       3       1

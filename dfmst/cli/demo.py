@@ -17,7 +17,7 @@ from dfmst.errors import OutputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dfmst.forest import Solution
+    from dfmst.forest import Forest
 
 __all__ = ["aligned", "cities_path", "demo"]
 
@@ -93,7 +93,7 @@ def _longest(forest: pa.Table) -> list[tuple[str, str, str]]:
     return [("source", "target", "km"), *((row["source"], row["target"], f"{row['km']:,.2f}") for row in longest)]
 
 
-def _draw(solution: Solution, watch: Stopwatch, verified: bool) -> str:
+def _draw(solution: Forest, watch: Stopwatch, verified: bool) -> str:
     """Write the page with the map, and say where it is, or why it is not there."""
     import pyarrow.parquet as pq
 

@@ -36,7 +36,9 @@ __all__ = ["hdbscan"]
 @vertex_options
 @click.option("-w", "--weight", default="weight", show_default=True, metavar="COLUMN", help="Column with the distance.")
 @point_options
-@click.option("--min-samples", type=click.IntRange(min=1), metavar="K", help="Neighbours of a core (default: the size).")
+@click.option(
+    "--min-samples", type=click.IntRange(min=1), metavar="K", help="Neighbours of a core (default: the size)."
+)
 @click.option(
     "--min-cluster-size",
     type=click.IntRange(min=2),
@@ -46,7 +48,7 @@ __all__ = ["hdbscan"]
     help="What has fewer vertices is noise.",
 )
 @click.option(
-    "--selection",
+    "--cluster-selection-method",
     type=click.Choice(["eom", "leaf"]),
     default="eom",
     show_default=True,

@@ -36,7 +36,7 @@ from dfmst.cli.report import check_report, write_report
 from dfmst.cli.summary import summary_of, tell
 
 if TYPE_CHECKING:
-    from dfmst.forest import Solution
+    from dfmst.forest import Forest
 
 __all__ = ["find_forest", "forest"]
 
@@ -156,7 +156,7 @@ def _read(job: ForestJob, progress: Progress, columns: dict[str, str | None]) ->
     return read_inputs(job.inputs, job.format, progress, columns) if table is None else table
 
 
-def find_forest(job: ForestJob, table: Any, watch: Stopwatch, progress: Progress) -> Solution:
+def find_forest(job: ForestJob, table: Any, watch: Stopwatch, progress: Progress) -> Forest:
     """Find the forest, certify it where that is asked for, and gather its rows."""
     from dfmst.forest import solve
 
@@ -181,9 +181,7 @@ def find_forest(job: ForestJob, table: Any, watch: Stopwatch, progress: Progress
     )
     if job.verify:
         with step("verify"):
-            from dfmst.forest import certify
-
-            violation = certify(solution).first_violation
+            violation = solution.verify().first_violation
         if violation is not None:
             message = f"the forest is wrong, which is a fault of dfmst: {violation.message}"
             raise RuntimeError(message)
@@ -193,7 +191,7 @@ def find_forest(job: ForestJob, table: Any, watch: Stopwatch, progress: Progress
     return solution
 
 
-def _write(job: ForestJob, solution: Solution, target: Path | None) -> None:
+def _write(job: ForestJob, solution: Forest, target: Path | None) -> None:
     from dfmst.formats import format_of_suffix
 
     rows = solution.frame

@@ -48,8 +48,8 @@ def points(
 ) -> None:
     """Write the minimum spanning tree of the points in IN, one row an edge.
 
-    The columns are source, target and distance: that of Euclid over the columns -c. With --min-samples K the tree is that of
-    HDBSCAN: a pair weighs no less than how far away the K-th nearest neighbour of either end is.
+    The columns are source, target and distance: that of Euclid over the columns -c. With --min-samples K the tree is
+    that of HDBSCAN: a pair weighs no less than how far away the K-th nearest neighbour of either end is.
 
     \b
       dfmst points towns.parquet -c x -c y --id name -o tree.parquet

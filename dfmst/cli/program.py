@@ -44,7 +44,7 @@ _SPELLING = (
     (r"columns=\['x', 'y'\]", "-c x -c y"),
     (r"\bcolumns=", "-c"),
     (r"\bids=", "--id"),
-    (r"\bcore_k\b", "--min-samples"),
+    (r"\bmin_samples\b", "--min-samples"),
     (r"counts='ignore'", "--ignore-counts"),
     (r"\b(invalid|format|engine|algorithm)='([\w-]+)'", r"--\1 \2"),
 )

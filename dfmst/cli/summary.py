@@ -10,12 +10,12 @@ from dfmst.cli.console import Stopwatch, figure, note, on_terminal, plural, prin
 from dfmst.cli.job import ForestJob
 
 if TYPE_CHECKING:
-    from dfmst.forest import Solution
+    from dfmst.forest import Forest
 
 __all__ = ["summary_of", "tell"]
 
 
-def summary_of(job: ForestJob, solution: Solution, watch: Stopwatch) -> dict[str, Any]:
+def summary_of(job: ForestJob, solution: Forest, watch: Stopwatch) -> dict[str, Any]:
     """What there is to tell of a run, as ``--json`` prints it."""
     return {
         "kind": job.kind,

@@ -327,7 +327,7 @@ def test_engine_that_is_not_there(dfmst, monkeypatch):
     def absent(*_, **__):
         raise EngineUnavailableError("no CUDA device here", "use engine='cpu'")
 
-    monkeypatch.setattr("dfmst.algorithms.solution.select_engine", absent)
+    monkeypatch.setattr("dfmst._trees.forest.select_engine", absent)
     table()
     result = dfmst("forest", "in.parquet", "-o", "out.parquet", "--engine", "cuda", code=1)
     failure(result, "no CUDA device here", "use --engine cpu")

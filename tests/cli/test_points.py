@@ -92,7 +92,10 @@ def test_newick(dfmst, parquet):
             ("neighbours", "gaps.csv", "-c", "x"),
             "column 'x' has 1 coordinate that is null, NaN or infinite, the first in row 1 (gaps.csv, line 3)",
         ),
-        (("hdbscan", "towns.csv", "--id", "name"), "--id and --min-samples are of points; name their coordinates with -c."),
+        (
+            ("hdbscan", "towns.csv", "--id", "name"),
+            "--id and --min-samples are of points; name their coordinates with -c.",
+        ),
         (("newick", "towns.csv", "--linkage", "--maximum"), "--linkage and --maximum cannot be combined."),
         (("newick", "towns.csv", "--unweighted", "--maximum"), "--unweighted and --maximum cannot be combined."),
     ],

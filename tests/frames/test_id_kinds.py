@@ -55,8 +55,8 @@ def test_ids_of_different_families_are_refused(first: pa.DataType, second: pa.Da
 def test_uuids_name_vertices() -> None:
     frame = pa.table({"source": ids(pa.uuid(), [0, 1]), "target": ids(pa.uuid(), [1, 2]), "weight": [1, 2]})
     first, middle, last = (frame[end][row].as_py() for end, row in (("source", 0), ("target", 0), ("target", 1)))
-    assert dfmst.path(frame, first, last) == frame
-    assert dfmst.path(frame, frame["source"][0], frame["target"][0]).num_rows == 1
+    assert dfmst.path(frame, start=first, stop=last) == frame
+    assert dfmst.path(frame, start=frame["source"][0], stop=frame["target"][0]).num_rows == 1
     assert dfmst.connected_components(frame, vertices=[last, first, middle]).num_rows == 3
 
 
@@ -113,7 +113,7 @@ def test_dictionaries_whose_chunks_share_no_entries() -> None:
     assert dfmst.rooted(table, root="root")["distance"].to_pylist() == [*range(200), 0]
     assert dfmst.single_linkage(table).num_rows == 200
     assert dfmst.clusters(table, distance=5).num_rows == 201
-    assert dfmst.path(table, "a00", "b99")["weight"].to_pylist() == [0, 199]
+    assert dfmst.path(table, start="a00", stop="b99")["weight"].to_pylist() == [0, 199]
     assert dfmst.to_igraph(table).vcount() == 201
     assert dfmst.stream.minimum_spanning_forest([table]).num_rows == 200
     assert "199" in dfmst.report(table).html
@@ -139,7 +139,7 @@ def test_short_decimals_in_every_function(kind: pa.DataType) -> None:
     assert dfmst.clusters(table, distance=1.5)["cluster"].to_pylist() == [one, two, two, Decimal(4)]
     assert dfmst.single_linkage(table).num_rows == 2
     assert dfmst.rooted(table, root=two)["distance"].to_pylist() == [3, 0, 1, 0]
-    assert dfmst.path(table, one, three)["source"].to_pylist() == [three]
+    assert dfmst.path(table, start=one, stop=three)["source"].to_pylist() == [three]
     assert len(dfmst.newick(table).splitlines()) == 2
     assert dfmst.hdbscan(table, min_cluster_size=2).num_rows == 4
     assert dfmst.to_igraph(table).vcount() == dfmst.to_igraph(table, ids=[4, three, two, 1]).vcount() == 4

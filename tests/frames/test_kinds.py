@@ -52,7 +52,7 @@ def results(edges: Any) -> dict[str, Any]:
         "clusters": dfmst.clusters(edges, n_clusters=3),
         "linkage": dfmst.single_linkage(edges),
         "rooted": dfmst.rooted(edges),
-        "path": dfmst.path(edges, 0, 1),
+        "path": dfmst.path(edges, start=0, stop=1),
         "update": dfmst.update(forest, edges),
         "trace": dfmst.minimum_spanning_forest(edges, return_trace=True)[1],
     }

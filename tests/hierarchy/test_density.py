@@ -76,7 +76,7 @@ def test_names():
 def test_bad_arguments(monkeypatch):
     with pytest.raises(ValueError, match="min_cluster_size is 1; it must be at least 2"):
         dfmst.hdbscan(EDGES, min_cluster_size=1)
-    with pytest.raises(ValueError, match="selection is 'best'; it must be 'eom' or 'leaf'"):
+    with pytest.raises(ValueError, match="cluster_selection_method is 'best'; it must be 'eom' or 'leaf'"):
         dfmst.hdbscan(EDGES, cluster_selection_method="best")
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "fast_hdbscan.hdbscan", None)

@@ -131,6 +131,6 @@ def test_frames_on_a_gpu():
         for call in (dfmst.single_linkage, dfmst.rooted, lambda edges: dfmst.clusters(edges, n_clusters=1)):
             assert type(call(frame)) is cudf.DataFrame
         with pytest.raises(dfmst.UnsupportedFrameError, match="this one is on a GPU"):
-            dfmst.path(frame, 1, 2)
+            dfmst.path(frame, start=1, stop=2)
         with pytest.raises(dfmst.UnsupportedFrameError, match="vertices= is not read beside a frame on a GPU"):
             dfmst.connected_components(frame, vertices=[1, 2])

@@ -78,13 +78,13 @@ def test_paths(rows, start, stop, maximum):
     known = walk(rows, [start], vertices, maximum) if start in vertices else {}
     if stop not in known or start not in vertices or known[stop][1] != start:
         with pytest.raises(dfmst.InvalidEdgesError, match=r"is no vertex of the table|no path joins"):
-            dfmst.path(frame, start, stop, maximum=maximum)
+            dfmst.path(frame, start=start, stop=stop, maximum=maximum)
         return
     expected, vertex = [], stop
     while vertex != start:
         expected.append(known[vertex][4])
         vertex = known[vertex][0]
-    assert dfmst.path(frame, start, stop, maximum=maximum)["row"].to_pylist() == expected[::-1]
+    assert dfmst.path(frame, start=start, stop=stop, maximum=maximum)["row"].to_pylist() == expected[::-1]
 
 
 def test_a_deep_tree():
@@ -93,7 +93,7 @@ def test_a_deep_tree():
     line = pd.DataFrame({"source": at, "target": at + 1, "weight": 1}).sample(frac=1, random_state=0)
     trees = dfmst.rooted(line, root=20_000)
     assert trees["depth"].tolist() == list(range(20_000, -1, -1))
-    assert dfmst.path(line, 0, 20_000)["source"].tolist() == list(range(20_000))
+    assert dfmst.path(line, start=0, stop=20_000)["source"].tolist() == list(range(20_000))
 
 
 ROADS = pd.DataFrame({"source": ["a", "b", "x"], "target": ["b", "c", "y"], "weight": [0.5, 2.0, 1.0]})
@@ -106,8 +106,8 @@ def test_kinds_of_frames_and_weights():
     lazy = dfmst.rooted(pl.from_pandas(ROADS).lazy(), root=["c", "y"])
     assert isinstance(lazy, pl.LazyFrame)
     assert lazy.collect().equals(pl.from_pandas(trees))
-    assert ROADS.set_index(pd.Index([7, 8, 9])).mst.path("c", "a").index.tolist() == [8, 7]
-    assert ROADS.mst.path("c", "c").empty
+    assert ROADS.set_index(pd.Index([7, 8, 9])).mst.path(start="c", stop="a").index.tolist() == [8, 7]
+    assert ROADS.mst.path(start="c", stop="c").empty
     decimals: Any = [Decimal("0.5"), Decimal(2), Decimal(1)]
     exact = ROADS.assign(weight=decimals)
     assert dfmst.rooted(exact, root=["c", "y"])["distance"].tolist() == [2.5, 2.0, 0.0, 1.0, 0.0]
@@ -159,9 +159,9 @@ def test_bad_roots(options, message):
 @pytest.mark.parametrize("ends", [(["a"], "c"), ("a", np.array(["c"]))])
 def test_a_path_of_several_vertices(ends):
     with pytest.raises(dfmst.InvalidEdgesError, match=r"^(start is a list|stop is a ndarray); it must be one vertex"):
-        dfmst.path(ROADS, *ends)
+        dfmst.path(ROADS, start=ends[0], stop=ends[1])
 
 
 def test_no_path():
     with pytest.raises(dfmst.InvalidEdgesError, match="no path joins 'a' and 'y': they lie in different components"):
-        dfmst.path(ROADS, "a", "y")
+        dfmst.path(ROADS, start="a", stop="y")

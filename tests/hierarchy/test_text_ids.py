@@ -56,5 +56,5 @@ def test_names(rows):
         *(expected[name].to_pylist() for name in ("vertex", "component", "parent")), strict=True
     ):
         for end in {stop, top} - {None}:
-            way = dfmst.path(texts, named(start), named(end))
-            assert way["row"].equals(dfmst.path(numbers, start, end)["row"])
+            way = dfmst.path(texts, start=named(start), stop=named(end))
+            assert way["row"].equals(dfmst.path(numbers, start=start, stop=end)["row"])

@@ -84,7 +84,9 @@ def test_many_points(axes):
     tree = dfmst.euclidean_forest(blobs)
     assert len(tree) == 2499
     for min_samples in (None, 5):
-        one, two = (dfmst.euclidean_forest(blobs, k=k, min_samples=min_samples, threads=t) for k, t in ((1, 1), (40, 2)))
+        one, two = (
+            dfmst.euclidean_forest(blobs, k=k, min_samples=min_samples, threads=t) for k, t in ((1, 1), (40, 2))
+        )
         assert one.equals(two)
     near, exact = dfmst.knn_edges(blobs, k=200, return_exact=True)
     assert not exact  # the blobs are apart
@@ -134,7 +136,11 @@ def test_kinds_of_frames():
 
 def test_few_points():
     for points in (np.zeros((0, 2)), np.zeros((1, 2))):
-        for tree in (dfmst.euclidean_forest(points), dfmst.euclidean_forest(points, min_samples=3), dfmst.knn_edges(points)):
+        for tree in (
+            dfmst.euclidean_forest(points),
+            dfmst.euclidean_forest(points, min_samples=3),
+            dfmst.knn_edges(points),
+        ):
             assert tree.schema.types == [pa.int64(), pa.int64(), pa.float64()]
             assert not len(tree)
     assert dfmst.euclidean_forest(TOWNS[:0], ids="name").shape == (0, 3)
@@ -147,7 +153,11 @@ def test_few_points():
         (TOWNS, {}, "column 'name' holds"),
         (TOWNS, {"columns": ["x", "z"]}, "'name', 'x', 'y'\nHint: name the coordinates with columns=, and"),
         (TOWNS, {"columns": ["x", "y"], "ids": "nmae"}, "did you mean 'name'? Else name the coordinates"),
-        (TOWNS, {"columns": "x", "min_samples": 4}, "min_samples is 4, and there are 4 points: a point has 1 to 3 others"),
+        (
+            TOWNS,
+            {"columns": "x", "min_samples": 4},
+            "min_samples is 4, and there are 4 points: a point has 1 to 3 others",
+        ),
         (TOWNS, {"columns": "x", "k": 0}, "k is 0; it must be at least 1"),
         (
             TOWNS.assign(x=[1, np.nan, np.inf, 2]),

@@ -11,9 +11,9 @@ from dfmst._drive.cluster.build import Options, Strategy, forest_frame
 from dfmst._drive.cluster.stack import stacked
 from dfmst._edges.conditions import Conditions, refuse_conditions
 from dfmst._edges.read import EdgeColumns, edge_columns
+from dfmst._trees.forest import find_forest
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.dataframe import Dataframe
-from dfmst.algorithms.find_forest import find_forest
 
 
 def minimum_spanning_forest(

@@ -1,10 +1,12 @@
-"""A solved frame: its forest, and what there is to tell about it."""
+"""The forest of a frame in memory: its rows, counts, total weight, trace and proof."""
 
 from __future__ import annotations
 
+import os
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +22,14 @@ from dfmst._edges.total import Total, total_weight
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst.algorithms import Algorithm, name_of
-from dfmst.algorithms.base import Trace
+from dfmst.algorithms.dataframe import Dataframe
 from dfmst.algorithms.solve import Solved, Step, solve_frame
+from dfmst.algorithms.trace import Trace
+from dfmst.formats import write_edges
 from dfmst.formats.provenance import Provenance, with_provenance
 
-__all__ = ["Solution", "open_edges", "solve", "solve_edges"]
+if TYPE_CHECKING:
+    from dfmst._trees.certificate import Certificate
 
 
 def open_edges(edges: Frame, engine: str, threads: int | None) -> tuple[FrameView | DeviceView, Engine]:
@@ -34,8 +39,8 @@ def open_edges(edges: Frame, engine: str, threads: int | None) -> tuple[FrameVie
 
 
 @dataclass(frozen=True)
-class Solution:
-    """The forest of a frame; what is not asked for is not computed.
+class Forest:
+    """The forest of a frame. Each attribute is computed when it is first read.
 
     Made by :func:`dfmst.forest.solve`.
     """
@@ -115,6 +120,21 @@ class Solution:
         """Threads that kernels ran on."""
         return self.runner.threads
 
+    def verify(self) -> Certificate:
+        """Prove that the rows are the forest; :func:`dfmst.verify` does so for rows of any origin."""
+        from dfmst._trees.certificate import Certificate, certify_solved  # most forests are not verified
+
+        violation = certify_solved(self.runner, self.solved)
+        return Certificate(violation is None, self.rows, self.total_weight, self.components, violation)
+
+    def write(self, path: str | os.PathLike[str] | BinaryIO, format: str | None = None) -> None:
+        """Write the rows to a file with the record of how they were made; see :func:`dfmst.formats.write_edges`."""
+        write_edges(self.to_arrow(), path, format)
+
+    def report(self, **options: Any) -> Any:
+        """Make a page about graph, run and forest; see :func:`dfmst.report`."""
+        return import_module("dfmst").report(self, **options)
+
     def to_arrow(self) -> pa.Table:
         """Return the forest as Arrow, whose schema says how it was made; a forest on a GPU is copied to the host.
 
@@ -136,14 +156,14 @@ def solve_edges(
     *,
     return_trace: bool = False,
     step: Step = nullcontext,
-) -> Solution:
+) -> Forest:
     """Open a frame, choose an engine for it, and find its forest."""
     view, runner = open_edges(edges, engine, threads)
     view = compose(runner, view, columns)
     trace = Trace() if return_trace else None
     with runner.guard():
         solved = solve_frame(runner, view, columns, algorithm, trace, step)
-    return Solution(view, runner, columns, solved, trace)
+    return Forest(view, runner, columns, solved, trace)
 
 
 def solve(
@@ -162,8 +182,8 @@ def solve(
     threads: int | None = None,
     return_trace: bool = False,
     step: Step = nullcontext,
-) -> Solution:
-    """Find a forest, and keep what there is to tell about it beside the rows.
+) -> Forest:
+    """Find a forest, with its counts, total weight, trace and proof.
 
     Parameters
     ----------
@@ -179,8 +199,8 @@ def solve(
 
     Returns
     -------
-    Solution
-        The forest's rows and their positions, counts, total weight, algorithm and engine. :func:`certify` proves it.
+    Forest
+        The forest's rows and their positions, counts, total weight, algorithm and engine.
 
     Raises
     ------
@@ -195,8 +215,51 @@ def solve(
     >>> solution = dfmst.forest.solve(roads)
     >>> solution.positions, solution.total_weight, solution.components
     (array([1, 2]), 3, 1)
-    >>> print(dfmst.forest.certify(solution))
+    >>> print(solution.verify())
     verified: 2 rows, 1 component, total weight 3
     """
     columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
     return solve_edges(edges, columns, algorithm, engine, threads, return_trace=return_trace, step=step)
+
+
+def find_forest(
+    edges: Frame,
+    columns: EdgeColumns,
+    algorithm: str | Algorithm,
+    engine: str,
+    threads: int | None,
+    return_trace: bool,
+) -> Any:
+    """Find a forest with kernels, or in the steps of the frame's own library.
+
+    Parameters
+    ----------
+    columns
+        Which columns are the edges, and how they are read.
+    edges, algorithm, engine, threads, return_trace
+        As for :func:`dfmst.minimum_spanning_forest`.
+
+    Returns
+    -------
+    forest
+        The forest's rows; with `return_trace` a pair of them and the trace.
+
+    Raises
+    ------
+    ValueError
+        The frame's own library takes no such conditions or keys.
+    """
+    if isinstance(algorithm, Dataframe) or (isinstance(algorithm, str) and algorithm == "dataframe"):
+        if columns.conditions:
+            message = f"algorithm='dataframe' takes no {' and '.join(columns.conditions.words)}"
+            raise ValueError(message)
+        if columns.keys:
+            message = "algorithm='dataframe' takes no keys of several columns"
+            raise ValueError(message)
+        from dfmst.algorithms.frame_forest import frame_forest  # it loads Narwhals, which takes 60 ms
+
+        steps = algorithm if isinstance(algorithm, Dataframe) else Dataframe()
+        forest, trace = frame_forest(edges, columns, steps, engine, threads, return_trace)
+        return (forest, trace) if return_trace else forest
+    solution = solve_edges(edges, columns, algorithm, engine, threads, return_trace=return_trace)
+    return (solution.frame, solution.trace) if return_trace else solution.frame
