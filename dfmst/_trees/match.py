@@ -21,14 +21,12 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
-from dfmst._edges.arrow_values import arrow_column
-from dfmst._edges.compare import differences
-from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.groups import group_codes, pair_vertices
+from dfmst._edges.arrow_values import arrow_column, plain_ids
+from dfmst._edges.conditions import group_codes, pair_vertices
+from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.id_types import plain_ids
-from dfmst._edges.ids import ids_beside
-from dfmst._edges.read import Input
+from dfmst._edges.stack import differences
+from dfmst._edges.vertices import ids_beside
 from dfmst._edges.weights import constant_weights, weight_column
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import gather_keys
