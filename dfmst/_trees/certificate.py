@@ -19,10 +19,10 @@ from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.total import Total, total_weight
 from dfmst._edges.weights import weight_column
 from dfmst._engines import Engine, host_engine, select_engine
+from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst._trees.match import ForestMatch, match_rows
 from dfmst._trees.optimality import Violation, certify_rows
-from dfmst.algorithms.components import component_labels
 from dfmst.algorithms.solve import Solved
 
 

@@ -15,10 +15,10 @@ from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.vertex_list import list_vertices, vertex_frame
 from dfmst._engines import Engine
+from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst._trees.forest import open_edges
 from dfmst.algorithms.bsp import strut_components
-from dfmst.algorithms.components import component_labels
 from dfmst.errors import UnsupportedFrameError
 
 _LABELLERS: dict[str, Callable[[Engine, EdgeTable], Array]] = {"auto": component_labels, "bsp": strut_components}

@@ -22,9 +22,9 @@ from dfmst._edges.total import Total, total_weight
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst.algorithms import Algorithm, name_of
+from dfmst.algorithms.base import Trace
 from dfmst.algorithms.dataframe import Dataframe
 from dfmst.algorithms.solve import Solved, Step, solve_frame
-from dfmst.algorithms.trace import Trace
 from dfmst.formats import write_edges
 from dfmst.formats.provenance import Provenance, with_provenance
 

@@ -15,8 +15,8 @@ from dfmst.cli.planned import beside_plan
 from dfmst.cli.report import check_report, write_report
 
 if TYPE_CHECKING:
-    from dfmst._drive.cluster.directory import WrittenForest
     from dfmst.cli.job import ForestJob
+    from dfmst.dask import WrittenForest
 
 __all__ = ["cluster_options", "run_on_cluster"]
 

@@ -17,7 +17,7 @@ from dfmst.errors import OutputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dfmst._trees.forest import Forest
+    from dfmst.forest import Forest
 
 __all__ = ["aligned", "cities_path", "demo"]
 

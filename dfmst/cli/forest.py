@@ -36,7 +36,7 @@ from dfmst.cli.report import check_report, write_report
 from dfmst.cli.summary import summary_of, tell
 
 if TYPE_CHECKING:
-    from dfmst._trees.forest import Forest
+    from dfmst.forest import Forest
 
 __all__ = ["find_forest", "forest"]
 

@@ -15,8 +15,8 @@ from dfmst.errors import DfmstError
 
 if TYPE_CHECKING:
     from dfmst import Certificate
-    from dfmst._drive.stream.forest import StreamForest
     from dfmst.cli.job import ForestJob
+    from dfmst.stream import StreamForest
 
 __all__ = ["is_streamed", "row_progress", "stream_forest", "streamed_certificate"]
 

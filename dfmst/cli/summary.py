@@ -10,7 +10,7 @@ from dfmst.cli.console import Stopwatch, figure, note, on_terminal, plural, prin
 from dfmst.cli.job import ForestJob
 
 if TYPE_CHECKING:
-    from dfmst._trees.forest import Forest
+    from dfmst.forest import Forest
 
 __all__ = ["summary_of", "tell"]
 

@@ -105,7 +105,7 @@ def _summary(
     record: Provenance,
     watch: Stopwatch,
 ) -> dict[str, Any]:
-    from dfmst._edges.total import total_weight
+    from dfmst.forest import total_weight
 
     old, new, rows = tables
     weight = record.names[2]
