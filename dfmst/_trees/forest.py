@@ -192,15 +192,15 @@ def solve(
     maximum
         Whether heavier edges come first.
     return_trace
-        Whether the solution has a trace.
+        Whether the forest has a trace.
     step
         Called with ``"prepare"`` and with ``"solve"``, it gives a context manager that is entered around that step:
         to time it, for example.
 
     Returns
     -------
-    Forest
-        The forest's rows and their positions, counts, total weight, algorithm and engine.
+    forest : Forest
+        Rows and their positions, counts, total weight, algorithm and engine.
 
     Raises
     ------
@@ -212,10 +212,10 @@ def solve(
     >>> import pandas as pd
     >>> import dfmst
     >>> roads = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2]})
-    >>> solution = dfmst.forest.solve(roads)
-    >>> solution.positions, solution.total_weight, solution.components
+    >>> forest = dfmst.forest.solve(roads)
+    >>> forest.positions, forest.total_weight, forest.components
     (array([1, 2]), 3, 1)
-    >>> print(solution.verify())
+    >>> print(forest.verify())
     verified: 2 rows, 1 component, total weight 3
     """
     columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
@@ -230,25 +230,7 @@ def find_forest(
     threads: int | None,
     return_trace: bool,
 ) -> Any:
-    """Find a forest with kernels, or in the steps of the frame's own library.
-
-    Parameters
-    ----------
-    columns
-        Which columns are the edges, and how they are read.
-    edges, algorithm, engine, threads, return_trace
-        As for :func:`dfmst.minimum_spanning_forest`.
-
-    Returns
-    -------
-    forest
-        The forest's rows; with `return_trace` a pair of them and the trace.
-
-    Raises
-    ------
-    ValueError
-        The frame's own library takes no such conditions or keys.
-    """
+    """Find a forest with kernels, or in the steps of the frame's own library."""
     if isinstance(algorithm, Dataframe) or (isinstance(algorithm, str) and algorithm == "dataframe"):
         if columns.conditions:
             message = f"algorithm='dataframe' takes no {' and '.join(columns.conditions.words)}"
@@ -259,7 +241,7 @@ def find_forest(
         from dfmst.algorithms.frame_forest import frame_forest  # it loads Narwhals, which takes 60 ms
 
         steps = algorithm if isinstance(algorithm, Dataframe) else Dataframe()
-        forest, trace = frame_forest(edges, columns, steps, engine, threads, return_trace)
-        return (forest, trace) if return_trace else forest
-    solution = solve_edges(edges, columns, algorithm, engine, threads, return_trace=return_trace)
-    return (solution.frame, solution.trace) if return_trace else solution.frame
+        rows, trace = frame_forest(edges, columns, steps.order_columns, engine, threads, return_trace)
+        return (rows, trace) if return_trace else rows
+    forest = solve_edges(edges, columns, algorithm, engine, threads, return_trace=return_trace)
+    return (forest.frame, forest.trace) if return_trace else forest.frame
