@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.deferred import pc
+from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.types import Array
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
@@ -190,6 +190,29 @@ def _refuse_masked(name: str, values: Any) -> None:
 
 
 _LONGEST = (1 << 31) - 1  # bytes that offsets of 32 bits reach
+#: Types with offsets of 32 bits, and their counterparts with offsets of 64 bits.
+LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+
+
+def is_long_dictionary(column: pa.Array) -> bool:
+    """Whether a dictionary's texts may take 2 GiB or more once they are decoded."""
+    if not _has_texts(column.type) or len(column) * column.dictionary.nbytes <= _LONGEST:
+        return False
+    longest = call_arrow("max", call_arrow("binary_length", column.dictionary)).as_py()
+    return len(column) * (longest or 0) > _LONGEST
+
+
+def _has_texts(kind: pa.DataType) -> bool:
+    return pa.types.is_dictionary(kind) and (kind.value_type in LARGE or kind.value_type in LARGE.values())
+
+
+def text_dictionary(column: pa.Array) -> pa.Array:
+    """Return a dictionary of texts with 64-bit offsets and 32-bit codes, with nulls among the codes only."""
+    codes, texts = column.indices.cast(pa.int32()), column.dictionary
+    if texts.null_count:
+        codes = pc.if_else(texts.is_valid().take(codes), codes, None)
+        texts = texts.fill_null("" if pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type) else b"")
+    return pa.DictionaryArray.from_arrays(codes, texts.cast(LARGE.get(texts.type, texts.type)))
 
 
 def plain_ids(column: pa.Array) -> pa.Array:
@@ -199,6 +222,7 @@ def plain_ids(column: pa.Array) -> pa.Array:
     """
     kind = column.type
     if pa.types.is_dictionary(kind):
+        column = text_dictionary(column) if is_long_dictionary(column) else column
         return plain_ids(column.dictionary_decode())
     if pa.types.is_run_end_encoded(kind):
         return plain_ids(pc.run_end_decode(column))
@@ -215,12 +239,13 @@ def whole_ids(column: pa.ChunkedArray) -> pa.Array:
     """Return a chunked column in one piece; texts of 2 GiB and more get offsets of 64 bits."""
     if column.num_chunks == 1:
         return column.chunk(0)
+    if column.num_chunks and _has_texts(column.type):
+        chunks = [text_dictionary(chunk) for chunk in column.chunks]
+        return pa.chunked_array(chunks).unify_dictionaries().combine_chunks()
     if column.num_chunks and pa.types.is_dictionary(column.type):  # a joint one may have too many entries for its type
         column = pa.chunked_array([plain_ids(chunk) for chunk in column.chunks])
-    if pa.types.is_string(column.type) and column.nbytes >= _LONGEST:
-        column = column.cast(pa.large_string())
-    elif pa.types.is_binary(column.type) and column.nbytes >= _LONGEST:
-        column = column.cast(pa.large_binary())
+    if column.type in LARGE and column.nbytes >= _LONGEST:
+        column = column.cast(LARGE[column.type])
     return column.combine_chunks()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,10 +29,11 @@ class Readers(NamedTuple):
     missing: Callable[[Engine, WeightColumn], Array | None] = missing_weights
 
 
-#: Readers of columns on the host, of columns on a GPU, and of columns on the host without any kernel.
+#: Readers of batches on the host, of tables in host memory (there also without any kernel), and of columns on a GPU.
 HOST = Readers(id_columns, factorize, weight_column)
+IN_MEMORY = HOST._replace(ids=partial(id_columns, encoded=True))
+PLAIN = IN_MEMORY._replace(missing=nan_weights)
 DEVICE = Readers(device_ids, device_factorize, device_weights)
-PLAIN = Readers(id_columns, factorize, weight_column, nan_weights)
 
 
 class CheckedColumns(NamedTuple):

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
-from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow, plain_ids
+from dfmst._edges.arrow_values import LARGE, arrow_numbers, numbers_of_arrow, plain_ids
 from dfmst._edges.unify import common_id_type
 from dfmst._engines import Engine
 from dfmst._engines.primitives.id_table import IdTable, IdWords
@@ -62,6 +62,11 @@ class Dictionary:
         """Return the numbers of ids, ``uint32``."""
         if not self.count and not extend:
             return np.zeros(len(ids), np.uint32)
+        if pa.types.is_dictionary(ids.type):  # looks up each text in use once
+            used = ids.indices.dictionary_encode()
+            numbers: Array = self.look_up(plain(ids.dictionary.take(used.dictionary)), extend=extend)
+            codes: Array = used.indices.to_numpy()
+            return np.take(numbers, codes)
         words = id_words(self._aligned(ids))
         return self._table.encode(words) if extend else self._table.find(words, self.count)
 
@@ -132,7 +137,6 @@ def different_types(types: set[pa.DataType]) -> InvalidEdgesError:
 
 
 _STORAGE = {1: pa.int8(), 2: pa.int16(), 4: pa.int32(), 8: pa.int64()}  # by bytes
-_LONGER = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 
 
 def plain(column: pa.Array | Array) -> pa.Array:
@@ -147,7 +151,7 @@ def plain(column: pa.Array | Array) -> pa.Array:
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
     """Return the type in which ids without an encoding go into a dictionary."""
-    return _LONGER.get(kind, kind)
+    return LARGE.get(kind, kind)
 
 
 def _with_long_offsets(column: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from dfmst._common.arguments import check_column_name, yes_or_no
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Invalid
-from dfmst._edges.check import DEVICE, HOST, CheckedColumns, Readers, check_columns, check_invalid
+from dfmst._edges.check import DEVICE, IN_MEMORY, CheckedColumns, Readers, check_columns, check_invalid
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import DeferredChecks, EdgeTable, Input, check_capacity, move_table
@@ -122,7 +122,7 @@ def number_ids(
 def _reader(engine: Engine, view: FrameView | DeviceView) -> tuple[Engine, Readers]:
     """Where a frame's columns are read, and how."""
     if not view.on_device:
-        return host_engine(engine), HOST
+        return host_engine(engine), IN_MEMORY
     if engine.on_host:
         hint = "leave engine='auto', or copy the frame yourself: edges.to_pandas() or edges.to_arrow()"
         raise UnsupportedFrameError("the frame lies on a GPU, and engine='cpu' works on the host", hint)

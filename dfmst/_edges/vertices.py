@@ -13,7 +13,15 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
-from dfmst._edges.arrow_values import arrow_column, native_values, numbers_of_arrow, plain_ids, storage_ids
+from dfmst._edges.arrow_values import (
+    arrow_column,
+    is_long_dictionary,
+    native_values,
+    numbers_of_arrow,
+    plain_ids,
+    storage_ids,
+    text_dictionary,
+)
 from dfmst._edges.dictionary import Dictionary, plain
 from dfmst._edges.unify import common_id_type
 from dfmst._engines import Engine
@@ -116,7 +124,8 @@ def factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Ve
     if not len(source):
         none = np.zeros(0, np.uint32)
         return Vertices(none, none, 0, pa.array(source) if isinstance(source, np.ndarray) else source)
-    first, second, values = (_by_arrow if len(source) < _FEW else _by_dictionary)(engine, source, target)
+    encoded = any(isinstance(column, pa.DictionaryArray) for column in (source, target))
+    first, second, values = (_by_dictionary if len(source) >= _FEW or encoded else _by_arrow)(engine, source, target)
     if in_order:
         order = pc.sort_indices(values)
         rank = np.empty(len(values), np.uint32)
@@ -136,9 +145,10 @@ def _by_arrow(engine: Engine, source: Any, target: Any) -> tuple[Array, Array, p
 
 
 def _by_dictionary(engine: Engine, source: Any, target: Any) -> tuple[Array, Array, pa.Array]:
-    kind = pa.from_numpy_dtype(source.dtype) if isinstance(source, np.ndarray) else source.type
+    kind = pa.from_numpy_dtype(source.dtype) if isinstance(source, np.ndarray) else _decoded_type(source)
     dictionary = Dictionary(engine)
-    first, second = (dictionary.look_up(plain(column), extend=True) for column in (source, target))
+    columns = (column if isinstance(column, pa.DictionaryArray) else plain(column) for column in (source, target))
+    first, second = (dictionary.look_up(column, extend=True) for column in columns)
     values = dictionary.values
     return first, second, values if values.type == kind else values.cast(kind)  # texts with offsets of 32 bits
 
@@ -176,9 +186,9 @@ def no_common_integer(source: tuple[object, Any], target: tuple[object, Any]) ->
     return InvalidEdgesError(message, "cast both columns to one integer type")
 
 
-def id_columns(source: tuple[object, Any], target: tuple[object, Any]) -> IdColumns:
-    """Check and align the two (name, column) pairs."""
-    return _align(source, target, _readable(*source), _readable(*target))
+def id_columns(source: tuple[object, Any], target: tuple[object, Any], *, encoded: bool = False) -> IdColumns:
+    """Check and align the two (name, column) pairs; long dictionaries of texts may stay `encoded`."""
+    return _align(source, target, _readable(*source, encoded=encoded), _readable(*target, encoded=encoded))
 
 
 def ids_beside(listed: tuple[object, Any], kept: tuple[object, Any]) -> IdColumns:
@@ -201,14 +211,15 @@ def _align(
     return IdColumns(one, other, first[1], second[1])
 
 
-def _readable(name: object, column: Any) -> tuple[Any, Array | None]:
+def _readable(name: object, column: Any, *, encoded: bool = False) -> tuple[Any, Array | None]:
     """Integers without nulls as NumPy, anything else that can name a vertex as Arrow; and where nulls are."""
     if isinstance(column, np.ndarray):
         if column.dtype.kind in "iu":
             return native_values(column), None
         if column.dtype.kind == "f":
             raise float_ids(name, str(column.dtype))
-    column = plain_ids(arrow_column(name, column))
+    column = arrow_column(name, column)
+    column = text_dictionary(column) if encoded and is_long_dictionary(column) else plain_ids(column)
     kind = column.type.storage_type if isinstance(column.type, pa.BaseExtensionType) else column.type
     if pa.types.is_floating(kind):
         raise float_ids(name, str(kind))
@@ -239,13 +250,25 @@ def same_width(source: object, target: object, first: Array, second: Array) -> t
 
 
 def _one_type(source: object, target: object, first: pa.Array, second: pa.Array) -> tuple[pa.Array, pa.Array]:
-    common = common_id_type(first.type, second.type)
+    kinds = _decoded_type(first), _decoded_type(second)
+    common = common_id_type(*kinds)
     if common is None:
-        raise different_ids((source, first.type), (target, second.type))
+        raise different_ids((source, kinds[0]), (target, kinds[1]))
     if isinstance(common, pa.BaseExtensionType):
         return storage_ids(first, common), storage_ids(second, common)
     try:
-        return first.cast(common), second.cast(common)
+        return _cast(first, common), _cast(second, common)
     except pa.ArrowException as error:
-        message = f"columns {source!r} ({first.type}) and {target!r} ({second.type}) have no exact common type"
+        message = f"columns {source!r} ({kinds[0]}) and {target!r} ({kinds[1]}) have no exact common type"
         raise InvalidEdgesError(message, "cast both columns to one type") from error
+
+
+def _decoded_type(column: pa.Array) -> pa.DataType:
+    return column.type.value_type if isinstance(column, pa.DictionaryArray) else column.type
+
+
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Ids in another type; a dictionary's texts are cast alone."""
+    if not isinstance(column, pa.DictionaryArray):
+        return column.cast(kind)
+    return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(kind))

@@ -97,6 +97,24 @@ def test_nulls_within_a_dictionary() -> None:
     assert dfmst.minimum_spanning_forest(table, invalid="drop").num_rows == 1
 
 
+@pytest.mark.parametrize("chunks", [1, 2])
+@pytest.mark.parametrize("kind", [pa.string(), pa.binary()], ids=str)
+def test_dictionaries_of_more_than_two_gigabytes_stay_encoded(kind: pa.DataType, chunks: int) -> None:
+    rows, texts, characters = 40_000, 64, 1 << 16
+    places = [np.random.default_rng(seed).integers(0, texts, rows).astype(np.int8) for seed in (1, 2)]
+    entries = pa.array([f"{at:x>{characters}}" for at in range(texts)] + [None]).cast(kind)
+    columns = [pa.DictionaryArray.from_arrays(pa.array(ends), entries) for ends in places]
+    weight = np.random.default_rng(3).random(rows)
+    step = rows // chunks
+    source, target = (pa.chunked_array([each[at : at + step] for at in range(0, rows, step)]) for each in columns)
+    table = pa.table({"source": source, "target": target, "weight": weight})
+    forest = dfmst.minimum_spanning_forest(table)
+    numbers = pa.table({"source": places[0], "target": places[1], "weight": weight})
+    assert forest["weight"].equals(dfmst.minimum_spanning_forest(numbers)["weight"])
+    assert forest.schema == table.schema
+    assert dfmst.connected_components(table).num_rows == texts
+
+
 def test_dictionaries_whose_chunks_share_no_entries() -> None:
     names = [f"{side}{number:02}" for side in "ab" for number in range(100)]
     kind = pa.dictionary(pa.int8(), pa.string())
