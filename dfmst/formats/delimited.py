@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dfmst._common.number_patterns import is_number
 from dfmst.formats.edge_lists import HeaderCounts, check_width, counts_of_comment, stream_rows
-from dfmst.formats.files import HEAD_BYTES, GraphFile, problem
+from dfmst.formats.files import HEAD_BYTES, GraphFile, Line, problem
 from dfmst.formats.text_reader import TextReader, cut_outside_quotes
 from dfmst.formats.text_rows import ANY, CSV_NUMBER, NAME, Field, Layout
 
@@ -57,9 +57,8 @@ def _open(file: GraphFile, separator: str | None) -> pa.RecordBatchReader:
         raise problem(
             file.path,
             "too few columns: an edge needs two vertices",
-            line=first_line,
-            text=sample.rows[0][0],
-            hint="separate the columns with commas, tabs, semicolons or blanks",
+            Line(sample.rows[0][0].encode(), first_line),
+            "separate the columns with commas, tabs, semicolons or blanks",
         )
     check_width(len(sample.rows[0]), first_line, file)
     fields = name_columns(sample.rows, header, file.path, first_line)
@@ -94,7 +93,7 @@ def _read_comments(file: GraphFile) -> tuple[int, HeaderCounts | None]:
                     return skip, counts
                 skip += 1
                 counts = counts or counts_of_comment(line, skip)
-    raise problem(file.path, "no row", line=max(1, skip), hint="the file holds no edges: fetch it again")
+    raise problem(file.path, "no row", max(1, skip), "the file holds no edges: fetch it again")
 
 
 def _read_quoted_rows(text: str, separator: str, skip: int, file: GraphFile) -> tuple[list[list[str]], int]:
@@ -110,7 +109,7 @@ def _read_quoted_rows(text: str, separator: str, skip: int, file: GraphFile) -> 
                 break
     except csv.Error as error:
         line = skip + reader.line_num
-        raise problem(file.path, str(error), line=line, hint="repair or remove the line") from error
+        raise problem(file.path, str(error), line, "repair or remove the line") from error
     return rows, first_lines
 
 
@@ -169,5 +168,5 @@ def _names_of_header(header: list[str], path: Path, line: int) -> list[str]:
     names = [name.strip() or f"column_{at}" for at, name in enumerate(header, 1)]
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
-        raise problem(path, f"two columns named {twice!r}", line=line, text=",".join(header), hint="rename one of them")
+        raise problem(path, f"two columns named {twice!r}", Line(",".join(header).encode(), line), "rename one of them")
     return names

@@ -77,7 +77,7 @@ def format_of_file(file: GraphFile) -> str:
         return "parquet"
     head = file.head()
     if not head.strip():
-        raise problem(file.path, "the file is empty", line=1, hint="fetch or write the file again")
+        raise problem(file.path, "the file is empty", 1, "fetch or write the file again")
     _check_readable(head, file.path)
     binary = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
     return binary or format_of_suffix(file.path) or _format_of_text(head, file.path)

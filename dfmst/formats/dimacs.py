@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from dfmst._common.number_patterns import read_count
 from dfmst.formats.edge_lists import END_POINTS, HeaderCounts, check_width, more_columns, stream_rows
-from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, problem
-from dfmst.formats.text_reader import Line, TextReader
+from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line, problem
+from dfmst.formats.text_reader import TextReader
 from dfmst.formats.text_rows import NUMBER, Field, Layout
 
 MARKERS = (b"a", b"e")
@@ -49,7 +49,7 @@ def _read_header(file: GraphFile) -> Header:
                 return Header(skip, counts, words)
             skip = line.number
     if counts is None:
-        raise problem(file.path, "no p line and no row", line=max(skip, 1), hint="the file is empty: fetch it again")
+        raise problem(file.path, "no p line and no row", max(skip, 1), "the file is empty: fetch it again")
     return Header(skip, counts, [])
 
 
@@ -67,7 +67,7 @@ def _read_counts(line: Line, earlier: HeaderCounts | None, file: GraphFile) -> H
     elif earlier is not None:
         message = f"a second p line, after that in line {earlier.line}"
     if message:
-        raise problem(file.path, message, line=line.number, text=line.text, hint=hint)
+        raise problem(file.path, message, line, hint)
     return HeaderCounts(rows=rows, lowest=1, highest=vertices, line=line.number)
 
 
@@ -80,7 +80,6 @@ def _check_first(line: Line, file: GraphFile) -> None:
     raise problem(
         file.path,
         "neither a comment (c), a p line nor a row",
-        line=line.number,
-        text=line.text,
-        hint="a row reads: a SOURCE TARGET WEIGHT; other formats are chosen with format=",
+        line,
+        "a row reads: a SOURCE TARGET WEIGHT; other formats are chosen with format=",
     )

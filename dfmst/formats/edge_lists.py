@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.number_patterns import is_number, is_whole, read_count
-from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, problem
+from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line, problem
 from dfmst.formats.text_columns import infer_types, parse
-from dfmst.formats.text_reader import Block, Line, TextReader, cut_at_newline, cut_outside_quotes
+from dfmst.formats.text_reader import Block, TextReader, cut_at_newline, cut_outside_quotes
 from dfmst.formats.text_rows import NUMBER, WHOLE, Field, Layout, line_of_row
 
 # As SNAP writes it. Vertices without an edge may be among its nodes, so they are not held to their number.
@@ -41,9 +41,8 @@ class HeaderCounts:
             raise problem(
                 path,
                 f"more rows than the {self.rows} that line {self.line} promises",
-                line=line.number,
-                text=line.text,
-                hint=f"correct the count or remove the extra rows, {ACCEPT}",
+                line,
+                f"correct the count or remove the extra rows, {ACCEPT}",
             )
         row = self._first_out_of_range(batch)
         if row is not None:
@@ -51,9 +50,8 @@ class HeaderCounts:
             raise problem(
                 path,
                 f"a vertex outside the range {self.lowest} to {self.highest} of line {self.line}",
-                line=line.number,
-                text=line.text,
-                hint=f"correct the vertex or the count of vertices, {ACCEPT}",
+                line,
+                f"correct the vertex or the count of vertices, {ACCEPT}",
             )
 
     def check_end(self, rows: int, last_line: int, path: Path) -> None:
@@ -62,8 +60,8 @@ class HeaderCounts:
             raise problem(
                 path,
                 f"the file ends after {rows} rows; line {self.line} promises {self.rows}",
-                line=last_line,
-                hint=f"the file is cut: fetch it again, {ACCEPT}",
+                last_line,
+                f"the file is cut: fetch it again, {ACCEPT}",
             )
 
     def _first_out_of_range(self, batch: pa.RecordBatch) -> int | None:
@@ -95,7 +93,7 @@ def check_width(columns: int, line: int, file: GraphFile) -> None:
     """Raise FormatError if the first row, in this line, has too many columns: each takes kilobytes in PyArrow."""
     if columns > MOST_COLUMNS:
         message = f"{columns:,} columns, more than the {MOST_COLUMNS:,} that are read"
-        raise problem(file.path, message, line=line, hint="check that the file is a table of edges, a row an edge")
+        raise problem(file.path, message, line, "check that the file is a table of edges, a row an edge")
 
 
 def more_columns(first: int, count: int) -> tuple[Field, ...]:
@@ -156,11 +154,11 @@ class FixedColumns:
                 if count is None:
                     hint = "line 1 holds the number of vertices, line 2 that of edges"
                     message = f"not the number of {name}"
-                    raise problem(file.path, message, line=line.number, text=line.text, hint=hint)
+                    raise problem(file.path, message, line, hint)
                 counts[name] = count
         if len(counts) < len(self.counted):
             message, hint = f"no number of {self.counted[len(counts)]}", "the file is cut: fetch it again"
-            raise problem(file.path, message, line=len(counts) + 1, hint=hint)
+            raise problem(file.path, message, len(counts) + 1, hint)
         return counts
 
 
@@ -188,11 +186,7 @@ def open_snap(file: GraphFile) -> pa.RecordBatchReader:
     columns = len(first.words)
     if columns < 2:
         raise problem(
-            file.path,
-            "too few columns: an edge needs two vertices",
-            line=first.number,
-            text=first.text,
-            hint="choose another format with format=",
+            file.path, "too few columns: an edge needs two vertices", first, "choose another format with format="
         )
     check_width(columns, first.number, file)
     numbered = all(map(is_whole, _words(first)[:2]))
@@ -216,7 +210,7 @@ def _first_lines(file: GraphFile) -> tuple[tuple[Line, Line | None], HeaderCount
             if len(rows) == 2:
                 return (rows[0], rows[1]), counts
     if not rows:
-        raise problem(file.path, "no row", line=number, hint="the file holds no edges: fetch it again")
+        raise problem(file.path, "no row", number, "the file holds no edges: fetch it again")
     return (rows[0], None), counts
 
 

@@ -108,6 +108,19 @@ class GraphFile:
             yield copy
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line without its end and without outer blanks; ``number`` counts from 1."""
+
+    text: bytes
+    number: int
+
+    @property
+    def words(self) -> list[bytes]:
+        """The words between blanks."""
+        return self.text.split()
+
+
 LONGEST_QUOTE = 60  # characters
 ACCEPT = "or accept the rows that there are with counts='ignore'"
 
@@ -125,26 +138,14 @@ def existing_path(name: str | os.PathLike[str]) -> Path:
     return path
 
 
-def shorten(text: bytes | str) -> str:
-    """Quote a piece of a file on one line, cut to a length that fits a message."""
-    if isinstance(text, bytes):
-        text = text[: 4 * LONGEST_QUOTE].decode("utf-8", errors="replace")
-    text = text.strip()
-    return repr(text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 3] + "...")
-
-
-def problem(
-    path: Path,
-    message: str,
-    *,
-    line: int | None = None,
-    text: bytes | str | None = None,
-    hint: str = "",
-) -> FormatError:
-    """Build the error for a file that breaks its format."""
-    place = str(path) if line is None else f"{path}, line {line}"
-    quote = "" if text is None else f": {shorten(text)}"
-    return FormatError(f"{place}: {message}{quote}", hint)
+def problem(path: Path, message: str, line: Line | int | None = None, hint: str = "") -> FormatError:
+    """Build the error for a file that breaks its format; a :class:`Line` is quoted."""
+    number = line.number if isinstance(line, Line) else line
+    place = str(path) if number is None else f"{path}, line {number}"
+    if isinstance(line, Line):
+        text = line.text[: 4 * LONGEST_QUOTE].decode("utf-8", errors="replace").strip()
+        message += f": {text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 3] + '...'!r}"
+    return FormatError(f"{place}: {message}", hint)
 
 
 def at_line(error: FormatError, path: Path, line: int) -> FormatError:

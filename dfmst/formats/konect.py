@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from dfmst._common.number_patterns import read_count
 from dfmst.formats.edge_lists import END_POINTS, HeaderCounts, check_width, more_columns, stream_rows
-from dfmst.formats.files import HEAD_BYTES, GraphFile, problem
-from dfmst.formats.text_reader import Line, TextReader
+from dfmst.formats.files import HEAD_BYTES, GraphFile, Line, problem
+from dfmst.formats.text_reader import TextReader
 from dfmst.formats.text_rows import NUMBER, Field, Layout
 
 KINDS = (b"sym", b"asym")
@@ -62,7 +62,7 @@ def _read_header(file: GraphFile) -> Header:
                 counts = _read_counts(words, weights)
             skip = line.number
     if columns < 2:
-        raise problem(file.path, "too few columns", line=skip + 1, hint="an edge needs two vertices")
+        raise problem(file.path, "too few columns", skip + 1, "an edge needs two vertices")
     return Header(skip, weights, counts, columns)
 
 
@@ -72,18 +72,11 @@ def _read_kind(line: Line, file: GraphFile) -> bytes:
         raise problem(
             file.path,
             "a bipartite network: vertex 1 on the left is not vertex 1 on the right",
-            line=line.number,
-            text=line.text,
-            hint="shift the ids of the right side, drop the header and read the file with format='snap'",
+            line,
+            "shift the ids of the right side, drop the header and read the file with format='snap'",
         )
     if not line.text.startswith(b"%") or len(words) < 2 or words[0] not in KINDS or words[1] not in WEIGHTS:
-        raise problem(
-            file.path,
-            "not a KONECT header",
-            line=line.number,
-            text=line.text,
-            hint="it reads, for example: % sym unweighted",
-        )
+        raise problem(file.path, "not a KONECT header", line, "it reads, for example: % sym unweighted")
     return words[1]
 
 

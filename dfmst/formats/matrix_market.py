@@ -7,8 +7,8 @@ import pyarrow as pa
 from dfmst._common.number_patterns import read_count
 from dfmst.errors import FormatError
 from dfmst.formats.edge_lists import END_POINTS, HeaderCounts, stream_rows
-from dfmst.formats.files import HEAD_BYTES, GraphFile, problem
-from dfmst.formats.text_reader import Line, TextReader
+from dfmst.formats.files import HEAD_BYTES, GraphFile, Line, problem
+from dfmst.formats.text_reader import TextReader
 from dfmst.formats.text_rows import REAL, WHOLE, Field, Layout
 
 BANNER = "%%MatrixMarket matrix coordinate real|integer|pattern general|symmetric|skew-symmetric"
@@ -32,12 +32,12 @@ def open_matrix_market(file: GraphFile) -> pa.RecordBatchReader:
                 counts = _read_sizes(line, file)
                 layout = Layout((*END_POINTS, *weight), comments=b"%")
                 return stream_rows(file, layout, line.number, counts)
-        raise problem(file.path, "no line of sizes", line=reader.line, hint="the file is cut: fetch it again")
+        raise problem(file.path, "no line of sizes", reader.line, "the file is cut: fetch it again")
 
 
 def _read_banner(line: Line, file: GraphFile) -> tuple[Field, ...]:
     def refuse(message: str, hint: str = f"the banner reads: {BANNER}") -> FormatError:
-        return problem(file.path, message, line=line.number, text=line.text, hint=hint)
+        return problem(file.path, message, line, hint)
 
     words = line.text.decode("utf-8", errors="replace").split()
     if len(words) != 5 or words[0] != "%%MatrixMarket":
@@ -57,20 +57,13 @@ def _read_banner(line: Line, file: GraphFile) -> tuple[Field, ...]:
 def _read_sizes(line: Line, file: GraphFile) -> HeaderCounts:
     sizes = [size for size in map(read_count, line.words) if size is not None]
     if len(sizes) != 3 or len(line.words) != 3:
-        raise problem(
-            file.path,
-            "not a line of sizes",
-            line=line.number,
-            text=line.text,
-            hint="it holds the numbers of rows, columns and entries",
-        )
+        raise problem(file.path, "not a line of sizes", line, "it holds the numbers of rows, columns and entries")
     rows, columns, entries = sizes
     if rows != columns:
         raise problem(
             file.path,
             "a rectangular matrix: row 1 and column 1 are different vertices",
-            line=line.number,
-            text=line.text,
-            hint="shift the column numbers by the number of rows and correct the sizes",
+            line,
+            "shift the column numbers by the number of rows and correct the sizes",
         )
     return HeaderCounts(rows=entries, lowest=1, highest=rows, line=line.number)

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.csv
 
 from dfmst._common.number_patterns import is_whole, read_count
-from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, problem
-from dfmst.formats.text_reader import Block, Line, TextReader
+from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line, problem
+from dfmst.formats.text_reader import Block, TextReader
 
 BLANKS = bytes.maketrans(b"\t\r\f\v", b"    ")
 SPACE = ord(" ")
@@ -48,9 +48,8 @@ def read_block(block: Block, path: Path, vertices: int) -> MetisBlock:
         raise problem(
             path,
             "more lines than the header promises vertices",
-            line=int(numbers[at]),
-            text=data.split(b"\n")[at],
-            hint=f"correct the number of vertices in the header, {ACCEPT}",
+            Line(data.split(b"\n")[at], int(numbers[at])),
+            f"correct the number of vertices in the header, {ACCEPT}",
         )
     values = _values(data, numbers, path)
     return MetisBlock(data, numbers[:vertices], counts[:vertices], values)
@@ -105,9 +104,8 @@ def _values_by_line(data: bytes, numbers: Whole, path: Path) -> Whole:
                 raise problem(
                     path,
                     f"not a whole number of 64 bits, {text[:40]!r}",
-                    line=int(numbers[at]),
-                    text=line,
-                    hint="repair the line",
+                    Line(line, int(numbers[at])),
+                    "repair the line",
                 )
             values.append(int(word))
     return np.array(values, dtype=np.int64)
@@ -140,7 +138,7 @@ def open_metis(file: GraphFile) -> pa.RecordBatchReader:
             if line.text and not line.text.startswith(b"%"):
                 header = _read_header(line, file)
                 return pa.RecordBatchReader.from_batches(header.schema, _batches(file, header))
-        raise problem(file.path, "no header", line=max(1, reader.line - 1), hint="the file is empty: fetch it again")
+        raise problem(file.path, "no header", max(1, reader.line - 1), "the file is empty: fetch it again")
 
 
 def _read_header(line: Line, file: GraphFile) -> Header:
@@ -151,9 +149,8 @@ def _read_header(line: Line, file: GraphFile) -> Header:
         raise problem(
             file.path,
             "not a METIS header",
-            line=line.number,
-            text=line.text,
-            hint="it reads: VERTICES EDGES [FORMAT [NUMBER_OF_VERTEX_WEIGHTS]], FORMAT such as 0, 1, 10 or 011",
+            line,
+            "it reads: VERTICES EDGES [FORMAT [NUMBER_OF_VERTEX_WEIGHTS]], FORMAT such as 0, 1, 10 or 011",
         )
     has_size, has_weights, weighted = (flag == ord("1") for flag in flags)
     vertex_weights = numbers[3] if len(words) == 4 else 1
@@ -179,8 +176,8 @@ def _batches(file: GraphFile, header: Header) -> Iterator[pa.RecordBatch]:
             file.path,
             f"the file ends after {vertices} of {header.vertices} vertices with {rows} entries; line {header.line} "
             f"promises {header.edges} edges, each listed twice",
-            line=last_line,
-            hint=f"the file is cut, or the header counts wrong: fetch it again, {ACCEPT}",
+            last_line,
+            f"the file is cut, or the header counts wrong: fetch it again, {ACCEPT}",
         )
 
 
@@ -208,4 +205,4 @@ def _check(wrong: npt.NDArray[np.bool_], message: str, hint: str, block: MetisBl
     """Raise FormatError at the first line that is wrong."""
     if wrong.any():
         line = block.line(int(wrong.argmax()))
-        raise problem(file.path, message, line=line.number, text=line.text, hint=hint)
+        raise problem(file.path, message, line, hint)

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.errors import EngineUnavailableError, FormatError
-from dfmst.formats.files import ACCEPT, GraphFile, problem
+from dfmst.formats.files import ACCEPT, GraphFile, Line, problem
 from dfmst.formats.text_reader import TextReader
 from dfmst.formats.text_rows import WHOLE_TYPES, exact_real
 
@@ -98,7 +98,7 @@ def _broken(file: GraphFile, kind: str, data: bytes, error: Exception) -> Format
     """Say what NetworkX, or a parser below it, refused, and the line where it says so."""
     if isinstance(error, UnicodeDecodeError):
         line = data.count(b"\n", 0, error.start) + 1
-        return problem(file.path, "bytes that are not UTF-8", line=line, hint="save the file as UTF-8")
+        return problem(file.path, "bytes that are not UTF-8", line, "save the file as UTF-8")
     reason = f"unknown {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
     place = PLACE.search(reason)
     reason = reason[: place.start() if place else None].partition("\n")[0]
@@ -109,7 +109,7 @@ def _broken(file: GraphFile, kind: str, data: bytes, error: Exception) -> Format
         return problem(file.path, message, hint=HINTS[kind])
     lines = data.rstrip().split(b"\n")
     line = min(int(place[1] or place[2]), len(lines))  # the end of the text counts as one more line
-    return problem(file.path, message, line=line, text=lines[line - 1], hint=HINTS[kind])
+    return problem(file.path, message, Line(lines[line - 1], line), HINTS[kind])
 
 
 def _read_gml(networkx: Any, data: bytes) -> Graph:

@@ -16,8 +16,8 @@ import pyarrow.csv
 from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.number_patterns import ANY_NUMBER, ANY_WHOLE, is_number, is_whole
 from dfmst.errors import FormatError
-from dfmst.formats.files import problem
-from dfmst.formats.text_reader import BYTE_ORDER_MARK, Block, Line
+from dfmst.formats.files import Line, problem
+from dfmst.formats.text_reader import BYTE_ORDER_MARK, Block
 from dfmst.formats.text_rows import (
     WHOLE_DECIMAL,
     WHOLE_TYPES,
@@ -182,7 +182,7 @@ def _refusal(layout: Layout, at: int, line: Line, word: str, path: Path) -> Form
     else:
         message = f"{column} holds numbers that are not whole, {word[:40]!r}; vertex ids must be integers or strings"
         hint = "write whole numbers without a fraction, 1 for 1.0 (pandas turns integer ids with gaps into floats)"
-    return problem(path, message, line=line.number, text=line.text, hint=hint)
+    return problem(path, message, line, hint)
 
 
 DIGITS_AND_SPACES = b"0123456789- \t\n"

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from dfmst.errors import FormatError
-from dfmst.formats.files import GraphFile, at_line, problem
+from dfmst.formats.files import GraphFile, Line, at_line, problem
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SPACE = ord(" ")
@@ -27,19 +27,6 @@ class Block:
 
     data: bytes
     line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line without its end and without outer blanks; ``number`` counts from 1."""
-
-    text: bytes
-    number: int
-
-    @property
-    def words(self) -> list[bytes]:
-        """The words between blanks."""
-        return self.text.split()
 
 
 def cut_at_newline(data: bytes) -> int:
@@ -171,9 +158,8 @@ class TextReader:
             raise problem(
                 self.path,
                 f"a line, or a value in quotes, of more than {most >> 20} MiB",
-                line=self.line,
-                text=self._data[self._start : self._start + PREVIEW],
-                hint="close the quotes, or end lines with a newline",
+                Line(self._data[self._start : self._start + PREVIEW], self.line),
+                "close the quotes, or end lines with a newline",
             )
 
     def _refuse_binary(self, start: int) -> None:
@@ -182,9 +168,10 @@ class TextReader:
             raise problem(
                 self.path,
                 "a zero byte, so this is not text",
-                line=self.line + self._data.count(b"\n", 0, position),
-                text=self._data[max(0, position - 20) : position + 20],
-                hint="unpack archives first, and save text as UTF-8",
+                Line(
+                    self._data[max(0, position - 20) : position + 20], self.line + self._data.count(b"\n", 0, position)
+                ),
+                "unpack archives first, and save text as UTF-8",
             )
 
 

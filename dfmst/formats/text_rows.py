@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.number_patterns import is_number, is_whole
-from dfmst.formats.files import problem
-from dfmst.formats.text_reader import Block, Line, tidy
+from dfmst.formats.files import Line, problem
+from dfmst.formats.text_reader import Block, tidy
 
 WHOLE_DECIMAL = pa.decimal128(38, 0)
 WHOLE_TYPES = (pa.int64(), pa.uint64(), WHOLE_DECIMAL)
@@ -165,13 +165,11 @@ def split_rows(block: Block, layout: Layout, path: Path) -> Iterator[Row]:
     for line, words in split(tidy_block(block, layout), layout, path):
         if layout.marker and words[0] != layout.marker.decode():
             expected = layout.marker.decode()
-            raise problem(
-                path, f"a line that does not start with {expected!r}", line=line.number, text=line.text, hint=REPAIR
-            )
+            raise problem(path, f"a line that does not start with {expected!r}", line, REPAIR)
         if len(words) != len(layout.fields):
             few = "few" if len(words) < len(layout.fields) else "many"
             message = f"too {few} columns: {len(words)} where the others have {len(layout.fields)}"
-            raise problem(path, message, line=line.number, text=line.text, hint=REPAIR)
+            raise problem(path, message, line, REPAIR)
         yield line, words
 
 
@@ -194,16 +192,14 @@ def _split_quoted(block: Block, layout: Layout, path: Path) -> Iterator[Row]:
             start = reader.line_num
     except csv.Error as error:
         line = min(start, len(texts) - 1)
-        raise problem(path, str(error), line=block.line + line, text=texts[line], hint=REPAIR) from error
+        raise problem(path, str(error), Line(texts[line], block.line + line), REPAIR) from error
 
 
 def _decode(line: Line, path: Path) -> str:
     try:
         return line.text.decode()
     except UnicodeDecodeError as error:
-        raise problem(
-            path, "bytes that are not UTF-8", line=line.number, text=line.text, hint="save the file as UTF-8"
-        ) from error
+        raise problem(path, "bytes that are not UTF-8", line, "save the file as UTF-8") from error
 
 
 def _whole(word: str, kind: pa.DataType) -> int:
@@ -261,9 +257,8 @@ def convert_column(rows: list[Row], position: int, field: Field, layout: Layout,
             raise problem(
                 path,
                 f"{error} in column {position + 1} ({field.name}), {word[:40]!r}",
-                line=line.number,
-                text=line.text,
-                hint=NAMES_HINT if field.end_point and not layout.quoted else REPAIR,
+                line,
+                NAMES_HINT if field.end_point and not layout.quoted else REPAIR,
             ) from error
     return pa.array(values, field.type)
 

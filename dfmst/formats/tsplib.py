@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.errors import CapacityError
-from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, problem
-from dfmst.formats.text_reader import Line, TextReader
+from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line, problem
+from dfmst.formats.text_reader import TextReader
 
 # Distances between such points are whole numbers that a float holds.
 LARGEST_COORDINATE = 2.0**51
@@ -42,15 +42,15 @@ def _read_header(reader: TextReader, file: GraphFile) -> dict[str, Line]:
         header[key.strip()] = Line(value.strip().encode(), line.number)
     else:
         hint = "only files of points can be read; or the file is cut"
-        raise problem(file.path, "no NODE_COORD_SECTION", line=max(1, reader.line - 1), hint=hint)
+        raise problem(file.path, "no NODE_COORD_SECTION", max(1, reader.line - 1), hint)
     kind = header.get("EDGE_WEIGHT_TYPE", Line(b"", 1))
     if kind.text.decode() not in DISTANCES:
         hint = f"these can be read: {', '.join(DISTANCES)}"
-        raise problem(file.path, "an unknown EDGE_WEIGHT_TYPE", line=kind.number, text=kind.text, hint=hint)
+        raise problem(file.path, "an unknown EDGE_WEIGHT_TYPE", kind, hint)
     dimension = header.get("DIMENSION", Line(b"", 1))
     if file.check_counts and read_count(dimension.text) is None:
         hint = "DIMENSION holds the number of points"
-        raise problem(file.path, "no DIMENSION", line=dimension.number, text=dimension.text, hint=hint)
+        raise problem(file.path, "no DIMENSION", dimension, hint)
     return header
 
 
@@ -68,11 +68,9 @@ def _read_points(reader: TextReader, file: GraphFile, dimension: Line) -> list[l
             continue
         if len(words) != 3 or not _is_id(words[0]) or not all(map(_is_coordinate, words[1:])):
             hint = "a point reads: NUMBER X Y, and no coordinate is beyond 2**51"
-            raise problem(file.path, "not a point", line=line.number, text=line.text, hint=hint)
+            raise problem(file.path, "not a point", line, hint)
         if int(words[0]) in numbers:
-            raise problem(
-                file.path, "a number given twice", line=line.number, text=line.text, hint="number every point once"
-            )
+            raise problem(file.path, "a number given twice", line, "number every point once")
         numbers.add(int(words[0]))
         rows.append(words)
     count = read_count(dimension.text)
@@ -80,8 +78,8 @@ def _read_points(reader: TextReader, file: GraphFile, dimension: Line) -> list[l
         raise problem(
             file.path,
             f"{len(rows)} points; line {dimension.number} promises {count}",
-            line=last_line,
-            hint=f"the file is cut, or DIMENSION is wrong: fetch it again, {ACCEPT}",
+            last_line,
+            f"the file is cut, or DIMENSION is wrong: fetch it again, {ACCEPT}",
         )
     return rows
 
