@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dfmst._common.types import Array
-from dfmst._report.forest_facts import ForestFacts
+from dfmst._report.facts import ForestFacts
 
 MOST = 2_000
 """Vertices that are drawn at most."""

@@ -13,14 +13,12 @@ from dfmst._common.arguments import check_text
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Frame, Invalid
 from dfmst._edges.read import EdgeColumns
-from dfmst._report.forest_facts import ForestFacts
-from dfmst._report.graph_facts import of_solution, of_summary
+from dfmst._report.facts import ForestFacts, of_solution, of_summary
 from dfmst._report.page import render_page
 from dfmst._report.points import Points, edge_points, frame_points
-from dfmst._report.run_facts import Steps
-from dfmst._report.run_words import run_of_solution, run_of_summary
-from dfmst._trees.forest import Forest, solve
+from dfmst._report.run import Steps, run_of_solution, run_of_summary
 from dfmst.algorithms import Algorithm
+from dfmst._trees.forest import Forest, solve
 from dfmst.formats.atomic import atomic_path
 
 

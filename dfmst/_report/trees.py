@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from markupsafe import Markup
 
-from dfmst._report.forest_facts import ForestFacts
-from dfmst._report.scale import LinearScale, LogScale, Scale, TimeScale
-from dfmst._report.svg import WIDTH, Drawing
+from dfmst._report.drawing import WIDTH, Drawing, LinearScale, LogScale, Scale, TimeScale
+from dfmst._report.facts import ForestFacts
 from dfmst._report.words import clip, grouped, percent
 
 _ROW = 19

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from dfmst.cli.job import ForestJob
     from dfmst.dask import WrittenForest
 
-__all__ = ["cluster_options", "run_on_cluster"]
-
 
 def cluster_options(command: Callable[..., Any]) -> Any:
     """``--workers``, ``--scheduler``, ``--gpus``, ``--memory`` and ``--strategy``."""

@@ -7,7 +7,8 @@ import math
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from decimal import Decimal
@@ -16,19 +17,6 @@ from typing import Any, BinaryIO
 import click
 
 from dfmst.errors import OutputError
-
-__all__ = [
-    "Progress",
-    "Stopwatch",
-    "figure",
-    "note",
-    "on_terminal",
-    "plain",
-    "plural",
-    "print_json",
-    "print_text",
-    "standard_output",
-]
 
 
 class Progress:
@@ -153,3 +141,23 @@ def print_json(summary: dict[str, Any]) -> None:
     kept = (dict, list, tuple)
     values = {name: value if isinstance(value, kept) else plain(value) for name, value in summary.items()}
     print_text(json.dumps(values, allow_nan=False))
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
+    """Return the lines of a table whose columns are as wide as their widest entry."""
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = []
+        for at, (entry, width) in enumerate(zip(row, widths, strict=True)):
+            blank = " " * (width - _width(entry))
+            cells.append(blank + entry if at in right else entry + blank)
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def _width(text: str) -> int:
+    """Columns that a text takes on a terminal."""
+    return sum(
+        0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text
+    )

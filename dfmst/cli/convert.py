@@ -17,8 +17,6 @@ from dfmst.cli.outputs import check_output, output_path, write_rows
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["convert"]
-
 
 class _WithFormats(click.Command):
     """A command whose help ends with the formats; they are looked up only then."""

@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dfmst.cli.aligned import aligned
-from dfmst.cli.console import Progress, Stopwatch, print_text
-from dfmst.cli.demo_data import demo_path
+from dfmst.cli.console import Progress, Stopwatch, aligned, print_text
 from dfmst.cli.inputs import load_libraries
-from dfmst.cli.options import debug_option
+from dfmst.cli.options import debug_option, demo_path
 from dfmst.errors import OutputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from dfmst.forest import Forest
-
-__all__ = ["aligned", "cities_path", "demo"]
 
 LONGEST = 5
 _COMMANDS = (

@@ -12,10 +12,10 @@ import click
 
 from dfmst.cli.clustered import cluster_options, run_on_cluster
 from dfmst.cli.console import Progress, Stopwatch, plural
-from dfmst.cli.grouped import GroupedCommand
 from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs, read_on_device
-from dfmst.cli.job import ForestJob, weight_name
+from dfmst.cli.job import ForestJob, summary_of, tell, weight_name
 from dfmst.cli.options import (
+    GroupedCommand,
     algorithm_option,
     condition_options,
     debug_option,
@@ -33,12 +33,9 @@ from dfmst.cli.options import (
 )
 from dfmst.cli.outputs import check_output, output_path, rows_on_host, write_rows
 from dfmst.cli.report import check_report, write_report
-from dfmst.cli.summary import summary_of, tell
 
 if TYPE_CHECKING:
     from dfmst.forest import Forest
-
-__all__ = ["find_forest", "forest"]
 
 #: What each step of a run does to the rows.
 _STEPS = {

@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dfmst.cli.console import Progress, plural
-from dfmst.cli.lines import remember_rows
 from dfmst.cli.options import counts_ignored
-from dfmst.cli.program import Program
+from dfmst.cli.program import OWN_PROCESS, remember_rows
 from dfmst.errors import DfmstError, InvalidEdgesError, missing_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = [
-    "check_columns",
-    "check_inputs",
-    "columns_by_option",
-    "load_libraries",
-    "open_inputs",
-    "read_inputs",
-    "read_on_device",
-]
 
 
 def load_libraries() -> None:
@@ -38,34 +27,19 @@ def load_libraries() -> None:
 
     for module in ("dfmst.formats", "dfmst.forest"):
         import_module(module)
-    with _without_pandas():
+    # PyArrow imports pandas at its first array: 0.2 s of the 0.6 s of a small run, and no command needs it. PyArrow
+    # does not try again, so pandas is hidden only if the process ends with the command.
+    if click.get_current_context().find_root().obj == OWN_PROCESS and "pandas" not in sys.modules:
+        finder: Any = SimpleNamespace(find_spec=_refuse_pandas)
+        sys.meta_path.insert(0, finder)
         pa.array([0])
-
-
-@contextmanager
-def _without_pandas() -> Iterator[None]:
-    """PyArrow imports pandas at its first array, which takes longer than most runs and is of no use to a command.
-
-    It does not look for it again: so this is for a process that ends with the command.
-    """
-    if not Program.own_process or "pandas" in sys.modules:
-        yield
-        return
-    finder = _NoPandas()
-    sys.meta_path.insert(0, finder)
-    try:
-        yield
-    finally:
         sys.meta_path.remove(finder)
 
 
-class _NoPandas:
-    """Says that there is no pandas."""
-
-    def find_spec(self, name: str, path: object, target: object = None) -> None:
-        """Refuse pandas; other modules are left to others."""
-        if name in ("pandas", "dateutil"):
-            raise ModuleNotFoundError(name)
+def _refuse_pandas(name: str, path: object, target: object = None) -> None:
+    """Find no spec of pandas, nor of dateutil, which PyArrow imports with it."""
+    if name in ("pandas", "dateutil"):
+        raise ModuleNotFoundError(name)
 
 
 def columns_by_option(source: str, target: str, weight: str | None = None) -> dict[str, str | None]:
@@ -153,3 +127,67 @@ def _only_number(schema: pa.Schema, columns: Mapping[str, str | None]) -> str | 
         and (kinds.is_integer(field.type) or kinds.is_floating(field.type) or kinds.is_decimal(field.type))
     ]
     return numbers[0] if len(numbers) == 1 else None
+
+
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
+
+
+def text_delimiter(path: Path, format_: str | None = None) -> str | None:
+    """Return what separates the columns of a file of text; ``None`` for other formats."""
+    from dfmst.formats import format_of_suffix
+
+    return _DELIMITERS.get(format_ or format_of_suffix(path) or "")
+
+
+def read_text_table(path: Path, delimiter: str, ids: str | int | None = None) -> pa.Table:
+    """Read text with a header by PyArrow."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    parse = csv.ParseOptions(delimiter=delimiter)
+    try:
+        with csv.open_csv(path, parse_options=parse) as reader:
+            text = reader.schema.names[ids] if isinstance(ids, int) else ids
+        types = {} if text is None else {text: pa.string()}
+        return csv.read_csv(path, None, parse, csv.ConvertOptions(column_types=types))
+    except (pa.ArrowException, OSError) as error:
+        raise DfmstError(
+            f"{path}: no table of points ({error})", "give it a header and a row for each point"
+        ) from error
+
+
+def read_point_files(
+    paths: Sequence[Path], format_: str | None, progress: Progress, columns: Sequence[str], ids: str | None
+) -> pa.Table:
+    """Read files of equal columns into one table of points."""
+    import pyarrow as pa
+
+    check_inputs(paths)
+    delimiter = text_delimiter(paths[0], format_)
+    if delimiter is None:
+        tables = [read_inputs(paths, format_, progress, {})]
+    else:
+        tables = [read_text_table(path, delimiter, ids) for path in paths]
+    for path, part in zip(paths, tables, strict=False):
+        for option, name in (("--id", ids), *(("-c", name) for name in columns)):
+            check_columns(path, part.schema, {option: name})
+        if part.column_names != tables[0].column_names:
+            raise DfmstError(f"{path} has other columns than {paths[0]}", "name files of equal columns")
+    if delimiter is None:
+        return tables[0]
+    table = pa.concat_tables(tables, promote_options="permissive")
+    if ids is not None:
+        table = table.set_column(table.column_names.index(ids), ids, _whole_numbers(table[ids]))
+    remember_rows(list(paths), table.num_rows)
+    return table
+
+
+def _whole_numbers(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text as integers, where it is that of integers and nothing else: a zero in front means something."""
+    import pyarrow as pa
+
+    try:
+        numbers = text.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return text
+    return numbers if numbers.cast(pa.string()).equals(text) else text

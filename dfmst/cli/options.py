@@ -9,31 +9,8 @@ from typing import Any
 
 import click
 
-from dfmst.cli.demo_data import demo_path, is_demo
 from dfmst.cli.program import DEBUG
-from dfmst.errors import did_you_mean
-
-__all__ = [
-    "DIRECTORIES",
-    "algorithm_option",
-    "condition_options",
-    "counts_ignored",
-    "debug_option",
-    "engine_options",
-    "format_option",
-    "inputs_argument",
-    "invalid_option",
-    "json_option",
-    "memory_option",
-    "output_options",
-    "picture_options",
-    "point_options",
-    "threads_option",
-    "to_path",
-    "vertex_options",
-    "weight_options",
-]
-
+from dfmst.errors import DfmstError, did_you_mean
 
 #: Where the flag of ``--ignore-counts`` stands in the context's ``meta``.
 IGNORE_COUNTS = "dfmst.ignore_counts"
@@ -208,3 +185,55 @@ def memory_option(command: Any) -> Any:
     """``--memory-limit``."""
     help_ = "Read Parquet in batches where it would take more than this: 2GiB, 700MB."
     return click.option("--memory-limit", metavar="SIZE", help=help_)(command)
+
+
+#: What stands before the name of a file of the demo's.
+DEMO = "demo:"
+
+_FILES = {"cities": "cities.parquet", "points": "city_points.parquet"}
+
+
+def is_demo(name: str) -> bool:
+    """Say whether a name is one of the demo's files, and not that of a file here."""
+    return name.startswith(DEMO) and not Path(name).exists()
+
+
+def demo_path(name: str) -> Path:
+    """Return where a file of the demo's lies: the links between the world's cities, or the cities' coordinates."""
+    known = name.removeprefix(DEMO)
+    if known not in _FILES:
+        raise DfmstError(f"there is no {name}", f"there are {' and '.join(DEMO + one for one in _FILES)}")
+    package = Path(__file__).parents[1]
+    # Beside the package in a source tree, where an editable installation reads it.
+    places = [folder / _FILES[known] for folder in (package / "data", package.parent / "examples" / "data")]
+    for place in places:
+        if place.is_file():
+            return place
+    raise DfmstError(f"the demo data is missing: {places[0]}", "install dfmst again")
+
+
+#: Title of a group -> names of its parameters; what is in none of them comes last.
+GROUPS = {
+    "Input": ("format", "ignore_counts", "source", "target", "weight", "unweighted", "invalid", "by", "keep", "drop"),
+    "Output": ("output", "to", "json", "trace", "report"),
+    "Picture of the report": ("points", "id", "coordinates", "title"),
+    "Algorithm": ("maximum", "algorithm", "engine", "threads", "verify"),
+    "Files larger than memory": ("memory_limit", "checkpoint", "spill_dir"),
+    "Cluster": ("workers", "scheduler", "strategy"),
+}
+
+
+class GroupedCommand(click.Command):
+    """A command that lists its options by what they are for."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, group by group."""
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        entries = {param.name: param.get_help_record(ctx) for param in options}
+        named = {name for names in GROUPS.values() for name in names}
+        groups = {**GROUPS, "Other": tuple(name or "" for name in entries if name not in named)}
+        for title, names in groups.items():
+            rows = [record for name in names if (record := entries.get(name)) is not None]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.console import standard_output
+from dfmst.cli.console import Progress, Stopwatch, note, plural, print_json, standard_output
+from dfmst.cli.inputs import load_libraries, read_inputs
 from dfmst.cli.options import DIRECTORIES
 from dfmst.errors import OutputError, did_you_mean
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = ["check_output", "output_path", "rows_on_host", "write_rows"]
 
 
 def output_path(output: Path | None, json: bool) -> Path | None:
@@ -65,3 +64,43 @@ def write_rows(rows: pa.Table, path: Path | None, format_: str | None) -> None:
         write_edges(rows, standard_output(), format_ or "csv")
     else:
         write_edges(rows, path, format_)
+
+
+def write_result(
+    inputs: tuple[Path, ...],
+    format: str | None,
+    columns: dict[str, str | None],
+    doing: str,
+    compute: Callable[[pa.Table], pa.Table],
+    summarise: Callable[[pa.Table], tuple[dict[str, Any], str]],
+    output: Path | None,
+    to: str | None,
+    json: bool,
+    read: Callable[[Progress], pa.Table] | None = None,
+) -> None:
+    """Read the inputs as one table, compute a table of them, write it, and say what it is."""
+    watch = Stopwatch()
+    path = output_path(output, json)
+    with watch.step("import"):
+        check_output(path, to, inputs)
+        load_libraries()
+    with Progress() as progress:
+        with watch.step("read"):
+            table = read(progress) if read else read_inputs(inputs, format, progress, columns)
+        progress.show(f"{doing} {plural(table.num_rows, 'row')}")
+        with watch.step("solve"):
+            result = compute(table)
+        progress.show("writing")
+        with watch.step("write"):
+            if path or not json:
+                write_rows(result, path, to)
+    figures, text = summarise(result)
+    if json:
+        about = {
+            "input": [str(name) for name in inputs],
+            "output": None if output is None else str(output),
+            "input_rows": table.num_rows,
+        }
+        print_json({**about, **figures, "seconds": watch.seconds()})
+    else:
+        note(f"{text}, {watch.seconds()['total']:.2f} s" + ("" if path is None else f" -> {path}"))

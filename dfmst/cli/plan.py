@@ -17,8 +17,6 @@ from dfmst.errors import FormatError
 if TYPE_CHECKING:
     from dfmst import Plan
 
-__all__ = ["plan"]
-
 
 _COUNT = click.IntRange(1, (1 << 63) - 1)
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dfmst.cli.job import ForestJob
 
-__all__ = ["beside_plan"]
-
 
 def beside_plan(
     job: ForestJob,

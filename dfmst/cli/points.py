@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfmst.cli.console import Progress, plural
+from dfmst.cli.inputs import columns_by_option, read_point_files
 from dfmst.cli.options import (
     debug_option,
     format_option,
     inputs_argument,
+    invalid_option,
     json_option,
     output_options,
     point_options,
     threads_option,
+    vertex_options,
 )
-from dfmst.cli.point_files import read_point_files
-from dfmst.cli.result import write_result
+from dfmst.cli.outputs import write_result
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = ["neighbours", "points"]
 
 
 @click.command(short_help="Write the minimum spanning tree of points.")
@@ -48,8 +48,8 @@ def points(
 ) -> None:
     """Write the minimum spanning tree of the points in IN, one row an edge.
 
-    The columns are source, target and distance: that of Euclid over the columns -c. With --min-samples K the tree is
-    that of HDBSCAN: a pair weighs no less than how far away the K-th nearest neighbour of either end is.
+    The columns are source, target and distance: that of Euclid over the columns -c. With --min-samples K the tree is that of
+    HDBSCAN: a pair weighs no less than how far away the K-th nearest neighbour of either end is.
 
     \b
       dfmst points towns.parquet -c x -c y --id name -o tree.parquet
@@ -116,3 +116,82 @@ def neighbours(
 
 def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
     return {"rows": pairs.num_rows}, plural(pairs.num_rows, "row")
+
+
+@click.command(short_help="Cluster edges or points by density.")
+@inputs_argument
+@output_options
+@format_option
+@vertex_options
+@click.option("-w", "--weight", default="weight", show_default=True, metavar="COLUMN", help="Column with the distance.")
+@point_options
+@click.option("--min-samples", type=click.IntRange(min=1), metavar="K", help="Neighbours of a core (default: the size).")
+@click.option(
+    "--min-cluster-size",
+    type=click.IntRange(min=2),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="What has fewer vertices is noise.",
+)
+@click.option(
+    "--cluster-selection-method",
+    type=click.Choice(["eom", "leaf"]),
+    default="eom",
+    show_default=True,
+    help="Clusters of the largest excess of mass, or the smallest ones.",
+)
+@invalid_option
+@threads_option
+@json_option
+@debug_option
+def hdbscan(
+    inputs: tuple[Path, ...],
+    output: Path | None,
+    to: str | None,
+    format: str | None,
+    source: str,
+    target: str,
+    weight: str,
+    columns: tuple[str, ...],
+    ids: str | None,
+    min_samples: int | None,
+    json: bool,
+    **options: Any,
+) -> None:
+    """Cluster the edges in IN, or the points where -c names coordinates, by density.
+
+    The columns are vertex, label and probability: clusters are numbered from 0 on, -1 is noise. Needs fast_hdbscan,
+    pip install 'dfmst[hdbscan]'.
+
+    \b
+      dfmst hdbscan towns.parquet -c x -c y --id name --min-cluster-size 10 -o labels.parquet
+      dfmst hdbscan roads.parquet -s a -t b -w km -o labels.parquet
+    """  # noqa: D301 - click's mark for lines that stay as they are
+    if not columns and (ids is not None or min_samples is not None):
+        raise click.UsageError("--id and --min-samples are of points; name their coordinates with -c.")
+
+    def cluster(table: pa.Table) -> pa.Table:
+        import dfmst
+
+        if columns:
+            del options["invalid"]
+            return dfmst.hdbscan(table, columns=list(columns), ids=ids, min_samples=min_samples, **options)
+        return dfmst.hdbscan(table, source, target, weight, **options)
+
+    def read(progress: Progress) -> pa.Table:
+        return read_point_files(inputs, format, progress, columns, ids)
+
+    needed = {} if columns else columns_by_option(source, target, weight)
+    reader = read if columns else None
+    write_result(inputs, format, needed, "clustering", cluster, _summary, output, to, json, reader)
+
+
+def _summary(labels: pa.Table) -> tuple[dict[str, Any], str]:
+    import pyarrow.compute as pc
+
+    most = pc.max(labels["label"]).as_py()
+    clusters = 0 if most is None else most + 1
+    noise = pc.sum(pc.less(labels["label"], 0)).as_py() or 0
+    figures = {"vertices": labels.num_rows, "clusters": clusters, "noise": noise}
+    return figures, f"{plural(clusters, 'cluster')} of {plural(labels.num_rows, 'vertex')}, {noise:,} of them noise"

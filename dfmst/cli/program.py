@@ -11,12 +11,12 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
 import click
 
-from dfmst.cli.lines import with_line
 from dfmst.errors import (
     CapacityError,
     ClusterError,
@@ -27,14 +27,15 @@ from dfmst.errors import (
     did_you_mean,
 )
 
-__all__ = ["BAD_INPUT", "DEBUG", "FAILURE", "INTERRUPTED", "OK", "Program"]
-
 OK, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 #: Where the flag of ``--debug`` stands in the context's ``meta``.
 DEBUG = "dfmst.debug"
+
+#: The context's ``obj`` if the process runs one command and ends with it.
+OWN_PROCESS = "dfmst.own_process"
 
 #: Hints name parameters of the Python functions; this is what they are called here.
 _SPELLING = (
@@ -56,13 +57,9 @@ _NOT_THE_INPUT = (CapacityError, ClusterError, DeviceError, EngineUnavailableErr
 class Program(click.Group):
     """A group whose commands end with a one-line message and an exit status, never with a traceback."""
 
-    #: Whether this process runs one command and nothing else, as the program ``dfmst`` does.
-    own_process = False
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run as the program: in a process of its own, which ends with the command."""
-        Program.own_process = True
-        return super().__call__(*args, **kwargs)
+        """Run as the program: the process ends with the command."""
+        return super().__call__(*args, obj=OWN_PROCESS, **kwargs)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -142,3 +139,41 @@ def _terminated_in_order() -> Iterator[None]:
     finally:
         for number in numbers:
             signal.signal(number, signal.SIG_DFL)
+
+
+#: Where the file that was read and its rows stand in the context's ``meta``.
+_READ = "dfmst.read"
+_TEXT = (".csv", ".tsv")
+_BLOCK = 1 << 20
+
+
+def remember_rows(paths: tuple[Path, ...] | list[Path], rows: int) -> None:
+    """Note that one file was read, and how many rows it has."""
+    ctx = click.get_current_context(silent=True)
+    if ctx is not None and len(paths) == 1 and paths[0].suffix in _TEXT:
+        ctx.meta[_READ] = paths[0], rows
+
+
+def with_line(ctx: click.Context, message: str) -> str:
+    """Add to a message about a row the line of the file, where every row is one line."""
+    row = re.search(r"\brow ([\d,]*\d)", message)
+    read = ctx.meta.get(_READ)
+    if row is None or read is None:
+        return message
+    path, rows = read
+    try:
+        lines = _count_lines(path)
+    except OSError:
+        return message
+    if lines != rows + 1:  # blank lines, or values of several lines, or no header
+        return message
+    return f"{message} ({path}, line {int(row[1].replace(',', '')) + 2:,})"
+
+
+def _count_lines(path: Path) -> int:
+    count, last = 0, b"\n"
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            count += block.count(b"\n")
+            last = block[-1:]
+    return count + (last != b"\n")

@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfmst.cli.console import Progress, Stopwatch, note, plural, standard_output
-from dfmst.cli.grouped import GroupedCommand
-from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs
-from dfmst.cli.job import ForestJob, weight_name
+from dfmst.cli.inputs import (
+    check_inputs,
+    columns_by_option,
+    load_libraries,
+    read_inputs,
+    read_text_table,
+    text_delimiter,
+)
+from dfmst.cli.job import ForestJob, summary_of, weight_name
 from dfmst.cli.options import (
+    GroupedCommand,
     algorithm_option,
     debug_option,
     engine_options,
@@ -25,13 +32,9 @@ from dfmst.cli.options import (
     weight_options,
 )
 from dfmst.cli.outputs import check_output
-from dfmst.cli.point_files import read_text_table, text_delimiter
-from dfmst.cli.summary import summary_of
 
 if TYPE_CHECKING:
     from dfmst import Report
-
-__all__ = ["check_report", "make_report", "read_points", "report", "write_report"]
 
 
 @click.command(cls=GroupedCommand, short_help="Draw graph, run and forest on one page.")

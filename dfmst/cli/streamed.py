@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from dfmst.cli.job import ForestJob
     from dfmst.stream import StreamForest
 
-__all__ = ["is_streamed", "row_progress", "stream_forest", "streamed_certificate"]
-
 _OPTIONS = (
     "source",
     "target",

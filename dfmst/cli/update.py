@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from dfmst.formats import Provenance
 
-__all__ = ["update"]
-
 
 @click.command(short_help="Add new rows to a forest.")
 @click.argument("forest", metavar="FOREST", callback=to_path)

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from dfmst import Certificate
 
-__all__ = ["verify"]
-
 
 @click.command(short_help="Check that a file holds the minimum spanning forest of another.")
 @click.argument("edges", metavar="EDGES", callback=to_path)

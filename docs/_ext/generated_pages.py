@@ -11,7 +11,7 @@ import pyarrow as pa
 from sphinx.application import Sphinx
 
 import dfmst
-from dfmst._report.rounds import read_rounds, round_chart
+from dfmst._report.run import read_rounds, round_chart
 from dfmst.algorithms import REGISTRY
 
 __all__ = ["setup"]

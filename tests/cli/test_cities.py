@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from dfmst.cli.demo import cities_path
-from dfmst.cli.demo_data import demo_path
+from dfmst.cli.options import demo_path
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "build_cities.py"
 

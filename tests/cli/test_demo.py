@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dfmst.cli.demo import aligned, cities_path
+from dfmst.cli.console import aligned
+from dfmst.cli.demo import cities_path
 from tests.report.page import check_page, text_of
 
 

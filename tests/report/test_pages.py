@@ -224,7 +224,7 @@ def test_a_layout_draws_at_most_two_thousand_vertices(rows):
 
 def test_no_two_edges_of_a_layout_cross():
     from dfmst._edges.read import EdgeColumns
-    from dfmst._report.forest_facts import ForestFacts
+    from dfmst._report.facts import ForestFacts
     from dfmst._report.layout import lay_out
 
     forest = dfmst.minimum_spanning_forest(random_table(400, 120, seed=3))

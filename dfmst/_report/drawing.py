@@ -1,0 +1,211 @@
+"""SVG drawings: elements, axes with ticks, and links as a few long strokes; all text is escaped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from markupsafe import Markup, escape
+
+from dfmst._common.types import Array
+from dfmst._report.words import label, tick
+
+
+@dataclass(frozen=True, slots=True)
+class LinearScale:
+    """Values from `low` to `high` at places from `start` to `end`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """Return the place of a value."""
+        # Halves, so that the range of the largest floats is one.
+        span = self.high / 2 - self.low / 2
+        return self.start + (self.end - self.start) * ((value / 2 - self.low / 2) / span if span else 0.5)
+
+    def words(self, value: float) -> str:
+        """Show a tick."""
+        return tick(value)
+
+    def ticks(self, count: int = 5) -> list[float]:
+        """Return about so many round values."""
+        span = self.high / 2 - self.low / 2
+        if not 0 < span < math.inf:
+            return [self.low]
+        raw = 2 * (span / count)
+        unit = 10.0 ** math.floor(math.log10(raw)) if raw > 1e-300 else raw
+        step = next((unit * one for one in (1, 2, 2.5, 5) if unit * one >= raw * 0.999), 10 * unit)
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [at * step for at in range(first, last + 1)][: 4 * count]
+
+
+@dataclass(frozen=True)
+class TimeScale(LinearScale):
+    """Dates, or times of a day, in seconds; `show` makes text of one."""
+
+    show: Callable[[float], str]
+
+    def words(self, value: float) -> str:
+        """Show a tick."""
+        return self.show(value)
+
+    def ticks(self, count: int = 5) -> list[float]:
+        """Return two or three first days of years or of months, days, hours, minutes or seconds."""
+        ends = np.array([math.floor(self.low), math.ceil(self.high)]).view("M8[s]")
+        for unit in ("Y", "M", "D", "h", "m", "s"):
+            first, last = ends.astype(f"M8[{unit}]").view(np.int64).tolist()
+            step = max(1, -(-(last - first) // (3 if unit in "YMD" else 2)))
+            places = np.arange(-(-first // step) * step, last + 1, step).view(f"M8[{unit}]").astype("M8[s]")
+            shown = [float(at) for at in places.view(np.int64) if self.low <= at <= self.high]
+            if len(shown) > 1:
+                return shown
+        return [self.low]
+
+
+@dataclass(frozen=True, slots=True)
+class LogScale:
+    """Positive values from `low` to `high` at places from `start` to `end`, by their logarithm."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """Return the place of a value; what is below the scale is at its start."""
+        low = math.log10(self.low)
+        span = math.log10(self.high) - low
+        above = math.log10(max(value, self.low)) - low
+        return self.start + (self.end - self.start) * (above / span if span else 0.5)
+
+    def words(self, value: float) -> str:
+        """Show a tick."""
+        return tick(value)
+
+    def ticks(self, count: int = 6) -> list[float]:
+        """Return powers of ten, every so many of them that about `count` are left."""
+        first = math.ceil(math.log10(self.low) - 1e-9)
+        last = math.floor(math.log10(self.high) + 1e-9)
+        step = max(1, math.ceil((last - first + 1) / count))
+        return [10.0**power for power in range(first, last + 1, step)]
+
+
+Scale = LinearScale | LogScale
+
+
+def count_scale(most: int, start: float, end: float) -> Scale:
+    """Return a scale for counts: logarithmic where some are much larger than others may be."""
+    if most <= 20:
+        return LinearScale(0, max(2, most + most % 2), start, end)
+    return LogScale(0.7, 10.0 ** math.ceil(math.log10(most)), start, end)
+
+
+WIDTH = 360
+"""Units that charts are wide: about the pixels of a card, so that text keeps its size."""
+
+
+class Drawing:
+    """Collects the elements of a drawing."""
+
+    def __init__(self, height: float, name: str, width: float = WIDTH) -> None:
+        self.height, self.width = height, width
+        self._name = name
+        self._parts: list[str] = []
+
+    def text(self, x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> None:
+        """Write a line of text."""
+        body = escape(label(text))
+        self._parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{kind}">{body}</text>')
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
+        """Draw a straight line."""
+        self._parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{kind}"/>')
+
+    def rect(self, x: float, y: float, width: float, height: float, kind: str, title: str = "") -> None:
+        """Draw a rectangle, of half a unit at least; its title shows under the pointer."""
+        place = f'x="{x:.1f}" y="{y:.1f}" width="{max(width, 0.5):.1f}" height="{max(height, 0):.1f}"'
+        self._parts.append(f'<rect {place} class="{kind}">{_title(title)}</rect>')
+
+    def circle(self, x: float, y: float, radius: float, kind: str, title: str = "") -> None:
+        """Draw a dot; its title shows under the pointer."""
+        place = f'cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}"'
+        self._parts.append(f'<circle {place} class="{kind}">{_title(title)}</circle>')
+
+    def path(self, shape: str, kind: str, title: str = "") -> None:
+        """Draw a path."""
+        if shape:
+            self._parts.append(f'<path d="{shape}" class="{kind}">{_title(title)}</path>')
+
+    def rows(self, scale: Scale, left: float, right: float, unit: str = "") -> None:
+        """Draw the ticks of a vertical axis, with a line across for each."""
+        for value in scale.ticks():
+            self.line(left, scale(value), right, scale(value), "gl")
+            self.text(left - 6, scale(value) + 4, f"{scale.words(value)}{unit}", "tick", "end")
+
+    def columns(self, scale: Scale, top: float, bottom: float) -> None:
+        """Draw the ticks of a horizontal axis, with a line across for each."""
+        for value in scale.ticks(4):
+            self.line(scale(value), top, scale(value), bottom, "gl")
+            word = scale.words(value)
+            self.text(max(scale(value), 3 * len(word)), bottom + 15, word, "tick", "middle")
+
+    def markup(self) -> Markup:
+        """Return the drawing."""
+        box = f'viewBox="0 0 {self.width:g} {self.height:g}" role="img" aria-label="{escape(label(self._name))}"'
+        return Markup(f'<svg xmlns="http://www.w3.org/2000/svg" {box}>{"".join(self._parts)}</svg>')
+
+
+def _title(text: str) -> str:
+    return f"<title>{escape(label(text))}</title>" if text else ""
+
+
+def polyline(x: Array, y: Array) -> str:
+    """Return a line through points as an SVG path."""
+    return "M" + "L".join(f"{one} {other}" for one, other in zip(x.tolist(), y.tolist(), strict=True))
+
+
+def chains(x: Array, y: Array, source: Array, target: Array) -> tuple[str, int]:
+    """Return links as relative polylines, walked from end to end."""
+    place = x.astype(np.int64) << 32 | y.astype(np.int64)
+    used, at = np.unique(np.concatenate([place[source], place[target]]), return_inverse=True)
+    one, other = at[: len(source)], at[len(source) :]
+    low, high = np.minimum(one, other), np.maximum(one, other)
+    link = np.unique(low[low != high] * len(used) + high[low != high])
+    low, high = link // max(len(used), 1), link % max(len(used), 1)
+    neighbours: list[list[tuple[int, int]]] = [[] for _ in used]
+    for number, (a, b) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+        neighbours[a].append((b, number))
+        neighbours[b].append((a, number))
+    columns, rows = (used >> 32).tolist(), (used & 0xFFFFFFFF).tolist()
+    drawn = bytearray(len(link))
+    strokes: list[str] = []
+    tips = (vertex for vertex, own in enumerate(neighbours) if len(own) == 1)
+    for start in chain(tips, range(len(used))):
+        while stroke := _walk(start, neighbours, drawn, columns, rows):
+            strokes.append(stroke)
+    return "".join(strokes), len(link)
+
+
+def _walk(
+    start: int, neighbours: list[list[tuple[int, int]]], drawn: bytearray, columns: list[int], rows: list[int]
+) -> str:
+    """Follow links that are not drawn yet, as far as they go; nothing where there is none."""
+    at, words = start, [f"M{columns[start]} {rows[start]}l"]
+    while True:
+        own = neighbours[at]
+        while own and drawn[own[-1][1]]:
+            own.pop()
+        if not own:
+            return "".join(words) if len(words) > 1 else ""
+        to, number = own.pop()
+        drawn[number] = 1
+        dx, dy = columns[to] - columns[at], rows[to] - rows[at]
+        space = "" if len(words) == 1 or dx < 0 else " "
+        words.append(f"{space}{dx}{'' if dy < 0 else ' '}{dy}")
+        at = to
