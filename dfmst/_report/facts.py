@@ -19,12 +19,12 @@ from dfmst._edges.open import open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.total import total_weight
 from dfmst._edges.weights import plain_weights, weight_floats
+from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
 from dfmst._report.run import Steps
 from dfmst._report.words import clock, grouped, label, moment
-from dfmst._trees.ordered import OrderedForest, order_forest
-from dfmst._engines.primitives.contract import component_labels
 from dfmst._trees.forest import Forest
+from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst.errors import InvalidEdgesError
 
 

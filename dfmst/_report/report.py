@@ -17,8 +17,8 @@ from dfmst._report.facts import ForestFacts, of_solution, of_summary
 from dfmst._report.page import render_page
 from dfmst._report.points import Points, edge_points, frame_points
 from dfmst._report.run import Steps, run_of_solution, run_of_summary
-from dfmst.algorithms import Algorithm
 from dfmst._trees.forest import Forest, solve
+from dfmst.algorithms import Algorithm
 from dfmst.formats.atomic import atomic_path
 
 

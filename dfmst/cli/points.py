@@ -48,8 +48,8 @@ def points(
 ) -> None:
     """Write the minimum spanning tree of the points in IN, one row an edge.
 
-    The columns are source, target and distance: that of Euclid over the columns -c. With --min-samples K the tree is that of
-    HDBSCAN: a pair weighs no less than how far away the K-th nearest neighbour of either end is.
+    The columns are source, target and distance: that of Euclid over the columns -c. With --min-samples K, a pair
+    weighs at least the distance of either end from its K-th nearest neighbor, as in HDBSCAN.
 
     \b
       dfmst points towns.parquet -c x -c y --id name -o tree.parquet
@@ -125,7 +125,7 @@ def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
 @vertex_options
 @click.option("-w", "--weight", default="weight", show_default=True, metavar="COLUMN", help="Column with the distance.")
 @point_options
-@click.option("--min-samples", type=click.IntRange(min=1), metavar="K", help="Neighbours of a core (default: the size).")
+@click.option("--min-samples", type=click.IntRange(min=1), metavar="K", help="Neighbors of a core (default: the size).")
 @click.option(
     "--min-cluster-size",
     type=click.IntRange(min=2),
