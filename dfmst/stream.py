@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from dfmst._common.types import Invalid
-from dfmst._drive.stream.find import fold
-from dfmst._drive.stream.forest import StreamForest
+from dfmst._drive.stream.forest import StreamForest, fold
 from dfmst._drive.stream.parquet import find_files
 from dfmst._drive.stream.sources import fits, input_names
 from dfmst._drive.stream.verify_file import verify
-from dfmst._fold.memory import parse_memory
+from dfmst._fold.budget import parse_memory
 from dfmst.algorithms import Algorithm
 from dfmst.formats import check_file
 from dfmst.formats.write import check_format

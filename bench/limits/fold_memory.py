@@ -51,11 +51,11 @@ def draw(graph: str, vertices: int, rows: int, kind: str, equal: bool) -> tuple[
 
 def child(graph: str, kind: str, density: float, rows: int, equal: bool, threads: int) -> float:
     """Fill a buffer, solve it in this process, and return the bytes a row that this took."""
-    from dfmst._fold.fold import Fold
+    from dfmst._fold.fold import BufferFold
 
     vertices = int(rows / density)
     columns = draw(graph, vertices, rows, kind, equal)
-    fold = Fold(CpuEngine(threads), vertices, rows, weight_dtype=columns[2].dtype)
+    fold = BufferFold(CpuEngine(threads), vertices, rows, weight_dtype=columns[2].dtype)
     for place, column in zip(fold._buffer.part(0, rows).arrays, columns, strict=True):
         place[:] = column
     fold._buffer.filled = rows

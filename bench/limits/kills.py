@@ -43,7 +43,7 @@ PLACES: dict[str, Callable[..., int]] = {
     "dfmst._drive.cluster.read:edge_table": lambda result, *_: result.num_rows,
     "dfmst._drive.cluster.solve:solve": lambda result, engine, table: table.num_rows,
     "dfmst._drive.cluster.strategies.shuffle.left:write_sorted": lambda result, engine, run, order, rows, *_: len(rows),
-    "dfmst._fold.slice_kruskal:SliceKruskal.add": lambda result, kruskal, rows: len(rows),
+    "dfmst._fold.slices:SliceKruskal.add": lambda result, kruskal, rows: len(rows),
     "dfmst._drive.cluster.rows:read_part": lambda result, part: result[0].num_rows,
 }
 
@@ -107,7 +107,7 @@ def processor_time(_: object) -> float:
 
 def child(case: str, files: Path, work: Path, log: Path, rows: int) -> None:
     """One run in this process."""
-    import dfmst._fold.pace as pace
+    import dfmst._fold.checkpoint as pace
 
     pace._LEAST = LEAST * rows / ROWS
     pace.SavePace.now = processor_time  # type: ignore[method-assign,assignment]  # load does not move this clock

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
 
 from dfmst._common.types import Array
 from dfmst._engines import CpuEngine, Engine
@@ -186,3 +189,138 @@ def read_pieces(rows: Rows | Run) -> Iterator[Rows]:
     """Yield rows in order, a bounded number at a time."""
     for begin in range(0, len(rows), _PIECE):
         yield rows.part(begin, min(begin + _PIECE, len(rows)))
+
+
+class MemoryRun(Run):
+    """Rows in order, in memory: pieces, each of which goes when it is not read again."""
+
+    longest = 1 << 16
+
+    def __init__(self, engine: Engine, order: Order, weight_dtype: np.dtype[Any], grain: int = GRAIN) -> None:
+        self._begin(engine, order, weight_dtype, grain)
+        self._pieces: list[Rows | None] = []
+        self._starts: list[int] = []
+        self.remove = self._pieces.clear
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel with the rows, which are in memory there as well."""
+        return _memory_run, (self._order, self.grain, *map(self._engine.to_host, self.part(0, self._rows).arrays))
+
+    def __sizeof__(self) -> int:
+        """Return the bytes of the rows."""
+        return self.nbytes
+
+    def append(self, rows: Iterable[Rows]) -> None:
+        """Add rows that come after all before them; their columns are kept as they are."""
+        for piece in rows:
+            if len(piece):
+                self._starts.append(len(self))
+                self._pieces.append(piece)
+                self._count(piece)
+
+    def release(self, end: int) -> None:
+        """Let go of rows before `end`, but for those that a search by key may read."""
+        for place in range(bisect_right(self._starts, max(0, end - self.grain)) - 1):
+            self._pieces[place] = None
+
+    def _read(self, columns: Sequence[str], begin: int, end: int) -> Iterator[Array]:
+        return (self._column(name, begin, end) for name in columns)
+
+    def _column(self, column: str, begin: int, end: int) -> Array:
+        parts = []
+        place = max(0, bisect_right(self._starts, begin) - 1)
+        while begin < end:
+            start, piece = self._starts[place], self._pieces[place]
+            assert piece is not None
+            values = getattr(piece, column)[begin - start : end - start]
+            parts.append(values)
+            begin, place = begin + len(values), place + 1
+        none = self.xp.zeros(0, self._kind[column])
+        whole: Array = parts[0] if len(parts) == 1 else self.xp.concatenate([none, *parts])
+        return whole
+
+
+def _memory_run(order: Order, grain: int, *columns: Array) -> MemoryRun:
+    engine = CpuEngine()
+    rows = Rows(*map(engine.from_host, columns))
+    run = MemoryRun(engine, order, rows.weight.dtype, grain)
+    run.append([rows])
+    return run
+
+
+class StoredArray:
+    """A column in a file."""
+
+    def __init__(self, directory: SpillDirectory, values: Array) -> None:
+        self._directory, self._kind, self._length = directory, values.dtype, len(values)
+        self._path = Path(f"{directory.new_name()}.column")
+        with disk_errors(directory.path):
+            np.ascontiguousarray(values).tofile(self._path)
+        self.remove = removed_with(self, [self._path])
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return self._length
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel with the entries."""
+        return StoredArray, (self._directory, self.load())
+
+    def __sizeof__(self) -> int:
+        """Return a number that grows with the entries."""
+        return self._length * self._kind.itemsize // 16
+
+    def append(self, values: Array) -> None:
+        """Add entries of the same type."""
+        with disk_errors(self._directory.path), self._path.open("ab") as file:
+            file.write(np.ascontiguousarray(values).data.cast("B"))
+        self._length += len(values)
+
+    def sort(self) -> None:
+        """Bring the entries in ascending order."""
+        values = self.load()
+        values.sort()
+        with disk_errors(self._directory.path):
+            values.tofile(self._path)
+
+    def load(self) -> Array:
+        """Read the column."""
+        with disk_errors(self._directory.path):
+            return np.fromfile(self._path, self._kind)
+
+
+class StoredIds:
+    """An Arrow column in a file.
+
+    Attributes
+    ----------
+    type
+        Of the values.
+    """
+
+    def __init__(self, directory: SpillDirectory, values: pa.Array) -> None:
+        self._directory, self._size, self._length = directory, int(values.nbytes), len(values)
+        self.type = values.type
+        self._path = Path(f"{directory.new_name()}.arrow")
+        table = pa.table({"ids": values})
+        with disk_errors(directory.path), pa.ipc.new_file(str(self._path), table.schema) as writer:
+            writer.write_table(table)
+        self.remove = removed_with(self, [self._path])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel with the values."""
+        return StoredIds, (self._directory, self.load())
+
+    def __len__(self) -> int:
+        """Return the number of values."""
+        return self._length
+
+    def __sizeof__(self) -> int:
+        """Return a number that grows with the values."""
+        return self._size // 16
+
+    def load(self) -> pa.Array:
+        """Read the column."""
+        with disk_errors(self._directory.path), pa.OSFile(str(self._path), "rb") as file:
+            column = pa.ipc.open_file(file).read_all().column("ids")
+        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -17,8 +17,8 @@ import dfmst as library
 @pytest.fixture
 def parts(monkeypatch) -> pa.Table:
     """Files part-*.parquet that a limit of 16 MB does not hold in memory; the table that they make."""
-    monkeypatch.setattr("dfmst._drive.stream.memory.FIXED", 0)
-    monkeypatch.setattr("dfmst._drive.stream.memory._BATCH", 10_000)
+    monkeypatch.setattr("dfmst._fold.budget.FIXED", 0)
+    monkeypatch.setattr("dfmst._fold.budget._BATCH", 10_000)
     rng = np.random.default_rng(0)
     ends, weight = rng.integers(0, 5_000, (2, 300_000)), rng.integers(0, 500, 300_000)
     table = pa.table({"a": ends[0], "b": ends[1], "km": weight, "name": [f"road {row}" for row in range(300_000)]})
@@ -73,7 +73,7 @@ def test_a_checkpoint_is_taken_up_and_removed(dfmst, parts, monkeypatch):
 
         return tell
 
-    monkeypatch.setattr("dfmst._drive.stream.checkpoint.Checkpoint.due", lambda self, done: True)
+    monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
     with monkeypatch.context() as patch:
         patch.setattr("dfmst.cli.streamed.row_progress", stop)
         dfmst("forest", *FILES, *LIMIT, "-o", "out.parquet", "--checkpoint", "saved", code=1)
@@ -98,7 +98,7 @@ def test_what_cannot_be_streamed(dfmst, parts):
 
 
 def test_rows_on_disk(dfmst, parts, monkeypatch):
-    monkeypatch.setattr("dfmst._fold.disk_memory._FIXED", 0)
+    monkeypatch.setattr("dfmst._fold.budget.RUN_FIXED", 0)
     limit = ("--memory-limit", "200kB")
     assert "--spill-dir" in dfmst("forest", *FILES, *limit, code=1).stderr
     dfmst("forest", *FILES, *limit, "--spill-dir", "spill", "-o", "out.parquet")

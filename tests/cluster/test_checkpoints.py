@@ -173,7 +173,7 @@ def test_a_shuffle_goes_on_where_it_was(tmp_path, monkeypatch, ids, files):
 )
 @pytest.mark.parametrize("ids", ["dense", "text"])
 def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, strategy, task, ids):
-    monkeypatch.setattr("dfmst._fold.pace.SavePace.due", lambda self, done: True)
+    monkeypatch.setattr("dfmst._fold.checkpoint.SavePace.due", lambda self, done: True)
     frame = random_frame(64, rows=800, ids=ids)
     parts = dd.from_pandas(frame, npartitions=12, sort=False)
     tables, read, stop_at = tasks.Group.tables, list[int](), 8
@@ -216,7 +216,7 @@ def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, strategy, task, ids)
 
 @pytest.mark.parametrize("ids", ["dense", "sparse", "text"])
 def test_a_group_that_is_folded_in_runs_goes_on_where_it_was(tmp_path, monkeypatch, ids):
-    monkeypatch.setattr("dfmst._fold.pace.SavePace.due", lambda self, done: True)
+    monkeypatch.setattr("dfmst._fold.checkpoint.SavePace.due", lambda self, done: True)
     frame = random_frame(65, rows=800, ids=ids)
     for number in range(8):
         frame[number * 100 : number * 100 + 100].to_parquet(tmp_path / f"{number}.parquet")

@@ -32,10 +32,9 @@ from dfmst._edges.dictionary import Dictionary
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import id_columns
 from dfmst._engines import CpuEngine
+from dfmst._fold.budget import RunBudget
 from dfmst._fold.buffer import Rows
-from dfmst._fold.disk_memory import Room
-from dfmst._fold.runs import Order, Run
-from dfmst._fold.stored import StoredArray, StoredIds
+from dfmst._fold.runs import Order, Run, StoredArray, StoredIds
 from dfmst.formats.parquet import TableSize
 from tests.support.dask_frames import random_frame
 
@@ -117,7 +116,7 @@ def test_solving_a_slice_holds_the_vertices_and_a_buffer_however_many_edges_it_c
     run = Run(CpuEngine(1), local_directory(), Order("weight"), np.dtype(np.uint64))
     locator = np.random.default_rng(0).permutation(vertices - 1).astype(np.uint64)
     run.append([Rows(path, path + np.uint32(1), path.astype(np.uint64), locator)])
-    room = Room((37 << 20) + 5 * vertices, 8)
+    room = RunBudget((37 << 20) + 5 * vertices, 8)
     solve_slice(None, [], [1], [], room.size)  # imports what it needs
     tracemalloc.start()
     state, *parts = solve_slice(None, [run], [vertices], [], room.size)

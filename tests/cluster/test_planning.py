@@ -17,8 +17,7 @@ import dfmst
 import dfmst.dask
 from dfmst._drive.cluster.client import resources
 from dfmst._drive.plan.formulas import BASE, EDGE, batch_rows, fitting_vertices, group_count, slice_memory
-from dfmst._drive.stream.memory import Memory
-from dfmst._drive.stream.spill_memory import SpillMemory
+from dfmst._fold.budget import Budget
 from tests.support.dask_frames import random_frame
 
 RESULT = Path(__file__).resolve().parents[2] / "bench" / "results" / "cpu" / "cluster.json"
@@ -50,8 +49,8 @@ def test_what_fits_has_a_plan_that_fits():
 
 def test_a_stream_that_fits_has_a_plan_that_fits():
     vertices = 10_000_000
-    sizes = {"plain": Memory(0).needed(vertices), "held": SpillMemory(0, on_disk=False).needed(vertices)}
-    sizes["spill"] = SpillMemory(0).needed(vertices)
+    sizes = {"plain": Budget(0).needed(vertices), "held": Budget(0, store="memory").needed(vertices)}
+    sizes["spill"] = Budget(0, store="disk").needed(vertices)
     for name, size in sizes.items():
         strategy = "spill" if name == "spill" else "stream"
         assert dfmst.plan(vertices, 100 * vertices, memory=size, strategy=strategy).fits

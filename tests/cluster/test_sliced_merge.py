@@ -23,7 +23,7 @@ from dfmst._drive.cluster.strategies.shuffle.kept import EDGES
 from dfmst._drive.cluster.tasks import Group
 from dfmst._drive.plan.formulas import BASE, fitting_vertices, slice_memory
 from dfmst._edges.read import EdgeColumns
-from dfmst._fold.disk_memory import HeldRoom
+from dfmst._fold.budget import MemoryRunBudget
 from dfmst._fold.runs import Run
 from tests.support.dask_frames import random_frame
 
@@ -147,7 +147,7 @@ def test_what_is_left_of_a_group_with_too_many_vertices(name):
         named = {"u": ends[0], "v": ends[1], "text": texts[0], "text2": texts[1], "w": weight, "row": row}
         tables.append(pa.table(named))
     columns = EdgeColumns(name, "v" if name == "u" else "text2", "w")
-    room = FoldRoom(HeldRoom(0, 8).least(60), 40)
+    room = FoldRoom(MemoryRunBudget(0, 8).least(60), 40)
     with pytest.warns(UserWarning, match="more vertices than planned"):
         edges = distribute(Group(0, tables), None, columns, 200, 0, room)
     assert [type(run) for run in edges.runs] == [Run] * len(edges.runs)

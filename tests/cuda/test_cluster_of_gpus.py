@@ -36,7 +36,7 @@ from dfmst._drive.plan.formulas import BASE
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CudaEngine
 from dfmst._fold.buffer import Rows
-from dfmst._fold.compact import COMPACT, forest_positions
+from dfmst._fold.slices import COMPACT, forest_positions
 from dfmst.cli import main
 from tests.support.dask_frames import random_frame
 

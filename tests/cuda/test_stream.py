@@ -10,10 +10,10 @@ import pyarrow.parquet
 import pytest
 
 import dfmst
-from dfmst._drive.stream.upload import upload
+from dfmst._drive.stream.prefetch import upload
 from dfmst._engines import CudaEngine
 from dfmst._fold.buffer import Rows
-from dfmst._fold.fold import Fold
+from dfmst._fold.fold import BufferFold
 from dfmst.errors import CapacityError
 from tests.support.standin import cudf, cupy
 
@@ -21,8 +21,8 @@ from tests.support.standin import cudf, cupy
 @pytest.mark.parametrize("maximum", [False, True])
 @pytest.mark.parametrize("text", [False, True])
 def test_the_rows_of_a_run_on_the_host(device, tmp_path, monkeypatch, maximum, text):
-    monkeypatch.setattr("dfmst._drive.stream.memory._BATCH", 3_000)
-    monkeypatch.setattr("dfmst._drive.stream.memory._MOST", 2)
+    monkeypatch.setattr("dfmst._fold.budget._BATCH", 3_000)
+    monkeypatch.setattr("dfmst._fold.budget._MOST", 2)
     rng = np.random.default_rng(0)
     ends, weight = rng.integers(0, 2_000, (2, 40_000)), rng.integers(0, 90, 40_000)
     ids = [column.astype(str) if text else column for column in ends]
@@ -39,8 +39,8 @@ def test_the_rows_of_a_run_on_the_host(device, tmp_path, monkeypatch, maximum, t
 @pytest.mark.parametrize("batch", range(6))
 def test_a_dictionary_from_any_batch_on(device, tmp_path, monkeypatch, batch):
     """The batch that is in flight then is folded before the buffer changes."""
-    monkeypatch.setattr("dfmst._drive.stream.memory._BATCH", 2_000)
-    monkeypatch.setattr("dfmst._drive.stream.memory._MOST", 2)
+    monkeypatch.setattr("dfmst._fold.budget._BATCH", 2_000)
+    monkeypatch.setattr("dfmst._fold.budget._MOST", 2)
     rng = np.random.default_rng(0)
     ends, weight = rng.integers(0, 1_000, (2, 12_000)), rng.integers(0, 90, 12_000)
     ends[0, batch * 2_000 + 5 :: 3] += 10**12
@@ -70,7 +70,7 @@ def test_two_batches_are_in_flight(device):
 
 def test_a_fold_on_the_device(device):
     engine = CudaEngine()
-    fold = Fold(engine, 3, 6, weight_dtype=np.int32)
+    fold = BufferFold(engine, 3, 6, weight_dtype=np.int32)
     for first in range(0, 9, 3):
         columns = (
             np.array([0, 1, 0], np.uint64),
@@ -150,8 +150,8 @@ def test_the_limit_is_of_the_device(device, tmp_path, sparse):
 
 
 def test_a_checkpoint_goes_on_on_the_other_engine(device, tmp_path, monkeypatch):
-    monkeypatch.setattr("dfmst._drive.stream.memory._BATCH", 40_000)
-    monkeypatch.setattr("dfmst._fold.pace.SavePace.due", lambda self, done: True)
+    monkeypatch.setattr("dfmst._fold.budget._BATCH", 40_000)
+    monkeypatch.setattr("dfmst._fold.checkpoint.SavePace.due", lambda self, done: True)
     table, folder = edges(sparse=True), tmp_path / "saved"
     pyarrow.parquet.write_table(table, tmp_path / "edges.parquet", row_group_size=30_000)
 

@@ -118,7 +118,7 @@ def streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path,
             for stop in (BATCH * 2, ROWS):
                 kept = tmp_path / f"{name} {maximum} {stop}"
                 with monkeypatch.context() as patch:
-                    patch.setattr("dfmst._drive.stream.checkpoint.Checkpoint.due", lambda self, done: True)
+                    patch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
                     with pytest.raises(Stopped):
                         fold(parts, kept, stop, maximum=maximum)
                 runs.append((parts, maximum, find(table), contents(kept)))

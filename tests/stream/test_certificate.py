@@ -16,9 +16,8 @@ import dfmst
 from dfmst import stream
 from dfmst._drive.stream.batches import Job
 from dfmst._drive.stream.certify import certify_source
-from dfmst._drive.stream.fold_rows import fold_source
-from dfmst._drive.stream.folded import FoldedForest
-from dfmst._drive.stream.parquet_file import SourceFile
+from dfmst._drive.stream.fold_rows import FoldedForest, fold_source
+from dfmst._drive.stream.parquet import SourceFile
 from dfmst._drive.stream.sources import FrameSource, open_source
 from dfmst._edges.encode import Encoder
 from dfmst._edges.read import EdgeColumns

@@ -16,10 +16,9 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from dfmst._drive.stream.checkpoint import Checkpoint
-from dfmst._drive.stream.saved_state import FoldState
 from dfmst._fold.buffer import Rows
-from dfmst._fold.fold import Fold
+from dfmst._fold.checkpoint import Checkpoint, FoldState
+from dfmst._fold.fold import BufferFold
 from dfmst.errors import DfmstError, FormatError, OutputError
 from dfmst.formats.sealed import sealed_input, sealed_output
 from tests.support.stream_files import edges, tight, write_parts
@@ -43,7 +42,7 @@ def stop(rows: int, error: type[BaseException] = Stopped):
 def kept(tmp_path, monkeypatch) -> Path:
     """Files `parts` and, of a run over half of them, the directory of its checkpoint."""
     tight(monkeypatch, 500)
-    monkeypatch.setattr("dfmst._drive.stream.checkpoint.Checkpoint.due", lambda self, done: True)
+    monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
     with pytest.raises(Stopped):
         fold(write(tmp_path), progress=stop(ROWS // 2))
     return tmp_path / "kept"
@@ -85,7 +84,7 @@ def test_a_file_without_a_digest_or_of_another_version_is_refused(kept, monkeypa
     with pytest.raises(FormatError, match="not a checkpoint"):
         fold(kept)
     (kept / "fold.arrow").write_bytes(whole)
-    monkeypatch.setattr("dfmst._drive.stream.saved_state._VERSION", 3)
+    monkeypatch.setattr("dfmst._fold.checkpoint._VERSION", 3)
     with pytest.raises(FormatError, match="or that of another version of dfmst"):
         fold(kept)
 
@@ -270,7 +269,7 @@ def test_an_output_that_fails_leaves_the_directory_to_others(kept):
 
 def test_an_interrupt_passes_and_the_checkpoint_is_kept(tmp_path, monkeypatch):
     tight(monkeypatch, 500)
-    monkeypatch.setattr("dfmst._drive.stream.checkpoint.Checkpoint.due", lambda self, done: True)
+    monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
     kept, told = write(tmp_path), []
     with pytest.raises(KeyboardInterrupt):
         fold(kept, progress=stop(2_000, KeyboardInterrupt), on_checkpoint=lambda *event: told.append(event))
@@ -286,7 +285,7 @@ def test_an_interrupt_passes_and_the_checkpoint_is_kept(tmp_path, monkeypatch):
 def clock(monkeypatch):
     """A clock that stands still but for what is done: ``clock(seconds)``."""
     now = 0.0
-    monkeypatch.setattr("dfmst._fold.pace.time.monotonic", lambda: now)
+    monkeypatch.setattr("dfmst._fold.checkpoint.time.monotonic", lambda: now)
 
     def pass_by(seconds: float) -> float:
         nonlocal now
@@ -321,7 +320,7 @@ def test_saving_takes_a_small_share_of_the_work(tmp_path, clock):
 @pytest.mark.parametrize("name", [None, str], ids=["dense", "text"])
 def test_at_most_half_of_the_rows_are_folded_twice(tmp_path, monkeypatch, clock, name):
     """Killed in the later half, whether rows take ever less time, as they do, or more; a save takes a second."""
-    monkeypatch.setattr("dfmst._fold.pace._LEAST", 0.5)
+    monkeypatch.setattr("dfmst._fold.checkpoint._LEAST", 0.5)
     tight(monkeypatch, 125 if name is None else 500)
     vertices, rows = 150, 8_000
     write_parts(tmp_path / "parts", edges(vertices, rows, ties=9, name=name), 3, 500)
@@ -335,13 +334,13 @@ def test_at_most_half_of_the_rows_are_folded_twice(tmp_path, monkeypatch, clock,
         for killed in range(rows // 2, rows, 625):
             folded: list[int] = []
 
-            class Noted(Fold):
+            class Noted(BufferFold):
                 def add(self, more, seconds=seconds, folded=folded):
                     super().add(more)
                     folded.append(len(more))
                     clock(seconds(sum(folded)))
 
-            monkeypatch.setattr("dfmst._drive.stream.fold_rows.Fold", Noted)
+            monkeypatch.setattr("dfmst._drive.stream.fold_rows.BufferFold", Noted)
             with pytest.raises(Stopped):
                 fold(tmp_path / "kept", progress=stop(killed))
             before = sum(folded)
@@ -374,7 +373,7 @@ def test_the_command_says_where_it_saves_what_it_skips_and_what_it_keeps(kept, c
             f"Interrupted: what is done is kept in {kept}: give the same command again to go on",
         ]
         (kept / "fold.arrow").unlink()
-        patch.setattr("dfmst._drive.stream.checkpoint.Checkpoint.due", lambda self, done: False)
+        patch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: False)
         status, lines = run("--checkpoint", str(kept))
         assert lines == [f"Interrupted: nothing was saved to {kept} yet"]
     status, lines = run("--checkpoint", str(kept))

@@ -14,11 +14,11 @@ import pyarrow.parquet
 import pytest
 
 import dfmst
-from dfmst._drive.stream.memory import Memory
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.sources import open_parquet
 from dfmst._edges.encode import Encoder
-from dfmst._fold.fold import Fold
+from dfmst._fold.budget import Budget
+from dfmst._fold.fold import BufferFold
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError
 from tests.support.stream_files import edges, tight
 
@@ -56,12 +56,12 @@ def capacities(monkeypatch) -> list[int]:
     tight(monkeypatch, BATCH)
     made: list[int] = []
 
-    class Noted(Fold):
+    class Noted(BufferFold):
         def __init__(self, engine, vertices, capacity, **options):
             made.append(capacity)
             super().__init__(engine, vertices, capacity, **options)
 
-    monkeypatch.setattr("dfmst._drive.stream.fold_rows.Fold", Noted)
+    monkeypatch.setattr("dfmst._drive.stream.fold_rows.BufferFold", Noted)
     return made
 
 
@@ -80,12 +80,12 @@ def test_a_dictionary_from_any_batch_on(tmp_path, capacities, batch):
 
 
 def test_vertices_are_numbered_anew_where_dense_ones_leave_no_room(tmp_path, capacities):
-    room = Memory(1 << 20).most_vertices
+    room = Budget(1 << 20).most_vertices
     ids = 3 * np.arange(room // 3)  # ascending: they are dense vertices up to the last one
     table = pa.table({"source": ids[:-1], "target": ids[1:], "weight": ids[1:] % 7})
     table = pa.concat_tables([table, table.slice(0, 300), pa.table({"source": [6], "target": [10**10], "weight": [1]})])
     parts = write(tmp_path / "parts", table)
-    assert Memory(1 << 20, id_bytes=27).most_vertices < 3 * (room // 3)
+    assert Budget(1 << 20, id_bytes=27).most_vertices < 3 * (room // 3)
     forest = dfmst.stream.fold(parts, memory_limit=1 << 20)
     assert forest.read().equals(dfmst.minimum_spanning_forest(table))
     assert forest.vertices == len(ids) + 1
@@ -94,7 +94,7 @@ def test_vertices_are_numbered_anew_where_dense_ones_leave_no_room(tmp_path, cap
 
 
 def test_more_vertices_than_fit_beside_a_dictionary(tmp_path, capacities):
-    room = Memory(1 << 20).most_vertices
+    room = Budget(1 << 20).most_vertices
     ids = np.arange(room)
     table = pa.table({"source": ids[:-1], "target": ids[1:], "weight": ids[1:]})
     table = pa.concat_tables([table, pa.table({"source": [6], "target": [10**10], "weight": [1]})])
@@ -156,7 +156,7 @@ class Stopped(Exception):
 @pytest.mark.parametrize("batch", [0, 3, 8])
 @pytest.mark.parametrize("stop", [1, 3, 4, 6, 9])
 def test_a_checkpoint_before_and_after(tmp_path, monkeypatch, capacities, batch, stop):
-    monkeypatch.setattr("dfmst._drive.stream.checkpoint.Checkpoint.due", lambda self, done: True)
+    monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
     table = sparse_from(batch)
     parts = write(tmp_path / "parts", table)
 
@@ -176,7 +176,7 @@ def test_a_checkpoint_before_and_after(tmp_path, monkeypatch, capacities, batch,
 
 def test_a_checkpoint_and_another_limit(tmp_path, monkeypatch, capacities):
     """Ids that were dense within one limit need not be so within the next."""
-    monkeypatch.setattr("dfmst._drive.stream.checkpoint.Checkpoint.due", lambda self, done: True)
+    monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
     table = edges(500, 4 * BATCH, ties=30)
     sparse = [pa.array(7 * table[name].to_numpy()) for name in ("source", "target")]
     table = table.set_column(0, "source", sparse[0]).set_column(1, "target", sparse[1])
@@ -188,8 +188,8 @@ def test_a_checkpoint_and_another_limit(tmp_path, monkeypatch, capacities):
 
     with pytest.raises(Stopped):
         dfmst.stream.fold(parts, progress=tell, memory_limit=LIMIT, checkpoint=tmp_path / "checkpoint")
-    smaller = Memory(0, id_bytes=27).needed(700) - (1 << 20)
-    assert Memory(smaller).most_vertices < 3_500
+    smaller = Budget(0, id_bytes=27).needed(700) - (1 << 20)
+    assert Budget(smaller).most_vertices < 3_500
     forest = dfmst.stream.fold(parts, memory_limit=smaller, checkpoint=tmp_path / "checkpoint")
     assert forest.vertices == 500
     assert forest.read().equals(dfmst.minimum_spanning_forest(table))
@@ -237,7 +237,7 @@ def test_later_batches_are_encoded_while_one_is_folded(monkeypatch):
     tight(monkeypatch, BATCH)
     encoded = Semaphore(0)
 
-    class Waiting(Fold):
+    class Waiting(BufferFold):
         def add(self, rows):
             if rows.locator == 0:
                 assert all(encoded.acquire(timeout=60) for _ in range(3))
@@ -249,7 +249,7 @@ def test_later_batches_are_encoded_while_one_is_folded(monkeypatch):
             encoded.release()
             return ends
 
-    monkeypatch.setattr("dfmst._drive.stream.fold_rows.Fold", Waiting)
+    monkeypatch.setattr("dfmst._drive.stream.fold_rows.BufferFold", Waiting)
     monkeypatch.setattr("dfmst._drive.stream.encode_rows.Encoder", Told)
     table = edges(VERTICES, BATCH * BATCHES)
     assert dfmst.stream.minimum_spanning_forest([table]).equals(dfmst.minimum_spanning_forest(table))
@@ -260,12 +260,12 @@ def test_a_refused_batch_keeps_nothing_alive(monkeypatch):
     tight(monkeypatch, BATCH)
     folds = []
 
-    class Noted(Fold):
+    class Noted(BufferFold):
         def __init__(self, *arguments, **options):
             super().__init__(*arguments, **options)
             folds.append(weakref.ref(self))
 
-    monkeypatch.setattr("dfmst._drive.stream.fold_rows.Fold", Noted)
+    monkeypatch.setattr("dfmst._drive.stream.fold_rows.BufferFold", Noted)
     table = edges(VERTICES, BATCH * 4)
     frames = [table, table.set_column(2, "weight", pa.array(["a"] * len(table)))]
     gc.disable()

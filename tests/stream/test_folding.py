@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dfmst._engines import CpuEngine
 from dfmst._fold.buffer import Rows
-from dfmst._fold.fold import Fold
+from dfmst._fold.fold import BufferFold
 from dfmst.algorithms import Boruvka
 from dfmst.errors import CapacityError
 from tests.support.columns import WEIGHTS
@@ -39,7 +39,7 @@ def streams(draw):
 def test_any_batches(stream, maximum, known, algorithm):
     vertices, (source, target), weight, cuts, capacity = stream
     options = {"weight_dtype": weight.dtype, "maximum": maximum, "algorithm": algorithm}
-    fold = Fold(ENGINE, vertices if known else 0, capacity, **options)
+    fold = BufferFold(ENGINE, vertices if known else 0, capacity, **options)
     locator = np.arange(len(weight), dtype=np.uint64) * np.uint64(3)
     for begin, end in pairwise(cuts):
         span = slice(begin, end)
@@ -57,7 +57,7 @@ def test_any_batches(stream, maximum, known, algorithm):
 @given(streams())
 def test_going_on_after_a_forest(stream):
     vertices, (source, target), weight, cuts, capacity = stream
-    fold = Fold(ENGINE, vertices, capacity, weight_dtype=weight.dtype)
+    fold = BufferFold(ENGINE, vertices, capacity, weight_dtype=weight.dtype)
     for begin, end in pairwise(cuts):
         span = slice(begin, end)
         fold.add(Rows(source[span], target[span], weight[span], begin))
@@ -71,7 +71,7 @@ def test_rows_that_cannot_enter_are_dropped_on_arrival(trees):
     vertices, rows = 1000, 200_000
     source, target = rng.integers(0, vertices, (2, rows)).astype(np.uint64)
     target = (target // np.uint64(trees) * np.uint64(trees) + source % np.uint64(trees)) % np.uint64(vertices)
-    fold = Fold(ENGINE, vertices, 4 * vertices, weight_dtype=np.float64)
+    fold = BufferFold(ENGINE, vertices, 4 * vertices, weight_dtype=np.float64)
     weight = rng.random(rows)
     solved = 0
     for begin in range(0, rows, 1000):
@@ -83,29 +83,29 @@ def test_rows_that_cannot_enter_are_dropped_on_arrival(trees):
 
 
 def test_a_forest_that_fills_the_buffer():
-    fold = Fold(ENGINE, 0, 10, weight_dtype=np.int32)
+    fold = BufferFold(ENGINE, 0, 10, weight_dtype=np.int32)
     path = np.arange(30, dtype=np.uint32)
     with pytest.raises(CapacityError, match="fills the buffer of 10 rows"):
         fold.add(Rows(path, path + np.uint32(1), np.zeros(30, np.int32), 0))
 
 
 def test_vertices_beyond_32_bits():
-    fold = Fold(ENGINE, 0, 10, weight_dtype=np.int32)
+    fold = BufferFold(ENGINE, 0, 10, weight_dtype=np.int32)
     with pytest.raises(CapacityError, match="number the vertices densely"):
         fold.add(Rows(np.array([1 << 32], np.uint64), np.array([0], np.uint64), np.zeros(1, np.int32), 0))
 
 
 def test_what_a_fold_holds():
-    fold = Fold(ENGINE, 100, 1000, weight_dtype=np.float32)
+    fold = BufferFold(ENGINE, 100, 1000, weight_dtype=np.float32)
     assert fold.nbytes == 1000 * (4 + 4 + 4 + 8)
 
 
 def test_a_buffer_with_room_is_solved_at_four_rows_a_vertex(monkeypatch):
     """Then there is a filter, and the rest of the buffer is never touched."""
-    monkeypatch.setattr("dfmst._fold.fold._PIECE", 64)
+    monkeypatch.setattr("dfmst._fold.fold.BufferFold.piece", 64)
     rng = np.random.default_rng(0)
     ends, weight = rng.integers(0, 50, (2, 2_000)).astype(np.uint32), rng.random(2_000)
-    fold = Fold(ENGINE, 0, 2_000, weight_dtype=np.float64)
+    fold = BufferFold(ENGINE, 0, 2_000, weight_dtype=np.float64)
     longest = 0
     for begin in range(0, 2_000, 20):
         span = slice(begin, begin + 20)

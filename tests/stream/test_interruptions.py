@@ -21,7 +21,7 @@ from tests.support.stream_files import edges, tight, write_parts
 
 #: Short batches, a small buffer, a checkpoint at every chance, and the command line.
 PROGRAM = """
-import dfmst._drive.stream.memory as memory, dfmst._drive.stream.checkpoint as checkpoint
+import dfmst._fold.budget as memory, dfmst._fold.checkpoint as checkpoint
 memory._BATCH, memory._MOST, memory._SMALL, memory.FIXED = 2_000, 2, 1, 0
 checkpoint.Checkpoint.due = lambda self, done: True
 from dfmst.cli import main
@@ -90,7 +90,7 @@ def stop_after(rows: int):
 def interrupted(tmp_path, parts, monkeypatch):
     """A run that ended half way, with a checkpoint."""
     tight(monkeypatch, 2_000)
-    monkeypatch.setattr("dfmst._drive.stream.checkpoint.Checkpoint.due", lambda self, done: True)
+    monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
     with pytest.raises(Stopped):
         run(tmp_path, parts, progress=stop_after(250_000))
     assert [path.name for path in (tmp_path / "checkpoint").iterdir()] == ["fold.arrow"]
@@ -114,7 +114,7 @@ def test_goes_on_with_a_dictionary(tmp_path, monkeypatch, name):
     table = edges(2_000, 40_000, ties=10, name=name)
     parts = write_parts(tmp_path / "parts", table, 3, 3_000)
     tight(monkeypatch, 2_000)
-    monkeypatch.setattr("dfmst._drive.stream.checkpoint.Checkpoint.due", lambda self, done: True)
+    monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
     with pytest.raises(Stopped):
         run(tmp_path, parts, progress=stop_after(25_000))
     assert run(tmp_path, parts).equals(dfmst.minimum_spanning_forest(table))
@@ -141,7 +141,7 @@ def test_a_damaged_checkpoint(tmp_path, interrupted):
 
 def test_a_file_that_vanishes(tmp_path, parts, monkeypatch):
     tight(monkeypatch, 2_000)
-    monkeypatch.setattr("dfmst._drive.stream.checkpoint.Checkpoint.due", lambda self, done: True)
+    monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
     last = sorted(parts.iterdir())[-1]
 
     def vanish(done: int, total: int | None) -> None:
@@ -164,7 +164,7 @@ def test_a_file_that_changes_during_the_run(tmp_path, parts, monkeypatch):
 
 def test_a_corrupt_row_group(tmp_path, parts, monkeypatch):
     tight(monkeypatch, 2_000)
-    monkeypatch.setattr("dfmst._drive.stream.checkpoint.Checkpoint.due", lambda self, done: True)
+    monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
     path = sorted(parts.iterdir())[3]
     pages = pyarrow.parquet.read_metadata(path).row_group(1).column(0)
     whole = path.read_bytes()
@@ -202,7 +202,7 @@ def test_a_full_disk_under_the_output(tmp_path, interrupted, full_disk):
 
 def test_a_full_disk_under_the_checkpoint(parts, full_disk, monkeypatch):
     tight(monkeypatch, 2_000)
-    monkeypatch.setattr("dfmst._drive.stream.checkpoint.Checkpoint.due", lambda self, done: True)
+    monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
     with pytest.raises(OutputError, match=r"cannot write a checkpoint to .*: no space left on device") as caught:
         dfmst.stream.minimum_spanning_forest(parts, memory_limit="16MB", checkpoint=full_disk)
     assert "the last checkpoint is kept" in caught.value.hint

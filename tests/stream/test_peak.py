@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from dfmst._drive.stream.memory import FIXED, Memory
-from dfmst._drive.stream.spill_memory import SpillMemory
+from dfmst._fold.budget import FIXED, Budget
 
 PROGRAM = """
 import sys
@@ -62,7 +61,7 @@ def test_the_peak_is_below_the_limit(tmp_path, kind):
         pyarrow.parquet.write_table(table, path, write_statistics=kind != "late")
     dense = kind in ("dense", "light")
     different = 2 * vertices if kind == "late" else vertices
-    limit = Memory(0, id_bytes=0 if dense else 27 + 2 * 19).needed(different) + (0 if dense else 64 << 20)
+    limit = Budget(0, id_bytes=0 if dense else 27 + 2 * 19).needed(different) + (0 if dense else 64 << 20)
     assert peak(tmp_path, limit) < limit
 
 
@@ -72,8 +71,8 @@ def test_the_peak_of_rows_on_disk(tmp_path):
     vertices = 4_000_000
     pyarrow.parquet.write_table(draw("dense", 0, vertices, 8_000_000), tmp_path / "part.parquet")
     # At the least limit itself runs are so short that writing and merging them takes a minute.
-    limit = SpillMemory(0).needed(vertices) + (16 << 20)
-    assert limit < Memory(0).needed(vertices) // 2
+    limit = Budget(0, store="disk").needed(vertices) + (16 << 20)
+    assert limit < Budget(0).needed(vertices) // 2
     assert peak(tmp_path, limit, tmp_path / "spill") < limit
 
 
@@ -85,8 +84,8 @@ def test_the_peak_of_runs_in_memory(tmp_path, kind):
     for number in range(2):
         table = draw(kind, number, vertices, 3_000_000)
         pyarrow.parquet.write_table(table, tmp_path / f"part-{number}.parquet")
-    limit = SpillMemory(0, on_disk=False).needed(vertices)
-    assert limit < FIXED + (34 << 20) + 48 * vertices < Memory(0).needed(vertices)
+    limit = Budget(0, store="memory").needed(vertices)
+    assert limit < FIXED + (34 << 20) + 48 * vertices < Budget(0).needed(vertices)
     assert peak(tmp_path, limit) < limit
 
 

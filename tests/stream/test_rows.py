@@ -16,9 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dfmst
-from dfmst._drive.stream.memory import Memory
-from dfmst._drive.stream.parquet_file import SourceFile
-from dfmst._fold.memory import parse_memory
+from dfmst._drive.stream.parquet import SourceFile
+from dfmst._fold.budget import Budget, parse_memory
 from dfmst.errors import CapacityError, InvalidEdgesError, OutputError, UnsupportedFrameError
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
@@ -73,8 +72,8 @@ def test_memory_limits(tmp_path, monkeypatch, times, ties):
     table = edges(40_000, 600_000, ties=ties)
     parts = write_parts(tmp_path / "parts", table, 3, 50_000)
     tight(monkeypatch, 10_000)
-    monkeypatch.setattr("dfmst._drive.stream.memory._MOST", 8)
-    limit = Memory(0).needed(40_000)
+    monkeypatch.setattr("dfmst._fold.budget._MOST", 8)
+    limit = Budget(0).needed(40_000)
     expected = dfmst.minimum_spanning_forest(table)
     assert dfmst.stream.minimum_spanning_forest(parts, memory_limit=int(limit * times)).equals(expected)
 

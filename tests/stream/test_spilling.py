@@ -7,6 +7,7 @@ import gc
 import os
 import re
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,12 @@ from hypothesis import strategies as st
 
 import dfmst
 from dfmst import stream
-from dfmst._drive.stream.memory import Memory
-from dfmst._drive.stream.spill_memory import SpillMemory
 from dfmst._engines import CpuEngine
+from dfmst._fold.budget import Budget, MemoryRunBudget, RunBudget
 from dfmst._fold.buffer import RowBuffer, Rows
-from dfmst._fold.disk_fold import SpillFold
-from dfmst._fold.disk_memory import HeldRoom, Room
-from dfmst._fold.held import HeldRun
-from dfmst._fold.runs import Order, Run, write_sorted
-from dfmst._fold.slice_kruskal import SliceKruskal
+from dfmst._fold.fold import RunFold
+from dfmst._fold.runs import MemoryRun, Order, Run, write_sorted
+from dfmst._fold.slices import SliceKruskal
 from dfmst.errors import CapacityError, DfmstError, OutputError
 from dfmst.formats.directories import SpillDirectory, disk_errors
 from tests.support.columns import WEIGHTS
@@ -41,11 +39,11 @@ ENGINE = CpuEngine(threads=2)
 
 def short_pieces(monkeypatch, grain: int, piece: int) -> None:
     """Let runs have many index keys, buffers few rows and pieces fewer."""
-    monkeypatch.setattr("dfmst._fold.disk_fold.GRAIN", grain)
-    for module in ("disk_fold", "slice_kruskal", "runs", "levels", "cuts"):
-        monkeypatch.setattr(f"dfmst._fold.{module}._PIECE", piece)
-    monkeypatch.setattr("dfmst._fold.disk_memory._FIXED", 0)
-    monkeypatch.setattr("dfmst._fold.disk_memory._LEAST", 4 * grain)
+    monkeypatch.setattr("dfmst._fold.fold.GRAIN", grain)
+    for name in ("fold._PIECE", "fold.RunFold.piece", "slices._PIECE", "runs._PIECE"):
+        monkeypatch.setattr(f"dfmst._fold.{name}", piece)
+    monkeypatch.setattr("dfmst._fold.budget.RUN_FIXED", 0)
+    monkeypatch.setattr("dfmst._fold.budget._LEAST_RUN", 4 * grain)
 
 
 @st.composite
@@ -62,9 +60,9 @@ def test_any_rows(graph, maximum, on_disk, grain, piece, size):
     (source, target), weight = graph
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         short_pieces(patch, grain, piece)
-        patch.setattr("dfmst._fold.held.HeldRun.longest", piece)
-        directory, room = (SpillDirectory(folder), Room(size, 8)) if on_disk else (None, HeldRoom(size, 8))
-        fold = SpillFold(ENGINE, directory, room, 60, weight.dtype, maximum=maximum)
+        patch.setattr("dfmst._fold.runs.MemoryRun.longest", piece)
+        directory, room = (SpillDirectory(folder), RunBudget(size, 8)) if on_disk else (None, MemoryRunBudget(size, 8))
+        fold = RunFold(ENGINE, directory, room, 60, weight.dtype, maximum=maximum)
         locator = np.arange(len(weight), dtype=np.uint64) * np.uint64(3)
         for begin in range(0, len(weight), 300):
             span = slice(begin, begin + 300)
@@ -90,9 +88,9 @@ def test_a_short_buffer_is_solved_in_few_steps(monkeypatch, tmp_path, on_disk):
         launch(engine, kernel, *arguments, **options)
 
     monkeypatch.setattr(CpuEngine, "launch", counted)
-    kind = Room if on_disk else HeldRoom
+    kind = RunBudget if on_disk else MemoryRunBudget
     directory = SpillDirectory(tmp_path) if on_disk else None
-    fold = SpillFold(ENGINE, directory, kind(kind(0, 8).least(vertices), 8), vertices, np.dtype(np.float64))
+    fold = RunFold(ENGINE, directory, kind(kind(0, 8).least(vertices), 8), vertices, np.dtype(np.float64))
     for begin in range(0, 180_000, 60_000):
         ends, weight = rng.integers(0, vertices, (2, 60_000)).astype(np.uint32), rng.random(60_000)
         fold.add(Rows(*ends, weight, np.arange(begin, begin + 60_000, dtype=np.uint64)))
@@ -109,7 +107,7 @@ def test_the_order_of_rows_does_not_matter(monkeypatch, tmp_path, order):
     source, target = rng.integers(0, 200, (2, 6_000)).astype(np.uint32)
     weight = {"random": rng.random(6_000), "equal": np.zeros(6_000)}.get(order, np.sort(rng.random(6_000)))
     weight = weight[::-1].copy() if order == "descending" else weight
-    fold = SpillFold(ENGINE, SpillDirectory(tmp_path), Room(40_000, 8), 200, weight.dtype)
+    fold = RunFold(ENGINE, SpillDirectory(tmp_path), RunBudget(40_000, 8), 200, weight.dtype)
     fold.add(Rows(source, target, weight, 0))
     expected = sorted(kruskal_rows(source.tolist(), target.tolist(), weight.tolist()))
     assert fold.forest().part(0, len(expected)).locator.tolist() == expected
@@ -122,7 +120,7 @@ def test_rows_that_cannot_enter_are_not_written(monkeypatch, tmp_path):
     vertices, rows = 1_000, 50_000
     source, target = rng.integers(0, vertices, (2, rows)).astype(np.uint32)
     directory = SpillDirectory(tmp_path)
-    fold = SpillFold(ENGINE, directory, Room(100_000, 8), vertices, np.float64)
+    fold = RunFold(ENGINE, directory, RunBudget(100_000, 8), vertices, np.float64)
     weight = rng.random(rows)
     for begin in range(0, rows, 1_000):
         fold.add(Rows(source, target, weight, 0).part(begin, begin + 1_000))
@@ -162,8 +160,8 @@ def test_runs_in_memory_take_a_third(monkeypatch, tmp_path, name, known, maximum
     short_pieces(monkeypatch, 64, 2_000)
     table = edges(3_000, 30_000, ties=50, name=name)
     ids = 0 if name is None and known else 27 if name is None or name(1) == 10**12 else 60
-    limit = SpillMemory(0, 8, ids, on_disk=False).needed(3_000) - (1 << 20) + 4_096
-    assert limit < Memory(0, 8, ids).needed(3_000) - (1 << 20)
+    limit = Budget(0, 8, ids, store="memory").needed(3_000) - (1 << 20) + 4_096
+    assert limit < Budget(0, 8, ids).needed(3_000) - (1 << 20)
     frames = [table.slice(begin, 1_000) for begin in range(0, 30_000, 1_000)]
     edge_table = write_parts(tmp_path / "parts", table, 3, 1_000) if known else frames
     find = stream.maximum_spanning_forest if maximum else stream.minimum_spanning_forest
@@ -178,7 +176,7 @@ def test_runs_in_memory_take_a_third(monkeypatch, tmp_path, name, known, maximum
 def test_the_limit_that_a_hint_names_is_enough(monkeypatch, tmp_path, name):
     """It counted the vertices so far, so that each run asked for a little more; and `spill_dir` asked for most."""
     tight(monkeypatch, 5_000, fixed=600_000)  # ids alone need more than the limit
-    monkeypatch.setattr("dfmst._fold.disk_memory._FIXED", 0)
+    monkeypatch.setattr("dfmst._fold.budget.RUN_FIXED", 0)
     table = edges(30_000, 60_000, name=name)
     parts = write_parts(tmp_path / "parts", table, 1, 60_000)
     named = []
@@ -211,7 +209,7 @@ def test_a_slice_of_many_runs_may_be_longer_than_the_buffer(scanned):
     """No slice can be shorter than a grain of each run: the buffer grows, and nothing is written beyond it."""
     rng, order, vertices = np.random.default_rng(0), Order("weight", 0), 300
     ends, weight = rng.integers(0, vertices, (2, 1_600)).astype(np.uint32), rng.integers(0, 500, 1_600)
-    runs = [HeldRun(ENGINE, order, weight.dtype, 32) for _ in range(16)]
+    runs = [MemoryRun(ENGINE, order, weight.dtype, 32) for _ in range(16)]
     for number, run in enumerate(runs):
         span = slice(100 * number, 100 * number + 100)
         rows = Rows(ends[0, span], ends[1, span], weight[span], np.arange(span.start, span.stop, dtype=np.uint64))
@@ -274,7 +272,7 @@ def test_a_disk_that_is_full(tmp_path):
 def test_files_that_were_cut_short(monkeypatch, tmp_path):
     short_pieces(monkeypatch, 16, 50)
     directory = SpillDirectory(tmp_path)
-    fold = SpillFold(ENGINE, directory, Room(2_000, 4), 100, np.int32)
+    fold = RunFold(ENGINE, directory, RunBudget(2_000, 4), 100, np.int32)
     rng = np.random.default_rng(0)
     fold.add(Rows(*rng.integers(0, 100, (2, 500)).astype(np.uint32), np.zeros(500, np.int32), 0))
     for path in Path(directory.path).glob("*.rows"):
@@ -293,20 +291,20 @@ def test_a_run_with_rows_on_disk_goes_on(monkeypatch, tmp_path, ids, before, aft
     """Whether its rows lay on disk before the end or after it; and the disk is left clean."""
     tight(monkeypatch, 700)
     short_pieces(monkeypatch, 64, 500)
-    monkeypatch.setattr("dfmst._drive.stream.checkpoint.Checkpoint.due", lambda self, done: done % 2_000 < 700)
+    monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: done % 2_000 < 700)
     table = edges(2_500, 14_000, ties=30, name=str if ids == "text" else None)
     parts = write_parts(tmp_path / "parts", table, 1 if ids == "no footer" else 3, 3_000)
     if ids == "no footer":
         pyarrow.parquet.write_table(table, parts / "part-000.parquet", write_statistics=False)
     told: list[tuple[str, int]] = []
     kinds: list[str] = []
-    fold_in_runs = SpillFold.forest
+    fold_in_runs = RunFold.forest
 
-    def noted(self: SpillFold) -> Run:
+    def noted(self: RunFold) -> Run:
         kinds.append("runs")
         return fold_in_runs(self)
 
-    monkeypatch.setattr(SpillFold, "forest", noted)
+    monkeypatch.setattr(RunFold, "forest", noted)
 
     def run(on_disk: bool, last: int = 1 << 30) -> pa.Table:
         def stop(done: int, _: int | None) -> None:
@@ -340,11 +338,11 @@ def test_a_run_with_rows_on_disk_goes_on(monkeypatch, tmp_path, ids, before, aft
 
 
 def test_the_account():
-    memory = Memory(1 << 30)
+    memory = Budget(1 << 30)
     assert memory.most_vertices < 6_200_000
     with pytest.raises(CapacityError, match="--spill-dir"):
         memory.check(60_000_000)
-    SpillMemory.of_memory(memory, on_disk=True).check(60_000_000)
-    needed = SpillMemory.of_memory(memory, on_disk=True).needed(10**9)
+    replace(memory, store="disk").check(60_000_000)
+    needed = replace(memory, store="disk").needed(10**9)
     assert needed < 12 * 10**9
-    SpillMemory(needed).check(10**9)
+    Budget(needed, store="disk").check(10**9)

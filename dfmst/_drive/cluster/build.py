@@ -38,7 +38,7 @@ from dfmst._drive.plan.formulas import (
 from dfmst._drive.plan.work import DENSE_ID, Work
 from dfmst._edges.open import open_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._fold.memory import parse_memory
+from dfmst._fold.budget import parse_memory
 from dfmst.errors import UnsupportedFrameError
 from dfmst.formats.directories import private_directory
 from dfmst.formats.parquet import TableSize

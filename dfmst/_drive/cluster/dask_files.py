@@ -15,7 +15,7 @@ from dfmst._drive.cluster.client import cluster_client
 from dfmst._drive.cluster.directory import WrittenForest, require_columns, write_forest
 from dfmst._drive.cluster.gpus import Gpus
 from dfmst._edges.read import EdgeColumns
-from dfmst._fold.memory import parse_memory
+from dfmst._fold.budget import parse_memory
 from dfmst.formats.atomic import check_directory
 from dfmst.formats.directories import private_directory, sole_use
 from dfmst.formats.files import existing_path

@@ -13,7 +13,7 @@ import pyarrow.ipc
 from dfmst._drive.cluster.checkpoint import ONE_TABLE, Codec, read_kept, write_kept
 from dfmst._drive.cluster.device_tables import host_table
 from dfmst._drive.cluster.solve import TableFold
-from dfmst._fold.pace import SavePace
+from dfmst._fold.checkpoint import SavePace
 
 _RECORD = b"partial"
 

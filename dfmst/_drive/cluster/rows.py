@@ -24,7 +24,7 @@ from dfmst._edges.host_frame import FrameView
 from dfmst._edges.open import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine, select_engine
-from dfmst._fold.stored import StoredArray
+from dfmst._fold.runs import StoredArray
 from dfmst.errors import DfmstError
 
 

@@ -40,7 +40,7 @@ from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
 from dfmst._edges.vertices import IdColumns, dense_vertices
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._fold.buffer import Rows
-from dfmst._fold.fold import Fold
+from dfmst._fold.fold import BufferFold
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import CapacityError
 
@@ -129,7 +129,7 @@ class TableFold:
         there = numbered_there and not engine.on_host
         self._encoder = DeviceEncoder(engine=engine) if there else Encoder(engine=host_engine(engine))
         self._like: pa.Table | None = None
-        self._fold: Fold | None = None
+        self._fold: BufferFold | None = None
         self._capacity = 0
 
     @property
@@ -184,7 +184,7 @@ class TableFold:
         arrays = [*map(self._encoder.decode, (source, target)), pa.array(weight.copy()), pa.array(locator.copy())]
         return pa.table(arrays, names=list(Columns._fields), metadata=metadata)
 
-    def _make_room(self, dtype: np.dtype[Any]) -> Fold:
+    def _make_room(self, dtype: np.dtype[Any]) -> BufferFold:
         vertices = self._encoder.count
         # The buffer is made anew where the vertices outgrow it.
         if self._fold is not None and self._capacity >= 2 * vertices:
@@ -192,7 +192,7 @@ class TableFold:
         # What waits is solved before there is a second buffer.
         forest = None if self._fold is None else self._fold.forest()
         self._capacity = max(_LEAST_BUFFER, self._buffer * vertices)
-        larger = Fold(self.engine, vertices, self._capacity, weight_dtype=dtype)
+        larger = BufferFold(self.engine, vertices, self._capacity, weight_dtype=dtype)
         if forest is not None:
             larger.add(forest)
         self._fold = larger

@@ -1,7 +1,7 @@
 """The formulas of a plan: memory, bytes moved and rounds of each strategy, and which strategy fits.
 
 They are short on purpose: they stand beside their results, and ``strategy="auto"`` decides by them. Their constants
-were measured (bench/results/cpu/cluster.json; those of a fold: :mod:`dfmst._fold.memory`).
+were measured (bench/results/cpu/cluster.json; those of a fold: :mod:`dfmst._fold.budget`).
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ import math
 
 from dfmst._drive.plan.gpu_formulas import device_vertices, on_gpus, sliced_fits
 from dfmst._drive.plan.work import DENSE_ID, LIGHT, Plan, Work, dictionary_bytes, edge_bytes
-from dfmst._fold.disk_memory import SCAN, SORT, HeldRoom, Room
-from dfmst._fold.disk_memory import VERTEX as RUN_VERTEX
-from dfmst._fold.memory import ROW, SOLVE, VERTEX
+from dfmst._fold.budget import ROW, RUN_VERTEX, SCAN, SOLVE, SORT, VERTEX, MemoryRunBudget, RunBudget
 from dfmst.errors import CapacityError
 
 BASE = 230_000_000  # bytes of a worker that has loaded Python, Dask, Arrow and pandas
@@ -26,8 +24,8 @@ USABLE = 0.85  # share of a worker's memory beyond `BASE` that tasks use: Dask e
 _LEAST_BATCH = 128  # rows
 BATCH = 120  # bytes a row that is read, solved and sorted by a shuffle
 _SHARE = 3 * BATCH  # bytes of a worker's memory for each row of a batch
-SLICE_VERTEX = Room(0, 8).vertex  # bytes a vertex of a shuffle's slice
-_PIECES = Room(0, 8).least(0)  # bytes of the pieces that a slice's task reads and writes
+SLICE_VERTEX = RunBudget(0, 8).vertex  # bytes a vertex of a shuffle's slice
+_PIECES = RunBudget(0, 8).least(0)  # bytes of the pieces that a slice's task reads and writes
 SLICES = 8  # that a shuffle solves one after the other
 _TAKEN = 0.25  # share of the groups whose edges Dask takes to a worker that has nothing else to do
 _STATE, _LOCATOR = 4.125, 8  # bytes a vertex: its root and a flag; its row in the forest
@@ -161,7 +159,7 @@ def _sliced_merge(work: Work) -> Plan:
     """
     size, workers = slice_memory(work.memory), work.workers
     forest = min(work.vertices, work.edges / workers)
-    group, room = work.group_vertices, HeldRoom(fold_room(work), 8)
+    group, room = work.group_vertices, MemoryRunBudget(fold_room(work), 8)
     reading = work.part * work.rows + work.dictionary * group
     held = room.least(0) + RUN_VERTEX * group + (EDGE + SORT) * work.edges / workers
     folding = min(room.size, held)

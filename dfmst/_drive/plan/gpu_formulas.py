@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dfmst._drive.plan.work import LIGHT, SPARSE_ID, Plan, Work
-from dfmst._fold.compact import COMPACT
-from dfmst._fold.disk_memory import HeldRoom
-from dfmst._fold.memory import ROW, VERTEX
+from dfmst._fold.budget import ROW, VERTEX, MemoryRunBudget
+from dfmst._fold.slices import COMPACT
 
 DEVICE_SHARE = 0.95  # of a GPU's memory: the rest is CUDA's own, and lost between allocations
 _EDGE = ROW + 8
@@ -32,7 +31,7 @@ def device_vertices(usable: int) -> int:
 
 def sliced_fits(work: Work) -> bool:
     """Whether a GPU folds a group's forest in runs, and solves slices; a worker without has no such bound."""
-    fits = work.group_vertices <= HeldRoom(work.device, 8).most_vertices
+    fits = work.group_vertices <= MemoryRunBudget(work.device, 8).most_vertices
     return not work.device or (fits and _slices_fit(work))
 
 
@@ -60,7 +59,7 @@ def _peak(work: Work, plan: Plan) -> tuple[float, str, bool]:
     if plan.strategy == "shuffle":
         return work.device, f"min(G, max({_EDGE + COMPACT} · b, {slices}", _slices_fit(work)
     if plan.rounds:
-        room = HeldRoom(work.device, 8)
+        room = MemoryRunBudget(work.device, 8)
         return work.device, f"min(G, max({room.vertex} · n and more, {slices}", sliced_fits(work)
     folds = [buffer * (_EDGE + _SOLVE) + VERTEX for buffer in _BUFFERS]
     if work.id_bytes == SPARSE_ID:  # where there is no room for the dictionary, the host numbers the ids

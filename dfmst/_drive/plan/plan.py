@@ -11,7 +11,7 @@ from dfmst._drive.plan.formulas import PLANS, automatic_strategy, plan_of
 from dfmst._drive.plan.gpu_formulas import DEVICE_SHARE
 from dfmst._drive.plan.stream_formulas import STREAM_PLANS
 from dfmst._drive.plan.work import DENSE_ID, Plan, Work
-from dfmst._fold.memory import parse_memory
+from dfmst._fold.budget import parse_memory
 
 
 @with_numbers("vertices", "edges", "partitions", "workers", "id_bytes", "gpus")

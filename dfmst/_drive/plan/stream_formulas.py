@@ -1,18 +1,16 @@
 """The formulas of a plan for one process that streams its rows: in memory, or on disk.
 
-Constants that are not those of the folds themselves (:mod:`dfmst._fold.memory`, :mod:`dfmst._fold.disk_memory`) were
+Constants that are not those of the folds themselves (:mod:`dfmst._fold.budget`, :mod:`dfmst._fold.budget`) were
 measured: bench/results/cpu/stream.json, cluster.json.
 """
 
 from __future__ import annotations
 
 from dfmst._drive.plan.work import Plan, Work
-from dfmst._fold.disk_memory import SORT, HeldRoom, Room
-from dfmst._fold.disk_memory import VERTEX as SPILLED_VERTEX
-from dfmst._fold.memory import ROW, SOLVE, VERTEX
+from dfmst._fold.budget import ROW, RUN_VERTEX, SOLVE, SORT, VERTEX, MemoryRunBudget, RunBudget
 
 _BASE = 200_000_000  # bytes of a process that reads batches
-_RESERVED = 256 << 20  # of the limit, for that (dfmst._drive.stream.memory)
+_RESERVED = 256 << 20  # of the limit, for that (dfmst._fold.budget)
 _HASHING = 64 << 20  # more of it where ids are hashed
 _ROW = ROW + 8  # bytes a row of the buffer
 _SOLVE = 12  # bytes a row that solving takes on graphs that are not the dearest
@@ -30,7 +28,7 @@ def _named(work: Work) -> tuple[int, str]:
     return work.dictionary * work.vertices, f" + {work.dictionary} · n" if work.dictionary else ""
 
 
-def _room(work: Work, kind: type[Room]) -> tuple[Room, float]:
+def _room(work: Work, kind: type[RunBudget]) -> tuple[RunBudget, float]:
     """What a fold in runs may hold beside the dictionary, and its share of what is left of the limit."""
     left, least = _left(work), kind(0, 8)
     vertices = max(0, left - least.least(0)) // (least.vertex + work.dictionary)
@@ -60,7 +58,7 @@ def _stream(work: Work) -> Plan:
 
 def _compact(work: Work) -> Plan:
     """A stream that holds its rows as runs."""
-    room, share = _room(work, HeldRoom)
+    room, share = _room(work, MemoryRunBudget)
     named, dictionary = _named(work)
     held = max(room.size, room.vertex * work.vertices)
     formulas = {
@@ -72,14 +70,14 @@ def _compact(work: Work) -> Plan:
 
 
 def _spill(work: Work) -> Plan:
-    room, share = _room(work, Room)
+    room, share = _room(work, RunBudget)
     named, dictionary = _named(work)
-    held = SPILLED_VERTEX * work.vertices + (_ROW + SORT) * min(room.run_rows(work.vertices), work.edges)
+    held = RUN_VERTEX * work.vertices + (_ROW + SORT) * min(room.run_rows(work.vertices), work.edges)
     peak = _BASE + min(held, room.size) + named
     formulas = {
         "bytes_moved": "0",
         "bytes_on_disk": f"min({_ON_DISK} · n, m + n) · {_ROW}",
-        "peak_memory": f"{_BASE // 1_000_000} MB + min({SPILLED_VERTEX} · n + {_ROW + SORT} · m, "
+        "peak_memory": f"{_BASE // 1_000_000} MB + min({RUN_VERTEX} · n + {_ROW + SORT} · m, "
         f"{share:.2g} · (M - {work.memory - _left(work):,})){dictionary}",
     }
     on_disk = min(_ON_DISK * work.vertices, work.edges + work.vertices) * _ROW

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from dfmst._common.types import Array
 from dfmst._drive.stream.batches import Batch, EdgeSource, Job, WeightType, read_batch
-from dfmst._drive.stream.folded import FoldedForest
-from dfmst._drive.stream.memory import AHEAD, Memory
+from dfmst._drive.stream.fold_rows import FoldedForest
 from dfmst._drive.stream.prefetch import prefetch
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.edge_table import check_capacity, flip_bits
@@ -22,6 +21,7 @@ from dfmst._engines.primitives.cycle_filter import CycleFilter
 from dfmst._engines.primitives.edges import Edges, gather_edges, gather_keys
 from dfmst._engines.primitives.flags import compact
 from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree, rank_forest
+from dfmst._fold.budget import AHEAD, Budget
 from dfmst._trees.optimality import Violation, describe_cycle, describe_left_out
 
 _NO_ROW = int(np.iinfo(np.uint32).max)
@@ -176,13 +176,13 @@ def certify_rows(
     source: EdgeSource, job: Job, forest: FoldedForest, names: Sequence[Any]
 ) -> Generator[tuple[int, dict[Any, pa.Array]], None, StreamVerdict]:
     """Check a forest as :func:`certify_source` does, and read columns of its rows on the way."""
-    Memory(job.memory).check_linked(forest.encoder.count)
+    Budget(job.memory).check_linked(forest.encoder.count)
     certifier = _Certifier(job, forest)
     if certifier.trees.cycle is not None:
         violation = describe_cycle(certifier.ranked, certifier.trees.cycle, job.columns.maximum, _row)
         return certifier.verdict(violation)
     read = [*job.names, *(name for name in names if name not in job.names)]
-    batches = prefetch(source.batches(read, Memory(job.memory).batch_rows), AHEAD)
+    batches = prefetch(source.batches(read, Budget(job.memory).batch_rows), AHEAD)
     with closing(batches):  # type: ignore[type-var]
         for batch in batches:
             if not batch.rows:

@@ -13,13 +13,11 @@ import pyarrow as pa
 
 from dfmst._common.types import Array
 from dfmst._drive.stream.batches import Batch, Job, WeightType, read_batch
-from dfmst._drive.stream.device_memory import memory_of
-from dfmst._drive.stream.memory import Memory, id_bytes
-from dfmst._drive.stream.spill_memory import SpillMemory
 from dfmst._edges.dictionary import DistinctIds
 from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
 from dfmst._edges.vertices import IdColumns
 from dfmst._engines import Engine, host_engine
+from dfmst._fold.budget import Budget, engine_budget, least_id_bytes
 from dfmst._fold.buffer import Rows
 
 
@@ -58,7 +56,7 @@ class RowEncoder:
 
     def __init__(self, job: Job, resumable: bool) -> None:
         self.job, self._resumable = job, resumable
-        self.memory = memory_of(job)
+        self.memory = engine_budget(job.memory, job.engine)
         self.memory.check(0)
         self.encoder = self.new_encoder()
         self.weights = WeightType(job.columns.weight)
@@ -77,7 +75,7 @@ class RowEncoder:
     @property
     def engine(self) -> Engine:
         """Where rows are folded: on the host where they are held as runs."""
-        return host_engine(self.job.engine) if isinstance(self.memory, SpillMemory) else self.job.engine
+        return host_engine(self.job.engine) if self.memory.in_runs else self.job.engine
 
     def known(self) -> tuple[int, pa.Array | None, Array]:
         """The encoder's state, and the vertices with a self-loop: those of all rows yielded, and perhaps of later ones.
@@ -111,13 +109,14 @@ class RowEncoder:
         if self.memory.weight != kind.itemsize:
             self.memory = replace(self.memory, weight=kind.itemsize)
 
-    def _with_room(self, memory: Memory, vertices: int) -> Memory:
+    def _with_room(self, budget: Budget, vertices: int) -> Budget:
         """The account itself if so many vertices fit it, else that of a fold in runs if it needs less."""
         # A checkpoint holds the forest by row, and runs in memory are by weight.
         on_disk = self.job.spill is not None
-        if vertices <= memory.most_vertices or isinstance(memory, SpillMemory) or (self._resumable and not on_disk):
-            return memory
-        return min(memory, SpillMemory.of_memory(memory, on_disk=on_disk), key=lambda each: each.needed(vertices))
+        if vertices <= budget.most_vertices or budget.in_runs or (self._resumable and not on_disk):
+            return budget
+        runs = replace(budget, store="disk" if on_disk else "memory")
+        return min(budget, runs, key=lambda each: each.needed(vertices))
 
     def fit(self, vertices: int) -> None:
         """Check that so many vertices fit; where they do not, hold rows as runs, or let them go to disk."""
@@ -137,8 +136,10 @@ class RowEncoder:
                 ids.add(columns.source)
                 ids.add(columns.target)
                 if dense and len(columns.source):
-                    dense = max(dense, largest) if (largest := _dense_vertices(columns, part.first + part.rows)) else 0
-                    account = account if dense else account.with_ids(id_bytes(integers=are_integers(columns.source)))
+                    largest = _dense_vertices(columns, part.first + part.rows)
+                    dense = max(dense, largest) if largest else 0
+                    if not dense:
+                        account = account.with_ids(least_id_bytes(integers=are_integers(columns.source)))
         vertices = dense or ids.most
         self._with_room(account, vertices).check(vertices)
 
@@ -158,7 +159,7 @@ class RowEncoder:
             dense = _dense_vertices(ids, rows)
             self.wanted = self._with_room(self.memory, dense)
             if self.wanted is self.memory or dense > self.wanted.most_vertices:
-                self.wanted = self.memory.with_ids(id_bytes(integers=are_integers(ids.source)))
+                self.wanted = self.memory.with_ids(least_id_bytes(integers=are_integers(ids.source)))
             return None
         vertices = min(self.encoder.count, rows)
         self.wanted = self._with_room(self.memory.with_ids(self.encoder.id_bytes), vertices)

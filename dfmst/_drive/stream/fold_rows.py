@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from dfmst._common.types import Array
 from dfmst._drive.stream.batches import Batch, EdgeSource, Job
-from dfmst._drive.stream.checkpoint import Checkpoint
 from dfmst._drive.stream.encode_rows import Position, RowEncoder
-from dfmst._drive.stream.folded import FoldedForest, count_used
-from dfmst._drive.stream.memory import AHEAD, Memory, id_bytes
-from dfmst._drive.stream.prefetch import prefetch
-from dfmst._drive.stream.saved_state import FoldState
-from dfmst._drive.stream.spill_memory import SpillMemory
-from dfmst._drive.stream.upload import upload
+from dfmst._drive.stream.prefetch import prefetch, upload
+from dfmst._edges.encode import Encoder
+from dfmst._fold.budget import AHEAD, Budget, least_id_bytes
 from dfmst._fold.buffer import Rows
-from dfmst._fold.disk_fold import SpillFold
-from dfmst._fold.fold import Fold
+from dfmst._fold.checkpoint import Checkpoint, FoldState
+from dfmst._fold.fold import BufferFold, Fold, RunFold
 from dfmst._fold.runs import Run, read_pieces
 from dfmst.errors import CapacityError
 
@@ -43,7 +42,7 @@ class _Pass:
         self.source, self.job, self.checkpoint = source, job, checkpoint
         self.coder = RowEncoder(job, checkpoint is not None)
         self.known: int | None = None  # bound of the vertices, where footers have one
-        self.fold: Fold | SpillFold | None = None
+        self.fold: Fold | None = None
         self.folded = Position()
 
     def run(self) -> FoldedForest:
@@ -93,7 +92,7 @@ class _Pass:
             dense &= state.values is None and state.dense <= most
         bound = most if dense else 0
         if not dense:
-            coder.memory, self.known = coder.memory.with_ids(id_bytes(integers=integers)), None
+            coder.memory, self.known = coder.memory.with_ids(least_id_bytes(integers=integers)), None
         coder.encoder = coder.new_encoder(bound, self.known or 0)
         if state is not None:
             coder.encoder = coder.new_encoder(bound, max(coder.encoder.dense, state.dense), state.values)
@@ -102,7 +101,7 @@ class _Pass:
             self._refold(state.rows)
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> Budget:
         """What the run may hold."""
         return self.coder.memory
 
@@ -110,15 +109,15 @@ class _Pass:
         """Make room for the batch that waits: for its ids in a dictionary, or for its vertices in runs."""
         coder = self.coder
         coder.memory = coder.wanted
-        if isinstance(coder.memory, SpillMemory):
+        if coder.memory.in_runs:
             coder.encoder = coder.encoder.on_host()
         if coder.memory.id_bytes:
             self.known = None
         else:
             coder.encoder = coder.new_encoder(coder.memory.most_vertices, coder.encoder.dense)
-        if isinstance(self.fold, SpillFold) and isinstance(self.memory, SpillMemory):
+        if isinstance(self.fold, RunFold):
             self.memory.check(coder.encoder.count)
-            self.fold.move_to(self.memory.room)
+            self.fold.move_to(self.memory.runs())
         else:
             self._refold(self._take_forest())
 
@@ -126,8 +125,8 @@ class _Pass:
         """Begin a fold with a forest."""
         if isinstance(rows, Run):
             self.coder.fit(self.coder.encoder.count)
-            if isinstance(self.memory, SpillMemory):
-                self._refold_pieces(rows)
+            if self.memory.in_runs:
+                self._refold_run(rows)
                 return
             rows = rows.part(0, len(rows))
         # Of integers that are their own vertices, many may not occur.
@@ -139,14 +138,14 @@ class _Pass:
             self.fold = self._new_fold(rows.weight.dtype)
             self.fold.add(Rows(*(self.coder.engine.from_host(column) for column in rows.arrays)))
 
-    def _refold_pieces(self, run: Run) -> None:
-        """Begin a fold on disk with a forest that is there."""
+    def _refold_run(self, run: Run) -> None:
+        """Begin a fold in runs with a forest."""
         self.fold = None
-        for rows in read_pieces(run):
-            if self.fold is None:
-                self.coder.note_weight(rows.weight.dtype)
-                self.fold = self._new_fold(rows.weight.dtype)
-            self.fold.add(rows)
+        if len(run):
+            kind = run.part(0, 0).weight.dtype
+            self.coder.note_weight(kind)
+            self.fold = self._new_fold(kind)
+            self.fold.merge(run)
         run.remove()
 
     def _add(self, rows: Rows, position: Position) -> None:
@@ -161,7 +160,7 @@ class _Pass:
 
     def _save(self, checkpoint: Checkpoint) -> None:
         fold = self.fold
-        if not isinstance(fold, SpillFold):
+        if not isinstance(fold, RunFold):
             checkpoint.save(lambda: self._state(self._on_host()))
             return
         forests: list[Run] = []
@@ -171,22 +170,22 @@ class _Pass:
             return self._state(forests[0])
 
         checkpoint.save(collect)
-        self._refold_pieces(forests[0])
+        self._refold_run(forests[0])
 
-    def _new_fold(self, kind: np.dtype[Any]) -> Fold | SpillFold:
+    def _new_fold(self, kind: np.dtype[Any]) -> Fold:
         memory, maximum = self.memory, self.job.columns.maximum
-        if isinstance(memory, SpillMemory):
+        if memory.in_runs:
             bound = memory.most_vertices if self.known is None else self.known
-            return SpillFold(self.coder.engine, self.job.spill, memory.room, bound, kind, maximum=maximum)
+            return RunFold(self.coder.engine, self.job.spill, memory.runs(), bound, kind, maximum=maximum)
         capacity = memory.capacity(self.known, self.source.rows)
         options: dict[str, Any] = {"maximum": maximum, "algorithm": self.job.algorithm}
-        return Fold(self.coder.engine, self.known or 0, capacity, weight_dtype=kind, **options)
+        return BufferFold(self.coder.engine, self.known or 0, capacity, weight_dtype=kind, **options)
 
     def _state(self, rows: Rows | Run) -> FoldState:
         return FoldState(rows, *self.coder.known(), *self.folded)
 
     def _on_host(self) -> Rows:
-        assert isinstance(self.fold, Fold)
+        assert isinstance(self.fold, BufferFold)
         return Rows(*(self.job.engine.to_host(column) for column in self.fold.forest().arrays))
 
     def _take_forest(self) -> Rows:
@@ -199,7 +198,43 @@ class _Pass:
 
     def _finish(self) -> Rows | Run:
         """The forest; on disk where its rows are."""
-        if not isinstance(self.fold, SpillFold):
+        if not isinstance(self.fold, RunFold):
             return self._take_forest()
         rows, self.fold = self.fold.forest(), None
         return rows
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedForest:
+    """What the first pass finds.
+
+    Attributes
+    ----------
+    rows
+        Vertices, weights and locators of the forest's rows, in row order; on disk where they do not fit the memory.
+    encoder
+        Says which ids the vertices stand for.
+    source_rows, dropped
+        Rows read, and those left out as invalid.
+    vertices
+        Vertices that occur.
+    weight_type
+        Type of the weights; ``None`` if no rows were read.
+    """
+
+    rows: Rows | Run
+    encoder: Encoder
+    source_rows: int
+    dropped: int
+    vertices: int
+    weight_type: pa.DataType | None = None
+
+
+def count_used(forest: Rows | Run, loops: Array, vertices: int) -> int:
+    """Count the vertices that occur: a forest reaches all of them, but for those that only have self-loops."""
+    occurs = np.zeros(vertices, bool)
+    occurs[loops] = True
+    for rows in read_pieces(forest):
+        occurs[rows.source] = True
+        occurs[rows.target] = True
+    return int(np.count_nonzero(occurs))

@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.stream.batches import Job
+from dfmst._drive.stream.batches import Job, Locators
 from dfmst._drive.stream.certify import StreamVerdict, certify_rows
-from dfmst._drive.stream.folded import FoldedForest
-from dfmst._drive.stream.locators import Locators
+from dfmst._drive.stream.fold_rows import FoldedForest
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.dictionary import plain_type

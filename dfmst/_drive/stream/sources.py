@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._drive.stream.batches import Batch
-from dfmst._drive.stream.locators import Locators
-from dfmst._drive.stream.memory import FIXED
+from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._drive.stream.parquet import ParquetSource, find_files
 from dfmst._edges.device_frame import DeviceView, open_device_frame
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.open import open_frame
 from dfmst._edges.stack import stack_frames
 from dfmst._engines import Engine
-from dfmst._fold.memory import parse_memory
+from dfmst._fold.budget import FIXED, parse_memory
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 _IN_MEMORY = 40  # bytes a row that solving in memory takes beside the table

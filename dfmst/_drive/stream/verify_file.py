@@ -17,9 +17,8 @@ from dfmst._common.progress import Tell, showing
 from dfmst._common.types import Array, Invalid
 from dfmst._drive.stream.batches import Job, WeightType, read_batch
 from dfmst._drive.stream.certify import StreamVerdict, certify_source
-from dfmst._drive.stream.folded import FoldedForest
+from dfmst._drive.stream.fold_rows import FoldedForest
 from dfmst._drive.stream.gather import forest_total
-from dfmst._drive.stream.memory import Memory
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.sources import open_parquet
 from dfmst._edges.encode import Encoder
@@ -27,8 +26,8 @@ from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.stack import differences
 from dfmst._engines import host_engine, select_engine
+from dfmst._fold.budget import Budget, parse_memory
 from dfmst._fold.buffer import Rows
-from dfmst._fold.memory import parse_memory
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.optimality import Violation
 from dfmst.errors import FormatError, InvalidEdgesError
@@ -164,7 +163,7 @@ def _view(table: pa.Table) -> FrameView:
 
 def _read(file: ParquetSource, record: Provenance, locator: Array, job: Job) -> FoldedForest:
     """The forest's vertices, weights and locators."""
-    memory = Memory(job.memory)
+    memory = Budget(job.memory)
     encoder = Encoder(memory.most_vertices, engine=host_engine(job.engine))
     parts: list[tuple[Array, Array, Array]] = []
     weights = WeightType(job.columns.weight)

@@ -12,9 +12,8 @@ from dfmst._drive.cluster.strategies.shuffle.left import encoded, leave_sorted, 
 from dfmst._edges.encode import Encoder
 from dfmst._engines import Engine
 from dfmst._fold.buffer import RowBuffer, Rows
-from dfmst._fold.compact import forest_positions
 from dfmst._fold.runs import GRAIN, Run
-from dfmst._fold.slice_kruskal import SliceKruskal
+from dfmst._fold.slices import SliceKruskal, forest_positions
 
 _CUTS = 256  # keys in the index of a short run
 _DROPS = 0.9  # share of a batch that is left, above which later batches are only sorted

@@ -32,9 +32,8 @@ from dfmst._drive.plan.formulas import EDGE
 from dfmst._edges.encode import DeviceEncoder, Encoder
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine, host_engine
-from dfmst._fold.compact import COMPACT
-from dfmst._fold.runs import Run
-from dfmst._fold.stored import StoredIds
+from dfmst._fold.runs import Run, StoredIds
+from dfmst._fold.slices import COMPACT
 from dfmst.errors import CapacityError
 
 _Result = TypeVar("_Result")

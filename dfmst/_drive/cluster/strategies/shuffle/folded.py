@@ -23,13 +23,11 @@ from dfmst._drive.cluster.strategies.shuffle.left import BY_KEY, encoded, leave_
 from dfmst._drive.cluster.task_columns import waiting_bytes
 from dfmst._edges.encode import Encoder
 from dfmst._engines import CpuEngine, Engine, host_engine
+from dfmst._fold.budget import ROW, MemoryRunBudget
 from dfmst._fold.buffer import Rows
-from dfmst._fold.compact import COMPACT
-from dfmst._fold.disk_fold import SpillFold
-from dfmst._fold.disk_memory import HeldRoom
-from dfmst._fold.held import HeldRun
-from dfmst._fold.memory import ROW
-from dfmst._fold.runs import Run, read_pieces
+from dfmst._fold.fold import RunFold
+from dfmst._fold.runs import MemoryRun, Run, read_pieces
+from dfmst._fold.slices import COMPACT
 
 DEVICE_SORT = 56  # bytes a row that sorting takes on a GPU: keys, records twice, their halves and two orders
 DEVICE_SCAN = ROW + COMPACT + 24  # bytes a row that a slice takes there, but for the weights of two buffers
@@ -53,7 +51,7 @@ class GroupFold:
 
     def __init__(self, engine: Engine, encoder: Encoder, room: FoldRoom, batch: int) -> None:
         self._engine, self._room, self._batch = engine, room, batch
-        self._fold: SpillFold | None = None
+        self._fold: RunFold | None = None
         self._files: Batches | None = None
         self.encoder = encoder
         self.runs: list[Run] = []
@@ -91,14 +89,14 @@ class GroupFold:
             if self._fold is None:
                 room = self._room_for(piece.weight.dtype)
                 vertices = min(max(self._room.vertices, self.encoder.count), room.most_vertices)
-                self._fold = SpillFold(self._engine, None, room, vertices, piece.weight.dtype)
+                self._fold = RunFold(self._engine, None, room, vertices, piece.weight.dtype)
             self._fold.add(on_side(self._engine, piece))
 
-    def _room_for(self, weight: np.dtype[Any]) -> HeldRoom:
+    def _room_for(self, weight: np.dtype[Any]) -> MemoryRunBudget:
         """The room for weights of a type."""
         if self._engine.on_host:
-            return HeldRoom(self._room.size, weight.itemsize)
-        return HeldRoom(device_bytes(self._engine) - waiting_bytes(), weight.itemsize, DEVICE_SORT, DEVICE_SCAN)
+            return MemoryRunBudget(self._room.size, weight.itemsize)
+        return MemoryRunBudget(device_bytes(self._engine) - waiting_bytes(), weight.itemsize, DEVICE_SORT, DEVICE_SCAN)
 
     def flush(self) -> Iterator[Run]:
         """Solve, or write what waits; yield the runs whose rows were not known to stay."""
@@ -113,7 +111,7 @@ class GroupFold:
 
     def _on_host(self, run: Run) -> Run:
         """The forest in the host's memory, where it waits until it is cut: there is no room for it on the GPU."""
-        copy = HeldRun(host_engine(self._engine), BY_KEY, run.part(0, 0).weight.dtype, run.grain)
+        copy = MemoryRun(host_engine(self._engine), BY_KEY, run.part(0, 0).weight.dtype, run.grain)
         copy.append(Rows(*map(self._engine.to_host, piece.arrays)) for piece in read_pieces(run))
         return copy
 

@@ -27,8 +27,7 @@ from dfmst._drive.cluster.tables import column_values
 from dfmst._drive.cluster.task_columns import of_host
 from dfmst._engines import select_engine
 from dfmst._fold.buffer import Rows
-from dfmst._fold.runs import Run, read_pieces
-from dfmst._fold.stored import StoredArray, StoredIds
+from dfmst._fold.runs import Run, StoredArray, StoredIds, read_pieces
 
 _RECORD = b"dfmst"
 

@@ -16,8 +16,7 @@ from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._fold.buffer import Rows
-from dfmst._fold.runs import Order, Run, write_sorted
-from dfmst._fold.stored import StoredArray, StoredIds
+from dfmst._fold.runs import Order, Run, StoredArray, StoredIds, write_sorted
 
 BY_KEY = Order("weight")  # of keys that are ordered already
 LeftArray: TypeAlias = "StoredArray | TaskColumns"

@@ -30,8 +30,8 @@ from dfmst._drive.cluster.task_columns import TaskColumns, register_for_gpus
 from dfmst._edges.dictionary import Dictionary, plain
 from dfmst._edges.encode import DeviceDictionary, DeviceEncoder
 from dfmst._engines import Engine
-from dfmst._fold.cuts import read_spans
-from dfmst._fold.stored import StoredArray, StoredIds
+from dfmst._fold.runs import StoredArray, StoredIds
+from dfmst._fold.slices import read_spans
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 

@@ -1,7 +1,7 @@
 """Kruskal's algorithm over slices of all groups' edges, one after the other: each task goes on where the last has come.
 
 A slice holds pieces of every group in files of the worker that solves it, and is read from there in bounded spans
-(:mod:`dfmst._fold.slice_kruskal`): no task holds more than 4 bytes and a bit a vertex, and a buffer.
+(:mod:`dfmst._fold.slices`): no task holds more than 4 bytes and a bit a vertex, and a buffer.
 """
 
 from __future__ import annotations
@@ -25,13 +25,10 @@ from dfmst._drive.cluster.task_columns import TaskColumns, register_for_gpus
 from dfmst._drive.plan.formulas import EDGE
 from dfmst._engines import Engine
 from dfmst._engines.primitives.flags import count_set, flag_words
+from dfmst._fold.budget import SHARE, RunBudget
 from dfmst._fold.buffer import Rows
-from dfmst._fold.compact import COMPACT
-from dfmst._fold.cuts import Cut, cuts_of, read_spans
-from dfmst._fold.disk_memory import SHARE, Room
-from dfmst._fold.runs import Run
-from dfmst._fold.slice_kruskal import SliceKruskal
-from dfmst._fold.stored import StoredArray
+from dfmst._fold.runs import Run, StoredArray
+from dfmst._fold.slices import COMPACT, Cut, SliceKruskal, cuts_of, read_spans
 from dfmst.algorithms.base import Trace
 
 #: Columns of the trace: a round is a slice.
@@ -121,7 +118,7 @@ def solve_slice(
     weight = runs[0].part(0, 0).weight.dtype if runs else np.dtype(np.uint32)
     # More rows would take memory and save no time.
     enough = min(max(_ENOUGH, vertices // SHARE), max(1, sum(lengths)))
-    capacity = min(Room(size, weight.itemsize).slice_rows(vertices), enough)
+    capacity = min(RunBudget(size, weight.itemsize).slice_rows(vertices), enough)
     if not engine.on_host:
         beside = 4 * vertices + vertices // 8 + reserve(engine)
         fitting = rows_that_fit(engine, max(_LEAST_ROWS, sum(lengths)), _ON_DEVICE, beside)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from dfmst._drive.cluster.strategies.shuffle.edges import GroupEdges
 from dfmst._drive.cluster.tables import check_kinds
 from dfmst._edges.dictionary import different_types
-from dfmst._fold.cuts import RunIndex
+from dfmst._fold.slices import RunIndex
 
 
 class Survey(NamedTuple):

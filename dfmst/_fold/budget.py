@@ -1,0 +1,313 @@
+"""Memory budgets of folds and streams. Each is a fixed part and some bytes a vertex, counted and not measured.
+
+For n vertices, a buffer of b rows, and weights of w bytes:
+
+- A fold in a buffer holds ``(ROW + w) b``, and solving takes ``SOLVE b + VERTEX n`` more. ``SOLVE`` and ``VERTEX`` were
+  measured (bench/limits/fold_memory.py) on random, grid, star and path graphs with random and with equal weights, and
+  on the worst case, graphs whose light rows join nothing. Buffers of 1.5, 2, 3, 4, 6 and 8 rows a vertex have 47, 39,
+  32, 28, 24 and 22 bytes a row for solving; the benchmark must measure less.
+- A fold in runs holds ``RUN_VERTEX n``. While rows arrive, it also holds ``(ROW + w) b`` and sorts with ``SORT b``;
+  while slices are solved, ``(ROW + w) b`` and ``(SCAN + w) b``. Each solve takes time for every vertex, so the buffer
+  has at least n / ``SHARE`` rows.
+- A stream adds ``FIXED``, and for ids that are not dense integers ``HASHING`` and their dictionary.
+
+With 64-bit weights the least limits are ``FIXED`` and 132 bytes a vertex in a buffer (172 on a GPU); with runs 32 MiB
+more and 48 bytes a vertex in memory, 9 on disk.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from dfmst._common.arguments import whole_number
+from dfmst._edges.encode import ID_BYTES
+from dfmst._engines import Engine
+from dfmst.errors import CapacityError
+
+# Bytes a row
+ROW = 4 + 4 + 8  # in a buffer or a run, without its weight: two ends and the locator
+SOLVE = 16  # solving a buffer on the host
+GPU_SOLVE = 36  # solving a buffer on a GPU: 32 as the allocations add up on random, star and path graphs
+SORT = 30  # sorting a buffer: keys, records twice, places
+SCAN = 30  # solving a slice, without the row's key: records, ends, leading bits, chosen places
+
+# Bytes a vertex
+VERTEX = 52  # a fold in a buffer: 47 for solving, 5 for the cycle filter; a GPU needs 31 for solving
+RUN_VERTEX = 5  # a fold in runs: the parent, and the level in the cycle filter
+_MEMORY_RUNS = 19  # at least, for runs in memory and their buffers
+_LINKED = 100  # a certificate: the forest's rows, sorted and linked
+_TEXT_BYTES = ID_BYTES + 2 * 8  # a text in a dictionary, before any is read
+
+# Bytes that do not grow with the vertices
+FIXED = 256 << 20  # interpreter and libraries (about 115 MiB), the Parquet reader's buffers, and the batches
+HASHING = 64 << 20  # texts of ids that are hashed, in the batches and in the reader
+GPU_FIXED = 96 << 20  # on the GPU: two batches with their ids, and the pieces of one that are filtered and moved
+GPU_HASHING = 32 << 20  # on the GPU: a batch's slots, claims and new ids
+RUN_FIXED = 32 << 20  # pieces of runs that are read and written
+
+# Rows
+SHARE = 16  # vertices for each row of a run fold's buffer, at most
+_ON_DISK = 8  # rows a vertex on disk before they are solved
+_RUNS = 4  # runs in memory, next to the forest, before they are solved
+_LEAST_RUN, _MOST_RUN = 1 << 12, 1 << 30
+_LEAST, _MOST = 2, 4  # rows a vertex in the buffer of a stream
+_SMALL = 1024  # least rows of that buffer
+_BATCH = 1 << 18  # rows of a batch (6 MiB)
+_ENCODED = 1 << 20  # rows encoded while others are folded
+AHEAD = 1  # batches that are read while another is encoded
+
+_LONGER = 8  # later texts may be longer than the first ones: by 1 / 8 of their bytes
+_UNITS = {"": 1, **{unit: 1000**power for power, unit in enumerate("kmgt", 1)}}
+_UNITS |= {f"{unit}i": 1024**power for power, unit in enumerate("kmgt", 1)}
+
+Store = Literal["buffer", "GPU", "memory", "disk"]  # a buffer on the host or on a GPU; runs in memory or on disk
+
+
+def parse_memory(limit: int | str, name: str = "memory_limit") -> int:
+    """Return a number of bytes: ``2147483648``, ``"2GiB"``, ``"1.5 GB"``.
+
+    Parameters
+    ----------
+    limit
+        Bytes, or a text with a unit.
+    name
+        The argument that errors name.
+
+    Raises
+    ------
+    ValueError, TypeError
+        `limit` is something else.
+
+    Examples
+    --------
+    >>> parse_memory("2GiB"), parse_memory("700 MB")
+    (2147483648, 700000000)
+    """
+    if not isinstance(limit, str):
+        return whole_number(name, limit)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", limit.lower())
+    if match is None or match[2] not in _UNITS:
+        message = f"{name} is {limit!r}; write it as '2GiB', '700MB' or a number of bytes"
+        raise ValueError(message)
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+def format_size(size: int, like: int | None = None) -> str:
+    """Format a size in MiB, rounded up; in MB if it, or the size `like`, is a round number of megabytes."""
+    like = size if like is None else like
+    if like % 10**6 == 0 and like % (1 << 20):
+        return f"{-(-size // 10**6):,} MB"
+    return f"{-(-size // (1 << 20)):,} MiB"
+
+
+def least_id_bytes(*, integers: bool) -> int:
+    """Least bytes of an id in a dictionary, by its type."""
+    return ID_BYTES if integers else _TEXT_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class RunBudget:
+    """Budget of a fold whose runs are on disk: `size` bytes, for weights of `weight` bytes."""
+
+    size: int
+    weight: int
+
+    @property
+    def most_vertices(self) -> int:
+        """Vertices that fit."""
+        return max(0, (self.size - RUN_FIXED) // self.vertex)
+
+    @property
+    def vertex(self) -> int:
+        """Least bytes a vertex."""
+        return RUN_VERTEX + -(-self._scan // SHARE)
+
+    def least(self, vertices: int) -> int:
+        """Least bytes for a number of vertices."""
+        return vertices * self.vertex + RUN_FIXED
+
+    def run_rows(self, vertices: int) -> int:
+        """Rows of the buffer that is sorted and becomes a run."""
+        return _between(self._free(vertices) // (self._row + SORT))
+
+    def slice_rows(self, vertices: int) -> int:
+        """Rows of the buffer in which slices are solved."""
+        return _between(self._free(vertices) // self._scan)
+
+    def most_rows(self, vertices: int, capacity: int) -> int:
+        """Rows of all runs before they are solved; a run has `capacity` rows."""
+        return _ON_DISK * max(vertices, capacity)
+
+    @property
+    def _row(self) -> int:
+        return ROW + self.weight
+
+    @property
+    def _scan(self) -> int:
+        return ROW + SCAN + 2 * self.weight
+
+    def _free(self, vertices: int) -> int:
+        return self.size - RUN_FIXED - RUN_VERTEX * vertices
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRunBudget(RunBudget):
+    """Budget of a fold whose runs are in memory: the forest as a run, and a few runs next to it.
+
+    `sort` and `scan` are the bytes a row, without its weight, to sort a buffer and to solve a slice: more on a GPU.
+    """
+
+    sort: int = SORT
+    scan: int = ROW + SCAN
+
+    @property
+    def vertex(self) -> int:
+        """Least bytes a vertex."""
+        return RUN_VERTEX + self._row + _MEMORY_RUNS
+
+    def run_rows(self, vertices: int) -> int:
+        """Rows of the buffer that is sorted and becomes a run."""
+        return _between(self._free(vertices) // ((_RUNS + 1) * self._row + self.sort))
+
+    def slice_rows(self, vertices: int) -> int:
+        """Rows of the buffer in which slices are solved, next to all runs."""
+        free = self._free(vertices) - _RUNS * self.run_rows(vertices) * self._row
+        return _between(free // (self.scan + 2 * self.weight))
+
+    def most_rows(self, vertices: int, capacity: int) -> int:
+        """Rows of all runs before they are solved; a run has `capacity` rows."""
+        return vertices + _RUNS * capacity
+
+    def _free(self, vertices: int) -> int:
+        return self.size - RUN_FIXED - (RUN_VERTEX + self._row) * vertices
+
+
+def _between(rows: int) -> int:
+    return min(_MOST_RUN, max(_LEAST_RUN, rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Budget of a stream.
+
+    `weight` and `id_bytes` are the bytes of a weight and, at most, of an id in the dictionary; 0 if ids are dense.
+    """
+
+    limit: int
+    weight: int = 8
+    id_bytes: int = 0
+    store: Store = "buffer"
+
+    @property
+    def in_runs(self) -> bool:
+        """Whether rows wait in runs."""
+        return self.store in ("memory", "disk")
+
+    def with_ids(self, size: int) -> Budget:
+        """Return the budget for ids of `size` bytes; if these are more than before, for somewhat longer ones."""
+        if size <= self.id_bytes:
+            return self
+        return replace(self, id_bytes=size if size <= _TEXT_BYTES else size + size // _LONGER)
+
+    def runs(self) -> RunBudget:
+        """Return the budget of the fold in runs."""
+        return self._runs(self._folding + RUN_FIXED)
+
+    def _runs(self, size: int) -> RunBudget:
+        return RunBudget(size, self.weight) if self.store == "disk" else MemoryRunBudget(size, self.weight)
+
+    @property
+    def _fixed(self) -> int:
+        """Bytes that do not grow with the vertices."""
+        if self.store == "GPU":
+            return GPU_FIXED + (GPU_HASHING if self.id_bytes else 0)
+        return FIXED + (RUN_FIXED if self.in_runs else 0) + (HASHING if self.id_bytes else 0)
+
+    @property
+    def _free(self) -> int:
+        return self.limit - self._fixed
+
+    @property
+    def _row(self) -> int:
+        """Bytes a row of the buffer, solving included."""
+        return ROW + self.weight + (GPU_SOLVE if self.store == "GPU" else SOLVE)
+
+    @property
+    def _vertex(self) -> int:
+        """Least bytes a vertex, its id included."""
+        folding = self._runs(0).vertex if self.in_runs else _LEAST * self._row + VERTEX
+        return folding + self.id_bytes
+
+    @property
+    def _folding(self) -> int:
+        """Bytes for the fold."""
+        return self._free - self.id_bytes * self.most_vertices
+
+    @property
+    def batch_rows(self) -> int:
+        """Rows to read at a time: fewer if their ids are texts that are hashed."""
+        return max(1, _BATCH // 2) if self.id_bytes > ID_BYTES else _BATCH
+
+    @property
+    def encoded_batches(self) -> int:
+        """Batches that are encoded while others are folded: solving takes longer than encoding several."""
+        return max(1, _ENCODED // self.batch_rows)
+
+    @property
+    def most_vertices(self) -> int:
+        """Vertices that fit."""
+        return max(0, self._free // self._vertex)
+
+    def needed(self, vertices: int) -> int:
+        """Return the least limit for a number of vertices."""
+        return self._fixed + vertices * self._vertex + (1 << 20)
+
+    def capacity(self, vertices: int | None, rows: int | None) -> int:
+        """Rows of the buffer: as many as fit, at most four times the vertices or all rows (``None``: unknown)."""
+        if vertices is not None and rows is not None:
+            # A table of few rows has at most two vertices a row that matter, and a forest below its size.
+            self.check(min(vertices, rows))
+        fixed = VERTEX * (vertices if vertices is not None else self.most_vertices)
+        fits = max(1, (self._folding - fixed) // self._row)
+        wanted = [fits, np.iinfo(np.uint32).max - 1]
+        wanted += [] if vertices is None else [max(_MOST * vertices, _SMALL)]
+        wanted += [] if rows is None else [max(rows, 1)]
+        return int(min(wanted))
+
+    def check(self, vertices: int) -> None:
+        """Raise if a number of vertices does not fit."""
+        limit, needed = format_size(self.limit), format_size(self.needed(vertices), self.limit)
+        if self._free <= 0 and not vertices:
+            message = f"a memory limit of {limit} is below the least, {needed}"
+            raise CapacityError(message, f"raise the limit: {needed} and {self._vertex} bytes for each vertex")
+        if vertices > self.most_vertices:
+            message = f"{vertices:,} vertices do not fit a memory limit of {limit}: {self.most_vertices:,} do"
+            ids = f" ({self.id_bytes} bytes a vertex are for ids that are not dense integers)" if self.id_bytes else ""
+            spill = "" if self.store == "disk" else ", or let rows go to disk: spill_dir= (--spill-dir in the command)"
+            raise CapacityError(message, f"raise the limit to {needed} or more{ids}{spill}")
+
+    def check_linked(self, vertices: int) -> None:
+        """Raise if the linked forest of a certificate does not fit."""
+        least = FIXED + _LINKED * vertices
+        if least > self.limit:
+            message = f"the linked forest of {vertices:,} vertices does not fit a memory limit of "
+            hint = f"raise the limit to {format_size(least, self.limit)} or more"
+            raise CapacityError(message + format_size(self.limit), hint)
+
+
+def engine_budget(limit: int, engine: Engine) -> Budget:
+    """Return the budget of a stream that folds with an engine: of the device's memory if that is a GPU.
+
+    The interpreter and the Parquet reader are on the host then; CUDA's own context, about 0.5 GB, is not counted.
+    """
+    if engine.on_host:
+        return Budget(limit)
+    total = int(engine.xp.cuda.runtime.memGetInfo()[1])
+    if limit > total:
+        message = f"a memory limit of {format_size(limit)} is more than the GPU has, {format_size(total, limit)}"
+        raise CapacityError(message, "lower the limit, and leave some for CUDA itself; or use engine='cpu'")
+    return Budget(limit, store="GPU")

@@ -1,0 +1,257 @@
+"""Kruskal's algorithm over slices of the total order, which arrive in ascending order and need not fit the memory.
+
+The state is one array of parents, 4 bytes a vertex. Rows inside a component are dropped as they arrive (the filter of
+Filter-Kruskal); the others wait in a buffer, which is sorted and scanned when the next slice does not fit.
+
+References
+----------
+Dementiev, Sanders, Schultes, Sibeyn: Engineering an external memory minimum spanning tree algorithm. TCS 2004.
+Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. ALENEX 2009.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from dfmst._common.types import Array
+from dfmst._edges.edge_table import EdgeTable
+from dfmst._engines import Engine
+from dfmst._engines.primitives.contract import crossing_flags, flatten
+from dfmst._engines.primitives.cycle_filter import CycleFilter, FilterTables
+from dfmst._engines.primitives.edges import Edges
+from dfmst._engines.primitives.flags import compact, flag_words
+from dfmst._fold.buffer import RowBuffer, Rows
+from dfmst._fold.runs import Run
+from dfmst.algorithms._steps.light_edges import scan_light
+from dfmst.algorithms.base import Trace
+from dfmst.algorithms.solve import solve_table
+
+_PIECE = 1 << 18  # rows, or vertices, that are processed at a time
+
+
+class Chosen(NamedTuple):
+    """Rows of the buffer, and the ascending positions of those that are in the forest."""
+
+    rows: Rows
+    positions: Array
+
+
+class SliceKruskal:
+    """The forest of rows that arrive slice by slice.
+
+    Attributes
+    ----------
+    parent
+        Disjoint sets over the vertices; every vertex points at its root.
+    components
+        How many of them are their own root.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        vertices: int,
+        capacity: int,
+        weight_dtype: DTypeLike,
+        flip: int,
+        state: tuple[Array, int] | None = None,
+    ) -> None:
+        self._engine, self._flip = engine, flip
+        self._buffer = RowBuffer(engine, capacity, weight_dtype)
+        self._scanned = state is not None
+        self.parent: Array
+        self.components: int
+        self.parent, self.components = state or (engine.xp.arange(vertices, dtype=np.uint32), vertices)
+
+    def solve_runs(self, runs: Sequence[Run], rows: int) -> Iterator[Chosen]:
+        """Take all rows of runs, in slices of so many rows, and release them; a result is good until the next.
+
+        Many runs cannot be cut short: a slice of one grain of each may be longer, and the buffer grows for it.
+        """
+        for spans in cut_runs(runs, rows):
+            length = sum(end - begin for begin, end in spans)
+            if length > self._buffer.free:
+                yield self.solve()
+            if length > len(self._buffer):
+                self._buffer = RowBuffer(self._engine, length, self._buffer.rows.weight.dtype)
+            # Short spans are filtered together: each step has a price, whatever its rows.
+            together = length <= _PIECE and all(run.on_host for run in runs)
+            for piece in [concat_spans(runs, spans)] if together else read_spans(runs, spans):
+                self.add(piece)
+            for run, (_, end) in zip(runs, spans, strict=True):
+                run.release(end)
+        yield self.solve()
+
+    def add(self, rows: Rows) -> None:
+        """Take rows of a slice; of equal weights, earlier ones come first."""
+        rows, positions = Rows(*map(self._engine.from_host, rows.arrays)), None
+        if self._scanned:
+            flags = crossing_flags(self._engine, rows.source, rows.target, self.parent)
+            positions = compact(self._engine, flags)
+        self._buffer.append(rows, positions)
+
+    def solve(self) -> Chosen:
+        """Choose among the rows in the buffer, which is empty then: good until the next row is added."""
+        rows = self._buffer.rows
+        self._buffer.filled = 0
+        return self.choose(rows)
+
+    def choose(self, rows: Rows) -> Chosen:
+        """Choose among the rows of a slice; their ends are ``uint32``."""
+        if not self._engine.on_host:
+            return self._choose_compact(rows)
+        chosen = flag_words(self._engine, len(rows))
+        if len(rows) and self.components > 1:
+            edges = Edges(rows.source, rows.target, rows.weight, None)
+            trace = Trace()
+            trace.round(vertices=self.components, edges=len(edges))
+            arguments = (edges, self._flip, None, self.components, self.parent, chosen, trace)
+            self.components -= scan_light(self._engine, *arguments)
+            flatten(self._engine, self.parent)
+            self._scanned = True
+        return Chosen(rows, compact(self._engine, chosen))
+
+    def _choose_compact(self, rows: Rows) -> Chosen:
+        """Choose by any algorithm: a scan takes one step after the other."""
+        if not len(rows):
+            return Chosen(rows, self._engine.xp.empty(0, np.uint32))
+        positions = forest_positions(self._engine, rows, self._flip, self.parent)
+        unite_rows(self._engine, rows, positions, self.parent)
+        self.components -= len(positions)
+        self._scanned = True
+        return Chosen(rows, positions)
+
+
+Span = tuple[int, int]
+
+
+class Cut(NamedTuple):
+    """A place in the total order: before row `place` of run `number`, whose key is `key`."""
+
+    key: int
+    number: int
+    place: int
+
+    def place_in(self, run: Run, number: int) -> int:
+        """Rows of a run that come before. Of equal keys those in earlier runs, and earlier in their run, come first."""
+        return self.place if number == self.number else run.place(self.key, after_equal=number < self.number)
+
+
+class RunIndex(NamedTuple):
+    """Keys of every `grain` rows of a run."""
+
+    key: Array
+    grain: int
+
+    @classmethod
+    def of_run(cls, run: Run) -> RunIndex:
+        """Take a run's index."""
+        return cls(run.index, run.grain)
+
+
+def cuts_of(runs: Sequence[RunIndex], rows: int) -> list[Cut]:
+    """Choose cuts between which about so many rows lie: not more, unless that is below the grain of all runs together.
+
+    The order is total, so that masses of equal keys are cut as any others.
+    """
+    if not runs:
+        return []
+    key = np.concatenate([run.key for run in runs])
+    number = np.repeat(np.arange(len(runs)), [len(run.key) for run in runs])
+    place = np.concatenate([np.arange(len(run.key)) * run.grain for run in runs])
+    order = np.lexsort((place, number, key))
+    step = max(1, rows // max(run.grain for run in runs) - len(runs))
+    chosen = order[step::step]
+    columns = (key[chosen].tolist(), number[chosen].tolist(), place[chosen].tolist())
+    return [Cut(*entry) for entry in zip(*columns, strict=True)]
+
+
+def cut_runs(runs: Sequence[Run], rows: int) -> Iterator[list[Span]]:
+    """Yield slices of all runs in ascending order: a span of each run, of at most so many rows in all."""
+    begins = [0] * len(runs)
+    cuts = cuts_of([RunIndex.of_run(run) for run in runs], rows)
+    for cut in [*cuts, None]:
+        ends = [len(run) if cut is None else cut.place_in(run, number) for number, run in enumerate(runs)]
+        if ends != begins:
+            yield list(zip(begins, ends, strict=True))
+        begins = ends
+
+
+def read_spans(runs: Sequence[Run], spans: Sequence[Span]) -> Iterator[Rows]:
+    """Read a slice, run after run, a bounded number of rows at a time."""
+    for run, (begin, end) in zip(runs, spans, strict=True):
+        marks = [*range(begin, end, _PIECE), end]
+        yield from (run.part(*span) for span in pairwise(marks))
+
+
+def concat_spans(runs: Sequence[Run], spans: Sequence[Span]) -> Rows:
+    """Read a slice that is not empty, run after run, into one."""
+    return Rows(*map(runs[0].xp.concatenate, zip(*(rows.arrays for rows in read_spans(runs, spans)), strict=True)))
+
+
+#: Bytes a row that this takes beside its columns. On rows whose ends all differ the allocations that are seen add up
+#: to 88; CuPy's `unique` makes more of its own: two orders, flags and sums of both ends.
+COMPACT = 144
+
+
+def forest_positions(engine: Engine, rows: Rows, flip: int, parent: Array | None = None) -> Array:
+    """Return the ascending positions of the rows that form the forest; of equal weights, earlier rows come first."""
+    xp, count = engine.xp, len(rows)
+    ends = [column if parent is None else parent[column] for column in (rows.source, rows.target)]
+    occurring, number = xp.unique(xp.concatenate(ends), return_inverse=True)
+    number = number.astype(np.uint32)
+    table = EdgeTable(number[:count], number[count:], rows.weight, len(occurring), bool(flip))
+    del ends, occurring
+    return solve_table(engine, table).astype(np.uint32)
+
+
+def unite_rows(engine: Engine, rows: Rows, positions: Array, parent: Array) -> None:
+    """Unite the ends of the rows at these positions; every vertex points at its root again."""
+    engine.launch("unite", len(positions), rows.source, rows.target, positions, parent)
+    flatten(engine, parent)
+
+
+_OUTSIDE = 255
+_LAST = 254
+_SAMPLE = 1 << 12
+
+
+class LevelMarks:
+    """Levels, marked after each slice."""
+
+    def __init__(self, engine: Engine, vertices: int) -> None:
+        self._engine = engine
+        self._level: Array = engine.xp.full(vertices, _OUTSIDE, np.uint8)
+        self._limit: Array = engine.xp.zeros(256, np.uint64)
+        self._used = 0
+
+    def mark(self, parent: Array, heaviest: int) -> None:
+        """Give the vertices that have joined the component of more than half of them the next level."""
+        root = self._giant(parent)
+        if root is None:
+            return
+        self._used = min(self._used + 1, _LAST)
+        self._limit[self._used] = heaviest
+        for begin in range(0, len(parent), _PIECE):
+            level = self._level[begin : begin + _PIECE]
+            level[(parent[begin : begin + _PIECE] == root) & (level == _OUTSIDE)] = self._used
+
+    def filter(self) -> CycleFilter | None:
+        """Make the filter; ``None`` where it would drop nothing."""
+        if not self._used:
+            return None
+        return CycleFilter.of_tables(self._engine, FilterTables(self._level, self._limit, None, 0))
+
+    def _giant(self, parent: Array) -> int | None:
+        """The root of more than half of the vertices: there is one at most, and it stays theirs."""
+        xp = self._engine.xp
+        roots, counts = xp.unique(parent[:: max(1, len(parent) // _SAMPLE)], return_counts=True)
+        root = int(roots[counts.argmax()]) if len(roots) else 0
+        pieces = (parent[begin : begin + _PIECE] for begin in range(0, len(parent), _PIECE))
+        members = sum(int(xp.count_nonzero(piece == root)) for piece in pieces)
+        return root if 2 * members > len(parent) else None
