@@ -23,8 +23,6 @@ from dfmst._engines import Engine
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.pma import UNVISITED, Growth, RoundGraph, Rounds, grow, grow_and_unify
 
-__all__ = ["BaderCong"]
-
 _TREES_PER_THREAD = 4  # so that a long tree does not leave the other threads idle
 _SMALL = 1024  # vertices that a single tree is grown over faster than several and another round
 

@@ -13,8 +13,6 @@ from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._engines.primitives.flags import compact
 
-__all__ = ["Algorithm", "Timed", "Trace", "chosen_rows"]
-
 
 class Algorithm(Protocol):
     """Finds the rows of the minimum spanning forest in the total order (weight, row)."""

@@ -27,8 +27,6 @@ from dfmst._engines.primitives.edges import Edges, gather_edges
 from dfmst._engines.primitives.flags import flag_words
 from dfmst.algorithms.base import Trace, chosen_rows
 
-__all__ = ["Boruvka"]
-
 _NONE = np.iinfo(np.uint64).max
 
 

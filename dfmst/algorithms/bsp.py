@@ -42,8 +42,6 @@ from dfmst._engines.primitives.flags import flag_words
 from dfmst.algorithms._steps.light_edges import scan_light
 from dfmst.algorithms.base import Trace, chosen_rows
 
-__all__ = ["BSP", "strut_components"]
-
 _NONE = np.iinfo(np.uint64).max
 _FEW = 1 << 15  # edges that one scan finishes faster than the rounds they would take
 

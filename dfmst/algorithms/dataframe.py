@@ -10,8 +10,6 @@ from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst.algorithms.base import Trace
 
-__all__ = ["Dataframe"]
-
 
 @dataclass(frozen=True, slots=True)
 class Dataframe:

@@ -24,8 +24,6 @@ from dfmst.algorithms._steps.light_edges import scan_light, select_light, surviv
 from dfmst.algorithms.base import Trace, chosen_rows
 from dfmst.algorithms.prim import Prim
 
-__all__ = ["EPMST"]
-
 _MOST = 0.9  # share that Kruskal gets at most: road networks are then almost solved, as the paper says of theirs
 
 

@@ -48,8 +48,6 @@ from dfmst.algorithms._steps.light_edges import check_light, sampled_threshold
 from dfmst.algorithms._steps.worklist import Side, Worklist
 from dfmst.algorithms.base import Trace, chosen_rows
 
-__all__ = ["FilterBoruvka"]
-
 _SMALL = 1 << 22  # edges up to which a GPU solves one list in the time that the host takes to begin another
 _SMALLEST = 1 << 15  # the same where the caller has asked for two
 _LEAST_LIGHT = 0.75  # edges a vertex from which random ones have a giant component that drops most others

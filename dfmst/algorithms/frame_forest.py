@@ -26,8 +26,6 @@ from dfmst._engines import Engine, select_engine
 from dfmst.algorithms.base import Trace
 from dfmst.errors import DfmstError, EngineUnavailableError, UnsupportedFrameError
 
-__all__ = ["frame_forest", "table_forest"]
-
 
 def table_forest(engine: Engine, table: EdgeTable, trace: Trace) -> Array:
     """Return the rows of an edge table's forest, ascending ``int64``; on the host by pyarrow, on a GPU by cuDF."""

@@ -33,8 +33,6 @@ from dfmst._engines.primitives.flags import count_set, flag_words
 from dfmst.algorithms._steps.kruskal_scan import KruskalScan, SortedEdges
 from dfmst.algorithms.base import Trace, chosen_rows
 
-__all__ = ["Kruskal"]
-
 _ROUNDS = 32  # at most so many labellings of all vertices
 _SHORTEST_STRETCH = 1 << 12  # below it, a launch costs more than its checks
 

@@ -37,8 +37,6 @@ from dfmst._engines.primitives.edges import Edges, adjacency, gather_edges, key_
 from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, flag_words
 from dfmst.algorithms.base import Trace, chosen_rows
 
-__all__ = ["Mastiff"]
-
 _DEPTH_LIMIT = 64  # steps to a root that are counted; a chain of n vertices would take n * n / 2 of them
 _NO_LIMIT = (1 << 32) - 1
 _DEGREE_SAMPLE = 1 << 18

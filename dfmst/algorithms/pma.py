@@ -34,8 +34,6 @@ from dfmst._engines.primitives.flags import flag_words
 from dfmst._engines.primitives.sort import sort_order
 from dfmst.algorithms.base import Trace, chosen_rows
 
-__all__ = ["PMA"]
-
 _SORT_FROM: dict[str, int | None] = {"min": None, "sort": 1, "hybrid": 2}
 _LEAST_SPAN, _MOST_SPAN, _SPAN_PER_DEGREE = 8, 256, 4
 
@@ -145,20 +143,12 @@ class RoundGraph(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """The subtrees of a round.
+    """The subtrees of a round."""
 
-    Attributes
-    ----------
-    tree
-        The start vertex of each vertex's subtree, or `UNVISITED`.
-    parent
-        The same start vertex; at it, the vertex that the subtree hooked onto. A vertex in no subtree is its own parent.
-    conflicts
-        How many subtrees met another one; it may depend on the timing of the threads, the forest never does.
-    """
-
-    tree: Array
+    tree: Array  # the start vertex of each vertex's subtree, or `UNVISITED`
+    # The same start vertex; at it, the vertex that the subtree hooked onto. A vertex in no subtree is its own parent.
     parent: Array
+    # How many subtrees met another one; it may depend on the timing of the threads, the forest never does.
     conflicts: int
 
 
@@ -181,21 +171,13 @@ def grow(
 
 
 class Rounds(NamedTuple):
-    """What an algorithm does in its rounds.
+    """What an algorithm does in its rounds."""
 
-    Attributes
-    ----------
-    growth
-        Grows a round's subtrees, and sets the flags of the rows they choose.
-    sort_from
-        The round that begins with a sort of the edges by weight (``None``: none); later rounds keep the order.
-    drop_parallel
-        Whether to keep only the lightest of the edges between two components.
-    """
-
+    # Grows a round's subtrees, and sets the flags of the rows they choose.
     growth: Callable[[RoundGraph, Array], Growth]
+    # The round that begins with a sort of the edges by weight (``None``: none); later rounds keep the order.
     sort_from: int | None
-    drop_parallel: bool
+    drop_parallel: bool  # whether to keep only the lightest of the edges between two components
 
 
 def grow_and_unify(engine: Engine, table: EdgeTable, trace: Trace, rounds: Rounds) -> Array:

@@ -41,8 +41,6 @@ from dfmst._engines.primitives.edges import Adjacency, Edges, adjacency, gather_
 from dfmst._engines.primitives.flags import exclusive_sum, flag_words
 from dfmst.algorithms.base import Trace, chosen_rows
 
-__all__ = ["Prim"]
-
 _HUB_SHARE = 1 << 12  # neighbours a queue must get before a fork and a join pay: 1.6 ns each
 _LANES = 128  # MAX_BLOCKS of Wang et al.: the measured best there
 _WARP = 32  # threads that reduce together

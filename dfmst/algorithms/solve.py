@@ -15,8 +15,6 @@ from dfmst._engines import Engine
 from dfmst.algorithms import Algorithm, FilterKruskal, resolve
 from dfmst.algorithms.base import Trace
 
-__all__ = ["Solved", "Step", "solve", "solve_frame", "solve_table"]
-
 #: Gives a context manager for each step of the pipeline by its name, to time it for example.
 Step: TypeAlias = Callable[[str], AbstractContextManager[object]]
 

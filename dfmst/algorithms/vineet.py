@@ -24,8 +24,6 @@ from dfmst._engines.primitives.edges import gather_keys
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.pma import Growth, RoundGraph, Rounds, grow_and_unify
 
-__all__ = ["Vineet"]
-
 
 @dataclass(frozen=True, slots=True)
 class Vineet:

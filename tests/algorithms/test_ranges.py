@@ -12,8 +12,8 @@ from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.edges import Edges
 from dfmst._engines.primitives.flags import flag_words
 from dfmst.algorithms import Boruvka, FilterKruskal
-from dfmst.algorithms._steps.ranges import contract_ranges, range_width
 from dfmst.algorithms.base import Trace
+from dfmst.algorithms.filter_kruskal import contract_ranges, range_width
 from tests.support.cases import ENGINES
 from tests.support.columns import unpack
 from tests.support.lanes import examples

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-__all__ = ["HOME", "Kernel", "Parameter", "TranslationUnit", "kernel_of_name", "kernels", "translation_units"]
-
 HOME = Path(__file__).parent  # of the texts, and of the libraries compiled from them
 
 _COMMON = ("portable.cuh", "common.cuh")  # what precedes every other text
@@ -27,55 +25,25 @@ _TYPE = re.compile(r"^#define UNIT_(\w)_(\w+) ", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a kernel.
+    """One parameter of a kernel."""
 
-    Attributes
-    ----------
-    name
-        As in the kernel's text.
-    type
-        A C type (``u32``), the kernel's type parameter (``V``), or ``Key<W>``: the keys of weights.
-    pointer
-        Whether it is a column; otherwise it is a number.
-    written
-        Whether it is a column that the kernel may write to.
-    """
-
-    name: str
-    type: str
-    pointer: bool
-    written: bool
+    name: str  # as in the kernel's text
+    type: str  # A C type (``u32``), the kernel's type parameter (``V``), or ``Key<W>``: the keys of weights
+    pointer: bool  # whether it is a column; otherwise it is a number
+    written: bool  # whether it is a column that the kernel may write to
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One kernel.
+    """One kernel."""
 
-    Attributes
-    ----------
-    name
-        As in the kernel's text.
-    file
-        The file that holds it, without its suffix.
-    type_parameter
-        ``V``, ``W``, ``K``, or empty.
-    types
-        The C types it is compiled for; empty without a type parameter.
-    parameters
-        Its parameters after ``count``.
-    in_steps
-        Whether its threads wait for each other, so that all of them must be in flight at once.
-    on_host
-        Whether CPUs alone run it: CUDA compiles nothing of it.
-    """
-
-    name: str
-    file: str
-    type_parameter: str
-    types: tuple[str, ...]
-    parameters: tuple[Parameter, ...]
-    in_steps: bool = False
-    on_host: bool = False
+    name: str  # as in the kernel's text
+    file: str  # the file that holds it, without its suffix
+    type_parameter: str  # ``V``, ``W``, ``K``, or empty
+    types: tuple[str, ...]  # the C types it is compiled for; empty without a type parameter
+    parameters: tuple[Parameter, ...]  # its parameters after ``count``
+    in_steps: bool = False  # whether its threads wait for each other, so that all of them must be in flight at once
+    on_host: bool = False  # whether CPUs alone run it: CUDA compiles nothing of it
 
     def variants(self) -> dict[str, str]:
         """Name of each compiled function -> the translation unit that holds it."""

@@ -125,21 +125,11 @@ def spread_steps(length: int, size: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Adjacency:
-    """Every vertex's incident edges, one entry for each end of an edge.
+    """Every vertex's incident edges, one entry for each end of an edge."""
 
-    Attributes
-    ----------
-    offset
-        Where each vertex's list begins, and the last one ends; ``uint64``, shape ``(vertices + 1,)``.
-    edge
-        Position of the edge among the edges; ``uint32``, shape ``(offset[-1],)``.
-    other
-        The vertex at the edge's other end; ``uint32``, shape ``(offset[-1],)``.
-    """
-
-    offset: Array
-    edge: Array
-    other: Array
+    offset: Array  # where each vertex's list begins, and the last one ends; ``uint64``, shape ``(vertices + 1,)``
+    edge: Array  # position of the edge among the edges; ``uint32``, shape ``(offset[-1],)``
+    other: Array  # the vertex at the edge's other end; ``uint32``, shape ``(offset[-1],)``
 
 
 def adjacency(engine: Engine, edges: Edges, vertices: int, by_weight: bool = False) -> Adjacency:

@@ -28,22 +28,14 @@ _LEAST_BLOCK, _BLOCK = 1 << 14, 262144  # ids
 
 
 class IdWords(NamedTuple):
-    """Ids as kernels read them.
+    """Ids as kernels read them."""
 
-    Attributes
-    ----------
-    word
-        Integers, or hashes of the texts' bytes, ``uint64`` of shape ``(ids,)``; ``None``: hashes to be made.
-    offset
-        Where the bytes of each text begin and those of the last end, ``uint64`` of shape ``(ids + 1,)``; ``None`` for
-        integers.
-    content
-        The bytes.
-    """
-
+    # Integers, or hashes of the texts' bytes, ``uint64`` of shape ``(ids,)``; ``None``: hashes to be made.
     word: Array | None
+    # Where the bytes of each text begin and those of the last end, ``uint64`` of shape ``(ids + 1,)``; ``None`` for
+    # integers.
     offset: Array | None = None
-    content: Array | None = None
+    content: Array | None = None  # the bytes
 
     def __len__(self) -> int:
         """Return the number of ids."""
@@ -63,10 +55,7 @@ class IdWords(NamedTuple):
 class IdTable:
     """Numbers ids from 0 on, in the order of their first occurrence.
 
-    Attributes
-    ----------
-    count
-        How many ids there are.
+    ``count``: how many ids there are.
     """
 
     def __init__(self, engine: Engine, *, texts: bool) -> None:

@@ -60,19 +60,11 @@ def rank_forest(engine: Engine, forest: Edges) -> RankedForest:
 
 
 class Merges(NamedTuple):
-    """Merges of a dendrogram in the forest's order; cluster ``vertices + r`` is what merge r makes.
+    """Merges of a dendrogram in the forest's order; cluster ``vertices + r`` is what merge r makes."""
 
-    Attributes
-    ----------
-    left, right
-        The two clusters, the smaller number first, ``uint64``.
-    size
-        Vertices of the new cluster, ``uint32``.
-    """
-
-    left: Array
+    left: Array  # the two clusters, the smaller number first, ``uint64``
     right: Array
-    size: Array
+    size: Array  # vertices of the new cluster, ``uint32``
 
 
 def merge_clusters(engine: Engine, ends: Array, vertices: int) -> Merges:

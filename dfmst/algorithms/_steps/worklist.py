@@ -23,42 +23,23 @@ _DEVIATIONS = 5  # by which it may be longer
 
 
 class Side(NamedTuple):
-    """The edges on one side of a threshold in the total order, and the span of their keys.
+    """The edges on one side of a threshold in the total order, and the span of their keys."""
 
-    Attributes
-    ----------
-    key, row
-        The threshold: the last edge of the lower side.
-    above
-        Whether it is the upper side.
-    low, shift
-        A record holds ``(key - low) >> shift`` of a 64-bit key, in 32 bits: `low` is the least key of the span, `shift`
-        a number of bits. Only the speed depends on them.
-    """
-
-    key: int
+    key: int  # the threshold: the last edge of the lower side
     row: int
-    above: bool
+    above: bool  # whether it is the upper side
+    # A record holds ``(key - low) >> shift`` of a 64-bit key, in 32 bits: `low` is the least key of the span, `shift` a
+    # number of bits. Only the speed depends on them.
     low: int
     shift: int
 
 
 class Outcome(NamedTuple):
-    """What the rounds over a side's edges did.
+    """What the rounds over a side's edges did."""
 
-    Attributes
-    ----------
-    taken
-        Edges that joined two components at the beginning.
-    rounds
-        Rounds that had any edge.
-    joined
-        Edges that were chosen.
-    """
-
-    taken: int
-    rounds: int
-    joined: int
+    taken: int  # edges that joined two components at the beginning
+    rounds: int  # rounds that had any edge
+    joined: int  # edges that were chosen
 
 
 class Worklist:
@@ -168,16 +149,8 @@ _CLEAR_SHARE = 8  # with fewer vertices than this for each record, clearing all 
 class RecordRounds:
     """The buffers of all rounds, and the rounds.
 
-    Attributes
-    ----------
-    records
-        Two lists of records, two ``uint64`` words each.
-    capacity
-        Records that a list has room for.
-    best
-        Two arrays of the vertices' lightest records.
-    counters
-        What threads count, ``uint32``.
+    ``records``: two lists of records, two ``uint64`` words each; ``capacity``: records that a list has room for;
+    ``best``: two arrays of the vertices' lightest records; ``counters``: what threads count, ``uint32``.
     """
 
     def __init__(self, engine: Engine, table: EdgeTable, parent: Array, chosen: Array, capacity: int) -> None:
