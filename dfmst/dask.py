@@ -23,11 +23,18 @@ except ImportError as error:
 
 from dask.dataframe.extensions import register_dataframe_accessor
 
-from dfmst._drive.cluster.dask_checks import plan, verify
-from dfmst._drive.cluster.dask_files import forest_of_files
-from dfmst._drive.cluster.dask_forests import maximum_spanning_forest, minimum_spanning_forest, spanning_forest, update
-from dfmst._drive.cluster.dask_trees import clusters, connected_components, newick, path, rooted, single_linkage
-from dfmst._drive.cluster.directory import WrittenForest
+from dfmst._drive.cluster.files import WrittenForest, forest_of_files
+from dfmst._drive.cluster.forests import maximum_spanning_forest, minimum_spanning_forest, spanning_forest, update
+from dfmst._drive.cluster.of_frames import (
+    clusters,
+    connected_components,
+    newick,
+    path,
+    plan,
+    rooted,
+    single_linkage,
+    verify,
+)
 from dfmst.accessor import ForestAccessor
 
 __all__ = [

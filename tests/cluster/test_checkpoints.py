@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import subprocess
 import sys
@@ -18,18 +19,16 @@ import pytest
 
 import dfmst
 import dfmst.dask
-from dfmst._drive.cluster import tasks
-from dfmst._drive.cluster.checkpoint import ONE_TABLE, checkpointed, first_workers
+from dfmst._drive.cluster import groups as tasks
+from dfmst._drive.cluster import shuffle, two_pass
+from dfmst._drive.cluster.checkpoint import ONE_TABLE, checkpointed, first_workers, partitions_done
 from dfmst._drive.cluster.client import Resources
-from dfmst._drive.cluster.files import FileRows
-from dfmst._drive.cluster.partial import partitions_done
-from dfmst._drive.cluster.strategies import merge, two_pass
-from dfmst._drive.cluster.strategies.light_rows import SAMPLE, KeySample, sample
-from dfmst._drive.cluster.strategies.shuffle import shuffling
-from dfmst._drive.cluster.strategies.shuffle.edges import GroupEdges, KeptEdges, distribute
-from dfmst._drive.cluster.strategies.shuffle.folded import FoldRoom
-from dfmst._drive.cluster.strategies.shuffle.kept import EDGES
-from dfmst._drive.cluster.tasks import Group
+from dfmst._drive.cluster.groups import Group
+from dfmst._drive.cluster.partitions import FileRows
+from dfmst._drive.cluster.shuffle import EDGES
+from dfmst._drive.cluster.shuffle_edges import GroupEdges, KeptEdges, distribute
+from dfmst._drive.cluster.shuffle_runs import FoldRoom
+from dfmst._drive.cluster.two_pass import SAMPLE, KeySample, sample
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
 from dfmst.formats.directories import sole_use
@@ -140,7 +139,7 @@ def test_a_shuffle_goes_on_where_it_was(tmp_path, monkeypatch, ids, files):
     stop_at = 6
 
     def counted(name: str) -> None:
-        task = getattr(shuffling, name)
+        task = getattr(shuffle, name)
 
         def call(*arguments: Any) -> Any:
             calls[name] += 1
@@ -148,7 +147,7 @@ def test_a_shuffle_goes_on_where_it_was(tmp_path, monkeypatch, ids, files):
                 raise Stopped
             return task(*arguments)
 
-        monkeypatch.setattr(shuffling, name, call)
+        monkeypatch.setattr(shuffle, name, call)
 
     for name in ("distribute", "cut", "solve_slice"):
         counted(name)
@@ -197,7 +196,7 @@ def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, strategy, task, ids)
 
     fold = getattr(tasks if task == "fold" else two_pass, task)
     monkeypatch.setattr(tasks.Group, "tables", counted)
-    monkeypatch.setattr(merge if task == "fold" else two_pass, task, marked)
+    monkeypatch.setattr(tasks if task == "fold" else two_pass, task, marked)
     monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(1, 3 << 30))
 
     def forest() -> pd.DataFrame:
@@ -275,6 +274,7 @@ def test_samples_are_kept(tmp_path, monkeypatch):
 
     with pytest.raises(Stopped):
         forest(stopped)
+    gc.collect()  # Dask hands out the frame of the stopped call as long as it is in memory
     assert drawn
     drawn.clear()
     pd.testing.assert_frame_equal(forest(fold), dfmst.minimum_spanning_forest(frame, "a", "b", "w"))

@@ -18,16 +18,14 @@ from hypothesis import strategies as st
 
 import dfmst.dask
 from dfmst._drive.cluster.client import Resources
-from dfmst._drive.cluster.files import FileRows
-from dfmst._drive.cluster.hashing import id_words
-from dfmst._drive.cluster.local_files import local_directory
-from dfmst._drive.cluster.partitions import frame_parts, size_of_parts
+from dfmst._drive.cluster.groups import Group
+from dfmst._drive.cluster.partitions import FileRows, frame_parts, size_of_parts
+from dfmst._drive.cluster.shuffle_edges import GroupEdges, distribute, summarize, survey
+from dfmst._drive.cluster.shuffle_numbering import Numbering, ask, number_ids, settle
+from dfmst._drive.cluster.shuffle_runs import local_directory
+from dfmst._drive.cluster.shuffle_slices import cut, cuts, solve_slice
 from dfmst._drive.cluster.solve import task_engine
-from dfmst._drive.cluster.strategies.shuffle.edges import GroupEdges, distribute
-from dfmst._drive.cluster.strategies.shuffle.numbering import Numbering, ask, number_ids, settle
-from dfmst._drive.cluster.strategies.shuffle.slices import cut, cuts, solve_slice
-from dfmst._drive.cluster.strategies.shuffle.survey import summarize, survey
-from dfmst._drive.cluster.tasks import Group
+from dfmst._drive.plan.estimate import id_words
 from dfmst._edges.dictionary import Dictionary
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import id_columns

@@ -15,12 +15,11 @@ import pytest
 import dfmst
 import dfmst.dask
 from dfmst._drive.cluster.build import Options, forest_graph
-from dfmst._drive.cluster.files import FileRows
-from dfmst._drive.cluster.partitions import FrameParts
-from dfmst._drive.cluster.strategies.shuffle.edges import distribute
-from dfmst._drive.cluster.strategies.shuffle.folded import FoldRoom
-from dfmst._drive.cluster.strategies.shuffle.kept import EDGES
-from dfmst._drive.cluster.tasks import Group
+from dfmst._drive.cluster.groups import Group
+from dfmst._drive.cluster.partitions import FileRows, FrameParts
+from dfmst._drive.cluster.shuffle import EDGES
+from dfmst._drive.cluster.shuffle_edges import distribute
+from dfmst._drive.cluster.shuffle_runs import FoldRoom
 from dfmst._drive.plan.formulas import BASE, fitting_vertices, slice_memory
 from dfmst._edges.read import EdgeColumns
 from dfmst._fold.budget import MemoryRunBudget

@@ -191,7 +191,7 @@ def test_files_that_change_during_a_run(strategy, tmp_path, monkeypatch, client)
         os.utime(tmp_path / "edges" / "2.parquet")
         return graph
 
-    monkeypatch.setattr("dfmst._drive.cluster.directory.forest_graph", change_then)
+    monkeypatch.setattr("dfmst._drive.cluster.files.forest_graph", change_then)
     options = {"strategy": strategy, **STRATEGIES[strategy], "client": client}
     with pytest.raises(dfmst.ClusterError, match=r"2.parquet\)?:? ?.*has changed since the run began"):
         dfmst.dask.forest_of_files(tmp_path / "edges", tmp_path / "out", "a", "b", "w", **options)
@@ -208,8 +208,8 @@ def test_a_file_that_is_gone(tmp_path):
 
 
 def test_what_is_compared_travels_as_one_number_a_partition():
+    from dfmst._drive.cluster.groups import fold, group_parts
     from dfmst._drive.cluster.rows import choose
-    from dfmst._drive.cluster.tasks import fold, group_parts
     from dfmst._edges.read import EdgeColumns
 
     (group,) = group_parts([random_frame(82)], 1)

@@ -16,12 +16,11 @@ from tests.support.standin import cupy
 
 pytest.importorskip("dask")
 
+from dfmst._drive.cluster import two_pass
 from dfmst._drive.cluster.build import Options, forest_graph
 from dfmst._drive.cluster.client import Resources
-from dfmst._drive.cluster.files import FileRows
-from dfmst._drive.cluster.partitions import FrameParts
+from dfmst._drive.cluster.partitions import FileRows, FrameParts
 from dfmst._drive.cluster.solve import merge
-from dfmst._drive.cluster.strategies import two_pass
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CudaEngine
 
@@ -70,10 +69,10 @@ def files(request, tmp_path_factory):
 @pytest.mark.parametrize("strategy", ["merge", "two-pass"])
 def test_bytes_over_the_bus_are_what_plan_says(device, monkeypatch, files, strategy):
     kind, paths = files
-    for module in ("solve", "strategies.two_pass"):
+    for module in ("solve", "two_pass"):
         monkeypatch.setattr(f"dfmst._drive.cluster.{module}.worker_engine", CudaEngine)
-    for module in ("merge", "two_pass"):
-        monkeypatch.setattr(f"dfmst._drive.cluster.strategies.{module}.merge", merged_by_one)
+    for module in ("groups", "two_pass"):
+        monkeypatch.setattr(f"dfmst._drive.cluster.{module}.merge", merged_by_one)
     monkeypatch.setattr(two_pass, "fold_residue", residue_elsewhere)
     monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(WORKERS, 1 << 40))
     columns = EdgeColumns("source", "target", "weight")

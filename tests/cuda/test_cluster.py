@@ -15,10 +15,9 @@ from tests.support.tables import edge_tables
 
 pytest.importorskip("dask")
 
+from dfmst._drive.cluster.groups import fold, group_parts
 from dfmst._drive.cluster.rows import choose, gather
-from dfmst._drive.cluster.strategies.light_rows import light_bound, sample
-from dfmst._drive.cluster.strategies.two_pass import digests_of, fold_light, fold_residue
-from dfmst._drive.cluster.tasks import fold, group_parts
+from dfmst._drive.cluster.two_pass import digests_of, fold_light, fold_residue, light_bound, sample
 from dfmst._edges.read import EdgeColumns
 from tests.support.lanes import examples
 

@@ -26,12 +26,11 @@ from click.testing import CliRunner
 
 import dfmst.dask
 from dfmst._drive.cluster import devices, solve
-from dfmst._drive.cluster.client import resources
-from dfmst._drive.cluster.gpus import require_gpus
-from dfmst._drive.cluster.strategies.shuffle.edges import distribute
-from dfmst._drive.cluster.strategies.shuffle.folded import FoldRoom
-from dfmst._drive.cluster.task_columns import spill
-from dfmst._drive.cluster.tasks import Group
+from dfmst._drive.cluster.client import require_gpus, resources
+from dfmst._drive.cluster.devices import spill
+from dfmst._drive.cluster.groups import Group
+from dfmst._drive.cluster.shuffle_edges import distribute
+from dfmst._drive.cluster.shuffle_runs import FoldRoom
 from dfmst._drive.plan.formulas import BASE
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CudaEngine
@@ -44,12 +43,12 @@ VERTICES, ROWS, FILES = 80_000, 160_000, 2
 
 
 PURPOSES = {
-    "_drive.cluster.task_columns.__reduce__": "sent",
-    "_drive.cluster.task_columns.spill": "spilled",
-    "_drive.cluster.strategies.shuffle.left.leave_sorted": "spilled",
-    "_drive.cluster.strategies.shuffle.left.leave": "spilled",
+    "_drive.cluster.devices.__reduce__": "sent",
+    "_drive.cluster.devices.spill": "spilled",
+    "_drive.cluster.shuffle_runs.leave_sorted": "spilled",
+    "_drive.cluster.shuffle_runs.leave": "spilled",
     "_drive.cluster.rows.locate": "positions",
-    "_drive.cluster.strategies.shuffle.slices._locators": "positions",
+    "_drive.cluster.shuffle_slices._locators": "positions",
 }
 
 
@@ -70,8 +69,8 @@ def a_worker(**resources: float) -> Any:
 @pytest.fixture
 def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU."""
-    shuffle = [f"strategies.shuffle.{name}" for name in ("edges", "slices")]
-    for module in ("solve", "strategies.two_pass", *shuffle):
+    shuffle = ["shuffle_edges", "shuffle_slices"]
+    for module in ("solve", "two_pass", *shuffle):
         monkeypatch.setattr(f"dfmst._drive.cluster.{module}.worker_engine", CudaEngine)
     return cupy.get_default_memory_pool()
 

@@ -31,8 +31,8 @@ IDS: dict[str, Any] = {
 }
 PURPOSES = {
     "_drive.cluster.rows.locate": "positions",
-    "_drive.cluster.strategies.shuffle.slices._locators": "positions",
-    "_drive.cluster.device_tables.some_rows": "sample",
+    "_drive.cluster.shuffle_slices._locators": "positions",
+    "_drive.cluster.tables.some_rows": "sample",
 }
 
 
@@ -51,8 +51,8 @@ class Partition:
 @pytest.fixture
 def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU, of which there are two."""
-    shuffle = [f"strategies.shuffle.{name}" for name in ("edges", "slices")]
-    for module in ("read", "solve", "strategies.two_pass", *shuffle):
+    shuffle = ["shuffle_edges", "shuffle_slices"]
+    for module in ("read", "solve", "two_pass", *shuffle):
         monkeypatch.setattr(f"dfmst._drive.cluster.{module}.worker_engine", CudaEngine)
     monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(2, 1 << 40))
 

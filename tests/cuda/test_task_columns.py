@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dfmst._drive.cluster.device_tables import Columns, DeviceTable, host_table, kept
-from dfmst._drive.cluster.solve_tables import solve_tables
-from dfmst._drive.cluster.strategies.shuffle.left import WaitingRun, leave_sorted
-from dfmst._drive.cluster.tables import travelling_table
-from dfmst._drive.cluster.task_columns import TaskColumns, spill, waiting_bytes
+from dfmst._drive.cluster.devices import TaskColumns, spill, waiting_bytes
+from dfmst._drive.cluster.shuffle_runs import WaitingRun, leave_sorted
+from dfmst._drive.cluster.solve import solve_tables
+from dfmst._drive.cluster.tables import Columns, DeviceTable, host_table, kept, travelling_table
 from dfmst._engines import CpuEngine, CudaEngine
 from dfmst._fold.buffer import Rows
 from dfmst.errors import InvalidEdgesError
@@ -63,7 +62,7 @@ def test_columns_travel_as_those_of_the_host():
 
 def test_from_gpu_to_gpu_nothing_crosses():
     protocol = pytest.importorskip("distributed.protocol")
-    from dfmst._drive.cluster.task_columns import register_for_gpus
+    from dfmst._drive.cluster.devices import register_for_gpus
 
     register_for_gpus(DeviceTable)  # Dask may have been loaded since
     register_for_gpus(TaskColumns)

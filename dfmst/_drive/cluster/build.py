@@ -14,14 +14,13 @@ from dfmst._common.arguments import check_choice, whole_number
 from dfmst._drive.cluster.checkpoint import first_workers
 from dfmst._drive.cluster.client import Resources, resources
 from dfmst._drive.cluster.graph import TaskGraph
+from dfmst._drive.cluster.groups import add_merge, group_parts
 from dfmst._drive.cluster.partitions import FrameParts, frame_parts, size_of_parts
 from dfmst._drive.cluster.read import column_types
 from dfmst._drive.cluster.rows import Portion, choose, gather_from, portions
-from dfmst._drive.cluster.strategies.merge import add_merge
-from dfmst._drive.cluster.strategies.shuffle.folded import FoldRoom
-from dfmst._drive.cluster.strategies.shuffle.shuffling import ShuffleSizes, add_shuffle, no_records
-from dfmst._drive.cluster.strategies.two_pass import add_two_passes
-from dfmst._drive.cluster.tasks import group_parts
+from dfmst._drive.cluster.shuffle import ShuffleSizes, add_shuffle, no_records
+from dfmst._drive.cluster.shuffle_runs import FoldRoom
+from dfmst._drive.cluster.two_pass import add_two_passes
 from dfmst._drive.plan.estimate import estimate_vertices, id_bytes_of
 from dfmst._drive.plan.formulas import (
     NUMBERED,

@@ -13,12 +13,14 @@ from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing.resource_tracker import ensure_running
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask
 
+from dfmst._common.progress import peak_memory
+from dfmst._drive.cluster.dask_internals import bytes_sent
 from dfmst._drive.cluster.devices import worker_device_bytes
-from dfmst._drive.cluster.gpus import Gpus, local_gpus, require_gpus
+from dfmst._engines import select_engine
 from dfmst.errors import ClusterError, EngineUnavailableError
 
 _UNKNOWN_MEMORY = 4 << 30
@@ -198,3 +200,69 @@ def _machine_memory() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return _UNKNOWN_MEMORY
+
+
+_SPILL = 0.8  # of a worker's GPU memory, from which dask-cuda moves results to the host
+
+
+class Gpus(NamedTuple):
+    """Workers with a GPU, and bytes of its memory that each may use; ``None``: as dask-cuda finds fit."""
+
+    memory: int | None = None
+
+
+def local_gpus(workers: int | None, gpus: Gpus) -> Any:
+    """Start a worker for each GPU, or for so many of them."""
+    select_engine("cuda")
+    try:
+        from dask_cuda import LocalCUDACluster
+    except ImportError as error:
+        message = f"workers with a GPU need dask-cuda: {error}"
+        raise EngineUnavailableError(message, "pip install 'dfmst[cu13]' (or 'dfmst[cu12]')") from error
+    options: dict[str, Any] = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+    if workers is not None:
+        options["n_workers"] = workers
+    if gpus.memory is not None:
+        # One pool for cuDF and CuPy, so that the limit is of both.
+        options |= {"rmm_pool_size": gpus.memory, "rmm_allocator_external_lib_list": ["cupy"]}
+        options["device_memory_limit"] = int(_SPILL * gpus.memory)
+    return LocalCUDACluster(**options)
+
+
+def require_gpus(client: Any) -> None:
+    """Raise where not one worker works on a GPU."""
+    if not any(client.run(worker_device_bytes, on_error="ignore").values()):
+        message = "no worker of the cluster works on a GPU"
+        hint = "start its workers with dask-cuda, or with the resource GPU; CuPy must find a device there"
+        raise EngineUnavailableError(message, hint)
+
+
+class Usage(NamedTuple):
+    """Of each worker that answers, by address.
+
+    Attributes
+    ----------
+    sent
+        Bytes sent to other workers since it was first asked.
+    peak
+        Bytes that its process took at most since its start.
+    """
+
+    sent: dict[str, int]
+    peak: dict[str, int]
+
+    def since(self, before: Usage) -> tuple[int | None, int | None]:
+        """Return the bytes sent by all since then, and the most that one took; ``None``: no worker says."""
+        sent = [count - before.sent.get(address, 0) for address, count in self.sent.items()]
+        return (sum(sent) if sent else None), max(self.peak.values(), default=None)
+
+
+def usage(client: Any) -> Usage:
+    """Ask the workers; one that is lost meanwhile does not answer."""
+    told: dict[str, Any] = client.run(_of_worker, on_error="ignore")
+    sent = {address: one[0] for address, one in told.items() if one[0] is not None}
+    return Usage(sent, {address: one[1] for address, one in told.items() if one[1] is not None})
+
+
+def _of_worker(dask_worker: Any) -> tuple[int | None, int | None]:
+    return bytes_sent(dask_worker), peak_memory()

@@ -1,85 +1,323 @@
-"""Partitions that are files, or row groups of files: read by PyArrow, and the same ones for the whole run."""
+"""Parquet files in, a directory of Parquet files out, partition by partition on a cluster."""
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Mapping
+import secrets
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet
+from dask.tokenize import tokenize
 
-from dfmst._edges.unify import CommonSchema
-from dfmst.errors import ClusterError, FormatError
-from dfmst.formats.files import open_native
+from dfmst._common.progress import RowBar, Tell
+from dfmst._common.types import Invalid
+from dfmst._drive.cluster.build import ForestGraph, Options, Strategy, forest_graph
+from dfmst._drive.cluster.checkpoint import ONE_TABLE, read_kept, write_kept
+from dfmst._drive.cluster.client import Gpus, cluster_client, usage
+from dfmst._drive.cluster.dask_internals import results
+from dfmst._drive.cluster.groups import Group
+from dfmst._drive.cluster.partitions import FileRows, FrameParts, file_stamp, size_of_parts
+from dfmst._drive.cluster.rows import Chosen, gather
+from dfmst._edges.read import EdgeColumns
+from dfmst._fold.budget import parse_memory
+from dfmst.errors import CapacityError, missing_column
+from dfmst.formats.atomic import atomic_directory, atomic_path, check_directory
+from dfmst.formats.directories import private_directory, sole_use
+from dfmst.formats.files import existing_path
+from dfmst.formats.parquet import common_columns, parquet_files, parquet_footer
+
+_DIGEST = "sha256"
 
 
-def file_stamp(path: str | os.PathLike[str]) -> tuple[int, int]:
-    """Return the size of a file and when it was written."""
-    state = os.stat(path)
-    return state.st_size, state.st_mtime_ns
+class Target(NamedTuple):
+    """A file to write, and where its digest is kept: one that has it is whole, and stays (``None``: nowhere)."""
+
+    path: str
+    kept: str | None = None
 
 
-class FileRows:
-    """Row groups of a Parquet file, read by PyArrow."""
+def write(group: Group, chosen: list[Chosen], columns: EdgeColumns, targets: list[Target]) -> int:
+    """Write the rows of a group's partitions, each to a Parquet file, and return how many there are (a task)."""
+    for number, (part, own, target) in enumerate(zip(group.parts, chosen, targets, strict=True), group.first):
+        if target.kept is None or not _is_written(target.path, target.kept):
+            _write(part, own, number, columns, target)
+    return sum(len(own.position) for own in chosen)
 
-    # No dataclass: Dask looks for tasks in the fields of those.
-    def __init__(
-        self,
-        path: str,
-        columns: list[str] | None = None,
-        groups: list[int] | None = None,
-        stamp: tuple[int, int] | None = None,
-        common: CommonSchema | None = None,
-        constants: Mapping[str, object] | None = None,
-    ) -> None:
-        self.path = path
-        self.common, self.constants = common, constants
-        self.stamp = stamp
-        self.columns = columns
-        self.groups = groups
 
-    @property
-    def name(self) -> str:
-        """The file's path."""
-        return self.path if self.groups is None else f"{self.path}, row groups {self.groups}"
+def _write(part: Any, chosen: Chosen, number: int, columns: EdgeColumns, target: Target) -> None:
+    rows = gather(part, chosen, number, columns)
+    Path(target.path).parent.mkdir(parents=True, exist_ok=True)
+    # A worker of the run that was killed may still be at it.
+    with atomic_path(target.path, own=True) as file:
+        pyarrow.parquet.write_table(rows, file)
+    if target.kept is not None:
+        write_kept(target.kept, ONE_TABLE, pa.table({"digest": [_digest(target.path)]}))
 
-    def read(self) -> pa.Table:
-        """Return the rows as an Arrow table."""
+
+def _is_written(path: str, kept: str) -> bool:
+    """Whether a file is there, as it was written."""
+    if not os.path.exists(path):
+        return False
+    known = read_kept(kept, ONE_TABLE)
+    return known is not None and known["digest"].to_pylist() == [_digest(path)]
+
+
+def _digest(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, _DIGEST).hexdigest()
+
+
+class WrittenForest(NamedTuple):
+    """What a run read, wrote and took.
+
+    Attributes
+    ----------
+    input_rows, rows, files
+        Rows of the input, rows of the forest, and files.
+    strategy
+        The one that was taken.
+    bytes_moved
+        Sent from worker to worker; ``None``: no worker says.
+    peak_memory
+        Bytes that one worker's process took at most since its start; ``None``: no worker says.
+    """
+
+    input_rows: int
+    rows: int
+    files: int
+    strategy: str
+    bytes_moved: int | None = None
+    peak_memory: int | None = None
+
+
+def write_forest(
+    client: Any,
+    inputs: Sequence[Path],
+    output: Path,
+    columns: EdgeColumns,
+    options: Options,
+    tell: Tell | None = None,
+    on_checkpoint: Callable[[str], object] | None = None,
+) -> WrittenForest:
+    """Write the forest of Parquet files into a directory that appears whole or not at all."""
+    from distributed import KilledWorker
+
+    files = _files(inputs)
+    parts = _parts(files, [path for path in inputs if path.is_dir()], columns.names)
+    names = [name for _, name in files]
+    forest = forest_graph(parts, columns, options)
+    graphs, strategy = [forest.graph], forest.strategy
+    arguments = (client, parts, names, output, columns, options.checkpoint, tell, on_checkpoint)
+    try:
+        written = _write_forest(forest, *arguments)
+    except (KilledWorker, CapacityError) as error:
+        if options.strategy != "auto" or strategy == "shuffle":
+            raise
+        reason = error.message if isinstance(error, CapacityError) else "workers ended, perhaps for lack of memory"
+        warnings.warn(f"strategy {strategy!r} failed ({reason}): trying 'shuffle'", stacklevel=3)
+        forest, strategy = forest_graph(parts, columns, replace(options, strategy="shuffle")), "shuffle"
+        graphs.append(forest.graph)
+        written = _write_forest(forest, *arguments)
+    for graph in graphs:
+        graph.remove_kept()
+    size = size_of_parts(parts.edges, columns.names[:2])
+    return WrittenForest(size.rows if size else 0, written[0], len(files), strategy, *written[1:])
+
+
+def _write_forest(
+    forest: ForestGraph,
+    client: Any,
+    parts: FrameParts,
+    names: list[str],
+    output: Path,
+    columns: EdgeColumns,
+    checkpoint: str | os.PathLike[str] | None,
+    tell: Tell | None,
+    on_checkpoint: Callable[[str], object] | None,
+) -> tuple[int, int | None, int | None]:
+    """Compute a graph and write its rows; return how many there are, the bytes moved, and the peak of a worker."""
+    earlier, token = ", ".join(map(str, forest.graph.earlier_results())), None
+    if earlier and on_checkpoint is not None:
+        on_checkpoint(f"going on with what an earlier run has kept in {checkpoint}: {earlier}")
+    if checkpoint is not None:
+        token = tokenize(forest.graph.token, names, os.path.abspath(checkpoint))[:12]
+    with atomic_directory(output, token) as folder:
+        run = secrets.token_hex(6)  # its tasks are done anew, and find what is written
+        counts = []
+        for first, count, chosen in forest.rows:
+            numbers = range(first, first + count)
+            targets = [Target(str(folder / names[number]), forest.graph.file("write", number)) for number in numbers]
+            group = Group(first, parts.rows[first : first + count])
+            counts.append(forest.graph.add("write", (run, first), write, group, chosen, columns, targets))
+        before = usage(client)
+        rows = results(client, forest.graph, [count.key for count in counts], tell)
+        moved, peak = usage(client).since(before)
+        _remove_others(folder, names)
+    return sum(rows), moved, peak
+
+
+def _remove_others(folder: Path, names: list[str]) -> None:
+    """Remove what workers of a killed run were about to write."""
+    wanted = {folder / name for name in names}
+    for path in [path for path in folder.rglob("*") if path.is_file() and path not in wanted]:
+        path.unlink(missing_ok=True)
+
+
+def require_columns(inputs: Sequence[Path], names: Sequence[Any]) -> None:
+    """Raise where the first file lacks a column: that is known before there is a cluster."""
+    _parts(_files(inputs)[:1], [path for path in inputs if path.is_dir()], names)
+
+
+def _parts(files: Sequence[tuple[Path, str]], folders: Sequence[Path], names: Sequence[Any]) -> FrameParts:
+    """The files as partitions, with columns of common types; each must have the named ones."""
+    footers = [(path, parquet_footer(path)) for path, _ in files]
+    sources = [(path, footer.schema.to_arrow_schema(), footer.num_rows) for path, footer in footers]
+    common, constants = common_columns(sources, folders)
+    wanted = [name for name in dict.fromkeys(names) if name is not None]
+    for path, schema, rows in sources:
+        for name in wanted:
+            if name not in (*schema.names, *constants[path]) and (rows or name not in common.schema.names):
+                hint = "name the columns with source=, target= and weight="
+                raise missing_column(name, schema.names, hint, path)
+    own = {name for _, schema, _ in sources for name in schema.names}
+    kept = all(path.as_posix().endswith(name) for path, name in files)
+    every = [name for name in common.schema.names if name in own or not kept]  # names of directories are kept
+    unlike = any(not schema.equals(common.schema) for _, schema, _ in sources)
+    edges: list[Any] = []
+    gathered: list[Any] = []
+    for path, _ in files:
+        place, stamp = str(path.resolve()), file_stamp(path)
+        shared = (common, constants[path]) if unlike else ()
+        edges.append(FileRows(place, wanted, None, stamp, *shared))
+        gathered.append(FileRows(place, every if unlike else None, None, stamp, *shared))
+    return FrameParts(edges, gathered, {}, repr([(part.path, part.stamp) for part in edges]))
+
+
+def _files(inputs: Sequence[Path]) -> list[tuple[Path, str]]:
+    """Each file and its name in the output."""
+    files = []
+    for path in inputs:
+        if path.is_dir():
+            files += [(file, str(file.relative_to(path))) for file in parquet_files(path)]
+        else:
+            files.append((path, path.name))
+    if len({name for _, name in files}) < len(files):
+        # Several inputs may hold files of one name.
+        files = [(path, f"part-{number:05}.parquet") for number, (path, _) in enumerate(files)]
+    return files
+
+
+def forest_of_files(
+    inputs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    source: str = "source",
+    target: str = "target",
+    weight: str | None = "weight",
+    *,
+    maximum: bool = False,
+    invalid: Invalid = "raise",
+    strategy: Strategy = "auto",
+    split_every: int = 2,
+    checkpoint: str | os.PathLike[str] | None = None,
+    vertices: int | None = None,
+    memory_limit: int | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    client: Any = None,
+    gpus: bool = False,
+    gpu_memory: int | str | None = None,
+    progress: bool | Callable[[str], None] | None = None,
+    on_checkpoint: Callable[[str], object] | None = None,
+) -> WrittenForest:
+    """Write the spanning forest of Parquet files as a directory of Parquet files, on a cluster.
+
+    The rows are those that :func:`dfmst.minimum_spanning_forest` finds in the files read as one table. The directory
+    appears whole or not at all.
+
+    Parameters
+    ----------
+    inputs
+        Parquet files, or directories of them, in the order of the rows; every worker must see them.
+    output
+        The directory to make, with a file for each of the input's, named alike.
+    source, target, weight
+        Column names; ``weight=None``: all weights are equal.
+    maximum
+        Whether heavier rows come first.
+    invalid, strategy, split_every, checkpoint, vertices, memory_limit
+        As for :func:`minimum_spanning_forest`.
+    workers
+        Worker processes to start on this machine for this run.
+    scheduler
+        Address of the scheduler of a cluster to use instead (``"tcp://host:8786"``).
+    client
+        A ``distributed.Client`` to use instead. Without `workers`, `scheduler` and `client`: the current client, or
+        processes on this machine where there is none.
+    gpus
+        Start the workers with a GPU each (dask-cuda), on all GPUs unless `workers` says how many; of a scheduler's
+        workers, ask that there is one with a GPU.
+    gpu_memory
+        Bytes of a GPU's memory that a worker may use, or a text such as ``"40GiB"``: the size of RMM's pool, from four
+        fifths of which dask-cuda moves results to the host. Only where workers are started.
+    progress
+        True for a bar of tasks, or a function that is called with the name of each step as it begins.
+    on_checkpoint
+        Called with a line on the results that an earlier run has kept in the directory `checkpoint`, where there are
+        some: this run goes on with them.
+
+    Returns
+    -------
+    WrittenForest
+        ``input_rows``, ``rows`` of the forest, ``files``, the ``strategy`` that was taken, ``bytes_moved`` between
+        workers, and the ``peak_memory`` of one of them in bytes.
+
+    Raises
+    ------
+    ColumnNotFoundError, InvalidEdgesError, FormatError, CapacityError
+        As for :func:`dfmst.minimum_spanning_forest`, with the file named; files that differ in their columns.
+    OutputError
+        `output` exists or lies in a directory of the input, or its parent does not exist; another run uses the
+        directory of checkpoints.
+    ClusterError
+        There is no scheduler at that address, it or its workers are lost, or a file has changed during the run.
+    EngineUnavailableError
+        Dask's scheduler is not installed; or GPUs are wanted, and there is none, or no dask-cuda.
+
+    Examples
+    --------
+    >>> import dfmst.dask
+    >>> record = dfmst.dask.forest_of_files("edges/", "forest/", workers=4)  # doctest: +SKIP
+    >>> record.input_rows, record.rows, record.strategy  # doctest: +SKIP
+    (96000000, 1999999, 'two-pass')
+    """
+    if sum(choice is not None for choice in (workers, scheduler, client)) > 1:
+        message = "workers, scheduler and client cannot be combined"
+        raise ValueError(message)
+    if gpu_memory is not None and (not gpus or scheduler is not None or client is not None):
+        message = "gpu_memory is for workers with a GPU that are started here: it needs gpus=True, and no scheduler"
+        raise ValueError(message)
+    wanted = Gpus(None if gpu_memory is None else parse_memory(gpu_memory)) if gpus else None
+    paths = [existing_path(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
+    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
+    tell = progress if callable(progress) else (lambda step: None)
+    bar = RowBar("finding the forest", unit="tasks") if progress is True else None
+    check_directory(Path(output), paths)
+    require_columns(paths, columns.names)
+    if client is None:
+        tell("starting workers" if scheduler is None else f"connecting to {scheduler}")
+    alone = nullcontext() if checkpoint is None else sole_use(private_directory(checkpoint))
+    with alone, cluster_client(workers, scheduler, client, wanted) as current:
+        tell("finding the forest")
         try:
-            table = self._read()
+            return write_forest(current, paths, Path(output), columns, options, bar, on_checkpoint)
         finally:
-            # A file that changes while it is read may also look damaged.
-            self.check()
-        if self.common is None:
-            return table
-        batches = [self.common.fit(each, self.path, self.columns, self.constants) for each in table.to_batches()]
-        return pa.Table.from_batches(batches, self.common.columns(self.columns))
-
-    def check(self) -> None:
-        """Raise where the file is no longer what it was."""
-        try:
-            same = self.stamp is None or self.stamp == file_stamp(self.path)
-        except OSError as error:
-            raise self._unreadable(error) from error
-        if not same:
-            hint = "begin anew (with a new frame), and let nothing write to the files meanwhile"
-            raise ClusterError(f"{self.path} has changed since the run began", hint)
-
-    def _unreadable(self, error: OSError) -> ClusterError:
-        return ClusterError(f"{self.path}: {error.strerror}", "every worker must see the files, under the same names")
-
-    def _read(self) -> pa.Table:
-        try:
-            with open_native(self.path) as native, pyarrow.parquet.ParquetFile(native, pre_buffer=True) as file:
-                options = {"columns": self.columns, "use_threads": False}
-                return file.read(**options) if self.groups is None else file.read_row_groups(self.groups, **options)
-        except OSError as error:
-            if error.strerror:
-                raise self._unreadable(error) from error
-            raise self._damaged(error) from error
-        except pa.ArrowException as error:
-            raise self._damaged(error) from error
-
-    def _damaged(self, error: Exception) -> FormatError:
-        reason = str(error).partition("\n")[0]
-        return FormatError(f"{self.path}: a damaged Parquet file ({reason})", "fetch or write the file again")
+            if bar is not None:
+                bar.close()

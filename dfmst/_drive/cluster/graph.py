@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 from dask.tokenize import tokenize
 
-from dfmst._drive.cluster.checkpoint import Codec, checkpointed, is_kept, kept_result, partial_path
+from dfmst._drive.cluster.checkpoint import Codec, checkpointed, is_kept, kept_result, partial_path, partitions_done
 from dfmst._drive.cluster.dask_internals import STAYING, new_task, reference
-from dfmst._drive.cluster.partial import partitions_done
 
 
 class EarlierResults(NamedTuple):

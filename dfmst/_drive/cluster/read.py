@@ -1,4 +1,4 @@
-"""From a partition to a table that travels: its columns are opened and checked once, on the side where they lie."""
+"""From a partition to a table that travels: its columns are opened and checked once, on the host or on the GPU."""
 
 from __future__ import annotations
 
@@ -9,15 +9,26 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.cluster.device_read import table_there
-from dfmst._drive.cluster.device_tables import Table, like_of
+from dfmst._drive.cluster.devices import TaskColumns
 from dfmst._drive.cluster.partitions import read_part
 from dfmst._drive.cluster.solve import worker_engine
-from dfmst._drive.cluster.tables import POSITION_BITS, empty_table, travelling_ids, travelling_table, weight_kind
+from dfmst._drive.cluster.tables import (
+    POSITION_BITS,
+    DeviceTable,
+    Table,
+    empty_table,
+    kind_metadata,
+    like_of,
+    narrowed,
+    travelling_ids,
+    travelling_table,
+    weight_kind,
+)
 from dfmst._edges.arrow_values import arrow_column, is_missing, plain_ids, to_arrow
 from dfmst._edges.check import HOST, check_columns
-from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.device_frame import DeviceView, device_ids, device_weights
 from dfmst._edges.edge_table import check_capacity, flip_bits
+from dfmst._edges.encode import are_integers
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.open import open_frame
 from dfmst._edges.read import EdgeColumns
@@ -28,6 +39,28 @@ from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst.algorithms.solve import solve_frame
 from dfmst.errors import DfmstError, InvalidEdgesError
+
+
+def table_there(engine: Engine, view: DeviceView, columns: EdgeColumns, row: Array) -> DeviceTable | None:
+    """Return all rows of a frame with their locators; ``None`` where the host reads them.
+
+    It does where ids are no integers, or weights are neither numbers nor booleans.
+    """
+    source, target, weight = columns.names
+    ids = device_ids((source, view.column(source)), (target, view.column(target)))
+    if not are_integers(ids.source):
+        return None
+    values, kind = constant_weights(len(row), engine.xp).values, "none"
+    if weight is not None:
+        column = view.column(weight)
+        if column.dtype.kind not in "iufb":
+            return None
+        values = device_weights(weight, column).values
+        kind = str(np.dtype(values.dtype))
+    key = gather_keys(engine, values, None, flip_bits(values.dtype, columns.maximum))
+    arrays = (narrowed(ids.source), narrowed(ids.target), key, row)
+    return DeviceTable(TaskColumns(engine, *arrays), kind_metadata(kind))
+
 
 _OBJECT_DECIMAL = pa.decimal128(38, 9)  # decimals in an object column have no common scale of their own
 

@@ -10,15 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst._common.types import Array
-from dfmst._drive.cluster.device_tables import DeviceTable, Table, columns_of
-from dfmst._drive.cluster.files import FileRows
+from dfmst._drive.cluster.devices import TaskColumns
 from dfmst._drive.cluster.graph import TaskGraph
-from dfmst._drive.cluster.marks import IdTypes, RowMarks, changed, digest_of, row_marks, types_of
-from dfmst._drive.cluster.partitions import read_part
+from dfmst._drive.cluster.partitions import FileRows, read_part
 from dfmst._drive.cluster.read import taken_edges
+from dfmst._drive.cluster.row_hashes import IdTypes, RowMarks, changed, digest_of, row_marks, types_of
 from dfmst._drive.cluster.solve import task_engine
-from dfmst._drive.cluster.tables import POSITION_BITS, column_values, in_row_order
-from dfmst._drive.cluster.task_columns import TaskColumns
+from dfmst._drive.cluster.tables import POSITION_BITS, DeviceTable, Table, column_values, columns_of, in_row_order
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.open import open_frame

@@ -1,10 +1,10 @@
-"""The forest of what one task holds: of a table, or of tables that come one after the other."""
+"""The forest that one task finds: of one table, or of tables that come one after the other."""
 
 from __future__ import annotations
 
 import multiprocessing
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -12,29 +12,28 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.cluster.device_tables import (
+from dfmst._drive.cluster.devices import device_engine, on_device
+from dfmst._drive.cluster.tables import (
     Columns,
     DeviceTable,
     Table,
-    columns_of,
-    has_integers,
-    host_table,
-    kept,
-    like_of,
-)
-from dfmst._drive.cluster.devices import device_engine, on_device
-from dfmst._drive.cluster.solve_tables import solve_tables
-from dfmst._drive.cluster.tables import (
     check_kinds,
     column_values,
+    columns_of,
     concat,
     empty_table,
+    has_integers,
+    host_table,
     id_pair,
     in_row_order,
+    kept,
+    like_of,
+    metadata_of,
     take,
     weight_kind,
 )
 from dfmst._drive.plan.formulas import BUFFER
+from dfmst._edges.dictionary import mixed_signs
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
 from dfmst._edges.vertices import IdColumns, dense_vertices
@@ -43,6 +42,54 @@ from dfmst._fold.buffer import Rows
 from dfmst._fold.fold import BufferFold
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import CapacityError
+
+_LEAST_DENSE = 4096  # vertices
+
+
+def solve_tables(engine: Engine, tables: Sequence[Table]) -> Table:
+    """Return the forest of tables whose ids are integers, by ascending locator, found on a GPU."""
+    filled = [table for table in tables if table.num_rows]
+    if not filled:
+        return empty_table()
+    check_kinds(weight_kind(like_of(table)) for table in filled)
+    columns = _concat(engine, [columns_of(engine, table) for table in filled])
+    if bool((columns.row[1:] < columns.row[:-1]).any()):
+        columns = columns.take(engine.xp.argsort(columns.row))
+    encoder = _encoder(engine, len(columns.row))
+    source, target = encoder.encode(columns.ids)
+    forest = solve_table(engine, EdgeTable(source, target, columns.key, encoder.count))
+    return kept(engine, columns.take(forest), metadata_of(filled[0]))
+
+
+def _encoder(engine: Engine, rows: int) -> Encoder:
+    return DeviceEncoder(max(2 * rows, _LEAST_DENSE), engine=engine)
+
+
+def _concat(engine: Engine, parts: list[Columns]) -> Columns:
+    """One table after the other; ids in common types."""
+    if len(parts) == 1:
+        return parts[0]
+    joined = []
+    for place in range(len(Columns._fields)):
+        columns = [part[place] for part in parts]
+        if place < 2:
+            columns = _in_common_type(columns)
+        joined.append(engine.xp.concatenate(columns))
+    return Columns(*joined)
+
+
+def _in_common_type(columns: list[Array]) -> list[Array]:
+    """Integers in the type that holds all of them."""
+    kinds = {column.dtype for column in columns}
+    if len(kinds) == 1:
+        return columns
+    common: Any = np.int64
+    if np.dtype(np.uint64) in kinds:
+        if any(column.dtype.kind == "i" and len(column) and int(column.min()) < 0 for column in columns):
+            raise mixed_signs()
+        common = np.uint64
+    return [column.astype(common, copy=False) for column in columns]
+
 
 _LEAST_BUFFER = 1 << 16
 _FEWER = 2  # rows of a buffer, a vertex, where a GPU has no room for more

@@ -16,8 +16,10 @@ import pyarrow.parquet
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
-from dfmst._drive.cluster.hashing import id_words
 from dfmst._drive.plan.work import DENSE_ID, SPARSE_ID
+from dfmst._edges import dictionary
+from dfmst._edges.arrow_values import whole_ids
+from dfmst._engines import CpuEngine
 from dfmst.formats.files import open_native
 from dfmst.formats.parquet import parquet_footer
 
@@ -119,3 +121,11 @@ def id_bytes_of(
             content = sum(pc.sum(pc.binary_length(_plain(column))).as_py() or 0 for column in columns)
             return SPARSE_ID + round(content / sum(map(len, columns)))
     return DENSE_ID
+
+
+def id_words(ids: Any) -> Array:
+    """Return a number of 64 bits for each id: an integer's own, else a hash of its bytes."""
+    whole = whole_ids(ids) if isinstance(ids, pa.ChunkedArray) else ids
+    words = dictionary.id_words(dictionary.plain(whole)).hashed(CpuEngine(threads=1), 0, len(whole))
+    assert words.word is not None
+    return words.word

@@ -1,7 +1,7 @@
-"""Marks: a number of 64 bits for each row, made of its ids and weight.
+"""Row hashes: 64 bits for each row, made of its ids and weight.
 
-A forest is found in one reading of the partitions, and its rows are gathered in another. The marks of a partition's
-rows tell whether both saw the same. They depend on values alone, not on the types that hold them.
+A forest is found in one reading of the partitions, and its rows are gathered in another. The hashes of a partition's
+rows show whether both readings agree. They depend on values alone, not on the types of the columns.
 """
 
 from __future__ import annotations
@@ -13,11 +13,18 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.cluster.device_tables import DeviceTable, Table, columns_of, like_of
-from dfmst._drive.cluster.files import FileRows
-from dfmst._drive.cluster.hashing import id_words
-from dfmst._drive.cluster.tables import POSITION_BITS, column_values, weight_kind
-from dfmst._drive.cluster.task_columns import TaskColumns, register_for_gpus
+from dfmst._drive.cluster.devices import TaskColumns, register_for_gpus
+from dfmst._drive.cluster.partitions import FileRows
+from dfmst._drive.cluster.tables import (
+    POSITION_BITS,
+    DeviceTable,
+    Table,
+    column_values,
+    columns_of,
+    like_of,
+    weight_kind,
+)
+from dfmst._drive.plan.estimate import id_words
 from dfmst._engines import CpuEngine, Engine
 from dfmst.errors import ClusterError
 
@@ -79,7 +86,7 @@ def row_marks(table: Table) -> Array:
 
 
 def _words(column: Array) -> Array:
-    """Integers as :func:`dfmst._drive.cluster.hashing.id_words` has them."""
+    """Integers as :func:`dfmst._drive.plan.estimate.id_words` has them."""
     return column.astype(np.int64 if column.dtype.kind == "i" else np.uint64, copy=False).view(np.uint64)
 
 

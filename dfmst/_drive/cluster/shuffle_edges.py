@@ -7,33 +7,33 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
-from dfmst._drive.cluster.checkpoint import ONE_TABLE, Codec
-from dfmst._drive.cluster.device_tables import like_of, reserve
-from dfmst._drive.cluster.devices import on_device, rows_that_fit
-from dfmst._drive.cluster.local_files import local_directory
-from dfmst._drive.cluster.marks import GroupMarks, RowMarks, is_marked
-from dfmst._drive.cluster.partial import Partial
-from dfmst._drive.cluster.solve import task_engine, worker_engine
-from dfmst._drive.cluster.strategies.shuffle.batches import Batches
-from dfmst._drive.cluster.strategies.shuffle.folded import FoldRoom, GroupFold
-from dfmst._drive.cluster.strategies.shuffle.left import (
+from dfmst._drive.cluster.checkpoint import ONE_TABLE, Codec, Partial
+from dfmst._drive.cluster.devices import TaskColumns, on_device, register_for_gpus, rows_that_fit
+from dfmst._drive.cluster.groups import Group
+from dfmst._drive.cluster.row_hashes import GroupMarks, RowMarks, is_marked
+from dfmst._drive.cluster.shuffle_runs import (
+    Batches,
+    FoldRoom,
+    GroupFold,
     LeftIds,
     ascending_locators,
     ids_on_host,
     ids_there,
     leave_ids,
+    local_directory,
 )
-from dfmst._drive.cluster.tables import check_kinds, weight_kind
-from dfmst._drive.cluster.task_columns import TaskColumns, register_for_gpus
-from dfmst._drive.cluster.tasks import Group
+from dfmst._drive.cluster.solve import task_engine, worker_engine
+from dfmst._drive.cluster.tables import check_kinds, like_of, reserve, weight_kind
 from dfmst._drive.plan.formulas import EDGE
+from dfmst._edges.dictionary import different_types
 from dfmst._edges.encode import DeviceEncoder, Encoder
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine, host_engine
 from dfmst._fold.runs import Run, StoredIds
-from dfmst._fold.slices import COMPACT
+from dfmst._fold.slices import COMPACT, RunIndex
 from dfmst.errors import CapacityError
 
 _Result = TypeVar("_Result")
@@ -207,3 +207,50 @@ def _left_ids(engine: Engine, encoder: Encoder) -> LeftIds | None:
 def marks_of(edges: GroupEdges) -> list[RowMarks | None]:
     """Return the marks of a group's partitions (a task)."""
     return edges.marks
+
+
+class Survey(NamedTuple):
+    """The edges of all groups.
+
+    Attributes
+    ----------
+    indexes
+        Of all runs, group by group.
+    first
+        Number of each group's first run.
+    dense
+        Bound of the vertices, where all ids are dense integers and their own vertices; else ``None``.
+    """
+
+    indexes: list[RunIndex]
+    first: list[int]
+    dense: int | None
+
+
+class GroupSummary(NamedTuple):
+    """What a survey needs of a group."""
+
+    indexes: list[RunIndex]
+    kind: str
+    dense: int
+    type: pa.DataType | None
+
+
+def summarize(edges: GroupEdges) -> GroupSummary:
+    """Return what the survey needs (a task)."""
+    indexes = [RunIndex.of_run(run) for run in edges.runs]
+    return GroupSummary(indexes, edges.kind, edges.dense, edges.id_type)
+
+
+def survey(groups: list[GroupSummary]) -> Survey:
+    """Look at all groups (a task)."""
+    filled = [group for group in groups if group.kind]
+    check_kinds(group.kind for group in filled)
+    types = {pa.int64() if group.type is None else group.type for group in filled}
+    if len(types) > 1 and not all(map(pa.types.is_integer, types)):
+        raise different_types(types)
+    dense = None
+    if all(group.type is None for group in filled):
+        dense = max((group.dense for group in filled), default=0)
+    first = np.cumsum([0, *(len(group.indexes) for group in groups)])[:-1].tolist()
+    return Survey([index for group in groups for index in group.indexes], first, dense)

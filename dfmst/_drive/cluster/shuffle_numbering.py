@@ -12,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.cluster.hashing import id_words
-from dfmst._drive.cluster.local_files import local_directory
-from dfmst._drive.cluster.strategies.shuffle.edges import GroupEdges, waits_on_gpu, where_they_wait
-from dfmst._drive.cluster.strategies.shuffle.left import (
+from dfmst._drive.cluster.devices import TaskColumns, register_for_gpus
+from dfmst._drive.cluster.shuffle_edges import GroupEdges, Survey, waits_on_gpu, where_they_wait
+from dfmst._drive.cluster.shuffle_runs import (
     LeftArray,
     LeftIds,
     ids_on_host,
@@ -23,10 +22,10 @@ from dfmst._drive.cluster.strategies.shuffle.left import (
     leave,
     leave_ids,
     load,
+    local_directory,
     on_side,
 )
-from dfmst._drive.cluster.strategies.shuffle.survey import Survey
-from dfmst._drive.cluster.task_columns import TaskColumns, register_for_gpus
+from dfmst._drive.plan.estimate import id_words
 from dfmst._edges.dictionary import Dictionary, plain
 from dfmst._edges.encode import DeviceDictionary, DeviceEncoder
 from dfmst._engines import Engine

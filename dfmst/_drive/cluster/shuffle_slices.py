@@ -12,16 +12,12 @@ import numpy as np
 import pandas as pd
 
 from dfmst._common.types import Array
-from dfmst._drive.cluster.device_tables import reserve
-from dfmst._drive.cluster.devices import on_device, rows_that_fit
-from dfmst._drive.cluster.local_files import local_directory
+from dfmst._drive.cluster.devices import TaskColumns, on_device, register_for_gpus, rows_that_fit
+from dfmst._drive.cluster.shuffle_edges import GroupEdges, Survey, waits_on_gpu, where_they_wait
+from dfmst._drive.cluster.shuffle_numbering import Numbering
+from dfmst._drive.cluster.shuffle_runs import LeftArray, leave, leave_sorted, load, local_directory, on_side
 from dfmst._drive.cluster.solve import task_engine, worker_engine
-from dfmst._drive.cluster.strategies.shuffle.edges import GroupEdges, waits_on_gpu, where_they_wait
-from dfmst._drive.cluster.strategies.shuffle.left import LeftArray, leave, leave_sorted, load, on_side
-from dfmst._drive.cluster.strategies.shuffle.numbering import Numbering
-from dfmst._drive.cluster.strategies.shuffle.survey import Survey
-from dfmst._drive.cluster.tables import POSITION_BITS
-from dfmst._drive.cluster.task_columns import TaskColumns, register_for_gpus
+from dfmst._drive.cluster.tables import POSITION_BITS, reserve
 from dfmst._drive.plan.formulas import EDGE
 from dfmst._engines import Engine
 from dfmst._engines.primitives.flags import count_set, flag_words

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.cluster.device_tables import Columns
-from dfmst._drive.cluster.task_columns import TaskColumns, register_for_gpus
+from dfmst._drive.cluster.devices import TaskColumns, register_for_gpus
+from dfmst._drive.cluster.tables import Columns
 from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.cycle_filter import CycleFilter, FilterTables

@@ -1,4 +1,7 @@
-"""What the tasks of every strategy share: groups of partitions, their fold, and the pieces of a list."""
+"""Groups of partitions: one task folds each, and ``strategy="merge"`` merges their forests in a small tree.
+
+Dehne and Götz: Practical parallel algorithms for minimum spanning trees. SRDS 1998 (local forests, merged in a tree).
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dfmst._drive.cluster.device_tables import Table
-from dfmst._drive.cluster.partial import PartialFold
+from dfmst._drive.cluster.checkpoint import ONE_TABLE, PartialFold
+from dfmst._drive.cluster.graph import TaskGraph
 from dfmst._drive.cluster.partitions import is_part
 from dfmst._drive.cluster.read import read_edges
-from dfmst._drive.cluster.solve import TableFold, folded, task_engine
+from dfmst._drive.cluster.solve import TableFold, folded, merge, task_engine
+from dfmst._drive.cluster.tables import Table
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine
 
@@ -60,3 +64,25 @@ def _fold(forest: TableFold, group: Group, frames: Any, columns: EdgeColumns, pa
 def pick(values: list[Any], place: int) -> Any:
     """Return what one task needs of a list that another made (a task)."""
     return values[place]
+
+
+def add_merge(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, split_every: int) -> Any:
+    """Add the tasks of this strategy, and return the reference to the forest of all groups."""
+    forests = [
+        graph.add("fold", number, fold, *group.arguments(), columns, graph.partial("fold", number), durable=ONE_TABLE)
+        for number, group in enumerate(groups)
+    ]
+    return add_merge_tree(graph, forests, split_every)
+
+
+def add_merge_tree(graph: TaskGraph, forests: list[Any], split_every: int, name: str = "merge") -> Any:
+    """Merge forests, `split_every` neighbours at a time, and return the reference to that of all."""
+    level = 0
+    while len(forests) > 1:
+        spans = range(0, len(forests), split_every)
+        forests = [
+            graph.add(name, (level, number), merge, forests[begin : begin + split_every], durable=ONE_TABLE)
+            for number, begin in enumerate(spans)
+        ]
+        level += 1
+    return forests[0]

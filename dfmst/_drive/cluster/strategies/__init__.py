@@ -1,1 +1,0 @@
-"""How a forest is found on a cluster: merges, two passes, or a shuffle."""
