@@ -1,4 +1,4 @@
-"""Arguments of public functions: what is no number, no name or no path is an error that says which argument it is."""
+"""Checks of the arguments of public functions; each error names the argument."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Result = TypeVar("_Result")
 
 
 def whole_number(name: str, value: Any) -> int:
-    """Return an argument that must be a whole number; floats such as 1e9 are."""
+    """Return an argument that must be a whole number; floats such as 1e9 count as whole."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     try:
@@ -42,7 +42,7 @@ def real_number(name: str, value: Any) -> float:
 def with_numbers(
     *whole: str, real: tuple[str, ...] = ()
 ) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
-    """Decorate a function of which some arguments must be numbers, or ``None`` where that is their default."""
+    """Decorate a function: the named arguments must be numbers, or ``None`` if that is their default."""
 
     def decorate(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
         declared = signature(function)
@@ -65,13 +65,13 @@ def with_numbers(
 
 
 def check_choice(value: Any, known: tuple[str, ...], message: str) -> None:
-    """Raise where an argument is none of the known names."""
+    """Raise an error with this message if an argument is not one of the known names."""
     if not isinstance(value, str) or value not in known:
         raise ValueError(message)
 
 
 def is_several(value: Any) -> bool:
-    """Whether an argument holds several values: a list, an array, a column; texts and 0-d arrays are one value."""
+    """Whether an argument holds several values: a list, an array or a column. A string or a 0-d array is one value."""
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes)) and getattr(value, "ndim", 1) > 0
 
 
@@ -79,30 +79,30 @@ def yes_or_no(name: str, value: Any) -> bool:
     """Return an argument that must be true or false."""
     try:
         return bool(value)
-    except Exception:  # whatever an object of any class raises
+    except Exception:  # objects may raise anything
         message = f"{name} is {_shown(value)}; it must be True or False"
         raise TypeError(message) from None
 
 
 def check_column_name(argument: str, value: Any) -> None:
-    """Raise where an argument cannot be a column's name: it has no hash, or equality that is no yes or no."""
+    """Raise if an argument cannot be a column's name, which must be hashable and have a boolean ``==``."""
     try:
         hash(value)
         bool(value == value)
-    except Exception:  # whatever an object of any class raises
-        message = f"{argument} is {_shown(value)}, which is no column's name"
+    except Exception:  # objects may raise anything
+        message = f"{argument} is {_shown(value)}, which cannot be the name of a column"
         raise TypeError(message) from None
 
 
 def check_text(name: str, value: Any) -> None:
-    """Raise where an argument is no text."""
+    """Raise if an argument is not a string."""
     if not isinstance(value, str):
         message = f"{name} is {_shown(value)}; it must be a text"
         raise TypeError(message)
 
 
 def _shown(value: Any) -> str:
-    """A value in a few letters, or its class."""
+    """Return a value in at most 60 characters, or its class."""
     if value is None or isinstance(value, (str, bytes, int, float, complex)):
         text = repr(value)
         return text if len(text) <= 60 else f"{text[:57]}..."
@@ -110,7 +110,7 @@ def _shown(value: Any) -> str:
 
 
 class Entries(NamedTuple):
-    """Entries that a square sparse matrix stores, in the order of ``matrix.tocoo()``; arrays of NumPy or CuPy."""
+    """Stored entries of a square sparse matrix, in the order of ``matrix.tocoo()``; arrays of NumPy or CuPy."""
 
     row: Array
     column: Array
@@ -120,14 +120,14 @@ class Entries(NamedTuple):
 
 
 def is_sparse(matrix: Any) -> bool:
-    """Whether it looks like a sparse matrix of SciPy or CuPy."""
+    """Whether an object has the interface of a sparse matrix of SciPy or CuPy."""
     return hasattr(matrix, "tocoo") and hasattr(matrix, "shape")
 
 
 def stored_entries(matrix: Any) -> Entries:
-    """Return what a sparse matrix stores: zeros and repeated entries too."""
+    """Return the stored entries of a sparse matrix, with zeros and repeated entries."""
     if not is_sparse(matrix):
-        message = f"matrix is a {type(matrix).__name__}, no sparse matrix of SciPy"
+        message = f"matrix is a {type(matrix).__name__}, not a sparse matrix of SciPy"
         raise UnsupportedFrameError(message, "for an array or a frame call dfmst.from_matrix")
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         message = f"the matrix has shape {matrix.shape}"

@@ -1,7 +1,7 @@
-"""Modules that are loaded at their first use.
+"""Modules that are imported, and attributes that are computed, at their first use.
 
-Narwhals takes 60 ms to load, and frames of pandas and Arrow are read without it. PyArrow's compute module takes 60 ms,
-too: it writes a function of Python for each of Arrow's. What every call needs is called by its name in Arrow instead.
+Narwhals and PyArrow's compute module take 60 ms each to import. Frames of pandas and Arrow are read without them: the
+functions of Arrow that every call needs are called by their names in Arrow.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 __all__ = ["cached_property", "call_arrow", "nw", "pc"]
 
 
-class _Later:
-    """A module that is imported when something is asked of it."""
+class _DeferredModule:
+    """A module that is imported when one of its attributes is used."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -29,32 +29,38 @@ if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
     import pyarrow.compute as pc
 else:
-    nw = _Later("narwhals.stable.v2")
-    pc = _Later("pyarrow.compute")
+    nw = _DeferredModule("narwhals.stable.v2")
+    pc = _DeferredModule("pyarrow.compute")
 
 
 def call_arrow(name: str, *columns: Any, options: tuple[str, Any] | None = None) -> Any:
-    """Call one of Arrow's functions without loading ``pyarrow.compute``."""
+    """Call one of Arrow's functions without importing ``pyarrow.compute``."""
+    arrow = _arrow_functions()
+    made = None if options is None else getattr(arrow, options[0])(options[1])
+    return arrow.call_function(name, list(columns), made)
+
+
+@functools.cache
+def _arrow_functions() -> Any:
+    """Return PyArrow's private module of functions, or the public one if a version has no such module."""
     try:
-        arrow = import_module("pyarrow._compute")  # where PyArrow has them itself
-        call, made = arrow.call_function, None if options is None else getattr(arrow, options[0])(options[1])
-    except (ImportError, AttributeError):
-        arrow = import_module("pyarrow.compute")
-        call, made = arrow.call_function, None if options is None else getattr(arrow, options[0])(options[1])
-    return call(name, list(columns), made)
+        module = import_module("pyarrow._compute")
+    except ImportError:
+        return pc
+    return module if hasattr(module, "call_function") else pc
 
 
 _Value = TypeVar("_Value")
 
 
 class cached_property(functools.cached_property[_Value]):  # noqa: TID251 - the one place
-    """As `functools.cached_property` since Python 3.12: two threads may both compute; the first value stays.
+    """`functools.cached_property` of Python 3.12, without a lock: two threads may both compute, the first value stays.
 
-    Python 3.11 holds a lock for all objects of a class, also for a child process that is forked meanwhile.
+    In Python 3.11 the lock is shared by all objects of a class, and by a child process that is forked meanwhile.
     """
 
     if not TYPE_CHECKING:
 
         def __get__(self, instance: Any, owner: Any = None) -> Any:
-            """Compute the value, and keep it in the object, where Python finds it from then on."""
+            """Compute the value and store it in the object, which from then on has it as a plain attribute."""
             return self if instance is None else instance.__dict__.setdefault(self.attrname, self.func(instance))

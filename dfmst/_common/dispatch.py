@@ -1,4 +1,4 @@
-"""Where a call runs: here for frames in memory, else in the driver of the library that holds the frame."""
+"""Dispatch of public functions on the kind of frame: in memory, Dask or cuDF."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Driver(NamedTuple):
-    """A library with frames of its own, and the module whose functions of the same names take them.
+    """A dataframe library, and the module of dfmst that has functions of the same names for its frames.
 
-    A function that the module lacks runs here if frames of the library are `in_memory`; else that is an error.
+    If the module lacks a function, the general one takes frames that are `in_memory`; other frames are refused.
     """
 
     library: str
@@ -26,7 +26,7 @@ class Driver(NamedTuple):
     in_memory: bool
 
 
-#: A new driver is one line here.
+#: A new backend is one line.
 DRIVERS = (
     Driver("dask.dataframe", "Dask", "dfmst.dask", in_memory=False),
     Driver("cudf", "cuDF", "dfmst.cudf", in_memory=True),
@@ -34,16 +34,16 @@ DRIVERS = (
 
 
 def driver_of(frame: Any) -> Driver | None:
-    """Return the driver of a frame; ``None`` if the frame is in memory, or is no frame."""
+    """Return the driver of a frame; ``None`` for any other object."""
     for driver in DRIVERS:
-        library = sys.modules.get(driver.library)  # whoever holds a frame of it has imported it
-        if isinstance(frame, getattr(library, "DataFrame", ())):  # another thread may be importing it
+        library = sys.modules.get(driver.library)  # a frame of it exists only if it is imported
+        if isinstance(frame, getattr(library, "DataFrame", ())):  # it may be half imported by another thread
             return driver
     return None
 
 
 def driven(*frames: str) -> Callable[[_Function], _Function]:
-    """Decorate a public function: a driver's function of the same name takes the driver's frames."""
+    """Decorate a public function: frames of a driver go to the driver's function of the same name."""
 
     def decorate(function: _Function) -> _Function:
         @wraps(function)
@@ -59,7 +59,7 @@ def driven(*frames: str) -> Callable[[_Function], _Function]:
 
 
 def _target(function: Callable[..., Any], driver: Driver, named: dict[str, Any]) -> Callable[..., Any]:
-    """Return the driver's function. Options that it lacks are removed from `named` if they are the default."""
+    """Return the driver's function. Options that it lacks are removed from `named` if they have their default."""
     name = function.__name__
     module = import_module(driver.module)
     target: Callable[..., Any] | None = getattr(module, name) if name in module.__all__ else None

@@ -1,4 +1,4 @@
-"""What a word of a text file looks like."""
+"""Patterns of numbers in text files."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ NUMBER = re.compile(ANY_NUMBER, re.ASCII)
 
 
 def is_whole(word: str) -> bool:
-    """Tell whether a word is a whole number; outer blanks do not count."""
+    """Whether a word is a whole number, possibly between blanks."""
     return WHOLE.match(word) is not None
 
 
 def is_number(word: str) -> bool:
-    """Tell whether a word is a number; outer blanks do not count."""
+    """Whether a word is a number, possibly between blanks."""
     return NUMBER.match(word) is not None
 
 
 def read_count(word: bytes) -> int | None:
-    """Return a number of lines or vertices; ``None`` where the word is no such number, or beyond 63 bits."""
+    """Return a number of lines or vertices; ``None`` if the word is not a whole number below 2^63."""
     digits = word.lstrip(b"0") or word[:1]
     value = int(digits) if digits.isdigit() and len(digits) < 20 else -1
     return value if 0 <= value < 1 << 63 else None

@@ -1,7 +1,4 @@
-"""A bar for rows: how many are done, how many a second, how long it will take, and how much memory is used.
-
-tqdm draws it, as text on a terminal and as a widget in a notebook.
-"""
+"""Progress bars of rows, drawn by tqdm, and the memory of this process."""
 
 from __future__ import annotations
 
@@ -14,21 +11,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-#: Called with the rows done and the rows in all (``None``: unknown).
+#: Progress callback: takes the number of rows done and of all rows (``None``: unknown).
 Tell: TypeAlias = Callable[[int, int | None], None]
 
-_WIDE = 88  # columns of a terminal that have room for the memory, too
+_WIDE = 88  # columns of a terminal that shows the memory, too
 
 
 class RowBar:
-    """A bar that appears with the first rows, and goes at the end."""
+    """Progress callback that draws a bar from the first rows on: rows, rows a second, time left, memory in use."""
 
     def __init__(self, doing: str, limit: int | None = None, unit: str = "rows") -> None:
         self._doing, self._limit, self._unit = doing, limit, unit
         self._bar: Any = None
 
     def __call__(self, done: int, total: int | None = None) -> None:
-        """Show how many are done."""
+        """Show the number of rows done."""
         first = self._bar is None
         if first:
             self._bar = self._open(done, total)
@@ -42,7 +39,7 @@ class RowBar:
             self._bar.refresh()
 
     def _open(self, done: int, total: int | None) -> Any:
-        # What comes first is seen on a narrow terminal, too.
+        # A narrow terminal cuts the end off.
         form = "{desc} {percentage:3.0f} % {remaining} left |{bar}| {n_fmt} of {total_fmt} {rate_fmt}{postfix}"
         form = form if total else "{desc} {n_fmt} {unit}, {rate_fmt}{postfix}"
         options: dict[str, Any] = {
@@ -56,15 +53,15 @@ class RowBar:
         return _bar_class()(**options)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None
 
 
 def _bar_class() -> Any:
-    """Tqdm's bar, without its thread and its lock between processes: a fork must not meet either."""
-    with warnings.catch_warnings():  # a notebook without widgets gets text, and needs no advice
+    """Tqdm's bar without its thread and its lock between processes, neither of which survives a fork."""
+    with warnings.catch_warnings():  # tqdm advises notebooks without widgets, which show text
         warnings.simplefilter("ignore")
         from tqdm.auto import tqdm as base
 
@@ -77,7 +74,7 @@ def _bar_class() -> Any:
 
 @contextmanager
 def showing(progress: bool | Tell | None, doing: str, limit: int | None = None) -> Iterator[Tell]:
-    """Give what tells of rows: a bar, the caller's own function, or nothing."""
+    """Context manager: yield a progress callback, which is a bar, the caller's own function, or does nothing."""
     if progress is True:
         bar = RowBar(doing, limit)
         try:
@@ -103,7 +100,7 @@ def _ignore(done: int, total: int | None) -> None:
 
 
 def memory_now() -> int:
-    """Return the bytes that this process takes now; 0 where the system does not say."""
+    """Return the memory of this process in bytes; 0 if the system does not report it."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -112,13 +109,13 @@ def memory_now() -> int:
 
 
 def peak_memory() -> int | None:
-    """Return the bytes that this process has taken at most; ``None`` where the system does not say."""
+    """Return the peak memory of this process in bytes; ``None`` if the system does not report it."""
     peak = _peak_of_status()
     return _peak_of_usage() if peak is None else peak
 
 
 def _peak_of_status() -> int | None:
-    """The peak by Linux, of this program alone."""
+    """Return the peak of this program as Linux reports it."""
     try:
         with open("/proc/self/status", "rb") as file:
             return next((int(line.split()[1]) << 10 for line in file if line.startswith(b"VmHWM:")), None)
@@ -127,7 +124,7 @@ def _peak_of_status() -> int | None:
 
 
 def _peak_of_usage() -> int | None:
-    """The peak by POSIX; Linux counts in it what the parent had taken when it started this program."""
+    """Return the peak as POSIX reports it; on Linux it includes the parent's memory when it started this program."""
     try:
         import resource
     except ImportError:  # Windows

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 __all__ = ["Array", "Frame", "Invalid", "Options", "SparseMatrix", "SupportsDLPack", "Unpack"]
 
-#: A column in the engine's memory: NumPy's on the CPU engine, CuPy's on the CUDA engine (which NumPy's types describe).
+#: A column in the engine's memory: of NumPy on the CPU engine, of CuPy on the CUDA engine.
 Array: TypeAlias = NDArray[Any]
 
-#: Any dataframe that dfmst reads: pandas, polars, pyarrow, or an object that hands out Arrow data.
+#: Any dataframe that dfmst reads: pandas, polars, pyarrow, cuDF, or an object that exports Arrow data.
 Frame: TypeAlias = Any
 
-#: What to do with rows whose ids are null or whose weights are null or NaN.
+#: Treatment of rows whose ids are null or whose weights are null or NaN.
 Invalid: TypeAlias = Literal["raise", "drop"]
 
 #: Largest number of rows: positions are 32-bit words, and the last one means "none".

@@ -73,7 +73,7 @@ def is_missing(value: object) -> bool:
     """Whether an object stands for a missing value: ``None``, NaN, or pandas.NA, which compares to nothing."""
     try:
         return value is None or bool(value != value)
-    except Exception:  # whatever the class of an object raises
+    except Exception:  # objects may raise anything
         return type(value).__name__ == "NAType"
 
 

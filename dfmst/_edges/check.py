@@ -39,15 +39,15 @@ DEVICE = Readers(device_ids, device_factorize, device_weights)
 class CheckedColumns(NamedTuple):
     """Ids and weights without nulls and NaNs, and the rows that were kept (``None``: all).
 
-    ``unchecked`` holds the ids as vertices where checks are deferred: ids may be out of range, weights NaN. ``survey``
-    is what is known of all rows, where that was asked of a GPU.
+    ``unchecked`` holds the ids as vertices if checks are deferred: ids may be out of range, weights NaN. ``statistics``
+    describes all rows of columns on a GPU.
     """
 
     ids: IdColumns
     weights: WeightColumn
     kept: Array | None
     unchecked: Vertices | None = None
-    survey: Survey | None = None
+    statistics: Survey | None = None
 
 
 def check_invalid(invalid: str) -> None:
@@ -56,14 +56,14 @@ def check_invalid(invalid: str) -> None:
 
 
 def check_ends(source: object, target: object) -> None:
-    """Raise where both ends are one column."""
+    """Raise an error if both ends are one column."""
     if source == target:
         message = f"source and target both name the column {source!r}"
         raise InvalidEdgesError(message, "name the columns of both ends")
 
 
 def check_columns(
-    beside: Engine,
+    reader: Engine,
     read: Readers,
     column: Callable[[Any], Any],
     rows: int,
@@ -80,21 +80,21 @@ def check_columns(
     columns = [(name, column(name)) for name in (source, target)]
     if not rows:
         # An empty column often has an accidental type, float64 say, that no value vouches for.
-        columns = [(name, beside.xp.zeros(0, np.int64)) for name in (source, target)]
+        columns = [(name, reader.xp.zeros(0, np.int64)) for name in (source, target)]
     ids = read.ids(*columns)
     named = None if weight is None else column(weight)
-    weights = constant_weights(rows, beside.xp) if named is None or not rows else read.weights(weight, named)
+    weights = constant_weights(rows, reader.xp) if named is None or not rows else read.weights(weight, named)
     unchecked = unchecked_vertices(ids) if defer_checks and weights.invalid is None else None
     if unchecked is not None:
         return CheckedColumns(ids, weights, None, unchecked)
-    survey = survey_edges(beside, ids, weights)
-    missing = read.missing(beside, weights) if survey is None or survey.missing else weights.invalid
+    statistics = survey_edges(reader, ids, weights)
+    missing = read.missing(reader, weights) if statistics is None or statistics.missing else weights.invalid
     masks = (ids.null_source, ids.null_target, missing)
-    kept = _kept(beside, list(zip(flagged_columns(names), masks, strict=True)), invalid, first_row)
+    kept = _kept(reader, list(zip(flagged_columns(names), masks, strict=True)), invalid, first_row)
     if kept is not None:
-        ids, weights = _filter(beside, ids, weights, kept)
-        survey = None
-    return CheckedColumns(ids, weights, kept, survey=survey)
+        ids, weights = _filter(reader, ids, weights, kept)
+        statistics = None
+    return CheckedColumns(ids, weights, kept, statistics=statistics)
 
 
 def flagged_columns(names: tuple[Any, Any, Any]) -> list[str]:
@@ -108,7 +108,7 @@ def flagged_columns(names: tuple[Any, Any, Any]) -> list[str]:
 
 
 def invalid_rows(text: str, count: int, first: int) -> InvalidEdgesError:
-    """The error for so many flagged rows."""
+    """Return the error for `count` flagged rows."""
     counted = text.format(f"{count:,}", *(("", "is") if count == 1 else ("s", "are")))
     message = f"{counted}, {'in row' if count == 1 else 'the first in row'} {first}"
     return InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'")
@@ -150,7 +150,7 @@ class Survey(NamedTuple):
         Whether a weight is NaN.
     span
         The least and the greatest key of a sample of the weights, as for a minimum forest. All rows would also show
-        an entry far from all others, which says nothing of where keys lie.
+        outliers, which say little about the distribution.
     """
 
     largest: int
@@ -159,7 +159,7 @@ class Survey(NamedTuple):
 
 
 def survey_edges(engine: Engine, ids: IdColumns, weights: WeightColumn) -> Survey | None:
-    """Look at all rows; ``None`` on the host, and where ids are no integers or there are none."""
+    """Compute statistics of all rows; ``None`` on the host, for ids that are not integers, and for no rows."""
     rows, values = len(ids.source), weights.values
     if engine.on_host or not rows or not isinstance(ids.source, engine.xp.ndarray):
         return None

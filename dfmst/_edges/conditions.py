@@ -29,12 +29,12 @@ from dfmst.errors import InvalidEdgesError
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What a forest must obey beside its weights.
+    """Conditions that a forest must meet in addition to its weights.
 
     Attributes
     ----------
     by
-        Columns whose entries, taken together, name a row's group: every group has a forest of its own.
+        Columns whose joint values name a row's group: each group has its own forest.
     keep
         Boolean column of the rows that must be in the forest; ``None``: none.
     drop
@@ -79,7 +79,7 @@ _INSTEAD = {
 
 
 def refuse_conditions(where: str, by: Any, keep: Any, drop: Any) -> None:
-    """Raise where a forest takes no conditions, since its rows are never together."""
+    """Raise an error for conditions of a forest whose rows are read part by part."""
     named = {name: value for name, value in (("by", by), ("keep", keep), ("drop", drop)) if value is not None}
     for name, value in named.items():
         message = f"{name}={value!r} needs all rows in memory, and {where} reads them part by part"
@@ -87,7 +87,7 @@ def refuse_conditions(where: str, by: Any, keep: Any, drop: Any) -> None:
 
 
 def apply_conditions(engine: Engine, view: FrameView, conditions: Conditions, input: Input) -> Input:
-    """Return the table whose forest obeys the conditions, with the rows that it has beside."""
+    """Return the table whose forest meets the conditions, and the rows that it has by condition."""
     if conditions.by:
         (group,) = group_codes(conditions.by, (view, input.kept))
         table = input.table
@@ -136,7 +136,7 @@ def _booleans(name: Any, column: Any) -> Any:
             return column.cast(pa.bool_())
         except pa.ArrowInvalid:  # other words
             pass
-    message = f"column {name!r} holds {kind} values; the rows to keep or to drop are told by booleans"
+    message = f"column {name!r} holds {kind} values; keep= and drop= take booleans"
     raise InvalidEdgesError(message, "make it boolean: true or false, or 1 or 0")
 
 

@@ -1,4 +1,4 @@
-"""cuDF frames: columns out as they lie on the GPU, rows in.
+"""cuDF frames on a GPU: columns out without a copy, rows in.
 
 The counterpart of :class:`dfmst._edges.host_frame.FrameView`. Narwhals is left out here: it hands out cuDF's own
 objects for everything that is needed, and :mod:`dfmst._edges.device_frame` has to know their types anyway.
@@ -39,7 +39,7 @@ class DeviceView:
     frame: Any
     proxied: bool = False
 
-    #: Whether the columns lie on a GPU.
+    #: Whether the columns are on a GPU.
     on_device = True
 
     def __len__(self) -> int:
@@ -61,7 +61,7 @@ class DeviceView:
         return replace(self, frame=self.frame.iloc[begin:end])
 
     def rows(self, engine: Engine, rows: Array) -> DeviceView:
-        """Return the view of these rows, whose positions may lie on the host."""
+        """Return the view of these rows; the positions may be on the host."""
         return replace(self, frame=self.frame.take(engine.from_host(rows)))
 
     def finish(self, frame: Any) -> Frame:
@@ -113,7 +113,7 @@ def _on_gpu(proxy: Any) -> Any:
             return proxy.as_gpu_object()
     except DfmstError:
         raise
-    except Exception as error:  # whatever cuDF raises for columns that it has no type for
+    except Exception as error:  # cuDF raises many classes for columns that it has no type for
         hint = "leave those columns out, or work on the host with edges.as_cpu_object()"
         raise UnsupportedFrameError(f"cudf.pandas cannot hold the frame on the GPU: {error}", hint) from error
 
@@ -169,7 +169,7 @@ def check_device(name: object, column: Array) -> None:
     """Refuse a column on another GPU than the current one: every access would cross from one to the other."""
     current, place = sys.modules["cupy"].cuda.Device().id, column.device.id  # type: ignore[attr-defined]
     if place != current:
-        message = f"column {name!r} lies on GPU {place}, and GPU {current} is the current one"
+        message = f"column {name!r} is on GPU {place}, and GPU {current} is the current one"
         raise UnsupportedFrameError(message, f"work there: with cupy.cuda.Device({place}): ...")
 
 

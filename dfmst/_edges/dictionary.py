@@ -22,7 +22,7 @@ class Dictionary:
     Attributes
     ----------
     type
-        The type of the ids; ``int64`` where there are none.
+        The type of the ids; ``int64`` if it is empty.
     """
 
     def __init__(self, engine: Engine, values: pa.Array | None = None) -> None:
@@ -39,7 +39,7 @@ class Dictionary:
 
     @property
     def text_bytes(self) -> int:
-        """Bytes of a text, on average, and of its copy where there are more; 0 of other ids."""
+        """Twice the average length of a text in bytes (a growing table is copied); 0 for other ids."""
         return 0 if holds_words(self.type) or not self.count else -(-2 * self._table.content.nbytes // self.count)
 
     @property
@@ -71,7 +71,7 @@ class Dictionary:
         return self._table.encode(words) if extend else self._table.find(words, self.count)
 
     def _aligned(self, ids: pa.Array) -> pa.Array:
-        """Ids in the type of the known ones, which widens where it must; no known ids go with anything."""
+        """Cast ids to the type of the known ones, or widen that type if it does not hold them."""
         if ids.type == self.type:
             return ids
         if not self.count:
@@ -126,7 +126,7 @@ def _common(types: set[pa.DataType], columns: list[Any]) -> pa.DataType:
 
 def mixed_signs() -> InvalidEdgesError:
     """Make the error for integers that no integer type holds all of."""
-    message = "the partitions' ids lie below 0 and beyond 63 bits: they have no common integer type"
+    message = "the partitions have ids below 0 and ids beyond 63 bits, which have no common integer type"
     return InvalidEdgesError(message, "cast the id columns to one integer type")
 
 
@@ -199,7 +199,7 @@ def ids_of_texts(offset: Array, content: Array, kind: pa.DataType) -> pa.Array:
 
 
 def _bytes(kind: pa.DataType) -> int:
-    """Bytes of an id; 0 where they differ in length."""
+    """Return the bytes of an id; 0 if they differ in length."""
     try:
         return int(kind.bit_width) // 8
     except ValueError:
@@ -207,7 +207,7 @@ def _bytes(kind: pa.DataType) -> int:
 
 
 def _texts(ids: pa.Array) -> tuple[Array, Array]:
-    """Where the bytes of each id begin and those of the last end, and the bytes."""
+    """Return the offsets of the ids (one more than ids), and their bytes."""
     size = _bytes(ids.type)
     data = ids.buffers()[-1]
     content = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
@@ -215,12 +215,12 @@ def _texts(ids: pa.Array) -> tuple[Array, Array]:
         return np.arange(ids.offset, ids.offset + len(ids) + 1, dtype=np.uint64) * np.uint64(size), content
     offset = np.frombuffer(ids.buffers()[1], np.uint64)[ids.offset : ids.offset + len(ids) + 1] if len(ids) else None
     if offset is not None and not offset.flags.aligned:
-        offset = offset.copy()  # Arrow's buffers lie anywhere in a message that Dask has sent
+        offset = offset.copy()  # in a message of Dask, buffers may begin at any address
     return np.zeros(1, np.uint64) if offset is None else offset, content
 
 
 _MOST = 1 << 16  # hashes that are kept: the count is 0.5 % off then
-_ERROR = 50  # the count may be too small by one in so many
+_ERROR = 50  # the count may be too small by one part in 50
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2 ** 64 by the golden ratio
 
 

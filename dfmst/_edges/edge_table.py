@@ -24,16 +24,16 @@ class DeferredChecks:
 
     @cached_property
     def missing(self) -> Array:
-        """Set where a weight is NaN, ``uint32`` of shape ``(1,)``."""
+        """1 if a weight is NaN; ``uint32`` of shape ``(1,)``."""
         return np.zeros(1, np.uint32)
 
     @cached_property
     def outside(self) -> Array:
-        """Set where an id is not below the table's number of vertices, ``uint32`` of shape ``(1,)``."""
+        """1 if an id is not below the table's number of vertices; ``uint32`` of shape ``(1,)``."""
         return np.zeros(1, np.uint32)
 
     def raise_if_failed(self) -> None:
-        """Raise :class:`ChecksFailed` where a pass has noted something invalid."""
+        """Raise :class:`ChecksFailed` if a pass has found an invalid entry."""
         if self.missing[0] or self.outside[0]:
             raise ChecksFailed
 
@@ -88,7 +88,7 @@ def flip_bits(weight: Any, maximum: bool) -> int:
 
 
 def check_capacity(rows: int, limit: int = ROW_LIMIT) -> None:
-    """Raise where a table has more rows than row positions can number."""
+    """Raise an error if a table has more rows than row positions can number."""
     if rows > limit:
         message = f"the table has {rows:,} rows; row positions hold at most {limit:,}"
         raise CapacityError(message, "fold the table in parts with dfmst.stream, or spread it over a Dask cluster")
@@ -105,11 +105,11 @@ class Input:
     vertices
         What the table's vertices stand for.
     kept
-        The frame's row of each table row, ascending; ``None`` where no row was dropped.
+        The frame's row of each table row, ascending; ``None`` if no row was dropped.
     moved_by
-        The engine that the table was copied to, away from the frame; ``None`` where both lie side by side.
+        The engine that the table was copied to, if it is not in the memory of the frame.
     forced
-        Rows of the table that are in the forest by condition, ascending ``int64``, on the host; ``None`` where there is
+        Rows of the table that are in the forest by condition, ascending ``int64``, on the host; ``None`` if there is
         no condition on rows. The table's vertices are then those that these rows leave, and the forest is what an
         algorithm finds in it and these.
     barred
@@ -132,12 +132,12 @@ class Input:
         return EdgeTable(source, target, source, total)
 
     def frame_rows(self, rows: Array) -> Array:
-        """Rows of the frame, and where it lies, from rows of the table."""
+        """Return rows of the frame, in its memory, for rows of the table."""
         rows = self.beside_frame(rows)
         return rows if self.kept is None else self.kept[rows]
 
     def beside_frame(self, column: Array) -> Array:
-        """Bring a column back to where the frame lies."""
+        """Copy a column back to the frame's memory."""
         return column if self.moved_by is None else self.moved_by.to_host(column)
 
 

@@ -46,7 +46,7 @@ class Encoder:
     dense
         Integers below are their own vertices.
     values
-        Ids of the vertices from `dense` on; ``None`` where there is no dictionary.
+        Ids of the vertices from `dense` on; ``None`` without a dictionary.
     """
 
     def __init__(
@@ -97,9 +97,9 @@ class Encoder:
         return ends
 
     def encode_dense(self, ids: IdColumns, rows: int = 0) -> tuple[Array, Array] | None:
-        """Return ids that are vertices as they are; ``None`` where :meth:`encode` needs a dictionary.
+        """Return ids that are vertices as they are; ``None`` if :meth:`encode` needs a dictionary.
 
-        The ids are counted as those of so many `rows`.
+        `rows` is added to the number of rows so far.
         """
         self._rows += rows
         if self._dictionary is not None or not are_integers(ids.source):
@@ -135,7 +135,7 @@ class Encoder:
         return arrow_numbers(ids)
 
     def resumed(self, dense: int, values: pa.Array | None) -> Encoder:
-        """Return an encoder of the same kind that goes on where an earlier one had come to."""
+        """Return an encoder of the same kind in the state of an earlier one."""
         return type(self)(self._bound, dense, values, self._engine)
 
     def on_host(self) -> Encoder:
@@ -188,7 +188,7 @@ def unsigned_ids(ids: IdColumns) -> tuple[Array, Array]:
 
 
 def numbers_of(column: Array) -> int:
-    """How many integers from 0 on a column's type has; read as unsigned, negative ones lie there or above."""
+    """Return one more than the largest integer of a column's type; negative ones read as unsigned are not below."""
     return int(np.iinfo(column.dtype).max) + 1
 
 
@@ -247,8 +247,8 @@ class DeviceDictionary(Dictionary):
 class DeviceEncoder(Encoder):
     """Encodes integers as vertices, in the memory of a GPU; parameters and attributes are those of the base.
 
-    Columns may lie on the host: they are copied to the device where a dictionary is needed, and only there. The ids of
-    an earlier encoder may lie on the device.
+    Columns may be on the host: they are copied to the device if a dictionary is needed. The ids of
+    an earlier encoder may be on the device.
     """
 
     _dictionary: DeviceDictionary | None
@@ -258,7 +258,7 @@ class DeviceEncoder(Encoder):
         return Encoder(self._bound, self.dense, self.values, host_engine(self._engine))
 
     def decode_there(self, vertices: Array) -> Array:
-        """Return the ids of vertices on the device: a column of its own."""
+        """Return a copy of the ids of vertices, on the device."""
         if self._dictionary is None:
             return vertices.copy()
         if not self.dense:
@@ -270,7 +270,7 @@ class DeviceEncoder(Encoder):
 
     @property
     def ids_there(self) -> Array | None:
-        """The ids of the vertices from `dense` on, on the device: a column of its own."""
+        """A copy of the ids of the vertices from `dense` on, on the device."""
         known = None if self._dictionary is None else self._dictionary.known
         return None if known is None else known.copy()
 

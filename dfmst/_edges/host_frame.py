@@ -1,7 +1,7 @@
 """Frames of any kind: columns out, rows in. No other module knows about the host's dataframe libraries.
 
-Narwhals recognises a frame, hands out its columns and gathers its rows; a frame's library is never imported
-here, since whoever holds a frame has imported it. Frames on a GPU are next door, in :mod:`dfmst._edges.device_frame`.
+Narwhals recognizes a frame, returns its columns and gathers its rows. A frame's library is never imported
+here: the caller has imported it. :mod:`dfmst._edges.device_frame` has the frames on a GPU.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class FrameView:
     lazy
         Whether the user's frame was a polars ``LazyFrame``, which results turn back into.
     labelled
-        Whether a pandas index, where there is one, tells the rows apart.
+        Whether the labels of a pandas index count as values of the rows.
     composed
         Columns made of several of the frame's, by name; results do not have them.
     as_user
@@ -52,7 +52,7 @@ class FrameView:
     composed: Mapping[str, Any] = field(default_factory=dict)
     as_user: AsUser | None = None
 
-    #: Whether the columns lie on a GPU.
+    #: Whether the columns are on a GPU.
     on_device = False
 
     @cached_property
@@ -99,7 +99,7 @@ class FrameView:
         return self.native if isinstance(self.native, pa.Table) else self.frame.to_arrow()
 
     def index(self) -> Array | None:
-        """Index labels of a pandas frame (tuples where it has levels); ``None`` where there are none."""
+        """Index labels of a pandas frame (tuples if it has levels); ``None`` for other frames."""
         if not self.labelled or not self.frame.implementation.is_pandas():
             return None
         labels: Array = self.native.index.to_numpy()
@@ -166,7 +166,7 @@ class FrameView:
         return self._as_user(table.to_pandas() if self.frame.implementation.is_pandas() else table)
 
     def finish(self, frame: nw.DataFrame[Any]) -> Frame:
-        """Return a frame as the user's kind: lazy, where the user's frame was."""
+        """Return a frame as the user's kind: lazy if the user's frame was lazy."""
         return self._as_user(nw.to_native(frame.lazy() if self.lazy else frame))
 
     def _as_user(self, native: Any) -> Frame:
@@ -174,7 +174,7 @@ class FrameView:
 
 
 def host_column(name: object, series: nw.Series[Any]) -> Array | pa.Array | pa.ChunkedArray:
-    """Return a column: NumPy where it is a NumPy column of pandas, else Arrow; not copied where the library allows."""
+    """Return a column: NumPy for a NumPy column of pandas, else Arrow; not copied if the library allows."""
     native = nw.to_native(series)
     if isinstance(native, (pa.Array, pa.ChunkedArray)):
         return native
@@ -193,16 +193,16 @@ def pandas_column(name: object, series: Any) -> Array | pa.Array | pa.ChunkedArr
     """Return a column of pandas."""
     if isinstance(series.dtype, np.dtype):
         values: Array = series.to_numpy()
-        # Frames that were unpickled may lie at odd addresses, which kernels refuse.
+        # Unpickled columns may begin at odd addresses, which kernels refuse.
         return values if values.flags.aligned else np.require(values, requirements="A")
     return _arrow(name, series)
 
 
 def stored_column(frame: Any, name: Any) -> Array | None:
-    """A NumPy column of pandas, read-only, as the frame stores it; ``None`` where only a series tells.
+    """Return a NumPy column of pandas, read-only, as the frame stores it; ``None`` if only a series has it.
 
     To make a series of each column takes pandas a third of a call on a short frame. The method is pandas' own, for
-    reading alone; where a version lacks it, every column is read from its series.
+    reading alone; if a version lacks it, every column is read from its series.
     """
     read, place = getattr(frame, "_get_column_array", None), frame.columns.get_loc(name)
     values = read(place) if read is not None and type(place) is int else None
@@ -214,7 +214,7 @@ def stored_column(frame: Any, name: Any) -> Array | None:
 
 
 def _narwhals_type(series: nw.Series[Any]) -> Any:
-    """Narwhals' type of a column; ``None`` where it has none (polars' decimals of more than 38 digits)."""
+    """Return Narwhals' type of a column; ``None`` if it has none (polars' decimals of more than 38 digits)."""
     try:
         return series.dtype
     except (TypeError, ValueError):
@@ -228,7 +228,7 @@ def _exported(name: Any, series: nw.Series[Any]) -> Any:
     except BaseException as error:  # polars panics on types that it holds and cannot export
         if type(error).__name__ != "PanicException":
             raise
-    message = f"column {name!r} holds {nw.to_native(series).dtype} values, which polars cannot hand over as Arrow"
+    message = f"column {name!r} holds {nw.to_native(series).dtype} values, which polars cannot export to Arrow"
     raise InvalidEdgesError(message, "cast the column to a type of at most 38 digits")
 
 
@@ -292,7 +292,7 @@ def _words(series: Any) -> Array | None:
     if not isinstance(series.dtype, np.dtype) or series.dtype.kind not in _KINDS or series.dtype.itemsize not in _SIZES:
         return None
     values: Array = series.to_numpy()
-    # Columns that were unpickled beside others may lie at odd addresses.
+    # Unpickled columns may begin at odd addresses.
     plain = values.flags.c_contiguous and values.flags.aligned
     return values.view(f"u{values.itemsize}") if plain else None
 
@@ -300,7 +300,7 @@ def _words(series: Any) -> Array | None:
 def _gather(engine: Engine, columns: dict[int, Array], rows: Array) -> dict[int, Array]:
     """Entries of the columns at the rows.
 
-    Columns of one width share a block, as in pandas' own frames: the system hands out its memory in larger pages.
+    Columns of one width share a block, as in pandas' own frames: the system gives a block larger pages.
     """
     at = rows.view(np.uint64)
     gathered = {}

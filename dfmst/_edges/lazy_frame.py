@@ -45,7 +45,7 @@ class LazyView:
     numbered
         Its columns, or those that were asked for, and the rows' positions from 0.
     order
-        Columns that the positions come from; none: the engine has an order of its own.
+        Columns that give the positions; empty: the engine's own order does.
     """
 
     native: Any
@@ -169,7 +169,7 @@ def check_order(frame: nw.LazyFrame[Any], order: Sequence[Any]) -> None:
 
 
 def rows_in_order(view: FrameView | DeviceView, order: Sequence[Any]) -> Array:
-    """Return the row positions of a frame in memory, ascending by columns; ``int64``, where the frame lies."""
+    """Return the row positions of a frame in memory, ascending by columns; ``int64``, in the frame's memory."""
     frame: nw.DataFrame[Any] = nw.from_native(view.frame, eager_only=True)
     check_order(frame.lazy(), order)
     places = frame.select(*order).with_row_index(_POSITION).sort(*order).get_column(_POSITION)
@@ -274,7 +274,7 @@ _MEASURED = (nw.Decimal, nw.Duration, nw.Datetime, nw.Date, nw.Time)
 
 
 def _check_range(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> None:
-    """Raise where an integer column beside one of another type does not fit 64 bits with a sign."""
+    """Raise an error if integer columns of two types do not both fit signed 64 bits."""
     for end in ("source", "target"):
         if isinstance(types[end], (*_SIGNED, *_UNSIGNED)):
             continue
@@ -284,7 +284,7 @@ def _check_range(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> N
 
 
 def _weight(name: Any, kind: Any, maximum: bool) -> tuple[nw.Expr, nw.Expr]:
-    """The weight such that the least comes first, and where there is none."""
+    """Return expressions of the weight such that the least comes first, and of its being missing."""
     weight = nw.col("weight")
     missing = weight.is_null()
     if kind.is_float():
@@ -308,9 +308,9 @@ def _without_missing(rows: nw.LazyFrame[Any], columns: EdgeColumns, missing: dic
         return rows.filter(~reduce(operator.or_, missing.values()))
     counts = {f"{end}_count": mask.cast(nw.Int64).sum() for end, mask in missing.items()}
     firsts = {f"{end}_first": nw.when(mask).then(nw.col("row")).min() for end, mask in missing.items()}
-    told = rows.select(**counts, **firsts).collect().to_dict(as_series=False)
+    found = rows.select(**counts, **firsts).collect().to_dict(as_series=False)
     for end, text in zip(missing, flagged_columns(columns.names), strict=False):
-        count = told[f"{end}_count"][0]
+        count = found[f"{end}_count"][0]
         if count:  # of no rows it is null in some engines
-            raise invalid_rows(text, int(count), int(told[f"{end}_first"][0]))
+            raise invalid_rows(text, int(count), int(found[f"{end}_first"][0]))
     return rows

@@ -66,7 +66,7 @@ def _computing(edges: Frame, argument: str) -> Iterator[None]:
 
 
 def open_host_frame(edges: Frame, argument: str = "edges") -> FrameView:
-    """Recognise a frame, and copy one that lies on a GPU to the host."""
+    """Recognize a frame, and copy one on a GPU to the host."""
     view = open_frame(edges, argument)
     if isinstance(view, DeviceView):
         return FrameView(view.to_arrow())
@@ -85,7 +85,7 @@ def unwrap(edges: Any) -> tuple[Any, AsUser | None]:
     A table of Ibis comes back as one in memory; a relation of DuckDB as a ``pyarrow.Table``, since a relation does not
     tell its connection.
     """
-    narwhals = sys.modules.get("narwhals")  # whoever holds a frame of it has imported it
+    narwhals = sys.modules.get("narwhals")  # a frame of it exists only if it is imported
     if narwhals is not None and isinstance(edges, (narwhals.DataFrame, narwhals.LazyFrame)):
         native, inner = unwrap(edges.to_native())
         wrap = _wrapper(edges)
@@ -113,7 +113,7 @@ def _as_batch(table: pa.Table) -> pa.RecordBatch:
 
 
 def check_names(edges: Any, argument: str) -> None:
-    """Raise where two columns of a frame share a name."""
+    """Raise an error if two columns of a frame share a name."""
     if is_plain_pandas(edges):
         if getattr(edges.columns, "is_unique", False):  # pandas remembers it; proxies of cuDF's may not
             return

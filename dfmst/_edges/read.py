@@ -35,9 +35,9 @@ class EdgeColumns:
     invalid
         ``"raise"``, or ``"drop"`` to leave out rows with null ids or with null or NaN weights.
     conditions
-        What the forest must obey beside the weights.
+        Conditions on the forest's rows.
     keys
-        Source, target and weight as the call has them, where one is a list of names (see
+        Source, target and weight as the call has them, if one is a list of names (see
         :mod:`dfmst._edges.read`); else ``None``.
     types
         Arrow types of source, target and weight in which partitions are compared (``None``: their own).
@@ -79,21 +79,21 @@ def read_table(
 ) -> Input:
     """Read a frame's columns into an edge table."""
     check_capacity(len(view))
-    beside, read = _reader(engine, view)
+    reader, read = _reader(engine, view)
     conditions = columns.conditions
-    defer_checks &= beside.on_host and engine.on_host and not conditions
+    defer_checks &= reader.on_host and engine.on_host and not conditions
     checked = check_columns(
-        beside, read, view.column, len(view), columns.names, columns.invalid, defer_checks=defer_checks
+        reader, read, view.column, len(view), columns.names, columns.invalid, defer_checks=defer_checks
     )
-    input = number_ids(beside, read, checked, columns.maximum, in_order=in_order)
+    input = number_ids(reader, read, checked, columns.maximum, in_order=in_order)
     if conditions:
         if isinstance(view, DeviceView):
             message = (
                 f"{' and '.join(conditions.words)}: conditions are read of frames on the host, this one is on a GPU"
             )
             raise UnsupportedFrameError(message, "pass edges.to_arrow()")
-        input = apply_conditions(beside, view, conditions, input)
-    if beside.on_host == engine.on_host:
+        input = apply_conditions(reader, view, conditions, input)
+    if reader.on_host == engine.on_host:
         return input
     return replace(input, table=move_table(engine, input.table), moved_by=engine)
 
@@ -108,24 +108,24 @@ def number_ids(
     bound: int | None = None,
 ) -> Input:
     """Make an edge table of checked columns: ids become dense vertices."""
-    survey = checked.survey
-    largest = None if survey is None else survey.largest
+    statistics = checked.statistics
+    largest = None if statistics is None else statistics.largest
     vertices = checked.unchecked or dense_vertices(
         engine, checked.ids, in_order=in_order, bound=bound, number=read.number, largest=largest
     )
     deferred = DeferredChecks() if checked.unchecked else None
-    span = None if survey is None else survey.span
+    span = None if statistics is None else statistics.span
     table = EdgeTable(vertices.source, vertices.target, checked.weights.values, vertices.total, maximum, deferred, span)
     return Input(table, vertices, checked.kept)
 
 
 def _reader(engine: Engine, view: FrameView | DeviceView) -> tuple[Engine, Readers]:
-    """Where a frame's columns are read, and how."""
+    """Return the engine that reads a frame's columns, and their readers."""
     if not view.on_device:
         return host_engine(engine), IN_MEMORY
     if engine.on_host:
         hint = "leave engine='auto', or copy the frame yourself: edges.to_pandas() or edges.to_arrow()"
-        raise UnsupportedFrameError("the frame lies on a GPU, and engine='cpu' works on the host", hint)
+        raise UnsupportedFrameError("the frame is on a GPU, and engine='cpu' works on the host", hint)
     return engine, DEVICE
 
 
@@ -163,7 +163,7 @@ def compose(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns) 
 
 
 def _composed_ids(view: FrameView, source: list[Any], target: list[Any]) -> list[pa.Array]:
-    """Numbers of the entries of several columns, taken together; null where one of them is."""
+    """Number the joint values of several columns; null if one of them is."""
     rows = len(view)
     number, null = np.zeros(2 * rows, np.uint64), np.zeros(2 * rows, bool)
     for one, other in zip(source, target, strict=True) if rows else ():
@@ -188,7 +188,7 @@ def _id_codes(ids: IdColumns) -> Array:
 
 
 def _composed_weights(engine: Engine, view: FrameView, names: list[Any]) -> pa.Array:
-    """Ranks of the rows, by the first column and then the next; null where one of them is, or is NaN."""
+    """Rank the rows by the first column, then the next; null if one of them is null or NaN."""
     rows = len(view)
     rank, missing = np.zeros(rows, np.uint32), np.zeros(rows, bool)
     for name in names if rows else ():

@@ -20,7 +20,7 @@ from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 
 def stack_frames(named: Sequence[tuple[str, FrameView | DeviceView]]) -> nw.DataFrame[Any] | Any:
-    """Stack frames, each with a name for messages; those of cuDF where they lie, with their labels."""
+    """Stack frames, each with a name for messages; frames of cuDF on the GPU, with their labels."""
     if any(view.on_device for _, view in named):
         for other in named[1:]:
             _check_on_device(named[0], other)
@@ -42,7 +42,7 @@ def _stack_on_host(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
         return _stack_as_arrow(named)
     try:
         stacked = nw.concat([view.frame for _, view in named], how="vertical")
-    except Exception as error:  # whatever a library raises for frames that it cannot stack
+    except Exception as error:  # libraries raise many classes for frames that they cannot stack
         for other in named[1:]:
             check_stackable(named[0], other)
         message = f"{named[0][0]} and {named[-1][0]} cannot be stacked: {type(error).__name__} {error}".rstrip()
@@ -88,7 +88,7 @@ def _check_values(stacked: Any, named: list[tuple[str, FrameView]]) -> None:
 
 
 def check_stackable(first: tuple[str, FrameView], second: tuple[str, FrameView]) -> None:
-    """Raise where two frames, each with a name for messages, cannot be stacked."""
+    """Raise an error if two frames, each with a name for messages, cannot be stacked."""
     (name, view), (later, other) = first, second
     if view.frame.implementation is not other.frame.implementation:
         raise _two_kinds(name, later, *(frame.frame.implementation.name.lower() for frame in (view, other)))
@@ -98,7 +98,7 @@ def check_stackable(first: tuple[str, FrameView], second: tuple[str, FrameView])
 def stack_on_device(
     first: tuple[str, DeviceView | FrameView], second: tuple[str, DeviceView | FrameView]
 ) -> DeviceView:
-    """Stack two cuDF frames, each with a name for messages, where they lie; labels are kept."""
+    """Stack two cuDF frames, each with a name for messages, on the GPU, with their labels."""
     stacked = stack_frames([first, second])
     return DeviceView(stacked, getattr(first[1], "proxied", False))
 
@@ -123,7 +123,7 @@ def _two_kinds(name: str, later: str, first: str, second: str) -> UnsupportedFra
 
 
 def _check_columns(first: tuple[str, Mapping[Any, Any]], second: tuple[str, Mapping[Any, Any]]) -> None:
-    """Raise where two frames, as names for messages and the types of columns, differ."""
+    """Raise an error if two frames, each a name and the types of its columns, differ."""
     (name, types), (later, rival_types) = first, second
     for which, own, rival in ((later, rival_types, types), (name, types, rival_types)):
         missing = [column for column in rival if column not in own]
@@ -163,7 +163,7 @@ def differences(first: FrameView, second: FrameView) -> Iterator[tuple[str, Arra
 def _values(view: FrameView, name: Any) -> Any:
     try:
         return view.column(name)
-    except Exception:  # whatever a library raises for values that Arrow has no type for: Python compares them
+    except Exception:  # values that Arrow has no type for: Python compares them
         return view.series(name).to_list()
 
 
@@ -240,7 +240,7 @@ def _same(one: Any, other: Any) -> bool:
         if not (isinstance(one, np.ndarray) or isinstance(other, np.ndarray)):
             return bool(one == other)
         return bool(np.array_equal(one, other)) or (len(one) == len(other) and all(map(_same, one, other)))
-    except Exception:  # whatever the class of an object raises
+    except Exception:  # objects may raise anything
         return False
 
 

@@ -143,7 +143,7 @@ def with_positions(frame: Any, name: str) -> Any:
 def as_lazy(native: Any) -> nw.LazyFrame[Any]:
     """Return Narwhals' lazy frame of a library's own."""
     with warnings.catch_warnings():
-        # Narwhals says so of every Dask frame while its support moves to a package of its own.
+        # Narwhals warns of every Dask frame while its support moves to another package.
         warnings.filterwarnings("ignore", "Dask support is moving", FutureWarning)
         frame: nw.LazyFrame[Any] = nw.from_native(native).lazy()
         return frame

@@ -37,7 +37,7 @@ _MICROSECONDS = {
 
 
 def total_weight(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
-    """Sum a weight column, nulls left out: integers and decimals exactly, floats rounded once.
+    """Sum a weight column without its nulls: integers and decimals exactly, floats rounded once.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def total_weight(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
     Returns
     -------
     total
-        ``int``, ``float``, ``Decimal`` or ``timedelta`` (whole microseconds, rounded down); ``None`` where the
+        ``int``, ``float``, ``Decimal`` or ``timedelta`` (whole microseconds, rounded down); ``None`` if the
         sum of durations is beyond what ``timedelta`` holds, and of dates and times, which have none.
 
     Raises
@@ -96,7 +96,7 @@ def _total(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
 
 
 def total_of_pieces(pieces: Callable[[], Iterable[Array]]) -> Total | None:
-    """Sum numbers or durations that come in pieces of one type, as :func:`total_weight` does; 0 where there is none."""
+    """Sum pieces of numbers or durations of one type, as :func:`total_weight` does; 0 if there are none."""
     kind = next((values.dtype for values in pieces()), np.dtype(np.int64))
     if kind.kind == "f":
         scaled = _scaled(pieces)
@@ -114,7 +114,7 @@ def total_of_pieces(pieces: Callable[[], Iterable[Array]]) -> Total | None:
 
 
 def _scaled(pieces: Callable[[], Iterable[Array]]) -> int | None:
-    """Sum floats times 2**1075; ``None`` where one is not finite, or wider than 64 bits."""
+    """Sum floats times 2**1075; ``None`` if one is not finite, or wider than 64 bits."""
     total = 0
     for values in pieces():
         for begin in range(0, len(values), _MOST):

@@ -5,8 +5,8 @@ Which ids can be compared, and as what:
 ====================================  ==========================================================
 ids                                   compared as
 ====================================  ==========================================================
-integers of any width                 64-bit integers; an error where none holds both
-integers beside decimals, decimals    a decimal with the digits of both, at most 76
+integers of any width                 64-bit integers; an error if none holds both
+integers and decimals, decimals       a decimal with the digits of both, at most 76
 text (also categorical, views)        ``large_string``
 binary of any layout                  ``large_binary``
 ``date32``, ``date64``                ``date64``
@@ -17,7 +17,7 @@ booleans                              booleans
 extension types                       their storage, if both are of one type
 ====================================  ==========================================================
 
-Every other pair (bool beside int, a date beside a timestamp, UTC beside naive, …) is refused: equal ids would not be
+Every other pair (bool and int, date and timestamp, UTC and naive, …) is refused: equal ids would not be
 equal, or different ones would be.
 
 Columns that are no ids also have a common type where floats or nested types do.
@@ -95,7 +95,7 @@ class CommonSchema:
         schema = self.columns(columns)
         if batch.schema.names == schema.names and batch.schema.types == schema.types:
             return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-        if not batch.num_rows:  # whatever their types are
+        if not batch.num_rows:  # of any types
             return pa.RecordBatch.from_pylist([], schema)
         arrays = []
         for field in schema:
@@ -140,7 +140,7 @@ def cast_exactly(column: Any, kind: pa.DataType) -> Any:
 
 
 def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
-    """Return the type that holds the values of columns of two types; ``None`` where there is none.
+    """Return the type that holds the values of columns of two types; ``None`` if there is none.
 
     Values of 64 bits may still be too large for it: :func:`cast_exactly` refuses them.
     """
@@ -165,7 +165,7 @@ def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
 
 
 def common_id_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
-    """Return the type that holds the ids of two types exactly; ``None`` where they cannot be compared."""
+    """Return the type that holds the ids of two types exactly; ``None`` if they cannot be compared."""
     if first == second or pa.types.is_null(second):
         return first
     if pa.types.is_null(first):

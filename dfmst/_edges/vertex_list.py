@@ -31,11 +31,11 @@ class VertexList:
     view, names, input
         The frame, its id columns and its table, vertices numbered in the order of their ids.
     vertex
-        Place -> vertex of the table, ``int64``; -1 where it is in no row.
+        Place -> vertex of the table, ``int64``; -1 if it is in no row.
     place
         Vertex of the table -> place, ``uint32``.
     ids
-        Place -> id, where the vertices were listed; else ``None``.
+        Place -> id, if the vertices were listed; else ``None``.
     """
 
     view: FrameView
@@ -50,7 +50,7 @@ class VertexList:
         return len(self.vertex)
 
     def frame(self, columns: Mapping[str, Array], numbers: Mapping[str, Array] | None = None) -> Frame:
-        """Build a frame of the user's kind, with ids for columns of places, and columns of numbers beside."""
+        """Build a frame of the user's kind from columns of places, which become ids, and columns of numbers."""
         ids = self.ids
         view = replace(self.view, lazy=False, as_user=None) if numbers else self.view
         if ids is None:
@@ -74,7 +74,7 @@ class VertexList:
 def list_vertices(
     engine: Engine, view: FrameView, names: tuple[Any, Any], input: Input, vertices: Any = None
 ) -> VertexList:
-    """List the vertices that occur in a table or, where `vertices` is not ``None``, those."""
+    """List the vertices that occur in a table, or those of `vertices`."""
     occurs = input.beside_frame(used_vertices(engine, input.table))
     if vertices is None:
         vertex = np.flatnonzero(occurs)
@@ -176,7 +176,7 @@ def vertex_frame(
 
 
 def id_frame(view: FrameView, names: tuple[Any, Any], columns: Mapping[str, Any]) -> Frame:
-    """Build a frame of the user's kind of ids; integers have the type of the id columns where it holds them."""
+    """Build a frame of the user's kind from ids; integers get the type of the id columns if it holds them."""
     kind = _integer_type(view, names)
     if kind is None or not all(_fits(column, kind) for column in columns.values()):
         return view.build_arrow({name: pa.array(column) for name, column in columns.items()})
@@ -184,7 +184,7 @@ def id_frame(view: FrameView, names: tuple[Any, Any], columns: Mapping[str, Any]
 
 
 def _integer_type(view: FrameView, names: tuple[Any, Any]) -> np.dtype | None:
-    """The type of both id columns, where they are NumPy's integers."""
+    """Return the type of both id columns if they are NumPy integers of one type."""
     source, target = (view.column(name) for name in names)
     plain = isinstance(source, np.ndarray) and isinstance(target, np.ndarray) and source.dtype == target.dtype
     return source.dtype if plain and source.dtype.kind in "iu" else None
@@ -201,7 +201,7 @@ def _fits(column: Any, kind: np.dtype) -> bool:
 
 
 def _first_positions(input: Input, rows: int) -> Array:
-    """Where each vertex occurs first in the source column followed by the target column."""
+    """Return the first position of each vertex in the source column followed by the target column."""
     vertices = input.vertices
     row = np.arange(len(vertices.source), dtype=np.int64) if input.kept is None else input.kept
     first = np.zeros(vertices.total, np.int64)

@@ -42,9 +42,9 @@ _SAMPLE = 1024
 class Vertices(NamedTuple):
     """Dense vertices of both ends, and what they stand for.
 
-    ``source`` and ``target`` are ``uint32`` or ``uint64`` of shape ``(rows,)`` and lie below ``total``.
+    ``source`` and ``target`` are ``uint32`` or ``uint64`` of shape ``(rows,)``, below ``total``.
     ``values`` holds the ids that vertices stand for (Arrow; on a GPU CuPy or cuDF; shape ``(total,)``), or ``None``
-    where the vertices are the ids themselves.
+    if the vertices are the ids themselves.
     """
 
     source: Array
@@ -80,7 +80,7 @@ def dense_vertices(
 
 
 def unchecked_vertices(ids: IdColumns, bound: int | None = None) -> Vertices | None:
-    """Integer ids as vertices below a likely bound; ``None`` where that would not pay.
+    """Return integer ids as vertices below a likely bound; ``None`` if that would not pay.
 
     They are not checked here: the passes of an algorithm do it (:class:`dfmst._edges.edge_table.DeferredChecks`).
     The bound of a long table comes from a sample. A short one is solved in the time that a sample takes: its bound is
@@ -238,7 +238,7 @@ def same_width(source: object, target: object, first: Array, second: Array) -> t
     if first.dtype == second.dtype and first.dtype.itemsize >= 4:
         return first, second
     common: Any = np.result_type(first.dtype, second.dtype)
-    if common.kind == "f":  # uint64 beside a signed type has no common integer type
+    if common.kind == "f":  # uint64 and a signed type have no common integer type
         unsigned, signed = (first, second) if first.dtype.kind == "u" else (second, first)
         positive = not len(signed) or int(signed.min()) >= 0
         if not positive and len(unsigned) and int(unsigned.max()) > np.iinfo(np.int64).max:

@@ -63,7 +63,7 @@ def unsupported_weights(name: object, kind: str, texts: pa.Array | None = None) 
 
 
 def _odd_texts(texts: pa.Array) -> tuple[str, bool]:
-    """What keeps texts from being numbers, where most are numbers; and whether decimal commas do."""
+    """Describe the texts that are not numbers, if most are; and tell whether decimal commas are the reason."""
     from dfmst._common.number_patterns import ANY_NUMBER  # formats take long to load: only for this message
 
     number = pc.fill_null(pc.match_substring_regex(texts, ANY_NUMBER), True)
@@ -139,7 +139,7 @@ def weights_as(name: object, column: Any, kind: pa.DataType) -> Any:
 
 
 def missing_weights(engine: Engine, weights: WeightColumn) -> Array | None:
-    """Rows whose weight is null or NaN; on the host the mask is made only where there are any."""
+    """Flag rows whose weight is null or NaN; on the host there is a mask only if there are any."""
     values = weights.values
     if values.dtype.kind != "f" or not len(values):
         return weights.invalid
@@ -202,7 +202,7 @@ def _from_arrow(name: object, column: pa.Array | pa.ChunkedArray) -> WeightColum
 
 
 def _decimal_integers(column: pa.Array) -> Array:
-    """Unscaled decimals as ``int64`` where they fit, else as ranks. Nulls get any value."""
+    """Return unscaled decimals as ``int64`` if they fit, else ranks. Nulls get any value."""
     words = column.type.byte_width // 8
     data = column.buffers()[1]
     if data is None:

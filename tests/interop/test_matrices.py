@@ -110,7 +110,7 @@ def test_zeros_and_parallel_edges_are_edges():
 def test_wrong_matrices():
     calls: dict[str, Any] = {
         "shape": lambda: dfmst.from_sparse(sparse.coo_array((2, 3))),
-        "no sparse matrix": lambda: dfmst.from_sparse(np.eye(3)),
+        "not a sparse matrix": lambda: dfmst.from_sparse(np.eye(3)),
         "there are 2 ids": lambda: dfmst.from_sparse(sparse.eye_array(3), ids=["a", "b"]),
         "1 that occurred before": lambda: dfmst.from_sparse(sparse.eye_array(2), ids=["a", "a"]),
         "1 ids that are not listed": lambda: dfmst.to_sparse(table([(0, 1, 1)]), ids=[0]),
