@@ -58,7 +58,7 @@ def span(peer: str, points: np.ndarray) -> float:
     corners = Delaunay(points).simplices
     sides = np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [0, 2]]])
     length = np.sqrt(((points[sides[:, 0]] - points[sides[:, 1]]) ** 2).sum(axis=1))
-    rows = dfmst.arrays.forest_rows(sides[:, 0], sides[:, 1], length, n=len(points))
+    rows = dfmst.arrays.forest_rows(sides[:, 0], sides[:, 1], length, n_vertices=len(points))
     return float(length[rows].sum())
 
 

@@ -32,30 +32,30 @@ _LEFT_OUT: Any = object()  # None is an argument: all weights are equal
 
 @overload
 def forest_rows(
-    u: ArrayLike | SupportsDLPack,
-    v: ArrayLike | SupportsDLPack,
-    w: ArrayLike | SupportsDLPack | None,
+    source: ArrayLike | SupportsDLPack,
+    target: ArrayLike | SupportsDLPack,
+    weight: ArrayLike | SupportsDLPack | None,
     *,
-    n: SupportsIndex | None = None,
+    n_vertices: SupportsIndex | None = None,
     algorithm: str | Algorithm = "auto",
     maximum: bool = False,
     threads: int | None = None,
 ) -> Array: ...
 @overload
 def forest_rows(
-    u: SparseMatrix,
+    source: SparseMatrix,
     *,
-    n: SupportsIndex | None = None,
+    n_vertices: SupportsIndex | None = None,
     algorithm: str | Algorithm = "auto",
     maximum: bool = False,
     threads: int | None = None,
 ) -> Array: ...
 def forest_rows(
-    u: Any,
-    v: Any = _LEFT_OUT,
-    w: Any = _LEFT_OUT,
+    source: Any,
+    target: Any = _LEFT_OUT,
+    weight: Any = _LEFT_OUT,
     *,
-    n: SupportsIndex | None = None,
+    n_vertices: SupportsIndex | None = None,
     algorithm: str | Algorithm = "auto",
     maximum: bool = False,
     threads: int | None = None,
@@ -64,14 +64,14 @@ def forest_rows(
 
     Parameters
     ----------
-    u, v
+    source, target
         Vertices of each edge: integers (or, on the host, strings), shape ``(rows,)``. Arrays on a GPU (CuPy's, or any
-        with ``__cuda_array_interface__``) are read where they lie, and the work is done there. Or `u` alone, a square
+        with ``__cuda_array_interface__``) stay there, and so does the work. Or `source` alone, a square
         sparse matrix of SciPy or CuPy: each entry that it stores is an edge, zeros too.
-    w
+    weight
         Weights of any dtype that :func:`dfmst.minimum_spanning_forest` takes, shape ``(rows,)``; ``None``:
         all equal.
-    n
+    n_vertices
         Exclusive upper bound of the vertices, which are then used as they are; ``None``: read from the ids,
         and those that are negative or far apart are numbered densely first.
     algorithm
@@ -84,8 +84,8 @@ def forest_rows(
     Returns
     -------
     rows
-        Ascending ``int64`` positions of the forest's edges; of a matrix, among the entries of ``u.tocoo()``. A CuPy
-        array where the edges are on a GPU.
+        Ascending ``int64`` positions of the forest's edges; of a matrix, among the entries of ``source.tocoo()``. A
+        CuPy array if the edges are on a GPU.
 
     Raises
     ------
@@ -96,33 +96,38 @@ def forest_rows(
     CapacityError
         More rows than row positions can number, or the GPU is out of memory.
     TypeError
-        `v` or `w` is left out beside an array, or passed beside a matrix.
+        `target` or `weight` is missing for an array, or is passed with a matrix.
 
     Examples
     --------
     >>> import numpy as np
     >>> import dfmst
-    >>> u, v = np.array([0, 1, 0]), np.array([1, 2, 2])
-    >>> dfmst.arrays.forest_rows(u, v, np.array([3.0, 1.0, 2.0]))
+    >>> source, target = np.array([0, 1, 0]), np.array([1, 2, 2])
+    >>> dfmst.arrays.forest_rows(source, target, np.array([3.0, 1.0, 2.0]))
     array([1, 2])
 
     >>> from scipy.sparse import csr_array
     >>> dfmst.arrays.forest_rows(csr_array([[0, 3, 2], [0, 0, 1], [0, 0, 0]]))
     array([1, 2])
     """
-    if is_sparse(u):
-        _require_nothing(v, w)
-        entries = stored_entries(u)
-        u, v, w, n = entries.row, entries.column, entries.value, entries.size if n is None else n
-    elif v is _LEFT_OUT or w is _LEFT_OUT:
-        message = "forest_rows() takes the arrays u, v and w (w=None: all weights are equal), or a sparse matrix alone"
+    if is_sparse(source):
+        _require_nothing(target, weight)
+        entries = stored_entries(source)
+        source, target, weight = entries.row, entries.column, entries.value
+        n_vertices = entries.size if n_vertices is None else n_vertices
+    elif target is _LEFT_OUT or weight is _LEFT_OUT:
+        message = "forest_rows() takes the arrays source, target and weight, or a sparse matrix alone"
         raise TypeError(message)
-    for name, values in (("u", u), ("v", v)):
+    for name, values in (("source", source), ("target", target)):
         if values is None:
-            raise InvalidEdgesError(f"{name} is None", "pass the vertex at that end of each edge; only w may be None")
-    bound = None if n is None else operator.index(n)
-    columns = {name: values for name, values in (("u", u), ("v", v), ("w", w)) if values is not None}
-    engine = select_engine("auto", threads, on_device=_on_device(columns), rows=_rows(u))
+            raise InvalidEdgesError(f"{name} is None", "pass the vertex at that end of each edge")
+    bound = None if n_vertices is None else operator.index(n_vertices)
+    columns = {
+        name: values
+        for name, values in (("source", source), ("target", target), ("weight", weight))
+        if values is not None
+    }
+    engine = select_engine("auto", threads, on_device=_on_device(columns), rows=_rows(source))
     with engine.guard():
         return solve(
             engine,
@@ -131,8 +136,8 @@ def forest_rows(
         ).rows
 
 
-def _require_nothing(v: Any, w: Any) -> None:
-    if v is not _LEFT_OUT or w is not _LEFT_OUT:
+def _require_nothing(target: Any, weight: Any) -> None:
+    if target is not _LEFT_OUT or weight is not _LEFT_OUT:
         message = "forest_rows() takes a sparse matrix alone: it holds both ends and the weights"
         raise TypeError(message)
 
@@ -145,7 +150,7 @@ def _rows(values: Any) -> int | None:
 
 
 def _on_device(arrays: dict[str, Any]) -> bool:
-    """Whether the arrays lie on a GPU."""
+    """Whether the arrays are on a GPU."""
     if {type(values) for values in arrays.values()} == _NUMPY:
         return False
     placed = {name: _lies_on_device(values) for name, values in arrays.items()}
@@ -169,11 +174,13 @@ def _read(engine: Engine, arrays: dict[str, Any], n: int | None, maximum: bool, 
     read = HOST if engine.on_host else DEVICE
     if len({len(column) for column in columns}) > 1:
         lengths = ", ".join(str(len(column)) for column in columns)
-        raise InvalidEdgesError(f"u, v and w have different lengths: {lengths}", "pass one entry an edge in each")
+        raise InvalidEdgesError(
+            f"source, target and weight have different lengths: {lengths}", "pass one entry an edge in each"
+        )
     rows = len(columns[0])
     check_capacity(rows)
-    ids = read.ids(("u", columns[0]), ("v", columns[1]))
-    weights = read.weights("w", columns[2]) if len(columns) == 3 else constant_weights(rows, engine.xp)
+    ids = read.ids(("source", columns[0]), ("target", columns[1]))
+    weights = read.weights("weight", columns[2]) if len(columns) == 3 else constant_weights(rows, engine.xp)
     unchecked = unchecked_vertices(ids, n) if defer_checks and engine.on_host and weights.invalid is None else None
     survey = None if unchecked is not None else survey_edges(engine, ids, weights)
     if unchecked is None:
@@ -201,7 +208,7 @@ def _column(engine: Engine, name: str, values: Any) -> Array:
 
 
 def _check_missing(ids: IdColumns, missing: Array | None) -> None:
-    for name, mask in (("u", ids.null_source), ("v", ids.null_target), ("w", missing)):
+    for name, mask in (("source", ids.null_source), ("target", ids.null_target), ("weight", missing)):
         if mask is not None:
             _refuse_missing(name, mask)
 

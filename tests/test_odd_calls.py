@@ -70,7 +70,7 @@ FUNCTIONS: dict[Callable[..., Any], dict[str, Any]] = {
     dfmst.read_edges: {"path": "edges.csv"},
     forest.solve: {"edges": TABLE},
     forest.total_weight: {"column": TABLE["weight"]},
-    arrays.forest_rows: {"u": [0, 1], "v": [1, 2], "w": [1, 2]},
+    arrays.forest_rows: {"source": [0, 1], "target": [1, 2], "weight": [1, 2]},
     stream.fits: {"edges": "edges.parquet"},
     stream.fold: {"edges": "edges.parquet"},
     stream.minimum_spanning_forest: {"edges": "edges.parquet"},
@@ -188,7 +188,7 @@ def test_odd_columns(name, kind):
 
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_odd_arrays(kind):
-    columns = {"u": [0, 1, 0], "v": [1, 2, 2], "w": [1, 2, 3]}
+    columns = {"source": [0, 1, 0], "target": [1, 2, 2], "weight": [1, 2, 3]}
     odd = COLUMNS[kind]
     for name in columns:
         try:

@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,11 @@ def serve(graph: str, threads: int) -> None:
     from dfmst.arrays import forest_rows
 
     source, target, weight, n = columns_of(graph)
+    bound: Any = {"n_vertices" if "n_vertices" in signature(forest_rows).parameters else "n": n}  # of an older checkout
     for _ in sys.stdin:
-        forest_rows(source, target, weight, n=n, threads=threads)
+        forest_rows(source, target, weight, **bound, threads=threads)
         begin, spent = time.perf_counter(), time.process_time()
-        rows = forest_rows(source, target, weight, n=n, threads=threads)
+        rows = forest_rows(source, target, weight, **bound, threads=threads)
         seconds = time.perf_counter() - begin, time.process_time() - spent
         print(json.dumps([*seconds, hashlib.sha256(rows.tobytes()).hexdigest()]), flush=True)
 

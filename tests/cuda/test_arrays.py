@@ -42,29 +42,29 @@ def test_arrays(seed, rows, maximum, vertex, weight):
 
 def test_arrays_without_weights_and_with_a_bound():
     u, v = cupy.asarray(np.array([0, 1, 0])), cupy.asarray(np.array([1, 2, 2]))
-    rows: Any = dfmst.arrays.forest_rows(u, v, None, n=3)
+    rows: Any = dfmst.arrays.forest_rows(u, v, None, n_vertices=3)
     assert rows.get().tolist() == [0, 1]
     with pytest.raises(InvalidEdgesError, match=r"the ids are not all in \[0, 2\)"):
-        dfmst.arrays.forest_rows(u, v, None, n=2)
+        dfmst.arrays.forest_rows(u, v, None, n_vertices=2)
 
 
 def test_arrays_on_both_sides():
     u = cupy.asarray(np.array([0, 1, 0]))
-    with pytest.raises(UnsupportedFrameError, match="u and v are on a GPU, the others on the host"):
+    with pytest.raises(UnsupportedFrameError, match="source and target are on a GPU, the others on the host"):
         dfmst.arrays.forest_rows(u, u, np.array([1, 2, 3]))
-    with pytest.raises(UnsupportedFrameError, match="u is on a GPU, the others on the host"):
+    with pytest.raises(UnsupportedFrameError, match="source is on a GPU, the others on the host"):
         dfmst.arrays.forest_rows(u, [1, 2, 3], None)
 
 
 @pytest.mark.parametrize(
     ("u", "w", "message"),
     [
-        (np.zeros(3), np.zeros(3), "column 'u' holds float64 values"),
-        (np.zeros(3, bool), np.zeros(3), "column 'u' holds bool values"),
-        (np.zeros(3, np.int64), np.full(3, np.nan), "w has 3 missing entries, the first at position 0"),
-        (np.zeros(3, np.int64), np.zeros(3, "m8[s]"), "column 'w' holds timedelta64[s] values"),
-        (np.zeros(3, np.int64), np.zeros(2), "u, v and w have different lengths: 3, 3, 2"),
-        (np.zeros(3, np.int64), np.zeros((3, 1)), "w has 2 dimensions; it must have one"),
+        (np.zeros(3), np.zeros(3), "column 'source' holds float64 values"),
+        (np.zeros(3, bool), np.zeros(3), "column 'source' holds bool values"),
+        (np.zeros(3, np.int64), np.full(3, np.nan), "weight has 3 missing entries, the first at position 0"),
+        (np.zeros(3, np.int64), np.zeros(3, "m8[s]"), "column 'weight' holds timedelta64[s] values"),
+        (np.zeros(3, np.int64), np.zeros(2), "source, target and weight have different lengths: 3, 3, 2"),
+        (np.zeros(3, np.int64), np.zeros((3, 1)), "weight has 2 dimensions; it must have one"),
     ],
 )
 def test_unsuitable_arrays(u, w, message):

@@ -92,7 +92,7 @@ def test_large_multigraphs(device, case):
     expected = expected_rows(source, target, weight, case.maximum)
     for name in ("auto", "boruvka", "filter-kruskal", "pma", "mastiff", "bsp"):
         columns = [device.cupy.asarray(column) for column in (source, target, weight)]
-        found = dfmst.arrays.forest_rows(*columns, n=vertices, algorithm=name, maximum=case.maximum)
+        found = dfmst.arrays.forest_rows(*columns, n_vertices=vertices, algorithm=name, maximum=case.maximum)
         assert device.cupy.asnumpy(found).tolist() == expected, name
 
 
@@ -271,5 +271,5 @@ def test_more_rows_than_31_bits_number():
     source, target = (cupy.zeros(rows, np.uint32) for _ in range(2))
     source[-1000:] = cupy.arange(1000, dtype=np.uint32)
     target[-1000:] = cupy.arange(1, 1001, dtype=np.uint32)
-    found: Any = dfmst.arrays.forest_rows(source, target, None, n=vertices)
+    found: Any = dfmst.arrays.forest_rows(source, target, None, n_vertices=vertices)
     np.testing.assert_array_equal(found.get(), np.arange(rows - 1000, rows))

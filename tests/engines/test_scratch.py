@@ -122,7 +122,10 @@ def test_rows_do_not_lie_in_it():
     source, target = draw.integers(0, 50_000, (2, 200_000))
     weight = draw.random(200_000)
     before = used()
-    rows = [dfmst.arrays.forest_rows(source, target, weight, n=50_000, algorithm=name) for name in ("auto", "boruvka")]
+    rows = [
+        dfmst.arrays.forest_rows(source, target, weight, n_vertices=50_000, algorithm=name)
+        for name in ("auto", "boruvka")
+    ]
     forest = dfmst.minimum_spanning_forest(pd.DataFrame({"source": source, "target": target, "weight": weight}))
     np.testing.assert_array_equal(rows[0], rows[1])
     np.testing.assert_array_equal(rows[0], forest.index)

@@ -196,16 +196,16 @@ def test_arrays() -> None:
     assert rows([], [], []).tolist() == []
     assert rows(["a", "b"], ["b", "a"], [1, 0]).tolist() == [1]
     assert rows(np.array([-5, 9]), np.array([9, -5]), [1, 0]).tolist() == [1]
-    assert rows(np.array([0, 9], np.uint32), np.array([9, 0], np.uint32), [1, 0], n=10).dtype == np.int64
+    assert rows(np.array([0, 9], np.uint32), np.array([9, 0], np.uint32), [1, 0], n_vertices=10).dtype == np.int64
     with pytest.raises(dfmst.InvalidEdgesError, match=r"^the ids are not all in \[0, 9\)\n"):
-        rows([0, 9], [9, 0], [1, 0], n=9)
+        rows([0, 9], [9, 0], [1, 0], n_vertices=9)
     with pytest.raises(dfmst.InvalidEdgesError, match=r"^the ids are not all in \[0, 9\)\n"):
-        rows([0, -1], [1, 0], [1, 0], n=9)
-    with pytest.raises(dfmst.InvalidEdgesError, match=r"^u, v and w have different lengths: 2, 2, 1\n"):
+        rows([0, -1], [1, 0], [1, 0], n_vertices=9)
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^source, target and weight have different lengths: 2, 2, 1\n"):
         rows([0, 1], [1, 0], [1])
-    with pytest.raises(dfmst.InvalidEdgesError, match=r"^w has 1 missing entries, the first at position 1\n"):
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^weight has 1 missing entries, the first at position 1\n"):
         rows([0, 1], [1, 0], [1.0, np.nan])
-    with pytest.raises(dfmst.InvalidEdgesError, match=r"^u has 2 dimensions; it must have one\n"):
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^source has 2 dimensions; it must have one\n"):
         rows([[0, 1]], [1, 0], [1, 2])
 
 

@@ -167,6 +167,6 @@ def test_missing_objects(missing: Any) -> None:
         edges = ends(value, missing)
         with pytest.raises(dfmst.InvalidEdgesError, match="column 'source' has 1 null id, in row 1"):
             dfmst.minimum_spanning_forest(edges)
-        with pytest.raises(dfmst.InvalidEdgesError, match="u has 1 missing entries, the first at position 1"):
+        with pytest.raises(dfmst.InvalidEdgesError, match="source has 1 missing entries, the first at position 1"):
             dfmst.arrays.forest_rows([value, missing], [value, value], None)
         assert len(dfmst.minimum_spanning_forest(edges, invalid="drop")) == 0

@@ -71,11 +71,11 @@ def test_arrays_at_odd_addresses(dtype: str) -> None:
 
 
 def test_arrays_that_are_missing_or_masked() -> None:
-    for name, arguments in (("u", (None, V, [1, 2, 3])), ("v", (U, None, [1, 2, 3]))):
+    for name, arguments in (("source", (None, V, [1, 2, 3])), ("target", (U, None, [1, 2, 3]))):
         with pytest.raises(dfmst.InvalidEdgesError, match=f"^{name} is None"):
             forest_rows(*arguments)
     masked = np.ma.array([3, 1, 2], mask=[False, True, False])
-    with pytest.raises(dfmst.InvalidEdgesError, match=r"^w has 1 missing entries, the first at position 1"):
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"^weight has 1 missing entries, the first at position 1"):
         forest_rows(U, V, masked)
     assert forest_rows(U, V, np.ma.array([3, 1, 2])).tolist() == [1, 2]
     edges = pa.table({**ENDS, "weight": [3, 1, 2]})
@@ -88,8 +88,8 @@ def test_arrays_by_way_of_dlpack() -> None:
 
 
 def test_a_bound_as_a_numpy_integer() -> None:
-    assert forest_rows(U, V, [3, 1, 2], n=np.int64(3)).tolist() == [1, 2]
-    assert forest_rows(U, V, [3, 1, 2], n=np.uint8(7), threads=1).tolist() == [1, 2]
+    assert forest_rows(U, V, [3, 1, 2], n_vertices=np.int64(3)).tolist() == [1, 2]
+    assert forest_rows(U, V, [3, 1, 2], n_vertices=np.uint8(7), threads=1).tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(

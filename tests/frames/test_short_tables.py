@@ -73,12 +73,12 @@ def test_ids_anywhere(columns, monkeypatch, side, n):
     arrays = tuple(columns.values())
     for value in (0, VERTICES - 1, VERTICES, 4095, 4096, 5_000, 2**31, 2**32, 2**62, -1, -(2**63)):
         columns[side][7] = value
-        expected = checked_first(monkeypatch, lambda: said(lambda: forest_rows(*arrays, n=n)))
-        assert said(lambda: forest_rows(*arrays, n=n)) == expected
+        expected = checked_first(monkeypatch, lambda: said(lambda: forest_rows(*arrays, n_vertices=n)))
+        assert said(lambda: forest_rows(*arrays, n_vertices=n)) == expected
 
 
 def test_a_high_bound_takes_no_memory(columns):
-    np.testing.assert_array_equal(forest_rows(*columns.values(), n=1 << 40), forest_rows(*columns.values()))
+    np.testing.assert_array_equal(forest_rows(*columns.values(), n_vertices=1 << 40), forest_rows(*columns.values()))
 
 
 @pytest.mark.parametrize("row", [0, 150, ROWS - 1])
@@ -89,7 +89,7 @@ def test_nan(columns, launches, row):
         dfmst.minimum_spanning_forest(frame, "u", "v", "w")
     forest = dfmst.minimum_spanning_forest(frame, "u", "v", "w", invalid="drop")
     pd.testing.assert_frame_equal(forest, dfmst.minimum_spanning_forest(frame.drop(index=row), "u", "v", "w"))
-    with pytest.raises(dfmst.InvalidEdgesError, match=rf"w has 1 missing entries, the first at position {row}"):
+    with pytest.raises(dfmst.InvalidEdgesError, match=rf"weight has 1 missing entries, the first at position {row}"):
         forest_rows(*columns.values())
     assert launches
 

@@ -120,8 +120,8 @@ def test_nan(columns, eager, trusted, dtype, heavy):
     found = forest(columns, invalid="drop")
     assert len(trusted) == 2
     pd.testing.assert_frame_equal(found, eager(lambda: forest(columns, invalid="drop")))
-    with pytest.raises(dfmst.InvalidEdgesError, match=rf"w has 1 missing entries, the first at position {row}"):
-        forest_rows(columns["u"], columns["v"], columns["w"], n=VERTICES)
+    with pytest.raises(dfmst.InvalidEdgesError, match=rf"weight has 1 missing entries, the first at position {row}"):
+        forest_rows(columns["u"], columns["v"], columns["w"], n_vertices=VERTICES)
 
 
 @pytest.mark.parametrize("heavy", [False, True])
@@ -130,12 +130,14 @@ def test_nan(columns, eager, trusted, dtype, heavy):
 def test_an_id_at_the_bound(columns, trusted, side, ids, heavy):
     columns = {**columns, "u": columns["u"].astype(ids), "v": columns["v"].astype(ids)}
     arrays = columns["u"], columns["v"], columns["w"]
-    np.testing.assert_array_equal(forest_rows(*arrays, n=VERTICES), forest_rows(*arrays, algorithm="kruskal"))
+    np.testing.assert_array_equal(forest_rows(*arrays, n_vertices=VERTICES), forest_rows(*arrays, algorithm="kruskal"))
     assert trusted
     columns[side][place(columns, heavy)] = VERTICES
     with pytest.raises(dfmst.InvalidEdgesError, match=rf"the ids are not all in \[0, {VERTICES}\)"):
-        forest_rows(*arrays, n=VERTICES)
-    np.testing.assert_array_equal(forest_rows(*arrays, n=VERTICES + 1), forest_rows(*arrays, algorithm="kruskal"))
+        forest_rows(*arrays, n_vertices=VERTICES)
+    np.testing.assert_array_equal(
+        forest_rows(*arrays, n_vertices=VERTICES + 1), forest_rows(*arrays, algorithm="kruskal")
+    )
 
 
 def test_a_bad_id_behind_a_forest_that_spans_is_found(columns):
@@ -144,7 +146,7 @@ def test_a_bad_id_behind_a_forest_that_spans_is_found(columns):
     columns["w"] = np.arange(ROWS, dtype=np.float64)
     columns["v"][-1] = -5
     with pytest.raises(dfmst.InvalidEdgesError, match="the ids are not all"):
-        forest_rows(columns["u"], columns["v"], columns["w"], n=VERTICES)
+        forest_rows(columns["u"], columns["v"], columns["w"], n_vertices=VERTICES)
 
 
 def test_a_trace_counts_the_vertices_that_there_are(columns, trusted):
@@ -171,7 +173,7 @@ def test_columns_with_nulls_are_checked_first(columns, trusted):
 def test_arrays_with_missing_ids_are_checked_first(columns, trusted, side):
     columns[side] = columns[side].astype(object)
     columns[side][place(columns, heavy=True)] = None
-    with pytest.raises(dfmst.InvalidEdgesError, match=f"{side} has 1 missing entries"):
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"(source|target) has 1 missing entries"):
         forest_rows(columns["u"], columns["v"], columns["w"])
     assert not trusted
 

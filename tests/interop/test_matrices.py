@@ -88,17 +88,17 @@ def test_a_matrix_or_three_arrays():
     assert dfmst.arrays.forest_rows(matrix).tolist() == [0, 2]  # the zero and the lighter of two parallel edges
     forest_rows: Any = dfmst.arrays.forest_rows
     u, v = [0, 1], [1, 2]
-    for call in (lambda: forest_rows(u, v), lambda: forest_rows(u), lambda: forest_rows(u, w=[1, 2])):
-        with pytest.raises(TypeError, match="takes the arrays u, v and w"):
+    for call in (lambda: forest_rows(u, v), lambda: forest_rows(u), lambda: forest_rows(u, weight=[1, 2])):
+        with pytest.raises(TypeError, match="takes the arrays source, target and weight"):
             call()
     assert forest_rows(u, v, None).tolist() == [0, 1]
-    for call in (lambda: forest_rows(matrix, v, [1, 2]), lambda: forest_rows(matrix, w=None)):
+    for call in (lambda: forest_rows(matrix, v, [1, 2]), lambda: forest_rows(matrix, weight=None)):
         with pytest.raises(TypeError, match="takes a sparse matrix alone"):
             call()
     with pytest.raises(dfmst.InvalidEdgesError, match="the matrix has shape"):
         forest_rows(sparse.coo_array((2, 3)))
     with pytest.raises(dfmst.InvalidEdgesError, match=r"the ids are not all in \[0, 2\)"):
-        forest_rows(matrix, n=2)
+        forest_rows(matrix, n_vertices=2)
 
 
 def test_zeros_and_parallel_edges_are_edges():

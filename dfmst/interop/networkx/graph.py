@@ -113,7 +113,7 @@ class Graph(ABC):
         source, target = self.source, self.target
         if rows is not None:
             source, target, weights = source[rows], target[rows], weights[rows]
-        chosen = arrays.forest_rows(source, target, weights, n=max(1, len(self.nodes)), maximum=maximum)
+        chosen = arrays.forest_rows(source, target, weights, n_vertices=max(1, len(self.nodes)), maximum=maximum)
         ranks = weights[chosen]
         if maximum:  # of equal weights the earlier edge comes first, this way too
             order = len(ranks) - 1 - np.argsort(ranks[::-1], kind="stable")[::-1]
