@@ -13,12 +13,11 @@ import click
 import dfmst
 from dfmst.cli.convert import convert
 from dfmst.cli.demo import demo
-from dfmst.cli.forest import forest
+from dfmst.cli.forest import forest, report
 from dfmst.cli.options import debug_option
 from dfmst.cli.plan import plan
 from dfmst.cli.points import hdbscan, neighbours, points
 from dfmst.cli.program import Program
-from dfmst.cli.report import report
 from dfmst.cli.trees import clusters, components, linkage, newick
 from dfmst.cli.update import update
 from dfmst.cli.verify import verify

@@ -1,19 +1,17 @@
-"""``dfmst forest``."""
+"""``dfmst forest`` and ``dfmst report``."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from dfmst.cli.clustered import cluster_options, run_on_cluster
-from dfmst.cli.console import Progress, Stopwatch, plural
-from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs, read_on_device
-from dfmst.cli.job import ForestJob, summary_of, tell, weight_name
+from dfmst.cli.console import Progress, Stopwatch, note, plural, standard_output
+from dfmst.cli.drivers import find_forest, run_here, run_on_cluster
+from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs
+from dfmst.cli.job import ForestJob, check_page, make_report, read_points, summary_of, weight_name
 from dfmst.cli.options import (
     GroupedCommand,
     algorithm_option,
@@ -31,19 +29,21 @@ from dfmst.cli.options import (
     vertex_options,
     weight_options,
 )
-from dfmst.cli.outputs import check_output, output_path, rows_on_host, write_rows
-from dfmst.cli.report import check_report, write_report
 
-if TYPE_CHECKING:
-    from dfmst.forest import Forest
 
-#: What each step of a run does to the rows.
-_STEPS = {
-    "prepare": "preparing",
-    "solve": "finding the forest of",
-    "verify": "verifying the forest of",
-    "gather": "gathering",
-}
+def cluster_options(command: Callable[..., Any]) -> Any:
+    """``--workers``, ``--scheduler``, ``--gpus``, ``--gpu-memory-limit`` and ``--strategy``."""
+    workers = "Start so many worker processes; IN is then Parquet, and OUT a directory of a file for each of IN."
+    scheduler = "Use the Dask cluster whose scheduler is there (tcp://host:8786); its workers must see IN and OUT."
+    strategy = "How to find the forest on a cluster."
+    names = click.Choice(["auto", "two-pass", "merge", "shuffle"])
+    gpus = "Give each worker a GPU (dask-cuda); without --workers, one worker for each GPU."
+    memory = "What each worker may use of its GPU: 40GiB."
+    command = click.option("--gpu-memory-limit", metavar="SIZE", help=memory)(command)
+    command = click.option("--gpus", is_flag=True, help=gpus)(command)
+    command = click.option("--strategy", type=names, default="auto", show_default=True, help=strategy)(command)
+    command = click.option("--scheduler", metavar="ADDRESS", help=scheduler)(command)
+    return click.option("--workers", type=click.IntRange(min=1), metavar="N", help=workers)(command)
 
 
 @click.command(cls=GroupedCommand, short_help="Write the minimum spanning forest of edge tables.")
@@ -73,7 +73,7 @@ def forest(
     scheduler: str | None,
     strategy: str,
     gpus: bool,
-    gpu_memory: str | None,
+    gpu_memory_limit: str | None,
     **options: Any,
 ) -> None:
     """Write the rows of IN that form its minimum spanning forest.
@@ -86,7 +86,7 @@ def forest(
       dfmst forest part-*.csv -s from -t to -w cost -o forest.csv --verify
       dfmst forest roads.parquet -w km --json
       dfmst forest roads/ -w km -o forest/ --workers 4
-      dfmst forest roads/ -w km -o forest/ --workers 4 --gpus --memory 40GiB
+      dfmst forest roads/ -w km -o forest/ --workers 4 --gpus --gpu-memory-limit 40GiB
 
     With --memory-limit, Parquet that would not fit is read in batches: twice, in the first pass only the three
     columns, in the second what else the forest's rows hold. With --checkpoint, such a run that was interrupted goes on
@@ -98,103 +98,71 @@ def forest(
     renamed. A run that is killed may leave that directory behind; the next run that writes OUT removes it.
     """  # noqa: D301 - click's mark for lines that stay as they are
     job = ForestJob(weight=weight_name(weight, unweighted, options["maximum"]), **options)
-    if workers is None and scheduler is None and not gpus and gpu_memory is None:
-        run(job)
+    if workers is None and scheduler is None and not gpus and gpu_memory_limit is None:
+        run_here(job)
     else:
-        run_on_cluster(job, workers, scheduler, strategy, gpus, gpu_memory)
+        run_on_cluster(job, workers, scheduler, strategy, gpus, gpu_memory_limit)
 
 
-def run(job: ForestJob) -> None:
-    """Read, solve, verify, write, tell."""
-    columns = columns_by_option(job.source, job.target, job.weight)
-    columns |= {"--by": next(iter(job.by), None), "--keep": job.keep, "--drop": job.drop}
-    watch = Stopwatch()
-    target = output_path(job.output, job.json)
-    if target and job.trace and os.path.realpath(target) == os.path.realpath(job.trace):
-        raise click.UsageError("-o and --trace name the same file.")
-    with watch.step("import"):
-        check_output(target, job.to, job.inputs)
-        check_output(job.trace, None, job.inputs)
-        load_libraries()
-        from dfmst.cli.streamed import is_streamed, stream_forest
-    streamed = is_streamed(job.inputs, job.memory_limit, job.checkpoint, job.spill_dir)
-    if streamed:
-        job.require_memory("--memory-limit, --spill-dir and --checkpoint")
-    check_report(job, target, streamed)
-    with Progress() as progress:
-        if streamed:
-            summary = stream_forest(job, target, watch, progress)
-            write_report(job, target, summary, progress)
-        else:
-            summary = _run_in_memory(job, target, columns, watch, progress)
-    tell(job, target, summary)
+@click.command(cls=GroupedCommand, short_help="Draw graph, run and forest on one page.")
+@inputs_argument
+@click.option("-o", "--output", metavar="OUT", callback=to_path, help="File to write (default: IN with .html).")
+@format_option
+@vertex_options
+@weight_options
+@picture_options
+@algorithm_option
+@engine_options
+@invalid_option
+@click.option("--verify", is_flag=True, help="Prove the forest minimal, and say so on the page.")
+@click.option("--title", metavar="TEXT", help="Name of the graph (default: that of IN).")
+@debug_option
+def report(
+    inputs: tuple[Path, ...],
+    output: Path | None,
+    weight: str | None,
+    unweighted: bool,
+    title: str | None,
+    **options: Any,
+) -> None:
+    """Find the forest of IN, and write a page about graph, run and forest.
 
+    The page is one HTML file that needs no network: key figures, a picture of the forest, weights, degrees, trees, the
+    heaviest edges, and where the time went. With coordinates of the vertices the picture is a map; they come from a
+    file of points (a column of ids and two of coordinates, or GeoParquet), or from columns beside both ends.
 
-def _run_in_memory(
-    job: ForestJob, target: Path | None, columns: dict[str, str | None], watch: Stopwatch, progress: Progress
-) -> dict[str, Any]:
-    with watch.step("read"):
-        table = _read(job, progress, columns)
-    solution = find_forest(job, table, watch, progress)
-    progress.show("writing")
-    with watch.step("write"):
-        if target or not job.json:
-            _write(job, solution, target)
-        if job.trace:
-            write_rows(rows_on_host(solution.trace), job.trace, None)
-    summary = summary_of(job, solution, watch)
-    write_report(job, solution, summary, progress)
-    return summary
-
-
-def _read(job: ForestJob, progress: Progress, columns: dict[str, str | None]) -> Any:
-    """Read a table: a cuDF frame where the engine is CUDA, the files are Parquet and cuDF is there, else Arrow's."""
-    table = read_on_device(job.inputs, job.format, progress, columns) if job.engine == "cuda" else None
-    return read_inputs(job.inputs, job.format, progress, columns) if table is None else table
-
-
-def find_forest(job: ForestJob, table: Any, watch: Stopwatch, progress: Progress) -> Forest:
-    """Find the forest, certify it where that is asked for, and gather its rows."""
-    from dfmst.forest import solve
-
-    @contextmanager
-    def step(name: str) -> Iterator[None]:
-        progress.show(f"{_STEPS[name]} {plural(len(table), 'row')}")
-        with watch.step(name):
-            yield
-
-    options: dict[str, Any] = {"algorithm": job.algorithm, "engine": job.engine, "invalid": job.invalid}
-    solution = solve(
-        table,
-        job.source,
-        job.target,
-        job.weight,
-        maximum=job.maximum,
-        **job.conditions,
-        threads=job.threads,
-        return_trace=job.trace is not None or job.report is not None,
-        step=step,
+    \b
+      dfmst report roads.parquet -w km
+      dfmst report roads.csv -s a -t b -w km --points towns.csv --coordinates lon lat
+      dfmst report demo:cities -w km -o cities.html
+    """  # noqa: D301 - click's mark for lines that stay as they are
+    page = output or Path(f"{inputs[0].name.split('.')[0].removeprefix('demo:') or 'report'}.html")
+    check_page(page, inputs)
+    job = ForestJob(
+        inputs=inputs,
+        output=None,
+        to=None,
+        weight=weight_name(weight, unweighted, options["maximum"]),
+        trace=Path("-"),
+        json=False,
+        report=page,
         **options,
     )
-    if job.verify:
-        with step("verify"):
-            violation = solution.verify().first_violation
-        if violation is not None:
-            message = f"the forest is wrong, which is a fault of dfmst: {violation.message}"
-            raise RuntimeError(message)
-    with step("gather"):
-        # What the solution holds it computes when it is asked.
-        _ = solution.frame, solution.total_weight, solution.vertices
-    return solution
-
-
-def _write(job: ForestJob, solution: Forest, target: Path | None) -> None:
-    from dfmst.formats import format_of_suffix
-
-    rows = solution.frame
-    if target and not hasattr(rows, "num_rows") and (job.to or format_of_suffix(target)) == "parquet":
-        from dfmst.cudf import write_parquet
-
-        write_parquet(rows, target)
-    else:
-        write_rows(solution.to_arrow(), target, job.to)
+    watch = Stopwatch()
+    columns = columns_by_option(job.source, job.target, job.weight)
+    check_inputs(inputs)
+    with watch.step("import"):
+        load_libraries()
+    with Progress() as progress:
+        points = read_points(job, progress)
+        with watch.step("read"):
+            table = read_inputs(inputs, job.format, progress, columns)
+        solution = find_forest(job, table, watch, progress)
+        progress.show("drawing")
+        drawn = make_report(job, solution, summary_of(job, solution, watch), points, title)
+        if str(page) == "-":
+            standard_output().write(drawn.html.encode())  # the page says that it is UTF-8
+            return
+        drawn.save(page)
+    rows, of = f"{solution.rows:,}", plural(solution.source_rows, "row")
+    note(f"{job.kind}: {rows} of {of}, {watch.seconds()['total']:.2f} s -> {page}")

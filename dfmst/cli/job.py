@@ -1,14 +1,20 @@
-"""What ``dfmst forest`` was called with."""
+"""The job of ``dfmst forest`` and ``dfmst report``: its options, its summary and its page."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.console import Stopwatch, aligned, figure, note, on_terminal, plural, print_json
+from dfmst.cli.console import Progress, Stopwatch, aligned, figure, note, on_terminal, plural, print_json
+from dfmst.cli.inputs import check_inputs, read_inputs, read_text_table, text_delimiter
+from dfmst.cli.outputs import check_output
+
+if TYPE_CHECKING:
+    from dfmst import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +77,25 @@ def weight_name(weight: str | None, unweighted: bool, maximum: bool = False) -> 
 
 
 if TYPE_CHECKING:
-    from dfmst.forest import Forest
+    pass
 
 
-def summary_of(job: ForestJob, solution: Forest, watch: Stopwatch) -> dict[str, Any]:
-    """What there is to tell of a run, as ``--json`` prints it."""
+def summary_of(job: ForestJob, forest: Any, watch: Stopwatch) -> dict[str, Any]:
+    """Return the facts of a run as ``--json`` prints them; `forest` is one in memory or of a stream."""
     return {
         "kind": job.kind,
         "input": [str(path) for path in job.inputs],
         "output": None if job.output is None else str(job.output),
-        "input_rows": solution.source_rows,
-        "dropped_rows": solution.dropped,
-        "rows": solution.rows,
-        "vertices": solution.vertices,
-        "components": solution.components,
-        "total_weight": solution.total_weight,
+        "input_rows": forest.source_rows,
+        "dropped_rows": forest.dropped,
+        "rows": forest.rows,
+        "vertices": forest.vertices,
+        "components": forest.components,
+        "total_weight": forest.total_weight,
         "verified": True if job.verify else None,
-        "algorithm": solution.algorithm,
-        "engine": solution.engine,
-        "threads": solution.threads,
+        "algorithm": getattr(forest, "algorithm", job.algorithm),
+        "engine": forest.engine,
+        "threads": forest.threads,
         "seconds": watch.seconds(),
     }
 
@@ -131,3 +137,70 @@ def _table(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> list
     rows.append(("time", f"{summary['seconds']['total']:.2f}", "s"))
     title = f"{job.kind}: {inputs}" + ("" if target is None else f" -> {target}")
     return [title, *(f"  {line}" for line in aligned(rows, right=(1,)))]
+
+
+def check_page(page: Path, inputs: tuple[Path, ...]) -> None:
+    """Raise, before anything is read, where a page could not be written in the end."""
+    if str(page) != "-":
+        check_output(page, "csv", inputs)  # the rules of any file; the format has no part in them
+
+
+def check_report(job: ForestJob, target: Path | None, streamed: bool) -> None:
+    """Raise, before anything is read, where a report could not be made in the end."""
+    if job.report is None:
+        for option, value in (("--points", job.points), ("--id", job.id), ("--coordinates", job.coordinates)):
+            if value:
+                raise click.UsageError(f"{option} is for the picture of a report: name its page with --report.")
+        return
+    if job.by:
+        raise click.UsageError("--report is of one forest, and --by makes one of every group.")
+    if streamed and target is None:
+        raise click.UsageError("--report of a stream reads the forest from its file: name it with -o.")
+    check_page(job.report, job.inputs)
+    if str(job.report) == "-" or (target is not None and target.resolve() == job.report.resolve()):
+        raise click.UsageError("--report names the file of the page, another one than -o.")
+
+
+def read_points(job: ForestJob, progress: Progress) -> Any:
+    """Read the table of coordinates that ``--points`` names; ``None`` where there is none."""
+    if job.points is None:
+        return None
+    delimiter = text_delimiter(job.points)
+    if delimiter is None:
+        return read_inputs((job.points,), None, progress, {"--id": job.id})
+    check_inputs((job.points,))
+    return read_text_table(job.points, delimiter, job.id or 0)  # text is compared in the type of the edges' ids
+
+
+def make_report(
+    job: ForestJob, forest: Any, summary: Mapping[str, Any], points: Any = None, title: str | None = None
+) -> Report:
+    """Draw the page of a solution, or of a forest's rows that another run has found."""
+    import dfmst
+
+    more = "" if len(job.inputs) == 1 else f" and {plural(len(job.inputs) - 1, 'file')} more"
+    inputs = " ".join(str(path) for path in job.inputs)
+    return dfmst.report(
+        forest,
+        job.source,
+        job.target,
+        job.weight,
+        maximum=job.maximum,
+        points=points,
+        id=job.id,
+        coordinates=job.coordinates or None,
+        title=title or f"{job.inputs[0].name}{more}",
+        note=f"Made by dfmst {dfmst.__version__} from {inputs}",
+        run=summary,
+    )
+
+
+def write_report(job: ForestJob, forest: Any, summary: Mapping[str, Any], progress: Progress) -> None:
+    """Write the page that ``--report`` asks for."""
+    if job.report is None:
+        return
+    progress.show("drawing the report")
+    if isinstance(forest, Path):
+        forest = read_inputs((forest,), None, progress, {})
+    make_report(job, forest, summary, read_points(job, progress)).save(job.report)
+    progress.note(f"report -> {job.report}")

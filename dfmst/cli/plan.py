@@ -23,13 +23,15 @@ _COUNT = click.IntRange(1, (1 << 63) - 1)
 
 @click.command(short_help="Say what a forest takes on a cluster, or streamed.")
 @click.argument("inputs", nargs=-1, metavar="[IN]...", callback=to_path)
-@click.option("--vertices", type=_COUNT, metavar="N", help="Vertices (of IN: from its footers).")
+@click.option("--n-vertices", type=_COUNT, metavar="N", help="Vertices (of IN: from its footers).")
 @click.option("--edges", type=_COUNT, metavar="M", help="Rows (of IN: from its footers).")
 @click.option("--partitions", type=_COUNT, metavar="P", help="Files (of IN: as many as there are).")
 @click.option("--workers", type=_COUNT, default=2, show_default=True, metavar="W", help="Processes.")
-@click.option("--memory", metavar="SIZE", help="What each worker may use (default: 4GiB; with GPUs twice a GPU's).")
+@click.option(
+    "--memory-limit", metavar="SIZE", help="What each worker may use (default: 4GiB; with GPUs twice a GPU's)."
+)
 @click.option("--gpus", type=_COUNT, metavar="G", help="Workers with a GPU each, in place of --workers.")
-@click.option("--gpu-memory", metavar="SIZE", help="Memory of each GPU.")
+@click.option("--gpu-memory-limit", metavar="SIZE", help="Memory of each GPU.")
 @click.option(
     "--strategy",
     type=click.Choice(["auto", "two-pass", "merge", "shuffle", "stream", "spill"]),
@@ -46,13 +48,13 @@ _COUNT = click.IntRange(1, (1 << 63) - 1)
 def plan(ctx: click.Context, /, **options: Any) -> None:
     """Predict strategy, bytes moved and peak memory of a forest on a cluster, or of a stream, and show the formulas.
 
-    The size comes from --vertices, --edges and --partitions, or from the footers of Parquet files. The exit status is
+    The size comes from --n-vertices, --edges and --partitions, or from the footers of Parquet files. The exit status is
     1 where it does not fit.
 
     \b
-      dfmst plan --vertices 1_700_000_000 --edges 62_000_000_000 --partitions 8000 --workers 8 --memory 256GiB
-      dfmst plan edges/ --workers 4 --memory 8GiB
-      dfmst plan edges/ --gpus 8 --gpu-memory 141GB
+      dfmst plan --n-vertices 1_700_000_000 --edges 62_000_000_000 --partitions 8000 --workers 8 --memory-limit 256GiB
+      dfmst plan edges/ --workers 4 --memory-limit 8GiB
+      dfmst plan edges/ --gpus 8 --gpu-memory-limit 141GB
     """  # noqa: D301 - click's mark for lines that stay as they are
     as_json = options.pop("json")
     weight = options.pop("weight")
@@ -70,22 +72,31 @@ def plan(ctx: click.Context, /, **options: Any) -> None:
         ctx.exit(FAILURE)
 
 
-def _predict(inputs: tuple[Path, ...], memory: str | None, **options: Any) -> Plan:
+def _predict(
+    inputs: tuple[Path, ...],
+    n_vertices: int | None,
+    memory_limit: str | None,
+    gpus: int | None,
+    gpu_memory_limit: str | None,
+    **options: Any,
+) -> Plan:
     import dfmst
 
-    if not inputs and None in (options["vertices"], options["edges"]):
-        raise click.UsageError("Name Parquet files, or give --vertices and --edges.")
+    if not inputs and None in (n_vertices, options["edges"]):
+        raise click.UsageError("Name Parquet files, or give --n-vertices and --edges.")
     check_inputs(inputs)
+    limits = {"memory": memory_limit, "gpus": gpus, "gpu_memory": gpu_memory_limit}
     try:
-        return dfmst.plan(files=inputs, memory=memory, **options)
+        return dfmst.plan(n_vertices, files=inputs, **limits, **options)  # type: ignore[arg-type]
     except FormatError:
         raise
-    except ValueError:  # click has checked all else
-        if (options["gpus"] is None) != (options["gpu_memory"] is None) or options["strategy"] in ("stream", "spill"):
-            raise click.UsageError("--gpus and --gpu-memory go together, and with a strategy of a cluster.") from None
-        sizes = {"--memory": memory, "--gpu-memory": options["gpu_memory"]}
-        told = " and ".join(f"{name} {size}" for name, size in sizes.items() if size is not None)
-        raise click.UsageError(f"{told}: write it as 8GiB, 700MB or a number of bytes.") from None
+    except ValueError:  # click has checked all other values
+        if (gpus is None) != (gpu_memory_limit is None) or options["strategy"] in ("stream", "spill"):
+            message = "--gpus and --gpu-memory-limit go together, and with a strategy of a cluster."
+            raise click.UsageError(message) from None
+        sizes = {"--memory-limit": memory_limit, "--gpu-memory-limit": gpu_memory_limit}
+        given = " and ".join(f"{name} {size}" for name, size in sizes.items() if size is not None)
+        raise click.UsageError(f"{given}: write it as 8GiB, 700MB or a number of bytes.") from None
 
 
 def _show(plan: Plan) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfmst.cli.console import Progress, Stopwatch, figure, note, plural, print_json
+from dfmst.cli.drivers import is_streamed, streamed_certificate
 from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs
 from dfmst.cli.job import weight_name
 from dfmst.cli.options import (
@@ -23,7 +24,6 @@ from dfmst.cli.options import (
     weight_options,
 )
 from dfmst.cli.program import FAILURE
-from dfmst.cli.streamed import is_streamed, streamed_certificate
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -75,7 +75,7 @@ def test_a_checkpoint_is_taken_up_and_removed(dfmst, parts, monkeypatch):
 
     monkeypatch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: True)
     with monkeypatch.context() as patch:
-        patch.setattr("dfmst.cli.streamed.row_progress", stop)
+        patch.setattr("dfmst.cli.console.Progress.bar", stop)
         dfmst("forest", *FILES, *LIMIT, "-o", "out.parquet", "--checkpoint", "saved", code=1)
     assert os.listdir("saved") == ["fold.arrow"]
     assert not Path("out.parquet").exists()

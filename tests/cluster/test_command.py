@@ -294,17 +294,19 @@ def test_an_interrupt_is_one_line_that_says_what_is_kept(folder, kept):
 
 
 def test_plan(folder):
-    text = run("plan", "--vertices", 2_000_000, "--edges", 96_000_000, "--partitions", 48, "--memory", "3GiB").stdout
+    text = run(
+        "plan", "--n-vertices", 2_000_000, "--edges", 96_000_000, "--partitions", 48, "--memory-limit", "3GiB"
+    ).stdout
     assert "strategy     two-pass" in text
     assert "bytes moved  0.06 GB = (W - 1) · n" in text
     found = json.loads(run("plan", "edges", "-s", "a", "-t", "b", "--json").stdout)
     assert (found["edges"], found["partitions"], found["vertices"]) == (2000, 6, 300)
-    assert "give --vertices and --edges" in run("plan", code=2).stderr
-    assert "--memory much" in run("plan", "edges", "-s", "a", "-t", "b", "--memory", "much", code=2).stderr
+    assert "give --n-vertices and --edges" in run("plan", code=2).stderr
+    assert "--memory-limit much" in run("plan", "edges", "-s", "a", "-t", "b", "--memory-limit", "much", code=2).stderr
     Path("other").mkdir()
     pyarrow.parquet.write_table(pa.table({"a": ["x"], "b": ["y"]}), "other/text.parquet")
     assert json.loads(run("plan", "other", "-s", "a", "-t", "b", "--json").stdout)["vertices"] == 2
-    text = run("plan", "edges", "-s", "a", "-t", "b", "--strategy", "shuffle", "--memory", "1GiB").stdout
+    text = run("plan", "edges", "-s", "a", "-t", "b", "--strategy", "shuffle", "--memory-limit", "1GiB").stdout
     assert "slices       8, one after the other" in text
     unknown = run("plan", "edges", "-s", "a", "-t", "c", code=2).stderr
     assert (

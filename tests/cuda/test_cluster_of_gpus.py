@@ -296,7 +296,21 @@ def dask_cuda(device, monkeypatch) -> list[dict[str, Any]]:
 @pytest.mark.slow
 def test_a_command_starts_workers_with_a_gpu_each(dask_cuda, files, tmp_path):
     folder, expected = files
-    options = ("-s", "a", "-t", "b", "-w", "w", "-o", tmp_path / "out", "--workers", 1, "--gpus", "--memory", "8GiB")
+    options = (
+        "-s",
+        "a",
+        "-t",
+        "b",
+        "-w",
+        "w",
+        "-o",
+        tmp_path / "out",
+        "--workers",
+        1,
+        "--gpus",
+        "--gpu-memory-limit",
+        "8GiB",
+    )
     command("forest", folder, *options)
     assert (dask_cuda[0]["n_workers"], dask_cuda[0]["rmm_pool_size"]) == (1, 8 << 30)
     assert dask_cuda[0]["device_memory_limit"] < 8 << 30
@@ -321,8 +335,11 @@ def test_a_command_says_what_is_missing(device, files, tmp_path, monkeypatch):
     assert "pip install 'dfmst[cu13]'" in told.stderr
     cupy.cuda.devices[0] = 0
     assert "finds no CUDA device" in command(*options, "--workers", 2, "--gpus", code=1).stderr
-    assert "--memory needs --gpus" in command(*options, "--memory", "8GiB", code=2).stderr
-    assert "--memory much: write it as" in command(*options, "--gpus", "--memory", "much", code=2).stderr
+    assert "--gpu-memory-limit needs --gpus" in command(*options, "--gpu-memory-limit", "8GiB", code=2).stderr
+    assert (
+        "--gpu-memory-limit much: write it as"
+        in command(*options, "--gpus", "--gpu-memory-limit", "much", code=2).stderr
+    )
     with pytest.raises(ValueError, match="gpu_memory is for workers with a GPU"):
         dfmst.dask.forest_of_files(files[0], tmp_path / "out", "a", "b", "w", workers=2, gpu_memory="8GiB")
     assert not (tmp_path / "out").exists()

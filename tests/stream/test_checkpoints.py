@@ -360,7 +360,7 @@ def test_the_command_says_where_it_saves_what_it_skips_and_what_it_keeps(kept, c
 
     saves = f"saving what is done to {kept}: after an interruption, give the same command again to go on"
     with monkeypatch.context() as patch:
-        patch.setattr("dfmst.cli.streamed.row_progress", lambda *_: stop(3_000, KeyboardInterrupt))
+        patch.setattr("dfmst.cli.console.Progress.bar", lambda *_: stop(3_000, KeyboardInterrupt))
         status, lines = run()
         assert status == 130
         assert lines == ["Interrupted: nothing is kept (with --checkpoint DIR, what is done would be)"]
