@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 from dfmst._common.arguments import is_sparse, stored_entries, yes_or_no
 from dfmst._common.types import Array, SparseMatrix, SupportsDLPack
 from dfmst._edges.arrow_values import listed_values
-from dfmst._edges.check import DEVICE, HOST, CheckedColumns, survey_edges
 from dfmst._edges.edge_table import Input, check_capacity
-from dfmst._edges.read import number_ids
+from dfmst._edges.read import DEVICE, HOST, CheckedColumns, number_ids, survey_edges
 from dfmst._edges.vertices import IdColumns, unchecked_vertices
 from dfmst._edges.weights import constant_weights, missing_weights
 from dfmst._engines import Engine, select_engine

@@ -8,7 +8,7 @@ from dfmst._common.dispatch import driven
 from dfmst._common.types import Frame, Invalid, Options, Unpack
 from dfmst._edges.conditions import Conditions
 from dfmst._edges.read import edge_columns
-from dfmst._edges.total import total_weight
+from dfmst._edges.weights import total_weight
 from dfmst._trees.forest import Forest, find_forest, solve
 from dfmst.algorithms import Algorithm
 

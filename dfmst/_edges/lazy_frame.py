@@ -19,10 +19,9 @@ import pyarrow as pa
 
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import to_arrow
-from dfmst._edges.check import check_ends, flagged_columns, invalid_rows
 from dfmst._edges.device_frame import NAMES_HINT, DeviceView
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.read import EdgeColumns
+from dfmst._edges.read import EdgeColumns, check_ends, flagged_columns, invalid_rows
 from dfmst._edges.tables import DuckDbTables, Tables, as_lazy, lasting, open_tables, with_positions
 from dfmst._edges.unify import common_id_type
 from dfmst._edges.vertices import different_ids, float_ids, no_common_integer, unsuitable_ids

@@ -17,8 +17,7 @@ from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.host_frame import host_column
 from dfmst._edges.open import open_host_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.total import total_weight
-from dfmst._edges.weights import plain_weights, weight_floats
+from dfmst._edges.weights import plain_weights, total_weight, weight_floats
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
 from dfmst._report.run import Steps

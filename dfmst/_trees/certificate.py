@@ -16,8 +16,7 @@ from dfmst._edges.edge_table import Input, move_table
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.open import open_host_frame
 from dfmst._edges.read import EdgeColumns, read_table
-from dfmst._edges.total import Total, total_weight
-from dfmst._edges.weights import weight_column
+from dfmst._edges.weights import Total, total_weight, weight_column
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.edges import used_vertices

@@ -18,7 +18,7 @@ from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.open import open_frame, open_host_frame
 from dfmst._edges.read import EdgeColumns, compose, edge_columns
-from dfmst._edges.total import Total, total_weight
+from dfmst._edges.weights import Total, total_weight
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst.algorithms import Algorithm, name_of

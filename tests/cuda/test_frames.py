@@ -359,7 +359,7 @@ def test_components_keep_the_ids_type():
 
 def test_engine_cpu_does_not_pull_a_frame_off_the_device():
     frame = cudf.DataFrame.from_arrow(pa.table({**TRIANGLE, "w": [3, 1, 2]}))
-    with pytest.raises(UnsupportedFrameError, match="the frame lies on a GPU, and engine='cpu' works on the host"):
+    with pytest.raises(UnsupportedFrameError, match="the frame is on a GPU, and engine='cpu' works on the host"):
         dfmst.minimum_spanning_forest(frame, "u", "v", "w", engine="cpu")
 
 

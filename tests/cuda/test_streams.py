@@ -136,9 +136,7 @@ def test_columns_on_another_device_are_refused(device, name):
     for column in "uvw":
         with cupy.cuda.Device(int(column == name)):
             columns[column] = cupy.arange(5)
-    with pytest.raises(
-        UnsupportedFrameError, match=f"column '{name}' lies on GPU 1, and GPU 0 is the current"
-    ) as caught:
+    with pytest.raises(UnsupportedFrameError, match=f"column '{name}' is on GPU 1, and GPU 0 is the current") as caught:
         dfmst.arrays.forest_rows(*columns.values())
     assert "with cupy.cuda.Device(1)" in caught.value.hint
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfmst._edges.total import total_weight
+from dfmst._edges.weights import total_weight
 from tests.support.lanes import examples
 
 

@@ -25,13 +25,12 @@ from dfmst._drive.cluster.tables import (
     weight_kind,
 )
 from dfmst._edges.arrow_values import arrow_column, is_missing, plain_ids, to_arrow
-from dfmst._edges.check import HOST, check_columns
 from dfmst._edges.device_frame import DeviceView, device_ids, device_weights
 from dfmst._edges.edge_table import check_capacity, flip_bits
 from dfmst._edges.encode import are_integers
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.open import open_frame
-from dfmst._edges.read import EdgeColumns
+from dfmst._edges.read import HOST, EdgeColumns, check_columns
 from dfmst._edges.unify import cast_exactly, common_id_type
 from dfmst._edges.vertices import IdColumns, id_columns
 from dfmst._edges.weights import constant_weights, weight_column, weight_type, weights_as

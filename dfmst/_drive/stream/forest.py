@@ -23,7 +23,7 @@ from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.sources import FrameSource, on_device, open_source
 from dfmst._edges.conditions import refuse_conditions
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.total import Total
+from dfmst._edges.weights import Total
 from dfmst._engines import host_engine, select_engine
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import Checkpoint, Tell, ignore_checkpoints

@@ -16,7 +16,7 @@ from dfmst._drive.stream.fold_rows import FoldedForest
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.dictionary import plain_type
-from dfmst._edges.total import Total, total_of_pieces
+from dfmst._edges.weights import Total, total_of_pieces
 from dfmst._fold.runs import read_pieces
 from dfmst._trees.optimality import Violation
 from dfmst.errors import InvalidEdgesError
