@@ -210,7 +210,7 @@ def test_what_is_missing_is_not_what_cannot_be_compared():
 
 def test_a_missing_file_is_both_errors(tmp_path):
     for read in (dfmst.read_edges, formats.detect_format, stream.fits):
-        with pytest.raises(FileNotFoundError, match=r"none\.parquet: there is no such graph file") as caught:
+        with pytest.raises(FileNotFoundError, match=r"none\.parquet: no such graph file") as caught:
             read(tmp_path / "none.parquet")
         assert isinstance(caught.value, dfmst.FormatError)
 

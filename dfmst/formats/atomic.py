@@ -13,22 +13,22 @@ from pathlib import Path
 from dfmst.errors import OutputError, no_space
 from dfmst.formats.directories import TemporaryDirectory
 
-# Letters of a name that its temporary file bears: file systems take 255 bytes, and a letter has up to 4.
-_KEPT = 50
+# Letters of the name of a temporary file: file systems allow 255 bytes, and a letter has up to 4.
+_LETTERS = 50
 _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 
 
 @contextmanager
 def atomic_path(target: str | os.PathLike[str], *, own: bool = False) -> Iterator[Path]:
-    """Give a temporary file next to the target, and rename it to the target at the end.
+    """Yield a temporary file next to the target, and rename it to the target at the end.
 
     Parameters
     ----------
     target
-        Where the output shall be. An older file there stays until the new one is complete, which takes its mode and
-        owner; a symbolic link stays and its file is replaced; a device or a pipe is written directly.
+        Path of the output. An older file stays until the new one is complete, which takes its mode and owner. Of a
+        symbolic link the file is replaced. A device or a pipe is written directly.
     own
-        Whether the target is in a directory that this run alone fills: a symbolic link there is not followed.
+        True if only this run writes to the directory of the target: a symbolic link is then not followed.
 
     Yields
     ------
@@ -38,7 +38,7 @@ def atomic_path(target: str | os.PathLike[str], *, own: bool = False) -> Iterato
     Raises
     ------
     OutputError
-        Where the target is a directory, its directory is missing or cannot be written, or the disk is full.
+        If the target is a directory, its directory is missing or cannot be written, or the disk is full.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def atomic_path(target: str | os.PathLike[str], *, own: bool = False) -> Iterato
     with _naming(target), ExitStack() as stack:
         try:
             if own:
-                part = final.with_name(f".{final.name[:_KEPT]}.{os.urandom(6).hex()}.part")
+                part = final.with_name(f".{final.name[:_LETTERS]}.{os.urandom(6).hex()}.part")
                 stack.callback(part.unlink, missing_ok=True)
             else:
                 part = _part(final, stack)
@@ -71,20 +71,20 @@ def atomic_path(target: str | os.PathLike[str], *, own: bool = False) -> Iterato
         except OSError as error:
             raise _unwritable(target, final.parent, error) from error
         yield part
-        _keep_owner(part, before)
+        _copy_owner(part, before)
         part.replace(final)
 
 
 def _part(final: Path, stack: ExitStack) -> Path:
-    """Return the path of a temporary output, in a directory next to the output that goes with the stack."""
-    # A long name has no room for the rest.
-    name = final.name if len(os.fsencode(final.name)) < 200 else final.name[:_KEPT]
+    """Return the path of a temporary output; the stack removes its directory, which is next to the output."""
+    # The prefix and the suffix make the name longer.
+    name = final.name if len(os.fsencode(final.name)) < 200 else final.name[:_LETTERS]
     folder = TemporaryDirectory(final.parent, f".{name}.", ".part")
     stack.callback(folder.remove)
     return folder.path / final.name
 
 
-def _keep_owner(part: Path, before: os.stat_result | None) -> None:
+def _copy_owner(part: Path, before: os.stat_result | None) -> None:
     """Give an output the owner and the mode of the one that it replaces."""
     if before is None or not hasattr(os, "chown"):
         return
@@ -102,7 +102,7 @@ def _keep_owner(part: Path, before: os.stat_result | None) -> None:
 
 @contextmanager
 def _naming(target: str | os.PathLike[str]) -> Iterator[None]:
-    """Say which file a full disk was met at: few libraries do."""
+    """Name the file if the disk is full: few libraries do."""
     try:
         yield
     except OSError as error:
@@ -113,7 +113,10 @@ def _naming(target: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def atomic_directory(target: str | os.PathLike[str], token: str | None = None) -> Iterator[Path]:
-    """Give a temporary directory next to the target, and rename it to the target at the end."""
+    """Yield a temporary directory next to the target, and rename it to the target at the end.
+
+    With a token, several processes fill the same temporary directory, which its name contains.
+    """
     check_directory(target)
     final = Path(os.path.realpath(target))
     before = final.stat() if final.exists() else None
@@ -122,7 +125,7 @@ def atomic_directory(target: str | os.PathLike[str], token: str | None = None) -
             if token is None:
                 part = _part(final, stack)
             else:
-                part = final.with_name(f".{final.name[:_KEPT]}.{token}.part")
+                part = final.with_name(f".{final.name[:_LETTERS]}.{token}.part")
                 stack.callback(shutil.rmtree, part, ignore_errors=True)
             part.mkdir(exist_ok=token is not None)
         except OSError as error:
@@ -130,12 +133,12 @@ def atomic_directory(target: str | os.PathLike[str], token: str | None = None) -
         if part.is_symlink():
             raise OutputError(f"{part} is a symbolic link", "remove it, or name another directory")
         yield part
-        _keep_owner(part, before)
+        _copy_owner(part, before)
         part.rename(final)
 
 
 def check_file(target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
-    """Raise, before anything is read, where a file could not be written in the end.
+    """Raise, before anything is read, if a file cannot be written later.
 
     Parameters
     ----------
@@ -147,7 +150,7 @@ def check_file(target: str | os.PathLike[str], inputs: Iterable[str | os.PathLik
     Raises
     ------
     OutputError
-        Its directory is missing, it is a directory itself or one of the inputs, or it lies in one of them.
+        If its directory is missing, it is a directory itself or one of the inputs, or it is inside one of them.
     """
     path = Path(target)
     if path.is_dir():
@@ -162,16 +165,16 @@ def check_file(target: str | os.PathLike[str], inputs: Iterable[str | os.PathLik
 
 
 def _check_outside(path: Path, other: Path) -> None:
-    """Raise where a path lies in a directory of the input: the next run would read it."""
+    """Raise if a path is inside an input directory: the next run would read it."""
     if other.is_dir() and path.resolve().is_relative_to(other.resolve()):
-        raise OutputError(f"{path} lies in the input directory {other}", "write to another directory")
+        raise OutputError(f"{path} is inside the input directory {other}", "write to another directory")
 
 
 def check_directory(target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
-    """Raise where a directory could not appear at a path."""
+    """Raise if a directory cannot be created at a path: it exists and is not empty, or its parent is missing."""
     path = Path(target)
     if not path.parent.is_dir():
-        message = f"cannot write {path}: there is no directory {path.parent}"
+        message = f"cannot write {path}: the directory {path.parent} does not exist"
         raise OutputError(message, "make the directory first, or name another")
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise OutputError(f"cannot write {path}: it exists", "remove it first, or name another directory")
@@ -181,7 +184,7 @@ def check_directory(target: str | os.PathLike[str], inputs: Iterable[str | os.Pa
 
 def _unwritable(target: str | os.PathLike[str], parent: Path, error: OSError) -> OutputError:
     if not parent.is_dir():
-        return OutputError(f"cannot write {target}: there is no directory {parent}", "create it first")
+        return OutputError(f"cannot write {target}: the directory {parent} does not exist", "create it first")
     if error.errno == errno.ENOSPC:
         return no_space(target)
     reason = error.strerror or str(error)

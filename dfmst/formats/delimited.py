@@ -23,7 +23,7 @@ SAMPLE_ROWS = 100
 
 @dataclass(frozen=True, slots=True)
 class CsvSample:
-    """The first rows, how many lines come before them, how many the first row takes, and what a comment counts."""
+    """The first rows, the number of lines before them and of the first row, and the counts in a comment."""
 
     rows: list[list[str]]
     separator: str
@@ -43,7 +43,7 @@ def open_tsv(file: GraphFile) -> pa.RecordBatchReader:
 
 
 def find_separator(text: str) -> str:
-    """Return the commonest separator of the first line, blanks where there is no other; quoted text does not count."""
+    """Return the most frequent separator of the first line outside quotes, or a blank if it has none."""
     line = re.sub(r'"[^"]*"', '""', text).strip(" \r\n").partition("\n")[0]
     commonest = max(SEPARATORS, key=line.count)
     return commonest if commonest in line else " "
@@ -75,7 +75,7 @@ def _read_sample(file: GraphFile, separator: str | None) -> CsvSample:
     text = data.decode("utf-8", errors="replace")
     separator = separator or find_separator(text)
     if separator == " ":
-        # Bytes are split at the blanks of ASCII, as the rows will be; text would be at Unicode's as well.
+        # Rows are split at ASCII blanks. Splitting text would also split at Unicode blanks.
         lines = (line.split() for line in data.split(b"\n", SAMPLE_ROWS)[:SAMPLE_ROWS])
         rows = [[word.decode("utf-8", errors="replace") for word in words] for words in lines if words]
         return CsvSample(rows, separator, skip, 1, counts)
@@ -84,7 +84,7 @@ def _read_sample(file: GraphFile, separator: str | None) -> CsvSample:
 
 
 def _read_comments(file: GraphFile) -> tuple[int, HeaderCounts | None]:
-    """Return how many blank lines and comments come before the rows, and what one of them counts."""
+    """Return the number of blank lines and comments before the rows, and the counts in the first that has any."""
     skip, counts = 0, None
     with TextReader(file, HEAD_BYTES, quoted=True) as reader:
         for block in reader.blocks():
@@ -120,11 +120,11 @@ WITHOUT_HEADER = ("source", "target", "weight")
 
 
 def has_header(rows: list[list[str]]) -> bool:
-    """Tell whether the first row names the columns.
+    """Return whether the first row names the columns.
 
-    A number is no name. Otherwise it is a header where it holds the usual names for end points,
-    where some column has only numbers below it, or where neither of its first two words is a vertex of
-    another row. A single row is a header where its third word is no number either: no edge ends like that.
+    A row with a number is not a header. Otherwise it is one if it holds the usual names for end points, if some column
+    below it has only numbers, or if neither of its first two words is a vertex of another row. A single row is a
+    header if it has three words: an edge would have a number as its third.
     """
     first, rest = rows[0], rows[1:]
     if any(map(is_number, first)):
@@ -139,7 +139,7 @@ def has_header(rows: list[list[str]]) -> bool:
 
 
 def name_columns(rows: list[list[str]], header: bool, path: Path, line: int) -> tuple[Field, ...]:
-    """Name the columns and tell which hold vertices and which the weight."""
+    """Return the columns; those of vertices and of the weight are marked."""
     example = rows[header] if len(rows) > header else []
     names = _names_of_header(rows[0], path, line) if header else _usual_names(rows[0])
     source, target = _position(names, SOURCES), _position(names, TARGETS)

@@ -34,7 +34,7 @@ SUFFIXES = {
     ".json": "json",
     ".cedge": "cedge",
 }
-# Format, lines to skip, and what the first line after them looks like; the surest signs come first.
+# Format, pattern of lines to skip, pattern of the first line after them; the surest signs come first.
 NOTHING = re.compile(rb"(?!)")
 SIGNS = (
     ("matrix-market", NOTHING, re.compile(rb"%%MatrixMarket\b", re.IGNORECASE)),
@@ -45,19 +45,19 @@ SIGNS = (
     ("gml", re.compile(rb"#|(Creator|Version|comment)\b", re.IGNORECASE), re.compile(rb"graph\s*(\[|$)")),
     ("dimacs", re.compile(rb"c(\s|$)"), re.compile(rb"p\s+\S+\s+\d+\s+\d+|[ae]\s+\d+\s+\d+")),
 )
-# Suffixes that one format uses far more than others; they count where there is no sign.
+# Suffixes that mostly belong to one format; used if no sign matches.
 LIKELY = {".gr": "dimacs", ".col": "dimacs", ".graph": "metis"}
 
 
 def detect_format(path: str | os.PathLike[str]) -> str:
     r"""Return the name of a file's format, one of ``FORMATS``.
 
-    Its first bytes tell, then its name, then its first lines; a directory holds Parquet files.
+    Its first bytes decide, then its name, then its first lines; a directory holds Parquet files.
 
     Raises
     ------
     FormatError
-        The file is empty, an archive or UTF-16 text, or there is none: the error is a ``FileNotFoundError`` as well.
+        If the file is empty, an archive or UTF-16 text, or does not exist (then also a ``FileNotFoundError``).
 
     Examples
     --------
@@ -84,7 +84,7 @@ def format_of_file(file: GraphFile) -> str:
 
 
 def _check_readable(head: bytes, path: Path) -> None:
-    """Raise where a file is no text, or none in UTF-8, that any format has."""
+    """Raise if a file is an archive, a workbook or UTF-16 text."""
     for magic, archive in ARCHIVES.items():
         if head.startswith(magic) and path.suffix.lower() in WORKBOOKS:
             raise problem(path, "a workbook, not a table of text", hint="save its sheet as CSV, in UTF-8")
@@ -95,7 +95,7 @@ def _check_readable(head: bytes, path: Path) -> None:
 
 
 def format_of_suffix(path: str | os.PathLike[str]) -> str | None:
-    """Return the format that a file's name tells, or ``None`` where the name fits several; the file is not opened.
+    """Return the format of a file by its name, or ``None`` if several formats fit; the file is not opened.
 
     Examples
     --------
@@ -126,5 +126,5 @@ def _format_of_text(head: bytes, path: Path) -> str:
 
 
 def _is_ewg(lines: list[bytes]) -> bool:
-    """Tell whether two lines hold a count each and the third is an edge."""
+    """Return whether the first two lines hold a count each and the third has three words."""
     return len(lines) > 2 and all(map(bytes.isdigit, lines[:2])) and len(lines[2].split()) == 3

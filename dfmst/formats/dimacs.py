@@ -1,4 +1,4 @@
-"""DIMACS graphs: ``c`` comments, one ``p`` line, ``a`` or ``e`` rows; also PACE, where rows carry no letter."""
+"""DIMACS graphs: ``c`` comments, one ``p`` line, ``a`` or ``e`` rows; also PACE, whose rows start without a letter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MARKERS = (b"a", b"e")
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What stands before the rows: lines to skip, the counts of the p line, and the first row."""
+    """Number of lines before the rows, the counts of the p line, and the words of the first row."""
 
     skip: int
     counts: HeaderCounts | None

@@ -1,7 +1,7 @@
 """Directories that one run uses at a time: temporary ones, and those of checkpoints.
 
-The run holds a lock on a file in the directory. The file says who made the directory, so that a later run removes what
-a killed one has left, and nothing else.
+The run locks a file in the directory. The file names the process that made the directory, so that a later run removes
+only directories of processes that were killed.
 """
 
 from __future__ import annotations
@@ -23,23 +23,17 @@ from weakref import WeakValueDictionary
 from dfmst.errors import OutputError, no_space
 
 _LOCK = ".lock"
-_OURS = b"dfmst"  # first word of a lock's file
-_LONGEST = 1024  # bytes of a lock's file that are read
+_OURS = b"dfmst"  # first word of a lock file
+_LONGEST = 1024  # bytes of a lock file that are read
 _BUSY = (errno.EACCES, errno.EAGAIN)
 _FAR = 1 << 30
 _NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
-# A pipe would wait for its other end, and a symbolic link may name any file of the user's.
+# A pipe would block, and a symbolic link may point to any file of the user.
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class TemporaryDirectory:
-    """A directory of a run's own, for this user alone. It is removed by :meth:`remove`, else with this object.
-
-    Attributes
-    ----------
-    path
-        The directory.
-    """
+    """A directory of one run that only this user can read, removed by :meth:`remove` or with this object."""
 
     def __init__(self, parent: str | os.PathLike[str], prefix: str, suffix: str = "") -> None:
         _remove_stale(parent, prefix)
@@ -54,11 +48,11 @@ class TemporaryDirectory:
             raise
 
     def new_name(self) -> str:
-        """Return the beginning of a path that no other file has."""
+        """Return the beginning of an unused path."""
         return str(self.path / f"{next(self._numbers)}")
 
     def remove(self) -> None:
-        """Remove the directory and all that is in it."""
+        """Remove the directory and its files."""
         self._remove()
 
 
@@ -72,14 +66,11 @@ class SpillDirectory(TemporaryDirectory):
 
 
 def private_directory(directory: str | os.PathLike[str]) -> Path:
-    """Make a directory of checkpoints, for this user alone, and return its absolute path.
-
-    One that exists keeps its mode.
-    """
+    """Create a directory of checkpoints for this user alone, if it does not exist; return its absolute path."""
     path = Path(directory).absolute()
     try:
         path.mkdir(0o700, parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:  # ValueError: a name that no system takes
+    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise no_space(directory) from error
         reason = getattr(error, "strerror", None) or error
@@ -89,7 +80,7 @@ def private_directory(directory: str | os.PathLike[str]) -> Path:
 
 
 def removed_with(owner: object, paths: Sequence[Path]) -> Callable[[], object]:
-    """Remove files when the result is called, else with their owner."""
+    """Return a function that removes files; without a call they are removed with their owner."""
     return weakref.finalize(owner, _remove_files, list(paths), os.getpid())
 
 
@@ -104,11 +95,11 @@ def disk_errors(place: Path) -> Iterator[None]:
         if error.errno == errno.ENOSPC:
             raise no_space(f"temporary files in {place}") from error
         reason = error.strerror or str(error)
-        raise OutputError(f"cannot keep temporary files in {place}: {reason}", "name another directory") from error
+        raise OutputError(f"cannot write temporary files in {place}: {reason}", "name another directory") from error
 
 
 def _remove_stale(parent: str | os.PathLike[str], prefix: str) -> None:
-    """Remove directories that killed runs have left: this user's, locked by nobody, with their names in their locks."""
+    """Remove the directories of killed runs: of this user, not locked, and named in their own lock."""
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):
@@ -127,22 +118,19 @@ def _remove_if_stale(path: Path) -> None:
 
 
 def is_trusted(path: Path, state: os.stat_result | None = None) -> bool:
-    """Whether a path is a file (no link) of this user, or of the owner of its directory."""
+    """Return whether a path is a regular file of this user or of the owner of its directory."""
     state = state or path.lstat()
-    # File systems that map users give a user's files another owner, which is that of the directory, too.
+    # File systems that map users show another owner, the same for the directory and its files.
     return stat.S_ISREG(state.st_mode) and state.st_uid in (_user(), path.parent.stat().st_uid)
 
 
 def _user() -> int:
-    return os.geteuid() if hasattr(os, "geteuid") else 0  # Windows says that user 0 owns every file
+    return os.geteuid() if hasattr(os, "geteuid") else 0  # on Windows user 0 owns every file
 
 
 @contextmanager
 def sole_use(folder: str | os.PathLike[str], token: str = "") -> Iterator[None]:
-    """Keep other runs out of a directory meanwhile.
-
-    The operating system ends the lock with the process, however that ends: a run that was killed keeps nobody out.
-    """
+    """Lock a directory against other runs; the operating system removes the lock of a killed process."""
     path = Path(folder) / _LOCK
     try:
         lock = _locked(path, token)
@@ -156,21 +144,16 @@ def sole_use(folder: str | os.PathLike[str], token: str = "") -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # Windows removes no open file; one that stays is locked again as it is
+        with suppress(OSError):  # Windows does not remove open files; the next lock reuses it
             path.unlink()
         os.close(lock)
 
 
 class Hold:
-    """Sole use of a directory until it is released, or while this object lives.
+    """Exclusive lock on a directory until it is released or deleted.
 
-    A later hold of the same process takes the directory over, unless this one is busy: whoever repeats a call must not
-    be kept out by what the first one returned.
-
-    Attributes
-    ----------
-    valid
-        Whether the directory is still this one's.
+    A later lock of the same process takes the directory over unless this one is busy, so that a repeated call does not
+    fail because of the result of the first. :attr:`valid` is then false.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -183,13 +166,13 @@ class Hold:
         self.valid = True
 
     def release(self) -> None:
-        """Let others have the directory."""
+        """Unlock the directory."""
         self.valid = False
         self._lock.close()
 
     @contextmanager
     def busy(self) -> Iterator[None]:
-        """Let nobody take the directory over meanwhile."""
+        """Prevent later locks of this process from taking the directory over."""
         if self.valid:
             _IDLE.pop(self._place, None)
         try:
@@ -203,13 +186,13 @@ _IDLE: WeakValueDictionary[Path, Hold] = WeakValueDictionary()
 
 
 def _locked(path: Path, token: str) -> int:
-    """Open and lock the file, and say in it whose it is. A file that is not ours is left as it is."""
+    """Open and lock the file, and write our process into it; a file of another origin is not changed."""
     while True:
         lock = _opened(path)
         try:
             _lock_at_once(lock, path)
             if _is_there(path, lock):
-                state = os.fstat(lock)  # another link may name any file of the user's
+                state = os.fstat(lock)  # a hard link may point to any file of the user
                 if state.st_nlink > 1 or not is_trusted(path, state) or _words(lock)[:1] not in ([], [_OURS]):
                     raise _foreign(path)
                 try:
@@ -221,7 +204,7 @@ def _locked(path: Path, token: str) -> int:
         except BaseException:
             os.close(lock)
             raise
-        # The run that held it has removed the file between our two calls.
+        # Another run removed the file between our two calls.
         os.close(lock)
 
 
@@ -257,7 +240,7 @@ def _lock_at_once(lock: int, path: Path) -> None:
 
 
 def _lock(lock: int) -> bool:
-    """Lock an open file; false if the file system has no locks."""
+    """Lock an open file; return false if the file system has no locks."""
     if sys.platform == "win32":
         import msvcrt
 
@@ -269,7 +252,7 @@ def _lock(lock: int) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        # Some network file systems have no locks; whoever starts runs there keeps them apart.
+        # Some network file systems have no locks; their users must not start two runs in one directory.
         if error.errno not in _NO_LOCKS:
             raise
         return False
@@ -284,7 +267,7 @@ def _sign(lock: int, token: str) -> None:
 
 
 def _words(lock: int) -> list[bytes]:
-    """Words of a lock's file: ours, the process, its host, and the token."""
+    """Words of a lock file: dfmst, the process, its host, the token."""
     os.lseek(lock, 0, os.SEEK_SET)
     content = os.read(lock, _LONGEST)
     return content.split(b" ", 3) if content else []
@@ -310,4 +293,4 @@ def _remove(path: Path, lock: ExitStack, process: int) -> None:
             shutil.rmtree(path, ignore_errors=True)
         finally:
             lock.close()
-            shutil.rmtree(path, ignore_errors=True)  # what an interrupt, or a file that was open, has left
+            shutil.rmtree(path, ignore_errors=True)  # files that were open, or left by an interrupt

@@ -21,13 +21,13 @@ from dfmst.formats.text_columns import infer_types, parse
 from dfmst.formats.text_reader import Block, TextReader, cut_at_newline, cut_outside_quotes
 from dfmst.formats.text_rows import NUMBER, WHOLE, Field, Layout, line_of_row
 
-# As SNAP writes it. Vertices without an edge may be among its nodes, so they are not held to their number.
+# As SNAP writes it. Vertices without an edge may be among its nodes, so their number is not checked.
 EDGES = re.compile(rb"[#%]\s*Nodes:\s*[0-9]+[\s,]+Edges:\s*([0-9]+)\s*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderCounts:
-    """Numbers from the header of a file; None where it does not say."""
+    """Counts from the header of a file; ``None`` if it has no such count."""
 
     rows: int | None = None
     lowest: int | None = None
@@ -35,7 +35,7 @@ class HeaderCounts:
     line: int = 1
 
     def check_block(self, block: Block, batch: pa.RecordBatch, before: int, layout: Layout, path: Path) -> None:
-        """Raise FormatError where a block holds a row too many or a vertex out of range; `before` rows came earlier."""
+        """Raise FormatError if a block, after `before` rows, has too many rows or a vertex out of range."""
         if self.rows is not None and before + batch.num_rows > self.rows:
             line = line_of_row(block, layout, path, self.rows - before)
             raise problem(
@@ -55,7 +55,7 @@ class HeaderCounts:
             )
 
     def check_end(self, rows: int, last_line: int, path: Path) -> None:
-        """Raise FormatError where the file ends too early."""
+        """Raise FormatError if the file has too few rows."""
         if self.rows is not None and rows < self.rows:
             raise problem(
                 path,
@@ -197,7 +197,7 @@ def open_snap(file: GraphFile) -> pa.RecordBatchReader:
 
 
 def _first_lines(file: GraphFile) -> tuple[tuple[Line, Line | None], HeaderCounts | None]:
-    """Return the first two lines that are neither blank nor comments, and what a comment before them counts."""
+    """Return the first two rows, and the counts of a comment before them."""
     rows: list[Line] = []
     number, counts = 1, None
     with TextReader(file, HEAD_BYTES) as reader:
@@ -215,7 +215,7 @@ def _first_lines(file: GraphFile) -> tuple[tuple[Line, Line | None], HeaderCount
 
 
 def _is_heading(first: Line, second: Line) -> bool:
-    """Tell whether the first line is a count of vertices or names of columns rather than an edge."""
+    """Return whether the first line is a number of vertices or a line of column names."""
     if len(first.words) == 1:
         return is_whole(_words(first)[0]) and len(second.words) > 1
     return not any(map(is_number, _words(first))) and any(map(is_number, _words(second)))

@@ -48,7 +48,7 @@ class GraphFile:
 
     @property
     def compression(self) -> str | None:
-        """Name of the compression that the first bytes tell, or None."""
+        """Name of the compression by the first bytes, or ``None``."""
         with self.path.open("rb") as file:
             start = file.read(max(map(len, MAGIC)))
         return next((name for magic, name in MAGIC.items() if start.startswith(magic)), None)
@@ -63,7 +63,7 @@ class GraphFile:
         compression = self.compression
         size = min(PIECE_BYTES, self.block_bytes)
         with self.open() as stream:
-            # read1 hands over what is there, so that a cut stream gives its last lines before it fails.
+            # read1 returns available bytes, so that a cut stream yields its last lines before it fails.
             read = getattr(stream, "read1", stream.read)
             while True:
                 try:
@@ -81,7 +81,7 @@ class GraphFile:
                 yield piece
 
     def head(self) -> bytes:
-        """Return the first bytes of the uncompressed text, as many as detection needs."""
+        """Return the first bytes of the uncompressed text, enough to detect the format."""
         head = b""
         try:
             for piece in self.pieces():
@@ -89,7 +89,7 @@ class GraphFile:
                 if len(head) >= HEAD_BYTES:
                     break
         except FormatError as error:
-            # Otherwise the reader meets the damage again, and can name the line.
+            # With some text the reader meets the damage again and names its line.
             if not head:
                 raise at_line(error, self.path, 1) from error
         return head
@@ -122,16 +122,16 @@ class Line:
 
 
 LONGEST_QUOTE = 60  # characters
-ACCEPT = "or accept the rows that there are with counts='ignore'"
+ACCEPT = "or read it as it is with counts='ignore'"
 
 
 def existing_path(name: str | os.PathLike[str]) -> Path:
-    """Return the path of a file or directory that is there."""
+    """Return the path of a file or directory; raise if it does not exist."""
     path, hint = Path(name), "check the name, and the directory you are in"
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
-        raise MissingFileError(f"{path}: there is no such graph file", hint) from None
+        raise MissingFileError(f"{path}: no such graph file", hint) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise problem(path, f"cannot be opened ({reason})", hint=hint) from error
@@ -154,5 +154,5 @@ def at_line(error: FormatError, path: Path, line: int) -> FormatError:
 
 
 def open_native(path: str | os.PathLike[str], mode: str = "rb") -> pa.NativeFile:
-    """Open a file for PyArrow, which takes names as text only where they are UTF-8."""
+    """Open a file with PyArrow, also if its name is not UTF-8."""
     return pa.OSFile(os.fsencode(path), mode)

@@ -24,13 +24,13 @@ WEIGHTS = (
     b"multiposweighted",
     b"dynamic",
 )
-# Of these kinds a row may stand for several edges, so the header's count is not that of the rows.
+# With other kinds one row may be several edges, so the count of the header is not that of the rows.
 ONE_ROW_AN_EDGE = (b"unweighted", b"posweighted", b"signed", b"weighted")
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Lines to skip, the word for the weights, what the header counts, and the number of columns."""
+    """Lines to skip, the kind of weights, the counts of the header, and the number of columns."""
 
     skip: int
     weights: bytes

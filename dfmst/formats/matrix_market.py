@@ -46,9 +46,11 @@ def _read_banner(line: Line, file: GraphFile) -> tuple[Field, ...]:
     if thing != "matrix" or symmetry not in SYMMETRIES:
         raise refuse("an unknown kind of matrix")
     if storage != "coordinate":
-        raise refuse(f"{storage} storage is no list of edges", hint="save the matrix in coordinate format")
+        raise refuse(f"{storage} storage does not list the entries", hint="save the matrix in coordinate format")
     if field == "complex":
-        raise refuse("complex numbers have no order, so they are no weights", hint="save their absolute values as real")
+        raise refuse(
+            "complex numbers have no order, so they cannot be weights", hint="save their absolute values as real"
+        )
     if field not in WEIGHTS:
         raise refuse("an unknown kind of numbers")
     return WEIGHTS[field]

@@ -26,7 +26,7 @@ Whole = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class MetisBlock:
-    """Lines of vertices, comments taken out."""
+    """Lines of vertices without comments: their text, line numbers, numbers a line, and all numbers."""
 
     data: bytes
     numbers: Whole
@@ -56,7 +56,7 @@ def read_block(block: Block, path: Path, vertices: int) -> MetisBlock:
 
 
 def _vertex_lines(block: Block) -> tuple[bytes, Whole]:
-    """Take the comments out; each of the other lines ends in a newline."""
+    """Remove the comments; each remaining line ends in a newline."""
     data = block.data.translate(BLANKS)
     if not data.endswith(b"\n"):
         data += b"\n"
@@ -79,7 +79,7 @@ def _words_in_lines(data: bytes) -> Whole:
 def _values(data: bytes, numbers: Whole, path: Path) -> Whole:
     if not data.strip():
         return np.empty(0, dtype=np.int64)
-    # pyarrow reads 0x10 as 16; here it is a mistake.
+    # PyArrow reads 0x10 as 16; in a METIS file it is an error.
     if b"x" in data or b"X" in data:
         return _values_by_line(data, numbers, path)
     try:
@@ -116,7 +116,7 @@ ANY_COUNT = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The header line: counts (``edges``: ``None`` for any), and what stands in a line beside the neighbours."""
+    """Counts of the header (``edges``: ``None`` if unchecked), and the numbers in a line before the neighbors."""
 
     vertices: int
     edges: int | None
@@ -170,7 +170,7 @@ def _batches(file: GraphFile, header: Header) -> Iterator[pa.RecordBatch]:
             rows += batch.num_rows
             last_line = text.line + text.data.count(b"\n") - text.data.endswith(b"\n")
             yield batch
-    # Tools that strip blank lines at the end take nothing away but vertices without a neighbour.
+    # Blank lines at the end may be missing: their vertices have no neighbor.
     if header.edges is not None and (rows != 2 * header.edges or (header.prefix and vertices < header.vertices)):
         raise problem(
             file.path,
@@ -182,11 +182,11 @@ def _batches(file: GraphFile, header: Header) -> Iterator[pa.RecordBatch]:
 
 
 def _edges(block: MetisBlock, header: Header, vertices: int, file: GraphFile) -> pa.RecordBatch:
-    """Turn the lines of one block into rows; ``vertices`` lines came before."""
-    neighbours = block.counts - header.prefix
-    _check(neighbours < 0, "too few numbers", "the vertex weights of the header are missing", block, file)
+    """Turn the lines of one block, after ``vertices`` lines, into rows."""
+    neighbors = block.counts - header.prefix
+    _check(neighbors < 0, "too few numbers", "the vertex weights of the header are missing", block, file)
     if header.weighted:
-        _check(neighbours % 2 == 1, "a neighbour without a weight", "repair or remove the line", block, file)
+        _check(neighbors % 2 == 1, "a neighbor without a weight", "repair or remove the line", block, file)
     line_of_value = np.repeat(np.arange(len(block.counts)), block.counts)
     position = np.arange(len(block.values)) - np.repeat(np.cumsum(block.counts) - block.counts, block.counts)
     in_pairs = position >= header.prefix
@@ -195,7 +195,7 @@ def _edges(block: MetisBlock, header: Header, vertices: int, file: GraphFile) ->
     target = values[::step]
     outside = np.zeros(len(block.counts), dtype=bool)
     outside[lines[(target < 1) | (target > header.vertices)]] = True
-    message = f"a neighbour outside the range 1 to {header.vertices} of line {header.line}"
+    message = f"a neighbor outside the range 1 to {header.vertices} of line {header.line}"
     _check(outside, message, f"correct the vertex or the header, {ACCEPT}", block, file)
     columns = [lines + (vertices + 1), target, values[1::2]][: len(header.schema.names)]
     return pa.record_batch([pa.array(column, pa.int64()) for column in columns], schema=header.schema)

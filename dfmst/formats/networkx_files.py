@@ -36,9 +36,9 @@ class EdgeRecord(NamedTuple):
 Graph: TypeAlias = tuple[list[EdgeRecord], Collection[Any], dict[str, Any]]
 
 ROWS_IN_A_BATCH = 1 << 18
-# NetworkX lists edges by their nodes: an attribute of this name keeps the row.
+# NetworkX lists edges by their nodes: this attribute stores the row.
 ROW = "dfmst_row"
-# What NetworkX and the parsers below it say of the place, in their words.
+# The position in the messages of NetworkX and of the parsers that it uses.
 PLACE = re.compile(r"(?:: line (\d+),? column \d+| at \((\d+), \d+\)).*", re.DOTALL)
 GML_PIECE = re.compile(
     r"""(?P<text>"[^"]*") | (?P<comment>\#[^\n]*) | (?P<close>\]) | (?P<open>\[)
@@ -61,8 +61,7 @@ def open_gml(file: GraphFile) -> pa.RecordBatchReader:
 def open_graphml(file: GraphFile) -> pa.RecordBatchReader:
     """Read the edges of the GraphML graphs in a file.
 
-    As :func:`open_gml`; ids are int64 where all are whole numbers, else string, and the other attributes have the
-    types that the file declares.
+    Ids are int64 if all are whole numbers, else string; other attributes have the types that the file declares.
     """
     return _open(file, "GraphML", partial(_read_graphml, check_counts=file.check_counts))
 
@@ -85,17 +84,17 @@ def _open(file: GraphFile, kind: str, read: Callable[[Any, bytes], Graph]) -> pa
         data = b"".join(block.data for block in reader.blocks())
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what it leaves out, such as ports
+            warnings.simplefilter("ignore")  # about parts that it ignores, such as ports
             table = records_table(file.path, *read(networkx, data))
     except (FormatError, MemoryError):
         raise
-    except Exception as error:  # NetworkX raises whatever the broken text leads to
+    except Exception as error:  # NetworkX raises errors of any type for a broken text
         raise _broken(file, kind, data, error) from error
     return table.to_reader(max_chunksize=ROWS_IN_A_BATCH)
 
 
 def _broken(file: GraphFile, kind: str, data: bytes, error: Exception) -> FormatError:
-    """Say what NetworkX, or a parser below it, refused, and the line where it says so."""
+    """Build an error from one of NetworkX or its parsers, with the line if their message has it."""
     if isinstance(error, UnicodeDecodeError):
         line = data.count(b"\n", 0, error.start) + 1
         return problem(file.path, "bytes that are not UTF-8", line, "save the file as UTF-8")
@@ -125,9 +124,9 @@ def _read_gml(networkx: Any, data: bytes) -> Graph:
 
 
 def _with_rows(text: str) -> str:
-    """Number the edges of a GML text and declare a directed multigraph: NetworkX then keeps parallel edges and ends.
+    """Number the edges of a GML text and declare a directed multigraph, so that NetworkX keeps parallel edges and ends.
 
-    Comments go and quoted text comes on one line: NetworkX does not read them everywhere. Lines keep their numbers.
+    Comments are removed and quoted text is put on one line, which NetworkX requires. Line numbers do not change.
     """
     rows, depth = count(), 0
 
@@ -149,7 +148,7 @@ def _read_graphml(networkx: Any, data: bytes, check_counts: bool) -> Graph:
     records: list[EdgeRecord] = []
 
     class Reader(networkx.GraphMLReader):  # type: ignore[misc]
-        """Keeps the edges in their order instead of adding them to the graph."""
+        """Collects the edges in order instead of adding them to the graph."""
 
         def add_edge(self, graph: Any, edge: Any, keys: Any) -> None:
             attributes = self.decode_data_elements(keys, edge)
@@ -161,7 +160,7 @@ def _read_graphml(networkx: Any, data: bytes, check_counts: bool) -> Graph:
             records.append(EdgeRecord(edge.get("source"), edge.get("target"), attributes))
 
     reader = Reader()
-    # As networkx.read_graphml mends it.
+    # As networkx.read_graphml does.
     data = data.replace(b"<graphml>", f'<graphml xmlns="{reader.NS_GRAPHML}">'.encode(), 1)
     graphs = list(reader(string=data))
     check_entities(data)
@@ -187,8 +186,7 @@ def _read_graphml(networkx: Any, data: bytes, check_counts: bool) -> Graph:
 def _ids_by_name(names: Collection[str]) -> dict[str, Any]:
     """Return the ids that nodes have in the table.
 
-    They are numbers only where every one of them is written the one way that a number is: "07" and "7" may be two
-    vertices.
+    They are numbers only if all are written as Python writes integers: "07" and "7" may be two vertices.
     """
     plain = all(is_whole(name) and len(name) < 19 and str(int(name)) == name for name in names)
     return {name: int(name) if plain else name for name in names}
@@ -205,7 +203,7 @@ def _read_node_link(networkx: Any, data: bytes) -> Graph:
     for row, link in enumerate(links):
         if not isinstance(link, dict) or not {"source", "target"} <= link.keys():
             raise ValueError(f"edge {row} (from 0) has no source or no target")
-    # The row is the key that tells parallel edges apart. Versions of NetworkX differ in which name they read.
+    # The row number is the key of parallel edges. Some versions of NetworkX read links, others edges.
     edges = [{"source": link["source"], "target": link["target"], "key": row} for row, link in enumerate(links)]
     multigraph = {"directed": True, "multigraph": True, "nodes": nodes}
     graph = networkx.node_link_graph({**multigraph, "links": edges, "edges": edges})
@@ -229,7 +227,7 @@ KNOWN_ENTITIES = frozenset({b"lt", b"gt", b"amp", b"quot", b"apos"})
 
 
 class OtherCountError(ValueError):
-    """A graph has other nodes or edges than it says."""
+    """The counts in a graph differ from its nodes or edges."""
 
 
 def check_gml_numbers(text: str) -> None:
@@ -250,7 +248,7 @@ def check_entities(data: bytes) -> None:
 
 
 def _without_comments(data: bytes) -> bytes:
-    """Take comments and CDATA sections out of an XML text; one that does not end is text, in a value of a DTD."""
+    """Remove comments and CDATA sections from an XML text; one that does not end is text, in a value of a DTD."""
     ends, kept, at = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}, [], 0
     while ends and (start := re.compile(b"|".join(map(re.escape, ends))).search(data, at)):
         end = data.find(ends[start[0]], start.end())
@@ -263,14 +261,14 @@ def _without_comments(data: bytes) -> bytes:
 
 
 def check_attribute(kind: Any, text: str | None, place: str) -> None:
-    """Raise ValueError where the text of a GraphML attribute is no value of its type."""
+    """Raise ValueError if the text of a GraphML attribute is not a value of its type."""
     if kind not in (int, float):
         return
     word = (text or "").strip()
     if not word:
         raise ValueError(f"{place} has no value")
     if not (is_whole(word) and len(word) <= MOST_DIGITS if kind is int else is_number(word)):
-        raise ValueError(f"{place} holds {word[:40]!r}, which is no {'whole ' if kind is int else ''}number")
+        raise ValueError(f"{place} holds {word[:40]!r}, which is not a {'whole ' if kind is int else ''}number")
     if kind is float:
         try:
             exact_real(word)
@@ -279,7 +277,7 @@ def check_attribute(kind: Any, text: str | None, place: str) -> None:
 
 
 def check_graphml_counts(graph: Any, namespace: str) -> None:
-    """Raise OtherCountError where a graph has other nodes or edges than ``parse.nodes`` and ``parse.edges`` say."""
+    """Raise OtherCountError if ``parse.nodes`` or ``parse.edges`` differ from the nodes or edges of a graph."""
     for name in ("nodes", "edges"):
         stated = read_count(graph.get(f"parse.{name}", "").encode())
         present = sum(1 for _ in graph.iterfind(f"{{{namespace}}}{name[:-1]}"))
@@ -297,26 +295,28 @@ def json_whole(word: str) -> int:
 MOST_CELLS = 1 << 24  # of a table that is mostly empty
 FULL_ENOUGH = 256  # cells for each value in the file
 MAX_FLOAT = int(sys.float_info.max)
-# Names under which such files keep what we call the weight, the likeliest first.
+# Usual names of the weight, the likeliest first.
 WEIGHT_NAMES = ("weight", "value", "dist", "distance", "length", "len", "cost")
 
 
 def records_table(
     path: Path, records: Sequence[EdgeRecord], nodes: Container[Any], defaults: Mapping[str, Any]
 ) -> pa.Table:
-    """Return edges as ``source``, ``target``, ``weight`` where there is one, and the other attributes."""
+    """Return edges as ``source``, ``target``, ``weight`` if any attribute is one, and the other attributes."""
     for row, record in enumerate(records):
         for end in record[:2]:
             if end is None or end not in nodes:
-                what = "has no source or no target" if end is None else f"leads to {repr(end)[:60]}, which is no node"
-                raise problem(path, f"edge {row} (from 0) {what}", hint="every end of an edge is the id of a node")
+                reason = (
+                    "has no source or no target" if end is None else f"leads to {repr(end)[:60]}, which is not a node"
+                )
+                raise problem(path, f"edge {row} (from 0) {reason}", hint="every end of an edge is the id of a node")
     ids = _ids(path, [record.source for record in records] + [record.target for record in records])
     columns = {"source": ids[: len(records)], "target": ids[len(records) :]}
     names = dict.fromkeys([*defaults, *(name for record in records for name in record.attributes)])
     stored = sum(len(record) + len(record.attributes) for record in records)
     if len(names) * len(records) > max(MOST_CELLS, FULL_ENOUGH * stored):
         message = f"{len(names):,} attributes of {len(records):,} edges, of which nearly all are missing"
-        raise problem(path, message, hint="write what differs from edge to edge into one attribute, as text")
+        raise problem(path, message, hint="write rare attributes into one attribute, as text")
     attributes = {name: [record.attributes.get(name, defaults.get(name)) for record in records] for name in names}
     weight = next((name for name in WEIGHT_NAMES if _is_numeric(attributes.get(name, []))), None)
     if weight is not None:
@@ -364,6 +364,6 @@ def _whole(path: Path, what: str, values: list[Any]) -> pa.Array:
 def _floats(path: Path, name: str, values: list[Any]) -> pa.Array:
     for value in values:
         if isinstance(value, int) and abs(value) > 2**53 and (abs(value) > MAX_FLOAT or int(float(value)) != value):
-            message = f"{name!r} holds {str(value)[:40]} beside fractions, and a 64-bit float would round it"
+            message = f"{name!r} holds {str(value)[:40]} and fractions, and a 64-bit float would round it"
             raise problem(path, message, hint="write the fractions as whole numbers, in a smaller unit")
     return pa.array([None if value is None else float(value) for value in values], pa.float64())

@@ -31,7 +31,7 @@ def open_parquet(file: GraphFile) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(schema, _batches(file))
     files = [GraphFile(path, file.block_bytes) for path in parquet_files(file.path)]
     common, constants = common_columns([_source(each) for each in files], [file.path])
-    # What the metadata of one file says need not hold for all.
+    # The metadata of one file may not fit the others.
     schema = common.schema.remove_metadata()
     batches = (
         common.fit(batch, each.path, constants=constants[each.path]).replace_schema_metadata()
@@ -44,7 +44,7 @@ def open_parquet(file: GraphFile) -> pa.RecordBatchReader:
 def common_columns(
     files: Sequence[tuple[Path, pa.Schema, int]], folders: Sequence[Path]
 ) -> tuple[CommonSchema, dict[Path, dict[str, object]]]:
-    """Return the columns of Parquet files that are read as one table, and those that stand in each file's path."""
+    """Return the common columns of files (path, schema, rows), and the values in each path, such as ``kind=a/``."""
     common = CommonSchema([(path, schema) for path, schema, rows in files if rows] or [each[:2] for each in files])
     values = {path: _path_values(path, folders) for path, *_ in files}
     kinds: dict[str, pa.DataType] = {}
@@ -138,9 +138,9 @@ def _read(file: GraphFile, stream: object) -> Iterator[pa.RecordBatch]:
         raise _broken(file, error) from error
 
 
-_BATCH_BYTES = 16 << 20  # longer batches are read in no less time
+_BATCH_BYTES = 16 << 20  # longer batches are not faster
 _LEAST_ROWS = 1 << 10
-_BUFFER = 1 << 18  # bytes read at a time; else all of a row group's, which all wait for and which stay in memory
+_BUFFER = 1 << 18  # bytes read at a time; with pre_buffer PyArrow would keep a whole row group in memory
 
 
 def open_buffered(file: Any) -> pyarrow.parquet.ParquetFile:
@@ -149,7 +149,7 @@ def open_buffered(file: Any) -> pyarrow.parquet.ParquetFile:
 
 
 def batch_rows(metadata: Any, groups: Sequence[int], rows: int, names: Sequence[Any] | None = None) -> int:
-    """Return how many rows to read at a time."""
+    """Return how many rows to read at a time, so that a batch has at most 16 MiB."""
     places = [
         place
         for place in range(metadata.num_columns)
@@ -162,7 +162,7 @@ def batch_rows(metadata: Any, groups: Sequence[int], rows: int, names: Sequence[
 
 
 class TableSize(NamedTuple):
-    """Rows of a table, and a bound of its vertices where the footers have one."""
+    """Rows of a table, and an upper bound of its vertices or ``None``."""
 
     rows: int
     vertices: int | None

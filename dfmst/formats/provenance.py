@@ -1,7 +1,7 @@
-"""What a forest's file says about itself: columns, total order, and which rows its rows are.
+"""The record in a file of a forest: its columns, total order, and the row numbers of its rows.
 
-The record stands in the Arrow schema's metadata (so in a Parquet file's footer) and lets a later run take up the
-forest: :func:`dfmst.update` adds rows to it, and a stream checks it without searching for its rows.
+The record is in the metadata of the Arrow schema, so in the footer of a Parquet file. :func:`dfmst.update` needs it to
+add rows to a forest, and a stream to verify one without a search for its rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def read_record(text: bytes | str | None) -> dict[str, Any]:
     except RecursionError:
         raise ValueError("a record that is nested too deep") from None
     if not isinstance(record, dict):
-        raise ValueError("a record that is no JSON object")
+        raise ValueError("a record that is not a JSON object")
     return record
 
 
@@ -42,7 +42,7 @@ def check_fields(record: Mapping[str, Any], checks: Mapping[str, Callable[[Any],
 
 
 def is_count(value: Any) -> bool:
-    """Tell whether a value is a whole number from 0 to 2**64 - 1."""
+    """Return whether a value is an integer from 0 to 2**64 - 1."""
     return type(value) is int and 0 <= value < 1 << 64
 
 
@@ -77,11 +77,11 @@ class Provenance:
     maximum
         Whether heavier rows came first.
     rows
-        How many rows it is the forest of.
+        Number of rows of the table that the forest was made of.
     locator
-        Which of them its rows are, ascending ``uint64``; ``None`` where a footer would have no room for that.
+        Row numbers of the forest in that table, ascending ``uint64``; ``None`` if they are too long for a footer.
     conditions
-        What it obeys beside the weights, in words: ``("by='window'",)``.
+        Arguments other than the weights that decided the forest, as text: ``("by='window'",)``.
     """
 
     names: tuple[Any, Any, Any]
@@ -91,13 +91,7 @@ class Provenance:
     conditions: tuple[str, ...] = ()
 
     def require(self, what: str, names: tuple[Any, Any, Any], maximum: bool) -> None:
-        """Raise where a forest was made with other columns, in another order, or under conditions.
-
-        Raises
-        ------
-        InvalidEdgesError
-            With both.
-        """
+        """Raise InvalidEdgesError if a forest was made with other columns, in another order, or under conditions."""
         if self.names != names:
             recorded, wanted = (", ".join(map(repr, columns)) for columns in (self.names, names))
             message = f"{what} was made with the columns {recorded}, not {wanted}"
@@ -107,27 +101,16 @@ class Provenance:
             message = f"{what} is a {kinds[0]} spanning forest, not a {kinds[1]} one"
             raise InvalidEdgesError(message, "keep its order, or make the forest anew from all rows")
         if self.conditions:
-            message = f"{what} was made with {' and '.join(self.conditions)}, which only a whole table is checked by"
+            message = f"{what} was made with {' and '.join(self.conditions)}, which need the whole table"
             raise InvalidEdgesError(message, "make the forest anew from all rows")
 
 
 def with_provenance(
     schema: pa.Schema, record: Provenance, forest: int, locators: Callable[[], Iterable[Array]] | None = None
 ) -> pa.Schema:
-    """Return the schema with the record of a forest of so many rows.
+    """Return the schema with the record of a forest of `forest` rows.
 
-    Parameters
-    ----------
-    locators
-        Gives the locators piece by piece, whenever it is called, where the record does not hold them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> schema = pa.schema({"a": pa.int64(), "b": pa.int64()})
-    >>> record = Provenance(("a", "b", None), False, 10, np.array([2, 7], np.uint64))
-    >>> read_provenance(with_provenance(schema, record, 2), 2).locator
-    array([2, 7], dtype=uint64)
+    `locators` yields the row numbers in pieces each time it is called, if they are not in the record.
     """
     if locators is None and record.locator is not None:
         locators = partial(iter, [record.locator])
@@ -146,12 +129,12 @@ def with_provenance(
 
 
 def read_provenance(schema: pa.Schema, rows: int) -> Provenance | None:
-    """Read the record of a forest of so many rows; ``None`` where there is none.
+    """Read the record of a forest of `rows` rows; return ``None`` if the schema has none.
 
     Raises
     ------
     FormatError
-        It is damaged, does not fit the rows, or a later version wrote it.
+        If it is damaged, does not fit the rows, or was written by a later version.
     """
     text = (schema.metadata or {}).get(_KEY)
     if text is None:
@@ -180,15 +163,15 @@ def _check_record(record: dict[str, Any], rows: int) -> None:
     check_fields(record, _FIELDS)
     recorded = record["forest"]
     if recorded != rows:
-        message = f"the record of how the forest was made tells of {recorded:,} rows, and there are {rows:,}"
+        message = f"the record of how the forest was made counts {recorded:,} rows, but the file has {rows:,}"
         raise FormatError(message, "rows were added or removed since: make the forest anew")
 
 
 def _packed(locators: Callable[[], Iterable[Array]]) -> str | None:
-    """Differences in as few bytes as hold them, compressed; ``None`` where that is too long."""
+    """Differences in the narrowest integers, compressed; ``None`` if the text is too long."""
     largest = max((int(gaps.max()) for gaps in _gaps(locators())), default=0)
     narrow: Any = np.min_scalar_type(largest)
-    # A gap may repeat the one before it. A search for more takes twice the time, and random gaps come out longer.
+    # Run lengths only: a search for longer matches takes twice the time and makes random gaps longer.
     compressor, packed = zlib.compressobj(1, strategy=zlib.Z_RLE), bytearray()
     for gaps in _gaps(locators()):
         packed += compressor.compress(gaps.astype(narrow).tobytes())
@@ -207,7 +190,7 @@ def _gaps(locators: Iterable[Array]) -> Iterator[Array]:
 
 
 def _unpacked(text: str, rows: int) -> Array:
-    """Locators of so many rows; no more than these are ever decompressed."""
+    """Row numbers of `rows` rows; never decompresses more."""
     width, _, packed = text.partition(":")
     if width not in {"1", "2", "4", "8"}:
         raise ValueError("locators of an unknown width")

@@ -18,7 +18,7 @@ from dfmst.errors import FormatError, InvalidEdgesError, did_you_mean
 from dfmst.formats.detect import format_of_file
 from dfmst.formats.files import BLOCK_BYTES, GraphFile, existing_path, problem
 
-#: Where each format is opened: module and function. A file needs one of them, and all take as long as a small file.
+#: Module and function that open each format; imported at first use.
 _OPENERS = {
     "arrow": "arrow_ipc.open_arrow",
     "cedge": "edge_lists.open_cedge",
@@ -39,9 +39,9 @@ _OPENERS = {
 FORMATS = tuple(_OPENERS)
 
 FileName: TypeAlias = str | os.PathLike[str]
-#: Whether a file is held to what its header counts.
+#: Whether the rows of a file are compared with the counts of its header.
 Counts: TypeAlias = Literal["check", "ignore"]
-#: Told the file that is being read and the rows so far, those of earlier files among them.
+#: Called with the current file and the number of rows so far, earlier files included.
 ReadProgress: TypeAlias = Callable[[Path, int], None]
 
 
@@ -61,16 +61,16 @@ def open_edges(
     Parameters
     ----------
     path
-        The file, plain or compressed with gzip, xz, zstd or bzip2 (its bytes tell, not its
+        The file, plain or compressed with gzip, xz, zstd or bzip2 (by its bytes, not its
         name), or a directory of Parquet files; or a list of them, which are read as one table, one after the
-        other. Types that differ become one that holds all values: the first file's, where a file is text.
+        other. Types that differ become one that holds all values, or the type of the first file if a file is text.
     format
-        One of ``FORMATS``; ``None``: what each file's bytes and name tell.
+        One of ``FORMATS``; ``None``: detected from the bytes and the name of each file.
     counts
-        ``"check"``: a file that does not keep the number of rows, or of vertices, in its header is refused, for it may
-        be cut. ``"ignore"``: what the header counts is not looked at.
+        ``"check"``: refuse a file whose rows or vertices differ from the counts of its header, because it may be cut.
+        ``"ignore"``: do not compare them.
     block_bytes
-        How much uncompressed text makes a batch.
+        Bytes of uncompressed text in a batch.
     progress
         True for a bar, or a function that is called after every batch with the file and the number of rows read so
         far, of all files.
@@ -78,8 +78,8 @@ def open_edges(
     Returns
     -------
     pyarrow.RecordBatchReader
-        ``source`` and ``target`` (int64, or string where vertices have names), ``weight`` (int64 or
-        float64) where the file has weights, and what else the format keeps. CSV with a header,
+        ``source`` and ``target`` (int64, or string if vertices have names), ``weight`` (int64 or
+        float64) if the file has weights, and the other columns of the format. CSV with a header,
         Parquet and Arrow keep their own names, types and metadata (of several files: that of the first). Vertices
         are as in the file: a format that counts from 1 gives ids from 1. Rows are in the order of the files.
 
@@ -107,7 +107,7 @@ def open_edges(
     block_bytes = whole_number("block_bytes", block_bytes)
     files = [GraphFile(Path(name), block_bytes, counts == "check") for name in path]
     if not files:
-        raise InvalidEdgesError("there is no file to read", "name at least one")
+        raise InvalidEdgesError("no file to read", "name at least one")
     for file in files:
         _check_file(file)
     first = _open(files[0], format)
@@ -134,7 +134,7 @@ def read_edges(
         The file, plain or compressed, or a directory of Parquet files; or a list of them, which are read as one
         table.
     format
-        One of ``FORMATS``; ``None``: what each file's bytes and name tell.
+        One of ``FORMATS``; ``None``: detected from the bytes and the name of each file.
     counts
         As for :func:`open_edges`.
     progress
@@ -149,8 +149,8 @@ def read_edges(
     Raises
     ------
     FormatError
-        A file breaks its format; the message names the file and the line. Or there is no such file: the error is a
-        ``FileNotFoundError`` as well.
+        If a file breaks its format; the message names the file and the line. A missing file raises the subclass
+        ``MissingFileError``, which is also a ``FileNotFoundError``.
     InvalidEdgesError
         As for :func:`open_edges`.
     EngineUnavailableError
@@ -178,18 +178,18 @@ def _open(file: GraphFile, format: str | None) -> pa.RecordBatchReader:
     if format is not None and format not in _OPENERS:
         hint = did_you_mean(format, FORMATS, f"these are known: {', '.join(FORMATS)}")
         raise FormatError(f"the format {format!r} is unknown", hint)
-    # Detection also refuses what no format can be: empty files and archives.
+    # Detection also refuses empty files and archives.
     detected = format_of_file(file)
     name = format or detected
     if file.path.is_dir() and name != "parquet":
-        raise problem(file.path, f"a directory, where {name} is one file", hint="name the file")
+        raise problem(file.path, f"a directory, but {name} is a single file", hint="name the file")
     module, function = _OPENERS[name].split(".")
     opened: pa.RecordBatchReader = getattr(import_module(f"dfmst.formats.{module}"), function)(file)
     return opened
 
 
 def _common_schema(first: pa.RecordBatchReader, files: Sequence[GraphFile], format: str | None) -> CommonSchema:
-    """The columns of all files; the first one's, with nulls, if any is text: its types are known when it is read."""
+    """Return the columns of all files; if any is text, whose types are not known, those of the first with nulls."""
     tables = [(files[0].path, first.schema)]
     for file in files[1:]:
         if (format or format_of_file(file)) not in ("arrow", "parquet"):
@@ -209,7 +209,7 @@ def _batches(
     progress: bool | ReadProgress | None,
 ) -> Iterator[pa.RecordBatch]:
     rows = 0
-    with _told(progress, files) as tell:
+    with _progress(progress, files) as tell:
         for index, file in enumerate(files):
             with first if index == 0 else _open(file, format) as reader:
                 check_same_names(files[0].path, common.schema, file.path, reader.schema)
@@ -220,8 +220,8 @@ def _batches(
 
 
 @contextmanager
-def _told(progress: bool | ReadProgress | None, files: Sequence[GraphFile]) -> Iterator[ReadProgress]:
-    """Give what tells of rows; a bar knows how many there are where all files are Parquet."""
+def _progress(progress: bool | ReadProgress | None, files: Sequence[GraphFile]) -> Iterator[ReadProgress]:
+    """Yield the function to call with progress; a bar shows the total if all files are Parquet."""
     if progress and not isinstance(progress, bool):
         yield progress
         return
@@ -243,7 +243,7 @@ def _footer_rows(files: Sequence[GraphFile]) -> int | None:
 def check_same_columns(
     first: str | os.PathLike[str], expected: pa.Schema, path: str | os.PathLike[str], schema: pa.Schema
 ) -> None:
-    """Raise where a file's columns are not those of the first.
+    """Raise if the columns of a file differ from those of the first.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def check_same_columns(
 def check_same_names(
     first: str | os.PathLike[str], expected: pa.Schema, path: str | os.PathLike[str], schema: pa.Schema
 ) -> None:
-    """Raise where a file's columns have other names than those of the first, as :func:`check_same_columns`."""
+    """Raise if the column names of a file differ from those of the first."""
     if sorted(expected.names) != sorted(schema.names):
         raise _other_columns(first, path, f"{', '.join(schema.names)} instead of {', '.join(expected.names)}")
 

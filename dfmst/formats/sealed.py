@@ -1,4 +1,4 @@
-"""Files that end with a digest of their name and their content: one that was changed or cut is known before its use."""
+"""Files that end with a digest of their name and content, which is checked before they are read."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _PIECE = 1 << 20  # bytes that are hashed at a time
 
 
 class BrokenSealError(ValueError):
-    """A file does not keep its digest: it was changed, cut off, renamed, or never had one."""
+    """The digest of a file is wrong: it was changed, cut, renamed, or never had one."""
 
 
 class SealedOutput:
-    """A file, as PyArrow wants one, that takes the digest of what is written."""
+    """Writable file for PyArrow that hashes its content."""
 
     closed = False
 
@@ -32,22 +32,22 @@ class SealedOutput:
         self._file, self._digest = file, _digest(name)
 
     def write(self, content: Any) -> int:
-        """Write some more."""
+        """Write and hash bytes."""
         self._digest.update(content)
         return self._file.write(content)
 
     def flush(self) -> None:
-        """Nothing waits here."""
+        """Do nothing: writes are not buffered."""
 
     def digest(self) -> bytes:
-        """Return the digest of what was written."""
+        """Return the digest of the written bytes."""
         digest: bytes = self._digest.digest()
         return digest
 
 
 @contextmanager
 def sealed_output(path: str | os.PathLike[str]) -> Iterator[SealedOutput]:
-    """Give a file to write; it appears at the path at the end, with its digest, or not at all."""
+    """Yield a file to write; it appears at the path, with its digest, only when it is complete."""
     with atomic_path(path, own=True) as part, part.open("wb") as file:
         sink = SealedOutput(file, Path(path).name)
         yield sink
@@ -56,7 +56,7 @@ def sealed_output(path: str | os.PathLike[str]) -> Iterator[SealedOutput]:
 
 @contextmanager
 def sealed_input(path: str | os.PathLike[str]) -> Iterator[tuple[pa.NativeFile, int]]:
-    """Check the digest of a file, and give the file, at its beginning, and how many bytes come before the digest."""
+    """Check the digest of a file; yield the file at its beginning, and the number of bytes before the digest."""
     if not is_trusted(Path(path)):
         message = f"{path} is not a file of this user"
         raise BrokenSealError(message)
@@ -66,12 +66,12 @@ def sealed_input(path: str | os.PathLike[str]) -> Iterator[tuple[pa.NativeFile, 
         for begin in range(0, size, _PIECE):
             digest.update(file.read_buffer(min(_PIECE, size - begin)))
         if size < 0 or file.read() != digest.digest():
-            message = f"{path} does not keep its digest"
+            message = f"{path} has a wrong digest"
             raise BrokenSealError(message)
         file.seek(0)
         yield file, size
 
 
 def _digest(name: str) -> Any:
-    """The digest of a file; one under another file's name does not keep it."""
+    """Return a digest that starts with the name of the file, so that a renamed file is refused."""
     return hashlib.blake2b(os.fsencode(name), digest_size=_DIGEST)

@@ -60,7 +60,7 @@ def parse_columns(block: Block, layout: Layout, types: dict[str, pa.DataType]) -
         return pa.schema(list(types.items())).empty_table()
     if layout.quoted and block.data.count(b'"') % 2:
         raise pa.ArrowInvalid("pyarrow would take the rest of the block for the value of a quote that is never closed")
-    # pyarrow reads 0x10 as 16; in an edge list it is a name or a mistake.
+    # PyArrow reads 0x10 as 16; in an edge list it is a name or an error.
     suspects = _whole_columns(types) if _has_hexadecimal(block.data) else {}
     table = _read_csv(block.data, layout, types | dict.fromkeys(suspects, pa.string()))
     columns = dict(zip(table.column_names, table.columns, strict=True))
@@ -76,7 +76,7 @@ def parse_columns(block: Block, layout: Layout, types: dict[str, pa.DataType]) -
 
 
 def _refuse_fractions(block: Block, layout: Layout, types: dict[str, pa.DataType]) -> None:
-    """Raise ArrowInvalid where 1.0 stands among whole numbers that only a decimal holds: no integer type reads it."""
+    """Raise ArrowInvalid for 1.0 in a column of whole decimals, as integer columns do."""
     whole = [name for name, kind in types.items() if kind == WHOLE_DECIMAL]
     if not whole:
         return
@@ -87,7 +87,7 @@ def _refuse_fractions(block: Block, layout: Layout, types: dict[str, pa.DataType
 
 
 def _refuse_rounded(block: Block, layout: Layout, table: pa.Table) -> None:
-    """Raise ArrowInvalid where a float is not the number in the text; below 2**53 only fractions can be rounded."""
+    """Raise ArrowInvalid if a float differs from the number in the text; fractions may be rounded."""
     large = {name: mask for name in table.column_names if (mask := large_floats(table[name])) is not None}
     if not large:
         return
@@ -107,17 +107,17 @@ def _whole_columns(types: dict[str, pa.DataType]) -> dict[str, pa.DataType]:
 
 def _read_csv(data: bytes, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table:
     if data.startswith(BYTE_ORDER_MARK):
-        data = b"\n" + data  # one within a file is text, which PyArrow would drop at the start of a block
+        data = b"\n" + data  # PyArrow would drop it at the start of a block; inside a file it is text
     return pyarrow.csv.read_csv(
         pa.BufferReader(data),
-        # The file's names may hold anything, also duplicates of our own: number the skipped columns.
+        # Skipped columns get unique names, which no column of the file can have.
         read_options=pyarrow.csv.ReadOptions(
             column_names=[field.name or f"\0{at}" for at, field in enumerate(layout.fields)]
         ),
         parse_options=pyarrow.csv.ParseOptions(
             delimiter=layout.separator,
             quote_char='"' if layout.quoted else False,
-            # Only where it is needed: it takes the parallelism away.
+            # Only if needed: it disables parallel parsing.
             newlines_in_values=layout.quoted and b'"' in data,
         ),
         convert_options=pyarrow.csv.ConvertOptions(
@@ -131,7 +131,7 @@ def _read_csv(data: bytes, layout: Layout, types: dict[str, pa.DataType]) -> pa.
 
 
 def refuse_numeric_names(blocks: Callable[[], Iterator[Block]], layout: Layout, path: Path) -> None:
-    """Raise where vertices are read as text although a column of them holds only numbers."""
+    """Raise if vertices are read as text although a column of them holds only numbers: 1 and 1.0 would be two."""
     unclear = {at for at, _, field in layout.named if field.end_point and field.type == pa.string()}
     suspects: dict[int, tuple[Line, str]] = {}
     if not unclear:
@@ -151,7 +151,7 @@ def refuse_numeric_names(blocks: Callable[[], Iterator[Block]], layout: Layout, 
 
 
 def _distinct_words(block: Block, layout: Layout, at: int, path: Path) -> list[str]:
-    """Return the different words of a column that are not empty."""
+    """Return the distinct words of a column, without empty ones."""
     name = layout.fields[at].name or ""
     try:
         column = parse_columns(tidy_block(block, layout), layout, {name: pa.string()})[name]
@@ -198,7 +198,7 @@ def infer_types(blocks: Callable[[], Iterator[Block]], layout: Layout, path: Pat
 
 
 def _widen(blocks: Iterator[Block], layout: Layout, path: Path) -> tuple[Layout, bool]:
-    """Pass over the file once; also tell whether earlier blocks need another look at the new types."""
+    """Read the file once; also return whether earlier blocks must be read again with the new types."""
     again = False
     for index, block in enumerate(blocks):
         while layout.open_fields and (columns := _columns_to_widen(block, layout, path)):
@@ -221,7 +221,7 @@ def _columns_to_widen(block: Block, layout: Layout, path: Path) -> dict[int, int
     steps = {at: step for at, field in fields.items() if (step := _steps_by_pattern(words.get(at), field))}
     others = {at: field for at, field in fields.items() if at not in steps}
     if not _fit(block, layout, others):
-        # The row parser decides where pyarrow does not read a number.
+        # The row parser decides if PyArrow cannot read a number.
         rows = list(split_rows(block, layout, path)) if len(words) < len(fields) else []
         for at, field in others.items():
             if not (_holds(words[at], field) if at in words else _converts(rows, at, field, layout, path)):
@@ -244,7 +244,7 @@ def _converts(rows: list[Row], at: int, field: Field, layout: Layout, path: Path
 
 
 def _words(block: Block, layout: Layout, fields: dict[int, Field]) -> dict[int, pa.ChunkedArray]:
-    """Return columns as text; none where pyarrow does not split the rows."""
+    """Return columns as text, or nothing if PyArrow cannot split the rows."""
     with suppress(pa.ArrowInvalid):
         table = parse_columns(block, layout, {field.name or "": pa.string() for field in fields.values()})
         return dict(zip(fields, table.columns, strict=True))
@@ -252,7 +252,7 @@ def _words(block: Block, layout: Layout, fields: dict[int, Field]) -> dict[int, 
 
 
 def _steps_by_pattern(words: pa.ChunkedArray | None, field: Field) -> int:
-    """Count the types that cannot hold words of such a form."""
+    """Count the leading types that cannot hold words of this form."""
     if words is None:
         return 0
     if not _all_match(words, ANY_NUMBER):
@@ -276,13 +276,13 @@ def _all_match(words: pa.ChunkedArray, pattern: str) -> bool:
 
 
 def _steps_to(field: Field, suits: Callable[[pa.DataType], bool]) -> int:
-    """Count the types before the first one that suits; where none does, before the last."""
+    """Count the types before the first one that suits, or before the last if none does."""
     ladder = field.ladder
     return next((at for at, kind in enumerate(ladder) if suits(kind)), len(ladder) - 1)
 
 
 def _only_whole_numbers(block: Block, layout: Layout) -> bool:
-    """Tell cheaply that no column can need more than int64 (a number beyond it is an error)."""
+    """Return whether a quick look shows that int64 suffices for every column (a larger number is an error)."""
     if layout.quoted or any(field.end_point for _, _, field in layout.open_fields):
         return False
     return not block.data.translate(None, DIGITS_AND_SPACES + layout.marker)

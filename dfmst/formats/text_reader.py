@@ -30,12 +30,12 @@ class Block:
 
 
 def cut_at_newline(data: bytes) -> int:
-    """Return the length of the whole lines in ``data``; 0 where there is none."""
+    """Return the length of the complete lines in ``data``."""
     return data.rfind(b"\n") + 1
 
 
 def cut_outside_quotes(data: bytes) -> int:
-    """Return the length of the whole CSV records in ``data``: a newline in quotes ends none."""
+    """Return the length of the complete CSV records in ``data``: a newline in quotes does not end one."""
     end = data.rfind(b"\n")
     odd = data.count(b'"', 0, max(end, 0)) % 2
     while end >= 0 and odd:
@@ -49,7 +49,7 @@ def tidy(data: bytes, comments: bytes) -> bytes:
     """Make single spaces the only separators and empty the comment lines; no line is lost."""
     if any(blank in data for blank in (b"\t", b"\f", b"\v")):
         data = data.translate(SPACES)
-    if _has_neighbouring_blanks(data):
+    if _has_adjacent_blanks(data):
         while b"  " in data:
             data = data.replace(b"  ", b" ")
         data = data.replace(b" \n", b"\n").replace(b"\n ", b"\n")
@@ -59,8 +59,8 @@ def tidy(data: bytes, comments: bytes) -> bytes:
     return data
 
 
-def _has_neighbouring_blanks(data: bytes) -> bool:
-    # One pass of vectorised comparisons; searching for pairs of bytes is several times slower.
+def _has_adjacent_blanks(data: bytes) -> bool:
+    # One pass of vectorized comparisons; searching for pairs of bytes is several times slower.
     blanks = np.frombuffer(data, dtype=np.uint8) <= SPACE
     return bool(np.any(blanks[1:] & blanks[:-1]))
 
@@ -133,9 +133,9 @@ class TextReader:
             yield block
 
     def _extend(self) -> bool:
-        """Read about one more block; return whether there was any."""
+        """Read about one more block; return whether any bytes were left."""
         pieces, size = [self._data[self._start :]], 0
-        # A share of a long line is read at a time: the line is then copied, and searched, only a few times.
+        # Read in proportion to the length of a long line, so that it is copied and searched only a few times.
         least = max(self._block_bytes, len(pieces[0]) // 2)
         try:
             for piece in self._pieces:
@@ -186,17 +186,17 @@ class LineEnds:
     def __init__(self, quoted: bool = False) -> None:
         self._quoted = quoted
         self._inside = False
-        self._held = b""
+        self._pending = b""
 
     def feed(self, piece: bytes) -> bytes:
         """Return the lines of the next piece; a carriage return at its end waits for the byte after it."""
-        text = self._held + piece
-        self._held = b"\r" if text.endswith(b"\r") else b""
-        return self._end(text[:-1] if self._held else text)
+        text = self._pending + piece
+        self._pending = b"\r" if text.endswith(b"\r") else b""
+        return self._end(text[:-1] if self._pending else text)
 
     def rest(self) -> bytes:
-        """Return what the last piece kept back."""
-        text, self._held = self._held, b""
+        """Return the carriage return at the end of the last piece, if any."""
+        text, self._pending = self._pending, b""
         return self._end(text)
 
     def _end(self, text: bytes) -> bytes:

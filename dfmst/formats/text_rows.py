@@ -22,7 +22,7 @@ from dfmst.formats.text_reader import Block, tidy
 
 WHOLE_DECIMAL = pa.decimal128(38, 0)
 WHOLE_TYPES = (pa.int64(), pa.uint64(), WHOLE_DECIMAL)
-# For fractions beside whole numbers that a float would round.
+# For columns of fractions and of whole numbers that a float would round.
 DECIMALS = tuple(pa.decimal128(38, places) for places in (2, 6, 12, 18))
 
 # The types a column may take, narrowest first: the first one that holds every value in the file wins.
@@ -44,7 +44,7 @@ class Field:
 
     @property
     def type(self) -> pa.DataType:
-        """The type now: the narrowest of the ladder."""
+        """The current type: the narrowest of the ladder."""
         return self.ladder[0]
 
 
@@ -73,11 +73,11 @@ class Layout:
 
     @property
     def open_fields(self) -> list[tuple[int, str, Field]]:
-        """Those of ``named`` whose type the file may still widen."""
+        """The columns of ``named`` that may still get a wider type."""
         return [entry for entry in self.named if len(entry[2].ladder) > 1]
 
     def widened(self, steps: dict[int, int]) -> Layout:
-        """Return the layout with columns so many types further, by position; columns of vertices go together."""
+        """Return the layout with wider types: `steps` further by position, the same for both columns of vertices."""
         ends = max((step for at, step in steps.items() if self.fields[at].end_point), default=0)
         fields = tuple(
             replace(field, ladder=field.ladder[step:])
@@ -96,7 +96,7 @@ WHOLE_FLOATS = 2.0**53
 def exact_real(word: str) -> float:
     """Read a number as a float.
 
-    A fraction is rounded, as is what has an exponent. Digits before the decimal point are not.
+    Fractions and numbers with an exponent are rounded, whole numbers are not.
     """
     value = float(word)
     if abs(value) < WHOLE_FLOATS or math.isnan(value):
@@ -110,7 +110,7 @@ def exact_real(word: str) -> float:
 
 
 def is_exact(word: str) -> bool:
-    """Tell whether :func:`exact_real` reads a word."""
+    """Return whether :func:`exact_real` accepts a word."""
     try:
         exact_real(word)
     except ValueError:
@@ -119,13 +119,13 @@ def is_exact(word: str) -> bool:
 
 
 def exact_decimal(word: str, places: int) -> Decimal:
-    """Read a number as a decimal of 38 digits, so many of them after the point."""
+    """Read a number as a decimal of 38 digits, `places` of them after the point."""
     try:
         value = Decimal(word.strip())
     except InvalidOperation:  # an exponent of many digits
         raise ValueError("a number beyond 38 digits") from None
     if not value.is_finite():
-        raise ValueError("no finite number, beside numbers that a 64-bit float would round,")
+        raise ValueError("not a finite number, in a column of numbers that a 64-bit float would round,")
     _, digits, exponent = value.as_tuple()
     if not value:
         return Decimal(0)
@@ -138,7 +138,7 @@ def exact_decimal(word: str, places: int) -> Decimal:
 
 
 def large_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return where floats are so large that they may be rounded whole numbers; ``None``: nowhere, or no floats."""
+    """Return a mask of the floats that may be rounded whole numbers, or ``None`` if there is none."""
     if not pa.types.is_float64(column.type):
         return None
     limits = call_arrow("min_max", column).as_py()
@@ -151,11 +151,11 @@ Row = tuple[Line, list[str]]
 
 LIMITS = {pa.int64(): (-(2**63), 2**63 - 1), pa.uint64(): (0, 2**64 - 1)}
 REPAIR = "repair or remove the line"
-NAMES_HINT = f"{REPAIR}; where vertices have names, read the file with format='csv'"
+NAMES_HINT = f"{REPAIR}; if vertices have names, read the file with format='csv'"
 
 
 def tidy_block(block: Block, layout: Layout) -> Block:
-    """Put single spaces between the columns and empty the comment lines, where the layout has blanks for separators."""
+    """Put single spaces between the columns and empty the comment lines, if blanks separate the columns."""
     return Block(tidy(block.data, layout.comments), block.line) if layout.spaced else block
 
 
@@ -168,7 +168,7 @@ def split_rows(block: Block, layout: Layout, path: Path) -> Iterator[Row]:
             raise problem(path, f"a line that does not start with {expected!r}", line, REPAIR)
         if len(words) != len(layout.fields):
             few = "few" if len(words) < len(layout.fields) else "many"
-            message = f"too {few} columns: {len(words)} where the others have {len(layout.fields)}"
+            message = f"too {few} columns: {len(words)} instead of {len(layout.fields)}"
             raise problem(path, message, line, REPAIR)
         yield line, words
 
@@ -205,7 +205,7 @@ def _decode(line: Line, path: Path) -> str:
 def _whole(word: str, kind: pa.DataType) -> int:
     if not is_whole(word):
         raise ValueError("not a whole number")
-    # Twenty digits hold 2**64; longer ones would only cost time.
+    # 2**64 has twenty digits; reading more takes quadratic time.
     value = int(word) if len(word.strip().lstrip("+-").lstrip("0")) <= 20 else 2**64
     lowest, highest = LIMITS[kind]
     if not lowest <= value <= highest:
@@ -241,7 +241,7 @@ CONVERTERS: dict[pa.DataType, Callable[[str, pa.DataType], Any]] = {
 
 
 def convert_word(word: str, kind: pa.DataType) -> Any:
-    """Convert a word to a type; ValueError says why it is no value of that type."""
+    """Convert a word to a type; the ValueError says why it cannot."""
     return CONVERTERS[kind](word, kind)
 
 

@@ -32,12 +32,12 @@ def write_edges(edges: Any, path: str | os.PathLike[str] | BinaryIO, format: str
     edges
         A ``pyarrow.RecordBatchReader``, a ``pyarrow.Table``, or any frame with an Arrow stream.
     path
-        The file. Text is compressed where the name ends in ``.gz``, ``.xz``, ``.zst`` or ``.bz2``. Or a binary
+        The file. Text is compressed if the name ends in ``.gz``, ``.xz``, ``.zst`` or ``.bz2``. Or a binary
         stream, such as ``sys.stdout.buffer``: it gets all bytes, or none; `format` must be named.
     format
-        ``"parquet"`` (compressed with zstd), ``"arrow"`` (a stream where the name ends in
-        ``.arrows``, else a file, which is Feather too), ``"csv"`` or ``"tsv"``; ``None``: what the
-        name tells.
+        ``"parquet"`` (compressed with zstd), ``"arrow"`` (a stream if the name ends in
+        ``.arrows``, else a file, also known as Feather), ``"csv"`` or ``"tsv"``; ``None``: from the
+        name.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def write_edges(edges: Any, path: str | os.PathLike[str] | BinaryIO, format: str
 
 
 def _write_through(edges: Any, stream: BinaryIO, format: str | None) -> None:
-    """Write by way of a file: every format can be written so, and a failure leaves nothing half-written in a pipe."""
+    """Write through a temporary file, so that a failure leaves nothing half-written in a pipe."""
     if not hasattr(stream, "write"):
         message = f"path is a {type(stream).__name__}, neither a path nor a binary stream"
         raise TypeError(message)
@@ -95,7 +95,7 @@ def _write_through(edges: Any, stream: BinaryIO, format: str | None) -> None:
 def _stream_of(edges: Any) -> pa.RecordBatchReader:
     try:
         return pa.RecordBatchReader.from_stream(edges)
-    except Exception as error:  # whatever the class of an object raises
+    except Exception as error:  # from_stream raises errors of any type
         message = f"edges is a {type(edges).__name__}, which has no stream of Arrow batches"
         raise UnsupportedFrameError(message, "pass a frame of pyarrow, polars or pandas") from error
 
@@ -112,11 +112,11 @@ def check_format(path: str | os.PathLike[str], format: str | None = None) -> str
 
 
 def _refuse(target: Path, schema: pa.Schema, error: Exception) -> OutputError:
-    """The error for what a format cannot hold; PyArrow names the type, and not the column."""
+    """Build the error for a type that a format cannot store; PyArrow names the type but not the column."""
     words = str(error)
     for field in schema:
         if words.endswith(f" Type:{field.type}") or f" cast from {field.type} to " in words:
-            words = f"column {field.name!r} holds {field.type} values, which this format has no form for"
+            words = f"column {field.name!r} holds {field.type} values, which this format cannot store"
             break
     return OutputError(f"cannot write {target}: {words}", "Parquet takes columns of any type")
 
@@ -132,7 +132,7 @@ def _sink(part: Path, target: Path, name: str, stack: ExitStack) -> Any:
 
 
 def _parquet(sink: Any, schema: pa.Schema, target: Path) -> Any:
-    from pyarrow.parquet import ParquetWriter  # of no use to other formats, and long to load
+    from pyarrow.parquet import ParquetWriter  # slow to import, and other formats do not need it
 
     return ParquetWriter(sink, schema, compression="zstd")
 
@@ -150,7 +150,7 @@ def _ipc_options(deltas: bool = False) -> Any:
 
 
 class _OneDictionary:
-    """Writes an Arrow file, which has one dictionary a column, by way of a stream: its batches may add to theirs."""
+    """Writes an Arrow file, which has one dictionary a column, through a stream, whose dictionaries may grow."""
 
     def __init__(self, sink: Any, schema: pa.Schema) -> None:
         self._sink, self._schema = sink, schema
@@ -163,13 +163,13 @@ class _OneDictionary:
         self._stream.write_batch(self._unified(batch))
 
     def _unified(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Let the columns have the entries of all batches before, and theirs."""
+        """Extend the dictionaries of the earlier batches by those of this one."""
         columns = []
         for number, column in enumerate(batch.columns):
             try:
                 columns.append(pa.chunked_array([self._known[number], column]).unify_dictionaries().chunk(1))
             except pa.ArrowInvalid as error:
-                message = f"column {self._schema.names[number]!r} has more categories than its {column.type} can count"
+                message = f"column {self._schema.names[number]!r} has more categories than {column.type} can index"
                 raise OutputError(message, "write Parquet, or read the files as text") from error
             self._known[number] = columns[-1].slice(0, 0)
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)

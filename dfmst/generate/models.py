@@ -36,13 +36,13 @@ def rmat(
     quadrants
         Probabilities of the quadrants a, b and c of the adjacency matrix; the rest is d.
     shuffle
-        Whether vertices are renumbered by a random permutation, so that ids say nothing of degrees.
+        Whether vertices are renumbered by a random permutation, so that ids do not depend on degrees.
     seed
-        What the graph depends on beside its parameters.
+        Seed of the random numbers.
     weight
         Kind of weights (see :data:`Weight`).
     engine
-        Where the graph is generated: ``"auto"``, ``"cpu"`` or ``"cuda"``; the table is on the host.
+        Engine that generates the graph: ``"auto"``, ``"cpu"`` or ``"cuda"``; the table is in host memory.
 
     Examples
     --------
@@ -188,8 +188,8 @@ def exact_density(
 
 
 def _pairs_outside(on: Engine, word: int, pairs: int, parent: Array, source: Array, target: Array) -> None:
-    """Fill both columns with different pairs that are not edges of the tree."""
-    # However many of the tree's edges come first, so many pairs are enough.
+    """Fill both columns with distinct pairs that are not edges of the tree."""
+    # Enough pairs even if every edge of the tree is among the first.
     enough = len(source) + len(parent) - 1
     first, second = on.xp.empty(enough, np.int64), on.xp.empty(enough, np.int64)
     on.launch("distinct_pairs", enough, word, pairs, half_bits(pairs), first, second)
@@ -216,7 +216,7 @@ def road_grid(
     rows, columns
         Crossings each way; vertex ``row * columns + column``.
     keep
-        Probability that an edge between two neighbours is there.
+        Probability of an edge between two neighbors.
     seed, weight, engine
         As in :func:`dfmst.generate.rmat`.
 
@@ -343,7 +343,7 @@ def _clique_begins(on: Engine, vertices: int, largest: int, word: int) -> Array:
 
 
 def _clique_edges(on: Engine, end: Array) -> tuple[Array, Array]:
-    """All pairs within cliques, where vertex v's clique ends before ``end[v]``."""
+    """All pairs within cliques; ``end[v]`` is one past the last vertex of the clique of v."""
     later = end - on.xp.arange(1, len(end) + 1, dtype=np.uint64)
     offset, edges = exclusive_sum(on, later)
     source, target = edge_columns(on, edges, len(end))
@@ -354,7 +354,7 @@ def _clique_edges(on: Engine, end: Array) -> tuple[Array, Array]:
 def _clique_links(
     on: Engine, clique: Array, begin: Array, distance: int, chances: int, words: tuple[int, int]
 ) -> tuple[Array, Array]:
-    """Links of vertices, each there by chance, to the clique at a distance."""
+    """Random links from vertices to the clique at a distance."""
     flags = flag_words(on, len(clique))
     on.launch("draw_flags", len(flags), words[0], chances, len(clique), flags, grain=FLAG_GRAIN)
     places = compact(on, flags, np.uint64)

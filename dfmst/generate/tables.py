@@ -1,4 +1,4 @@
-"""What the generators share: streams of random numbers, weights, and the table they return."""
+"""Shared by the generators: streams of random numbers, weights, and the resulting table."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def half_bits(length: int) -> int:
 
 
 def require(condition: bool, message: str) -> None:
-    """Raise where a parameter is out of its range."""
+    """Raise ValueError if a condition on a parameter is false."""
     if not condition:
         raise ValueError(message)
 

@@ -163,7 +163,7 @@ def test_damaged_parquet(dfmst, command):
     [
         (
             "source,target,weight\n1,2,3\n1,2\n",
-            "in.csv, line 3: too few columns: 2 where the others have 3: '1,2'",
+            "in.csv, line 3: too few columns: 2 instead of 3: '1,2'",
             "repair or remove the line",
         ),
         (
@@ -250,7 +250,7 @@ def test_output_in_the_input_directory(dfmst):
     Path("parts").mkdir()
     os.rename("in.parquet", "parts/0.parquet")
     result = dfmst("forest", "parts", "-o", "parts/forest.parquet", code=2)
-    failure(result, "parts/forest.parquet lies in the input directory parts", "write to another directory")
+    failure(result, "parts/forest.parquet is inside the input directory parts", "write to another directory")
     assert os.listdir("parts") == ["0.parquet"]
 
 

@@ -155,7 +155,7 @@ def test_help_of_convert_lists_the_formats(dfmst):
 def test_counts_can_be_ignored(dfmst):
     Path("a.txt").write_text("# Nodes: 3 Edges: 9\n1 2 5\n")
     result = dfmst("forest", "a.txt", "-o", "out.csv", code=2)
-    assert result.stderr.endswith("or accept the rows that there are with --ignore-counts\n")
+    assert result.stderr.endswith("or read it as it is with --ignore-counts\n")
     for command in ("forest", "components", "convert"):
         dfmst(command, "a.txt", "--ignore-counts", "-o", f"{command}.csv")
     dfmst("verify", "a.txt", "forest.csv", "--ignore-counts")

@@ -201,7 +201,7 @@ def test_a_directory_from_python(folder, client):
         ({"workers": 2}, ValueError, "cannot be combined"),
         ({"invalid": "keep"}, ValueError, "must be 'raise' or 'drop'"),
         ({"output": "edges"}, dfmst.OutputError, "cannot write edges: it exists"),
-        ({"output": "edges/forest"}, dfmst.OutputError, "edges/forest lies in the input directory edges"),
+        ({"output": "edges/forest"}, dfmst.OutputError, "edges/forest is inside the input directory edges"),
     ],
 )
 def test_wrong_arguments_from_python(folder, client, change, error, words):
@@ -226,7 +226,7 @@ def test_without_dask_the_error_says_what_to_install(folder):
         (["--workers", 2, "-o", "out", "--verify"], 2, "cannot be combined. Check what is written with dfmst verify."),
         (["--workers", 2, "--scheduler", "tcp://x:1", "-o", "out"], 2, "cannot be combined"),
         (["--workers", 2, "-o", "edges"], 2, "cannot write edges: it exists"),
-        (["--workers", 2, "-o", "no/out"], 2, "there is no directory no"),
+        (["--workers", 2, "-o", "no/out"], 2, "the directory no does not exist"),
     ],
 )
 def test_wrong_commands(folder, arguments, code, words):

@@ -84,7 +84,7 @@ def test_a_directory_without_parquet(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1,2\n")
     with pytest.raises(FormatError, match="a directory without a Parquet file"):
         read_edges(tmp_path)
-    with pytest.raises(FormatError, match="a directory, where csv is one file"):
+    with pytest.raises(FormatError, match="a directory, but csv is a single file"):
         read_edges(tmp_path, format="csv")
 
 

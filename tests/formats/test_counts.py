@@ -30,7 +30,7 @@ CASES = [
     ("a.mtx", f"{BANNER}3 3 2\n1 2\n", "line 3: the file ends after 1 rows; line 2 promises 2", 1),
     ("out.a", "% sym unweighted\n% 2 3 3\n1 2\n", "line 3: the file ends after 1 rows; line 2 promises 2", 1),
     ("a.graph", "3 2\n2\n1\n", "line 3: the file ends after 2 of 3 vertices with 2 entries", 2),
-    ("a.graph", "2 1\n2\n3\n", "line 3: a neighbour outside the range 1 to 2", 2),
+    ("a.graph", "2 1\n2\n3\n", "line 3: a neighbor outside the range 1 to 2", 2),
     ("a.tsp", f"DIMENSION: 9\n{POINTS}", "line 5: 2 points; line 1 promises 9", 1),
     ("a.tsp", POINTS, "line 1: no DIMENSION", 1),
     ("a.graphml", GRAPHML.format("edges"), "broken GraphML (1 edges; parse.edges promises 9)", 1),

@@ -97,7 +97,11 @@ def test_csv_numbers_are_not_rounded(
 
 REFUSED = [
     ("a.csv", f"1,2,0.5\n2,3,{'9' * 39}\n", "line 2: a number beyond 38 digits"),
-    ("a.csv", f"1,2,inf\n2,3,{BIG}\n", "line 1: no finite number, beside numbers that a 64-bit float would round"),
+    (
+        "a.csv",
+        f"1,2,inf\n2,3,{BIG}\n",
+        "line 1: not a finite number, in a column of numbers that a 64-bit float would round",
+    ),
     ("a.csv", "1,2,0.5\n2,3,1e400\n", "line 2: a number beyond 38 digits"),
     ("a.csv", f"1,2,1\n2,3,1e{'9' * 30}\n", "line 2: a number beyond 38 digits"),
     ("a.txt", f"1 2 0.5\n2 3 {BIG}\n", "line 2: a number that a 64-bit float would round in column 3 (weight)"),

@@ -18,8 +18,8 @@ FORCED = {".ewg": "ewg"}
 CASES = [
     # DIMACS and PACE
     ("a.gr", "p sp 3 2\na 1 2 4\na 2 x 5\n", "line 3: not a whole number in column 3 (target), 'x': 'a 2 x 5'"),
-    ("a.gr", "p sp 3 2\na 1 2 4\na 2 3\n", "line 3: too few columns: 3 where the others have 4: 'a 2 3'"),
-    ("a.gr", "p sp 3 2\na 1 2 4\na 2 3 1 9\n", "line 3: too many columns: 5 where the others have 4: 'a 2 3 1 9'"),
+    ("a.gr", "p sp 3 2\na 1 2 4\na 2 3\n", "line 3: too few columns: 3 instead of 4: 'a 2 3'"),
+    ("a.gr", "p sp 3 2\na 1 2 4\na 2 3 1 9\n", "line 3: too many columns: 5 instead of 4: 'a 2 3 1 9'"),
     ("a.gr", "p sp 3 2\na 1 2 4\nb 2 3 1\n", "line 3: a line that does not start with 'a': 'b 2 3 1'"),
     ("a.gr", "p sp 3 2\na 1 2 4\n", "line 2: the file ends after 1 rows; line 1 promises 2"),
     ("a.gr", "p sp 3 1\na 1 2 4\na 2 3 4\n", "line 3: more rows than the 1 that line 1 promises: 'a 2 3 4'"),
@@ -33,7 +33,7 @@ CASES = [
     ("a.gr", "p tw 3 1\n1 2\n\n2 3\n", "line 4: more rows than the 1 that line 1 promises: '2 3'"),
     ("a.gr", f"a 1 {2**63} 4\n", f"line 1: a whole number beyond 64 bits in column 3 (target), '{2**63}'"),
     # Plain text
-    ("a.txt", "1 2\n3\n", "line 2: too few columns: 1 where the others have 2: '3'"),
+    ("a.txt", "1 2\n3\n", "line 2: too few columns: 1 instead of 2: '3'"),
     ("a.txt", "1\n", "line 1: too few columns: an edge needs two vertices: '1'"),
     ("a.txt", "# only\n# comments\n", "line 2: no row"),
     ("a.txt", "1 2 0.5\n2 3 x\n", "line 2: not a number in column 3 (weight), 'x': '2 3 x'"),
@@ -46,8 +46,8 @@ CASES = [
     ("a.ewg", "3\n", "line 2: no number of edges"),
     # MatrixMarket
     ("a.mtx", "1 2 3\n", "line 1: not a MatrixMarket banner: '1 2 3'"),
-    ("a.mtx", f"{BANNER} complex general\n", "line 1: complex numbers have no order, so they are no weights"),
-    ("a.mtx", "%%MatrixMarket matrix array real general\n", "line 1: array storage is no list of edges"),
+    ("a.mtx", f"{BANNER} complex general\n", "line 1: complex numbers have no order, so they cannot be weights"),
+    ("a.mtx", "%%MatrixMarket matrix array real general\n", "line 1: array storage does not list the entries"),
     ("a.mtx", f"{BANNER} real lopsided\n", "line 1: an unknown kind of matrix"),
     ("a.mtx", f"{BANNER} odd general\n", "line 1: an unknown kind of numbers"),
     ("a.mtx", f"{BANNER} real general\n% x\n", "line 3: no line of sizes"),
@@ -55,7 +55,7 @@ CASES = [
     ("a.mtx", f"{BANNER} real general\n3 4 1\n", "line 2: a rectangular matrix: row 1 and column 1 are different"),
     ("a.mtx", f"{BANNER} real general\n3 3 2\n1 2 0.5\n", "line 3: the file ends after 1 rows; line 2 promises 2"),
     ("a.mtx", f"{BANNER} integer general\n3 3 1\n1 2 0.5\n", "line 3: not a whole number in column 3 (weight), '0.5'"),
-    ("a.mtx", f"{BANNER} pattern general\n3 3 1\n1 2 1\n", "line 3: too many columns: 3 where the others have 2"),
+    ("a.mtx", f"{BANNER} pattern general\n3 3 1\n1 2 1\n", "line 3: too many columns: 3 instead of 2"),
     ("a.mtx", f"{BANNER} pattern general\n3 3 1\n0 2\n", "line 3: a vertex outside the range 1 to 3 of line 2"),
     # KONECT
     ("out.a", "% bip weighted\n1 1 2\n", "line 1: a bipartite network: vertex 1 on the left is not vertex 1"),
@@ -68,11 +68,11 @@ CASES = [
     ("a.graph", "2 1 200\n", "line 1: not a METIS header"),
     ("a.graph", "3 2\n2\n1 3\n", "line 3: the file ends after 2 of 3 vertices with 3 entries; line 1 promises 2 edges"),
     ("a.graph", "2 1\n% c\n2\n1\n2\n", "line 5: more lines than the header promises vertices: '2'"),
-    ("a.graph", "2 1\n2\n3\n", "line 3: a neighbour outside the range 1 to 2 of line 1: '3'"),
+    ("a.graph", "2 1\n2\n3\n", "line 3: a neighbor outside the range 1 to 2 of line 1: '3'"),
     ("a.graph", "2 1\n2\n1\n\n1\n1 2\n", "line 5: more lines than the header promises vertices: '1'"),
     ("a.graph", "2 1\n2\n0x1\n", "line 3: not a whole number of 64 bits, '0x1'"),
     ("a.graph", "2 1\n2\nx\n", "line 3: not a whole number of 64 bits, 'x': 'x'"),
-    ("a.graph", "2 1 1\n2 7\n1\n", "line 3: a neighbour without a weight: '1'"),
+    ("a.graph", "2 1 1\n2 7\n1\n", "line 3: a neighbor without a weight: '1'"),
     ("a.graph", "2 1 10\n9 2\n\n", "line 3: too few numbers"),
     ("a.graph", "% only\n", "line 1: no header"),
     # TSPLIB
@@ -87,14 +87,14 @@ CASES = [
     ("a.tsp", "EDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n", "line 1: no DIMENSION"),
     ("a.tsp", "NAME: x\n", "line 1: no NODE_COORD_SECTION"),
     # CSV
-    ("a.csv", "source,target\n1,2\n1\n", "line 3: too few columns: 1 where the others have 2: '1'"),
-    ("a.csv", "source,target\n1,2\n1,2,3\n", "line 3: too many columns: 3 where the others have 2: '1,2,3'"),
+    ("a.csv", "source,target\n1,2\n1\n", "line 3: too few columns: 1 instead of 2: '1'"),
+    ("a.csv", "source,target\n1,2\n1,2,3\n", "line 3: too many columns: 3 instead of 2: '1,2,3'"),
     ("a.csv", "1,2,3\n1,2,x\n", "line 2: not a number in column 3 (weight), 'x': '1,2,x'"),
     ("a.csv", "a,a,b\n1,2,3\n", "line 1: two columns named 'a': 'a,a,b'"),
     ("a.csv", "source\n1\n", "line 1: too few columns: an edge needs two vertices: 'source'"),
     ("a.csv", '"x\ny",b\n1,2\n1\n', "line 4: too few columns"),
     # Cedge
-    ("a.cedge", "0 1 2\n", "line 1: too few columns: 3 where the others have 4: '0 1 2'"),
+    ("a.cedge", "0 1 2\n", "line 1: too few columns: 3 instead of 4: '0 1 2'"),
 ]
 
 
@@ -163,7 +163,7 @@ def test_long_lines_are_shortened(tmp_path: Path) -> None:
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="there is no such graph file"):
+    with pytest.raises(FileNotFoundError, match="no such graph file"):
         read_edges(tmp_path / "none.gr")
 
 

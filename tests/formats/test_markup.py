@@ -41,18 +41,18 @@ def node_link(*weights: str) -> str:
 DOCTYPE = '<!DOCTYPE graphml SYSTEM "none.dtd">'
 REFUSED = [
     ("a.json", node_link("1e400"), "broken JSON (a number beyond 64-bit floats)"),
-    ("a.json", node_link("0.5", str(BIG)), f"'weight' holds {BIG} beside fractions, and a 64-bit float would round it"),
+    ("a.json", node_link("0.5", str(BIG)), f"'weight' holds {BIG} and fractions, and a 64-bit float would round it"),
     ("a.json", node_link("0.5", f"{BIG}.0"), "a number that a 64-bit float would round"),
-    ("a.json", node_link("0.5", "9" * 400), "beside fractions, and a 64-bit float would round it"),
+    ("a.json", node_link("0.5", "9" * 400), "and fractions, and a 64-bit float would round it"),
     ("a.json", node_link("9" * 39), "'weight' holds a whole number beyond 38 digits"),
     ("a.json", node_link("9" * 5000), "broken JSON (a whole number of 5,000 digits, 99999999999999999999...)"),
     ("a.gml", gml("1.0E400"), "broken GML (a number beyond 64-bit floats)"),
     ("a.gml", gml("0.5", f"{BIG}.0"), "broken GML (a number that a 64-bit float would round)"),
-    ("a.gml", gml("0.5", str(BIG)), f"'weight' holds {BIG} beside fractions"),
+    ("a.gml", gml("0.5", str(BIG)), f"'weight' holds {BIG} and fractions"),
     ("a.graphml", graphml("double", "1e400"), "'weight' of edge 0 (from 0) holds '1e400', a number beyond 64-bit"),
     ("a.graphml", graphml("double", str(BIG)), "a number that a 64-bit float would round"),
     ("a.graphml", graphml("double", "1", default="1e400"), "the default of 'weight' holds '1e400', a number beyond"),
-    ("a.graphml", graphml("int", "1_0"), "'weight' of edge 0 (from 0) holds '1_0', which is no whole number"),
+    ("a.graphml", graphml("int", "1_0"), "'weight' of edge 0 (from 0) holds '1_0', which is not a whole number"),
     ("a.graphml", graphml("string", "x&city;y", head=DOCTYPE), "line 1: broken GraphML (undefined entity &city;)"),
     (
         "a.graphml",

@@ -157,7 +157,7 @@ MALFORMED = [
     (
         "a.graphml",
         GRAPHML + "<graph><node id='1'/>\n<edge source='1' target='2'/></graph></graphml>",
-        ": edge 0 (from 0) leads to '2', which is no node",
+        ": edge 0 (from 0) leads to '2', which is not a node",
     ),
     (
         "a.graphml",
@@ -211,9 +211,9 @@ def test_message(tmp_path: Path, name: str, text: str, message: str) -> None:
     [
         ({"source": 1}, "edge 1 (from 0) has no source or no target"),
         ({"source": 1, "target": None}, "None cannot be a node"),
-        ({"source": 1, "target": 3}, "edge 1 (from 0) leads to 3, which is no node"),
-        ({"source": 1, "target": "2"}, "edge 1 (from 0) leads to '2', which is no node"),
-        ({"source": 1, "target": [1]}, "edge 1 (from 0) leads to (1,), which is no node"),
+        ({"source": 1, "target": 3}, "edge 1 (from 0) leads to 3, which is not a node"),
+        ({"source": 1, "target": "2"}, "edge 1 (from 0) leads to '2', which is not a node"),
+        ({"source": 1, "target": [1]}, "edge 1 (from 0) leads to (1,), which is not a node"),
     ],
 )
 def test_a_bad_edge_in_json(tmp_path: Path, edge: dict[str, Any], message: str) -> None:

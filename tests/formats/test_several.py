@@ -84,9 +84,9 @@ def test_text_takes_the_first_files_types(tmp_path: Path) -> None:
 
 def test_every_file_must_be_there(tmp_path: Path) -> None:
     write_edges(ROADS, tmp_path / "a.parquet")
-    with pytest.raises(FileNotFoundError, match="there is no such graph file"):
+    with pytest.raises(FileNotFoundError, match="no such graph file"):
         open_edges([tmp_path / "a.parquet", tmp_path / "b.parquet"])
-    with pytest.raises(InvalidEdgesError, match="there is no file to read"):
+    with pytest.raises(InvalidEdgesError, match="no file to read"):
         open_edges([])
 
 

@@ -171,7 +171,7 @@ def test_an_output_that_cannot_be_is_told_before_rows_are_read(tmp_path, monkeyp
     wrong = {
         first: "is also an input",
         tmp_path / "twin.parquet": "is also an input",
-        parts / "forest.parquet": "lies in the input directory",
+        parts / "forest.parquet": "is inside the input directory",
         tmp_path / "folder.parquet": "it is a directory",
         tmp_path / "no" / "forest.parquet": "does not exist",
         tmp_path / "forest.xyz": "no format follows from the name",

@@ -265,7 +265,7 @@ def test_a_disk_that_is_full(tmp_path):
     assert caught.value.errno == errno.ENOSPC
     assert "another disk" in caught.value.hint
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="cannot keep temporary files"):
+    with pytest.raises(OutputError, match="cannot write temporary files"):
         SpillDirectory(tmp_path / "file" / "spill")
 
 

@@ -71,7 +71,7 @@ def test_other_columns_or_another_order():
 
 
 def test_a_forest_that_was_cut():
-    with pytest.raises(InvalidEdgesError, match="tells of 49 rows, and there are 10"):
+    with pytest.raises(InvalidEdgesError, match="counts 49 rows, but the file has 10"):
         dfmst.update(marked(edges(50, 400)).slice(0, 10), edges(50, 400))
 
 
@@ -157,7 +157,7 @@ def test_a_record_that_a_footer_has_no_room_for(monkeypatch):
     made = read_provenance(forest.schema, forest.num_rows)
     assert (made.rows, made.locator) == (400, None)
     assert forest.equals(dfmst.minimum_spanning_forest(table))
-    with pytest.raises(InvalidEdgesError, match="tells of 49 rows, and there are 10"):
+    with pytest.raises(InvalidEdgesError, match="counts 49 rows, but the file has 10"):
         dfmst.update(forest.slice(0, 10), table)
 
 
