@@ -46,6 +46,6 @@ def test_what_is_wrong_is_named(library, tmp_path):
     with pytest.raises(FileNotFoundError):
         library.read_parquet(tmp_path / "absent.parquet")
     frame = library.read_parquet(tmp_path / "roads.parquet")
-    with pytest.raises(OutputError, match="the directory .* does not exist"):
+    with pytest.raises(OutputError, match=r"the directory .* does not exist"):
         library.write_parquet(frame, tmp_path / "none" / "forest.parquet")
     assert sorted(path.name for path in Path(tmp_path).iterdir() if path.name.startswith(".")) == []
