@@ -144,7 +144,7 @@ def _require_nothing(target: Any, weight: Any) -> None:
 def _rows(values: Any) -> int | None:
     try:
         return len(values)
-    except TypeError:  # what has no length is refused, or measured, when it is read
+    except TypeError:  # an object without a length is refused, or measured, when it is read
         return None
 
 

@@ -65,7 +65,7 @@ def rooted(edges: Any, source: Any = "source", target: Any = "target", weight: A
 def _forest(
     edges: Any, source: Any, target: Any, weight: Any, options: dict[str, Any]
 ) -> tuple[pa.Table, dict[str, Any]]:
-    """Ids, weights and rows of the forest's edges on the host, and the options of what is made of them."""
+    """Ids, weights and rows of the forest's edges on the host, and the options of the function that uses them."""
     chosen = dict(options)
     found_by = {name: chosen.pop(name) for name in ("algorithm", "engine", "threads", "invalid") if name in chosen}
     solution = solve(edges, source, target, weight, maximum=chosen.get("maximum", False), **found_by)
@@ -92,15 +92,15 @@ def read_parquet(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
     Returns
     -------
     cudf.DataFrame
-        All columns. Where a file holds an index, that is a column too, under the name it has in the file.
+        All columns. An index in a file becomes a column under its name in the file.
 
     Raises
     ------
     InvalidEdgesError
-        A file is no Parquet, or has other columns than the first, or there is none: the error is a
+        A file is not Parquet, or has other columns than the first, or does not exist: the error is a
         ``FileNotFoundError`` as well.
     EngineUnavailableError
-        There is no GPU.
+        No GPU was found.
     CapacityError
         The GPU is out of memory.
     DfmstError

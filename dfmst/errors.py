@@ -49,9 +49,9 @@ class DfmstError(Exception):
     Parameters
     ----------
     message
-        What is wrong, as one sentence without a full stop.
+        The fault, as one sentence without a full stop.
     hint
-        What the user can do about it; printed on a line of its own.
+        How to mend it; printed on a line of its own.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -77,7 +77,7 @@ class FormatError(InvalidEdgesError):
 
 
 class MissingFileError(FormatError, FileNotFoundError):
-    """There is no such graph file."""
+    """The graph file does not exist."""
 
 
 class UnsupportedFrameError(DfmstError, TypeError):
@@ -101,11 +101,11 @@ class ClusterError(DfmstError, RuntimeError):
 
 
 class DeviceError(DfmstError, RuntimeError):
-    """The GPU, its driver or its compiler failed; the message names the kernel where it is known."""
+    """The GPU, its driver or its compiler failed; the message names the kernel if it is known."""
 
 
 class OutputError(DfmstError, OSError):
-    """The output cannot be written where the user asked for it."""
+    """The output cannot be written at the path that the user named."""
 
 
 def no_space(target: str | os.PathLike[str]) -> OutputError:
@@ -124,13 +124,13 @@ def missing_column(name: object, columns: Iterable[object], hint: str, place: ob
     Parameters
     ----------
     name
-        What was asked for.
+        The name that was asked for.
     columns
-        What there is.
+        The names that exist.
     hint
         What to do; a name much like the one asked for is suggested first.
     place
-        Where the columns are; ``None``: in a frame.
+        The holder of the columns; ``None``: a frame.
 
     Examples
     --------

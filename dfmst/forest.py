@@ -83,13 +83,13 @@ def minimum_spanning_forest(
         at once. A null is a group like any other.
     keep
         A boolean column (or one of 0 and 1, or of the words true and false): these rows are in the forest, whatever
-        they weigh, and the others join what they leave apart.
+        they weigh, and the others join the components that these rows form.
     drop
         A boolean column: these rows are not in the forest. Their ends are vertices all the same.
     algorithm
         A name (``"auto"``, ``"boruvka"``, ``"filter-kruskal"``, ...) or an object of :mod:`dfmst.algorithms`.
     engine
-        ``"auto"`` works where the data lies: on the GPU for a cuDF frame, else on the CPU. ``"cuda"`` copies the ids
+        ``"auto"`` works where the data is: on the GPU for a cuDF frame, else on the CPU. ``"cuda"`` copies the ids
         and weights of a frame on the host to the GPU, and the forest's row positions back.
     invalid
         ``"raise"``, or ``"drop"`` to leave out rows with null ids or with null or NaN weights.

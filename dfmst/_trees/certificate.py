@@ -27,7 +27,7 @@ from dfmst.algorithms.solve import Solved
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What :func:`verify` found; true where the forest is right.
+    """Result of :func:`verify`; true if the forest is right.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Certificate:
     components
         Connected components of the edge table, that is trees of its forest; self-loops alone make one too.
     first_violation
-        What is wrong; ``None`` where nothing is.
+        The first violation; ``None`` if the forest is right.
     """
 
     ok: bool
@@ -102,12 +102,12 @@ def verify(
     Returns
     -------
     certificate
-        True where the forest is right; otherwise it says which row is wrong and why.
+        True if the forest is right; else it says which row is wrong and why.
 
     Raises
     ------
     ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, EngineUnavailableError, CapacityError
-        As for :func:`dfmst.minimum_spanning_forest`; a wrong forest is no error.
+        As for :func:`dfmst.minimum_spanning_forest`; a wrong forest raises no error.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def verify(
     view, claimed = open_host_frame(edges), open_host_frame(forest, "forest").without_default_index()
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     if weight is not None and len(claimed):
-        weight_column(weight, claimed.column(weight))  # refuses what has no order
+        weight_column(weight, claimed.column(weight))  # refuses types without an order
     input = read_table(host, view, columns)
     conditions = Conditions.of(by, keep, drop)
     describe = _describer(view, input, columns.names)

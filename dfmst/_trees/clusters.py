@@ -40,7 +40,7 @@ def clusters(
 ) -> Any:
     """Cut the forest of an edge table into clusters: single-linkage clusters, at one threshold or several.
 
-    Two vertices are in one cluster where a path joins them whose edges are all kept. Clusters at a lower threshold lie
+    Two vertices are in one cluster if a path of kept edges joins them. Clusters at a lower threshold are contained
     within those at a higher one, and each is called after its smallest vertex, so that names are stable between runs.
 
     Parameters
@@ -131,7 +131,7 @@ def _name(distance: Any) -> str:
 
 
 def _merges(forest: OrderedForest, count: int) -> int:
-    """Edges to keep for so many clusters."""
+    """Number of edges to keep for `count` clusters."""
     if not forest.trees <= count <= forest.vertices:
         message = f"{count:,} clusters cannot be made of {forest.vertices:,} vertices in {forest.trees:,} components"
         raise InvalidEdgesError(message, f"make {forest.trees:,} to {forest.vertices:,}")

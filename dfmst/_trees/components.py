@@ -43,8 +43,8 @@ def connected_components(
     edges, source, target, engine, invalid, threads
         As for :func:`minimum_spanning_forest`.
     vertices
-        All vertices: a list, an array or a column of ids, each once. One without edges, as there are where a forest
-        is cut, is a component of its own. ``None``: the ends of the rows.
+        All vertices: a list, an array or a column of ids, each once. One without edges (after a forest
+        is cut, say) is a component of its own. ``None``: the ends of the rows.
     algorithm
         ``"auto"`` unites the ends of all edges. ``"bsp"`` takes the trees of a spanning forest by the struts of
         Vasconcellos et al. (2018). The components are the same.
@@ -58,7 +58,7 @@ def connected_components(
     Raises
     ------
     ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, EngineUnavailableError, CapacityError
-        As for :func:`minimum_spanning_forest`; also where a row ends in a vertex that `vertices` does not list.
+        As for :func:`minimum_spanning_forest`; also if a row ends in a vertex that `vertices` does not list.
 
     Examples
     --------

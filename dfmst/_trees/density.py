@@ -15,7 +15,7 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._engines import select_engine
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._trees.ordered import OrderedForest, order_forest
-from dfmst._trees.points.euclidean import default_neighbours
+from dfmst._trees.points.euclidean import default_neighbors
 from dfmst._trees.points.read import is_array, read_points
 from dfmst._trees.points.spanning import spanning_pairs
 from dfmst.errors import EngineUnavailableError, InvalidEdgesError
@@ -54,7 +54,7 @@ def hdbscan(
         Points: as for :func:`euclidean_forest`; ``None``: `min_cluster_size`, or as many as there are other points.
         The weights of an edge table are taken as they are.
     min_cluster_size
-        What has fewer vertices is no cluster, but noise; at least 2.
+        Smaller groups are noise; at least 2.
     cluster_selection_method
         ``"eom"`` selects the clusters of the largest excess of mass, ``"leaf"`` the smallest ones.
     vertices
@@ -105,7 +105,7 @@ def hdbscan(
         others = max(0, points.coordinates.shape[1] - 1)
         core = min(others, smallest if min_samples is None else max(1, whole_number("min_samples", min_samples)))
         engine = select_engine("cpu", threads, rows=others)
-        tree = spanning_pairs(engine, points.coordinates, default_neighbours(points), core)
+        tree = spanning_pairs(engine, points.coordinates, default_neighbors(points), core)
         label, probability = _clusters(select, tree, others + 1, smallest, cluster_selection_method)
         rows = np.arange(points.coordinates.shape[1])
         return points.frame({"vertex": rows}, {"label": label[: len(rows)], "probability": probability[: len(rows)]})

@@ -64,7 +64,7 @@ class Forest:
 
     @cached_property
     def positions(self) -> Array:
-        """The forest's row positions in the frame, ascending ``int64``; on a GPU where the frame is there."""
+        """The forest's row positions in the frame, ascending ``int64``; on the GPU if the frame is there."""
         with self.runner.guard():
             return self.solved.input.frame_rows(self.solved.rows)
 
@@ -99,7 +99,7 @@ class Forest:
 
     @cached_property
     def total_weight(self) -> Total | None:
-        """Sum of the forest's weights, exact for integers and decimals; ``None`` where there is none."""
+        """Sum of the forest's weights, exact for integers and decimals; ``None`` without a weight column."""
         if self.columns.weight is None or self.columns.weight in getattr(self.view, "composed", ()):
             return None
         column: Any = open_frame(self.frame).column(self.columns.weight)

@@ -96,7 +96,7 @@ def single_linkage(
 
 
 def _joined(merges: Merges, vertices: int) -> Merges:
-    """Add merges that join what is left, one after the other, the cluster with the smallest number first."""
+    """Join the remaining clusters one after the other, the one with the smallest number first."""
     count = len(merges.size)
     whole = np.ones(vertices + count, bool)
     whole[merges.left] = whole[merges.right] = False

@@ -66,7 +66,7 @@ def match_rows(match: ForestMatch) -> Array | Violation:
 
 
 def _vertices(input: Input, name: Any, column: Any) -> Array:
-    """Translate the forest's ids to the table's vertices, ``int64``; -1 where there is none."""
+    """Translate the forest's ids to the table's vertices, ``int64``; -1 without one."""
     known = input.vertices.values
     ids = ids_beside((name, column), (name, np.zeros(0, np.int64) if known is None else known))
     if known is None:
@@ -141,7 +141,7 @@ def not_a_row(position: int) -> Violation:
 
 
 def self_loop(match: ForestMatch, ends: Ends, position: int) -> Violation:
-    """Say what is wrong with a row of the forest that joins a vertex to itself."""
+    """Describe a row of the forest that joins a vertex to itself."""
     rows = _equal_rows(match, ends, position)
     if not len(rows):
         return not_a_row(position)
@@ -149,7 +149,7 @@ def self_loop(match: ForestMatch, ends: Ends, position: int) -> Violation:
 
 
 def parallel_rows(match: ForestMatch, ends: Ends, second: int) -> Violation:
-    """Say what is wrong where two rows of the forest join the same vertices."""
+    """Describe two rows of the forest that join the same vertices."""
     first = int(_same_ends(ends.source, ends.target, ends, second).argmax())
     rows, others = (_equal_rows(match, ends, position) for position in (first, second))
     if not len(rows) or not len(others):
@@ -207,7 +207,7 @@ class ForestMatch:
     """A frame of edges, its edge table, and the frame said to be its forest.
 
     ``engine`` works on the host, ``names`` are the columns of ids and weights, ``describe`` names a row of the table in
-    messages. Rows match only where they agree in the columns of ``groups`` as well.
+    messages. Rows match only if they agree in the columns of ``groups`` as well.
     """
 
     engine: Engine

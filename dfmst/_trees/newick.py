@@ -57,7 +57,7 @@ def newick(
         Edge tables: as for :func:`rooted`.
     names
         Dendrograms: the names of their vertices in ascending order, as :func:`connected_components` lists them (and
-        as :func:`single_linkage` returns them beside the matrix); ``None``: 0, 1 and so on.
+        as :func:`single_linkage` returns them next to the matrix); ``None``: 0, 1 and so on.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def newick(
     Raises
     ------
     InvalidEdgesError
-        A dendrogram whose merges are not in order, or with fewer names than vertices; weights that are no lengths; a
+        A dendrogram whose merges are not in order, or with fewer names than vertices; weights that are not lengths; a
         name with a line end; and as for :func:`rooted`.
     ColumnNotFoundError, UnsupportedFrameError, CapacityError
         As for :func:`connected_components`.
@@ -188,7 +188,7 @@ def _length(value: Any) -> str:
 
 
 def _text(root: int, children: list[list[int]], labels: list[str]) -> str:
-    """Write a tree, without recursion: what is still to be written waits on a stack."""
+    """Write a tree, without recursion: the rest waits on a stack."""
     pieces, waiting = [], list[int | str]([root])
     while waiting:
         item = waiting.pop()

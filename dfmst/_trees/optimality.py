@@ -140,7 +140,7 @@ def describe_left_out(
     maximum: bool,
     describe: Callable[[int], str],
 ) -> Violation:
-    """Say what is wrong with a row outside the forest, the only one in `edge`."""
+    """Describe the violation of a row outside the forest, the only one in `edge`."""
     assert edge.row is not None
     row = int(edge.row[0])
     heaviest = engine.xp.empty(1, np.uint32)

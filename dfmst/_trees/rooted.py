@@ -141,7 +141,7 @@ def path(
     Raises
     ------
     InvalidEdgesError
-        One of the two is no vertex, or no path joins them.
+        One of the two is not a vertex, or no path joins them.
     ColumnNotFoundError, UnsupportedFrameError, EngineUnavailableError, CapacityError
         As for :func:`connected_components`.
 

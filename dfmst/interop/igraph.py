@@ -28,13 +28,13 @@ def from_igraph(graph: Any) -> pa.Table:
     Returns
     -------
     edges
-        ``source`` and ``target``, the vertices' attribute ``name`` where they have one, else their numbers; then a
+        ``source`` and ``target``, the vertices' attribute ``name`` if they have one, else their numbers; then a
         column for each attribute of the edges.
 
     Raises
     ------
     UnsupportedFrameError
-        `graph` is no igraph graph.
+        `graph` is not an igraph graph.
     InvalidEdgesError
         Names that are missing or not distinct, or an attribute whose values no column holds.
 

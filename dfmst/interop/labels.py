@@ -33,7 +33,7 @@ def labels_of(ids: Any, length: int, what: str) -> pa.Array:
 
 
 def named(places: Array, labels: pa.Array | None) -> pa.Array:
-    """Entries of `labels` at places; the places themselves where there are no labels."""
+    """Entries of `labels` at places; the places themselves without labels."""
     return pa.array(places) if labels is None else labels.take(pa.array(places))
 
 

@@ -32,7 +32,7 @@ def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) 
     ids
         The vertices in the matrix's order; ``None``: 0, 1, 2 and so on. For matrices on the host.
     symmetric
-        Whether entries below the diagonal only repeat those above, and are left out. ``None``: where they do, entry
+        Whether entries below the diagonal only repeat those above, and are left out. ``None``: if they do, entry
         by entry.
 
     Returns
@@ -45,7 +45,7 @@ def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) 
     Raises
     ------
     UnsupportedFrameError
-        `matrix` is no sparse matrix; or it lies on a GPU, and there are `ids`, or no cuDF.
+        `matrix` is not a sparse matrix; or it is on a GPU, and `ids` are given or cuDF is missing.
     InvalidEdgesError
         It is not square, holds no real numbers, or `ids` do not fit it.
 
@@ -167,9 +167,9 @@ def to_sparse(
         largest = max((int(place.max()) for place in places if len(place)), default=-1)
         size = largest + 1 if labels is None else len(labels)
     if yes_or_no("symmetric", symmetric):
-        beside = places[0] != places[1]  # a loop is stored once
-        places = [np.concatenate([places[at], places[1 - at][beside]]) for at in (0, 1)]
-        values = np.concatenate([values, values[beside]])
+        both = places[0] != places[1]  # a loop is stored once
+        places = [np.concatenate([places[at], places[1 - at][both]]) for at in (0, 1)]
+        values = np.concatenate([values, values[both]])
     return coo_array((values, (places[0], places[1])), shape=(size, size))
 
 

@@ -1,4 +1,4 @@
-"""Public functions of points: their spanning tree, and their nearest neighbours as an edge table."""
+"""Public functions of points: their spanning tree, and their nearest neighbors as an edge table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dfmst._trees.points.read import Points, read_points
 from dfmst._trees.points.spanning import build_tree, distances, halves, nearest_points, spanning_pairs
 from dfmst.errors import InvalidEdgesError
 
-_NEAR, _FAR = 6, 4  # neighbours to look at first: up to three axes, where they cost little, and above
+_NEAR, _FAR = 6, 4  # neighbors to look at first: up to three axes, where they cost little, and above
 
 
 def euclidean_forest(
@@ -39,7 +39,7 @@ def euclidean_forest(
     ids
         Name of a column that names the points; ``None``: the number of its row names a point.
     k
-        How many nearest neighbours of every point to look at first. The tree does not depend on it.
+        How many nearest neighbors of every point to look at first. The tree does not depend on it.
     min_samples
         Weigh a pair by its mutual reachability, the largest of its distance and of both points' core distances: how far
         away a point's `min_samples`-th nearest other point is. The tree is then that of HDBSCAN.
@@ -61,7 +61,7 @@ def euclidean_forest(
         Coordinates that are null, NaN, infinite, beyond 1e150, no numbers, or integers that ``float64`` does not hold;
         `min_samples` or `k` that is less than 1, or `min_samples` that is not less than the number of points.
     UnsupportedFrameError
-        `points` is neither a frame nor an array, or lies on a GPU.
+        `points` is neither a frame nor an array, or is on a GPU.
     CapacityError
         More points than positions can number.
 
@@ -86,7 +86,7 @@ def euclidean_forest(
     Campello, Moulavi, Sander: Density-based clustering based on hierarchical density estimates. PAKDD 2013.
     """
     read = read_points(points, columns, ids)
-    wanted = default_neighbours(read) if k is None else _neighbours("k", k, read)
+    wanted = default_neighbors(read) if k is None else _neighbors("k", k, read)
     core = 0 if min_samples is None else _core(min_samples, read)
     source, target, distance = spanning_pairs(_engine(read, threads), read.coordinates, wanted, core)
     return read.frame({"source": source, "target": target}, {"distance": distance})
@@ -108,7 +108,7 @@ def knn_edges(
     points, columns, ids, threads
         As for :func:`euclidean_forest`.
     k
-        How many neighbours; of equally distant ones those that come first. All, where there are no more others.
+        Number of neighbors; of equally distant ones those that come first. All other points if there are fewer.
     return_exact
         Also return whether the forest of the edges is the tree of the points. It is not where `k` is too small: the
         forest may then have several trees, or longer edges.
@@ -135,19 +135,19 @@ def knn_edges(
     ({'source': [0, 2], 'target': [1, 3], 'distance': [1.0, 1.0]}, False)
     """
     read = read_points(points, columns, ids)
-    wanted, told = _neighbours("k", k, read), yes_or_no("return_exact", return_exact)
+    wanted, exact = _neighbors("k", k, read), yes_or_no("return_exact", return_exact)
     engine = _engine(read, threads)
     source, target = _nearest_pairs(engine, read.coordinates, wanted)
     numbers = {"distance": distances(read.coordinates, source, target)}
     frame = read.frame({"source": source, "target": target}, numbers)
-    if not told:
+    if not exact:
         return frame
     tree = spanning_pairs(engine, read.coordinates, wanted)
     return frame, bool(np.isin(_words(*tree[:2]), _words(source, target)).all())
 
 
-def default_neighbours(read: Points) -> int:
-    """How many neighbours of every point to look at first."""
+def default_neighbors(read: Points) -> int:
+    """How many neighbors of every point to look at first."""
     return _NEAR if len(read.coordinates) <= 3 else _FAR
 
 
@@ -155,11 +155,11 @@ def _engine(read: Points, threads: int | None) -> Engine:
     return select_engine("cpu", threads, rows=read.coordinates.shape[1])
 
 
-def _neighbours(argument: str, value: Any, read: Points) -> int:
-    """How many neighbours: at most as many as there are other points."""
+def _neighbors(argument: str, value: Any, read: Points) -> int:
+    """How many neighbors: at most as many as there are other points."""
     count = whole_number(argument, value)
     if count < 1:
-        raise InvalidEdgesError(f"{argument} is {count}; it must be at least 1", "name how many neighbours to look at")
+        raise InvalidEdgesError(f"{argument} is {count}; it must be at least 1", "name how many neighbors to look at")
     others: int = max(0, read.coordinates.shape[1] - 1)
     return min(count, others)
 

@@ -28,7 +28,7 @@ class Points(NamedTuple):
     coordinates
         ``float64``, shape ``(axes, points)``.
     view
-        The frame that results resemble: the points' own, or an Arrow table where they came as an array.
+        The frame that results resemble: the points' own, or an Arrow table for an array.
     ids
         The column that names the points; ``None``: their row does.
     """
@@ -38,7 +38,7 @@ class Points(NamedTuple):
     ids: Any
 
     def frame(self, ends: Mapping[str, Array], numbers: Mapping[str, Array]) -> Any:
-        """Build a frame of the points' kind, with ids for columns of points, and columns of numbers beside."""
+        """Build a frame of the points' kind, with ids for columns of points, and columns of numbers next to them."""
         if self.ids is None:
             return self.view.build({**ends, **numbers})
         ids = self.view.series(self.ids)

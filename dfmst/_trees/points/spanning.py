@@ -1,6 +1,6 @@
 """The spanning tree of all pairs of points, by Borůvka's algorithm: every component takes its lightest way out.
 
-Most ways out lead to one of a few nearest neighbours. Where all of these are in the point's own component, the nearest
+Most ways out lead to one of a few nearest neighbors. Where all of these are in the point's own component, the nearest
 point of another one is looked for in the tree, past every node whose points all have one label.
 
 References
@@ -151,7 +151,7 @@ class _Rounds:
         self.ways = _Ways(other, np.zeros(length), sure, reach, apart, spent, lightest)
 
     def _cores(self, counts: Array | None, min_samples: int) -> Array:
-        """Distance of each position's `min_samples`-th nearest neighbour, equal points counted one by one."""
+        """Distance of each position's `min_samples`-th nearest neighbor, equal points counted one by one."""
         tree, positions = self.tree, np.arange(self.tree.length)
         if not self.neighbour.size:
             return np.zeros(tree.length)
@@ -206,10 +206,10 @@ class _Rounds:
         np.minimum.at(self.hub, order[at], order[ways.other[at]])
 
 
-_LANES = 8  # of the kernels, which read so many entries behind the last point
-_PLANE = 3  # axes up to which a box is small beside its distance from most points
-_FEW, _MANY = 4, 32  # points of a leaf, or up to twice as many: up to so many axes, and above
-_SCRATCH = 1 << 18  # distances of neighbours at a time
+_LANES = 8  # entries that the kernels read behind the last point
+_PLANE = 3  # axes up to which a box is small compared with its distance from most points
+_FEW, _MANY = 4, 32  # points of a leaf, or up to twice as many: up to _PLANE axes, and above
+_SCRATCH = 1 << 18  # distances of neighbors at a time
 _GRAIN = 128  # positions that one thread takes at a time: points that follow each other look into the same leaves
 
 
@@ -282,7 +282,7 @@ def block_level(tree: PointTree) -> int:
 
 
 def node_labels(engine: Engine, tree: PointTree, label: Array) -> Array:
-    """Node -> the label of all its points, or the largest ``uint32`` where they have several."""
+    """Node -> the label of all its points, or the largest ``uint32`` if they have several."""
     whole = np.empty(2 << tree.depth, np.uint32)
     engine.launch("label_leaves", 1 << tree.depth, label, tree.length, tree.depth, whole)
     for level in reversed(range(tree.depth)):

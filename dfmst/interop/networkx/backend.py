@@ -127,7 +127,7 @@ def partition_spanning_tree(
     included = np.array([role == EdgePartition.INCLUDED for role in roles], bool)
     excluded = np.array([role == EdgePartition.EXCLUDED for role in roles], bool)
     rows = np.flatnonzero(~(excluded | np.isnan(weights)))
-    # One order: what is included, in the order of the edges, then the rest by weight.
+    # One order: included edges in their order, then the rest by weight.
     lightness = np.unique(weights[rows], return_inverse=True)[1].reshape(-1) + 1
     lightness = np.where(included[rows], 0, lightness if minimum else len(rows) + 1 - lightness)
     rank = np.zeros(len(weights), np.int64)
@@ -136,7 +136,7 @@ def partition_spanning_tree(
 
 
 def _weights(graph: Graph, attribute: Any, ignore_nan: bool) -> Array | None:
-    """Weights as a column; ``None`` where the call is not ours, or NetworkX raises."""
+    """Weights as a column; ``None`` if the call is NetworkX's, or raises there."""
     weights = graph.weights(attribute)
     if weights is None or (not ignore_nan and np.isnan(weights).any()):
         return None
@@ -144,7 +144,7 @@ def _weights(graph: Graph, attribute: Any, ignore_nan: bool) -> Array | None:
 
 
 def _forest(graph: Graph, algorithm: str, attribute: Any, ignore_nan: bool, *, maximum: bool) -> Array | None:
-    """The forest's edges in Kruskal's order; ``None`` where the call is not ours."""
+    """The forest's edges in Kruskal's order; ``None`` if the call is NetworkX's."""
     refused = algorithm in _SIMPLE and graph.is_multigraph()
     if algorithm not in ALGORITHMS or refused or not len(graph):
         return None

@@ -55,7 +55,7 @@ class ColumnGraph(Graph):
         return {}, None
 
     def values(self, attribute: Any, default: Any) -> Any:
-        """Values of an attribute, or the default where an edge has none."""
+        """Values of an attribute, or the default for edges without it."""
         if attribute not in self._given:
             return [default] * len(self.source)
         column = self._given[attribute]
@@ -153,7 +153,7 @@ class ConvertedGraph(Graph):
         return {**self._graph.graph}, [{**attributes} for attributes in of_nodes] if any(of_nodes) else None
 
     def values(self, attribute: Any, default: Any) -> Any:
-        """Values of an attribute, or the default where an edge has none."""
+        """Values of an attribute, or the default for edges without it."""
         return [data.get(attribute, default) for data in self._data]
 
 

@@ -53,7 +53,7 @@ class Graph(ABC):
 
     @abstractmethod
     def values(self, attribute: Any, default: Any) -> Any:
-        """Values of an attribute, or the default where an edge has none."""
+        """Values of an attribute, or the default for edges without it."""
 
     def is_directed(self) -> bool:
         """Whether edges have a direction: never."""
@@ -83,7 +83,7 @@ class Graph(ABC):
         return None if self.keys is None else list(map(self.keys.__getitem__, rows.tolist()))
 
     def edges(self, rows: Array, *, keys: bool, data: bool) -> Iterator[tuple[Any, ...]]:
-        """Edges at `rows` as NetworkX yields them: both nodes, then key and attributes where they are asked for."""
+        """Edges at `rows` as NetworkX yields them: both nodes, then key and attributes if they are asked for."""
         named = self.keys_at(rows) if keys else None
         parts = [named] if named is not None else []
         parts += [self.attributes_at(rows)] if data else []
