@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dfmst.cli.console import Progress, Stopwatch, note, plural, print_json, standard_output
-from dfmst.cli.inputs import load_libraries, read_inputs
-from dfmst.cli.options import DIRECTORIES
+from dfmst.cli.inputs import load_libraries, read_inputs, read_point_files
+from dfmst.cli.options import DIRECTORIES, format_option, inputs_argument, json_option, output_options
 from dfmst.errors import OutputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -66,41 +68,71 @@ def write_rows(rows: pa.Table, path: Path | None, format_: str | None) -> None:
         write_edges(rows, path, format_)
 
 
-def write_result(
-    inputs: tuple[Path, ...],
-    format: str | None,
-    columns: dict[str, str | None],
-    doing: str,
-    compute: Callable[[pa.Table], pa.Table],
-    summarise: Callable[[pa.Table], tuple[dict[str, Any], str]],
-    output: Path | None,
-    to: str | None,
-    json: bool,
-    read: Callable[[Progress], pa.Table] | None = None,
-) -> None:
-    """Read the inputs as one table, compute a table of them, write it, and say what it is."""
-    watch = Stopwatch()
-    path = output_path(output, json)
-    with watch.step("import"):
-        check_output(path, to, inputs)
-        load_libraries()
-    with Progress() as progress:
-        with watch.step("read"):
-            table = read(progress) if read else read_inputs(inputs, format, progress, columns)
-        progress.show(f"{doing} {plural(table.num_rows, 'row')}")
-        with watch.step("solve"):
-            result = compute(table)
-        progress.show("writing")
-        with watch.step("write"):
-            if path or not json:
-                write_rows(result, path, to)
-    figures, text = summarise(result)
-    if json:
-        about = {
-            "input": [str(name) for name in inputs],
-            "output": None if output is None else str(output),
-            "input_rows": table.num_rows,
-        }
-        print_json({**about, **figures, "seconds": watch.seconds()})
-    else:
-        note(f"{text}, {watch.seconds()['total']:.2f} s" + ("" if path is None else f" -> {path}"))
+@dataclass(frozen=True, slots=True)
+class TableJob:
+    """A command that reads files as one table and writes another table: the options that all such commands share."""
+
+    inputs: tuple[Path, ...]
+    output: Path | None
+    to: str | None
+    format: str | None
+    json: bool
+
+    def run(
+        self,
+        columns: dict[str, str | None],
+        doing: str,
+        compute: Callable[[pa.Table], pa.Table],
+        summarize: Callable[[pa.Table], tuple[dict[str, Any], str]],
+        read: Callable[[Progress], pa.Table] | None = None,
+    ) -> None:
+        """Read the inputs, compute the other table, write it, and print its figures."""
+        watch = Stopwatch()
+        path = output_path(self.output, self.json)
+        with watch.step("import"):
+            check_output(path, self.to, self.inputs)
+            load_libraries()
+        with Progress() as progress:
+            with watch.step("read"):
+                table = read(progress) if read else read_inputs(self.inputs, self.format, progress, columns)
+            progress.show(f"{doing} {plural(table.num_rows, 'row')}")
+            with watch.step("solve"):
+                result = compute(table)
+            progress.show("writing")
+            with watch.step("write"):
+                if path or not self.json:
+                    write_rows(result, path, self.to)
+        figures, text = summarize(result)
+        if self.json:
+            output = None if self.output is None else str(self.output)
+            about = {"input": [str(name) for name in self.inputs], "output": output, "input_rows": table.num_rows}
+            print_json({**about, **figures, "seconds": watch.seconds()})
+        else:
+            note(f"{text}, {watch.seconds()['total']:.2f} s" + ("" if path is None else f" -> {path}"))
+
+    def run_on_points(
+        self,
+        columns: Sequence[str],
+        ids: str | None,
+        doing: str,
+        compute: Callable[[pa.Table], pa.Table],
+        summarize: Callable[[pa.Table], tuple[dict[str, Any], str]],
+    ) -> None:
+        """Do the same with files of points."""
+
+        def read(progress: Progress) -> pa.Table:
+            return read_point_files(self.inputs, self.format, progress, columns, ids)
+
+        self.run({}, doing, compute, summarize, read)
+
+
+def table_command(command: Callable[..., None]) -> Any:
+    """Add the options of a :class:`TableJob`, and pass the job as the first argument."""
+
+    @wraps(command)
+    def run(
+        inputs: tuple[Path, ...], output: Path | None, to: str | None, format: str | None, json: bool, **options: Any
+    ) -> None:
+        command(TableJob(inputs, output, to, format, json), **options)
+
+    return inputs_argument(output_options(json_option(format_option(run))))

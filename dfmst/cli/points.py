@@ -1,50 +1,38 @@
-"""``dfmst points`` and ``dfmst neighbours``: edges of points."""
+"""``dfmst points``, ``neighbours`` and ``hdbscan``: edges and clusters of points."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.console import Progress, plural
-from dfmst.cli.inputs import columns_by_option, read_point_files
+from dfmst.cli.console import plural
+from dfmst.cli.inputs import columns_by_option
 from dfmst.cli.options import (
     debug_option,
-    format_option,
-    inputs_argument,
     invalid_option,
-    json_option,
-    output_options,
     point_options,
     threads_option,
     vertex_options,
 )
-from dfmst.cli.outputs import write_result
+from dfmst.cli.outputs import TableJob, table_command
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 @click.command(short_help="Write the minimum spanning tree of points.")
-@inputs_argument
-@output_options
-@format_option
+@table_command
 @point_options
 @click.option("--min-samples", type=click.IntRange(min=1), metavar="K", help="Weigh pairs by mutual reachability.")
 @threads_option
-@json_option
 @debug_option
 def points(
-    inputs: tuple[Path, ...],
-    output: Path | None,
-    to: str | None,
-    format: str | None,
+    job: TableJob,
     columns: tuple[str, ...],
     ids: str | None,
     min_samples: int | None,
     threads: int | None,
-    json: bool,
 ) -> None:
     """Write the minimum spanning tree of the points in IN, one row an edge.
 
@@ -61,10 +49,7 @@ def points(
 
         return dfmst.euclidean_forest(table, list(columns) or None, ids=ids, min_samples=min_samples, threads=threads)
 
-    def read(progress: Progress) -> pa.Table:
-        return read_point_files(inputs, format, progress, columns, ids)
-
-    write_result(inputs, format, {}, "finding the tree of", span, _tree_summary, output, to, json, read)
+    job.run_on_points(columns, ids, "finding the tree of", span, _tree_summary)
 
 
 def _tree_summary(tree: pa.Table) -> tuple[dict[str, Any], str]:
@@ -75,24 +60,17 @@ def _tree_summary(tree: pa.Table) -> tuple[dict[str, Any], str]:
 
 
 @click.command(short_help="Join every point with its nearest neighbours.")
-@inputs_argument
-@output_options
-@format_option
+@table_command
 @point_options
 @click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, metavar="K", help="How many neighbours.")
 @threads_option
-@json_option
 @debug_option
 def neighbours(
-    inputs: tuple[Path, ...],
-    output: Path | None,
-    to: str | None,
-    format: str | None,
+    job: TableJob,
     columns: tuple[str, ...],
     ids: str | None,
     k: int,
     threads: int | None,
-    json: bool,
 ) -> None:
     """Join every point of IN with its K nearest others, and write an edge table.
 
@@ -108,10 +86,7 @@ def neighbours(
 
         return dfmst.knn_edges(table, list(columns) or None, k, ids=ids, threads=threads)
 
-    def read(progress: Progress) -> pa.Table:
-        return read_point_files(inputs, format, progress, columns, ids)
-
-    write_result(inputs, format, {}, "finding the neighbours of", join, _pair_summary, output, to, json, read)
+    job.run_on_points(columns, ids, "finding the neighbours of", join, _pair_summary)
 
 
 def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
@@ -119,9 +94,7 @@ def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
 
 
 @click.command(short_help="Cluster edges or points by density.")
-@inputs_argument
-@output_options
-@format_option
+@table_command
 @vertex_options
 @click.option("-w", "--weight", default="weight", show_default=True, metavar="COLUMN", help="Column with the distance.")
 @point_options
@@ -143,20 +116,15 @@ def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
 )
 @invalid_option
 @threads_option
-@json_option
 @debug_option
 def hdbscan(
-    inputs: tuple[Path, ...],
-    output: Path | None,
-    to: str | None,
-    format: str | None,
+    job: TableJob,
     source: str,
     target: str,
     weight: str,
     columns: tuple[str, ...],
     ids: str | None,
     min_samples: int | None,
-    json: bool,
     **options: Any,
 ) -> None:
     """Cluster the edges in IN, or the points where -c names coordinates, by density.
@@ -179,12 +147,10 @@ def hdbscan(
             return dfmst.hdbscan(table, columns=list(columns), ids=ids, min_samples=min_samples, **options)
         return dfmst.hdbscan(table, source, target, weight, **options)
 
-    def read(progress: Progress) -> pa.Table:
-        return read_point_files(inputs, format, progress, columns, ids)
-
-    needed = {} if columns else columns_by_option(source, target, weight)
-    reader = read if columns else None
-    write_result(inputs, format, needed, "clustering", cluster, _summary, output, to, json, reader)
+    if columns:
+        job.run_on_points(columns, ids, "clustering", cluster, _summary)
+    else:
+        job.run(columns_by_option(source, target, weight), "clustering", cluster, _summary)
 
 
 def _summary(labels: pa.Table) -> tuple[dict[str, Any], str]:

@@ -1,4 +1,4 @@
-"""``dfmst clusters`` and ``dfmst linkage``."""
+"""``dfmst clusters``, ``linkage``, ``components`` and ``newick``: tables and trees of the forest."""
 
 from __future__ import annotations
 
@@ -17,38 +17,33 @@ from dfmst.cli.options import (
     format_option,
     inputs_argument,
     invalid_option,
-    json_option,
-    output_options,
     to_path,
     vertex_options,
     weight_options,
 )
-from dfmst.cli.outputs import check_output, output_path, write_result
+from dfmst.cli.outputs import TableJob, check_output, output_path, table_command
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def _threshold(text: str) -> float:
-    """A distance; one without a fraction stays an integer, so that large ones are exact."""
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is not a number.") from None
-
-
 def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[float]:
-    return [_threshold(text) for text in values]
+    """Read distances; one without a fraction stays an integer, so that large ones are exact."""
+    numbers: list[float] = []
+    for text in values:
+        for kind in (int, float):
+            try:
+                numbers.append(kind(text))
+                break
+            except ValueError:
+                continue
+        else:
+            raise click.BadParameter(f"{text!r} is not a number.")
+    return numbers
 
 
 @click.command(short_help="Cut the forest into clusters.")
-@inputs_argument
-@output_options
-@format_option
+@table_command
 @vertex_options
 @weight_options
 @click.option(
@@ -65,13 +60,9 @@ def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, .
 )
 @algorithm_option
 @invalid_option
-@json_option
 @debug_option
 def clusters(
-    inputs: tuple[Path, ...],
-    output: Path | None,
-    to: str | None,
-    format: str | None,
+    job: TableJob,
     source: str,
     target: str,
     weight: str | None,
@@ -79,7 +70,6 @@ def clusters(
     maximum: bool,
     counts: tuple[int, ...],
     distances: list[float],
-    json: bool,
     **options: Any,
 ) -> None:
     """Cut the forest of IN into clusters, and write the cluster of every vertex.
@@ -106,7 +96,7 @@ def clusters(
         return dfmst.clusters(table, source, target, column, maximum=maximum, **chosen, **options)
 
     columns = columns_by_option(source, target, column)
-    write_result(inputs, format, columns, "finding the clusters of", cut, _cluster_summary, output, to, json)
+    job.run(columns, "finding the clusters of", cut, _cluster_summary)
 
 
 def _cluster_summary(labels: pa.Table) -> tuple[dict[str, Any], str]:
@@ -119,25 +109,18 @@ def _cluster_summary(labels: pa.Table) -> tuple[dict[str, Any], str]:
 
 
 @click.command(short_help="Write the single-linkage dendrogram.")
-@inputs_argument
-@output_options
-@format_option
+@table_command
 @vertex_options
 @click.option("-w", "--weight", default="weight", show_default=True, metavar="COLUMN", help="Column with the distance.")
 @click.option("--join", type=float, metavar="D", help="Join components at this distance in the end (inf is one).")
 @algorithm_option
 @invalid_option
-@json_option
 @debug_option
 def linkage(
-    inputs: tuple[Path, ...],
-    output: Path | None,
-    to: str | None,
-    format: str | None,
+    job: TableJob,
     source: str,
     target: str,
     weight: str,
-    json: bool,
     **options: Any,
 ) -> None:
     """Write the single-linkage dendrogram of IN, one row a merge.
@@ -155,7 +138,7 @@ def linkage(
         return dfmst.single_linkage(table, source, target, weight, **options)
 
     columns = columns_by_option(source, target, weight)
-    write_result(inputs, format, columns, "finding the dendrogram of", merge, _linkage_summary, output, to, json)
+    job.run(columns, "finding the dendrogram of", merge, _linkage_summary)
 
 
 def _linkage_summary(merges: pa.Table) -> tuple[dict[str, Any], str]:
@@ -163,22 +146,15 @@ def _linkage_summary(merges: pa.Table) -> tuple[dict[str, Any], str]:
 
 
 @click.command(short_help="Write the connected component of every vertex.")
-@inputs_argument
-@output_options
-@format_option
+@table_command
 @vertex_options
 @engine_options
 @invalid_option
-@json_option
 @debug_option
 def components(
-    inputs: tuple[Path, ...],
-    output: Path | None,
-    to: str | None,
-    format: str | None,
+    job: TableJob,
     source: str,
     target: str,
-    json: bool,
     **options: Any,
 ) -> None:
     """Write the connected component of every vertex of IN.
@@ -196,7 +172,7 @@ def components(
         return dfmst.connected_components(table, source, target, **options)
 
     columns = columns_by_option(source, target)
-    write_result(inputs, format, columns, "labelling the vertices of", label, _summary, output, to, json)
+    job.run(columns, "labelling the vertices of", label, _summary)
 
 
 def _summary(labels: pa.Table) -> tuple[dict[str, Any], str]:
