@@ -136,7 +136,7 @@ def reduction(setting: Setting) -> Figure:
     degrees = {"Erdős–Rényi": 60, "R-MAT": 20, "SSCA#2": 16}
     graphs = {"road grid": road(setting), **{kind: KINDS[kind](bits, degree) for kind, degree in degrees.items()}}
     ways: dict[str, Algorithm] = {
-        "Bader and Cong": BaderCong(trees=64, colours=False),
+        "Bader and Cong": BaderCong(trees=64, colors=False),
         "Vineet": Vineet(),
         "PMA, γ = 10": PMA("min", 10, search="scan"),
         "PMA, γ = 100": PMA("min", 100, search="scan"),

@@ -20,7 +20,7 @@ from support.machine import describe
 from support.results import parser, write
 from support.timing import interleaved
 
-from dfmst.algorithms import resolve
+from dfmst.algorithms.solve import resolve
 from dfmst.arrays import forest_rows
 
 LINE = 64  # bytes of a cache line

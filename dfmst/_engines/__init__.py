@@ -1,4 +1,4 @@
-"""Engines: where columns live and kernels run."""
+"""Engines: the memory of columns, and the launch of kernels."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _cpu_engine = lru_cache(CpuEngine)
 
 
 def host_engine(engine: Engine) -> Engine:
-    """The engine itself where its columns lie on the host, else a CPU engine beside it."""
+    """The engine itself if its columns are on the host, else a CPU engine."""
     return engine if engine.on_host else CpuEngine()
 
 
 def release_memory() -> None:
     """Give back the memory that dfmst keeps between calls, on the host and on the current GPU.
 
-    Up to 64 MiB on the host; on a GPU up to a sixteenth of its memory, where cuDF is loaded and RMM has no pool.
+    Up to 64 MiB on the host; on a GPU up to a sixteenth of its memory, if cuDF is loaded and RMM has no pool.
 
     Examples
     --------

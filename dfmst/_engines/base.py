@@ -1,4 +1,4 @@
-"""What an engine is: an array module, and one way to run a kernel."""
+"""The protocol of an engine: an array module, and one way to run a kernel."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Engine(Protocol):
 
     @property
     def on_host(self) -> bool:
-        """Whether columns lie in the host's memory."""
+        """Whether columns are in the host's memory."""
 
     @property
     def xp(self) -> Any:
@@ -70,7 +70,7 @@ class Engine(Protocol):
         """Sort 64-bit records by bits ``[32, 32 + bits)``, keeping the order of equals; may reuse `records`."""
 
     def stretch(self, most: int) -> int:
-        """How many entries one index walks through where a kernel works in blocks: at most `most`."""
+        """Entries that one index of a blockwise kernel processes: at most `most`."""
 
     def in_scratch(self) -> Engine:
         """The same engine for temporary columns; their memory is reused."""
@@ -118,7 +118,7 @@ def bind(name: str, arguments: tuple[Array | int | None, ...]) -> tuple[str, Ker
     if not kernel.type_parameter:
         return name, kernel
     if not bound:
-        message = f"kernel {name}: None in place of every column that tells its type"
+        message = f"kernel {name}: None in place of every column of its type parameter"
         raise TypeError(message)
     return f"{name}_{bound}", kernel
 

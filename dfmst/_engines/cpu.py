@@ -52,7 +52,7 @@ def _library() -> ctypes.CDLL:
 
 
 _functions: dict[str, Any] = {}  # by variant: hashing a kernel's description costs as much as a small launch
-_checked: dict[Any, Any] = {}  # by what the checks of a launch depend on, so that they are made once
+_checked: dict[Any, Any] = {}  # by the description of a launch, so that it is checked once
 
 
 def _function(variant: str, kernel: Kernel) -> Any:
@@ -101,7 +101,7 @@ class CpuEngine:
         function(count, self.threads, grain, *values)
 
     def prepare(self, kernel: str, *arguments: Array | int | None) -> Callable[[int], None]:
-        """Launch with these arguments later: a check costs little beside a kernel on the host."""
+        """Launch with these arguments later: a check costs little compared to a kernel on the host."""
         return lambda count: self.launch(kernel, count, *arguments)
 
     def launch_alone(self, kernel: str, *arguments: Array | int | None) -> None:
@@ -147,7 +147,7 @@ class CpuEngine:
         return column
 
     def guard(self) -> AbstractContextManager[None]:
-        """Nothing: there is no device."""
+        """Do nothing: a host has no device faults."""
         return _UNGUARDED
 
 
@@ -161,7 +161,7 @@ Described: TypeAlias = tuple[tuple[Any, ...] | None, list[Any]]
 
 
 def _documented(kernel: str, arguments: tuple[Any, ...]) -> Described:
-    """By what NumPy tells of a column when asked."""
+    """Describe columns by NumPy's public attributes."""
     key: list[Any] = [kernel]
     values = []
     known = True
@@ -198,7 +198,7 @@ def _direct(kernel: str, arguments: tuple[Any, ...]) -> Described:
 
 
 def _fastest() -> Callable[[str, tuple[Any, ...]], Described]:
-    """How to describe here: CPython keeps fields where NumPy's stable binary interface says."""
+    """The faster way that works here: CPython keeps the fields of NumPy's stable binary interface."""
     if sys.implementation.name != "cpython" or sys.maxsize < 1 << 32:
         return _documented
     read_only = np.arange(8, dtype=np.float64)[::2]
@@ -207,6 +207,6 @@ def _fastest() -> Callable[[str, tuple[Any, ...]], Described]:
     return _direct if _direct(*probe) == _documented(*probe) else _documented
 
 
-#: ``described(kernel, arguments)``: what the checks of a launch depend on, and the arguments with addresses in place of
+#: ``described(kernel, arguments)``: the key of a launch's checks, and the arguments with addresses in place of
 #: columns. Launches of equal descriptions pass the same checks. ``None``: a column is of a kind that has none.
 described = _fastest()

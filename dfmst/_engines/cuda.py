@@ -83,7 +83,7 @@ def memory_of(xp: Any, device: int) -> int:
 
 
 def faults_of(xp: Any) -> tuple[type[Exception], ...]:
-    """Return what CuPy raises where the device, the driver or the compiler fails."""
+    """Return the exceptions that CuPy raises if the device, the driver or the compiler fails."""
     cuda = xp.cuda
     compilation = cuda.compiler.CompileException, cuda.nvrtc.NVRTCError
     return cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError, *compilation
@@ -115,7 +115,7 @@ def load_cupy() -> Any:
 
 @contextmanager
 def default_stream(xp: Any) -> Iterator[None]:
-    """Work on the default stream, after what the caller's stream was given, and before what it is given next.
+    """Work on the default stream, after the earlier work of the caller's stream and before its later work.
 
     Only a stream made with ``non_blocking=True`` needs it: any other and the default stream wait for each other.
     """
@@ -161,7 +161,7 @@ class CudaEngine:
     def launch(self, kernel: str, count: int, *arguments: Array | int | None, grain: int = 4096) -> None:
         """Run a kernel for every index below `count` (see :class:`dfmst._engines.base.Engine`).
 
-        `grain` does not matter here: neighbouring threads take neighbouring indices.
+        `grain` does not matter here: neighboring threads take neighboring indices.
         """
         self.prepare(kernel, *arguments)(count)
 
@@ -226,7 +226,7 @@ class CudaEngine:
         return ordered
 
     def stretch(self, most: int) -> int:
-        """One entry an index: there are threads enough, and neighbours read side by side."""
+        """One entry an index: there are threads enough, and neighbors read side by side."""
         return 1
 
     def in_scratch(self) -> CudaEngine:
@@ -245,7 +245,7 @@ class CudaEngine:
         return self.xp.plain if isinstance(self.xp, PooledModule) else self.xp
 
     def from_host(self, column: Array) -> Array:
-        """Copy a NumPy column to the device, from the memory where it lies.
+        """Copy a NumPy column to the device, straight from its memory.
 
         CuPy's ``asarray`` would copy it to pinned memory first, as large as the column, and keep that.
         """

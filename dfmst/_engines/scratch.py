@@ -30,7 +30,7 @@ _FILL = 1 << 15  # entries of an ascending column written at a time
 
 
 class _Piece(weakref.ref[Array]):
-    """Watches a column, and remembers where it lies. Views of a column hold it: it has no base that is an array."""
+    """Watches a column, and remembers its place. Views of a column hold it: its base is not an array."""
 
     __slots__ = ("begin", "end")
     begin: int
@@ -62,13 +62,13 @@ class Scratch:
         return column
 
     def used(self) -> int:
-        """Bytes that columns lie in."""
+        """Bytes that columns take."""
         with self._lock:
             self._take_back()
             return self._size - sum(end - begin for begin, end in self._free)
 
     def _cut(self, size: int) -> int | None:
-        """Take memory off the free one; where it begins. ``None`` where there is none, or another call is here.
+        """Take free memory, and return its begin; ``None`` if none is long enough, or if another call holds the lock.
 
         That call may be further up in this thread: a signal handler or a finalizer runs between any two steps.
         """
@@ -87,7 +87,7 @@ class Scratch:
             self._lock.release()
 
     def _take_back(self) -> None:
-        """Join what was returned to the free memory beside it."""
+        """Join returned memory with adjacent free memory."""
         if not self._returned:
             return
         while self._returned:
@@ -111,7 +111,7 @@ def _reserve(size: int) -> memoryview:
 
 
 class ScratchModule:
-    """NumPy whose new columns lie in a scratch."""
+    """NumPy whose new columns are cut from a scratch."""
 
     def __init__(self, scratch: Scratch) -> None:
         self._column = scratch.column
@@ -161,7 +161,7 @@ def shared_scratch() -> ScratchModule:
 
 
 def release_scratch() -> None:
-    """Give the slab back, as soon as no column lies in it any more; the next call reserves another."""
+    """Give the slab back as soon as no column uses it; the next call reserves another."""
     global _module
     _module = ScratchModule(Scratch())
 
@@ -171,7 +171,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=release_scratch)
 
 
-_KEPT_SHARE = 16  # of a device's memory, the part that the pool may keep between calls: one in so many
+_KEPT_SHARE = 16  # of a device's memory, the part that the pool may keep between calls: one sixteenth
 
 
 class PooledModule:
@@ -202,7 +202,7 @@ _shared: PooledModule | None = None
 
 
 def device_scratch(xp: Any) -> Any:
-    """The module for temporary columns: CuPy itself where its allocator keeps memory, else one with a pool."""
+    """The module for temporary columns: CuPy itself if its allocator keeps memory, else one with a pool."""
     if not _asks_the_driver(xp):
         return xp
     global _shared

@@ -21,10 +21,10 @@ from dfmst._edges.read import EdgeColumns, compose, edge_columns
 from dfmst._edges.weights import Total, total_weight
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import used_vertices
-from dfmst.algorithms import Algorithm, name_of
+from dfmst.algorithms import Algorithm
 from dfmst.algorithms.base import Trace
 from dfmst.algorithms.dataframe import Dataframe
-from dfmst.algorithms.solve import Solved, Step, solve_frame
+from dfmst.algorithms.solve import Solved, Step, name_of, solve_frame
 from dfmst.formats import write_edges
 from dfmst.formats.provenance import Provenance, with_provenance
 

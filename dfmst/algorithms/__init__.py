@@ -7,14 +7,10 @@ A name selects a default object: ``"boruvka"`` is ``Boruvka()``, ``"filter-krusk
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dfmst._edges.edge_table import EdgeTable
-from dfmst._engines import Engine
 from dfmst.algorithms.base import Algorithm
-from dfmst.errors import did_you_mean
 
 if TYPE_CHECKING:
     from dfmst.algorithms.bader_cong import BaderCong
@@ -45,8 +41,6 @@ __all__ = [
     "Mastiff",
     "Prim",
     "Vineet",
-    "name_of",
-    "resolve",
 ]
 
 #: Name -> class; the name is that of its module, too.
@@ -82,7 +76,7 @@ class _Registry(Mapping[str, type[Algorithm]]):
         return len(_CLASSES)
 
 
-#: Name -> class; its default object is what the name selects.
+#: Name -> class; the name selects its default object.
 REGISTRY: Mapping[str, type[Algorithm]] = _Registry()
 
 
@@ -96,43 +90,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-@cache
-def _default(name: str) -> Algorithm:
-    """The object that a name selects."""
-    return REGISTRY[name]()
-
-
-def name_of(algorithm: Algorithm) -> str:
-    """Return the name of an algorithm's class."""
-    return _NAMES[type(algorithm).__name__]
-
-
-def resolve(algorithm: str | Algorithm, engine: Engine, table: EdgeTable) -> Algorithm:
-    """Return the algorithm that a name or an object stands for.
-
-    Raises
-    ------
-    ValueError
-        An unknown name.
-    TypeError
-        Neither a name nor an object of this package.
-    """
-    if isinstance(algorithm, str):
-        if algorithm == "auto":
-            return _choose(engine, table)
-        if algorithm not in REGISTRY:
-            message = f"unknown algorithm {algorithm!r}; known: 'auto', {', '.join(map(repr, REGISTRY))}"
-            suggestion = did_you_mean(algorithm, ("auto", *REGISTRY))
-            raise ValueError(f"{message}; {suggestion}" if suggestion else message)
-        return _default(algorithm)
-    if isinstance(algorithm, tuple(REGISTRY.values())):
-        return algorithm
-    message = f"algorithm is a {type(algorithm).__name__}; it must be a name or an object of dfmst.algorithms"
-    raise TypeError(message)
-
-
-def _choose(engine: Engine, table: EdgeTable) -> Algorithm:
-    """Kruskal's scan is sequential: fast on a CPU, and no work for a GPU."""
-    return _default("filter-kruskal" if engine.on_host else "filter-boruvka")

@@ -1,12 +1,12 @@
-"""MST-BC: Prim trees grown at once under colours, Borůvka for the vertices between them, contraction, repeat.
+"""MST-BC: Prim trees grown at once under colors, Borůvka for the vertices between them, contraction, repeat.
 
-An instance colours the neighbours of each vertex that its tree takes in, and stops where one of them already has
-another colour (kernel ``grow_apart``); the trees never touch. A vertex that no tree has taken in chooses its lightest
+An instance colors the neighbors of each vertex that its tree takes in, and stops if one of them already has
+another color (kernel ``grow_apart``); the trees never touch. A vertex that no tree has taken in chooses its lightest
 edge (kernel ``hook_unvisited``). Components become vertices, and the rest is solved in the same way, a small one by a
 single tree.
 
-Nobari et al. (2012, section 6.4) ran it without colours: an atomic operation takes the vertex itself, so that trees
-grow until they meet. That is ``colours=False``.
+Nobari et al. (2012, section 6.4) ran it without colors: an atomic operation takes the vertex itself, so that trees
+grow until they meet. That is ``colors=False``.
 
 With one tree this is Prim's algorithm, with a tree for every vertex it is Borůvka's.
 """
@@ -36,17 +36,17 @@ class BaderCong:
     trees
         How many trees grow at once. ``None`` takes a few for every thread of the engine, and one for a small graph:
         trees stop where they meet, so that more of them leave more to the rounds after.
-    colours
-        Whether a tree stops next to another one's vertices, as published. Without colours it stops only where its
+    colors
+        Whether a tree stops next to another one's vertices, as published. Without colors it stops only where its
         lightest edge leads into another tree, as Nobari et al. (2012, section 6.4) ran it.
 
     Notes
     -----
     **Differences from the paper**
 
-    * Colours are taken by an atomic operation, and no barrier separates colouring from growing.
+    * Colors are taken by an atomic operation, and no barrier separates coloring from growing.
     * A tree stops at the size of its part of the vertices, which bounds all heaps by the number of vertices.
-    * A start vertex whose neighbours were taken counts as unvisited.
+    * A start vertex whose neighbors were taken counts as unvisited.
 
     The records are those of PMA; parallel edges stay.
 
@@ -62,7 +62,7 @@ class BaderCong:
     """
 
     trees: int | None = None
-    colours: bool = True
+    colors: bool = True
 
     def __post_init__(self) -> None:
         """Refuse less than one tree."""
@@ -75,8 +75,8 @@ class BaderCong:
 
         def growth(graph: RoundGraph, chosen: Array) -> Growth:
             span = -(-graph.vertices // self._trees(engine, graph))
-            colour = engine.xp.full(graph.vertices, UNVISITED, np.uint32)
-            grown = grow(engine, "grow_apart", graph, span, (int(self.colours), colour), chosen)
+            color = engine.xp.full(graph.vertices, UNVISITED, np.uint32)
+            grown = grow(engine, "grow_apart", graph, span, (int(self.colors), color), chosen)
             lists, row = graph.lists, graph.edges.row
             arguments = (lists.offset, lists.edge, lists.other, row, grown.tree, grown.parent, chosen)
             engine.launch("hook_unvisited", graph.vertices, *arguments)

@@ -1,4 +1,4 @@
-"""What an algorithm is: a frozen dataclass with parameters and a ``run``."""
+"""The protocol of an algorithm, a frozen dataclass with a ``run``, and the trace of a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Algorithm(Protocol):
 
 
 def chosen_rows(engine: Engine, flags: Array, total: int | None = None) -> Array:
-    """Row ids of the flagged rows, ascending ``int64``; `total` is how many there are, where that is known."""
+    """Row ids of the flagged rows, ascending ``int64``; `total` is their number, if it is known."""
     return compact(engine, flags, np.uint64, lasting=True, total=total).view(np.int64)
 
 
@@ -50,7 +50,7 @@ class Trace:
     """Collects one record a round: counts, algorithm-specific quantities and seconds by step.
 
     Every record holds ``round``, ``vertices``, ``edges`` (at the start of the round), ``chosen`` (in the
-    round) and ``components`` (at its end), then what the algorithm adds, then ``seconds_<step>``.
+    round) and ``components`` (at its end), then the quantities of the algorithm, then ``seconds_<step>``.
     """
 
     records: list[dict[str, Any]] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Trace:
         self.records[-1].update(quantities)
 
     def step(self, name: str) -> Timed:
-        """Time a step of the current round; the same name adds up, and a step that raises is not told."""
+        """Time a step of the current round; the same name adds up; a step that raises is not recorded."""
         return Timed(self.records, f"seconds_{name}")
 
     def columns(self) -> dict[str, list[Any]]:

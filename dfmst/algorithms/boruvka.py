@@ -1,8 +1,8 @@
 """Borůvka's algorithm, edge-centric, with three levels of contraction.
 
 Each round every component takes its lightest edge (kernel ``lightest_edges``), hooks onto the component
-at the other end (kernel ``hook``), and pointer jumping makes the joined components one. What happens to the
-edges between rounds are the levels of Knox and Knox (2025), section 5.3:
+at the other end (kernel ``hook``), and pointer jumping makes the joined components one. The levels of Knox
+and Knox (2025), section 5.3, say which edges stay between rounds:
 
 * ``"none"``: edges stay; each carries the representatives of its ends, so later finds are short.
 * ``"loops"``: edges inside a component are removed and the vertices renumbered.
@@ -37,7 +37,7 @@ class Boruvka:
     Parameters
     ----------
     contract
-        What is removed between rounds: ``"none"``, ``"loops"`` or ``"parallel"``.
+        Edges to remove between rounds: ``"none"``, ``"loops"`` or ``"parallel"``.
 
     Notes
     -----
@@ -45,10 +45,10 @@ class Boruvka:
 
     * Knox and Knox drop parallel edges by an approximate filter that may keep heavier ones; ours keeps exactly the
       lightest.
-    * They write a component's lightest edge by one of three ways of synchronising (figure 7). Ours is one: an atomic
+    * They write a component's lightest edge by one of three ways of synchronizing (figure 7). Ours is one: an atomic
       minimum, guarded by a read. Theirs allocate or lock, which kernels that also run on a GPU cannot;
-      ``bench/papers.py`` measures them beside it.
-    * The edges are a table; there are no neighbour lists.
+      ``bench/papers.py`` measures all of them.
+    * The edges are a table, without neighbor lists.
 
     Examples
     --------

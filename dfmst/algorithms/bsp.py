@@ -6,7 +6,7 @@ each v in V; u_j has degree 1 or 2 in it, or is not of the forest. A u_j of degr
 each tree of the strut holds one of them: their number is the number of vertices after compaction (lemma 3), and the
 last round is the one with a single one (lemma 2).
 
-H is never built: u_j is row j, its two edges are the row read from either end, and it has degree 2 where both ends
+H is never built: u_j is row j, its two edges are the row read from either end, and it has degree 2 if both ends
 chose it.
 
 ===============================  ===============================================================================
@@ -69,8 +69,8 @@ class BSP:
     **Differences from the paper**
 
     * The bipartite graph is never built: its edge vertices are the rows (see the module's table).
-    * A forest ends where no edge is left; the paper's stopping rule assumes a connected graph.
-    * By default rounds go on until few edges are left; ``rounds="log p"`` is the paper's number.
+    * The rounds of a forest end when no edge is left; the paper's stopping rule assumes a connected graph.
+    * By default, rounds repeat until few edges are left; ``rounds="log p"`` is the paper's number.
     * Processors are threads that share the columns; nothing is sent between them.
 
     The trace adds, for each round: ``strut``, the vertices with an edge in the strut; ``zero_difference``, the
@@ -92,7 +92,7 @@ class BSP:
         """Refuse a negative number of rounds."""
         known = self.rounds == "log p" if isinstance(self.rounds, str) else self.rounds is None or self.rounds >= 0
         if not known:
-            message = f"rounds is {self.rounds!r}; it must be at least 0, 'log p', or None to go on until few are left"
+            message = f"rounds is {self.rounds!r}; it must be at least 0, 'log p', or None to stop at few edges"
             raise ValueError(message)
 
     def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:

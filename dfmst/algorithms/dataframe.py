@@ -34,7 +34,7 @@ class Dataframe:
     * He has a city take its nearest one; components and tables are how it is done today.
 
     Every round, each component takes its lightest edge (groupby-min), hooks onto the component at its other end (join),
-    pointer jumping (joins) finds the roots, the ends of all edges are relabelled (joins), and of the edges between two
+    pointer jumping (joins) finds the roots, the ends of all edges are relabeled (joins), and of the edges between two
     components the lightest stays (groupby-min).
 
     No two rows have the same rank, the place by weight and then by position. An engine that computes when asked makes a

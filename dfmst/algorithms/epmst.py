@@ -1,7 +1,7 @@
 """EPMST, the edge-pruned minimum spanning tree of Mamun and Rajasekaran (2016): sampled Kruskal, then Prim.
 
 Vasconcellos et al. (2018, "Experimental analysis") describe it and measure against it (tables 7 to 9, figures 9 and
-10): random sampling chooses a subset of the edges, Kruskal's idea solves it, and where more than one component is left,
+10): random sampling chooses a subset of the edges, Kruskal's idea solves it, and if more than one component is left,
 Prim's algorithm finishes the compacted graph. A subset can only be solved ahead of the rest if it is the lightest one,
 so the sample here is of weights: it gives the pivot below which an edge goes to Kruskal (kernel ``flag_light``). The
 compacted graph's vertices are the components, its edges those that still join two of them; most are pruned by then.
@@ -68,7 +68,7 @@ class EPMST:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is not a share, and what is no seed."""
+        """Refuse a share outside (0, 1] and a negative seed."""
         if self.sample is not None and not 0 < self.sample <= 1:
             message = f"sample is {self.sample!r}; it must be above 0 and at most 1, or None to choose by size"
             raise ValueError(message)

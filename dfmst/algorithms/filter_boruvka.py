@@ -6,7 +6,7 @@ Made for GPUs: every step is flat over edges, and the table is read in place, on
    so that equal weights cannot put everything in the light part. Small and sparse tables are one list.
 2. Kernel ``take_edges`` reads the table once, lists the light edges as records of 16 bytes, and offers each to
    both ends on the way.
-3. Rounds until the list is empty, all in one launch where it is not too long (see ``worklist.py``): guarded atomic
+3. Rounds until the list is empty, all in one launch if it is not too long (see ``worklist.py``): guarded atomic
    minima of packed (key, row) words, joins by the lightest edge of either end, path halving, representatives written
    back into the records, two arrays of minima in turns.
 4. Pointer jumping, then 2 and 3 once more for the edges above the threshold whose ends still differ: most are dropped
@@ -19,7 +19,7 @@ solver's port to raft (pull request 3118). Both start from a symmetric CSR, whic
 Bytes moved, for m edges with ids of I and weights of W bytes, n vertices, l light edges and s survivors of the filter:
 
 * reading the table: m · W + l · 2I (in whole sectors of 32 bytes), then m · W + (m - l) · 2I;
-* records: 16 to write one and 32 a round to read it twice. Rounds halve the list where few weights tie and degrees are
+* records: 16 to write one and 32 a round to read it twice. Rounds halve the list if few weights tie and degrees are
   low, and hardly shorten it at first on random graphs: counted over all rounds, a light edge is listed 1.9 times on
   roads, 2.7 (1 edge a vertex) to 5.9 (8) on random graphs and 3.4 on R-MAT, a survivor 1.0 to 1.2 times;
 * parents 4 n, two arrays of minima 16 n, the bits of the giant component n / 8, at least once each;
@@ -49,11 +49,11 @@ from dfmst.algorithms._steps.worklist import Side, Worklist
 from dfmst.algorithms.base import Trace, chosen_rows
 
 _SMALL = 1 << 22  # edges up to which a GPU solves one list in the time that the host takes to begin another
-_SMALLEST = 1 << 15  # the same where the caller has asked for two
+_SMALLEST = 1 << 15  # the same if the caller has asked for two
 _LEAST_LIGHT = 0.75  # edges a vertex from which random ones have a giant component that drops most others
 _MOST_LIGHT = 0.5  # share of light edges above which filtering the rest no longer pays
 _SPARE = 1.25  # room for light edges, as a multiple of those wanted: the sampled threshold is off by an eighth
-_SAMPLE = 1024  # 64-bit keys that tell where most of them lie
+_SAMPLE = 1024  # 64-bit keys whose span is about that of all
 _LAST = (1 << 64) - 1
 
 
@@ -153,7 +153,7 @@ def _sides(engine: Engine, table: EdgeTable, share: float | None) -> list[Side]:
 
 
 def _spread(table: EdgeTable, low: int, high: int) -> tuple[int, int]:
-    """Where a span of 64-bit keys begins, and the shift that leaves 32 bits of it, less a value for those outside."""
+    """Begin of a span of 64-bit keys, and the shift that leaves 32 bits of it, less a value for those outside."""
     if table.weight.dtype.itemsize == 4:
         return 0, 0
     return low, max(0, (high - low + 2).bit_length() - 32)

@@ -1,4 +1,4 @@
-"""Filter-Kruskal: solve the lightest edges first, drop the heavy ones that lie inside a component, repeat.
+"""Filter-Kruskal: solve the lightest edges first, drop the heavy ones inside a component, repeat.
 
 The scheme of Osipov, Sanders and Singler (2009), with a threshold from a sample (as in Fallin et al. 2023)
 in place of a quicksort pivot. A level is a row of columnar steps:
@@ -11,10 +11,10 @@ in place of a quicksort pivot. A level is a row of columnar steps:
 3. pointer jumping labels the vertices, and one pass over the rest (kernel ``flag_leaving``) keeps only the edges
    between different components: a bit a vertex (a byte, of few) for the giant component answers for most of them;
 4. the survivors, with components as their ends, are the next level. A last few components have many edges between
-   each two: only the lightest one goes on.
+   each two: only the lightest one is kept.
 
 Sparse graphs whose ids have locality (roads, grids, meshes) are first contracted inside ranges of vertices, by every
-thread on its own (`contract_ranges`): what is left is a small graph of the edges between ranges.
+thread on its own (`contract_ranges`): a small graph of the edges between ranges is left.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class FilterKruskal:
     * Ties are split by position, so that equal weights cannot all fall on one side.
     * From four threads on, edges are scanned in blocks by deterministic reservations, not by one thread (Blelloch,
       Fineman, Gibbons and Shun 2012).
-    * Edges between near ids are contracted in ranges of vertices first, where that pays (the local preprocessing of
+    * Edges between near ids are contracted in ranges of vertices first, if that pays (the local preprocessing of
       Sanders and Schimek 2023).
 
     On the CUDA engine the scan of each level, which is sequential, runs on the host: the level's light edges (8 bytes
@@ -140,7 +140,7 @@ _FEW = 1 << 13  # words below which the scratch costs more than it saves
 
 
 def short_forest(engine: Engine, table: EdgeTable) -> Array:
-    """Return a table's rows in the forest, ascending ``int64``; its ids may lie at or above its vertices."""
+    """Return a table's rows in the forest, ascending ``int64``; its ids may be too large."""
     length = len(table.source)
     # The count and the rows; records, and room to sort them; flags of rows; chosen places and parents, two a word.
     words = 2 + 3 * length + (length >> 6) + (length + table.vertices + 1 >> 1)
@@ -159,13 +159,13 @@ _WIDTH = 15  # bits of a range whose vertices and edges the second-level cache h
 _SHORT_BITS = 16  # of a range whose vertices are numbered in two bytes
 _LEAST_WIDTH = 12  # narrower ranges cut too many edges
 _MOST_RANGES = 255  # wider ones of larger graphs cut fewer edges; kernels count no more
-_SMALL_GRAPH = 1 << 16  # vertices below which the other algorithms' columns lie in caches as well
-_INSIDE = 0.85  # share of a sample's edges that must lie inside ranges
+_SMALL_GRAPH = 1 << 16  # vertices: the columns of fewer fit caches anyway
+_INSIDE = 0.85  # least share of a sample's edges inside ranges
 _SAMPLE = 1 << 8
 
 
 def range_width(engine: Engine, edges: Edges, vertices: int) -> int | None:
-    """Bits of the ranges that pay for these edges; ``None`` where none do."""
+    """Bits of the ranges that pay for these edges; ``None`` if none do."""
     if not engine.on_host or vertices < _SMALL_GRAPH or len(edges) > _DENSEST * vertices:
         return None
     width = min(_WIDTH, (vertices // (2 * engine.threads)).bit_length() - 1)  # two ranges a thread, or more

@@ -106,7 +106,7 @@ def _edge_columns(
 
 
 def _forest(edges: Edges, tables: Tables | None, trace: Trace | None, vertices: int | None) -> Edges:
-    """The column ``row`` of the forest's edges; where nobody reads the trace, vertices are not counted."""
+    """The column ``row`` of the forest's edges; vertices are counted only for a trace."""
     tables = open_tables(edges) if tables is None else tables
     rows = 0
     if trace is not None:
@@ -118,7 +118,7 @@ def _forest(edges: Edges, tables: Tables | None, trace: Trace | None, vertices: 
 
 
 def _rows(engine: Engine, forest: Edges) -> Array:
-    """Rows as an array where the engine works, in no order."""
+    """Rows as an array in the engine's memory, in no order."""
     rows = forest.collect().get_column("row")
     column: Array = rows.to_numpy() if engine.on_host else engine.xp.asarray(nw.to_native(rows).values)
     return column.astype(np.int64)
@@ -128,17 +128,15 @@ def _cudf() -> Any:
     try:
         return import_module("cudf")
     except ImportError as error:
-        message = f"the steps of 'dataframe' run in cuDF where the edges are on a GPU, and it is not here: {error}"
+        message = f"algorithm='dataframe' needs cuDF for edges on a GPU: {error}"
         raise EngineUnavailableError(message, "pip install 'dfmst[cu13]', or 'dfmst[cu12]'") from error
 
 
 def _same_place(engine: Engine, on_host: bool) -> None:
-    """Raise where the engine asked for is not where the frame lies: the steps run in the frame's own library."""
+    """Refuse an engine of another memory: the steps run in the frame's own library."""
     if engine.on_host != on_host:
         place, other = ("on the host", "cuda") if on_host else ("on a GPU", "cpu")
-        message = (
-            f"the frame lies {place}, where its own library runs the steps of 'dataframe'; engine={other!r} does not"
-        )
+        message = f"the frame is {place}, and so are the steps of algorithm='dataframe'; engine={other!r} is elsewhere"
         raise UnsupportedFrameError(message, "leave engine='auto', or copy the frame yourself")
 
 
@@ -214,7 +212,7 @@ def _lightest_edges(edges: Edges) -> Edges:
 def _hook(edges: Edges, lightest: Edges) -> Edges:
     """Columns ``vertex`` and ``parent``: the other end of the lightest edge.
 
-    Where two vertices choose the same edge, the smaller one is its own parent: a root. There is one in every tree.
+    If two vertices choose the same edge, the smaller one is its own parent: the root of its tree.
     """
     other = nw.when(_VERTEX == _SOURCE).then(_TARGET).otherwise(_SOURCE)
     hooked = lightest.join(edges, on="rank", how="inner").select("vertex", "rank", parent=other)

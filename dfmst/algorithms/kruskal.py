@@ -3,7 +3,7 @@
 Helper threads are due to Katsigiannis, Anastopoulos, Nikas and Koziris (2012); this is the form of Knox and Knox
 (2025, section 4.3) in rounds. A round is a stretch of the sorted edges: the scan takes what the helpers left of the
 last stretch and the first 1 / (helpers + 1) of the new one, and at the same time the helpers check the others, each as
-many edges as the scan. An edge whose ends lay in one component when the round began lies on a cycle of lighter edges:
+many edges as the scan. An edge closes a cycle of lighter edges if its ends were in one component when the round began:
 it is flagged, and the scan passes over it. Rounds stop with the last join.
 
 So the scan does 1 / (helpers + 1) of the checks that come after the components have grown: helpers exclude at most
@@ -33,7 +33,7 @@ from dfmst._engines.primitives.flags import count_set, flag_words
 from dfmst.algorithms._steps.kruskal_scan import KruskalScan, SortedEdges
 from dfmst.algorithms.base import Trace, chosen_rows
 
-_ROUNDS = 32  # at most so many labellings of all vertices
+_ROUNDS = 32  # rounds at most: each labels all vertices
 _SHORTEST_STRETCH = 1 << 12  # below it, a launch costs more than its checks
 
 
@@ -47,16 +47,16 @@ class Kruskal:
         Edges that helpers check ahead for each edge that the scan checks. ``None``: one fewer than the engine's
         threads. The rows never depend on it; the trace depends on nothing else. On the CUDA engine ``None`` is 0: the
         edges are sorted on the device, and the scan, which is sequential, runs on the host, with columns of 8 bytes a
-        row and 4 bytes a vertex copied there. Otherwise one of the device's threads scans beside the helpers.
+        row and 4 bytes a vertex copied there. Otherwise one of the device's threads scans while the helpers check.
 
     Notes
     -----
     **Differences from the paper**
 
-    * Helpers work in rounds with the scan, over stretches of the sorted edges; there they run beside it freely. The
+    * Helpers work in rounds with the scan, over stretches of the sorted edges; there they run freely. The
       share that they exclude is within 5 points of figure 6's, and does not depend on timing.
-    * The edges are sorted by a parallel radix sort, where figure 5 has a merge sort (``bench/papers.py`` measures
-      both). The order is the same.
+    * A parallel radix sort takes the place of figure 5's merge sort (``bench/papers.py`` measures both): the
+      order is the same.
     * The scan stops with the forest's last edge.
 
     Examples
@@ -110,7 +110,7 @@ class Kruskal:
             if not engine.on_host:
                 return edges, edges  # one scan: its columns are copied to the host only once
             helpers = engine.threads - 1
-        # No shorter than the labelling that helpers need: a round then costs no more than it checks.
+        # No shorter than the labeling that helpers need: a round then costs no more than it checks.
         stretch = max(_SHORTEST_STRETCH, vertices, edges // _ROUNDS)
         own = -(-stretch // (64 * (helpers + 1))) * 64
         return own, own * (helpers + 1)

@@ -20,7 +20,7 @@ step 5, lines 44-49        kernels ``stand`` and ``elect``
 section 5.5, figure 9      ``frontier``: lists of the components and of the edges that are still of use
 =========================  =====================================================================================
 
-What differs from the paper stands in :class:`Mastiff`.
+The docstring of :class:`Mastiff` lists the differences from the paper.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Mastiff:
     ----------
     frontier
         Visit only the components that look for an edge, edge by edge, and drop the edges inside components once a
-        twentieth of those at hand are. Otherwise, as published, each round visits all vertices and reads the neighbour
-        lists of those whose component is not exempt; no edge is rewritten, and beside the lists all memory is of the
-        order of the vertices.
+        twentieth of the remaining ones are. Otherwise, as published, each round visits all vertices and reads the
+        neighbor lists of those whose component is not exempt; no edge is rewritten, and apart from the lists, memory
+        grows with the vertices only.
 
     Examples
     --------
@@ -69,13 +69,13 @@ class Mastiff:
 
     * Ties go to the smaller row (there: to the smaller parent), so that the forest is unique and steps 2 and 3 are one;
       of two components that chose each other, the smaller vertex stays a root.
-    * Degrees are counted over a sample of the edges where they are many: which vertex is exempt never changes the rows.
-    * The input is an edge table, so that the published form first makes neighbour lists of it (step ``lists``); there
-      the graph comes as lists, in which an entry holds the weight, where ours leads to it.
+    * Degrees of large graphs are counted over a sample of the edges: which vertex is exempt never changes the rows.
+    * The input is an edge table, so that the published form first makes neighbor lists of it (step ``lists``); there
+      the graph comes as lists, and an entry holds the weight itself.
     * ``frontier=True``, the default, is ours, after section 5.5's outlook on sparse frontiers.
 
     The trace adds, for each round: ``touched``, the edges looked at, once from each end that looked (Borůvka's
-    algorithm: from both), in the published form the entries of neighbour lists that the kernel read; ``root``,
+    algorithm: from both), in the published form the entries of neighbor lists that the kernel read; ``root``,
     ``exempt``, ``merged_root`` and ``merged_exempt``, the vertices of each status at its end, those merged by the
     status above them (figure 6); ``largest``, the size of the largest component (figure
     3); ``depth``, the longest path to a root (figure 10; 65 stands for more than 64); and the seconds of the steps
@@ -229,7 +229,7 @@ def _lightest(engine: Engine, edges: Edges, parent: Array | None, forest: _Fores
 
 
 def _still_of_use(engine: Engine, edges: Edges, forest: _Forest) -> Edges:
-    """The edges between components, or all where there are few others."""
+    """The edges between components, or all edges if few others are left."""
     sample = spread_positions(engine.xp, len(edges), min(len(edges), _SHARE_SAMPLE))
     a, b = forest.parent[edges.source[sample]], forest.parent[edges.target[sample]]
     if float((a != b).mean()) > _LARGEST_SHARE:

@@ -1,6 +1,6 @@
 """PMA: partial Prim from many start vertices at once, then unification, until no edge is left.
 
-Where the steps of Nobari, Cao, Karras and Bressan (2012) are:
+The steps of Nobari, Cao, Karras and Bressan (2012), and their places:
 
 ==================================================  ===========================================================
 algorithm 1, and 5 (unification)                    ``grow_and_unify`` (below)
@@ -14,7 +14,7 @@ algorithm 5, lines 2 to 4, and 5.4: degree 0        ``contract_edges`` (contract
 section 5.3: parallel edges                         ``drop_parallel`` (contract.py)
 ==================================================  ===========================================================
 
-What differs, and why, stands in :class:`PMA`.
+The docstring of :class:`PMA` lists the differences from the paper.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ class PMA:
     -----
     **Differences from the paper**
 
-    * The paper's ``successor`` says both which subtree a vertex is in and what a subtree hooked onto. A start vertex
-      that hooked onto us then looks like one of our own, our lightest edge to it is passed over, and the next one need
+    * The paper's ``successor`` holds both the subtree of a vertex and the vertex that a subtree hooked onto. A
+      start vertex that hooked onto us then looks like one of our own, our lightest edge to it is passed over, and the next one need
       not belong to the forest. Here ``tree`` never changes once set, and hooking goes to ``parent``.
-    * The edges are sorted by weight once, not once a round: compaction and relabelling keep their order.
+    * The edges are sorted by weight once, not once a round: compaction and relabeling keep their order.
     * By default the subtree's lightest edge comes from a heap of its vertices by their lightest edges, so that a large
       ``max_subtree`` costs a logarithm. (The paper's section 5.2.3 finds a heap of edges slower; ours has one entry a
       vertex, which stays a lower bound while the subtree grows.) ``search="scan"`` is the paper's, but for vertices
@@ -74,7 +74,7 @@ class PMA:
 
     γ follows the degree because a sparse graph's subtrees meet late and leave the cache as they grow, while in a dense
     one the rounds saved are dear. Figures 4(a) and 7 have the best γ at 5 to 8 on sparse graphs and up to 200 on dense
-    ones, and the CPU engine's optima lie in the same places (road network 8, degree 10 to 30 from 64 on, 2,000 from 256
+    ones, and the CPU engine's optima are similar (road network 8, degree 10 to 30 from 64 on, 2,000 from 256
     on).
 
     A round's record adds ``conflicts`` (subtrees that met another one), ``reduction`` (share of the round's vertices
@@ -171,7 +171,7 @@ def grow(
 
 
 class Rounds(NamedTuple):
-    """What an algorithm does in its rounds."""
+    """The parameters of an algorithm's rounds."""
 
     # Grows a round's subtrees, and sets the flags of the rows they choose.
     growth: Callable[[RoundGraph, Array], Growth]
@@ -181,7 +181,7 @@ class Rounds(NamedTuple):
 
 
 def grow_and_unify(engine: Engine, table: EdgeTable, trace: Trace, rounds: Rounds) -> Array:
-    """Grow subtrees and unify what they joined, until no edge is left; the forest's rows, ascending ``int64``."""
+    """Grow subtrees and unify the joined vertices, until no edge is left; the forest's rows, ascending ``int64``."""
     chosen = flag_words(engine, len(table))
     components, number = table.vertices, 0
     itself = engine.xp.arange(table.vertices, dtype=np.uint32)

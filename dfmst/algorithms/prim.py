@@ -1,17 +1,17 @@
 """Prim's algorithm: trees grown vertex by vertex, in a form for the CPU and one for the GPU.
 
 ``"queues"`` is the parallel Prim of Knox and Knox (2025, section 3.3): one priority queue per thread, so that the
-neighbours of a new vertex are offered in parallel without contention, and the lightest edge is the least of the
-queues' tops. One native call runs it all (kernel ``grow_trees``); it forks within the thread pool for the neighbours of
-a hub, a vertex with so many of them that a fork and a join cost less than they save.
+neighbors of a new vertex are offered in parallel without contention, and the lightest edge is the least of the
+queues' tops. One native call runs it all (kernel ``grow_trees``); it forks within the thread pool for the neighbors of
+a hub, a vertex with enough of them that a fork and a join cost less than they save.
 
 ``"reduction"`` is that of Wang, Huang and Guo (2011): every round a minimum reduction over the candidates that carries
-the index (any length, at most two launches), one candidate joins, and the new vertex's neighbours are relaxed. There
-is one round a vertex, and no parallelism beyond one vertex's neighbours and the candidates: it is for small or dense
+the index (any length, at most two launches), one candidate joins, and the new vertex's neighbors are relaxed. There
+is one round a vertex, and no parallelism beyond one vertex's neighbors and the candidates: it is for small or dense
 graphs (the paper stops at 16,384 vertices; here only time does). A GPU takes three launches a round. On a CPU a launch
 takes longer than a round, so that one native call runs them all (kernel ``reduce_rounds``), of the same steps.
 
-Either form begins a new tree where no edge leads out of the last one, so that forests need no second pass.
+Either form begins a new tree when no edge leads out of the last one, so that forests need no second pass.
 
 ===================================  ===============================================================================
 Wang, Huang and Guo (2011)           here
@@ -20,7 +20,7 @@ section III.C, figure 4 (A, B)       :class:`dfmst._engines.primitives.edges.Adj
 section IV, kernel 1 (T1, T2)        kernel ``least_of_groups``, a tree in each warp; step ``reduce`` of the trace
 section IV, kernel 2; adding (C)     kernel ``join_lightest``, a tree in one warp; step ``join``
 table II, R1 and R3; R2              columns ``lightest`` (edge and weight); ``vertex``
-section V.C.2, kernel 3              kernel ``relax_neighbours``, a thread a neighbour; step ``relax``
+section V.C.2, kernel 3              kernel ``relax_neighbours``, a thread a neighbor; step ``relax``
 figures 9 and 10                     ``Prim("reduction")`` against ``Prim("reduction", lanes=1)`` and ``Prim("queues")``
 Knox and Knox (2025), figure 3       ``Prim("queues")`` at ``queues`` = 1, 2, ...; figures 10 and 13 likewise
 ===================================  ===============================================================================
@@ -41,11 +41,11 @@ from dfmst._engines.primitives.edges import Adjacency, Edges, adjacency, gather_
 from dfmst._engines.primitives.flags import exclusive_sum, flag_words
 from dfmst.algorithms.base import Trace, chosen_rows
 
-_HUB_SHARE = 1 << 12  # neighbours a queue must get before a fork and a join pay: 1.6 ns each
+_HUB_SHARE = 1 << 12  # neighbors a queue must get before a fork and a join pay: 1.6 ns each
 _LANES = 128  # MAX_BLOCKS of Wang et al.: the measured best there
 _WARP = 32  # threads that reduce together
 _RELAX_LANES = 1 << 14
-_SHARE = 1 << 12  # candidates or neighbours that a thread of a CPU takes at a time
+_SHARE = 1 << 12  # candidates or neighbors that a thread of a CPU takes at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Prim:
         Priority queues, each filled by one thread. ``None``: the engine's threads; on the CUDA engine, where one of
         the device's threads grows the trees and looks at every queue, a single one.
     hub
-        Neighbours from which a vertex's are shared out among the queues. ``None``: 4,096 for each queue.
+        Neighbors from which a vertex's are shared out among the queues. ``None``: 4,096 for each queue.
     lanes
         Partial minima of a reduction. ``None``: the square root of the vertices, at most 128. With one, a single
         thread of a CPU looks at all candidates, and a single warp of a GPU.
@@ -69,15 +69,15 @@ class Prim:
     -----
     **Differences from the paper**
 
-    * Wang et al. need a connected graph of at most 16,384 vertices; here a new tree begins where the last one ends.
+    * Wang et al. need a connected graph of at most 16,384 vertices; here a new tree begins when the last one ends.
     * Their reduction is a tree in the shared memory of a block of threads. Ours is one of exchanges between the 32
       threads of a warp, twice: no barrier, and two launches reduce any length as well. Of 16,384 candidates a warp
-      takes 155 instructions, where a thread alone takes 875. On a CPU a thread scans in the place of each warp.
+      takes 155 instructions, a thread alone 875. On a CPU a thread scans in the place of each warp.
     * On a CPU all rounds run in one call, and a thread takes no less than 4,096 candidates at a time.
-    * Knox and Knox share out neighbour lists of any length among the queues. Ours shares those of `hub` neighbours or
+    * Knox and Knox share out neighbor lists of any length among the queues. Ours shares those of `hub` neighbors or
       more.
 
-    The record adds ``queues``, ``hubs`` and ``shared``, the neighbours that several queues were offered
+    The record adds ``queues``, ``hubs`` and ``shared``, the neighbors that several queues were offered
     (``seconds_offer``, a part of ``seconds_grow``), or ``lanes``.
 
     Examples
@@ -186,9 +186,9 @@ def _rounds_in_one_call(engine: Engine, key: Array, lists: Adjacency, candidates
     share = _SHARE if lanes > 1 else len(vertex)
     state: Array = engine.xp.zeros(3, np.uint64)
     spent = engine.xp.zeros(3, np.uint64)
-    neighbours = (lists.offset, lists.edge, lists.other)
+    neighbors = (lists.offset, lists.edge, lists.other)
     columns = (lightest, vertex, place, *partial, found, state, spent)
-    engine.launch("reduce_rounds", 1, *neighbours, len(vertex), lanes, share, key, *columns)
+    engine.launch("reduce_rounds", 1, *neighbors, len(vertex), lanes, share, key, *columns)
     seconds = zip(("reduce", "join", "relax"), spent.tolist(), strict=True)
     trace.add(**{f"seconds_{step}": nanoseconds / 1e9 for step, nanoseconds in seconds})
     return state
@@ -217,7 +217,7 @@ def _rounds_by_launches(engine: Engine, key: Array, lists: Adjacency, candidates
 
 
 def _queue_starts(engine: Engine, lists: Adjacency, edges: int, queues: int, hub: int) -> tuple[Array, int]:
-    """Where each queue begins and the last one ends, and how many list entries the queues share."""
+    """Begin of each queue and end of the last one, and how many list entries the queues share."""
     degree = engine.xp.diff(lists.offset)
     shared = degree[degree >= np.uint64(hub)]
     if not len(shared):

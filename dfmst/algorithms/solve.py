@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from dfmst._common.types import Array
@@ -12,8 +13,9 @@ from dfmst._edges.edge_table import ChecksFailed, EdgeTable, Input
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._engines import Engine
-from dfmst.algorithms import Algorithm, FilterKruskal, resolve
+from dfmst.algorithms import REGISTRY, Algorithm, FilterKruskal
 from dfmst.algorithms.base import Trace
+from dfmst.errors import did_you_mean
 
 #: Gives a context manager for each step of the pipeline by its name, to time it for example.
 Step: TypeAlias = Callable[[str], AbstractContextManager[object]]
@@ -45,8 +47,8 @@ def solve(
     """Read a table and find its forest.
 
     Every column of a large table is read from memory as often as it is looked at: to check all ids and weights before
-    the first step would cost as much as that step. So the checks are deferred to the passes of the algorithm. Where
-    they fail, the table is read again and checked first, for an error that says what is wrong.
+    the first step would cost as much as that step. So the checks are deferred to the passes of the algorithm. If
+    one fails, the table is read again and checked first, for an error that names the fault.
     """
     trace = Trace() if trace is None else trace
     scratch = engine.in_scratch()
@@ -90,3 +92,35 @@ def solve_frame(
         return read_table(engine, view, columns, defer_checks=defer_checks and not exact)
 
     return solve(engine, read, algorithm, trace, step)
+
+
+@cache
+def _default(name: str) -> Algorithm:
+    """The object that a name selects."""
+    return REGISTRY[name]()
+
+
+def name_of(algorithm: Algorithm) -> str:
+    """Return the name of an algorithm: that of its module, with hyphens."""
+    return type(algorithm).__module__.rpartition(".")[2].replace("_", "-")
+
+
+def resolve(algorithm: str | Algorithm, engine: Engine, table: EdgeTable) -> Algorithm:
+    """Return the algorithm that a name or an object stands for."""
+    if isinstance(algorithm, str):
+        if algorithm == "auto":
+            return _choose(engine, table)
+        if algorithm not in REGISTRY:
+            message = f"unknown algorithm {algorithm!r}; known: 'auto', {', '.join(map(repr, REGISTRY))}"
+            suggestion = did_you_mean(algorithm, ("auto", *REGISTRY))
+            raise ValueError(f"{message}; {suggestion}" if suggestion else message)
+        return _default(algorithm)
+    if isinstance(algorithm, tuple(REGISTRY.values())):
+        return algorithm
+    message = f"algorithm is a {type(algorithm).__name__}; it must be a name or an object of dfmst.algorithms"
+    raise TypeError(message)
+
+
+def _choose(engine: Engine, table: EdgeTable) -> Algorithm:
+    """Kruskal's scan is sequential: fast on a CPU, and slow on a GPU."""
+    return _default("filter-kruskal" if engine.on_host else "filter-boruvka")

@@ -9,7 +9,8 @@ import pytest
 
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
-from dfmst.algorithms import REGISTRY, Boruvka, FilterKruskal, resolve
+from dfmst.algorithms import REGISTRY, Boruvka, FilterKruskal
+from dfmst.algorithms.solve import resolve
 from tests.support.cases import ALGORITHMS
 
 TABLE = EdgeTable(np.zeros(1, np.uint32), np.ones(1, np.uint32), np.ones(1), 2)

@@ -60,7 +60,7 @@ ALGORITHMS: list[Algorithm] = [
     PMA("hybrid", max_subtree=30, search="scan"),
     BaderCong(),
     BaderCong(trees=1),
-    BaderCong(trees=7, colours=False),
+    BaderCong(trees=7, colors=False),
     BaderCong(trees=10**6),
     BSP(),
     BSP(rounds=1),

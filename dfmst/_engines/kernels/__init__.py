@@ -15,7 +15,7 @@ from pathlib import Path
 
 HOME = Path(__file__).parent  # of the texts, and of the libraries compiled from them
 
-_COMMON = ("portable.cuh", "common.cuh")  # what precedes every other text
+_COMMON = ("portable.cuh", "common.cuh")  # they precede every other text
 _KERNEL = re.compile(
     r"^(HOST_KERNEL|KERNEL|STEPS)(?:_OF\((\w),\s*|\()(\w+),\s*\((.*?)\)\)\s*\{", re.DOTALL | re.MULTILINE
 )
@@ -28,7 +28,7 @@ class Parameter:
     """One parameter of a kernel."""
 
     name: str  # as in the kernel's text
-    type: str  # A C type (``u32``), the kernel's type parameter (``V``), or ``Key<W>``: the keys of weights
+    type: str  # a C type (``u32``), the kernel's type parameter (``V``), or ``Key<W>``: the keys of weights
     pointer: bool  # whether it is a column; otherwise it is a number
     written: bool  # whether it is a column that the kernel may write to
 

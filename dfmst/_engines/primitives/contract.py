@@ -1,4 +1,4 @@
-"""Contraction: components become vertices, and what that leaves of the edges."""
+"""Components: contraction to vertices, edges that cross between them, and labels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dfmst._engines.primitives.edges import Edges, end_words, gather_edges, spre
 from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, compact_all, count_set, flag_words, flags_to_write
 from dfmst._engines.primitives.sort import sort_order
 
-_FEW_VERTICES = 1 << 15  # up to so many, one thread does in one launch what takes several otherwise
+_FEW_VERTICES = 1 << 15  # of at most these, one thread replaces several launches by one
 _NONE = np.iinfo(np.uint64).max
 _PAIRS_PER_EDGE = 2  # pairs of vertices that a table takes less time to hold than the edges take to sort
 
@@ -89,7 +89,7 @@ def drop_parallel(engine: Engine, edges: Edges, vertices: int) -> Edges:
 def lightest_flagged(engine: Engine, edges: Edges, flip: int, flags: Array, label: Array, labels: int) -> Array:
     """The lightest flagged edge of each pair of labels, of which there are few, in a table of all pairs.
 
-    Entry ``a * labels + b``, where ``a <= b``, holds the edge's position in its low half; all ones: there is none.
+    Entry ``a * labels + b``, where ``a <= b``, holds the edge's position in its low half; all ones: none.
     """
     best: Array = engine.xp.full(labels * labels, _NONE, np.uint64)
     columns = (*end_words(edges.source, edges.target), label, labels, edges.key, flip, flags, best)
@@ -130,14 +130,14 @@ def flag_lightest(engine: Engine, edges: Edges, vertices: int) -> Array:
 
 
 _SAMPLE = 256  # edges: each is a read or two from memory
-_BYTE_VERTICES = 1 << 15  # up to so many, a byte for each fits a first-level cache: it is read sooner than a bit
+_BYTE_VERTICES = 1 << 15  # of at most these, a byte each fits a first-level cache, and reads faster than a bit
 _FEW_OUTSIDE = 32  # vertices outside the giant component, up to which registers tell most ends apart from them
 _MANY = 1 << 14  # words from which that saves more than it costs to prepare
 _LONG = 1 << 16  # words from which a trial of gathers is a small part
 _TRIAL = 1 << 11  # words of a turn
 _TURNS = 3  # for each way: the first touches other memory than the next, and threads may be interrupted
 _GIANT = 0.5  # share of the sampled edges above which it pays to test for one component first
-_VERTICES = 16  # for each edge, at most, where all labels are read for that
+_VERTICES = 16  # per edge at most, if all labels are read for that
 
 _gathers: dict[int, int] = {}  # bytes of an id -> whether gathers pay here
 
@@ -152,7 +152,7 @@ def crossing_flags(
 ) -> Array:
     """Flags of the edges whose ends have different labels.
 
-    Where most edges begin in one component, one bit a vertex (a byte, of few) decides most edges without leaving the
+    If most edges begin in one component, one bit a vertex (a byte, of few) decides most edges without leaving the
     cache: with both ends in it an edge does not cross, with one end it does. Only the edges with no end in it need
     their labels.
     """
@@ -179,7 +179,7 @@ class _Inside(NamedTuple):
     """The vertices of the giant component.
 
     A flag a vertex, and of few vertices on the host a byte for each; ``tables`` are two of 256 flags that list the
-    vertices outside (see kernel ``find_inside``), ``None`` where these are more than a few.
+    vertices outside (see kernel ``find_inside``), ``None`` if these are more than a few.
     """
 
     flags: Array
@@ -243,8 +243,8 @@ def _try_gathers(width: int, words: int, flag: Callable[[int, int, int], None]) 
 def giant_component(engine: Engine, source: Array, label: Array) -> int | None:
     """Label of the component that most of a sample of edges begins in.
 
-    ``None`` where that is no more than half of them, and where the edges are few beside the vertices: to flag these
-    takes a look at every label. A vertex in `source` that is no place in `label` counts as the last.
+    ``None`` if that is at most half of them, or if the edges are few compared to the vertices: their flags take a look
+    at every label. A vertex in `source` outside `label` counts as the last.
     """
     if len(source) * _VERTICES < len(label) or not len(source):
         return None

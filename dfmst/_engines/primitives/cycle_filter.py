@@ -3,7 +3,7 @@
 A new row is out of every later forest if the forest's path between its ends has no edge that comes after it: the cycle
 property. The path's heaviest edge is bounded by the moments at which both ends joined their tree while the forest was
 linked in ascending order (:mod:`dfmst._engines.primitives.kruskal_tree`). One byte a vertex holds that moment, rounded
-up to one of 254 levels, so that a row costs two look-ups in a table that caches hold; where no tree holds nearly all
+up to one of 254 levels, so that a row costs two look-ups in a table that caches hold; if no tree holds nearly all
 vertices, two more tell whether both ends are in one. On a random graph nearly every row that cannot enter is dropped:
 of rows in random order only about one in rows / vertices can.
 

@@ -46,7 +46,7 @@ def gather_keys(engine: Engine, key: Array, positions: Array | None, flip: int =
 
 
 def gather_edges(engine: Engine, edges: Edges, positions: Array | None, label: Array | None, flip: int = 0) -> Edges:
-    """Take edges by position (``None``: all of them), their ends relabelled and their weights as ordered keys."""
+    """Take edges by position (``None``: all of them), their ends relabeled and their weights as ordered keys."""
     length = len(edges) if positions is None else len(positions)
     xp = engine.xp
     source, target = (xp.empty(length, np.uint32) for _ in range(2))
@@ -89,7 +89,7 @@ def used_vertices(engine: Engine, edges: Any) -> Array:
 def spread_positions(xp: Any, length: int, size: int) -> Array:
     """`size` ascending positions below `length`, one in each of as many equal stretches.
 
-    Where in its stretch a position lies is deterministic, and follows no period that the rows may have. `xp` is NumPy
+    The place within a stretch is deterministic, and follows no period that the rows may have. `xp` is NumPy
     for positions on the host, or an engine's array module.
     """
     step, stretch = spread_steps(length, size)
@@ -119,7 +119,7 @@ def sample_keys(engine: Engine, key: Array, size: int, flip: int = 0) -> Array:
 
 
 def spread_steps(length: int, size: int) -> tuple[int, int]:
-    """How far a position lies behind the one before, in 2^32ths of a row, and rows that a stretch has at least."""
+    """Distance between positions in 2^32ths of a row, and rows of a stretch at least."""
     return -(-(length << 32) // size) if size else 0, length // size if size else 0
 
 
@@ -127,7 +127,7 @@ def spread_steps(length: int, size: int) -> tuple[int, int]:
 class Adjacency:
     """Every vertex's incident edges, one entry for each end of an edge."""
 
-    offset: Array  # where each vertex's list begins, and the last one ends; ``uint64``, shape ``(vertices + 1,)``
+    offset: Array  # begin of each vertex's list, and end of the last one; ``uint64``, shape ``(vertices + 1,)``
     edge: Array  # position of the edge among the edges; ``uint32``, shape ``(offset[-1],)``
     other: Array  # the vertex at the edge's other end; ``uint32``, shape ``(offset[-1],)``
 

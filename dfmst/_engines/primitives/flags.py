@@ -52,7 +52,7 @@ def _block_counts(engine: Engine, flags: Array) -> Array:
 
 
 def _block_places(engine: Engine, flags: Array) -> Array:
-    """How many flags lie before each block of words, and in all."""
+    """Number of flags before each block of words, and in all."""
     counts = _block_counts(engine, flags)
     if not engine.on_host:
         sums: Array = engine.xp.cumsum(counts, dtype=np.uint64)
@@ -70,9 +70,9 @@ def count_set(engine: Engine, flags: Array) -> int:
 def compact(
     engine: Engine, flags: Array, dtype: type = np.uint32, *, lasting: bool = False, total: int | None = None
 ) -> Array:
-    """Positions of the flags that are set, ascending; where they are `lasting`, not in the engine's scratch.
+    """Positions of the flags that are set, ascending; `lasting` ones are not in the engine's scratch.
 
-    `total` is how many are set, where that is known: nothing is read from the device then.
+    `total` is the number of set flags, if known: it then need not be read from the device.
     """
     if engine.on_host and len(flags) <= _FLAG_BLOCK:  # a launch would cost more
         (positions,) = np.unpackbits(flags.view(np.uint8), bitorder="little").view(np.bool_).nonzero()

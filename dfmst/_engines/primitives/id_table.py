@@ -1,6 +1,6 @@
 """Ids and their numbers: a hash table that grows and is never built anew for a batch.
 
-A table has a slot of 8 bytes for each id, at most :data:`_LOAD` of them in use, and beside it the ids themselves in the
+A table has a slot of 8 bytes for each id, at most :data:`_LOAD` of them in use, and the ids themselves in the
 order of their numbers. See ``ids.cuh`` for the slots.
 """
 
@@ -15,7 +15,7 @@ from dfmst._common.types import Array
 from dfmst._engines.base import Engine
 from dfmst._engines.primitives.flags import compact, flag_words, ones
 
-#: What :meth:`IdTable.find` says of ids that are not in the table.
+#: Number that :meth:`IdTable.find` gives to ids that are not in the table.
 UNKNOWN = (1 << 32) - 1
 # Slots take 8 / 0.6 · 1.4 = 19 bytes an id at most. Fuller tables that grow by more would take the same bytes, and a
 # fifth longer for a look-up.
@@ -32,8 +32,7 @@ class IdWords(NamedTuple):
 
     # Integers, or hashes of the texts' bytes, ``uint64`` of shape ``(ids,)``; ``None``: hashes to be made.
     word: Array | None
-    # Where the bytes of each text begin and those of the last end, ``uint64`` of shape ``(ids + 1,)``; ``None`` for
-    # integers.
+    # Begin of each text's bytes, and end of the last, ``uint64`` of shape ``(ids + 1,)``; ``None`` for integers.
     offset: Array | None = None
     content: Array | None = None  # the bytes
 
@@ -95,7 +94,7 @@ class IdTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the slots and the ids; the texts twice, as they are copied where there are more."""
+        """Bytes of the slots and the ids; the texts twice, as they are copied to grow."""
         return int(self._slots.nbytes + self.known.nbytes + (0 if self._content is None else 2 * self.content.nbytes))
 
     def find(self, ids: IdWords, unknown: int = UNKNOWN) -> Array:
@@ -145,7 +144,7 @@ class IdTable:
         self._engine.launch(kernel, -(-len(ids) // block), *arguments, grain=_GRAIN)
 
     def _append_texts(self, ids: IdWords, position: Array) -> None:
-        """Add the bytes of the texts at these positions, and where they end."""
+        """Add the bytes of the texts at these positions, and their ends."""
         assert ids.offset is not None
         assert self._content is not None
         begin, used = ids.offset[position], len(self.content)
@@ -193,5 +192,5 @@ def _free_slots(engine: Engine, slots: int) -> Array:
 
 
 def _room(slots: int) -> int:
-    """How many ids a table of so many slots may hold."""
+    """Ids that a table of `slots` slots may hold."""
     return int(_LOAD * slots)

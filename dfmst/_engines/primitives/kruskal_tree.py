@@ -60,7 +60,7 @@ def rank_forest(engine: Engine, forest: Edges) -> RankedForest:
 
 
 class Merges(NamedTuple):
-    """Merges of a dendrogram in the forest's order; cluster ``vertices + r`` is what merge r makes."""
+    """Merges of a dendrogram in the forest's order; merge r makes cluster ``vertices + r``."""
 
     left: Array  # the two clusters, the smaller number first, ``uint64``
     right: Array
@@ -97,7 +97,7 @@ def _unite_by_size(
 
 
 def build_kruskal_tree(engine: Engine, ends: Array, vertices: int) -> KruskalTree:
-    """Link the vertices by a forest's edges in ascending order; ``top`` is empty where one of them closes a cycle."""
+    """Link the vertices by a forest's edges in ascending order; ``top`` is empty if one of them closes a cycle."""
     link = engine.xp.full(vertices, _NONE, np.uint64)
     cycle = _unite_by_size(engine, ends, vertices, link)
     if cycle is not None:

@@ -17,7 +17,7 @@ def sort_order(engine: Engine, key: Array) -> Array:
     """Places of the keys (``uint32`` or ``uint64``) in ascending order; equal keys stay in place order.
 
     A radix sort by the leading bits of the keys' range, then an insertion sort of the few runs whose
-    leading bits agree. Where such runs are long and not of equal keys, a second radix sort takes its place.
+    leading bits agree. If such runs are long and not of equal keys, a second radix sort replaces it.
     """
     order: Array = engine.xp.empty(len(key), np.uint32)
     if not len(key):
@@ -48,14 +48,14 @@ def _sort_by_halves(engine: Engine, key: Array, low: int, spread: int) -> Array:
 
 _BLOCK = 1 << 16  # edges a thread takes at a time in the first pass, at most
 _MOST_SPANS = 256  # blocks whose least and greatest keys one thread compares
-_LEAST_BLOCK = 1 << 12  # and at least, where there are several threads
+_LEAST_BLOCK = 1 << 12  # and at least, with several threads
 
 
 class LeadingBits(NamedTuple):
     """Bits of keys above the least one.
 
-    ``column`` is ``uint32``, of which ``bits`` are used. ``key`` holds the whole keys where the bits do not tell all of
-    them apart, otherwise it is ``None``.
+    ``column`` is ``uint32``, of which ``bits`` are used. ``key`` holds the whole keys if the bits do not distinguish
+    all of them, otherwise it is ``None``.
     """
 
     column: Array
@@ -101,7 +101,7 @@ def _take_bits(engine: Engine, key: Array, low: int, high: int) -> LeadingBits:
 
 
 def _shift(spread: int) -> int:
-    """Bits that keys of so many lose."""
+    """Low bits that keys of `spread` bits lose."""
     return spread - _LEADING_BITS if spread > 32 else 0
 
 

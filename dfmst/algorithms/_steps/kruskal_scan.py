@@ -84,7 +84,7 @@ class KruskalScan:
         return joined
 
     def reached(self, end: int) -> int:
-        """Where a scan up to `end` has stopped: right behind the last possible join, or at `end`."""
+        """Place at which a scan up to `end` has stopped: right after the last possible join, or `end`."""
         joined = int(self._count[0])
         return int(self._chosen[joined - 1]) + 1 if joined == self._most else end
 
@@ -106,7 +106,7 @@ class PortionScan:
     """Edges in buckets by their keys' leading digit, and the scan that joins the components in `parent`.
 
     One pass copies every edge with its ends to the bucket of its digit. Then each launch scans a portion, which is some
-    buckets; meanwhile the other threads sort the next portion's buckets in their caches and flag rows of chosen edges.
+    buckets, while the other threads sort the next portion's buckets in their caches and flag rows of chosen edges.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class PortionScan:
         deferred.raise_if_failed()
 
     def _sort_buckets(self) -> None:
-        """Sort all buckets, without a scan beside them; the room is that of an eighth of the edges, or 2 MiB."""
+        """Sort all buckets before any scan, in room for an eighth of the edges, or 2 MiB."""
         if not self._bits and self._key is None:
             return
         engine, buckets = self._engine, self._portions(max(_LONG_PORTION, -(-self._length // 8)))
@@ -159,7 +159,7 @@ class PortionScan:
             engine.launch("scan_portion", 2 + last - first, *scan, *sort, grain=1)
 
     def _portions(self, least: int) -> list[int]:
-        """Buckets that portions of about so many edges begin with, and the end."""
+        """First bucket of each portion of about `least` edges, and the end."""
         if not self._bits and self._key is None:
             return [0, len(self._begins) - 1]  # buckets are sorted already
         inner = [bisect_left(self._begins, mark) for mark in range(least, self._length, least)]
@@ -205,7 +205,7 @@ def _two(engine: Engine, length: int) -> tuple[Array, Array]:
 
 
 BLOCK = 1 << 16  # edges of a block
-_CHUNK = 1 << 9  # of which a thread takes so many at a time
+_CHUNK = 1 << 9  # edges of a block that a thread takes at a time
 _FIRST_ROUND = (1 << 16) - 1
 MANY_THREADS = 4  # from which all threads take less time than one thread's scan, as bench/solver/span.py projects
 
@@ -227,7 +227,7 @@ class BlockScan(PortionScan):
         return int(totals[0])
 
 
-SHORT = 1 << 13  # edges; measured: a portion scan on one thread is no faster below
+SHORT = 1 << 13  # edges; measured: a portion scan on one thread is faster only above
 
 
 class ShortScan:

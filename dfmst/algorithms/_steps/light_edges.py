@@ -156,7 +156,7 @@ def _prepare(
 def _long_scan(
     engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, chosen: Array
 ) -> PortionScan:
-    """One thread's scan beside the others' sorting, or all threads in one after the other."""
+    """One thread scans while the others sort; many threads first sort, then scan together."""
     length = len(edges) if position is None else len(position)
     scan = BlockScan if engine.threads >= MANY_THREADS and length > BLOCK else PortionScan
     return scan(engine, edges, position, flip, parent, most, chosen)
@@ -175,7 +175,7 @@ def survivors(
     """Edges that are not flagged as `light` and join two components.
 
     Their ends are the components, numbered densely, so that the next level works on short columns. Between few
-    components, only the lightest edge of each two goes on; on the host, these are solved at once where `chosen` is
+    components, only the lightest edge of each two is kept; on the host, these are solved at once if `chosen` is
     given, the flags of the forest's rows, so that no edge is left.
     """
     with trace.step("label"):

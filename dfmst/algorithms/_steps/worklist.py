@@ -35,7 +35,7 @@ class Side(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the rounds over a side's edges did."""
+    """Counts of the rounds over a side's edges."""
 
     taken: int  # edges that joined two components at the beginning
     rounds: int  # rounds that had any edge
@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
 
 
 class Worklist:
-    """The buffers of all rounds; they grow where a list needs more room."""
+    """The buffers of all rounds; they grow if a list needs more room."""
 
     def __init__(self, engine: Engine, table: EdgeTable, capacity: int, chosen: Array) -> None:
         self._engine = engine
@@ -68,7 +68,7 @@ class Worklist:
         """Fill the list with the edges of a side whose ends differ.
 
         With `flat`, every vertex points at its root; without, every vertex is a root. `giant` flags the vertices of a
-        component that many edges lie in.
+        component with many edges.
         """
         self._side, self._parts = side, (flat, giant)
         if flat:
@@ -76,7 +76,7 @@ class Worklist:
         self._take()
 
     def _make_room(self) -> None:
-        """Let the buffers grow to what a sample of the edges asks for: a list that is too long is taken twice."""
+        """Let the buffers grow to the length that a sample predicts: a list that is too long is taken twice."""
         table, side = self._table, self._side
         sample = min(_SAMPLE, len(table))
         counted = self._engine.xp.zeros(1, np.uint32)
@@ -92,31 +92,16 @@ class Worklist:
         if not self._begun:
             self._begin(None, None)
         self._begun = False
-        self._engine.launch(
-            "take_edges",
-            -(-len(table) // _TAKEN),
-            *self._ends,
-            self._stride,
-            table.weight,
-            table.flip,
-            len(table),
-            side.key,
-            side.row,
-            int(side.above),
-            side.low,
-            side.shift,
-            self.parent if flat else None,
-            giant,
-            rounds.best[0],
-            rounds.records[0],
-            rounds.capacity,
-            rounds.counters[:1],
-        )
+        edges = (*self._ends, self._stride, table.weight, table.flip, len(table))
+        bounds = (side.key, side.row, int(side.above), side.low, side.shift)
+        listed = (rounds.best[0], rounds.records[0], rounds.capacity, rounds.counters[:1])
+        parent = self.parent if flat else None
+        self._engine.launch("take_edges", -(-len(table) // _TAKEN), *edges, *bounds, parent, giant, *listed)
 
     def component_of(self, row: int) -> Array:
-        """Flags of the vertices in the component of a row's first end, where every vertex points at its root.
+        """Flags of the vertices in the component of a row's first end; every vertex points at its root.
 
-        An end of the threshold, an edge drawn at random, most likely lies in the giant component where there is one.
+        The threshold is an edge drawn at random, so that its ends are most likely in a giant component, if any.
         """
         vertices = self._table.vertices
         flags: Array = self._engine.xp.empty(flag_length(vertices), np.uint64)
@@ -141,7 +126,7 @@ COUNTERS = 8  # edges in the first list; chosen edges, rounds, edges of the firs
 _TOGETHER = 1 << 22  # edges up to which a GPU runs all rounds in one launch
 _LENGTHS = (0, 5)  # the places of the edges in both lists
 _JOINED = 1  # the place of the chosen edges
-_WAITING = 6  # the place of what threads wait for
+_WAITING = 6  # the place of the barrier's counter
 _OFFERED = 4  # records that a thread of `offer_records` takes
 _CLEAR_SHARE = 8  # with fewer vertices than this for each record, clearing all minima is cheaper than by record
 
@@ -150,7 +135,7 @@ class RecordRounds:
     """The buffers of all rounds, and the rounds.
 
     ``records``: two lists of records, two ``uint64`` words each; ``capacity``: records that a list has room for;
-    ``best``: two arrays of the vertices' lightest records; ``counters``: what threads count, ``uint32``.
+    ``best``: two arrays of the vertices' lightest records; ``counters``: sums over all threads, ``uint32``.
     """
 
     def __init__(self, engine: Engine, table: EdgeTable, parent: Array, chosen: Array, capacity: int) -> None:
@@ -163,7 +148,7 @@ class RecordRounds:
         self.reserve(capacity)
 
     def reserve(self, capacity: int) -> None:
-        """Make room for so many records; those that are there are lost."""
+        """Make room for `capacity` records; those in the lists are lost."""
         self.capacity = capacity
         self._prepared.clear()
         self.records: tuple[Array, ...] = ()  # free the old ones first
@@ -195,22 +180,11 @@ class RecordRounds:
         A list that is longer than the buffers is left as it is.
         """
         if self._engine.in_steps:
-            table = self._table
-            self._engine.launch(
-                "finish_records",
-                self.capacity,
-                self.counters[_WAITING:],
-                *self.records,
-                self.capacity,
-                table.weight,
-                table.flip,
-                shift,
-                self._parent,
-                self.best,
-                table.vertices,
-                self._chosen,
-                self.counters,
-            )
+            table, most = self._table, self.capacity
+            first, second = self.records
+            lists = (self.counters[_WAITING:], first, second, most, table.weight, table.flip, shift)
+            columns = (self._parent, self.best, table.vertices, self._chosen, self.counters)
+            self._engine.launch("finish_records", most, *lists, *columns)
         counted: list[int] = self.counters[:4].tolist()
         return counted
 
