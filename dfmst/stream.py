@@ -1,10 +1,9 @@
 """Forests of more rows than the memory holds.
 
-Rows are read in batches and folded into a buffer of bounded size, which always begins with the forest of all rows so
-far; rows that can no longer enter it are dropped as they arrive. The result is, row for row, that of
-:func:`dfmst.minimum_spanning_forest` on all rows at once. :func:`minimum_spanning_forest` and
-:func:`maximum_spanning_forest` do all in one call; :func:`fold` leaves the rows to be read, written or verified later,
-and :func:`verify` checks a forest's file.
+Rows are read in batches and folded in bounded memory: rows that can no longer enter the forest are dropped as they
+arrive. The result is, row for row, that of :func:`dfmst.minimum_spanning_forest` on all rows at once.
+:func:`minimum_spanning_forest` and :func:`maximum_spanning_forest` do everything in one call. :func:`fold` returns a
+forest that can be read, written or verified later, and :func:`verify` checks a forest's file.
 """
 
 from __future__ import annotations
@@ -45,6 +44,7 @@ def minimum_spanning_forest(
     keep: Any = None,
     drop: Any = None,
     memory_limit: int | str = "2GiB",
+    gpu_memory_limit: int | str = "2GiB",
     output: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     spill_dir: str | os.PathLike[str] | None = None,
@@ -62,47 +62,46 @@ def minimum_spanning_forest(
     ----------
     edges
         Parquet files: a path, a directory, a pattern such as ``"part-*.parquet"``, or a list of these; a
-        ``pyarrow.dataset``; or frames: a list, or a function that returns an iterator. They are read twice, so that
-        an iterator itself is refused. Frames of cuDF are read where they lie.
+        ``pyarrow.dataset``; or frames: a list, or a function that returns an iterator. They are read twice, so an
+        iterator itself is refused. Frames of cuDF stay on the GPU.
     source, target, weight
         Column names; ``weight=None``: all weights are equal.
     by, keep, drop
-        Conditions, which need all rows in memory: an error says what to do in their place.
+        Not supported in streams; the error names a replacement.
     memory_limit
-        Bytes, or a text such as ``"2GiB"``: what this process may hold in all while it folds, 256 MiB of it for the
-        interpreter, its libraries and the batches in flight. The least is 32 MiB more than those and 48 bytes a vertex;
-        below 132 bytes a vertex the run takes longer, solves on the host and has its own algorithm. Frames of your own,
-        the returned forest, and rows in the second pass beyond a batch come on top. With ``engine="cuda"`` the limit is
-        of the GPU's memory: 96 MiB for the batches in flight, and 172 bytes a vertex; integer ids are numbered there,
-        others on the host.
+        Memory of this process while it folds: bytes, or a text such as ``"2GiB"``. 256 MiB are for the interpreter,
+        libraries and batches. The least limit is 288 MiB and 48 bytes a vertex; below 256 MiB and 132 bytes a vertex
+        the run is slower, uses the host, and ignores `algorithm`. Your own frames and the returned forest come on top.
+    gpu_memory_limit
+        Memory of the GPU, for ``engine="cuda"``: 96 MiB and 172 bytes a vertex at least. Integer ids are numbered on
+        the GPU, others on the host.
     output
-        Write the forest to this file (Parquet, Arrow, CSV or TSV) as it is gathered, in place of returning it. It must
-        not be one of the input's files, nor lie in a directory of them.
+        File for the forest (Parquet, Arrow, CSV or TSV), written instead of returned. It must not be one of the input's
+        files, nor be in a directory of them.
     checkpoint
-        Directory for checkpoints; a run that was interrupted goes on from the last one. Parquet files only, and 132
-        bytes a vertex at least.
+        Directory for checkpoints; an interrupted run continues from the last one. Only for Parquet files, and with at
+        least 132 bytes a vertex, or `spill_dir`.
     spill_dir
-        Directory on a local disk, for the rows of a graph whose vertices do not fit the limit: 288 MiB and 9 bytes a
-        vertex are then enough, and the run takes longer. Ids stay in memory: those that are no dense integers need 64
-        MiB and 27 bytes a vertex more, texts 31 and 2.3 times their length. Up to nine rows a vertex lie there, of 24
-        bytes each (20 with weights of 32 bits); they are removed at the end, and after an error. Such a run solves on
-        the host, and has its own algorithm.
+        Directory on a local disk for rows if the vertices do not fit the limit: 288 MiB and 9 bytes a vertex are then
+        enough, and the run is slower, uses the host, and ignores `algorithm`. Ids stay in memory: those that are not
+        dense integers need 64 MiB and 27 bytes a vertex more, texts 31 bytes and 2.3 times their length. At most nine
+        rows a vertex are on disk, 24 bytes each (20 with weights of 32 bits). They are removed at the end.
     algorithm, engine, invalid, threads
         As for :func:`dfmst.minimum_spanning_forest`.
     progress
-        True for a bar: rows, rows a second, time left, memory against the limit. Or a function that is called with the
-        rows done and the rows in all (``None``: unknown).
+        True for a bar with rows, rows a second, time left and memory; or a function that is called with the rows done
+        and all rows (``None``: unknown).
 
     Returns
     -------
     forest
-        A ``pyarrow.Table``, or for frames the kind of the frames: the rows in order, all columns. With `output`
-        the file's path. Of Parquet files, its schema's metadata says how it was made (:func:`dfmst.update`).
+        The rows in order, with all columns: a ``pyarrow.Table`` if the edges are Parquet files, with a record of how
+        it was made in its schema (:func:`dfmst.update`); otherwise a frame of the edges' kind. With `output`, the path.
 
     Raises
     ------
     CapacityError
-        The vertices do not fit the limit; the message says what would do.
+        The vertices do not fit the limit; the error names a limit that is enough.
     ColumnNotFoundError, InvalidEdgesError, FormatError, UnsupportedFrameError, OutputError
         As for :func:`dfmst.minimum_spanning_forest`; files that differ in their columns, are damaged, or change
         during the run.
@@ -127,6 +126,7 @@ def minimum_spanning_forest(
         drop=drop,
         maximum=False,
         memory_limit=memory_limit,
+        gpu_memory_limit=gpu_memory_limit,
         checkpoint=checkpoint,
         spill_dir=spill_dir,
         algorithm=algorithm,
@@ -148,6 +148,7 @@ def maximum_spanning_forest(
     keep: Any = None,
     drop: Any = None,
     memory_limit: int | str = "2GiB",
+    gpu_memory_limit: int | str = "2GiB",
     output: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     spill_dir: str | os.PathLike[str] | None = None,
@@ -182,6 +183,7 @@ def maximum_spanning_forest(
         drop=drop,
         maximum=True,
         memory_limit=memory_limit,
+        gpu_memory_limit=gpu_memory_limit,
         checkpoint=checkpoint,
         spill_dir=spill_dir,
         algorithm=algorithm,
@@ -194,7 +196,7 @@ def maximum_spanning_forest(
 
 
 def _check_output(output: str | os.PathLike[str] | None, edges: Any) -> None:
-    """Raise before rows are read where the forest could not be written, or would be written over its input."""
+    """Raise before rows are read if the forest cannot be written, or would overwrite its input."""
     if output is not None:
         check_format(output)
         names = input_names(edges)

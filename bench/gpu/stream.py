@@ -33,7 +33,7 @@ def measure(library: Any, engine: str, scale: int, repeat: int) -> dict[str, Any
         limit = (512 << 20) + (BYTES_A_VERTEX << scale)
 
         def stream(engine: str) -> dfmst.stream.StreamForest:
-            return dfmst.stream.fold(path, memory_limit=limit, engine=engine)
+            return dfmst.stream.fold(path, memory_limit=limit, gpu_memory_limit=limit, engine=engine)
 
         same = stream(engine).read().equals(stream("cpu").read())
         runs = {"scan": lambda: library.read_parquet(path), "fold": lambda: stream(engine)}

@@ -280,12 +280,13 @@ class Budget:
 
     def check(self, vertices: int) -> None:
         """Raise if a number of vertices does not fit."""
-        limit, needed = format_size(self.limit), format_size(self.needed(vertices), self.limit)
+        limit = f"{'GPU ' if self.store == 'GPU' else ''}memory limit of {format_size(self.limit)}"
+        needed = format_size(self.needed(vertices), self.limit)
         if self._free <= 0 and not vertices:
-            message = f"a memory limit of {limit} is below the least, {needed}"
+            message = f"a {limit} is below the least, {needed}"
             raise CapacityError(message, f"raise the limit: {needed} and {self._vertex} bytes for each vertex")
         if vertices > self.most_vertices:
-            message = f"{vertices:,} vertices do not fit a memory limit of {limit}: {self.most_vertices:,} do"
+            message = f"{vertices:,} vertices do not fit a {limit}: {self.most_vertices:,} do"
             ids = f" ({self.id_bytes} bytes a vertex are for ids that are not dense integers)" if self.id_bytes else ""
             spill = "" if self.store == "disk" else ", or let rows go to disk: spill_dir= (--spill-dir in the command)"
             raise CapacityError(message, f"raise the limit to {needed} or more{ids}{spill}")
@@ -299,15 +300,10 @@ class Budget:
             raise CapacityError(message + format_size(self.limit), hint)
 
 
-def engine_budget(limit: int, engine: Engine) -> Budget:
-    """Return the budget of a stream that folds with an engine: of the device's memory if that is a GPU.
-
-    The interpreter and the Parquet reader are on the host then; CUDA's own context, about 0.5 GB, is not counted.
-    """
-    if engine.on_host:
-        return Budget(limit)
+def gpu_budget(limit: int, engine: Engine) -> Budget:
+    """Return the budget of a stream that folds on a GPU; CUDA's own context, about 0.5 GB, is not counted."""
     total = int(engine.xp.cuda.runtime.memGetInfo()[1])
     if limit > total:
-        message = f"a memory limit of {format_size(limit)} is more than the GPU has, {format_size(total, limit)}"
+        message = f"a GPU memory limit of {format_size(limit)} is more than the GPU has, {format_size(total, limit)}"
         raise CapacityError(message, "lower the limit, and leave some for CUDA itself; or use engine='cpu'")
     return Budget(limit, store="GPU")

@@ -28,14 +28,14 @@ from dfmst.formats.files import problem
 from dfmst.formats.provenance import check_fields, is_count, read_record
 from dfmst.formats.sealed import sealed_input, sealed_output
 
-#: What is told of checkpoints: that a run goes on after so many rows, or that so many are done and saved.
-Tell: TypeAlias = Callable[[Literal["resumed", "saved"], int], object]
+#: Callback for checkpoint events: ``"resumed"`` or ``"saved"``, and the rows done.
+CheckpointCallback: TypeAlias = Callable[[Literal["resumed", "saved"], int], object]
 
 _NAME = "fold.arrow"
 
 
 def ignore_checkpoints(event: str, rows: int) -> None:
-    """Take no notice of checkpoints."""
+    """Default checkpoint callback: do nothing."""
 
 
 class Checkpoint:
@@ -51,7 +51,7 @@ class Checkpoint:
         self,
         folder: Path,
         fingerprint: dict[str, Any],
-        tell: Tell = ignore_checkpoints,
+        tell: CheckpointCallback = ignore_checkpoints,
         make_run: MakeRun | None = None,
     ) -> None:
         self.folder, self.fingerprint, self._tell, self._make_run = folder, fingerprint, tell, make_run

@@ -174,6 +174,7 @@ def _run_streamed(job: ForestJob, target: Path | None, watch: Stopwatch, progres
                 job.target,
                 job.weight,
                 memory_limit=limit,
+                gpu_memory_limit=limit,
                 progress=progress.bar(),
                 on_checkpoint=saved.tell,
                 maximum=job.maximum,

@@ -29,7 +29,7 @@ def test_the_rows_of_a_run_on_the_host(device, tmp_path, monkeypatch, maximum, t
     table = pa.table({"source": ids[0], "target": ids[1], "weight": weight, "name": weight.astype(str)})
     for number in range(4):
         pyarrow.parquet.write_table(table.slice(number * 10_000, 10_000), tmp_path / f"part-{number}.parquet")
-    where: Any = {"memory_limit": "1GiB", "engine": "cuda"}
+    where: Any = {"gpu_memory_limit": "1GiB", "engine": "cuda"}
     if maximum:
         assert dfmst.stream.maximum_spanning_forest(tmp_path, **where).equals(dfmst.maximum_spanning_forest(table))
     else:
@@ -46,7 +46,7 @@ def test_a_dictionary_from_any_batch_on(device, tmp_path, monkeypatch, batch):
     ends[0, batch * 2_000 + 5 :: 3] += 10**12
     table = pa.table({"source": ends[0], "target": ends[1], "weight": weight})
     pyarrow.parquet.write_table(table, tmp_path / "edges.parquet", write_statistics=False)
-    forest = dfmst.stream.fold(tmp_path, memory_limit="1GiB", engine="cuda")
+    forest = dfmst.stream.fold(tmp_path, gpu_memory_limit="1GiB", engine="cuda")
     assert forest.read().equals(dfmst.minimum_spanning_forest(table))
     assert forest.verify()
 
@@ -106,7 +106,7 @@ def test_a_column_crosses_once_and_the_forest_comes_back(device, tmp_path, spars
     table = edges(sparse)
     pyarrow.parquet.write_table(table, tmp_path / "edges.parquet", row_group_size=30_000)
     cupy.reset()
-    forest = dfmst.stream.fold(tmp_path / "edges.parquet", memory_limit="1GiB", engine="cuda")
+    forest = dfmst.stream.fold(tmp_path / "edges.parquet", gpu_memory_limit="1GiB", engine="cuda")
     sent, back = sum(cupy.traffic.to_device), sum(cupy.traffic.to_host)
     assert 24 * ROWS <= sent <= 24 * ROWS + crossings(forest)
     assert back <= crossings(forest) + 8 * VERTICES * sparse
@@ -118,17 +118,17 @@ def test_frames_of_cudf_stay_on_the_device(device, sparse):
     table = edges(sparse).append_column("name", pa.array(np.arange(ROWS) % 7))
     frames = [cudf.DataFrame.from_arrow(table.slice(begin, 70_000)) for begin in range(0, ROWS, 70_000)]
     cupy.reset()
-    found = dfmst.stream.minimum_spanning_forest(lambda: iter(frames), memory_limit="1GiB", engine="cuda")
+    found = dfmst.stream.minimum_spanning_forest(lambda: iter(frames), gpu_memory_limit="1GiB", engine="cuda")
     assert sum(cupy.traffic.to_device) <= crossings(found)
     assert sum(cupy.traffic.to_host) <= crossings(found) + 8 * VERTICES * sparse
     assert isinstance(found, cudf.DataFrame)
     expected = dfmst.minimum_spanning_forest(table)
     assert found.to_arrow(preserve_index=False).equals(expected)
     # A list shows where the rows lie before it is read.
-    assert dfmst.stream.fold(frames, memory_limit="1GiB").engine == "cuda"
+    assert dfmst.stream.fold(frames, gpu_memory_limit="1GiB").engine == "cuda"
     for engine in ("cpu", "auto"):
         with pytest.raises(dfmst.UnsupportedFrameError, match="frame 0 of edges lies on a GPU") as refused:
-            dfmst.stream.fold(lambda: iter(frames), memory_limit="1GiB", engine=engine)
+            dfmst.stream.fold(lambda: iter(frames), gpu_memory_limit="1GiB", engine=engine)
         assert "engine='cuda'" in str(refused.value)
 
 
@@ -139,14 +139,16 @@ def test_the_limit_is_of_the_device(device, tmp_path, sparse):
     pool = cupy.get_default_memory_pool()
     limit, before = (96 + 32 * sparse << 20) + 180 * VERTICES + (1 + 4 * sparse << 20), pool.used
     pool.peak = before
-    forest = dfmst.stream.fold(tmp_path / "edges.parquet", memory_limit=limit, engine="cuda")
+    forest = dfmst.stream.fold(tmp_path / "edges.parquet", gpu_memory_limit=limit, engine="cuda")
     assert pool.peak - before <= limit
     assert forest.read().equals(dfmst.minimum_spanning_forest(table))
     with pytest.raises(CapacityError, match=r"32,768 MiB is more than the GPU has, 16,384 MiB"):
-        dfmst.stream.fold(tmp_path / "edges.parquet", memory_limit="32GiB", engine="cuda")
-    # Fewer bytes a vertex: rows would be runs on the host, which needs more for itself.
+        dfmst.stream.fold(tmp_path / "edges.parquet", gpu_memory_limit="32GiB", engine="cuda")
+    # Fewer bytes a vertex: rows become runs on the host, if they fit its own limit.
+    small: Any = {"gpu_memory_limit": (96 + 32 * sparse << 20) + 500_000, "engine": "cuda"}
+    assert dfmst.stream.fold(tmp_path / "edges.parquet", **small).read().equals(forest.frame)
     with pytest.raises(CapacityError, match="memory limit"):
-        dfmst.stream.fold(tmp_path / "edges.parquet", memory_limit=(96 + 32 * sparse << 20) + 500_000, engine="cuda")
+        dfmst.stream.fold(tmp_path / "edges.parquet", memory_limit=small["gpu_memory_limit"], **small)
 
 
 def test_a_checkpoint_goes_on_on_the_other_engine(device, tmp_path, monkeypatch):
@@ -159,7 +161,7 @@ def test_a_checkpoint_goes_on_on_the_other_engine(device, tmp_path, monkeypatch)
         if event == "saved" and rows > ROWS // 2:
             raise KeyboardInterrupt
 
-    options: Any = {"memory_limit": "1GiB", "checkpoint": folder}
+    options: Any = {"gpu_memory_limit": "1GiB", "checkpoint": folder}
     for first, second in (("cuda", "cpu"), ("cpu", "cuda")):
         with pytest.raises(KeyboardInterrupt):
             dfmst.stream.fold(tmp_path / "edges.parquet", engine=first, on_checkpoint=stop, **options)

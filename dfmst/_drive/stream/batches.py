@@ -25,28 +25,16 @@ _VIEWS = (FrameView, DeviceView)
 
 
 class Batch(NamedTuple):
-    """Rows that follow each other.
-
-    Attributes
-    ----------
-    frame
-        Their columns: a pyarrow record batch, or a frame.
-    first
-        Number of the first among all rows of the source.
-    place
-        What messages call where they come from.
-    row
-        Number of the first row at that place.
-    """
+    """Consecutive rows of a source."""
 
     frame: pa.RecordBatch | pa.Table | FrameView | DeviceView
-    first: int
-    place: str
-    row: int
+    first: int  # number of the first row in the source
+    place: str  # the file or frame that errors name
+    row: int  # number of the first row in that file or frame
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.frame) if isinstance(self.frame, _VIEWS) else int(self.frame.num_rows)
 
     def column(self, name: Any) -> Any:
@@ -62,14 +50,14 @@ class Batch(NamedTuple):
         return Batch(part, self.first + begin, self.place, self.row + begin)
 
     def on_host(self, names: Sequence[Any]) -> Batch:
-        """Return these columns on the host, where they do not lie already."""
+        """Return these columns on the host."""
         if not isinstance(self.frame, DeviceView):
             return self
         columns = {name: self.frame.column(name) for name in names}
         return self._replace(frame=pa.table([column.to_arrow() for column in columns.values()], names=list(columns)))
 
     def readable_on_device(self, ids: Sequence[Any], weight: Any) -> bool:
-        """Whether the rows lie on a GPU, and kernels read them there: integers as ids, and no decimals as weights."""
+        """Whether kernels of a GPU read the rows: they are in its memory, ids are integers, weights no decimals."""
         if not isinstance(self.frame, DeviceView):
             return False
         kinds = [getattr(self.frame.column(name).dtype, "kind", "") for name in ids]
@@ -87,16 +75,16 @@ class EdgeSource(Protocol):
 
     @property
     def rows(self) -> int | None:
-        """How many there are, where that is known."""
+        """Number of rows; ``None``: unknown."""
 
     def require(self, names: Sequence[Any]) -> None:
-        """Raise where a column is missing, as far as that is known before rows are read."""
+        """Raise if a column is known to be missing before rows are read."""
 
     def integers(self, names: Sequence[Any]) -> bool:
-        """Whether columns may hold integers, as far as that is known before rows are read."""
+        """Whether columns may hold integers, by what is known before rows are read."""
 
     def vertices(self, names: tuple[Any, Any]) -> int | None:
-        """Exclusive upper bound of two integer columns from what files tell about themselves, else ``None``."""
+        """Exclusive upper bound of two integer columns by the files' statistics, else ``None``."""
 
     def batches(self, names: Sequence[Any], rows: int, start: int = 0) -> Iterator[Batch]:
         """Yield the named columns from row `start` on, at most `rows` at a time."""
@@ -106,31 +94,20 @@ class EdgeSource(Protocol):
 
 
 def ignore_progress(done: int, total: int | None) -> None:
-    """Take no notice of how far a run has come."""
+    """Default progress callback: do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What to find in a stream, and with what.
-
-    Attributes
-    ----------
-    columns
-        Which columns are the edges, and how they are read.
-    memory
-        The limit in bytes.
-    progress
-        Called with the rows done and the rows in all (``None``: unknown).
-    spill
-        For rows that do not fit the limit; ``None``: they must fit.
-    """
+    """Options of a stream."""
 
     columns: EdgeColumns
-    memory: int
+    memory: int  # limit in bytes
     engine: Engine
     algorithm: str | Algorithm = "auto"
-    progress: Callable[[int, int | None], None] = ignore_progress
-    spill: SpillDirectory | None = None
+    gpu_memory: int = 0  # limit in bytes, if the engine is a GPU
+    progress: Callable[[int, int | None], None] = ignore_progress  # called with rows done and all rows (None: unknown)
+    spill: SpillDirectory | None = None  # for rows that do not fit the limit
 
     @property
     def names(self) -> list[Any]:
@@ -159,12 +136,9 @@ def read_batch(job: Job, batch: Batch, weights: WeightType) -> CheckedColumns:
 
 
 class WeightType:
-    """The type of a source's weights: the first batch's, in which those of later batches are compared.
+    """The type of a source's weights: that of the first batch, to which later batches are cast.
 
-    Attributes
-    ----------
-    kind
-        The type, widened to one that kernels read; ``None`` before the first batch.
+    `kind` is widened to a type that kernels read; ``None`` before the first batch.
     """
 
     def __init__(self, name: Any, kind: pa.DataType | None = None) -> None:

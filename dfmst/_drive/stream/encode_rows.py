@@ -17,7 +17,7 @@ from dfmst._edges.dictionary import DistinctIds
 from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
 from dfmst._edges.vertices import IdColumns
 from dfmst._engines import Engine, host_engine
-from dfmst._fold.budget import Budget, engine_budget, least_id_bytes
+from dfmst._fold.budget import Budget, gpu_budget, least_id_bytes
 from dfmst._fold.buffer import Rows
 
 
@@ -56,7 +56,7 @@ class RowEncoder:
 
     def __init__(self, job: Job, resumable: bool) -> None:
         self.job, self._resumable = job, resumable
-        self.memory = engine_budget(job.memory, job.engine)
+        self.memory = Budget(job.memory) if job.engine.on_host else gpu_budget(job.gpu_memory, job.engine)
         self.memory.check(0)
         self.encoder = self.new_encoder()
         self.weights = WeightType(job.columns.weight)
@@ -115,8 +115,8 @@ class RowEncoder:
         on_disk = self.job.spill is not None
         if vertices <= budget.most_vertices or budget.in_runs or (self._resumable and not on_disk):
             return budget
-        runs = replace(budget, store="disk" if on_disk else "memory")
-        return min(budget, runs, key=lambda each: each.needed(vertices))
+        runs = replace(budget, limit=self.job.memory, store="disk" if on_disk else "memory")
+        return runs if vertices <= runs.most_vertices else min(budget, runs, key=lambda each: each.needed(vertices))
 
     def fit(self, vertices: int) -> None:
         """Check that so many vertices fit; where they do not, hold rows as runs, or let them go to disk."""

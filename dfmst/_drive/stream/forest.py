@@ -1,4 +1,4 @@
-"""A stream's forest: found in a first pass, read or written in a second."""
+"""The forest of a stream: found in a first pass, read or written in a second."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 
+from dfmst._common.deferred import cached_property
 from dfmst._common.progress import Tell as TellRows
 from dfmst._common.progress import peak_memory, showing
 from dfmst._common.types import Invalid
@@ -26,7 +27,7 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total
 from dfmst._engines import host_engine, select_engine
 from dfmst._fold.budget import parse_memory
-from dfmst._fold.checkpoint import Checkpoint, Tell, ignore_checkpoints
+from dfmst._fold.checkpoint import Checkpoint, CheckpointCallback, ignore_checkpoints
 from dfmst._fold.runs import Order, Run
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.optimality import Violation
@@ -44,12 +45,18 @@ class StreamForest:
     rows
         Rows of the forest.
     source_rows, dropped
-        Rows read, and those of them that were left out as invalid.
+        Rows that were read, and those of them that were dropped as invalid.
     vertices, components
         Vertices that occur, and connected components.
-    engine, threads, memory_limit
-        What ran, with how many threads, within how many bytes.
+    trace
+        Always ``None``: a stream records no rounds.
+    engine, threads
+        Engine and number of threads that ran.
+    memory_limit
+        Limit of the process's memory, in bytes.
     """
+
+    trace = None
 
     def __init__(
         self, source: ParquetSource | FrameSource, job: Job, forest: FoldedForest, checkpoint: Checkpoint | None
@@ -71,36 +78,41 @@ class StreamForest:
 
     @property
     def peak_memory(self) -> int | None:
-        """Bytes that this process has taken at most since its start; ``None`` where the system does not say."""
+        """Peak memory of this process in bytes; ``None`` if the system does not report it."""
         return peak_memory()
 
+    @cached_property
+    def frame(self) -> Any:
+        """The forest's rows as :meth:`read` returns them, read once."""
+        return self.read()
+
     def read(self) -> Any:
-        """Return the forest's rows, in order, all columns, and forget the checkpoint.
+        """Return the forest's rows in order, with all columns, and remove the checkpoint.
 
         Returns
         -------
         frame
-            Of Parquet files a ``pyarrow.Table``, whose schema says how it was made (:func:`dfmst.update`); of frames
-            a frame of their kind.
+            A ``pyarrow.Table`` if the edges are Parquet files, with a record of how it was made in its schema
+            (:func:`dfmst.update`); otherwise a frame of the edges' kind.
         """
         with self._finished():
             rows = self._rows()
             return rows.read_all() if isinstance(rows, pa.RecordBatchReader) else rows
 
-    def write(self, output: str | os.PathLike[str] | BinaryIO, format: str | None = None) -> None:
-        """Write the forest's rows as they are gathered, whole or not at all, and forget the checkpoint.
+    def write(self, path: str | os.PathLike[str] | BinaryIO, format: str | None = None) -> None:
+        """Write the forest's rows while they are gathered, and remove the checkpoint; an error leaves no file.
 
         Parameters
         ----------
-        output, format
+        path, format
             As for :func:`dfmst.formats.write_edges`: a file, or a binary stream.
         """
         with self._finished():
-            self._write(self._rows(), output, format)
+            self._write(self._rows(), path, format)
 
     def write_verified(
         self,
-        output: str | os.PathLike[str] | BinaryIO,
+        path: str | os.PathLike[str] | BinaryIO,
         format: str | None = None,
         progress: bool | TellRows | None = None,
     ) -> Certificate:
@@ -108,13 +120,13 @@ class StreamForest:
 
         Parameters
         ----------
-        output, format, progress
+        path, format, progress
             As for these.
 
         Returns
         -------
         certificate
-            Where it is not true, nothing was written, and the checkpoint is kept.
+            If it is false, nothing was written, and the checkpoint remains.
 
         Raises
         ------
@@ -125,24 +137,24 @@ class StreamForest:
         if not isinstance(source, ParquetSource):
             certificate = self.verify(progress)
             if certificate:
-                self.write(output, format)
+                self.write(path, format)
             return certificate
         proof = Proof(lambda verdict: verdict.violation or self._miscounted(verdict))
         with showing(progress, "verifying", self._job.memory) as tell, suppress(RefutedError), self._finished():
-            self._write(gather_rows(source, self._forest, replace(self._job, progress=tell), proof), output, format)
+            self._write(gather_rows(source, self._forest, replace(self._job, progress=tell), proof), path, format)
         assert proof.verdict is not None
         return self._certificate(proof.verdict, proof.violation)
 
-    def _write(self, rows: Any, output: str | os.PathLike[str] | BinaryIO, format: str | None) -> None:
-        if isinstance(self._source, ParquetSource) and isinstance(output, (str, os.PathLike)):
-            check_file(output, [file.path for file in self._source.files])
+    def _write(self, rows: Any, path: str | os.PathLike[str] | BinaryIO, format: str | None) -> None:
+        if isinstance(self._source, ParquetSource) and isinstance(path, (str, os.PathLike)):
+            check_file(path, [file.path for file in self._source.files])
         rows = rows if isinstance(rows, pa.RecordBatchReader) else pa.table(rows)
-        write_edges(rows, output, format)
+        write_edges(rows, path, format)
 
     def verify(self, progress: bool | TellRows | None = None) -> Certificate:
         """Prove in another pass that these rows are the forest.
 
-        Ids and weights of all rows are read from the source again, those of the forest as well.
+        Ids and weights of all rows, those of the forest too, are read from the source again.
 
         Parameters
         ----------
@@ -163,7 +175,7 @@ class StreamForest:
         return Certificate(violation is None, self.rows, self.total_weight, components, violation)
 
     def _miscounted(self, verdict: StreamVerdict) -> Violation | None:
-        """What was counted otherwise when the forest was found, perhaps in a run before this one."""
+        """A count that differs from that of the first pass, which may have been an earlier run."""
         now = {"vertices": verdict.vertices, "rows": verdict.rows, "invalid rows": verdict.dropped}
         before = self.vertices, self.source_rows, self.dropped
         for (name, count), counted in zip(now.items(), before, strict=True):
@@ -173,29 +185,29 @@ class StreamForest:
         return None
 
     def discard_checkpoint(self) -> None:
-        """Remove the checkpoint: nothing is left to go on with."""
+        """Remove the checkpoint."""
         if self._checkpoint:
             self._checkpoint.clear()
 
     def release_checkpoint(self) -> None:
-        """Keep the checkpoint, and let other runs go on from it."""
+        """Keep the checkpoint, and let other runs use its directory."""
         if self._checkpoint:
             self._checkpoint.hold.release()
 
     @contextmanager
     def _finished(self) -> Iterator[None]:
-        """Keep the checkpoint's directory meanwhile, and remove the checkpoint after that."""
+        """Context manager: hold the checkpoint's directory, and remove the checkpoint at the end."""
         with self._checkpoint.hold.busy() if self._checkpoint else nullcontext():
             yield
             self.discard_checkpoint()
 
     def close(self) -> None:
-        """Remove what lies in ``spill_dir``, and let nothing more be read; it goes with this object as well."""
+        """Remove the files in ``spill_dir``; rows cannot be read afterwards. Deleting this object does the same."""
         if self._job.spill is not None:
             self._job.spill.remove()
 
     def _rows(self) -> Any:
-        """The forest's rows: of files a reader that gathers them piece by piece, of frames a frame of their kind."""
+        """The forest's rows: a reader if the edges are files, a frame of the edges' kind if they are frames."""
         if isinstance(self._source, ParquetSource):
             return gather_rows(self._source, self._forest, self._job)
         return self._source.gather(Locators(self._forest.rows))
@@ -212,6 +224,7 @@ def fold(
     drop: Any = None,
     maximum: bool = False,
     memory_limit: int | str = "2GiB",
+    gpu_memory_limit: int | str = "2GiB",
     checkpoint: str | os.PathLike[str] | None = None,
     spill_dir: str | os.PathLike[str] | None = None,
     algorithm: str | Algorithm = "auto",
@@ -219,24 +232,24 @@ def fold(
     invalid: Invalid = "raise",
     threads: int | None = None,
     progress: bool | TellRows | None = None,
-    on_checkpoint: Tell | None = None,
+    on_checkpoint: CheckpointCallback | None = None,
 ) -> StreamForest:
-    """Find the forest of a stream of edge tables, and leave its rows where they are.
+    """Find the forest of a stream of edge tables without reading its rows.
 
-    This is the first pass of :func:`minimum_spanning_forest`, whose parameters and errors it has.
+    This is the first pass of :func:`minimum_spanning_forest`, with the same parameters and errors.
 
     Parameters
     ----------
     maximum
         Whether heavier edges come first.
     on_checkpoint
-        Called with ``"resumed"`` and the rows that an earlier run has done, which are skipped, and with ``"saved"`` and
-        the rows done whenever a checkpoint is written.
+        Called with ``"resumed"`` and the number of rows that an earlier run has done, which are skipped; and with
+        ``"saved"`` and the rows done whenever a checkpoint is written.
 
     Returns
     -------
     StreamForest
-        Counts and the total weight; it reads, writes and verifies the forest.
+        Has counts and the total weight; reads, writes and verifies the forest.
 
     Examples
     --------
@@ -255,14 +268,14 @@ def fold(
     refuse_conditions("a stream", by, keep, drop)
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     runner = select_engine(engine, threads, on_device=on_device(edges))
-    limit = parse_memory(memory_limit)
+    limit, gpu_limit = parse_memory(memory_limit), parse_memory(gpu_memory_limit, "gpu_memory_limit")
     with showing(progress, "folding", limit) as tell:
         rows = open_source(runner, edges)
-        with ExitStack() as stack:  # an error may live on, and all that it was raised in
+        with ExitStack() as stack:  # an error may outlive this call, and keeps its frames
             spill = None if spill_dir is None else SpillDirectory(spill_dir)
             if spill is not None:
                 stack.callback(spill.remove)
-            job, state = Job(columns, limit, runner, algorithm, tell, spill), None
+            job, state = Job(columns, limit, runner, algorithm, gpu_limit, tell, spill), None
             if checkpoint is not None:
                 state = _open_checkpoint(Path(checkpoint), rows, job, on_checkpoint or ignore_checkpoints)
                 stack.callback(state.hold.release)
@@ -272,10 +285,12 @@ def fold(
             return forest
 
 
-def _open_checkpoint(folder: Path, source: ParquetSource | FrameSource, job: Job, tell: Tell) -> Checkpoint:
+def _open_checkpoint(
+    folder: Path, source: ParquetSource | FrameSource, job: Job, tell: CheckpointCallback
+) -> Checkpoint:
     """Open the checkpoint of a run over files; the number of threads and the limit may change between runs."""
     if isinstance(source, FrameSource):
-        message = "a checkpoint needs Parquet files: frames have no state by which to recognise them"
+        message = "a checkpoint needs Parquet files: frames have no state that identifies them"
         raise InvalidEdgesError(message, "leave checkpoint out, or write the frames to Parquet files first")
     columns = job.columns
     options = {"columns": list(columns.names), "maximum": columns.maximum, "invalid": columns.invalid}
