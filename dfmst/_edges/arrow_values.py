@@ -1,6 +1,7 @@
-"""Columns between NumPy and Arrow, numbers without a copy.
+"""Columns between NumPy, Arrow and Python: every value exactly, or an error that names the column.
 
-Arrow's own conversions import pandas at their first use, which takes a third of a second and 30 MB.
+Arrow's own conversion of Python objects drops nanoseconds and time zones, and mixes texts with bytes and dates with
+times. Its conversions to NumPy import pandas at their first use, which takes a third of a second and 30 MB.
 """
 
 from __future__ import annotations

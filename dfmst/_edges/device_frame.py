@@ -1,7 +1,7 @@
-"""cuDF frames on a GPU: columns out without a copy, rows in.
+"""Frames of a GPU: cuDF frames, and CuPy or cuDF columns as ids, vertices and weights.
 
-The counterpart of :class:`dfmst._edges.host_frame.FrameView`. Narwhals is left out here: it hands out cuDF's own
-objects for everything that is needed, and :mod:`dfmst._edges.device_frame` has to know their types anyway.
+The counterpart of the host's modules, with the same promises: no id passes through a float, no weight is rounded, and
+no column is copied to the host. Narwhals is not needed: it only wraps cuDF's own objects.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class DeviceView:
 
     def take(self, engine: Engine | None, rows: Array) -> Frame:
         """Return the user's kind of frame with these rows: every column, and the index."""
-        return self._finish(self.frame.take(rows))
+        return self.finish(self.frame.take(rows))
 
     def part(self, begin: int, end: int) -> DeviceView:
         """Return the view of a span of the rows, nothing copied."""
@@ -64,13 +64,9 @@ class DeviceView:
         """Return the view of these rows; the positions may be on the host."""
         return replace(self, frame=self.frame.take(engine.from_host(rows)))
 
-    def finish(self, frame: Any) -> Frame:
-        """Return a frame as the user's kind."""
-        return self._finish(frame)
-
     def build(self, columns: Mapping[str, Any]) -> Frame:
         """Return a new frame of the user's kind."""
-        return self._finish(sys.modules["cudf"].DataFrame(dict(columns)))
+        return self.finish(sys.modules["cudf"].DataFrame(dict(columns)))
 
     def build_vertices(self, names: tuple[Any, Any], values: Any, columns: Mapping[str, Array]) -> Frame:
         """Return a new frame of vertices, in the type of the id columns."""
@@ -89,12 +85,13 @@ class DeviceView:
         """Copy the frame to the host, as a ``pyarrow.Table``."""
         return self.frame.to_arrow(preserve_index=False)
 
-    def _finish(self, frame: Any) -> Frame:
+    def finish(self, frame: Any) -> Frame:
+        """Return a frame as the user's kind."""
         return sys.modules["cudf.pandas"].as_proxy_object(frame) if self.proxied else frame
 
 
 def open_device_frame(frame: Frame) -> DeviceView | None:
-    """Recognise a cuDF frame, or a proxy of ``cudf.pandas`` around one.
+    """Recognize a cuDF frame, or a proxy of ``cudf.pandas`` around one.
 
     cuDF is never imported here, since whoever holds a frame of it has imported it. A proxy is asked for its frame on
     the GPU, as by any operation of ``cudf.pandas``.

@@ -1,4 +1,8 @@
-"""Ids of any one type, each at the place of its number; the type widens with the ids that come."""
+"""Ids as words and bytes that kernels read, their numbers, and the count of different ids.
+
+Integers, and all that Arrow stores as integers (dates, times, timestamps, durations, short decimals), are words. All
+other ids are texts, equal if their bytes are: strings, binaries, long decimals.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Ids as vertices, batch after batch, by an encoder that grows.
+"""Encoders that number the ids of one batch after another.
 
-It starts dense: integers below a bound are their own vertices. The first other id switches it to a dictionary. What was
-a vertex until then keeps its number; every other id is looked up, and new ones are numbered from there on.
+An encoder starts dense: integers below a bound are their own vertices. The first other id switches it to a dictionary:
+vertices so far keep their numbers, and new ids get the next ones. On a GPU, integers are encoded in its memory.
 """
 
 from __future__ import annotations

@@ -116,11 +116,8 @@ class FrameView:
 
         Without an engine, no kernel is used.
         """
-        native = self.native
-        if is_plain_pandas(native) and engine is not None:
-            return self._as_user(gather_rows(host_engine(engine), native, rows))
         taken = self.rows(engine, rows)
-        return self._as_user(taken.native) if isinstance(native, pa.Table) else self.finish(taken.frame)
+        return self.finish(taken.frame) if self.lazy else self._as_user(taken.native)
 
     def part(self, begin: int, end: int) -> FrameView:
         """Return the view of a span of the rows."""

@@ -83,8 +83,8 @@ class LazyView:
 
 
 def open_lazy_frame(edges: Frame, order: tuple[str, ...], names: Sequence[Any]) -> LazyView | None:
-    """Recognise a frame of an engine that computes when asked; ``None`` for any other."""
-    frame = _recognise(edges)
+    """Recognize a frame of an engine that computes when asked; ``None`` for any other."""
+    frame = _recognize(edges)
     if frame is None:
         return None
     known = frame.collect_schema().names()
@@ -102,7 +102,7 @@ def open_lazy_frame(edges: Frame, order: tuple[str, ...], names: Sequence[Any]) 
     return LazyView(edges, tables, numbered, order)
 
 
-def _recognise(edges: Frame) -> nw.LazyFrame[Any] | None:
+def _recognize(edges: Frame) -> nw.LazyFrame[Any] | None:
     if type(edges).__module__.partition(".")[0] == "dask":
         return as_lazy(edges)
     frame = nw.from_native(edges, pass_through=True)

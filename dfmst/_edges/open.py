@@ -1,4 +1,4 @@
-"""Which kind of frame an object is, and the view of it."""
+"""Recognition of frames: unwrapped, checked for repeated names, and opened as a view."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 
 def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
-    """Recognise a frame."""
+    """Recognize a frame."""
     as_user = None
     if not is_plain_pandas(edges):
         with _computing(edges, argument):

@@ -1,4 +1,8 @@
-"""From a frame to an edge table: its columns are read, checked and numbered densely."""
+"""Columns of a frame as an edge table: read by name, checked for nulls and NaNs, numbered densely.
+
+On the host, each check of a long table is a pass that stops at the first invalid block, or is deferred to the algorithm
+(:class:`dfmst._edges.edge_table.DeferredChecks`). On a GPU, one pass computes all statistics in a single read.
+"""
 
 from __future__ import annotations
 

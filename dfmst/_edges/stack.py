@@ -1,4 +1,4 @@
-"""Frames of one kind, with the same columns, one after the other."""
+"""Two or more frames of one kind: stacked, and compared value by value."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
+from dfmst._edges.arrow_values import is_missing
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.unify import CommonSchema, native_type
@@ -233,7 +234,7 @@ def _list(values: Any) -> list[Any]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    if one is other or (_missing(one) and _missing(other)):
+    if one is other or (is_missing(one) and is_missing(other)):
         return True
     # Arrays and the like in object columns compare entry by entry.
     try:
@@ -242,7 +243,3 @@ def _same(one: Any, other: Any) -> bool:
         return bool(np.array_equal(one, other)) or (len(one) == len(other) and all(map(_same, one, other)))
     except Exception:  # objects may raise anything
         return False
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and value != value) or type(value).__name__ == "NAType"

@@ -1,4 +1,4 @@
-"""The vertices that a result is about, in ascending order: those that occur in a table, or those of a list."""
+"""The vertices of a result in ascending order, and frames with a row for each of them."""
 
 from __future__ import annotations
 

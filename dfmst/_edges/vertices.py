@@ -1,6 +1,6 @@
-"""Ids as dense vertices.
+"""Ids of any kind as dense vertices: checked, brought to one type, and numbered.
 
-Integers that are dense already are used as they are, without a copy; everything else goes through a dictionary.
+Dense integers are used as they are, without a copy; all other ids go through a dictionary.
 """
 
 from __future__ import annotations
