@@ -11,6 +11,7 @@ and those of the backend are added up. From 1 M edges on NetworkX runs once. dfm
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import networkx as nx
@@ -71,36 +72,6 @@ def measure(edges: int) -> dict[str, dict[str, float]]:
     return result
 
 
-COLUMNS = (
-    ("minimum_spanning_edges", "networkx", "cold", "cached"),
-    ("minimum_spanning_tree", "networkx", "cold", "cached", "looked at"),
-    ("frame to edges", "networkx", "frame"),
-)
-
-
-def table(result: dict[str, Any]) -> str:
-    """Lines of the table in docs/guides/coming-from.md."""
-    lines = []
-    for edges, measured in result["milliseconds"].items():
-        taken = [measured[name][run] for name, *runs in COLUMNS for run in runs]
-        lines.append(f"| {' | '.join([f'{int(edges):,}', *map(_rounded, taken)])} |")
-    return "\n".join(lines)
-
-
-def short_table(result: dict[str, Any]) -> str:
-    """Lines of the table in README.md: edges of the tree, and all the way from a frame."""
-    lines = []
-    for edges, measured in result["milliseconds"].items():
-        taken = [measured["minimum_spanning_edges"][run] for run in ("networkx", "cold", "cached")]
-        cells = map(_rounded, [*taken, measured["frame to edges"]["frame"]])
-        lines.append(f"| {' | '.join([f'{int(edges):,}', *cells])} |")
-    return "\n".join(lines)
-
-
-def _rounded(time: float) -> str:
-    return f"{time:,.0f}" if time >= 10 else f"{time:.2g}"
-
-
 def main() -> None:
     chosen = parser(__doc__, "cpu/networkx.json", most=1_000_000).parse_args()
     nx.config.warnings_to_ignore.add("cache")
@@ -109,7 +80,7 @@ def main() -> None:
     while edges <= chosen.most:
         result["milliseconds"][str(edges)] = measure(edges)
         edges *= 10
-    print(table(result))
+    print(json.dumps(result["milliseconds"], indent=2))
     write(chosen.output, result)
 
 

@@ -1,4 +1,4 @@
-"""What the pages say of killed runs is what was measured; a case's result leaves the others."""
+"""The committed result of killed runs is complete; a new result of one case keeps the others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-GUIDES = ROOT / "docs" / "guides"
 
 
 @pytest.fixture
@@ -19,21 +18,14 @@ def bench(monkeypatch) -> Any:
     return importlib.import_module("limits.kills")
 
 
-def test_the_pages_show_the_result(bench):
+def test_the_result_has_every_case(bench):
     result = json.loads((ROOT / "bench" / "results" / "cpu" / "kills.json").read_text(encoding="utf-8"))
     assert set(result) == set(bench.CASES)
-    least = {}
-    for case, measured in result.items():
+    for measured in result.values():
         assert len(measured["kills"]) == 10
         assert measured["rows_equal"]
         late = [kill["kept"] for kill in measured["kills"] if kill["done"] > 0.5]
-        least[case] = round(100 * min(late))
-        assert least[case] >= 50
-    words = "at least {merge} % (`merge`), {two-pass} % (`two-pass`) and {shuffle} % (`shuffle`)".format(**least)
-    assert words in (GUIDES / "clusters.md").read_text(encoding="utf-8"), words
-    dense, sparse, text = (least[f"stream:{kind}"] for kind in ("dense", "sparse", "text"))
-    words = f"at least {dense}, {sparse} and {text} %"
-    assert words in (GUIDES / "larger-than-memory.md").read_text(encoding="utf-8"), words
+        assert round(100 * min(late)) >= 50
 
 
 def test_the_work_that_is_counted_is_in_the_package(bench):

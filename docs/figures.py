@@ -1,0 +1,277 @@
+"""Tables of figures in the pages, from the result files: ``python docs/figures.py`` writes them into README and guides.
+
+A page marks the place of a table: ``<!-- figures: NAME -->`` … ``<!-- end of figures -->``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PLACE = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
+GRAPHS = {
+    **{name: name for name in ("road1M", "rmat20", "er1M", "dense10k", "euclid4k")},
+    "grid4M": "grid4M (5.6 M rows)",
+    "usa_road_d_ny": "New York (733,846 rows)",
+}
+
+
+def result(name: str) -> Any:
+    """Read a file of results."""
+    return json.loads((ROOT / "bench" / "results" / "cpu" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Lay cells out as a table of Markdown."""
+    names = list(head)
+    return "".join(f"| {' | '.join(row)} |\n" for row in (names, ["---"] * len(names), *rows))
+
+
+def milliseconds(time: float) -> str:
+    """Show a time with two digits or as a whole number."""
+    return f"{time:,.0f}" if time >= 10 else f"{time:.2g}"
+
+
+def peers() -> str:
+    """Seconds of a call with a pandas frame."""
+    names = ("dfmst", "dfmst, 1 thread", "scipy", "rustworkx", "networkit", "igraph")
+    head = (
+        "graph",
+        "vertices",
+        "rows",
+        "dfmst",
+        "1 thread",
+        "SciPy",
+        "rustworkx",
+        "networkit",
+        "igraph",
+        "times faster",
+    )
+    rows = []
+    for name, graph in result("peers")["graphs"].items():
+        seconds = [f"{graph['median_seconds'][peer]:.3f}" for peer in names]
+        times = f"{graph['times_faster_than_best_peer']:.1f}"
+        rows.append([name, f"{graph['vertices']:,}", f"{graph['edges']:,}", *seconds, times])
+    return table(head, rows)
+
+
+def arrays() -> str:
+    """Seconds of a call with arrays."""
+    rows = []
+    for name, graph in result("solver")["graphs"].items():
+        times = graph["uint32 weights"]
+        seconds = [f"{times['median_seconds'][run]:.3f}" for run in ("dfmst", "dfmst, 1 thread", "scipy")]
+        rows.append([name, *seconds, f"{times['times_faster_than_scipy']:.0f}"])
+    return table(("graph", "dfmst", "1 thread", "SciPy", "times faster"), rows)
+
+
+def threads() -> str:
+    """Gain of blocks with locality, and projected speed on more threads."""
+    before, span = result("before")["graphs"], result("span")["graphs"]
+    rows = []
+    for name, label in GRAPHS.items():
+        times = next(times for graph, times in before.items() if Path(graph).stem == name)
+        seconds = [f"{times[when] / 1e3:.3f}" for when in ("before_ms", "after_ms")]
+        work = [f"{times['times_faster']:.2f}", f"{times['after_cpu_ms'] / times['before_cpu_ms']:.2f}"]
+        serial = f"{100 * span[name]['4']['serial_share']:.0f} %"
+        faster = [f"{span[name][cores]['projected_times_faster']:.1f}" for cores in ("4", "16")]
+        rows.append([label, *seconds, *work, serial, *faster])
+    return table(("graph", "before", "after", "times faster", "CPU", "serial on 4", "on 4", "on 16"), rows)
+
+
+def ids() -> str:
+    """CPU-seconds of streams by the kind of their ids."""
+    order = ("scan_in_order", "scan_and_hash", "stream", "in_memory")
+    rows = []
+    for kind, label in {"dense": "dense integers", "sparse": "64-bit hashes", "text": "text"}.items():
+        runs = result("stream")["ids"][kind]
+        cells = {name: f"{runs[name]['processor_seconds']:.1f}" for name in order}
+        cells["stream"] += f" ({runs['stream']['m_rows_per_s']:.1f} M/s)"
+        rows.append([label, *(cells[name] for name in order)])
+    return table(("ids", "bare scan", "scan that hashes the ids", "stream", "in memory"), rows)
+
+
+def workers() -> str:
+    """Runs of 96 M rows on a cluster of two workers, and in one process."""
+    labels = {
+        "two-pass": "`two-pass`, two workers",
+        "merge": "`merge`, two workers",
+        "stream": "`dfmst.stream`, one process, limit 800 MiB",
+        "in_memory": "in memory, one process",
+        "scipy": "SciPy (adds parallel rows up, 1 in 40,000 here)",
+    }
+    rows = []
+    for name, label in labels.items():
+        run = result("cluster")["runs"][f"er2M:{name}"]
+        moved = f"{run['mb_moved']} MB" if "mb_moved" in run else "–"
+        rows.append([label, f"{run['seconds']:.1f}", f"{run['cpu_seconds']:.1f}", moved, f"{run['peak_mb']:,} MB"])
+    return table(("run", "seconds", "CPU-seconds in all", "moved", "peak memory of a process"), rows)
+
+
+def large() -> str:
+    """Forests that fit no worker."""
+    labels = {
+        "shuffle": "`shuffle`",
+        "spilled_stream": "`dfmst.stream`, rows on disk",
+        "in_memory": "in memory, one process",
+    }
+    graphs = [result("cluster_large")[name] for name in ("20M", "60M")]
+    rows = []
+    for name, label in labels.items():
+        cells = [label]
+        for run in (graph[name] for graph in graphs):
+            cells += [f"{run['cpu_seconds']:.1f}", f"{run['peak_mb']:,} MB" if "peak_mb" in run else "–"]
+        rows.append(cells)
+    return table(("run", "20 M: CPU-seconds", "peak", "60 M: CPU-seconds", "peak"), rows)
+
+
+def kills() -> str:
+    """Share of the work that was not repeated after a kill in the second half."""
+    labels = {
+        "stream:dense": "stream, dense integers",
+        "stream:sparse": "stream, 64-bit hashes",
+        "stream:text": "stream, text",
+        "merge": "cluster, `merge`",
+        "two-pass": "cluster, `two-pass`",
+        "shuffle": "cluster, `shuffle`",
+    }
+    runs = result("kills")
+    head = ("run", "rows", "kills", "least share of finished work not repeated")
+    rows = []
+    for name, label in labels.items():
+        run = runs[name]
+        least = f"{100 * run['least_kept_of_late_kills']:.0f} %"
+        rows.append([label, f"{run['rows']:,}", str(len(run["kills"])), least])
+    return table(head, rows)
+
+
+def small_workers() -> str:
+    """Planned and measured memory and traffic of small workers."""
+    run = result("small_workers")
+    measures = {"peak_mb": "peak memory of a worker, MB", "mb_moved": "moved between workers, MB"}
+    rows = [
+        [label, *(f"{run[when][name]:.1f}" for when in ("planned", "measured"))] for name, label in measures.items()
+    ]
+    return table(("", "planned", "measured"), rows)
+
+
+def largest() -> str:
+    """Plans for the hyperlink graph of 2014."""
+    import dfmst
+
+    graph: dict[str, Any] = {"vertices": 1_700_000_000, "edges": 64_000_000_000, "partitions": 8000}
+    machines: dict[str, dict[str, Any]] = {
+        "8 GPUs of 141 GB": {"gpus": 8, "gpu_memory": "141GB"},
+        "8 nodes of 256 GiB (275 GB)": {"workers": 8, "memory": "256GiB"},
+        "8 nodes of 384 GiB (412 GB)": {"workers": 8, "memory": "384GiB"},
+    }
+
+    def peak(plan: dfmst.Plan) -> str:
+        memory = f"{plan.peak_memory / 1e9:.0f} GB"
+        if plan.gpu_memory:
+            memory = f"{plan.peak_gpu_memory / 1e9:.0f} GB of the GPU, {memory} of its host"
+        return f"{memory}: {'fits' if plan.fits else 'does not fit'}"
+
+    def row(name: str, strategy: str, cell: Any) -> Iterator[str]:
+        yield name
+        for machine in machines.values():
+            yield cell(dfmst.plan(**graph, **machine, strategy=strategy))
+
+    rows = [row("`auto` takes", "auto", lambda plan: f"`{plan.strategy}`{' in slices' if plan.rounds else ''}")]
+    for strategy in ("two-pass", "merge", "shuffle"):
+        rows.append(row(f"`{strategy}`, bytes read", strategy, lambda plan: f"{plan.reads} × 1.5 TB"))
+        rows.append(row("moved", strategy, lambda plan: f"{plan.bytes_moved / 1e12:.2f} TB"))
+        rows.append(row("peak of a worker", strategy, peak))
+    return table(["", *machines], rows)
+
+
+def networkx() -> str:
+    """Times of NetworkX's functions, its backend, and frames."""
+    columns = (
+        ("minimum_spanning_edges", "networkx", "cold", "cached"),
+        ("minimum_spanning_tree", "networkx", "cold", "cached", "looked at"),
+        ("frame to edges", "networkx", "frame"),
+    )
+    head = [
+        "edges",
+        "`minimum_spanning_edges`: NetworkX",
+        "cold",
+        "cached",
+        "`minimum_spanning_tree`: NetworkX",
+        "cold",
+    ]
+    head += ["cached", "and its edges read", "frame: NetworkX", "backend"]
+    rows = []
+    for edges, measured in result("networkx")["milliseconds"].items():
+        taken = [measured[name][run] for name, *runs in columns for run in runs]
+        rows.append([f"{int(edges):,}", *map(milliseconds, taken)])
+    return table(head, rows)
+
+
+def points() -> str:
+    """CPU-seconds of spanning trees of points."""
+    rows = []
+    for name, runs in result("points").items():
+        if name != "machine":
+            cells = (runs.get(peer, {}) for peer in ("dfmst", "quitefastmst", "fast_hdbscan", "Delaunay"))
+            rows.append([name, *(_stopped(run) for run in cells)])
+    return table(("", "dfmst", "quitefastmst", "fast_hdbscan", "Delaunay and dfmst"), rows)
+
+
+def _stopped(run: dict[str, float]) -> str:
+    if "stopped_after_cpu" in run:
+        return f"stopped at {run['stopped_after_cpu']:.0f}"
+    return f"{run['cpu']:.1f}" if run else "–"
+
+
+def dataframe() -> str:
+    """CPU nanoseconds a row of Borůvka in dataframe steps."""
+    names = ("kernels (pandas)", "pandas", "polars", "pyarrow", "duckdb", "dask")
+    rows = [
+        [f"{int(count):,}", *(f"{engines[name]['cpu_ns_a_row']:,}" for name in names)]
+        for count, engines in result("dataframe")["engines"].items()
+    ]
+    return table(("rows", "kernels", "pandas", "polars", "pyarrow", "DuckDB", "Dask"), rows)
+
+
+#: Name of a table, and the function that makes it.
+TABLES = {
+    make.__name__: make
+    for make in (
+        peers,
+        arrays,
+        threads,
+        ids,
+        workers,
+        large,
+        kills,
+        small_workers,
+        largest,
+        networkx,
+        points,
+        dataframe,
+    )
+}
+
+
+def filled(text: str) -> str:
+    """A page with its tables of figures made anew."""
+    return PLACE.sub(lambda place: f"{place[1]}{TABLES[place[2]]()}{place[3]}", text)
+
+
+def pages() -> list[Path]:
+    """Pages with a table of figures."""
+    return [
+        page
+        for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md")))
+        if PLACE.search(page.read_text("utf-8"))
+    ]
+
+
+if __name__ == "__main__":
+    for page in pages():
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
