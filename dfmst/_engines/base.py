@@ -118,7 +118,7 @@ def bind(name: str, arguments: tuple[Array | int | None, ...]) -> tuple[str, Ker
     if not kernel.type_parameter:
         return name, kernel
     if not bound:
-        message = f"kernel {name}: None in place of every column of its type parameter"
+        message = f"kernel {name}: None in place of every column of its type"
         raise TypeError(message)
     return f"{name}_{bound}", kernel
 

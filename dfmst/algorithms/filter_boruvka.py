@@ -146,10 +146,7 @@ def _sides(engine: Engine, table: EdgeTable, share: float | None) -> list[Side]:
     if share is None:
         return [Side(_LAST, _LAST, False, *_spread(table, *_ends(engine, table)))]
     key, row, lowest, highest = sampled_threshold(engine, table.edges(), table.flip, share)
-    return [
-        Side(key, row, False, *_spread(table, lowest, key)),
-        Side(key, row, True, *_spread(table, key, highest)),
-    ]
+    return [Side(key, row, False, *_spread(table, lowest, key)), Side(key, row, True, *_spread(table, key, highest))]
 
 
 def _spread(table: EdgeTable, low: int, high: int) -> tuple[int, int]:

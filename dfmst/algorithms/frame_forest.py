@@ -69,11 +69,7 @@ def _solve_lazy(view: LazyView, columns: EdgeColumns, trace: Trace | None) -> Fr
 
 
 def _solve_view(
-    engine: Engine,
-    view: FrameView | DeviceView,
-    columns: EdgeColumns,
-    order: tuple[Any, ...],
-    trace: Trace | None,
+    engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns, order: tuple[Any, ...], trace: Trace | None
 ) -> Frame:
     """The forest of a frame in memory."""
     read = DEVICE if view.on_device else PLAIN

@@ -117,12 +117,7 @@ class Kruskal:
 
 
 def _round(
-    engine: Engine,
-    scan: KruskalScan,
-    bounds: tuple[int, int, int],
-    parent: Array,
-    excluded: Array,
-    trace: Trace,
+    engine: Engine, scan: KruskalScan, bounds: tuple[int, int, int], parent: Array, excluded: Array, trace: Trace
 ) -> int:
     """Scan up to the second bound while helpers check up to the third; edges chosen so far."""
     begin, end, ahead = bounds

@@ -63,8 +63,8 @@ class PMA:
     **Differences from the paper**
 
     * The paper's ``successor`` holds both the subtree of a vertex and the vertex that a subtree hooked onto. A
-      start vertex that hooked onto us then looks like one of our own, our lightest edge to it is passed over, and the next one need
-      not belong to the forest. Here ``tree`` never changes once set, and hooking goes to ``parent``.
+      start vertex that hooked onto us then looks like one of our own, our lightest edge to it is passed over, and the
+      next one need not belong to the forest. Here ``tree`` never changes once set, and hooking goes to ``parent``.
     * The edges are sorted by weight once, not once a round: compaction and relabeling keep their order.
     * By default the subtree's lightest edge comes from a heap of its vertices by their lightest edges, so that a large
       ``max_subtree`` costs a logarithm. (The paper's section 5.2.3 finds a heap of edges slower; ours has one entry a

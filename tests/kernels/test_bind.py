@@ -57,11 +57,11 @@ def test_variant(kernel, arguments, variant):
         ("largest_id", (U32, np.uint64(4), 4, U64), "kernel largest_id: length is a uint64, not an int"),
         ("largest_id", (U32, None, 4, U64), "kernel largest_id: length is a NoneType, not an int"),
         ("largest_id", (U32, U32, 4, U64), "kernel largest_id: length is a ndarray, not an int"),
-        ("largest_id", (None, 4, 4, U64), "kernel largest_id: None in place of every column of its type parameter"),
+        ("largest_id", (None, 4, 4, U64), "kernel largest_id: None in place of every column of its type"),
         (
             "gather_keys",
             (None, 0, None, U32),
-            "kernel gather_keys: None in place of every column of its type parameter",
+            "kernel gather_keys: None in place of every column of its type",
         ),
         ("gather_keys", (np.zeros(4), 0, None, U32), "kernel gather_keys: key is u32, not u64"),
         ("gather_keys", (np.zeros(4, np.float16), 0, None, U32), "weight is float16; it must be one of i32, u32, f32"),

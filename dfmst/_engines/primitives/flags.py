@@ -82,11 +82,7 @@ def compact(
 
 
 def compact_all(
-    engine: Engine,
-    *columns: Array,
-    dtype: type = np.uint32,
-    lasting: bool = False,
-    totals: list[int] | None = None,
+    engine: Engine, *columns: Array, dtype: type = np.uint32, lasting: bool = False, totals: list[int] | None = None
 ) -> list[Array]:
     """Positions of the flags that are set, for each column of flags; all lengths are read from the device at once."""
     xp, block = engine.xp, engine.stretch(_FLAG_BLOCK)

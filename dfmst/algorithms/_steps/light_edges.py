@@ -145,21 +145,14 @@ def _prepare(
     arguments = (engine, edges, position, flip, parent, most, chosen)
     if not engine.on_host:
         return KruskalScan(engine, SortedEdges.sort(engine, edges, position, flip), parent, most, chosen)
-    if deferred is None:
-        length = len(edges) if position is None else len(position)
-        return ShortScan(*arguments) if length <= SHORT else _long_scan(*arguments)
-    scan = _long_scan(*arguments)
-    scan.check_ends(deferred)
-    return scan
-
-
-def _long_scan(
-    engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, chosen: Array
-) -> PortionScan:
-    """One thread scans while the others sort; many threads first sort, then scan together."""
     length = len(edges) if position is None else len(position)
-    scan = BlockScan if engine.threads >= MANY_THREADS and length > BLOCK else PortionScan
-    return scan(engine, edges, position, flip, parent, most, chosen)
+    if deferred is None and length <= SHORT:
+        return ShortScan(*arguments)
+    # One thread scans while the others sort; many threads first sort, then scan together.
+    scan = (BlockScan if engine.threads >= MANY_THREADS and length > BLOCK else PortionScan)(*arguments)
+    if deferred is not None:
+        scan.check_ends(deferred)
+    return scan
 
 
 def survivors(
