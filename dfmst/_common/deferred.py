@@ -56,7 +56,7 @@ _Value = TypeVar("_Value")
 class cached_property(functools.cached_property[_Value]):  # noqa: TID251 - the one place
     """`functools.cached_property` of Python 3.12, without a lock: two threads may both compute, the first value stays.
 
-    In Python 3.11 the lock is shared by all objects of a class, and by a child process that is forked meanwhile.
+    In Python 3.11 the lock is shared by all objects of a class, and a forked child inherits it locked.
     """
 
     if not TYPE_CHECKING:

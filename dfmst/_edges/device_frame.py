@@ -93,7 +93,7 @@ class DeviceView:
 def open_device_frame(frame: Frame) -> DeviceView | None:
     """Recognize a cuDF frame, or a proxy of ``cudf.pandas`` around one.
 
-    cuDF is never imported here, since whoever holds a frame of it has imported it. A proxy is asked for its frame on
+    cuDF is never imported here: a frame of it exists only if it is imported. A proxy is asked for its frame on
     the GPU, as by any operation of ``cudf.pandas``.
     """
     cudf, proxies = sys.modules.get("cudf"), sys.modules.get("cudf.pandas")
@@ -123,7 +123,7 @@ _CUDF_ROWS = (1 << 31) - 1  # the longest column that cuDF has
 def device_ids(source: tuple[object, Any], target: tuple[object, Any]) -> IdColumns:
     """Check and align two (name, column) pairs: both CuPy integers of one width, or both cuDF columns of one type.
 
-    Which types are compared, and as what, is said in :mod:`dfmst._edges.arrow_values`, as on the host.
+    The same types are compared as on the host: see :mod:`dfmst._edges.unify`.
     """
     first, null_first = _readable_ids(*source)
     second, null_second = _readable_ids(*target)
@@ -141,9 +141,8 @@ def device_factorize(engine: Engine, source: Any, target: Any, *, in_order: bool
         values, codes = xp.unique(xp.concatenate([source, target]), return_inverse=True)
     else:
         if 2 * length > _CUDF_ROWS:
-            message = f"{length:,} rows of ids that are no integers; cuDF numbers at most {_CUDF_ROWS // 2:,}"
+            message = f"{length:,} rows of ids that are not integers; cuDF numbers at most {_CUDF_ROWS // 2:,}"
             raise CapacityError(message, "number the ids with integers first, or spread the table over a Dask cluster")
-        # Whoever holds one of its columns has imported cuDF.
         stacked = sys.modules["cudf"].concat([source, target], ignore_index=True)
         codes, values = stacked.factorize(sort=in_order)
     codes = codes.astype(np.uint32)

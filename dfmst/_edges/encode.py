@@ -158,7 +158,7 @@ class Encoder:
         return look_up(source, extend=extend), look_up(target, extend=extend)
 
     def _spell_out(self, kind: pa.DataType) -> None:
-        """Put all ids into the dictionary, so that ids of a type that is no integer can be compared with them."""
+        """Put all ids into the dictionary, for comparison with ids that are not integers."""
         own = arrow_numbers(np.arange(self.dense))
         known = own if self.values is None else concat_ids([own, self.values])
         if common_id_type(known.type, kind) is None:

@@ -116,6 +116,8 @@ class FrameView:
 
         Without an engine, no kernel is used.
         """
+        if is_plain_pandas(self.native) and engine is not None:  # a view of the rows takes 2 % of a short call
+            return self._as_user(gather_rows(host_engine(engine), self.native, rows))
         taken = self.rows(engine, rows)
         return self.finish(taken.frame) if self.lazy else self._as_user(taken.native)
 

@@ -25,7 +25,6 @@ def stack_frames(named: Sequence[tuple[str, FrameView | DeviceView]]) -> nw.Data
     if any(view.on_device for _, view in named):
         for other in named[1:]:
             _check_on_device(named[0], other)
-        # Whoever holds a frame of cuDF has imported it.
         names = list(named[0][1].frame.columns)
         return sys.modules["cudf"].concat([view.frame[names] for _, view in named])
     return _stack_on_host([(name, view) for name, view in named if isinstance(view, FrameView)])
@@ -192,7 +191,7 @@ class _Instants(NamedTuple):
 
 
 def _instants(values: Any) -> _Instants | None:
-    """Entries of a column of times; ``None`` if it is no such column of NumPy or Arrow."""
+    """Return the entries of a NumPy or Arrow column of times; ``None`` for any other column."""
     column = values
     try:
         if isinstance(values, np.ndarray) and values.dtype.kind in "mM":

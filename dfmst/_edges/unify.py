@@ -20,7 +20,7 @@ extension types                       their storage, if both are of one type
 Every other pair (bool and int, date and timestamp, UTC and naive, …) is refused: equal ids would not be
 equal, or different ones would be.
 
-Columns that are no ids also have a common type where floats or nested types do.
+Columns of floats and of nested types, which cannot be ids, have common types, too.
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ class VertexList:
             frame = id_frame(view, self.names, {name: ids.take(pa.array(at)) for name, at in columns.items()})
         if not numbers:
             return frame
-        beside = nw.from_dict(dict(numbers), backend=view.frame.implementation)
-        return self.view.finish(nw.concat([nw.from_native(frame, eager_only=True), beside], how="horizontal"))
+        added = nw.from_dict(dict(numbers), backend=view.frame.implementation)
+        return self.view.finish(nw.concat([nw.from_native(frame, eager_only=True), added], how="horizontal"))
 
     def values(self) -> pa.Array:
         """Return the ids in ascending order."""
@@ -98,7 +98,7 @@ def find_places(listed: VertexList, argument: str, ids: list[Any]) -> Array:
     match = pc.index_in(columns[0], value_set=columns[1])
     unknown = np.asarray(match.is_null())
     if unknown.any():
-        message = f"{argument}: {ids[int(unknown.argmax())]!r} is no vertex of the table"
+        message = f"{argument}: {ids[int(unknown.argmax())]!r} is not a vertex of the table"
         raise InvalidEdgesError(message, "name one that is the end of a row, or in vertices=")
     return np.asarray(match).astype(np.int64)
 

@@ -55,7 +55,7 @@ class WeightColumn(NamedTuple):
 
 
 def unsupported_weights(name: object, kind: str, texts: pa.Array | None = None) -> InvalidEdgesError:
-    """The error for weights of a type that has no order; for texts, it names the first that is no number."""
+    """Return the error for weights of a type without an order; for texts, it names the first that is not a number."""
     hint = "cast the column to a number, or pass weight=None to give all edges the same weight"
     if "complex" in kind:
         hint = "choose a real number to order by, for example the absolute value"

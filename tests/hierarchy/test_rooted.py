@@ -77,7 +77,7 @@ def test_paths(rows, start, stop, maximum):
     frame = table(rows).append_column("row", pa.array(range(len(rows)), pa.int64()))
     known = walk(rows, [start], vertices, maximum) if start in vertices else {}
     if stop not in known or start not in vertices or known[stop][1] != start:
-        with pytest.raises(dfmst.InvalidEdgesError, match=r"is no vertex of the table|no path joins"):
+        with pytest.raises(dfmst.InvalidEdgesError, match=r"is not a vertex of the table|no path joins"):
             dfmst.path(frame, start=start, stop=stop, maximum=maximum)
         return
     expected, vertex = [], stop
@@ -143,7 +143,7 @@ def test_distances_beyond_64_bits(weight, count):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"root": "q"}, "root: 'q' is no vertex of the table"),
+        ({"root": "q"}, "root: 'q' is not a vertex of the table"),
         ({"root": ["a", "x", "c"]}, "the roots 'a', 'c' are in one tree"),
         ({"root": 7}, "holds int64 ids and column 'ids' holds"),
         ({"weight": "when"}, "column 'when' holds duration[us] weights, which have no sum along a path"),
