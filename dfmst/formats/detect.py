@@ -16,23 +16,11 @@ ARCHIVES = {b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z", b"Rar!": "rar"}
 WORKBOOKS = (".xlsx", ".xlsm", ".ods")
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 SUFFIXES = {
-    ".parquet": "parquet",
-    ".parq": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".mtx": "matrix-market",
-    ".mm": "matrix-market",
-    ".metis": "metis",
+    **dict.fromkeys((".parquet", ".parq", ".pq"), "parquet"),
+    **dict.fromkeys((".arrow", ".arrows", ".feather", ".ipc"), "arrow"),
+    **dict.fromkeys((".mtx", ".mm"), "matrix-market"),
+    **{f".{name}": name for name in ("csv", "tsv", "metis", "gml", "graphml", "json", "cedge")},
     ".tsp": "tsplib",
-    ".gml": "gml",
-    ".graphml": "graphml",
-    ".json": "json",
-    ".cedge": "cedge",
 }
 # Format, pattern of lines to skip, pattern of the first line after them; the surest signs come first.
 NOTHING = re.compile(rb"(?!)")

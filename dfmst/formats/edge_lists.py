@@ -131,47 +131,27 @@ def _blocks(file: GraphFile, layout: Layout, skip: int) -> Iterator[Block]:
 WEIGHT = Field("weight", NUMBER)
 
 
-@dataclass(frozen=True, slots=True)
-class FixedColumns:
-    """A format."""
-
-    layout: Layout
-    counted: tuple[str, ...] = ()
-
-    def open(self, file: GraphFile) -> pa.RecordBatchReader:
-        """Stream a file of the format."""
-        counts = self._read_counts(file)
-        header = HeaderCounts()
-        if counts:
-            header = HeaderCounts(rows=counts["edges"], lowest=0, highest=counts["vertices"] - 1, line=len(counts))
-        return stream_rows(file, self.layout, len(counts), header)
-
-    def _read_counts(self, file: GraphFile) -> dict[str, int]:
-        counts: dict[str, int] = {}
-        with TextReader(file, HEAD_BYTES) as reader:
-            for name, line in zip(self.counted, reader.lines(), strict=False):
-                count = read_count(line.text)
-                if count is None:
-                    hint = "line 1 holds the number of vertices, line 2 that of edges"
-                    message = f"not the number of {name}"
-                    raise problem(file.path, message, line, hint)
-                counts[name] = count
-        if len(counts) < len(self.counted):
-            message, hint = f"no number of {self.counted[len(counts)]}", "the file is cut: fetch it again"
-            raise problem(file.path, message, len(counts) + 1, hint)
-        return counts
+def open_cedge(file: GraphFile) -> pa.RecordBatchReader:
+    """Stream a road network in a ``.cedge`` file."""
+    fields, order = (Field("edge_id", WHOLE), *END_POINTS, WEIGHT), ("source", "target", "weight", "edge_id")
+    return stream_rows(file, Layout(fields, comments=b"#", order=order))
 
 
-# Road networks in .cedge files.
-open_cedge = FixedColumns(
-    Layout(
-        (Field("edge_id", WHOLE), *END_POINTS, WEIGHT),
-        comments=b"#",
-        order=("source", "target", "weight", "edge_id"),
-    )
-).open
-# Edge-weighted graphs as algs4 writes them.
-open_ewg = FixedColumns(Layout((*END_POINTS, WEIGHT)), counted=("vertices", "edges")).open
+def open_ewg(file: GraphFile) -> pa.RecordBatchReader:
+    """Stream an edge-weighted graph as algs4 writes it: two lines of counts, then the rows."""
+    counts: list[int] = []
+    with TextReader(file, HEAD_BYTES) as reader:
+        for name, line in zip(("vertices", "edges"), reader.lines(), strict=False):
+            count = read_count(line.text)
+            if count is None:
+                hint = "line 1 holds the number of vertices, line 2 that of edges"
+                raise problem(file.path, f"not the number of {name}", line, hint)
+            counts.append(count)
+    if len(counts) < 2:
+        message = f"no number of {'edges' if counts else 'vertices'}"
+        raise problem(file.path, message, len(counts) + 1, "the file is cut: fetch it again")
+    header = HeaderCounts(rows=counts[1], lowest=0, highest=counts[0] - 1, line=2)
+    return stream_rows(file, Layout((*END_POINTS, WEIGHT)), 2, header)
 
 
 COMMENTS = b"#%"

@@ -22,12 +22,7 @@ BLOCK_BYTES = 8 << 20
 HEAD_BYTES = 64 << 10
 PIECE_BYTES = 64 << 10
 
-MAGIC = {
-    b"\x1f\x8b": "gzip",
-    b"\xfd7zXZ\x00": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"BZh": "bzip2",
-}
+MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2"}
 OPENERS: dict[str | None, Callable[[Path], Any]] = {
     None: lambda path: path.open("rb", buffering=0),
     "gzip": gzip.open,

@@ -13,16 +13,8 @@ from dfmst.formats.text_reader import TextReader
 from dfmst.formats.text_rows import NUMBER, Field, Layout
 
 KINDS = (b"sym", b"asym")
-WEIGHTS = (
-    b"unweighted",
-    b"positive",
-    b"posweighted",
-    b"signed",
-    b"multisigned",
-    b"weighted",
-    b"multiweighted",
-    b"multiposweighted",
-    b"dynamic",
+WEIGHTS = frozenset(
+    b"unweighted positive posweighted signed multisigned weighted multiweighted multiposweighted dynamic".split()
 )
 # With other kinds one row may be several edges, so the count of the header is not that of the rows.
 ONE_ROW_AN_EDGE = (b"unweighted", b"posweighted", b"signed", b"weighted")

@@ -208,12 +208,12 @@ def _read_node_link(networkx: Any, data: bytes) -> Graph:
     multigraph = {"directed": True, "multigraph": True, "nodes": nodes}
     graph = networkx.node_link_graph({**multigraph, "links": edges, "edges": edges})
     ends = sorted(graph.edges(keys=True), key=itemgetter(2))
-    records = [EdgeRecord(start, end, _attributes(links[row])) for start, end, row in ends]
+    ignored = ("source", "target")
+    records = [
+        EdgeRecord(start, end, {name: value for name, value in links[row].items() if name not in ignored})
+        for start, end, row in ends
+    ]
     return records, networkx.node_link_graph({**multigraph, "links": [], "edges": []}), {}
-
-
-def _attributes(link: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in link.items() if name not in ("source", "target")}
 
 
 MOST_DIGITS = 4000  # Python reads no longer ones

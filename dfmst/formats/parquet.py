@@ -126,16 +126,12 @@ def _broken(file: GraphFile, error: Exception) -> Exception:
 
 def _batches(file: GraphFile) -> Iterator[pa.RecordBatch]:
     with file.seekable() as stream:
-        yield from _read(file, stream)
-
-
-def _read(file: GraphFile, stream: object) -> Iterator[pa.RecordBatch]:
-    try:
         parquet = _opened(file, stream)
-        groups = range(parquet.metadata.num_row_groups)
-        yield from parquet.iter_batches(batch_size=batch_rows(parquet.metadata, groups, ROWS_IN_A_BATCH))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise _broken(file, error) from error
+        try:
+            size = batch_rows(parquet.metadata, range(parquet.metadata.num_row_groups), ROWS_IN_A_BATCH)
+            yield from parquet.iter_batches(batch_size=size)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise _broken(file, error) from error
 
 
 _BATCH_BYTES = 16 << 20  # longer batches are not faster

@@ -29,7 +29,8 @@ def open_tsplib(file: GraphFile) -> pa.RecordBatchReader:
         raise CapacityError(message, "give the points to dfmst.euclidean_forest, which needs no complete graph")
     ids = np.array([int(row[0]) for row in rows], dtype=np.int64)
     x, y = (np.array([float(row[axis]) for row in rows]) for axis in (1, 2))
-    return complete_plane(ids, x, y, header["EDGE_WEIGHT_TYPE"].text.decode())
+    distance = DISTANCES[header["EDGE_WEIGHT_TYPE"].text.decode()]
+    return pa.RecordBatchReader.from_batches(SCHEMA, _batches(ids, x, y, distance))
 
 
 def _read_header(reader: TextReader, file: GraphFile) -> dict[str, Line]:
@@ -109,11 +110,6 @@ DISTANCES: dict[str, Callable[[Real, Real], Real]] = {
     "MAN_2D": lambda x, y: _nearest(np.abs(x) + np.abs(y)),
     "MAX_2D": lambda x, y: np.maximum(_nearest(np.abs(x)), _nearest(np.abs(y))),
 }
-
-
-def complete_plane(ids: npt.NDArray[np.int64], x: Real, y: Real, distance: str) -> pa.RecordBatchReader:
-    """Join every pair of points, in batches."""
-    return pa.RecordBatchReader.from_batches(SCHEMA, _batches(ids, x, y, DISTANCES[distance]))
 
 
 def _batches(

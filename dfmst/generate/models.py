@@ -201,13 +201,7 @@ def _pairs_outside(on: Engine, word: int, pairs: int, parent: Array, source: Arr
 
 @with_numbers("rows", "columns", "seed", real=("keep",))
 def road_grid(
-    rows: int,
-    columns: int,
-    keep: float = 0.7,
-    *,
-    seed: int = 0,
-    weight: Weight = "int32",
-    engine: str = "auto",
+    rows: int, columns: int, keep: float = 0.7, *, seed: int = 0, weight: Weight = "int32", engine: str = "auto"
 ) -> pa.Table:
     """Grid of streets, some of them missing: sparse, of large diameter, and mostly in one component.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -65,7 +65,8 @@ def edge_table(
         values = _weights(engine, source, target, seed, weight)
     if values is not None:
         columns["weight"] = values
-    return pa.table({name: pa.array(_on_host(column)) for name, column in columns.items()})
+    on_host = {name: column.get() if hasattr(column, "get") else column for name, column in columns.items()}
+    return pa.table({name: pa.array(column) for name, column in on_host.items()})
 
 
 def _weights(engine: Engine, source: Array, target: Array, seed: int, weight: str) -> Array:
@@ -77,11 +78,6 @@ def _weights(engine: Engine, source: Array, target: Array, seed: int, weight: st
     drawn: Array = engine.xp.empty(len(source), dtype)
     engine.launch(kernel, len(source), stream(seed, 0), drawn)
     return drawn
-
-
-def _on_host(column: Any) -> Array:
-    host: Array = column.get() if hasattr(column, "get") else column
-    return host
 
 
 def hash24(source: ArrayLike, target: ArrayLike) -> Array:
