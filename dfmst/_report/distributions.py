@@ -19,7 +19,7 @@ _LEFT, _RIGHT, _TOP, _HEIGHT = 44, WIDTH - 8, 12, 250
 
 @dataclass(frozen=True, slots=True)
 class WeightChart:
-    """A drawing, and what stands beside it."""
+    """A histogram and its captions."""
 
     drawing: Markup
     axis: str

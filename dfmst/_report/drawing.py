@@ -34,7 +34,7 @@ class LinearScale:
         return tick(value)
 
     def ticks(self, count: int = 5) -> list[float]:
-        """Return about so many round values."""
+        """Return about `count` round values."""
         span = self.high / 2 - self.low / 2
         if not 0 < span < math.inf:
             return [self.low]
@@ -89,7 +89,7 @@ class LogScale:
         return tick(value)
 
     def ticks(self, count: int = 6) -> list[float]:
-        """Return powers of ten, every so many of them that about `count` are left."""
+        """Return about `count` powers of ten."""
         first = math.ceil(math.log10(self.low) - 1e-9)
         last = math.floor(math.log10(self.high) + 1e-9)
         step = max(1, math.ceil((last - first + 1) / count))
@@ -100,7 +100,7 @@ Scale = LinearScale | LogScale
 
 
 def count_scale(most: int, start: float, end: float) -> Scale:
-    """Return a scale for counts: logarithmic where some are much larger than others may be."""
+    """Return a scale for counts, logarithmic above 20."""
     if most <= 20:
         return LinearScale(0, max(2, most + most % 2), start, end)
     return LogScale(0.7, 10.0 ** math.ceil(math.log10(most)), start, end)
@@ -195,7 +195,7 @@ def chains(x: Array, y: Array, source: Array, target: Array) -> tuple[str, int]:
 def _walk(
     start: int, neighbours: list[list[tuple[int, int]]], drawn: bytearray, columns: list[int], rows: list[int]
 ) -> str:
-    """Follow links that are not drawn yet, as far as they go; nothing where there is none."""
+    """Follow links that are not drawn yet to an end; return an empty text if there are none."""
     at, words = start, [f"M{columns[start]} {rows[start]}l"]
     while True:
         own = neighbours[at]

@@ -40,18 +40,10 @@ def as_floats(name: Any, column: Any) -> Array:
 
 @dataclass(frozen=True)
 class ForestFacts:
-    """A forest, lightest edge first (heaviest, for a maximum forest).
+    """A forest, lightest edge first (heaviest, for a maximum forest)."""
 
-    Attributes
-    ----------
-    ordered
-        Edges between places in the list of vertices.
-    weight_name
-        Name of the weight column; ``None``: all weights are equal.
-    """
-
-    ordered: OrderedForest
-    weight_name: Any
+    ordered: OrderedForest  # edges between places in the list of vertices
+    weight_name: Any  # name of the weight column; None: all weights are equal
 
     @classmethod
     def of(cls, forest: Frame, columns: EdgeColumns) -> ForestFacts:
@@ -151,31 +143,17 @@ def _listed(series: nw.Series[Any]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class GraphFacts:
-    """The graph.
+    """The graph."""
 
-    Attributes
-    ----------
-    name, kind
-        Of the graph and of the forest, as words.
-    rows, dropped, vertices
-        Counts.
-    total
-        The forest's total weight; ``None`` where all weights are equal.
-    weight, degree
-        Weights of the rows, and degree -> vertices; ``None`` where only the forest was read.
-    maximum
-        Whether heavier edges come first.
-    """
-
-    name: str
+    name: str  # of the graph and of the forest, as words
     kind: str
-    rows: int
+    rows: int  # counts
     dropped: int
     vertices: int
-    total: Any
-    weight: Array | None
+    total: Any  # the forest's total weight; None where all weights are equal
+    weight: Array | None  # weights of the rows, and degree -> vertices; None where only the forest was read
     degree: Array | None
-    maximum: bool
+    maximum: bool  # whether heavier edges come first
 
     @property
     def title(self) -> str:

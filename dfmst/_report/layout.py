@@ -25,22 +25,12 @@ _GAP = 0.06  # between trees, as a share of the larger one's side
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Places in a plane, y upwards.
+    """Places in a plane, y upwards."""
 
-    Attributes
-    ----------
-    x, y
-        Of each vertex of the forest, NaN where it is not drawn.
-    drawn
-        How many vertices are drawn.
-    cut
-        Whether of a tree only the vertices around its middle are drawn.
-    """
-
-    x: Array
+    x: Array  # of each vertex of the forest, NaN where it is not drawn
     y: Array
-    drawn: int
-    cut: bool
+    drawn: int  # how many vertices are drawn
+    cut: bool  # whether of a tree only the vertices around its middle are drawn
 
 
 def lay_out(forest: ForestFacts) -> Layout:

@@ -1,4 +1,4 @@
-"""The page: what each card shows and says, handed to the template."""
+"""The page: words and drawings of each card, and the template."""
 
 from __future__ import annotations
 

@@ -33,18 +33,10 @@ Plane = Callable[[Array, Array], tuple[Array, Array]]
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """A way to the plane, y upwards.
+    """A way to the plane, y upwards."""
 
-    Attributes
-    ----------
-    name
-        ``"world"``, ``"region"`` or ``"plane"``.
-    to_plane
-        Gives x and y of coordinates.
-    """
-
-    name: str
-    to_plane: Plane
+    name: str  # "world", "region" or "plane"
+    to_plane: Plane  # gives x and y of coordinates
 
 
 def equal_earth(longitude: Array, latitude: Array) -> tuple[Array, Array]:
@@ -137,25 +129,13 @@ class Tag(NamedTuple):
 
 @dataclass(slots=True)
 class Picture:
-    """A drawing of the forest, and what stands beside it.
+    """A drawing of the forest and its captions."""
 
-    Attributes
-    ----------
-    kind
-        ``"world"``, ``"region"``, ``"plane"`` or ``"layout"``.
-    drawing
-        The SVG.
-    tags, names
-        Numbers of the longest links, and names of vertices.
-    drawn
-        Vertices on it.
-    """
-
-    kind: str
-    drawing: Markup
-    drawn: int
+    kind: str  # "world", "region", "plane" or "layout"
+    drawing: Markup  # the SVG
+    drawn: int  # vertices on it
     cut: bool = False
-    tags: list[Tag] = field(default_factory=list)
+    tags: list[Tag] = field(default_factory=list)  # numbers of the longest links, and names of vertices
     names: list[Tag] = field(default_factory=list)
 
 
@@ -207,7 +187,7 @@ def draw_map(forest: ForestFacts, points: Points) -> Picture:
 
 
 def _latitudes(y: Array) -> tuple[float, float]:
-    """From where to where a map of the world reaches: to all points, and over the inhabited land."""
+    """Return the southern and northern limits of a world map: all points and the inhabited land."""
     return min(-58.0, float(y.min())), max(84.0, float(y.max()))
 
 
@@ -256,7 +236,7 @@ def _draw(
 def _grid(
     box: tuple[Array, Array], margin: float, plane: tuple[Array, Array], source: Array, target: Array
 ) -> tuple[_Frame, tuple[Array, Array]]:
-    """The finest grid on which not too many links are told apart."""
+    """Return the finest grid on which at most 60,000 links differ."""
     frames = [_Frame.around(*box, width, margin) for width in _GRIDS]
     for frame in frames[:-1]:
         places = frame.place(*plane)
@@ -280,7 +260,7 @@ def _far(projection: Projection, x: Array, y: Array, source: Array, target: Arra
 
 
 def _lines(projection: Projection, x: Array, y: Array, source: int, target: int) -> list[tuple[Array, Array]]:
-    """One link as lines in the plane: two where it crosses the edge of the world."""
+    """Return one link as lines in the plane: two if it crosses the edge of the map."""
     start, stop = (float(x[source]), float(y[source])), (float(x[target]), float(y[target]))
     if projection.name != "world":
         return [projection.to_plane(np.array([start[0], stop[0]]), np.array([start[1], stop[1]]))]
@@ -296,7 +276,7 @@ def _number(
     where: tuple[Array, Array, Array],
     projection: Projection,
 ) -> None:
-    """Draw the longest links in a colour of their own, each with its number."""
+    """Draw the longest links in a color of their own, each with its number."""
     x, y, there = where
     for number, at in enumerate(forest.extreme(LONGEST).tolist(), 1):
         source, target = int(forest.ordered.source[at]), int(forest.ordered.target[at])
@@ -316,7 +296,7 @@ def _number(
 def _dots(
     drawing: Drawing, picture: Picture, frame: _Frame, forest: ForestFacts, vertices: Array, plane: tuple[Array, Array]
 ) -> None:
-    """Draw few vertices as dots, with their names where these have room."""
+    """Draw at most 600 vertices as dots, and name them if they are few."""
     if len(vertices) > 600:
         return
     names = forest.names(vertices)

@@ -32,22 +32,12 @@ _WKB_POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Coordinates by id.
+    """Coordinates by id."""
 
-    Attributes
-    ----------
-    ids
-        Ids, Arrow; of one that is there twice the first counts.
-    x, y
-        Coordinates, ``float64``.
-    geographic
-        Whether they are degrees of longitude and of latitude.
-    """
-
-    ids: Any
-    x: Array
+    ids: Any  # ids, Arrow; of one that is there twice the first counts
+    x: Array  # coordinates, float64
     y: Array
-    geographic: bool
+    geographic: bool  # whether they are degrees of longitude and of latitude
 
     def of(self, values: pa.Array) -> tuple[Array, Array]:
         """Return x and y of vertices, NaN where a vertex has none."""
@@ -86,7 +76,7 @@ def frame_points(points: Any, id: Any = None, coordinates: Any = None) -> Points
 
 
 def edge_points(view: FrameView, ends: tuple[Any, Any], coordinates: Any) -> Points:
-    """Read coordinates that stand beside each end of the edges: ``source_lon`` for ``lon``, and so on."""
+    """Read coordinates of both ends from the edges' columns: ``source_lon`` for ``lon``, and so on."""
     names = _names(coordinates)
     if len(names) != 2:
         raise InvalidEdgesError("coordinates= names one column, and the edges have no geometry", "name two columns")

@@ -39,33 +39,17 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """A run.
+    """A run."""
 
-    Attributes
-    ----------
-    about
-        What ran: algorithm, engine, threads, as words.
-    seconds
-        By step, in order.
-    trace
-        Columns of the records of its rounds; empty where there are none.
-    peak, limit
-        Bytes that the process took at most, and that it might take; ``None``: unknown.
-    bandwidth
-        Bytes a second that a copy in memory moves; ``None``: not measured.
-    verified
-        Whether the forest was proved minimal.
-    plan
-        What was planned for a cluster and what happened: (what, planned, happened).
-    """
-
-    about: tuple[str, ...]
-    seconds: Mapping[str, float]
+    about: tuple[str, ...]  # what ran: algorithm, engine, threads, as words
+    seconds: Mapping[str, float]  # by step, in order
+    # Columns of the records of its rounds; empty where there are none.
     trace: Mapping[str, list[Any]] = field(default_factory=dict)
-    peak: int | None = None
+    peak: int | None = None  # bytes that the process took at most, and that it might take; None: unknown
     limit: int | None = None
-    bandwidth: float | None = None
-    verified: bool = False
+    bandwidth: float | None = None  # bytes a second that a copy in memory moves; None: not measured
+    verified: bool = False  # whether the forest was proved minimal
+    # What was planned for a cluster and what happened: (what, planned, happened).
     plan: tuple[tuple[str, str, str], ...] = ()
 
     @property
@@ -132,7 +116,7 @@ def _ran(solution: Forest) -> tuple[str, ...]:
 
 
 def _words(summary: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a summary says ran."""
+    """Return words for the run that a summary describes."""
     words = [f"strategy {summary['strategy']}"] if "strategy" in summary else []
     if summary.get("streamed"):
         words.append("streamed")
@@ -162,7 +146,7 @@ _ROW = 16  # bytes that a pass over the edges reads: two ids and a weight of 32 
 
 
 def run_card(run: RunFacts, rows: int) -> dict[str, Any]:
-    """Return what the card shows."""
+    """Return the words of the run's card."""
     steps = [(name, value) for name, value in run.steps.items() if value > 0]
     note = f"{duration(run.total)} from start to end"
     covered = sum(value for _, value in steps)
@@ -204,21 +188,11 @@ _COLUMNS = 9  # of the table
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The records of a run, without gaps that are not numbers.
+    """The records of a run, without gaps that are not numbers."""
 
-    Attributes
-    ----------
-    columns
-        Name -> value of each round; ``None`` where a round has none.
-    steps
-        Name of a step -> seconds in each round.
-    left_out
-        Rounds beyond those that are drawn.
-    """
-
-    columns: dict[str, list[float | None]]
-    steps: dict[str, list[float]]
-    left_out: int
+    columns: dict[str, list[float | None]]  # name -> value of each round; None where a round has none
+    steps: dict[str, list[float]]  # name of a step -> seconds in each round
+    left_out: int  # rounds beyond those that are drawn
 
     def __len__(self) -> int:
         """Return the number of rounds."""
@@ -245,7 +219,7 @@ class Rounds:
 
 
 def read_rounds(trace: Mapping[str, list[Any]]) -> Rounds | None:
-    """Read the columns of a trace; ``None`` where it has no rounds."""
+    """Read the columns of a trace; ``None`` if it has no rounds."""
     if not trace.get("round"):
         return None
     numbers = {name: [_number(value) for value in values] for name, values in trace.items()}
@@ -259,7 +233,7 @@ def read_rounds(trace: Mapping[str, list[Any]]) -> Rounds | None:
 
 
 def _number(value: Any) -> float | None:
-    """An integer stays one; what is no number becomes ``None``."""
+    """Return a number, integers as ``int``; anything else becomes ``None``."""
     if value is None or isinstance(value, (str, bytes)):
         return None
     number = float(value)
@@ -307,7 +281,7 @@ def _names(drawing: Drawing, ends: list[tuple[float, str, str]], x: float, botto
 
 
 def time_chart(rounds: Rounds) -> Markup | None:
-    """Draw the milliseconds of each round by step; ``None`` where they were not taken."""
+    """Draw the milliseconds of each round by step; ``None`` if they were not measured."""
     totals = [1e3 * value for value in rounds.seconds]
     if not rounds.steps or not max(totals):
         return None

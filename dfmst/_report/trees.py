@@ -14,7 +14,7 @@ from dfmst._report.words import clip, grouped, percent
 
 _ROW = 19
 _MERGES = 15
-_WIDEST = 1e300  # beyond it there is no room beside a scale
+_WIDEST = 1e300  # wider ranges leave no margin on a scale
 
 
 def tree_chart(names: Sequence[str], sizes: Sequence[int], vertices: int) -> Markup | None:
@@ -38,7 +38,7 @@ def tree_chart(names: Sequence[str], sizes: Sequence[int], vertices: int) -> Mar
 
 
 def dendrogram(forest: ForestFacts) -> Markup | None:
-    """Draw the last merges of the single linkage: what they join, at which weight."""
+    """Draw the last merges of the single linkage with their weights."""
     merges, weight = forest.merges, forest.weight
     count = min(_MERGES, len(weight))
     first = len(weight) - count
@@ -98,7 +98,7 @@ def _tip_name(forest: ForestFacts, cluster: int) -> str:
 
 
 def _distance_scale(low: float, high: float, left: float, right: float) -> Scale:
-    """The heaviest merge is on the left; room is left beside the lightest."""
+    """Return a scale with the heaviest merge on the left and a margin next to the lightest."""
     if low > 0 and high > 20 * low:
         ratio = math.log10(high) - math.log10(low)
         return LogScale(max(10 ** (math.log10(low) - 0.06 * ratio), 5e-324), high, right, left)

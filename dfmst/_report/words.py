@@ -1,4 +1,4 @@
-"""Numbers and labels as people read them."""
+"""Format numbers, times and labels for people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PREFIXES = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"))
 
 
 def grouped(value: Any) -> str:
-    """Return a number with its thousands set apart, a fraction to two places or to four digits."""
+    """Format a number with thousands separators, fractions to two decimals or four digits."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         return label(value)
     if isinstance(value, int):
@@ -50,7 +50,7 @@ def clock(seconds: float) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """Return a share; of nothing there is none."""
+    """Format a share in percent."""
     return f"{100 * part / whole:.1f} %" if whole else "–"
 
 
@@ -104,7 +104,7 @@ def _disturbs(letter: str) -> bool:
 
 
 def clip(text: str, width: int) -> str:
-    """Return a text cut to so many columns, wide letters counted twice."""
+    """Cut a text to `width` columns; wide letters count twice."""
     columns = [0 if unicodedata.combining(one) else 1 + (unicodedata.east_asian_width(one) in "WF") for one in text]
     if sum(columns) <= width:
         return text

@@ -1,7 +1,7 @@
 """The command line: ``dfmst forest`` and the other commands.
 
 Data goes to files or to standard output, notes and progress to standard error. The exit status is 0, or
-2 where the input or the command is wrong, or 1 where something failed, or 130 after an interrupt.
+2 if the input or the command is wrong, 1 if something failed, 130 after an interrupt.
 
 Commands import what they need when they run, so that ``dfmst --help`` answers at once.
 """

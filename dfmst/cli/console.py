@@ -1,4 +1,4 @@
-"""What a command tells about its run: progress, notes and the JSON object."""
+"""Output of commands for people and programs: progress, notes, tables and JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dfmst.errors import OutputError
 
 
 class Progress:
-    """One line on standard error, rewritten in place; nothing where that is no terminal."""
+    """One line on standard error, rewritten in place; silent if standard error is not a terminal."""
 
     def __init__(self) -> None:
         self._live = on_terminal()
@@ -38,14 +38,14 @@ class Progress:
         self.update(text)
 
     def update(self, text: str) -> None:
-        """Show how far a step has come; most calls do nothing."""
+        """Show the progress of a step, at most ten times a second."""
         now = time.monotonic()
         if now >= self._next:
             self._next = now + 0.1
             self._write(text)
 
     def bar(self) -> bool:
-        """Make room for a bar of the library's, and say whether there is a terminal for it."""
+        """Clear the line for a progress bar, and return whether there is a terminal to show it."""
         self._write("")
         return self._live
 
@@ -113,7 +113,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def figure(value: Any) -> str:
-    """Return a total as people read it: thousands apart, a float to two places or to six digits."""
+    """Format a total: with thousands separators, floats to two decimals or six digits."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         return str(plain(value))
     if isinstance(value, float):
@@ -126,7 +126,7 @@ def figure(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a value that JSON can hold: what has no number there (infinities, decimals, durations) becomes text."""
+    """Return a value that JSON can store: infinities, decimals and durations become text."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -137,7 +137,7 @@ def plain(value: Any) -> Any:
 
 
 def print_json(summary: dict[str, Any]) -> None:
-    """Print one JSON object to standard output; values are made plain, lists and objects left as they are."""
+    """Print one JSON object to standard output."""
     kept = (dict, list, tuple)
     values = {name: value if isinstance(value, kept) else plain(value) for name, value in summary.items()}
     print_text(json.dumps(values, allow_nan=False))

@@ -29,7 +29,7 @@ PAGE = Path("cities.html")
 
 
 def cities_path() -> Path:
-    """Return where the links between the world's cities lie."""
+    """Return the path of the links between the world's cities."""
     return demo_path("demo:cities")
 
 
@@ -90,7 +90,7 @@ def _longest(forest: pa.Table) -> list[tuple[str, str, str]]:
 
 
 def _draw(solution: Forest, watch: Stopwatch, verified: bool) -> str:
-    """Write the page with the map, and say where it is, or why it is not there."""
+    """Write the page with the map; return its address, or why it was not written."""
     import pyarrow.parquet as pq
 
     import dfmst

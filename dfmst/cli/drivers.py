@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dfmst.forest import Forest
     from dfmst.stream import StreamForest
 
-#: What each step of a run does to the rows.
+#: Step of a run -> its words in the progress line.
 _STEPS = {
     "prepare": "preparing",
     "solve": "finding the forest of",
@@ -81,7 +81,7 @@ def _read(job: ForestJob, progress: Progress, columns: dict[str, str | None]) ->
 
 
 def find_forest(job: ForestJob, table: Any, watch: Stopwatch, progress: Progress) -> Forest:
-    """Find the forest, certify it where that is asked for, and gather its rows."""
+    """Find the forest, verify it if requested, and gather its rows."""
     from dfmst.forest import solve
 
     @contextmanager
@@ -110,7 +110,7 @@ def find_forest(job: ForestJob, table: Any, watch: Stopwatch, progress: Progress
             message = f"the forest is wrong, which is a fault of dfmst: {violation.message}"
             raise RuntimeError(message)
     with step("gather"):
-        # What the solution holds it computes when it is asked.
+        # These are computed at the first access.
         _ = solution.frame, solution.total_weight, solution.vertices
     return solution
 
@@ -130,10 +130,7 @@ def _write(job: ForestJob, solution: Forest, target: Path | None) -> None:
 def is_streamed(
     inputs: Sequence[Path], memory_limit: str | None, checkpoint: Path | None = None, spill_dir: Path | None = None
 ) -> bool:
-    """Say whether the inputs are streamed: a limit that they do not fit, or a checkpoint, asks for it.
-
-    A directory for rows stands for the usual limit where none is given.
-    """
+    """Return whether to stream: with a checkpoint, or if the inputs exceed the memory limit (default 2 GiB)."""
     if memory_limit is None and checkpoint is None and spill_dir is None:
         return False
     from dfmst import stream
@@ -159,7 +156,7 @@ def memory_bytes(text: str | None, option: str = "--memory-limit") -> int:
 
 
 def _run_streamed(job: ForestJob, target: Path | None, watch: Stopwatch, progress: Progress) -> dict[str, Any]:
-    """Fold, verify, gather and write; return what there is to tell."""
+    """Find, verify and write the forest as a stream; return the run's facts."""
     from dfmst import stream
 
     if job.trace:
@@ -196,7 +193,7 @@ def _run_streamed(job: ForestJob, target: Path | None, watch: Stopwatch, progres
 
 
 class _Saved:
-    """What a run tells of its checkpoints."""
+    """Messages about checkpoints."""
 
     def __init__(self, folder: Path | None, progress: Progress) -> None:
         self._folder, self._progress = folder, progress
@@ -215,7 +212,7 @@ class _Saved:
 
     @contextmanager
     def interrupted_in_words(self) -> Iterator[None]:
-        """Say what an interrupt leaves."""
+        """Print what an interrupted run has saved."""
         try:
             yield
         except KeyboardInterrupt:
@@ -244,7 +241,7 @@ def streamed_certificate(
 
 
 def _deliver(job: ForestJob, target: Path | None, forest: StreamForest, watch: Stopwatch, progress: Progress) -> None:
-    """Verify and write, in one pass where both are asked for."""
+    """Verify and write the forest, in one pass if both are requested."""
     output: Any = target
     if target is None and not job.json:
         output = standard_output()
@@ -281,7 +278,7 @@ def _stream_and_plan(job: ForestJob, forest: StreamForest) -> list[tuple[str, st
 def run_on_cluster(
     job: ForestJob, workers: int | None, scheduler: str | None, strategy: str, gpus: bool, gpu_memory_limit: str | None
 ) -> None:
-    """Read, solve and write on a cluster, then tell."""
+    """Find the forest on a cluster, and print a summary."""
     _check(job, workers, scheduler)
     if gpu_memory_limit is not None and (not gpus or scheduler is not None):
         raise click.UsageError("--gpu-memory-limit needs --gpus, and no --scheduler.")
@@ -329,7 +326,7 @@ def run_on_cluster(
 def _happened(
     job: ForestJob, written: WrittenForest, workers: int | None, strategy: str, seconds: dict[str, float]
 ) -> dict[str, Any]:
-    """What a report says of a run: what was planned for it, and what happened."""
+    """Return the run's facts for a report, with the plan and the outcome."""
     taken, rows = (strategy, written.strategy), (written.input_rows, written.rows)
     plan = _plan_and_run(job, taken, rows, workers=workers or 1, moved=written.bytes_moved, peak=written.peak_memory)
     return {"kind": job.kind, **written._asdict(), "seconds": seconds, "peak_memory": None, "plan": plan}
@@ -378,7 +375,7 @@ def _plan_and_run(
     moved: int | None = None,
     peak: int | None = None,
 ) -> list[tuple[str, str, str]]:
-    """Return what was planned for a run and what happened, as words: (what, planned, happened)."""
+    """Return rows of (quantity, planned, actual) as text."""
     import dfmst
 
     asked: dict[str, Any] = {"source": job.source, "target": job.target, "strategy": strategy[1]}

@@ -33,12 +33,12 @@ from dfmst.cli.options import (
 
 def cluster_options(command: Callable[..., Any]) -> Any:
     """``--workers``, ``--scheduler``, ``--gpus``, ``--gpu-memory-limit`` and ``--strategy``."""
-    workers = "Start so many worker processes; IN is then Parquet, and OUT a directory of a file for each of IN."
-    scheduler = "Use the Dask cluster whose scheduler is there (tcp://host:8786); its workers must see IN and OUT."
+    workers = "Number of worker processes to start; IN must be Parquet, OUT becomes a directory of Parquet."
+    scheduler = "Address of a Dask scheduler (tcp://host:8786); its workers must be able to read IN and write OUT."
     strategy = "How to find the forest on a cluster."
     names = click.Choice(["auto", "two-pass", "merge", "shuffle"])
     gpus = "Give each worker a GPU (dask-cuda); without --workers, one worker for each GPU."
-    memory = "What each worker may use of its GPU: 40GiB."
+    memory = "Limit of GPU memory for each worker: 40GiB."
     command = click.option("--gpu-memory-limit", metavar="SIZE", help=memory)(command)
     command = click.option("--gpus", is_flag=True, help=gpus)(command)
     command = click.option("--strategy", type=names, default="auto", show_default=True, help=strategy)(command)
@@ -61,8 +61,18 @@ def cluster_options(command: Callable[..., Any]) -> Any:
 @click.option("--report", metavar="FILE", callback=to_path, help="Write a page about graph, run and forest (HTML).")
 @picture_options
 @memory_option
-@click.option("--checkpoint", metavar="DIR", callback=to_path, help="Go on from here after an interruption.")
-@click.option("--spill-dir", metavar="DIR", callback=to_path, help="Put rows here where the vertices do not fit.")
+@click.option(
+    "--checkpoint",
+    metavar="DIR",
+    callback=to_path,
+    help="Resume from here after an interruption.",
+)
+@click.option(
+    "--spill-dir",
+    metavar="DIR",
+    callback=to_path,
+    help="Put rows here if the vertices do not fit in memory.",
+)
 @cluster_options
 @json_option
 @debug_option
@@ -90,7 +100,7 @@ def forest(
 
     With --memory-limit, Parquet that would not fit is read in batches: twice, in the first pass only the three
     columns, in the second what else the forest's rows hold. With --checkpoint, such a run that was interrupted goes on
-    where it was when the same command is given again. With --spill-dir, rows wait in that directory, which should be
+    when the same command is given again. With --spill-dir, rows are spilled to that directory, which should be
     on a local disk: a limit of 300 MiB and 10 bytes a vertex is then enough. Ids that are no dense integers stay in
     memory, and need 64 MiB and 27 bytes a vertex more, texts their length on top.
 

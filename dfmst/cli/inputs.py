@@ -1,4 +1,4 @@
-"""What the commands read: files that are there, with the columns that the options name."""
+"""Read the input files of commands, and check the columns that options name."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def columns_by_option(source: str, target: str, weight: str | None = None) -> di
 
 
 def check_inputs(paths: Sequence[Path]) -> None:
-    """Raise where a file is not there."""
+    """Raise if a file does not exist."""
     for path in paths:
         if str(path) == "-":
             raise DfmstError("standard input cannot be read", "save it to a file first, and name that")
@@ -99,7 +99,7 @@ def read_on_device(
 
 
 def check_columns(path: Path, schema: pa.Schema, columns: Mapping[str, str | None]) -> None:
-    """Raise where a file's columns are not those that the options name."""
+    """Raise if a file lacks a column that an option names."""
     for name, count in Counter(schema.names).items():
         if count > 1:
             message = f"{path} has {count} columns named {name!r}"
@@ -116,7 +116,7 @@ def check_columns(path: Path, schema: pa.Schema, columns: Mapping[str, str | Non
 
 
 def _only_number(schema: pa.Schema, columns: Mapping[str, str | None]) -> str | None:
-    """The one column of numbers beside the ends; ``None`` where there are none or several."""
+    """Return the only column of numbers besides source and target, if there is one."""
     import pyarrow.types as kinds
 
     taken = {columns.get("-s"), columns.get("-t")}

@@ -53,7 +53,7 @@ class ForestJob:
         return {"by": list(self.by) or None, "keep": self.keep, "drop": self.drop}
 
     def require_memory(self, option: str) -> None:
-        """Raise where an option does not go with conditions."""
+        """Raise if an option excludes ``--by``, ``--keep`` and ``--drop``."""
         for name, value in self.conditions.items():
             if value is not None:
                 raise click.UsageError(f"--{name} needs the rows in memory; leave {option} out.")
@@ -67,7 +67,7 @@ class ForestJob:
 
 
 def weight_name(weight: str | None, unweighted: bool, maximum: bool = False) -> str | None:
-    """Return the weight column's name, or ``None`` where all weights are equal."""
+    """Return the weight column's name, or ``None`` if all weights are equal."""
     if not unweighted:
         return "weight" if weight is None else weight
     for option, present in (("--weight", weight is not None), ("--maximum", maximum)):
@@ -101,7 +101,7 @@ def summary_of(job: ForestJob, forest: Any, watch: Stopwatch) -> dict[str, Any]:
 
 
 def tell(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> None:
-    """Tell of a run: JSON where that is asked for, else lines for a person and a sentence for a log."""
+    """Print a run's facts: as JSON if requested, else as a table on a terminal or a sentence in a log."""
     if job.json:
         print_json(summary)
     elif on_terminal():
@@ -124,7 +124,7 @@ def _sentence(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> s
 
 
 def _table(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> list[str]:
-    """What a person reads on a terminal: the same figures, one below the other."""
+    """Return the figures as lines for a terminal."""
     inputs = str(job.inputs[0]) if len(job.inputs) == 1 else plural(len(job.inputs), "file")
     rows = [("rows", f"{summary['rows']:,}", f"of {summary['input_rows']:,}")]
     if summary["dropped_rows"]:
@@ -140,13 +140,13 @@ def _table(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> list
 
 
 def check_page(page: Path, inputs: tuple[Path, ...]) -> None:
-    """Raise, before anything is read, where a page could not be written in the end."""
+    """Raise before any file is read if the page cannot be written."""
     if str(page) != "-":
         check_output(page, "csv", inputs)  # the rules of any file; the format has no part in them
 
 
 def check_report(job: ForestJob, target: Path | None, streamed: bool) -> None:
-    """Raise, before anything is read, where a report could not be made in the end."""
+    """Raise before any file is read if the report cannot be made."""
     if job.report is None:
         for option, value in (("--points", job.points), ("--id", job.id), ("--coordinates", job.coordinates)):
             if value:
@@ -162,7 +162,7 @@ def check_report(job: ForestJob, target: Path | None, streamed: bool) -> None:
 
 
 def read_points(job: ForestJob, progress: Progress) -> Any:
-    """Read the table of coordinates that ``--points`` names; ``None`` where there is none."""
+    """Read the table of coordinates that ``--points`` names, if any."""
     if job.points is None:
         return None
     delimiter = text_delimiter(job.points)

@@ -183,7 +183,7 @@ def json_option(command: Any) -> Any:
 
 def memory_option(command: Any) -> Any:
     """``--memory-limit``."""
-    help_ = "Read Parquet in batches where it would take more than this: 2GiB, 700MB."
+    help_ = "Limit of memory; larger Parquet files are read in batches: 2GiB, 700MB."
     return click.option("--memory-limit", metavar="SIZE", help=help_)(command)
 
 
@@ -194,12 +194,12 @@ _FILES = {"cities": "cities.parquet", "points": "city_points.parquet"}
 
 
 def is_demo(name: str) -> bool:
-    """Say whether a name is one of the demo's files, and not that of a file here."""
+    """Return whether a name is a demo file and no local file has that name."""
     return name.startswith(DEMO) and not Path(name).exists()
 
 
 def demo_path(name: str) -> Path:
-    """Return where a file of the demo's lies: the links between the world's cities, or the cities' coordinates."""
+    """Return the path of a demo file: links between the world's cities, or the cities' coordinates."""
     known = name.removeprefix(DEMO)
     if known not in _FILES:
         raise DfmstError(f"there is no {name}", f"there are {' and '.join(DEMO + one for one in _FILES)}")

@@ -1,4 +1,4 @@
-"""Where rows go: a file that appears whole or not at all, or standard output."""
+"""Write rows to a file, whole or not at all, or to standard output; run commands from table to table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def output_path(output: Path | None, json: bool) -> Path | None:
 
 
 def check_output(path: Path | None, format_: str | None, inputs: Sequence[Path]) -> None:
-    """Raise, before anything is read, where a file could not be written in the end."""
+    """Raise before any file is read if the output cannot be written."""
     if path in click.get_current_context().meta.get(DIRECTORIES, ()):
         raise OutputError(f"cannot write {path}{os.sep}: that names a directory", "name a file in it")
     _check_format(path, format_)

@@ -28,7 +28,7 @@ _COUNT = click.IntRange(1, (1 << 63) - 1)
 @click.option("--partitions", type=_COUNT, metavar="P", help="Files (of IN: as many as there are).")
 @click.option("--workers", type=_COUNT, default=2, show_default=True, metavar="W", help="Processes.")
 @click.option(
-    "--memory-limit", metavar="SIZE", help="What each worker may use (default: 4GiB; with GPUs twice a GPU's)."
+    "--memory-limit", metavar="SIZE", help="Limit of memory for each worker (default: 4GiB; with GPUs twice a GPU's)."
 )
 @click.option("--gpus", type=_COUNT, metavar="G", help="Workers with a GPU each, in place of --workers.")
 @click.option("--gpu-memory-limit", metavar="SIZE", help="Memory of each GPU.")
@@ -39,7 +39,12 @@ _COUNT = click.IntRange(1, (1 << 63) - 1)
     show_default=True,
     help="For which strategy; stream and spill: one process with this limit, and with rows on disk.",
 )
-@click.option("--id-bytes", type=_COUNT, metavar="B", help="Of an id: 4 dense, 8 other integers, 8 more than a text.")
+@click.option(
+    "--id-bytes",
+    type=_COUNT,
+    metavar="B",
+    help="Bytes of an id: 4 dense integers, 8 others, 8 + length text.",
+)
 @vertex_options
 @click.option("-w", "--weight", metavar="COLUMN", help="Column with the weight; it must be there.")
 @json_option
@@ -49,7 +54,7 @@ def plan(ctx: click.Context, /, **options: Any) -> None:
     """Predict strategy, bytes moved and peak memory of a forest on a cluster, or of a stream, and show the formulas.
 
     The size comes from --n-vertices, --edges and --partitions, or from the footers of Parquet files. The exit status is
-    1 where it does not fit.
+    1 if it does not fit.
 
     \b
       dfmst plan --n-vertices 1_700_000_000 --edges 62_000_000_000 --partitions 8000 --workers 8 --memory-limit 256GiB

@@ -75,7 +75,7 @@ def neighbours(
     """Join every point of IN with its K nearest others, and write an edge table.
 
     The columns are source, target and distance, one row a pair. `dfmst points` finds the points' tree; that of these
-    rows is another one where K is too small.
+    rows differs if K is too small.
 
     \b
       dfmst neighbours towns.parquet -c x -c y --id name -k 5 -o pairs.parquet
@@ -105,7 +105,7 @@ def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
     default=5,
     show_default=True,
     metavar="N",
-    help="What has fewer vertices is noise.",
+    help="Smaller groups of vertices are noise.",
 )
 @click.option(
     "--cluster-selection-method",

@@ -1,4 +1,4 @@
-"""The command group: what becomes of errors and interrupts."""
+"""The command group: turn errors and interrupts into messages and exit statuses."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _fail(ctx: click.Context, error: Exception) -> NoReturn:
 
 
 def _words(error: Exception) -> tuple[str, str]:
-    """Return what to say about an error, and the hint."""
+    """Return an error's message and hint for the command line."""
     if isinstance(error, DfmstError):
         hint = error.hint
         for pattern, words in _SPELLING:
