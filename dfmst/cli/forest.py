@@ -98,11 +98,11 @@ def forest(
       dfmst forest roads/ -w km -o forest/ --workers 4
       dfmst forest roads/ -w km -o forest/ --workers 4 --gpus --gpu-memory-limit 40GiB
 
-    With --memory-limit, Parquet that would not fit is read in batches: twice, in the first pass only the three
-    columns, in the second what else the forest's rows hold. With --checkpoint, such a run that was interrupted goes on
-    when the same command is given again. With --spill-dir, rows are spilled to that directory, which should be
-    on a local disk: a limit of 300 MiB and 10 bytes a vertex is then enough. Ids that are no dense integers stay in
-    memory, and need 64 MiB and 27 bytes a vertex more, texts their length on top.
+    With --memory-limit, Parquet that exceeds the limit is read in batches, twice: first the three columns, then the
+    other columns of the forest's rows. With --checkpoint, the same command resumes a run that was interrupted. With
+    --spill-dir, rows are spilled to that directory, which should be on a local disk; a limit of 300 MiB and 10 bytes a
+    vertex is then enough. Ids that are not dense integers need 64 MiB and 27 bytes a vertex more, and strings their
+    length.
 
     OUT appears whole or not at all: the rows are written to a hidden directory next to it, .OUT.*.part, and then
     renamed. A run that is killed may leave that directory behind; the next run that writes OUT removes it.
