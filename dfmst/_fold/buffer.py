@@ -13,22 +13,12 @@ from dfmst._engines import Engine
 
 
 class Rows(NamedTuple):
-    """Edges of a graph in the order of their locators.
+    """Edges in the order of their locators: columns of equal length."""
 
-    Attributes
-    ----------
-    source, target
-        Vertices, ``uint32`` or ``uint64``, shape ``(rows,)``.
-    weight
-        Weights without NaN, same shape.
-    locator
-        Where each row stands among all rows, ascending ``uint64``; or that of the first, the others following it.
-    """
-
-    source: Array
+    source: Array  # uint32 or uint64
     target: Array
-    weight: Array
-    locator: Array | int
+    weight: Array  # without NaN
+    locator: Array | int  # number of each row among all rows, ascending uint64; or of the first of consecutive rows
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -36,7 +26,7 @@ class Rows(NamedTuple):
 
     @property
     def arrays(self) -> tuple[Array, Array, Array, Array]:
-        """All columns, of rows whose locators are written out."""
+        """All columns; the locators are an array."""
         assert not isinstance(self.locator, int)
         return self.source, self.target, self.weight, self.locator
 
@@ -48,13 +38,7 @@ class Rows(NamedTuple):
 
 
 class RowBuffer:
-    """Rows at the beginning of four columns.
-
-    Attributes
-    ----------
-    filled
-        Rows that are in it.
-    """
+    """Four columns of fixed length, of which the first `filled` rows are used."""
 
     def __init__(self, engine: Engine, capacity: int, weight_dtype: DTypeLike) -> None:
         check_capacity(capacity)
@@ -64,12 +48,12 @@ class RowBuffer:
         self.filled = 0
 
     def __len__(self) -> int:
-        """Return the number of rows that there is room for."""
+        """Return the capacity in rows."""
         return len(self._columns)
 
     @property
     def free(self) -> int:
-        """Rows that there is still room for."""
+        """Rows that can still be added."""
         return len(self._columns) - self.filled
 
     @property
@@ -83,11 +67,11 @@ class RowBuffer:
 
     @property
     def rows(self) -> Rows:
-        """The rows that are in it, nothing copied."""
+        """The used rows, nothing copied."""
         return self._columns.part(0, self.filled)
 
     def append(self, rows: Rows, positions: Array | None) -> None:
-        """Take the rows at these positions (``None``: all of them)."""
+        """Add the rows at these positions (``None``: all)."""
         count = len(rows) if positions is None else len(positions)
         if count > self.free:
             message = f"{count:,} rows for a buffer with room for {self.free:,}"

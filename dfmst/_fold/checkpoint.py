@@ -39,13 +39,7 @@ def ignore_checkpoints(event: str, rows: int) -> None:
 
 
 class Checkpoint:
-    """The checkpoint of one run in a directory, which no other run uses meanwhile.
-
-    Attributes
-    ----------
-    hold
-        Sole use of the directory.
-    """
+    """The checkpoint of a run in a directory; `hold` keeps other runs out of it."""
 
     def __init__(
         self,
@@ -66,11 +60,11 @@ class Checkpoint:
         self._pace = SavePace(self._state.done if self._state else 0)
 
     def due(self, done: int) -> bool:
-        """Whether it is time to save, when so many rows are read."""
+        """Whether it is time to save, with `done` rows read."""
         return self._pace.due(done)
 
     def load(self) -> FoldState | None:
-        """Return what an earlier run saved, once; ``None`` where there is nothing."""
+        """Return the state that an earlier run saved, once; ``None`` if there is none."""
         state, self._state = self._state, None
         if state is not None:
             self._tell("resumed", state.done)
@@ -93,14 +87,14 @@ class Checkpoint:
         self._tell("saved", state.done)
 
     def clear(self) -> None:
-        """Remove the checkpoint, and let other runs have the directory: the run is done."""
+        """Remove the checkpoint, and free its directory for other runs."""
         if self.hold.valid:
             self._remove_parts()
             self._file.unlink(missing_ok=True)
         self.hold.release()
 
     def _remove_parts(self) -> None:
-        """Remove checkpoints that killed runs have left half-written."""
+        """Remove half-written checkpoints of killed runs."""
         for path in self._file.parent.glob(f".{_NAME}.*.part"):
             if not path.is_dir():  # a folder of that name is not ours
                 path.unlink(missing_ok=True)
@@ -117,7 +111,7 @@ class Checkpoint:
         difference = _difference(fingerprint, json.loads(json.dumps(self.fingerprint)))
         if difference:
             message = f"the checkpoint in {self.folder} belongs to another run: {difference}"
-            raise DfmstError(message, "name another directory, or remove it to begin anew")
+            raise DfmstError(message, "name another directory, or remove it to start again")
         return state
 
 
@@ -132,7 +126,7 @@ def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
     return ""
 
 
-#: Makes a run for rows with weights of a type, where they do not fit the memory.
+#: Makes a run for rows with weights of a type that do not fit the memory.
 MakeRun = Callable[[np.dtype[Any]], Run]
 
 _VERSION = 2  # of the file: raised whenever its meaning changes
@@ -161,26 +155,14 @@ _PART_TYPES: dict[str, dict[str, Callable[[pa.DataType], bool]]] = {
 
 @dataclass(frozen=True, slots=True)
 class FoldState:
-    """What a checkpoint holds.
+    """The state that a checkpoint saves."""
 
-    Attributes
-    ----------
-    rows
-        The forest so far, in the order of its locators; on disk where it does not fit the memory.
-    dense, values
-        The encoder of its vertices (:class:`dfmst._edges.encode.Encoder`).
-    loops
-        Vertices with a self-loop.
-    done, dropped
-        Rows read, and those of them that were left out as invalid.
-    """
-
-    rows: Rows | Run
-    dense: int
-    values: pa.Array | None
-    loops: Array
-    done: int
-    dropped: int
+    rows: Rows | Run  # the forest so far, in the order of its locators
+    dense: int  # of its encoder (dfmst._edges.encode.Encoder)
+    values: pa.Array | None  # of its encoder
+    loops: Array  # vertices with a self-loop
+    done: int  # rows read
+    dropped: int  # rows dropped as invalid
 
 
 def write_state(sink: Any, state: FoldState, fingerprint: dict[str, Any]) -> None:
@@ -250,7 +232,7 @@ def _refuse_nulls(table: Any) -> Any:
 
 
 def _check(state: FoldState) -> None:
-    """Raise where the parts do not fit each other; the fold would read beyond its columns."""
+    """Raise if the parts contradict each other; the fold would read beyond its columns."""
     vertices = state.dense + (0 if state.values is None else len(state.values))
     fits = _below(state.loops, vertices)
     last = -1

@@ -1,4 +1,4 @@
-"""Runs: rows in ascending order of their weights or locators, in files, read span by span."""
+"""Runs: sorted rows on disk or in memory, read span by span; and columns in files."""
 
 from __future__ import annotations
 
@@ -24,18 +24,10 @@ _PIECE = 1 << 18  # rows written at a time
 
 
 class Order(NamedTuple):
-    """By which column rows ascend.
+    """The order of a run's rows; equal rows keep their places."""
 
-    Attributes
-    ----------
-    column
-        ``"weight"`` or ``"locator"``; rows that agree in it keep their places.
-    flip
-        Bits that turn a key around for a maximum forest.
-    """
-
-    column: str
-    flip: int = 0
+    column: str  # "weight" or "locator"
+    flip: int = 0  # bits that invert a key for a maximum forest
 
     def keys(self, engine: Engine, values: Array) -> Array:
         """Ordered keys of the column's values."""
@@ -44,23 +36,14 @@ class Order(NamedTuple):
 
 
 class Run:
-    """Rows in order, in a file.
+    """Sorted rows in a file, which is deleted with the object.
 
-    Attributes
-    ----------
-    longest
-        Rows that are best written at a time.
-
-    Notes
-    -----
-    The file goes with the object. A run that is sent to another process is written there as well, and is one of that
-    process's files; its size, for those who count memory, is a sixteenth of the file's.
-
-    A slice takes a few rows of each of a hundred runs. Opening a file costs more than reading these, so that all
-    columns are in one.
+    Pickling copies the rows into a file of the other process. ``sys.getsizeof`` is a sixteenth of the file's size.
+    All columns are in one file: a slice takes a few rows of each of a hundred runs, and opening a file costs more than
+    reading them.
     """
 
-    longest = 1 << 30
+    longest = 1 << 30  # rows that are best written at a time
 
     def __init__(
         self,
@@ -89,7 +72,7 @@ class Run:
         return self._rows
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel with the rows."""
+        """Pickle the rows, too."""
         return _run_of_rows, (self._folder, self._order, self.grain, *self.part(0, self._rows))
 
     def __sizeof__(self) -> int:
@@ -103,7 +86,7 @@ class Run:
 
     @property
     def index(self) -> Array:
-        """Keys of every so many rows from the first one on, ``uint64``."""
+        """Keys of every `grain` rows from the first one on, ``uint64``."""
         if len(self._index) != 1:
             self._index = [np.concatenate([np.zeros(0, np.uint64), *self._index])]
         return self._index[0]
@@ -127,7 +110,7 @@ class Run:
 
     @property
     def on_host(self) -> bool:
-        """Whether its rows lie on the host; a GPU's come there to be written."""
+        """Whether rows are written on the host; those of a GPU are copied."""
         return self._engine.on_host
 
     @property
@@ -136,7 +119,7 @@ class Run:
         return self._engine.xp
 
     def release(self, end: int) -> None:
-        """Note that rows before `end` are not read again."""
+        """Allow rows before `end` to be freed."""
 
     def part(self, begin: int, end: int) -> Rows:
         """Read a span of the rows."""
@@ -192,7 +175,7 @@ def read_pieces(rows: Rows | Run) -> Iterator[Rows]:
 
 
 class MemoryRun(Run):
-    """Rows in order, in memory: pieces, each of which goes when it is not read again."""
+    """Sorted rows in memory, in pieces that are freed when they are released."""
 
     longest = 1 << 16
 
@@ -203,7 +186,7 @@ class MemoryRun(Run):
         self.remove = self._pieces.clear
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel with the rows, which are in memory there as well."""
+        """Pickle the rows, too; the copy is in memory as well."""
         return _memory_run, (self._order, self.grain, *map(self._engine.to_host, self.part(0, self._rows).arrays))
 
     def __sizeof__(self) -> int:
@@ -211,7 +194,7 @@ class MemoryRun(Run):
         return self.nbytes
 
     def append(self, rows: Iterable[Rows]) -> None:
-        """Add rows that come after all before them; their columns are kept as they are."""
+        """Add rows that come after all before them; their columns are not copied."""
         for piece in rows:
             if len(piece):
                 self._starts.append(len(self))
@@ -219,7 +202,7 @@ class MemoryRun(Run):
                 self._count(piece)
 
     def release(self, end: int) -> None:
-        """Let go of rows before `end`, but for those that a search by key may read."""
+        """Free rows before `end`, except those that a search by key may read."""
         for place in range(bisect_right(self._starts, max(0, end - self.grain)) - 1):
             self._pieces[place] = None
 
@@ -263,7 +246,7 @@ class StoredArray:
         return self._length
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel with the entries."""
+        """Pickle the entries, too."""
         return StoredArray, (self._directory, self.load())
 
     def __sizeof__(self) -> int:
@@ -277,7 +260,7 @@ class StoredArray:
         self._length += len(values)
 
     def sort(self) -> None:
-        """Bring the entries in ascending order."""
+        """Sort the entries."""
         values = self.load()
         values.sort()
         with disk_errors(self._directory.path):
@@ -290,13 +273,7 @@ class StoredArray:
 
 
 class StoredIds:
-    """An Arrow column in a file.
-
-    Attributes
-    ----------
-    type
-        Of the values.
-    """
+    """An Arrow column in a file."""
 
     def __init__(self, directory: SpillDirectory, values: pa.Array) -> None:
         self._directory, self._size, self._length = directory, int(values.nbytes), len(values)
@@ -308,7 +285,7 @@ class StoredIds:
         self.remove = removed_with(self, [self._path])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel with the values."""
+        """Pickle the values, too."""
         return StoredIds, (self._directory, self.load())
 
     def __len__(self) -> int:

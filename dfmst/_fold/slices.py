@@ -35,7 +35,7 @@ _PIECE = 1 << 18  # rows, or vertices, that are processed at a time
 
 
 class Chosen(NamedTuple):
-    """Rows of the buffer, and the ascending positions of those that are in the forest."""
+    """Rows of the buffer, and the ascending positions of the forest's rows."""
 
     rows: Rows
     positions: Array
@@ -44,12 +44,7 @@ class Chosen(NamedTuple):
 class SliceKruskal:
     """The forest of rows that arrive slice by slice.
 
-    Attributes
-    ----------
-    parent
-        Disjoint sets over the vertices; every vertex points at its root.
-    components
-        How many of them are their own root.
+    `parent` points each vertex to the root of its component; `components` is the number of roots.
     """
 
     def __init__(
@@ -69,7 +64,7 @@ class SliceKruskal:
         self.parent, self.components = state or (engine.xp.arange(vertices, dtype=np.uint32), vertices)
 
     def solve_runs(self, runs: Sequence[Run], rows: int) -> Iterator[Chosen]:
-        """Take all rows of runs, in slices of so many rows, and release them; a result is good until the next.
+        """Take all rows of runs, in slices of `rows` rows, and release them; a result is valid until the next.
 
         Many runs cannot be cut short: a slice of one grain of each may be longer, and the buffer grows for it.
         """
@@ -96,7 +91,7 @@ class SliceKruskal:
         self._buffer.append(rows, positions)
 
     def solve(self) -> Chosen:
-        """Choose among the rows in the buffer, which is empty then: good until the next row is added."""
+        """Choose among the rows in the buffer and empty it; the result is valid until the next row is added."""
         rows = self._buffer.rows
         self._buffer.filled = 0
         return self.choose(rows)
@@ -155,9 +150,9 @@ class RunIndex(NamedTuple):
 
 
 def cuts_of(runs: Sequence[RunIndex], rows: int) -> list[Cut]:
-    """Choose cuts between which about so many rows lie: not more, unless that is below the grain of all runs together.
+    """Choose cuts with at most `rows` rows between them, or the grain of all runs together if that is more.
 
-    The order is total, so that masses of equal keys are cut as any others.
+    The order is total, so many equal keys are cut like others.
     """
     if not runs:
         return []
@@ -172,7 +167,7 @@ def cuts_of(runs: Sequence[RunIndex], rows: int) -> list[Cut]:
 
 
 def cut_runs(runs: Sequence[Run], rows: int) -> Iterator[list[Span]]:
-    """Yield slices of all runs in ascending order: a span of each run, of at most so many rows in all."""
+    """Yield slices of all runs in ascending order: a span of each run, at most `rows` rows together."""
     begins = [0] * len(runs)
     cuts = cuts_of([RunIndex.of_run(run) for run in runs], rows)
     for cut in [*cuts, None]:
@@ -222,7 +217,11 @@ _SAMPLE = 1 << 12
 
 
 class LevelMarks:
-    """Levels, marked after each slice."""
+    """Cycle filter of a forest that is found slice by slice: the slice in which a vertex joined the giant component.
+
+    A later row whose ends both joined it by some slice, and that is at least as heavy as that slice's heaviest row,
+    closes a cycle of earlier rows (:mod:`dfmst._engines.primitives.cycle_filter`). One byte a vertex.
+    """
 
     def __init__(self, engine: Engine, vertices: int) -> None:
         self._engine = engine
@@ -242,13 +241,13 @@ class LevelMarks:
             level[(parent[begin : begin + _PIECE] == root) & (level == _OUTSIDE)] = self._used
 
     def filter(self) -> CycleFilter | None:
-        """Make the filter; ``None`` where it would drop nothing."""
+        """Make the filter; ``None`` if it would drop nothing."""
         if not self._used:
             return None
         return CycleFilter.of_tables(self._engine, FilterTables(self._level, self._limit, None, 0))
 
     def _giant(self, parent: Array) -> int | None:
-        """The root of more than half of the vertices: there is one at most, and it stays theirs."""
+        """The root of more than half of the vertices, if any; it stays theirs."""
         xp = self._engine.xp
         roots, counts = xp.unique(parent[:: max(1, len(parent) // _SAMPLE)], return_counts=True)
         root = int(roots[counts.argmax()]) if len(roots) else 0

@@ -127,7 +127,7 @@ def test_frames_of_cudf_stay_on_the_device(device, sparse):
     # A list shows where the rows lie before it is read.
     assert dfmst.stream.fold(frames, gpu_memory_limit="1GiB").engine == "cuda"
     for engine in ("cpu", "auto"):
-        with pytest.raises(dfmst.UnsupportedFrameError, match="frame 0 of edges lies on a GPU") as refused:
+        with pytest.raises(dfmst.UnsupportedFrameError, match="frame 0 of edges is on a GPU") as refused:
             dfmst.stream.fold(lambda: iter(frames), gpu_memory_limit="1GiB", engine=engine)
         assert "engine='cuda'" in str(refused.value)
 

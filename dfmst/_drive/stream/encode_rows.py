@@ -22,7 +22,7 @@ from dfmst._fold.buffer import Rows
 
 
 class Position(NamedTuple):
-    """How far a pass has come: rows of the source, and those of them that were left out as invalid."""
+    """Progress of a pass: rows of the source, and those of them that were dropped as invalid."""
 
     rows: int = 0
     dropped: int = 0
@@ -35,23 +35,10 @@ _SPARSE = 4  # integers below this multiple of the rows look dense
 class RowEncoder:
     """Checks batches, and encodes their ids.
 
-    Ids begin as vertices of their own where they may be dense integers. The first batch with other ids waits until all
-    rows before it are folded, and so does the first one with more vertices than fit.
+    Ids that may be dense integers are used as vertices. The first batch with other ids, or with more vertices than fit,
+    becomes `waiting` until all rows before it are folded; `wanted` is the budget to continue with.
 
-    While batches are taken from :meth:`rows` in one thread, another may use :meth:`known` and nothing else.
-
-    Attributes
-    ----------
-    memory
-        What the run may hold.
-    encoder
-        Which ids the vertices stand for.
-    weights
-        The type of the weights so far.
-    waiting
-        A batch that there is no room for; ``None``: there is none.
-    wanted
-        The account to go on with when a batch waits: with a dictionary, or with rows in runs.
+    While batches are taken from :meth:`rows` in one thread, another may only use :meth:`known`.
     """
 
     def __init__(self, job: Job, resumable: bool) -> None:
@@ -74,7 +61,7 @@ class RowEncoder:
 
     @property
     def engine(self) -> Engine:
-        """Where rows are folded: on the host where they are held as runs."""
+        """The engine that folds: the host's if rows are in runs."""
         return host_engine(self.job.engine) if self.memory.in_runs else self.job.engine
 
     def known(self) -> tuple[int, pa.Array | None, Array]:
@@ -105,7 +92,7 @@ class RowEncoder:
                 yield Rows(*ends, weight, locator), position
 
     def note_weight(self, kind: np.dtype[np.generic]) -> None:
-        """Count with weights of this type."""
+        """Set the type of the weights."""
         if self.memory.weight != kind.itemsize:
             self.memory = replace(self.memory, weight=kind.itemsize)
 
@@ -119,7 +106,7 @@ class RowEncoder:
         return runs if vertices <= runs.most_vertices else min(budget, runs, key=lambda each: each.needed(vertices))
 
     def fit(self, vertices: int) -> None:
-        """Check that so many vertices fit; where they do not, hold rows as runs, or let them go to disk."""
+        """Check that a number of vertices fits; if not, use runs in memory or on disk."""
         self.memory = self.wanted = self._with_room(self.memory.with_ids(self.encoder.id_bytes), vertices)
         self.memory.check(vertices)
 

@@ -75,7 +75,7 @@ class _Pass:
                 self._add(rows, position)
 
     def _begin(self) -> None:
-        """Choose how ids are encoded, or take up a checkpoint."""
+        """Choose how ids are encoded, or continue from a checkpoint."""
         coder = self.coder
         ends = self.job.columns.names[:2]
         self.known = self.source.vertices(ends)
@@ -102,7 +102,7 @@ class _Pass:
 
     @property
     def memory(self) -> Budget:
-        """What the run may hold."""
+        """The run's memory budget."""
         return self.coder.memory
 
     def _make_room(self) -> None:
@@ -197,7 +197,7 @@ class _Pass:
         return rows
 
     def _finish(self) -> Rows | Run:
-        """The forest; on disk where its rows are."""
+        """The forest; on disk if its rows are."""
         if not isinstance(self.fold, RunFold):
             return self._take_forest()
         rows, self.fold = self.fold.forest(), None
@@ -206,32 +206,18 @@ class _Pass:
 
 @dataclass(frozen=True, slots=True)
 class FoldedForest:
-    """What the first pass finds.
+    """The result of the first pass."""
 
-    Attributes
-    ----------
-    rows
-        Vertices, weights and locators of the forest's rows, in row order; on disk where they do not fit the memory.
-    encoder
-        Says which ids the vertices stand for.
-    source_rows, dropped
-        Rows read, and those left out as invalid.
-    vertices
-        Vertices that occur.
-    weight_type
-        Type of the weights; ``None`` if no rows were read.
-    """
-
-    rows: Rows | Run
-    encoder: Encoder
-    source_rows: int
-    dropped: int
-    vertices: int
-    weight_type: pa.DataType | None = None
+    rows: Rows | Run  # the forest's rows, in row order
+    encoder: Encoder  # from vertices to ids
+    source_rows: int  # rows read
+    dropped: int  # rows dropped as invalid
+    vertices: int  # vertices that occur
+    weight_type: pa.DataType | None = None  # None if no rows were read
 
 
 def count_used(forest: Rows | Run, loops: Array, vertices: int) -> int:
-    """Count the vertices that occur: a forest reaches all of them, but for those that only have self-loops."""
+    """Count the vertices that occur: those of the forest, and those with self-loops only."""
     occurs = np.zeros(vertices, bool)
     occurs[loops] = True
     for rows in read_pieces(forest):

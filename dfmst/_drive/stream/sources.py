@@ -1,4 +1,4 @@
-"""What the user names as edges: Parquet files, a dataset, or frames one after the other."""
+"""Sources of edges: Parquet files, a dataset, or a sequence of frames."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _IN_MEMORY = 40  # bytes a row that solving in memory takes beside the table
 
 
 def open_source(engine: Engine, edges: Any) -> ParquetSource | FrameSource:
-    """Recognise Parquet files, a dataset, or frames."""
+    """Open Parquet files, a dataset, or frames."""
     files = _files(edges)
     if files is not None:
         return files
@@ -48,7 +48,9 @@ def open_parquet(edges: Any) -> ParquetSource:
     """Open Parquet files."""
     source = _files(edges)
     if source is None:
-        message = f"edges is a {type(edges).__name__}, and only Parquet files tell what is in them before they are read"
+        message = (
+            f"edges is a {type(edges).__name__}, and only Parquet files describe themselves before they are read"
+        )
         raise UnsupportedFrameError(message, "pass Parquet files, a directory, or a pyarrow.dataset of them")
     return source
 
@@ -68,7 +70,7 @@ def fits(edges: Any, memory_limit: int | str = "2GiB") -> bool:
     FormatError, InvalidEdgesError, UnsupportedFrameError
         As for :func:`dfmst.stream.minimum_spanning_forest`; only Parquet files say how large they are.
     ValueError
-        `memory_limit` is no number of bytes.
+        `memory_limit` is not a number of bytes.
 
     Examples
     --------
@@ -147,7 +149,7 @@ class FrameSource:
         for number, frame in enumerate(self._frames()):
             view = open_frame(frame, f"frame {number} of edges")
             if view.on_device and self._engine.on_host:
-                message = f"frame {number} of edges lies on a GPU, and this stream runs on the host"
+                message = f"frame {number} of edges is on a GPU, and this stream runs on the host"
                 raise UnsupportedFrameError(message, "pass engine='cuda', or copy the frames to the host")
             yield number, first, view
             first += len(view)
@@ -164,7 +166,7 @@ def input_names(edges: Any) -> list[str | os.PathLike[str]]:
 
 
 def _files(edges: Any) -> ParquetSource | None:
-    """Open Parquet files; ``None`` where `edges` are none."""
+    """Open Parquet files; ``None`` if `edges` are something else."""
     names = input_names(edges)
     folders = [Path(name) for name in names]
     if not names or not hasattr(edges, "scanner"):
