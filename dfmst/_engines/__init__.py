@@ -24,8 +24,7 @@ def select_engine(
     check_choice(name, ("auto", "cpu", "cuda"), message)
     threads = None if threads is None else whole_number("threads", threads)
     if threads is not None and threads < 1:
-        message = f"threads is {threads}; it must be at least 1, or None for every processor"
-        raise ValueError(message)
+        raise ValueError(f"threads is {threads}; it must be at least 1, or None for every processor")
     if name == "cuda" or (name == "auto" and on_device):
         return CudaEngine()
     if threads is None and rows is not None and rows < _SERIAL_ROWS:

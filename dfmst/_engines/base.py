@@ -92,15 +92,13 @@ def bind(name: str, arguments: tuple[Array | int | None, ...]) -> tuple[str, Ker
     """Check a launch's arguments against the kernel's parameters and name the variant to run."""
     kernel = kernel_of_name(name)
     if len(arguments) != len(kernel.parameters):
-        message = f"kernel {name} takes {len(kernel.parameters)} arguments, not {len(arguments)}"
-        raise TypeError(message)
+        raise TypeError(f"kernel {name} takes {len(kernel.parameters)} arguments, not {len(arguments)}")
     bound = ""
     for parameter, argument in zip(kernel.parameters, arguments, strict=True):
         if not parameter.pointer:
             # A NumPy integer is refused as well: it has an address, which would be passed in place of its value.
             if not isinstance(argument, int):
-                message = f"kernel {name}: {parameter.name} is a {type(argument).__name__}, not an int"
-                raise TypeError(message)
+                raise TypeError(f"kernel {name}: {parameter.name} is a {type(argument).__name__}, not an int")
             continue
         if argument is None:
             continue
@@ -113,30 +111,24 @@ def bind(name: str, arguments: tuple[Array | int | None, ...]) -> tuple[str, Ker
         else:
             expected = parameter.type
         if actual != expected:
-            message = f"kernel {name}: {parameter.name} is {actual}, not {expected}"
-            raise TypeError(message)
+            raise TypeError(f"kernel {name}: {parameter.name} is {actual}, not {expected}")
     if not kernel.type_parameter:
         return name, kernel
     if not bound:
-        message = f"kernel {name}: None in place of every column of its type"
-        raise TypeError(message)
+        raise TypeError(f"kernel {name}: None in place of every column of its type")
     return f"{name}_{bound}", kernel
 
 
 def _check(kernel: str, parameter: Parameter, argument: Any) -> str:
     if isinstance(argument, int):
-        message = f"kernel {kernel}: {parameter.name} must be an array"
-        raise TypeError(message)
+        raise TypeError(f"kernel {kernel}: {parameter.name} must be an array")
     if not argument.flags.c_contiguous:
-        message = f"kernel {kernel}: {parameter.name} is not contiguous"
-        raise TypeError(message)
+        raise TypeError(f"kernel {kernel}: {parameter.name} is not contiguous")
     # CuPy's arrays are always aligned and writeable, and have no such flags.
     if not getattr(argument.flags, "aligned", True):
-        message = f"kernel {kernel}: {parameter.name} is not aligned"
-        raise TypeError(message)
+        raise TypeError(f"kernel {kernel}: {parameter.name} is not aligned")
     if parameter.written and not getattr(argument.flags, "writeable", True):
-        message = f"kernel {kernel}: {parameter.name} is read-only, and the kernel writes to it"
-        raise TypeError(message)
+        raise TypeError(f"kernel {kernel}: {parameter.name} is read-only, and the kernel writes to it")
     return _NAMES.get(argument.dtype) or str(argument.dtype)
 
 

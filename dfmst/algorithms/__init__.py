@@ -82,8 +82,7 @@ REGISTRY: Mapping[str, type[Algorithm]] = _Registry()
 
 def __getattr__(name: str) -> Any:
     if name not in _NAMES:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = REGISTRY[_NAMES[name]]
     return value
 

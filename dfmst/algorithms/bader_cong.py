@@ -67,8 +67,7 @@ class BaderCong:
     def __post_init__(self) -> None:
         """Refuse less than one tree."""
         if self.trees is not None and self.trees < 1:
-            message = f"trees is {self.trees!r}; it must be at least 1, or None to choose by the threads"
-            raise ValueError(message)
+            raise ValueError(f"trees is {self.trees!r}; it must be at least 1, or None to choose by the threads")
 
     def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
         """Return the forest's rows, ascending ``int64``."""

@@ -67,8 +67,7 @@ class Boruvka:
     def __post_init__(self) -> None:
         """Refuse an unknown contraction level."""
         if self.contract not in ("none", "loops", "parallel"):
-            message = f"contract is {self.contract!r}; it must be 'none', 'loops' or 'parallel'"
-            raise ValueError(message)
+            raise ValueError(f"contract is {self.contract!r}; it must be 'none', 'loops' or 'parallel'")
 
     def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
         """Return the forest's rows, ascending ``int64``."""

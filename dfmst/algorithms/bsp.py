@@ -92,8 +92,7 @@ class BSP:
         """Refuse a negative number of rounds."""
         known = self.rounds == "log p" if isinstance(self.rounds, str) else self.rounds is None or self.rounds >= 0
         if not known:
-            message = f"rounds is {self.rounds!r}; it must be at least 0, 'log p', or None to stop at few edges"
-            raise ValueError(message)
+            raise ValueError(f"rounds is {self.rounds!r}; it must be at least 0, 'log p', or None to stop at few edges")
 
     def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
         """Return the forest's rows, ascending ``int64``."""

@@ -70,8 +70,7 @@ class EPMST:
     def __post_init__(self) -> None:
         """Refuse a share outside (0, 1] and a negative seed."""
         if self.sample is not None and not 0 < self.sample <= 1:
-            message = f"sample is {self.sample!r}; it must be above 0 and at most 1, or None to choose by size"
-            raise ValueError(message)
+            raise ValueError(f"sample is {self.sample!r}; it must be above 0 and at most 1, or None to choose by size")
         if self.seed is not None and self.seed < 0:
             message = f"seed is {self.seed!r}; it must be at least 0, or None for a sample that is spread evenly"
             raise ValueError(message)

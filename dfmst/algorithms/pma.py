@@ -101,11 +101,9 @@ class PMA:
     def __post_init__(self) -> None:
         """Refuse an unknown way, and subtrees that could not grow."""
         if self.lightest not in _SORT_FROM:
-            message = f"lightest is {self.lightest!r}; it must be 'min', 'sort' or 'hybrid'"
-            raise ValueError(message)
+            raise ValueError(f"lightest is {self.lightest!r}; it must be 'min', 'sort' or 'hybrid'")
         if self.search not in ("heap", "scan"):
-            message = f"search is {self.search!r}; it must be 'heap' or 'scan'"
-            raise ValueError(message)
+            raise ValueError(f"search is {self.search!r}; it must be 'heap' or 'scan'")
         if self.max_subtree is not None and self.max_subtree < 2:
             message = f"max_subtree is {self.max_subtree!r}; it must be at least 2, or None to choose by the degree"
             raise ValueError(message)

@@ -100,13 +100,11 @@ class Prim:
     def __post_init__(self) -> None:
         """Refuse an unknown form and counts below one."""
         if self.form not in (None, "queues", "reduction"):
-            message = f"form is {self.form!r}; it must be 'queues', 'reduction' or None"
-            raise ValueError(message)
+            raise ValueError(f"form is {self.form!r}; it must be 'queues', 'reduction' or None")
         for name in ("queues", "hub", "lanes"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                message = f"{name} is {value}; it must be at least 1"
-                raise ValueError(message)
+                raise ValueError(f"{name} is {value}; it must be at least 1")
 
     def run(self, engine: Engine, table: EdgeTable, trace: Trace) -> Array:
         """Return the forest's rows, ascending ``int64``."""

@@ -117,8 +117,7 @@ def resolve(algorithm: str | Algorithm, engine: Engine, table: EdgeTable) -> Alg
         return _default(algorithm)
     if isinstance(algorithm, tuple(REGISTRY.values())):
         return algorithm
-    message = f"algorithm is a {type(algorithm).__name__}; it must be a name or an object of dfmst.algorithms"
-    raise TypeError(message)
+    raise TypeError(f"algorithm is a {type(algorithm).__name__}; it must be a name or an object of dfmst.algorithms")
 
 
 def _choose(engine: Engine, table: EdgeTable) -> Algorithm:

@@ -43,8 +43,7 @@ _SAMPLE_HITS = 64  # sampled edges below the threshold: its rank is then off by 
 def check_light(light: float | None) -> None:
     """Refuse a multiple of the components that would take no edge."""
     if light is not None and not light > 0:
-        message = f"light is {light!r}; it must be above 0, or None to choose by density"
-        raise ValueError(message)
+        raise ValueError(f"light is {light!r}; it must be above 0, or None to choose by density")
 
 
 class LightEdges(NamedTuple):
