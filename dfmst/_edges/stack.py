@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, time
 from typing import Any, NamedTuple
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.deferred import pc
+from dfmst._common.deferred import nw, pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import is_missing
 from dfmst._edges.device_frame import DeviceView
