@@ -106,8 +106,8 @@ def stream_rows(
 ) -> pa.RecordBatchReader:
     """Stream the rows of a text table."""
     layout = infer_types(partial(_blocks, file, layout, skip), layout, file.path)
-    held = counts if counts is not None and file.check_counts else HeaderCounts()
-    batches = _batches(file, layout, skip, held)
+    checked = counts if counts is not None and file.check_counts else HeaderCounts()
+    batches = _batches(file, layout, skip, checked)
     return pa.RecordBatchReader.from_batches(layout.schema, batches)
 
 

@@ -116,11 +116,11 @@ ANY_COUNT = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Counts of the header (``edges``: ``None`` if unchecked), and the numbers in a line before the neighbors."""
+    """Counts and flags of the header; ``edges`` is ``None`` if counts are not checked."""
 
     vertices: int
     edges: int | None
-    prefix: int
+    prefix: int  # numbers in a line before its neighbors
     weighted: bool
     line: int
 

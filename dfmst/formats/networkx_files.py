@@ -249,15 +249,15 @@ def check_entities(data: bytes) -> None:
 
 def _without_comments(data: bytes) -> bytes:
     """Remove comments and CDATA sections from an XML text; one that does not end is text, in a value of a DTD."""
-    ends, kept, at = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}, [], 0
+    ends, parts, at = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}, [], 0
     while ends and (start := re.compile(b"|".join(map(re.escape, ends))).search(data, at)):
         end = data.find(ends[start[0]], start.end())
         if end < 0:
             del ends[start[0]]  # none after this one ends either
             continue
-        kept.append(data[at : start.start()])
+        parts.append(data[at : start.start()])
         at = end + 3
-    return b"".join(kept) + data[at:]
+    return b"".join(parts) + data[at:]
 
 
 def check_attribute(kind: Any, text: str | None, place: str) -> None:

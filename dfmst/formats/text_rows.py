@@ -38,8 +38,8 @@ ANY = (*CSV_NUMBER, pa.string())
 class Field:
     """One column of a text table."""
 
-    name: str | None
-    ladder: tuple[pa.DataType, ...]
+    name: str | None  # None: the column is not in the result
+    ladder: tuple[pa.DataType, ...]  # types from narrow to wide
     end_point: bool = False
 
     @property
@@ -54,11 +54,11 @@ class Layout:
 
     fields: tuple[Field, ...]
     separator: str = " "
-    comments: bytes = b""
-    marker: bytes = b""
-    spaced: bool = True
+    comments: bytes = b""  # letters that start a comment line
+    marker: bytes = b""  # first word of every row
+    spaced: bool = True  # any blanks separate columns
     quoted: bool = False
-    order: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()  # of the columns in the result; empty: that of the file
 
     @property
     def named(self) -> Iterator[tuple[int, str, Field]]:
