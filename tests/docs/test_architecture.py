@@ -28,6 +28,6 @@ def test_every_path_exists(path):
 
 
 @pytest.mark.parametrize("layer", [name for layer in LAYERS for name in layer.split(" | ")])
-def test_every_room_is_told_of(layer):
+def test_every_room_is_named(layer):
     assert layer in TEXT.split("## The layers")[0]
     assert (ROOT / "dfmst" / layer).is_dir() or (ROOT / "dfmst" / f"{layer}.py").is_file()
