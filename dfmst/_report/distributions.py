@@ -13,7 +13,7 @@ from dfmst._report.drawing import WIDTH, Drawing, LinearScale, LogScale, Scale, 
 from dfmst._report.words import clip, grouped, percent, tick
 
 _BINS = 48
-_SKEWED = 20  # of a logarithmic axis: so many times the median is the greatest weight
+_SKEWED = 20  # ratio of the greatest weight to the median from which the axis is logarithmic
 _LEFT, _RIGHT, _TOP, _HEIGHT = 44, WIDTH - 8, 12, 250
 
 
@@ -153,7 +153,7 @@ def degree_chart(graph: Array | None, forest: Array) -> Markup | None:
 
 
 def _groups(most: int, least: int) -> list[int]:
-    """Bounds of groups of degrees: each its own, or growing where there are many."""
+    """Return bounds of groups of degrees: one degree each, or growing groups."""
     if most <= _SINGLE:
         return list(range(least, most + 2))
     bounds = [*range(least, 5)]

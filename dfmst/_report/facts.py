@@ -59,7 +59,7 @@ class ForestFacts:
 
     @cached_property
     def weight(self) -> Array:
-        """Weights in the forest's order, ``float64``; empty where all are equal."""
+        """Weights in the forest's order, ``float64``; empty if all are equal."""
         if self.weight_name is None:
             return np.empty(0)
         return as_floats(self.weight_name, self.ordered.weights(self.weight_name))
@@ -150,8 +150,8 @@ class GraphFacts:
     rows: int  # counts
     dropped: int
     vertices: int
-    total: Any  # the forest's total weight; None where all weights are equal
-    weight: Array | None  # weights of the rows, and degree -> vertices; None where only the forest was read
+    total: Any  # the forest's total weight; None if all weights are equal
+    weight: Array | None  # weights of the rows, and degree -> vertices; None if only the forest was read
     degree: Array | None
     maximum: bool  # whether heavier edges come first
 

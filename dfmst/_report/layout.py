@@ -1,8 +1,8 @@
 """Places for vertices that have no coordinates: each tree spread so that no two of its edges cross.
 
 A tree is drawn around its middle, on a circle for each number of steps from there: a vertex hands each of its subtrees
-a sector as wide as its share of the leaves (Eades: Drawing free trees. Bulletin of the ICA 5, 1992). Trees stand beside
-each other in rows.
+a sector as wide as its share of the leaves (Eades: Drawing free trees. Bulletin of the ICA 5, 1992). Trees stand in
+rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _GAP = 0.06  # between trees, as a share of the larger one's side
 class Layout:
     """Places in a plane, y upwards."""
 
-    x: Array  # of each vertex of the forest, NaN where it is not drawn
+    x: Array  # of each vertex of the forest, NaN if it is not drawn
     y: Array
     drawn: int  # how many vertices are drawn
     cut: bool  # whether of a tree only the vertices around its middle are drawn

@@ -25,7 +25,7 @@ from dfmst.errors import InvalidEdgesError
 CENTRE = 11.0
 """Degrees east in the middle of the world: its edge at 169° W then crosses the least land."""
 
-_WIDE = 100.0  # degrees: what spans more is drawn as the world
+_WIDE = 100.0  # degrees: a wider span is drawn as the world
 _A1, _A2, _A3, _A4 = 1.340264, -0.081106, 0.000893, 0.003796
 
 Plane = Callable[[Array, Array], tuple[Array, Array]]
@@ -55,7 +55,7 @@ def _from_centre(longitude: Array) -> Array:
 
 
 def project(x: Array, y: Array, geographic: bool) -> Projection:
-    """Choose a projection for coordinates: longitude and latitude in degrees where they are `geographic`."""
+    """Choose a projection for coordinates: longitude and latitude in degrees if `geographic`."""
     if not geographic or not len(x):
         return Projection("plane", lambda one, other: (one, other))
     if x.max() - x.min() > _WIDE or y.max() - y.min() > _WIDE:
@@ -112,7 +112,7 @@ def draw_world(drawing: Drawing, projection: Projection, place: Place, south: fl
 
 LONGEST = 5
 _GRIDS = (4000, 2000, 1000)
-_LINKS = 60_000  # drawn at most: a coarser grid is taken where a finer one shows more
+_LINKS = 60_000  # drawn at most; a coarser grid joins links that a finer one separates
 _FAR = 2.7  # degrees, 300 km: a longer link is drawn along its great circle
 _ARCS = 3_000
 _FLAT, _TALL = 0.42, 0.72  # a picture's height as a share of its width
@@ -169,7 +169,7 @@ class _Frame:
 
 
 def draw_map(forest: ForestFacts, points: Points) -> Picture:
-    """Draw the forest where its vertices are."""
+    """Draw the forest at the coordinates of its vertices."""
     x, y = points.of(forest.ordered.listed.values())
     there = np.isfinite(x) & np.isfinite(y)
     if not there.any():

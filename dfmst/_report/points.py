@@ -40,7 +40,7 @@ class Points:
     geographic: bool  # whether they are degrees of longitude and of latitude
 
     def of(self, values: pa.Array) -> tuple[Array, Array]:
-        """Return x and y of vertices, NaN where a vertex has none."""
+        """Return x and y of vertices, NaN for vertices without coordinates."""
         try:
             ids = pa.chunked_array(self.ids) if isinstance(self.ids, list) else self.ids
             match = pc.index_in(values, value_set=ids.cast(values.type))

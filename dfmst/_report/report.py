@@ -25,7 +25,7 @@ from dfmst.formats.atomic import atomic_path
 class Report:
     """One page of HTML that needs nothing else: no script, no font, no request.
 
-    Made by :func:`dfmst.report`. A notebook shows it where it is the value of a cell.
+    Made by :func:`dfmst.report`. A notebook shows it as the value of a cell.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def report(
         Column of `points` with the vertices; ``None``: its first.
     coordinates
         Two columns of `points`, longitude and latitude or x and y, or one with points as GeoParquet has them. Without
-        `points` the columns stand beside the edges: for ``("lon", "lat")`` and ends ``"a"`` and ``"b"`` they are
+        `points` the columns are those of the edges: for ``("lon", "lat")`` and ends ``"a"`` and ``"b"`` they are
         ``a_lon``, ``b_lon``, ``a_lat`` and ``b_lat``.
     title
         Name of the graph; ``None``: the names of its columns.

@@ -43,7 +43,7 @@ class RunFacts:
 
     about: tuple[str, ...]  # what ran: algorithm, engine, threads, as words
     seconds: Mapping[str, float]  # by step, in order
-    # Columns of the records of its rounds; empty where there are none.
+    # Columns of the records of its rounds; empty if it has none.
     trace: Mapping[str, list[Any]] = field(default_factory=dict)
     peak: int | None = None  # bytes that the process took at most, and that it might take; None: unknown
     limit: int | None = None
@@ -54,7 +54,7 @@ class RunFacts:
 
     @property
     def total(self) -> float:
-        """Seconds of the whole run: its own figure where there is one, else the sum of the steps."""
+        """Seconds of the whole run: its own figure if known, else the sum of the steps."""
         return self.seconds.get("total") or sum(self.seconds.values())
 
     @property
@@ -190,7 +190,7 @@ _COLUMNS = 9  # of the table
 class Rounds:
     """The records of a run, without gaps that are not numbers."""
 
-    columns: dict[str, list[float | None]]  # name -> value of each round; None where a round has none
+    columns: dict[str, list[float | None]]  # name -> value of each round; None if a round has none
     steps: dict[str, list[float]]  # name of a step -> seconds in each round
     left_out: int  # rounds beyond those that are drawn
 

@@ -13,7 +13,7 @@ import click
 
 from dfmst.cli.console import Progress, Stopwatch, note, plural, print_json, standard_output
 from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs, read_on_device
-from dfmst.cli.job import ForestJob, check_report, summary_of, tell, write_report
+from dfmst.cli.job import ForestJob, check_report, print_summary, summary_of, write_report
 from dfmst.cli.outputs import check_output, output_path, rows_on_host, write_rows
 from dfmst.errors import DfmstError
 
@@ -54,7 +54,7 @@ def run_here(job: ForestJob) -> None:
             write_report(job, target, summary, progress)
         else:
             summary = _run_in_memory(job, target, columns, watch, progress)
-    tell(job, target, summary)
+    print_summary(job, target, summary)
 
 
 def _run_in_memory(
@@ -75,7 +75,7 @@ def _run_in_memory(
 
 
 def _read(job: ForestJob, progress: Progress, columns: dict[str, str | None]) -> Any:
-    """Read a table: a cuDF frame where the engine is CUDA, the files are Parquet and cuDF is there, else Arrow's."""
+    """Read a cuDF frame if the engine is CUDA, the files are Parquet and cuDF is installed; else an Arrow table."""
     table = read_on_device(job.inputs, job.format, progress, columns) if job.engine == "cuda" else None
     return read_inputs(job.inputs, job.format, progress, columns) if table is None else table
 
@@ -173,7 +173,7 @@ def _run_streamed(job: ForestJob, target: Path | None, watch: Stopwatch, progres
                 memory_limit=limit,
                 gpu_memory_limit=limit,
                 progress=progress.bar(),
-                on_checkpoint=saved.tell,
+                on_checkpoint=saved.show,
                 maximum=job.maximum,
                 checkpoint=job.checkpoint,
                 spill_dir=job.spill_dir,
@@ -197,16 +197,16 @@ class _Saved:
 
     def __init__(self, folder: Path | None, progress: Progress) -> None:
         self._folder, self._progress = folder, progress
-        self._kept = False  # whether there is one
-        self._told = False  # where they are
+        self._saved = False  # whether a checkpoint exists
+        self._announced = False  # whether the directory was printed
 
-    def tell(self, event: str, rows: int) -> None:
-        """Print the rows that are skipped, and once where checkpoints are."""
-        self._kept = True
+    def show(self, event: str, rows: int) -> None:
+        """Print the rows that are skipped, and once the directory of the checkpoints."""
+        self._saved = True
         if event == "resumed":
             self._progress.note(f"going on after {plural(rows, 'row')} that an earlier run has done ({self._folder})")
-        elif not self._told:
-            self._told = True
+        elif not self._announced:
+            self._announced = True
             again = "after an interruption, give the same command again to go on"
             self._progress.note(f"saving what is done to {self._folder}: {again}")
 
@@ -217,7 +217,7 @@ class _Saved:
             yield
         except KeyboardInterrupt:
             kept = "nothing is kept (with --checkpoint DIR, what is done would be)"
-            if self._kept:
+            if self._saved:
                 kept = f"what is done is kept in {self._folder}: give the same command again to go on"
             elif self._folder is not None:
                 kept = f"nothing was saved to {self._folder} yet"
@@ -381,13 +381,13 @@ def _plan_and_run(
     asked: dict[str, Any] = {"source": job.source, "target": job.target, "strategy": strategy[1]}
     plan = dfmst.plan(files=job.inputs, **asked, workers=workers, memory=memory)
     at_most = [("vertices", plan.vertices, vertices), ("rows of the forest", max(0, plan.vertices - 1), rows[1])]
-    told = [("strategy", *strategy), ("rows read", f"{plan.edges:,}", f"{rows[0]:,}")]
-    told += [(name, f"{most:,} at most", f"{count:,}") for name, most, count in at_most if count is not None]
+    rows_shown = [("strategy", *strategy), ("rows read", f"{plan.edges:,}", f"{rows[0]:,}")]
+    rows_shown += [(name, f"{most:,} at most", f"{count:,}") for name, most, count in at_most if count is not None]
     if moved is not None:
-        told.append(("bytes between workers", _bytes(plan.bytes_moved), _bytes(moved)))
+        rows_shown.append(("bytes between workers", _bytes(plan.bytes_moved), _bytes(moved)))
     if peak is not None:
-        told.append(("peak memory of a process", _bytes(plan.peak_memory), _bytes(peak)))
-    return told
+        rows_shown.append(("peak memory of a process", _bytes(plan.peak_memory), _bytes(peak)))
+    return rows_shown
 
 
 def _bytes(count: int) -> str:

@@ -138,8 +138,8 @@ def report(
     """Find the forest of IN, and write a page about graph, run and forest.
 
     The page is one HTML file that needs no network: key figures, a picture of the forest, weights, degrees, trees, the
-    heaviest edges, and where the time went. With coordinates of the vertices the picture is a map; they come from a
-    file of points (a column of ids and two of coordinates, or GeoParquet), or from columns beside both ends.
+    heaviest edges, and the time of each step. With coordinates of the vertices the picture is a map; they come from a
+    file of points (a column of ids and two of coordinates, or GeoParquet), or from columns of the edges.
 
     \b
       dfmst report roads.parquet -w km

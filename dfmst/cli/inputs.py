@@ -183,7 +183,7 @@ def read_point_files(
 
 
 def _whole_numbers(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Text as integers, where it is that of integers and nothing else: a zero in front means something."""
+    """Return text as integers if every value is written as one; a leading zero means text."""
     import pyarrow as pa
 
     try:

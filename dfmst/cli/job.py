@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ForestJob:
-    """What the command line asks for."""
+    """Options of the command line."""
 
     inputs: tuple[Path, ...]
     output: Path | None
@@ -60,7 +60,7 @@ class ForestJob:
 
     @property
     def kind(self) -> str:
-        """What the forest is called."""
+        """Name of the kind of forest."""
         if self.weight is None:
             return "spanning forest"
         return "maximum spanning forest" if self.maximum else "minimum spanning forest"
@@ -100,7 +100,7 @@ def summary_of(job: ForestJob, forest: Any, watch: Stopwatch) -> dict[str, Any]:
     }
 
 
-def tell(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> None:
+def print_summary(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> None:
     """Print a run's facts: as JSON if requested, else as a table on a terminal or a sentence in a log."""
     if job.json:
         print_json(summary)

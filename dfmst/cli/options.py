@@ -138,7 +138,7 @@ def condition_options(command: Any) -> Any:
 
 def picture_options(command: Any) -> Any:
     """``--points``, ``--id`` and ``--coordinates``."""
-    two = "Columns with longitude and latitude, or x and y: of FILE, or beside the edges (a_X, b_X for ends a and b)."
+    two = "Columns with longitude and latitude, or x and y: of FILE, or of the edges (a_X, b_X for ends a and b)."
     command = click.option("--coordinates", nargs=2, metavar="X Y", help=two)(command)
     command = click.option("--id", metavar="COLUMN", help="Column of FILE with the vertices (default: its first).")(
         command
@@ -202,9 +202,9 @@ def demo_path(name: str) -> Path:
     """Return the path of a demo file: links between the world's cities, or the cities' coordinates."""
     known = name.removeprefix(DEMO)
     if known not in _FILES:
-        raise DfmstError(f"there is no {name}", f"there are {' and '.join(DEMO + one for one in _FILES)}")
+        raise DfmstError(f"unknown demo file {name}", f"choose {' and '.join(DEMO + one for one in _FILES)}")
     package = Path(__file__).parents[1]
-    # Beside the package in a source tree, where an editable installation reads it.
+    # An editable installation reads the files of the source tree.
     places = [folder / _FILES[known] for folder in (package / "data", package.parent / "examples" / "data")]
     for place in places:
         if place.is_file():

@@ -127,7 +127,7 @@ def hdbscan(
     min_samples: int | None,
     **options: Any,
 ) -> None:
-    """Cluster the edges in IN, or the points where -c names coordinates, by density.
+    """Cluster the edges in IN, or points if -c names coordinates, by density.
 
     The columns are vertex, label and probability: clusters are numbered from 0 on, -1 is noise. Needs fast_hdbscan,
     pip install 'dfmst[hdbscan]'.

@@ -155,7 +155,7 @@ def remember_rows(paths: tuple[Path, ...] | list[Path], rows: int) -> None:
 
 
 def with_line(ctx: click.Context, message: str) -> str:
-    """Add to a message about a row the line of the file, where every row is one line."""
+    """Add the line of the file to a message about a row, if every row is one line."""
     row = re.search(r"\brow ([\d,]*\d)", message)
     read = ctx.meta.get(_READ)
     if row is None or read is None:

@@ -107,7 +107,7 @@ def verify(
 
 
 def _alike(forest: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Cast columns to the types of the edges where no value changes: in a text file the weight 1.0 is an integer."""
+    """Cast columns to the types of the edges if no value changes: in a text file the weight 1.0 is an integer."""
     import pyarrow as pa
 
     for at, field in enumerate(forest.schema):

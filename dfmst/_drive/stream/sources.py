@@ -48,9 +48,7 @@ def open_parquet(edges: Any) -> ParquetSource:
     """Open Parquet files."""
     source = _files(edges)
     if source is None:
-        message = (
-            f"edges is a {type(edges).__name__}, and only Parquet files describe themselves before they are read"
-        )
+        message = f"edges is a {type(edges).__name__}, and only Parquet files describe themselves before they are read"
         raise UnsupportedFrameError(message, "pass Parquet files, a directory, or a pyarrow.dataset of them")
     return source
 
