@@ -78,11 +78,11 @@ def memory_of(strategy: str, graph: str) -> int:
 def run_cluster(graph: str, strategy: str, folder: Path) -> dict[str, Any]:
     """Find the forest on a fresh cluster."""
     size, limit, output = GRAPHS[graph], memory_of(strategy, graph), folder.with_name("forest")
-    options = {"strategy": strategy, "vertices": size.vertices, "memory_limit": None if limit == MEMORY else limit}
+    options = {"strategy": strategy, "n_vertices": size.vertices, "memory_limit": None if limit == MEMORY else limit}
     figures = forest_on_workers(folder, output, {"n_workers": 2, "memory_limit": MEMORY}, **options)
     shutil.rmtree(output)
     figures["peak_mb"] = round(figures["peak_mb"])
-    return {"graph": graph, "strategy": strategy, "vertices": size.vertices, "rows": size.rows, **figures}
+    return {"graph": graph, "strategy": strategy, "n_vertices": size.vertices, "rows": size.rows, **figures}
 
 
 def run_single(graph: str, run: str, folder: Path) -> dict[str, Any]:
@@ -104,8 +104,8 @@ def with_plan(name: str, run: dict[str, Any]) -> dict[str, Any]:
     if strategy in RUNS and strategy not in ("stream", "spill"):
         return run
     files = GRAPHS[graph]
-    asked: Any = {"vertices": files.vertices, "edges": files.rows, "partitions": files.files, "workers": 2}
-    asked |= {"memory": memory_of(strategy, graph), "strategy": strategy, "id_bytes": files.id_bytes}
+    asked: Any = {"n_vertices": files.vertices, "n_edges": files.rows, "partitions": files.files, "workers": 2}
+    asked |= {"memory_limit": memory_of(strategy, graph), "strategy": strategy, "id_bytes": files.id_bytes}
     planned = dfmst.plan(**asked)
     figures = {"mb_moved_planned": round(planned.bytes_moved / 1e6, 1)} if "mb_moved" in run else {}
     return {**run, **figures, "peak_mb_planned": round(planned.peak_memory / 1e6), "plan": asked}

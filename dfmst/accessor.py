@@ -62,9 +62,9 @@ class ForestAccessor:
         driver = driver_of(self._frame)
         if driver is not None and not driver.in_memory:
             return import_module(driver.module).plan(self._frame, source, target, **options)
-        if options.get("edges") is None:
-            options["edges"] = max(1, len(open_frame(self._frame)))
-        if options.get("vertices") is None:
+        if options.get("n_edges") is None:
+            options["n_edges"] = max(1, len(open_frame(self._frame)))
+        if options.get("n_vertices") is None:
             vertices = dfmst.connected_components(self._frame, source, target)
-            options["vertices"] = max(1, len(open_frame(vertices)))
+            options["n_vertices"] = max(1, len(open_frame(vertices)))
         return dfmst.plan(**options)

@@ -65,7 +65,7 @@ FUNCTIONS: dict[Callable[..., Any], dict[str, Any]] = {
     dfmst.to_igraph: {"edges": TABLE},
     dfmst.update: {"forest": TABLE.slice(1), "new_edges": TABLE},
     dfmst.verify: {"edges": TABLE, "forest": TABLE.slice(1)},
-    dfmst.plan: {"vertices": 100, "edges": 1000},
+    dfmst.plan: {"n_vertices": 100, "n_edges": 1000},
     dfmst.report: {"edges": TABLE},
     dfmst.read_edges: {"path": "edges.csv"},
     forest.solve: {"edges": TABLE},
@@ -219,7 +219,7 @@ def test_dask_options_are_numbers():
     import dask.dataframe as dd
 
     parts = dd.from_pandas(random_frame(5, rows=20), npartitions=2)
-    for name in ("split_every", "vertices", "memory_limit"):
+    for name in ("split_every", "n_vertices", "memory_limit"):
         option: dict[str, Any] = {name: Decimal("NaN")}
         with pytest.raises(TypeError, match=f"{name} is a Decimal; it must be a whole number"):
             dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", **option)

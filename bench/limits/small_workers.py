@@ -34,11 +34,17 @@ def main() -> None:
     chosen = options.parse_args()
     folder, output = chosen.folder / "small_workers", chosen.folder / "forest"
     write_files(folder, random_tables(VERTICES, ROWS, FILES), **PLAIN)
-    asked: Any = {"vertices": VERTICES, "edges": ROWS, "partitions": FILES, "workers": WORKERS, "memory": MEMORY}
+    asked: Any = {
+        "n_vertices": VERTICES,
+        "n_edges": ROWS,
+        "partitions": FILES,
+        "workers": WORKERS,
+        "memory_limit": MEMORY,
+    }
     asked["strategy"] = "merge"
     planned = dfmst.plan(**asked)
     cluster = {"n_workers": WORKERS, "memory_limit": _ENDED}
-    limits = {"vertices": VERTICES, "memory_limit": MEMORY}
+    limits = {"n_vertices": VERTICES, "memory_limit": MEMORY}
     measured = forest_on_workers(folder, output, cluster, strategy="merge", **limits)
     shutil.rmtree(output)
     if chosen.busy:

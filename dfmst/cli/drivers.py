@@ -297,6 +297,7 @@ def run_on_cluster(
         with Progress() as progress, watch.step("solve"), warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)  # each once
             warnings.showwarning = lambda message, *_: progress.note(str(message))
+            limit = None if gpu_memory_limit is None else memory_bytes(gpu_memory_limit, "--gpu-memory-limit")
             written = dfmst.dask.forest_of_files(
                 job.inputs,
                 job.output,
@@ -310,7 +311,7 @@ def run_on_cluster(
                 workers=workers,
                 scheduler=scheduler,
                 gpus=gpus,
-                gpu_memory=None if gpu_memory_limit is None else memory_bytes(gpu_memory_limit, "--gpu-memory-limit"),
+                gpu_memory_limit=limit,
                 progress=progress.bar() or progress.show,
                 on_checkpoint=progress.note,
             )
@@ -379,7 +380,7 @@ def _plan_and_run(
     import dfmst
 
     asked: dict[str, Any] = {"source": job.source, "target": job.target, "strategy": strategy[1]}
-    plan = dfmst.plan(files=job.inputs, **asked, workers=workers, memory=memory)
+    plan = dfmst.plan(files=job.inputs, **asked, workers=workers, memory_limit=memory)
     at_most = [("vertices", plan.vertices, vertices), ("rows of the forest", max(0, plan.vertices - 1), rows[1])]
     rows_shown = [("strategy", *strategy), ("rows read", f"{plan.edges:,}", f"{rows[0]:,}")]
     rows_shown += [(name, f"{most:,} at most", f"{count:,}") for name, most, count in at_most if count is not None]

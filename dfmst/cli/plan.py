@@ -90,9 +90,10 @@ def _predict(
     if not inputs and None in (n_vertices, options["edges"]):
         raise click.UsageError("Name Parquet files, or give --n-vertices and --edges.")
     check_inputs(inputs)
-    limits = {"memory": memory_limit, "gpus": gpus, "gpu_memory": gpu_memory_limit}
+    edges = options.pop("edges")
+    limits = {"memory_limit": memory_limit, "gpus": gpus, "gpu_memory_limit": gpu_memory_limit}
     try:
-        return dfmst.plan(n_vertices, files=inputs, **limits, **options)  # type: ignore[arg-type]
+        return dfmst.plan(n_vertices, edges, files=inputs, **limits, **options)  # type: ignore[arg-type]
     except FormatError:
         raise
     except ValueError:  # click has checked all other values

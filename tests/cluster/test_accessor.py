@@ -92,21 +92,21 @@ def test_certificates():
 
 
 def test_plans(tmp_path):
-    counted = parts(WHOLE).mst.plan("a", "b", workers=2, memory="1GiB")
+    counted = parts(WHOLE).mst.plan("a", "b", workers=2, memory_limit="1GiB")
     vertices = len({*WHOLE.a, *WHOLE.b})
-    given = dfmst.plan(vertices, len(WHOLE), partitions=2, workers=2, memory="1GiB")
+    given = dfmst.plan(vertices, len(WHOLE), partitions=2, workers=2, memory_limit="1GiB")
     assert counted.strategy == given.strategy
-    known = parts(WHOLE).mst.plan("a", "b", vertices=vertices, workers=2, memory="1GiB")
+    known = parts(WHOLE).mst.plan("a", "b", n_vertices=vertices, workers=2, memory_limit="1GiB")
     assert known == given
     wide = WHOLE.assign(a=WHOLE.a * 10**9, b=WHOLE.b * 10**9)
     sparse, text = (
-        parts(ids).mst.plan("a", "b", vertices=vertices, workers=2, memory="1GiB")
+        parts(ids).mst.plan("a", "b", n_vertices=vertices, workers=2, memory_limit="1GiB")
         for ids in (wide, wide.astype({"a": str, "b": str}))
     )
     assert counted.peak_memory < sparse.peak_memory < text.peak_memory
     WHOLE.to_parquet(tmp_path / "edges.parquet")
-    of_file = dd.read_parquet(tmp_path).mst.plan("a", "b", workers=2, memory="1GiB")
-    assert of_file == dfmst.plan(files=tmp_path, source="a", target="b", workers=2, memory="1GiB")
+    of_file = dd.read_parquet(tmp_path).mst.plan("a", "b", workers=2, memory_limit="1GiB")
+    assert of_file == dfmst.plan(files=tmp_path, source="a", target="b", workers=2, memory_limit="1GiB")
     assert parts(WHOLE.iloc[:0], 1).mst.plan("a", "b").strategy
     with pytest.raises(dfmst.ColumnNotFoundError):
         parts(WHOLE).mst.plan("a", "z")

@@ -295,7 +295,7 @@ def test_a_shuffle_with_checkpoints_has_groups_that_are_read_in_seconds(tmp_path
     parts = dd.read_parquet(tmp_path / "edges")
 
     def groups(**options: Any) -> int:
-        forest = parts.mst.minimum("a", "b", "w", vertices=400, strategy="shuffle", **options)
+        forest = parts.mst.minimum("a", "b", "w", n_vertices=400, strategy="shuffle", **options)
         return sum(str(key).count("distribute") for key in dict(forest.__dask_graph__()))
 
     assert (groups(), groups(checkpoint=tmp_path / "kept")) == (4, 10)

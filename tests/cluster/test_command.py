@@ -168,7 +168,7 @@ def test_bytes_moved_are_those_that_the_workers_sent(tmp_path, client):
         table = pa.table({"source": source, "target": target, "weight": rng.random(40_000)})
         pyarrow.parquet.write_table(table, edges / f"{number}.parquet")
     written = dfmst.dask.forest_of_files(edges, tmp_path / "out", strategy="shuffle", client=client)
-    planned = dfmst.plan(files=edges, strategy="shuffle", workers=2, memory="3GiB")
+    planned = dfmst.plan(files=edges, strategy="shuffle", workers=2, memory_limit="3GiB")
     assert written.bytes_moved is not None
     assert 1 / 2 < written.bytes_moved / planned.bytes_moved < 2
 

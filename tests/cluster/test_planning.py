@@ -32,7 +32,7 @@ RESULT = Path(__file__).resolve().parents[2] / "bench" / "results" / "cpu" / "cl
     ],
 )
 def test_strategy(vertices, edges, memory, strategy):
-    assert dfmst.plan(vertices, edges, workers=2, memory=memory).strategy == strategy
+    assert dfmst.plan(vertices, edges, workers=2, memory_limit=memory).strategy == strategy
 
 
 def test_tasks_side_by_side_share_a_workers_memory(client):
@@ -43,8 +43,10 @@ def test_tasks_side_by_side_share_a_workers_memory(client):
 def test_what_fits_has_a_plan_that_fits():
     vertices = fitting_vertices(1 << 30)
     for strategy in ("merge", "two-pass"):
-        assert dfmst.plan(vertices, 100 * vertices, partitions=10**4, workers=2, memory=1 << 30, strategy=strategy).fits
-        assert not dfmst.plan(2 * vertices, 200 * vertices, workers=2, memory=1 << 30, strategy=strategy).fits
+        assert dfmst.plan(
+            vertices, 100 * vertices, partitions=10**4, workers=2, memory_limit=1 << 30, strategy=strategy
+        ).fits
+        assert not dfmst.plan(2 * vertices, 200 * vertices, workers=2, memory_limit=1 << 30, strategy=strategy).fits
 
 
 def test_a_stream_that_fits_has_a_plan_that_fits():
@@ -53,9 +55,9 @@ def test_a_stream_that_fits_has_a_plan_that_fits():
     sizes["spill"] = Budget(0, store="disk").needed(vertices)
     for name, size in sizes.items():
         strategy = "spill" if name == "spill" else "stream"
-        assert dfmst.plan(vertices, 100 * vertices, memory=size, strategy=strategy).fits
-    assert not dfmst.plan(vertices, 100 * vertices, memory=sizes["held"] - (8 << 20), strategy="stream").fits
-    assert not dfmst.plan(vertices, 100 * vertices, memory=sizes["spill"] - (8 << 20), strategy="spill").fits
+        assert dfmst.plan(vertices, 100 * vertices, memory_limit=size, strategy=strategy).fits
+    assert not dfmst.plan(vertices, 100 * vertices, memory_limit=sizes["held"] - (8 << 20), strategy="stream").fits
+    assert not dfmst.plan(vertices, 100 * vertices, memory_limit=sizes["spill"] - (8 << 20), strategy="spill").fits
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_a_stream_that_fits_has_a_plan_that_fits():
 )
 def test_a_group_of_few_rows_has_many_vertices(edges, workers, memory, id_bytes, chosen):
     vertices = 8_410_000 if workers == 3 else 8_000_000
-    plan = dfmst.plan(vertices, edges, partitions=48, workers=workers, memory=memory, id_bytes=id_bytes)
+    plan = dfmst.plan(vertices, edges, partitions=48, workers=workers, memory_limit=memory, id_bytes=id_bytes)
     assert plan.fits
     assert (plan.strategy, plan.rounds) == chosen
     assert plan.peak_memory <= 0.95 * memory
@@ -80,15 +82,15 @@ def test_a_group_of_few_rows_has_many_vertices(edges, workers, memory, id_bytes,
 def test_a_shuffle_has_room_for_its_pieces():
     """Workers of 300 MB hold the roots of 6 M vertices, and nothing beside them to solve slices in."""
     options: dict[str, Any] = {"partitions": 60, "workers": 4, "strategy": "shuffle"}
-    assert dfmst.plan(6_000_000, 12_000_000, memory="400MB", **options).fits
-    assert not dfmst.plan(6_000_000, 12_000_000, memory="300MB", **options).fits
-    assert dfmst.plan(60_000_000, 120_000_000, memory="1GB", **{**options, "partitions": 240}).fits
+    assert dfmst.plan(6_000_000, 12_000_000, memory_limit="400MB", **options).fits
+    assert not dfmst.plan(6_000_000, 12_000_000, memory_limit="300MB", **options).fits
+    assert dfmst.plan(60_000_000, 120_000_000, memory_limit="1GB", **{**options, "partitions": 240}).fits
 
 
-@pytest.mark.parametrize("change", [{"vertices": 0}, {"workers": 0}, {"strategy": "fast"}])
+@pytest.mark.parametrize("change", [{"n_vertices": 0}, {"workers": 0}, {"strategy": "fast"}])
 def test_wrong_arguments(change):
     with pytest.raises(ValueError, match=r"must be at least 1|unknown strategy"):
-        dfmst.plan(**{"vertices": 1, "edges": 1, **change})
+        dfmst.plan(**{"n_vertices": 1, "n_edges": 1, **change})
 
 
 def test_eight_groups_of_a_shuffle_fit_a_worker():
@@ -101,33 +103,37 @@ def test_files_say_their_size(tmp_path):
     frame = random_frame(41, vertices=50, rows=2000)
     for number in range(2):
         frame.iloc[number * 1000 : number * 1000 + 1000].to_parquet(tmp_path / f"{number}.parquet")
-    prediction = dfmst.plan(files=tmp_path, source="a", target="b", workers=2, memory="3GiB")
-    assert prediction == dfmst.plan(50, 2000, partitions=2, workers=2, memory=3 << 30)
+    prediction = dfmst.plan(files=tmp_path, source="a", target="b", workers=2, memory_limit="3GiB")
+    assert prediction == dfmst.plan(50, 2000, partitions=2, workers=2, memory_limit=3 << 30)
     files = [str(tmp_path / "0.parquet")]
     assert dfmst.plan(70, files=files, source="a", target="b") == dfmst.plan(70, 1000, partitions=1)
     with pytest.raises(dfmst.ColumnNotFoundError, match="has no column 'source'"):
         dfmst.plan(files=files)
-    with pytest.raises(TypeError, match="needs vertices and edges, or files"):
+    with pytest.raises(TypeError, match="needs n_vertices and n_edges, or files"):
         dfmst.plan(70)
     with pytest.raises(ValueError, match="'much'"):
-        dfmst.plan(1, 1, memory="much")
+        dfmst.plan(1, 1, memory_limit="much")
 
 
 def test_gpus():
-    size: Any = {"vertices": 1_700_000_000, "edges": 64_000_000_000, "partitions": 8000, "gpus": 8}
-    plan = dfmst.plan(**size, gpu_memory="141GB")
+    size: Any = {"n_vertices": 1_700_000_000, "n_edges": 64_000_000_000, "partitions": 8000, "gpus": 8}
+    plan = dfmst.plan(**size, gpu_memory_limit="141GB")
     assert (plan.strategy, plan.fits, plan.workers, plan.reads) == ("merge", True, 8, 1)
     assert (plan.gpu_memory, plan.memory) == (141_000_000_000, 282_000_000_000)
     assert 48 * plan.vertices < plan.peak_gpu_memory < plan.gpu_memory
     assert plan.bytes_over_bus > 24 * plan.edges > plan.bytes_moved
-    assert not dfmst.plan(**size, gpu_memory="141GB", strategy="two-pass").fits
+    assert not dfmst.plan(**size, gpu_memory_limit="141GB", strategy="two-pass").fits
     # A GPU that folds no forest of all vertices solves their slices.
-    small = dfmst.plan(**size, gpu_memory="24GB", memory="256GiB")
+    small = dfmst.plan(**size, gpu_memory_limit="24GB", memory_limit="256GiB")
     assert (small.strategy, small.fits) == ("shuffle", True)
-    assert not dfmst.plan(**size, gpu_memory="6GB", memory="256GiB").fits
-    few = dfmst.plan(10_000_000, 40_000_000, gpus=2, gpu_memory="8GB")
+    assert not dfmst.plan(**size, gpu_memory_limit="6GB", memory_limit="256GiB").fits
+    few = dfmst.plan(10_000_000, 40_000_000, gpus=2, gpu_memory_limit="8GB")
     assert (few.strategy, few.peak_gpu_memory) == ("merge", 292 * 10_000_000)
-    wrongs: list[Any] = [{"gpus": 2}, {"gpu_memory": "8GB"}, {"gpus": 2, "gpu_memory": "8GB", "strategy": "stream"}]
+    wrongs: list[Any] = [
+        {"gpus": 2},
+        {"gpu_memory_limit": "8GB"},
+        {"gpus": 2, "gpu_memory_limit": "8GB", "strategy": "stream"},
+    ]
     for wrong in wrongs:
         with pytest.raises(ValueError, match="needs both"):
             dfmst.plan(10, 10, **wrong)
@@ -142,7 +148,7 @@ def test_auto_follows_the_footers_and_the_memory(tmp_path):
     frame.reset_index(drop=True).to_parquet(tmp_path / "0.parquet")
     parts = dd.read_parquet(tmp_path)
     assert "dfmst-light" in names(parts.mst.minimum("a", "b", "w"))
-    assert "dfmst-fold" in names(parts.mst.minimum("a", "b", "w", vertices=1900))
+    assert "dfmst-fold" in names(parts.mst.minimum("a", "b", "w", n_vertices=1900))
     with pytest.raises(
         dfmst.CapacityError, match="50 vertices in partitions of 2,000 rows do not fit workers of 230 MB"
     ):

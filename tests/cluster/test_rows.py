@@ -123,7 +123,7 @@ def test_shuffle_hands_over_a_vertex_table_that_does_not_fit_one_worker():
     assert fitting_vertices(limit) < vertices / 3
     parts = dd.from_pandas(frame, npartitions=12, sort=False)
     forest, trace = dfmst.dask.minimum_spanning_forest(
-        parts, "a", "b", "w", strategy="shuffle", memory_limit=limit, vertices=vertices, return_trace=True
+        parts, "a", "b", "w", strategy="shuffle", memory_limit=limit, n_vertices=vertices, return_trace=True
     )
     rows, rounds = dask.compute(forest, trace)
     pd.testing.assert_frame_equal(rows, dfmst.minimum_spanning_forest(frame, "a", "b", "w"))

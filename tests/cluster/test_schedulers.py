@@ -33,7 +33,7 @@ def test_random_tables(table, strategy, partitions, maximum):
     weight = None if table.weight is None else "w"
     parts = dd.from_pandas(frame, npartitions=partitions, sort=False)
     function = dfmst.dask.maximum_spanning_forest if maximum else dfmst.dask.minimum_spanning_forest
-    forest = function(parts, "u", "v", weight, strategy=strategy, **{**STRATEGIES[strategy], "vertices": 4})
+    forest = function(parts, "u", "v", weight, strategy=strategy, **{**STRATEGIES[strategy], "n_vertices": 4})
     expected = kruskal_rows(table.source, table.target, table.weight, maximum and weight is not None)
     if table.weight and isinstance(table.weight[0], Decimal) and max(map(abs, table.weight)) * 100 >= 2**63:
         with pytest.raises(dfmst.InvalidEdgesError, match="64-bit"):

@@ -52,7 +52,7 @@ def test_rows_and_memory(graph, monkeypatch):
     )
     folder, frame, limit, id_bytes = graph
     parts = dd.read_parquet(folder)
-    forest = parts.mst.minimum("a", "b", "w", strategy="merge", memory_limit=limit, vertices=VERTICES)
+    forest = parts.mst.minimum("a", "b", "w", strategy="merge", memory_limit=limit, n_vertices=VERTICES)
     assert {"dfmst-slice", "dfmst-distribute"} < names(forest)
     assert "dfmst-merge" not in names(forest)
     tracemalloc.start()
@@ -60,7 +60,7 @@ def test_rows_and_memory(graph, monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     pd.testing.assert_frame_equal(rows.reset_index(drop=True), expected(frame))
-    sizes: Any = {"partitions": FILES, "workers": 2, "memory": limit, "strategy": "merge", "id_bytes": id_bytes}
+    sizes: Any = {"partitions": FILES, "workers": 2, "memory_limit": limit, "strategy": "merge", "id_bytes": id_bytes}
     planned = dfmst.plan(VERTICES, len(frame), **sizes)
     assert planned.fits
     assert planned.rounds > 0
@@ -76,7 +76,7 @@ def test_tasks_do_not_grow_with_the_files(graph, strategy, monkeypatch):
         "dfmst._drive.cluster.build.resources", lambda: dfmst._drive.cluster.client.Resources(2, 1 << 40)
     )
     path = str(next(graph[0].iterdir()))
-    options, sizes = Options(strategy=strategy, vertices=VERTICES, memory_limit=graph[2]), []
+    options, sizes = Options(strategy=strategy, n_vertices=VERTICES, memory_limit=graph[2]), []
     for files in (100, 400):
         parts: list[Any] = [FileRows(path, ["a", "b", "w"]) for _ in range(files)]
         forest = forest_graph(FrameParts(parts, parts, {}, str(files)), EdgeColumns("a", "b", "w"), options)
@@ -92,11 +92,11 @@ def expected(frame):
 
 def test_auto_prefers_it_to_a_shuffle_that_moves_more():
     large: Any = {
-        "vertices": 1_700_000_000,
-        "edges": 64_000_000_000,
+        "n_vertices": 1_700_000_000,
+        "n_edges": 64_000_000_000,
         "partitions": 8000,
         "workers": 8,
-        "memory": "256GiB",
+        "memory_limit": "256GiB",
     }
     chosen = dfmst.plan(**large)
     assert (chosen.strategy, chosen.fits, chosen.reads) == ("merge", True, 1)
@@ -126,7 +126,7 @@ def test_more_vertices_than_planned_go_on_as_a_shuffle(graph, strategy, monkeypa
         "dfmst._drive.cluster.build.resources", lambda: dfmst._drive.cluster.client.Resources(2, 1 << 40)
     )
     folder, frame, *_ = graph
-    options = {"strategy": strategy, "memory_limit": BASE + 60_000_000, "vertices": 300_000}
+    options = {"strategy": strategy, "memory_limit": BASE + 60_000_000, "n_vertices": 300_000}
     forest = dd.read_parquet(folder).mst.minimum("a", "b", "w", **options)
     assert "dfmst-distribute" in names(forest)
     with pytest.warns(UserWarning, match="more vertices than planned: the merge goes on as a shuffle"):

@@ -77,13 +77,13 @@ def test_bytes_over_the_bus_are_what_plan_says(device, monkeypatch, files, strat
     monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(WORKERS, 1 << 40))
     columns = EdgeColumns("source", "target", "weight")
     parts: list[Any] = [FileRows(path, list(columns.names)) for path in paths]
-    options: Any = Options(strategy=strategy, vertices=VERTICES)
+    options: Any = Options(strategy=strategy, n_vertices=VERTICES)
     forest = forest_graph(FrameParts(parts, parts, {}, "bus"), columns, options)
     cupy.traffic.reset()
     chosen = dask.get(dict(forest.graph), [each.chosen.key for each in forest.rows])
     assert sum(len(each.position) for portion in chosen for each in portion) == VERTICES - 1
     counted = sum(cupy.traffic.to_device) + sum(cupy.traffic.to_host)
-    size: Any = {"partitions": len(paths), "gpus": WORKERS, "gpu_memory": "8GB", "id_bytes": ID_BYTES[kind]}
+    size: Any = {"partitions": len(paths), "gpus": WORKERS, "gpu_memory_limit": "8GB", "id_bytes": ID_BYTES[kind]}
     planned = dfmst.plan(VERTICES, ROWS, strategy=strategy, **size)
     assert not planned.rounds
     assert 1 / 1.3 <= counted / planned.bytes_over_bus <= 1.3

@@ -102,7 +102,7 @@ def test_a_shuffle_of_a_forest_of_twice_the_memory(on_gpu, files):
     device_memory = 24 * len(expected) // 2
     on_gpu.set_limit(on_gpu.used + device_memory)
     before = on_gpu.peak = on_gpu.used
-    options: Any = {"vertices": VERTICES, "memory_limit": BASE + 4_000_000}
+    options: Any = {"n_vertices": VERTICES, "memory_limit": BASE + 4_000_000}
     parts = dd.read_parquet(folder)
     cupy.traffic.reset()
     forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy="shuffle", **options)
@@ -128,7 +128,7 @@ def test_what_choosing_takes(device):
 def test_edges_cross_once_and_only_positions_come_back(on_gpu, files, strategy):
     folder, expected = files
     parts = dd.read_parquet(folder)
-    options: Any = {"vertices": VERTICES // 8 if strategy == "two-pass" else VERTICES}
+    options: Any = {"n_vertices": VERTICES // 8 if strategy == "two-pass" else VERTICES}
     if strategy == "shuffle":
         options["memory_limit"] = BASE + 80_000_000
     forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **options)
@@ -231,7 +231,7 @@ def run_on(client: Any, limit: int, folder: Path, expected: Any, **options: Any)
 @pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle", "auto"])
 def test_two_workers_let_edges_cross_once(gpu_workers, files, strategy):
     folder, expected = files
-    options: Any = {"vertices": VERTICES // 8 if strategy == "two-pass" else VERTICES, "strategy": strategy}
+    options: Any = {"n_vertices": VERTICES // 8 if strategy == "two-pass" else VERTICES, "strategy": strategy}
     if strategy == "shuffle":
         options["memory_limit"] = BASE + 80_000_000
     shares = run_on(gpu_workers, 300 * VERTICES, folder, expected, **options)
@@ -340,8 +340,8 @@ def test_a_command_says_what_is_missing(device, files, tmp_path, monkeypatch):
         "--gpu-memory-limit much: write it as"
         in command(*options, "--gpus", "--gpu-memory-limit", "much", code=2).stderr
     )
-    with pytest.raises(ValueError, match="gpu_memory is for workers with a GPU"):
-        dfmst.dask.forest_of_files(files[0], tmp_path / "out", "a", "b", "w", workers=2, gpu_memory="8GiB")
+    with pytest.raises(ValueError, match="gpu_memory_limit is for GPU workers"):
+        dfmst.dask.forest_of_files(files[0], tmp_path / "out", "a", "b", "w", workers=2, gpu_memory_limit="8GiB")
     assert not (tmp_path / "out").exists()
 
 

@@ -64,7 +64,7 @@ def forest_of(table: pa.Table, strategy: Any) -> tuple[list[int], Counter[str]]:
     parts: list[Any] = [Partition(frame) for frame in frames]
     columns = EdgeColumns("u", "v", "w")
     memory = BASE + 60_000_000 if strategy == "shuffle" else None
-    options = Options(strategy=strategy, vertices=VERTICES // 4, memory_limit=memory)
+    options = Options(strategy=strategy, n_vertices=VERTICES // 4, memory_limit=memory)
     graph, rows, *_ = forest_graph(FrameParts(parts, parts, {}, "cudf"), columns, options)
     keys = []
     for first, count, chosen in rows:

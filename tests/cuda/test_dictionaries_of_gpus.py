@@ -64,7 +64,9 @@ def limited(device, monkeypatch):
 
 def planned(size: int) -> dfmst.Plan:
     memory = int(size * VERTICES / DEVICE_SHARE) + 1
-    return dfmst.plan(VERTICES, ROWS, gpus=2, gpu_memory=memory, memory="8GiB", id_bytes=8, strategy="merge")
+    return dfmst.plan(
+        VERTICES, ROWS, gpus=2, gpu_memory_limit=memory, memory_limit="8GiB", id_bytes=8, strategy="merge"
+    )
 
 
 def ids_to_host() -> int:

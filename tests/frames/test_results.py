@@ -202,9 +202,9 @@ def test_accessors(triangle: pa.Table, kind: str) -> None:
         eager = result.collect() if kind == "lazy" else result
         assert list(eager[column]) == expected, name
     assert frame.mst.verify(forest, *names).ok
-    plan = frame.mst.plan("u", "v", memory="1GiB")
+    plan = frame.mst.plan("u", "v", memory_limit="1GiB")
     assert (plan.vertices, plan.edges) == (3, 3)
-    assert frame.mst.plan("u", "v", vertices=7, edges=9).vertices == 7
+    assert frame.mst.plan("u", "v", n_vertices=7, n_edges=9).vertices == 7
 
 
 def test_trace_is_a_frame_of_the_same_kind(triangle: pa.Table) -> None:

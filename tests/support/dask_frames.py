@@ -17,8 +17,8 @@ __all__ = ["STRATEGIES", "check", "random_frame"]
 #: Strategy -> options that make it do all that it can with a small graph.
 STRATEGIES: dict[str, dict[str, Any]] = {
     "merge": {},
-    "two-pass": {"vertices": 20},
-    "shuffle": {"vertices": 400, "memory_limit": BASE + 10_000},
+    "two-pass": {"n_vertices": 20},
+    "shuffle": {"n_vertices": 400, "memory_limit": BASE + 10_000},
 }
 
 

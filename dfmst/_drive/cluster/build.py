@@ -60,7 +60,7 @@ class Options:
     strategy: Strategy = "auto"
     split_every: int = 2
     checkpoint: str | os.PathLike[str] | None = None
-    vertices: int | None = None
+    n_vertices: int | None = None
     memory_limit: int | str | None = None
 
     def __post_init__(self) -> None:
@@ -69,7 +69,7 @@ class Options:
         check_choice(self.strategy, _STRATEGIES, message)
         if self.memory_limit is not None:
             object.__setattr__(self, "memory_limit", parse_memory(self.memory_limit))
-        for name, least in (("split_every", 2), ("vertices", 1)):
+        for name, least in (("split_every", 2), ("n_vertices", 1)):
             value = getattr(self, name)
             if value is not None and whole_number(name, value) < least:
                 message = f"{name} is {value!r}; it must be at least {least}"
@@ -90,7 +90,7 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     at_hand = resources()
     memory = parse_memory(options.memory_limit or at_hand.memory)
     strategy, size, merged = _strategy(parts, columns.names[:2], options, replace(at_hand, memory=memory))
-    work = (parts.token, columns, strategy, options.split_every, options.vertices)
+    work = (parts.token, columns, strategy, options.split_every, options.n_vertices)
     checkpoint = None if options.checkpoint is None else str(private_directory(options.checkpoint))
     workers = at_hand.workers if checkpoint is None else first_workers(checkpoint, tokenize(work), at_hand.workers)
     tasks = workers if parts.rereadable else _WAITING * workers
@@ -99,7 +99,7 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     groups = group_parts(parts.edges, tasks)
     sizes = None
     if strategy == "shuffle" or merged is not None:
-        sizes = _shuffle_sizes(size, options.vertices, Resources(workers, memory, at_hand.tasks))
+        sizes = _shuffle_sizes(size, options.n_vertices, Resources(workers, memory, at_hand.tasks))
         sizes = sizes._replace(room=None if merged is None else FoldRoom(fold_room(merged), merged.vertices))
     portion = -(-len(parts.edges) // (_PORTIONS * workers)) or 1
     graph = TaskGraph((work, len(groups), sizes, portion), checkpoint, parts.tasks, tokenize(work))
@@ -107,7 +107,7 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
         rows, trace = add_shuffle(graph, groups, columns, sizes, portion)
     else:
         arguments = (graph, groups, columns, options.split_every)
-        forest = add_two_passes(*arguments, options.vertices) if strategy == "two-pass" else add_merge(*arguments)
+        forest = add_two_passes(*arguments, options.n_vertices) if strategy == "two-pass" else add_merge(*arguments)
         chosen = graph.add("locate", 0, choose, forest, len(parts.edges), parts.comparable)
         rows = portions(graph, 0, len(parts.edges), portion, chosen)
         trace = graph.add("trace", 0, no_records)
@@ -147,12 +147,12 @@ def _strategy(
     if options.strategy in ("two-pass", "shuffle"):
         return options.strategy, size, None
     if size is None:
-        fits = options.strategy == "merge" or (options.vertices or 0) <= fitting_vertices(at_hand.memory)
+        fits = options.strategy == "merge" or (options.n_vertices or 0) <= fitting_vertices(at_hand.memory)
         return "merge" if fits else "shuffle", None, None
     files, dense = [(part.path, part.groups) for part in parts.edges], (size.vertices or 2 * size.rows) < 2 * size.rows
-    vertices = options.vertices or size.vertices or 2 * size.rows
+    vertices = options.n_vertices or size.vertices or 2 * size.rows
     id_bytes = DENSE_ID if dense else id_bytes_of(files, ends, dense)
-    if options.vertices is None and 2 * size.rows <= vertices > fitting_vertices(at_hand.memory, id_bytes):
+    if options.n_vertices is None and 2 * size.rows <= vertices > fitting_vertices(at_hand.memory, id_bytes):
         # Twice the rows is a loose bound; only where that does not fit it pays to look at some.
         vertices = min(vertices, estimate_vertices(files, ends))
     size_of_work = (max(1, vertices), max(1, size.rows), max(1, len(parts.edges)), max(1, at_hand.workers))

@@ -226,13 +226,13 @@ def forest_of_files(
     strategy: Strategy = "auto",
     split_every: int = 2,
     checkpoint: str | os.PathLike[str] | None = None,
-    vertices: int | None = None,
+    n_vertices: int | None = None,
     memory_limit: int | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
     client: Any = None,
     gpus: bool = False,
-    gpu_memory: int | str | None = None,
+    gpu_memory_limit: int | str | None = None,
     progress: bool | Callable[[str], None] | None = None,
     on_checkpoint: Callable[[str], object] | None = None,
 ) -> WrittenForest:
@@ -251,7 +251,7 @@ def forest_of_files(
         Column names; ``weight=None``: all weights are equal.
     maximum
         Whether heavier rows come first.
-    invalid, strategy, split_every, checkpoint, vertices, memory_limit
+    invalid, strategy, split_every, checkpoint, n_vertices, memory_limit
         As for :func:`minimum_spanning_forest`.
     workers
         Worker processes to start on this machine for this run.
@@ -263,7 +263,7 @@ def forest_of_files(
     gpus
         Start the workers with a GPU each (dask-cuda), on all GPUs unless `workers` says how many; of a scheduler's
         workers, ask that there is one with a GPU.
-    gpu_memory
+    gpu_memory_limit
         Bytes of a GPU's memory that a worker may use, or a text such as ``"40GiB"``: the size of RMM's pool, from four
         fifths of which dask-cuda moves results to the host. Only where workers are started.
     progress
@@ -300,13 +300,13 @@ def forest_of_files(
     if sum(choice is not None for choice in (workers, scheduler, client)) > 1:
         message = "workers, scheduler and client cannot be combined"
         raise ValueError(message)
-    if gpu_memory is not None and (not gpus or scheduler is not None or client is not None):
-        message = "gpu_memory is for workers with a GPU that are started here: it needs gpus=True, and no scheduler"
+    if gpu_memory_limit is not None and (not gpus or scheduler is not None or client is not None):
+        message = "gpu_memory_limit is for GPU workers that are started here: it needs gpus=True, and no scheduler"
         raise ValueError(message)
-    wanted = Gpus(None if gpu_memory is None else parse_memory(gpu_memory)) if gpus else None
+    wanted = Gpus(None if gpu_memory_limit is None else parse_memory(gpu_memory_limit)) if gpus else None
     paths = [existing_path(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
     columns = EdgeColumns(source, target, weight, maximum, invalid)
-    options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
+    options = Options(strategy, split_every, checkpoint, n_vertices, memory_limit)
     tell = progress if callable(progress) else (lambda step: None)
     bar = RowBar("finding the forest", unit="tasks") if progress is True else None
     check_directory(Path(output), paths)

@@ -56,7 +56,7 @@ def minimum_spanning_forest(
     strategy: Strategy = "auto",
     split_every: int = 2,
     checkpoint: str | os.PathLike[str] | None = None,
-    vertices: int | None = None,
+    n_vertices: int | None = None,
     memory_limit: int | str | None = None,
     invalid: Invalid = "raise",
     return_trace: bool = False,
@@ -89,7 +89,7 @@ def minimum_spanning_forest(
     checkpoint
         A directory where every task's forest is kept (of a shuffle, its sorted rows and its slices), for a later run
         of the same call.
-    vertices
+    n_vertices
         How many vertices there may be, for planning; no result depends on it.
     memory_limit
         Memory that a worker may use, in bytes or as text such as ``"8GiB"``; ``None``: the workers' own limit.
@@ -124,7 +124,7 @@ def minimum_spanning_forest(
     >>> forest.compute().index.tolist()
     [1, 2]
     """
-    options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
+    options = Options(strategy, split_every, checkpoint, n_vertices, memory_limit)
     names = EdgeColumns(source, target, weight, False, invalid)
     return _forest(edges, names, Conditions.of(by, keep, drop), algorithm, options, return_trace)
 
@@ -142,7 +142,7 @@ def maximum_spanning_forest(
     strategy: Strategy = "auto",
     split_every: int = 2,
     checkpoint: str | os.PathLike[str] | None = None,
-    vertices: int | None = None,
+    n_vertices: int | None = None,
     memory_limit: int | str | None = None,
     invalid: Invalid = "raise",
     return_trace: bool = False,
@@ -158,7 +158,7 @@ def maximum_spanning_forest(
     >>> dfmst.dask.maximum_spanning_forest(dd.from_pandas(roads, npartitions=2)).compute().index.tolist()
     [0, 2]
     """
-    options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
+    options = Options(strategy, split_every, checkpoint, n_vertices, memory_limit)
     names = EdgeColumns(source, target, weight, True, invalid)
     return _forest(edges, names, Conditions.of(by, keep, drop), algorithm, options, return_trace)
 
@@ -175,7 +175,7 @@ def spanning_forest(
     strategy: Strategy = "auto",
     split_every: int = 2,
     checkpoint: str | os.PathLike[str] | None = None,
-    vertices: int | None = None,
+    n_vertices: int | None = None,
     memory_limit: int | str | None = None,
     invalid: Invalid = "raise",
     return_trace: bool = False,
@@ -191,7 +191,7 @@ def spanning_forest(
     >>> dfmst.dask.spanning_forest(dd.from_pandas(roads, npartitions=2)).compute().index.tolist()
     [0, 1]
     """
-    options = Options(strategy, split_every, checkpoint, vertices, memory_limit)
+    options = Options(strategy, split_every, checkpoint, n_vertices, memory_limit)
     names = EdgeColumns(source, target, None, False, invalid)
     return _forest(edges, names, Conditions.of(by, keep, drop), algorithm, options, return_trace)
 

@@ -108,9 +108,9 @@ def plan(
     source: Any = "source",
     target: Any = "target",
     *,
-    vertices: int | None = None,
+    n_vertices: int | None = None,
     workers: int | None = None,
-    memory: int | str | None = None,
+    memory_limit: int | str | None = None,
     strategy: str = "auto",
 ) -> Plan:
     """Predict what the forest of a Dask frame takes; see :func:`dfmst.plan`.
@@ -124,9 +124,9 @@ def plan(
         A Dask frame.
     source, target
         Its id columns.
-    vertices
+    n_vertices
         How many there are, if that is known.
-    workers, memory
+    workers, memory_limit
         Processes, and the bytes that each may use; ``None``: those of the current client, or of this machine.
     strategy
         As for :func:`dfmst.plan`.
@@ -149,7 +149,7 @@ def plan(
     >>> import dask.dataframe as dd
     >>> import dfmst.dask
     >>> roads = dd.from_pandas(pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2]}), npartitions=2)
-    >>> dfmst.dask.plan(roads, workers=2, memory="1GiB").strategy
+    >>> dfmst.dask.plan(roads, workers=2, memory_limit="1GiB").strategy
     'merge'
     """
     if not isinstance(edges, dd.DataFrame):
@@ -161,16 +161,16 @@ def plan(
     parts = frame_parts(edges, list(dict.fromkeys((source, target)))).edges
     if all(hasattr(part, "groups") for part in parts):
         groups = [(part.path, part.groups) for part in parts]
-        vertices, rows, id_bytes = size_of_groups(groups, (source, target), vertices, None)
+        vertices, rows, id_bytes = size_of_groups(groups, (source, target), n_vertices, None)
     else:
-        vertices, rows, id_bytes = _counted(edges, source, target, vertices)
+        vertices, rows, id_bytes = _counted(edges, source, target, n_vertices)
     at_hand = resources()
     return plan_of_sizes(
         vertices,
         rows,
         partitions=edges.npartitions,
         workers=at_hand.workers if workers is None else workers,
-        memory=at_hand.memory if memory is None else memory,
+        memory_limit=at_hand.memory if memory_limit is None else memory_limit,
         strategy=strategy,
         id_bytes=id_bytes,
     )

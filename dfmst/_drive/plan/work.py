@@ -83,7 +83,8 @@ class Work:
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
             if value < (name != "device"):
-                message = f"{name} is {value}; it must be at least 1"
+                label = {"vertices": "n_vertices", "edges": "n_edges", "memory": "memory_limit"}.get(name, name)
+                message = f"{label} is {value}; it must be at least 1"
                 raise ValueError(message)
 
     @property
