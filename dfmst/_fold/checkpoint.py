@@ -81,7 +81,7 @@ class Checkpoint:
             if isinstance(error, OutputError) and error.errno != errno.ENOSPC:
                 raise
             reason = "no space left on device" if error.errno == errno.ENOSPC else str(error)
-            hint = "free some space and run the same command again: the last checkpoint is kept"
+            hint = "free some space and run the same command again: the last checkpoint remains"
             raise OutputError(f"cannot write a checkpoint to {self.folder}: {reason}", hint) from error
         self._pace.saved(begin, state.done)
         self._tell("saved", state.done)
@@ -252,7 +252,7 @@ def _below(column: Array, bound: int) -> bool:
 
 _LEAST = 3.0  # seconds of work before the first save, and between later ones
 _SHARE = 0.05  # of the time that saving may take
-_GROWTH = 1.6  # how many times what is saved is done at the next save, early in a run
+_GROWTH = 1.6  # rows done at the next save, as a multiple of those saved, early in a run
 
 
 class SavePace:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -231,66 +232,68 @@ def _memory_run(order: Order, grain: int, *columns: Array) -> MemoryRun:
     return run
 
 
-class StoredArray:
-    """A column in a file."""
+class _StoredColumn(ABC):
+    """A column in a file, which is deleted with the object; pickling copies it to the other process."""
 
-    def __init__(self, directory: SpillDirectory, values: Array) -> None:
-        self._directory, self._kind, self._length = directory, values.dtype, len(values)
+    def __init__(self, directory: SpillDirectory, length: int) -> None:
+        self._directory, self._length = directory, length
         self._path = Path(f"{directory.new_name()}.column")
-        with disk_errors(directory.path):
-            np.ascontiguousarray(values).tofile(self._path)
         self.remove = removed_with(self, [self._path])
 
     def __len__(self) -> int:
-        """Return the number of entries."""
+        """Return the number of values."""
         return self._length
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the entries, too."""
-        return StoredArray, (self._directory, self.load())
+        """Pickle the values, too."""
+        return type(self), (self._directory, self.load())
+
+    @abstractmethod
+    def load(self) -> Any:
+        """Read the column."""
+
+
+class StoredArray(_StoredColumn):
+    """An array in a file."""
+
+    def __init__(self, directory: SpillDirectory, values: Array) -> None:
+        super().__init__(directory, len(values))
+        self._kind = values.dtype
+        with disk_errors(directory.path):
+            np.ascontiguousarray(values).tofile(self._path)
 
     def __sizeof__(self) -> int:
-        """Return a number that grows with the entries."""
+        """Return a number that grows with the values."""
         return self._length * self._kind.itemsize // 16
 
     def append(self, values: Array) -> None:
-        """Add entries of the same type."""
+        """Add values of the same type."""
         with disk_errors(self._directory.path), self._path.open("ab") as file:
             file.write(np.ascontiguousarray(values).data.cast("B"))
         self._length += len(values)
 
     def sort(self) -> None:
-        """Sort the entries."""
+        """Sort the values."""
         values = self.load()
         values.sort()
         with disk_errors(self._directory.path):
             values.tofile(self._path)
 
     def load(self) -> Array:
-        """Read the column."""
+        """Read the array."""
         with disk_errors(self._directory.path):
             return np.fromfile(self._path, self._kind)
 
 
-class StoredIds:
+class StoredIds(_StoredColumn):
     """An Arrow column in a file."""
 
     def __init__(self, directory: SpillDirectory, values: pa.Array) -> None:
-        self._directory, self._size, self._length = directory, int(values.nbytes), len(values)
-        self.type = values.type
-        self._path = Path(f"{directory.new_name()}.arrow")
+        super().__init__(directory, len(values))
+        self.type, self._size = values.type, int(values.nbytes)
         table = pa.table({"ids": values})
         with disk_errors(directory.path), pa.ipc.new_file(str(self._path), table.schema) as writer:
             writer.write_table(table)
-        self.remove = removed_with(self, [self._path])
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the values, too."""
-        return StoredIds, (self._directory, self.load())
-
-    def __len__(self) -> int:
-        """Return the number of values."""
-        return self._length
 
     def __sizeof__(self) -> int:
         """Return a number that grows with the values."""

@@ -189,8 +189,8 @@ def concat_spans(runs: Sequence[Run], spans: Sequence[Span]) -> Rows:
     return Rows(*map(runs[0].xp.concatenate, zip(*(rows.arrays for rows in read_spans(runs, spans)), strict=True)))
 
 
-#: Bytes a row that this takes beside its columns. On rows whose ends all differ the allocations that are seen add up
-#: to 88; CuPy's `unique` makes more of its own: two orders, flags and sums of both ends.
+#: Bytes a row that `forest_positions` takes next to its columns. If all ends differ, the allocations add up to 88;
+#: CuPy's `unique` allocates more itself: two orders, flags and sums of both ends.
 COMPACT = 144
 
 

@@ -28,10 +28,7 @@ _NO_ROW = int(np.iinfo(np.uint32).max)
 
 
 class StreamVerdict(NamedTuple):
-    """The first row that speaks against a forest (``None``: it is right), and the vertices that occur.
-
-    ``rows`` were read, ``dropped`` of them as invalid: all, where nothing speaks against the forest.
-    """
+    """The first violation of a forest (``None``: it is right), the vertices that occur, rows read and rows dropped."""
 
     violation: Violation | None
     vertices: int
@@ -43,12 +40,12 @@ class _Certifier:
     """The linked forest, and the first row that speaks against it."""
 
     def __init__(self, job: Job, forest: FoldedForest) -> None:
-        # On the host: every batch is there, and hardly any row of it goes on to the linked forest.
+        # On the host: batches are read there, and few of their rows are compared with the linked forest.
         self.job, self.engine = job, host_engine(job.engine)
         self.rows = forest.rows.part(0, len(forest.rows))
         self.encoder = forest.encoder
         self.weights = WeightType(job.columns.weight, forest.weight_type)
-        self.vertices = forest.encoder.count if len(forest.rows) else 0  # ids that come later lie above
+        self.vertices = forest.encoder.count if len(forest.rows) else 0  # later ids are larger
         self.locator = self.rows.arrays[3]
         self.flip = flip_bits(self.rows.weight.dtype, job.columns.maximum)
         key = gather_keys(self.engine, self.rows.weight, None, self.flip)
@@ -62,10 +59,7 @@ class _Certifier:
             self.filter = CycleFilter(self.engine, self.ranked, self.trees, ties=True)
 
     def check(self, batch: Batch) -> Violation | None:
-        """Return what is wrong with the forest by the first row of a batch that shows it.
-
-        The forest's rows are compared with the batch's as well: their ids and weights are not taken on trust.
-        """
+        """Return the violation that the first row of a batch shows; the forest's own rows are compared, too."""
         checked = read_batch(replace(self.job, engine=self.engine), batch, self.weights)
         check_capacity(batch.first + batch.rows)
         source, target = self.encoder.encode(checked.ids)
@@ -112,7 +106,7 @@ class _Certifier:
         return low, high
 
     def missing(self) -> Violation | None:
-        """The first of the forest's rows that lies behind the last row of the source."""
+        """The first of the forest's rows beyond the last row of the source."""
         if self.met == len(self.locator):
             return None
         row = int(self.locator[self.met])

@@ -54,7 +54,7 @@ class RowEncoder:
         self._growing = Lock()  # the encoder and the loops
 
     def new_encoder(self, bound: int | None = None, dense: int = 0, values: pa.Array | None = None) -> Encoder:
-        """An encoder (:class:`dfmst._edges.encode.Encoder`) where rows are folded; of texts on the host."""
+        """Return an encoder on the engine that folds; texts are encoded on the host."""
         if self.engine.on_host or not (values is None or pa.types.is_integer(values.type)):
             return Encoder(bound, dense, values, host_engine(self.job.engine))
         return DeviceEncoder(bound, dense, values, self.engine)
@@ -67,7 +67,7 @@ class RowEncoder:
     def known(self) -> tuple[int, pa.Array | None, Array]:
         """The encoder's state, and the vertices with a self-loop: those of all rows yielded, and perhaps of later ones.
 
-        A run that goes on from a checkpoint meets the later ones again, and they keep their numbers.
+        A run that continues from a checkpoint reads the later ones again, and they keep their numbers.
         """
         with self._growing:
             return self.encoder.dense, self.encoder.values, self.loops
@@ -97,7 +97,7 @@ class RowEncoder:
             self.memory = replace(self.memory, weight=kind.itemsize)
 
     def _with_room(self, budget: Budget, vertices: int) -> Budget:
-        """The account itself if so many vertices fit it, else that of a fold in runs if it needs less."""
+        """Return the budget if the vertices fit it, else that of a fold in runs if it needs less."""
         # A checkpoint holds the forest by row, and runs in memory are by weight.
         on_disk = self.job.spill is not None
         if vertices <= budget.most_vertices or budget.in_runs or (self._resumable and not on_disk):
@@ -140,7 +140,7 @@ class RowEncoder:
         return Rows(source, target, rows.weight, rows.locator)
 
     def _encode(self, ids: IdColumns, rows: int) -> tuple[Array, Array] | None:
-        """Return the vertices of both columns; ``None`` where they must wait for another account."""
+        """Return the vertices of both columns; ``None`` if they must wait for another budget."""
         ends = self.encoder.encode(ids) if self.memory.id_bytes else self.encoder.encode_dense(ids)
         if ends is None:
             dense = _dense_vertices(ids, rows)
@@ -157,7 +157,7 @@ class RowEncoder:
         return ends
 
     def _in_place(self, ids: IdColumns) -> IdColumns:
-        """Ids where the encoder reads them: texts are encoded on the host, and integers of a GPU there."""
+        """Move ids to the encoder: texts to the host, integers to its engine."""
         if not are_integers(ids.source):
             self.encoder = self.encoder.on_host()
         if isinstance(self.encoder, DeviceEncoder) or not are_integers(ids.source):
@@ -173,7 +173,7 @@ class RowEncoder:
 
 
 def _dense_vertices(ids: IdColumns, rows: int) -> int:
-    """Vertices of ids that are their own if those of the first so many rows look like dense integers, else 0."""
+    """Vertices if the ids of the first `rows` rows look like dense integers, else 0."""
     if not are_integers(ids.source) or not len(ids.source):
         return 0
     least = min(int(ids.source.min()), int(ids.target.min()))

@@ -35,13 +35,13 @@ class _Pass:
 
     On the host, a thread of its own encodes the next batches while one is folded. A batch that has to wait (see
     :class:`dfmst._drive.stream.encode_rows.RowEncoder`) is taken when all rows before it are folded: then the buffer
-    makes room for a dictionary, or rows are held as runs, or go to disk.
+    makes room for a dictionary, or rows go to runs in memory or on disk.
     """
 
     def __init__(self, source: EdgeSource, job: Job, checkpoint: Checkpoint | None) -> None:
         self.source, self.job, self.checkpoint = source, job, checkpoint
         self.coder = RowEncoder(job, checkpoint is not None)
-        self.known: int | None = None  # bound of the vertices, where footers have one
+        self.known: int | None = None  # bound of the vertices, if footers have one
         self.fold: Fold | None = None
         self.folded = Position()
 

@@ -30,13 +30,7 @@ class RefutedError(Exception):
 
 
 class Proof:
-    """What a pass over all rows says of a forest.
-
-    Attributes
-    ----------
-    verdict, violation
-        The verdict, and what it says against the forest; ``None`` until then.
-    """
+    """The verdict of a pass over all rows, and its violation; ``None`` until the pass ends."""
 
     def __init__(self, violation_in: Callable[[StreamVerdict], Violation | None]) -> None:
         self._violation_in = violation_in
@@ -44,7 +38,7 @@ class Proof:
         self.violation: Violation | None = None
 
     def judge(self, verdict: StreamVerdict) -> None:
-        """Take note of a verdict."""
+        """Record a verdict; raise if it refutes the forest."""
         self.verdict, self.violation = verdict, self._violation_in(verdict)
         if self.violation is not None:
             raise RefutedError(self.violation.message)
@@ -55,19 +49,18 @@ def gather_rows(
 ) -> pa.RecordBatchReader:
     """Read the forest's rows, all columns, piece by piece; the schema says how the forest was made.
 
-    Ids and plain weights come from the fold itself; only what is missing there is read from the files, and nothing at
-    all where the files hold nothing else.
+    Ids and plain weights come from the fold; only the other columns are read from the files.
     """
     record = Provenance(job.columns.names, job.columns.maximum, forest.source_rows, None)
     schema = with_provenance(
         source.schema, record, len(forest.rows), lambda: (rows.arrays[3] for rows in read_pieces(forest.rows))
     )
-    kept = _kept(forest, job, schema)
-    missing = [name for name in schema.names if name not in kept]
+    folded = _folded(forest, job, schema)
+    missing = [name for name in schema.names if name not in folded]
     pieces = _read(source, forest, missing) if missing else _nothing(len(forest.rows))
     if proof is not None:
         pieces = _proved(source, forest, job, proof, missing)
-    return pa.RecordBatchReader.from_batches(schema, _joined(pieces, forest, kept, schema))
+    return pa.RecordBatchReader.from_batches(schema, _joined(pieces, forest, folded, schema))
 
 
 def forest_total(forest: FoldedForest, unit: pa.DataType | None) -> Total | None:
@@ -83,8 +76,8 @@ def forest_total(forest: FoldedForest, unit: pa.DataType | None) -> Total | None
     return Decimal(total).scaleb(-unit.scale) if decimal else total  # type: ignore[arg-type, union-attr]
 
 
-def _kept(forest: FoldedForest, job: Job, schema: pa.Schema) -> dict[Any, str]:
-    """Columns whose values the fold has as they are, and what they are called there."""
+def _folded(forest: FoldedForest, job: Job, schema: pa.Schema) -> dict[Any, str]:
+    """Columns whose values the fold has unchanged, and their names in its rows."""
     columns = {job.columns.source: "source", job.columns.target: "target", job.columns.weight: "weight"}
     ids = forest.encoder.type
     return {
@@ -131,13 +124,13 @@ def _proved(
 
 
 def _joined(
-    pieces: Iterator[tuple[int, dict[Any, pa.Array]]], forest: FoldedForest, kept: dict[Any, str], schema: pa.Schema
+    pieces: Iterator[tuple[int, dict[Any, pa.Array]]], forest: FoldedForest, folded: dict[Any, str], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     begin = 0
     for length, columns in pieces:
-        if kept:
+        if folded:
             part = forest.rows.part(begin, begin + length)
-            for name, column in kept.items():
+            for name, column in folded.items():
                 values, kind = getattr(part, column), schema.field(name).type
                 columns[name] = _typed(values, kind) if column == "weight" else forest.encoder.decode(values).cast(kind)
         yield pa.record_batch([columns[name] for name in schema.names], schema=schema)

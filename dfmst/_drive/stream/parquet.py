@@ -62,7 +62,7 @@ class ParquetSource:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the columns in memory, about: their types' widths, or what the files say of texts and the like."""
+        """Approximate bytes of the columns in memory: by types' widths, or by the files' pages for texts."""
         widths = [_width(field.type) for field in self.schema]
         total = sum(width * self.rows for width in widths if width)
         if None in widths:
@@ -75,7 +75,7 @@ class ParquetSource:
         return {str(file.path.resolve()): [file.size, file.modified, file.footer] for file in self.files}
 
     def require(self, names: Sequence[Any]) -> None:
-        """Raise where a column is missing."""
+        """Raise if a column is missing."""
         for name in names:
             for path, known in self._names.items() or [(self.files[0].path, self.schema.names)]:
                 if name not in known:
@@ -226,7 +226,7 @@ class SourceFile:
         return largest
 
     def batches(self, groups: Sequence[int], names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield the named columns of row groups, at most `rows` at a time; fewer where texts are long."""
+        """Yield the named columns of row groups, at most `rows` at a time; fewer if texts are long."""
         with self.open() as parquet:
             size = batch_rows(parquet.metadata, groups, rows, names)
             batches = parquet.iter_batches(batch_size=size, row_groups=list(groups), columns=list(names))
@@ -255,7 +255,7 @@ class SourceFile:
 
 
 def _footer_hash(stream: Any, size: int) -> str:
-    """Hash what the footer says about every row group."""
+    """Hash the footer, which describes every row group."""
     stream.seek(max(0, size - 8))
     length = int.from_bytes(stream.read(4), "little")
     stream.seek(max(0, size - 8 - length))

@@ -22,7 +22,7 @@ class _Next(NamedTuple, Generic[T]):
 
 
 class _Reader(Generic[T]):
-    """The thread and its places: an item is begun when there is one for it."""
+    """A thread that makes an item when a place is free."""
 
     def __init__(self, items: Iterator[T], places: int) -> None:
         self.items = items
@@ -39,12 +39,12 @@ class _Reader(Generic[T]):
                 if self.stopped:
                     return
             self.queue.put(_Next(None, end=True))
-        except BaseException as error:  # whatever it is, it is raised where the items are used
+        except BaseException as error:  # raised in the thread that uses the items
             self.queue.put(_Next(None, error))
 
 
 def prefetch(items: Iterator[T], places: int) -> Iterator[T]:
-    """Yield the items; up to `places` more are made meanwhile, in a thread of their own."""
+    """Yield the items; a thread makes up to `places` more ahead."""
     reader = _Reader(items, places)
     reader.thread.start()
     try:
@@ -69,7 +69,7 @@ _ALIGNMENT = 256
 
 
 def upload(engine: Engine, batches: Iterator[tuple[Rows, T]]) -> Iterator[tuple[Rows, T]]:
-    """Yield the batches with their columns in the engine's memory, and what comes with each; a CPU has them there."""
+    """Yield the batches, and the companion of each, with their columns in the engine's memory."""
     if engine.on_host:
         yield from batches
         return

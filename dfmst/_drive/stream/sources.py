@@ -20,7 +20,7 @@ from dfmst._engines import Engine
 from dfmst._fold.budget import FIXED, parse_memory
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
-_IN_MEMORY = 40  # bytes a row that solving in memory takes beside the table
+_IN_MEMORY = 40  # bytes a row that solving in memory takes next to the table
 
 
 def open_source(engine: Engine, edges: Any) -> ParquetSource | FrameSource:

@@ -1,4 +1,4 @@
-"""A forest's file held against files of edges that do not fit the memory.
+"""Verification of a forest's file against edges that do not fit the memory.
 
 The file's record says which rows its rows are. Those are read again and compared, column by column, so that the record
 is not taken on trust; then the certificate decides.
@@ -71,7 +71,7 @@ def verify(
     Returns
     -------
     certificate
-        True where the forest is right; otherwise it says which row is wrong and why (:func:`dfmst.verify`).
+        True if the forest is right; otherwise it names the first wrong row and the reason (:func:`dfmst.verify`).
 
     Raises
     ------
