@@ -163,11 +163,11 @@ def largest() -> str:
     """Plans for the hyperlink graph of 2014."""
     import dfmst
 
-    graph: dict[str, Any] = {"vertices": 1_700_000_000, "edges": 64_000_000_000, "partitions": 8000}
+    graph: dict[str, Any] = {"n_vertices": 1_700_000_000, "n_edges": 64_000_000_000, "partitions": 8000}
     machines: dict[str, dict[str, Any]] = {
-        "8 GPUs of 141 GB": {"gpus": 8, "gpu_memory": "141GB"},
-        "8 nodes of 256 GiB (275 GB)": {"workers": 8, "memory": "256GiB"},
-        "8 nodes of 384 GiB (412 GB)": {"workers": 8, "memory": "384GiB"},
+        "8 GPUs of 141 GB": {"gpus": 8, "gpu_memory_limit": "141GB"},
+        "8 nodes of 256 GiB (275 GB)": {"workers": 8, "memory_limit": "256GiB"},
+        "8 nodes of 384 GiB (412 GB)": {"workers": 8, "memory_limit": "384GiB"},
     }
 
     def peak(plan: dfmst.Plan) -> str:
