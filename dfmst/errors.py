@@ -59,6 +59,10 @@ class DfmstError(Exception):
         self.hint = hint
         super().__init__(f"{message}\nHint: {hint}" if hint else message)
 
+    def __reduce__(self) -> tuple[type[DfmstError], tuple[str, str]]:
+        # Errors come back from workers; those of two builtin classes have no safe __new__.
+        return type(self), (self.message, self.hint)
+
     def __str__(self) -> str:
         # KeyError.__str__ would print the repr of the message; every leaf prints plainly.
         return str(self.args[0])

@@ -130,10 +130,10 @@ def test_tables_without_a_valid_row(device, tmp_path, rows):
 # ---- devices ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["u", "v", "w"])
+@pytest.mark.parametrize("name", ["source", "target", "weight"])
 def test_columns_on_another_device_are_refused(device, name):
     columns = {}
-    for column in "uvw":
+    for column in ("source", "target", "weight"):
         with cupy.cuda.Device(int(column == name)):
             columns[column] = cupy.arange(5)
     with pytest.raises(UnsupportedFrameError, match=f"column '{name}' is on GPU 1, and GPU 0 is the current") as caught:

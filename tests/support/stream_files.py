@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+import dfmst.stream  # noqa: F401 - before tests replace constants that its modules import
+
 __all__ = ["edges", "tight", "write_parts"]
 
 
