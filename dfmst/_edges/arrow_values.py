@@ -153,7 +153,10 @@ def _of_one_zone(families: set[str], values: Array) -> bool:
 def _exact(families: set[str], values: Array) -> pa.Array:
     if families <= {"integer", "decimal"}:
         try:
-            return pa.array(values, from_pandas=True)
+            exact = pa.array(values, from_pandas=True)
+            if exact.type != pa.uint64():
+                return exact
+            exact = exact.cast(pa.decimal128(20))  # comparable with negative integers, as Python's are
         except (pa.ArrowException, OverflowError):  # integers of different types, or beyond 64 bits
             exact = pa.array([None if is_missing(value) else _decimal(value) for value in values])
         return _narrowed(exact, pa.int64()) if families == {"integer"} else exact

@@ -20,7 +20,7 @@ import dfmst
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 RECIPE = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text(encoding="utf-8"))
-KERNELS = sorted((ROOT / "dfmst" / "_kernels").glob("*.cuh"))
+KERNELS = sorted((ROOT / "dfmst" / "_engines" / "kernels").glob("*.cuh"))
 #: Import names of what may be absent; a folder of that name on sys.path would pass for it.
 OPTIONAL = {"cudf", "cupy", "dask", "dask_cuda", "dask_cudf", "distributed", "matplotlib", "networkx", "polars"}
 

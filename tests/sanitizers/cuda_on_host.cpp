@@ -56,13 +56,13 @@ static void __syncthreads() {}
 static void __threadfence() {}
 static void __nanosleep(unsigned) {}
 
-#include "../dfmst/_engines/kernels/portable.cuh"
-#include "../dfmst/_engines/kernels/common.cuh"
+#include "../../dfmst/_engines/kernels/portable.cuh"
+#include "../../dfmst/_engines/kernels/common.cuh"
 
 #define TYPE none
-#include "../dfmst/_engines/kernels/cpu/unit.hpp"
+#include "../../dfmst/_engines/kernels/cpu/unit.hpp"
 #define TYPE u32
-#include "../dfmst/_engines/kernels/cpu/unit.hpp"
+#include "../../dfmst/_engines/kernels/cpu/unit.hpp"
 using namespace unit_none;
 
 static void require(bool right, const char* what) {

@@ -18,7 +18,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-KERNELS = ROOT / "dfmst" / "_kernels" / "cpu" / "native.cpp"
+KERNELS = ROOT / "dfmst" / "_engines" / "kernels" / "cpu" / "native.cpp"
 DRIVER = ROOT / "tests" / "sanitizers" / "tsan_driver.cpp"
 TESTS = ("tests/kernels", "tests/engines")
 #: They start compilers or read texts; they launch no kernel.

@@ -1,6 +1,6 @@
 // How a kernel is launched, the graphs, and what a kernel is compared with.
 #pragma once
-#include "../../dfmst/_engines/kernels/cpu/native.cpp"
+#include "../../../dfmst/_engines/kernels/cpu/native.cpp"
 
 #include <algorithm>
 #include <cstdio>
