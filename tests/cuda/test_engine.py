@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import Any
 
@@ -191,6 +192,8 @@ def test_guard_lets_other_errors_through(device):
 def test_out_of_memory(device, algorithm):
     edges = tuple(cupy.asarray(column) for column in np.random.default_rng(0).integers(0, 500, (3, 20_000)))
     pool = cupy.get_default_memory_pool()
+    gc.collect()  # columns of earlier tests would be freed during the call
+    dfmst.release_memory()
     pool.free_all_blocks()
     pool.set_limit(pool.used_bytes() + 100_000)
     with pytest.raises(CapacityError) as caught:
