@@ -71,7 +71,8 @@ def _target(function: Callable[..., Any], driver: Driver, named: dict[str, Any])
     own, known = signature(function).parameters, signature(target).parameters
     lacking = () if "options" in known else named.keys() & own.keys() - known.keys()
     for option in lacking:
-        if named.pop(option) is not own[option].default:
+        value, default = named.pop(option), own[option].default
+        if value is not default and not (isinstance(value, str) and value == default):
             message = f"dfmst.{name} takes no {option}= for a {driver.kind} frame"
             raise ValueError(message)
     return target
