@@ -37,11 +37,11 @@ from support.inside import CudaEngine, EdgeTable, Engine, Trace
 from dfmst.algorithms import FilterBoruvka, filter_boruvka
 from dfmst.algorithms._steps import worklist
 from dfmst.generate import erdos_renyi, rmat, road_grid
-from tests.support import standin
-from tests.support.ptx.counts import Counts
-from tests.support.ptx.modules import Card, real_ptx
-from tests.support.standin import cupy
-from tests.support.standin.cupy import modules
+from tests.support.gpu import standin
+from tests.support.gpu.ptx.counts import Counts
+from tests.support.gpu.ptx.modules import Card, real_ptx
+from tests.support.gpu.standin import cupy
+from tests.support.gpu.standin.cupy import modules
 
 #: Graph -> milliseconds of raft's port on an H200.
 PUBLISHED = {

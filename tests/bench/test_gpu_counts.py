@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import standin
+from tests.support.gpu import standin
 
 BENCH = Path(__file__).parents[2] / "bench"
 

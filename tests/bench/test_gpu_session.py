@@ -22,7 +22,7 @@ pytest.importorskip("pandas")
 
 ROOT = Path(__file__).parents[2]
 BENCH = ROOT / "bench"
-ON_STANDIN = f"{shlex.quote(sys.executable)} {shlex.quote(str(ROOT / 'tests' / 'support' / 'on_standin.py'))}"
+ON_STANDIN = f"{shlex.quote(sys.executable)} {shlex.quote(str(ROOT / 'tests' / 'support' / 'gpu' / 'on_standin.py'))}"
 
 #: ncu: every option has a value, then comes the command.
 PROFILER = """#!/bin/sh

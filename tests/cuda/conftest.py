@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support import standin
+from tests.support.gpu import standin
 
 
 @pytest.fixture

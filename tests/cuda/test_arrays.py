@@ -13,8 +13,8 @@ from scipy import sparse
 import dfmst
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 from tests.support.columns import seeds
+from tests.support.gpu.standin import cudf, cupy, cupyx
 from tests.support.lanes import examples
-from tests.support.standin import cudf, cupy, cupyx
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 

@@ -8,8 +8,8 @@ import pytest
 from dfmst._engines import CudaEngine
 from dfmst.algorithms import FilterBoruvka
 from dfmst.generate import rmat, road_grid
+from tests.support.gpu.standin import cupy
 from tests.support.solving import forest_of
-from tests.support.standin import cupy
 
 #: Launches, array calls of CuPy, reads to the host: whatever the graph, since all rounds are one launch.
 BUDGET = (5, 1, 1)

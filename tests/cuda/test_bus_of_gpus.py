@@ -12,7 +12,7 @@ import pytest
 
 import dfmst
 from dfmst import generate
-from tests.support.standin import cupy
+from tests.support.gpu.standin import cupy
 
 pytest.importorskip("dask")
 

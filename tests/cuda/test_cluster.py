@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dfmst
+from tests.support.gpu.standin import cudf, cupy
 from tests.support.oracle import kruskal_rows
-from tests.support.standin import cudf, cupy
 from tests.support.tables import edge_tables
 
 pytest.importorskip("dask")

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from tests.support.standin import cupy
+from tests.support.gpu.standin import cupy
 
 pytest.importorskip("distributed")
 
@@ -214,7 +214,7 @@ def run_on(client: Any, limit: int, folder: Path, expected: Any, **options: Any)
 
     A busy machine's scheduler may leave a worker out: the run is then made again.
     """
-    from tests.support.standin import worker
+    from tests.support.gpu.standin import worker
 
     client.run(worker.install, limit)
     for _ in range(5):
@@ -276,7 +276,7 @@ def dask_cuda(device, monkeypatch) -> list[dict[str, Any]]:
     """What clusters of dask-cuda were started with; their workers have a stand-in for a GPU each."""
     from distributed import Client, LocalCluster
 
-    from tests.support.standin import worker
+    from tests.support.gpu.standin import worker
 
     started: list[dict[str, Any]] = []
 

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from dfmst.cli import main
-from tests.support.standin import cudf, cupy
+from tests.support.gpu.standin import cudf, cupy
 
 ROADS = pa.table(
     {

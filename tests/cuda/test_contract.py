@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import standin
+from tests.support.gpu import standin
 
 #: What tests ask the stand-ins for, and no code of dfmst.
 OWN = {

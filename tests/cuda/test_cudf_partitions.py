@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from tests.support.standin import cudf, cupy
+from tests.support.gpu.standin import cudf, cupy
 
 pytest.importorskip("dask")
 

@@ -23,8 +23,8 @@ from dfmst._trees.optimality import certify_rows
 from dfmst.algorithms import EPMST, Prim
 from dfmst.algorithms.base import Trace
 from dfmst.errors import CapacityError
-from tests.support import standin
 from tests.support.cases import ALGORITHMS, LARGE, ORDERS, SHAPES, algorithm_id, large, ordered_weights
+from tests.support.gpu import standin
 from tests.support.oracle import kruskal_rows
 
 WEIGHTS = ("int32", "uint32", "float32", "int64", "uint64", "float64")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from tests.support.standin import cupy
+from tests.support.gpu.standin import cupy
 
 pytest.importorskip("dask")
 

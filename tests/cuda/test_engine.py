@@ -17,7 +17,7 @@ from dfmst._engines.primitives.contract import flatten
 from dfmst._engines.primitives.flags import compact, flag_words
 from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import CapacityError, DeviceError, EngineUnavailableError
-from tests.support.standin import cupy
+from tests.support.gpu.standin import cupy
 
 EDGES = ([0, 1, 0], [1, 2, 2], [3.0, 1.0, 2.0])
 

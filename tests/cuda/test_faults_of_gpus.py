@@ -24,7 +24,7 @@ import dfmst
 import dfmst.dask
 from tests.support.dask_frames import STRATEGIES, random_frame
 from tests.support.forked import Forked
-from tests.support.standin import worker
+from tests.support.gpu.standin import worker
 from tests.support.workers import Workers
 
 LIMIT = 64 << 20

@@ -14,9 +14,9 @@ from dfmst._engines.cuda import is_cooperative
 from dfmst.algorithms import FilterBoruvka
 from dfmst.algorithms.base import Trace
 from tests.support.cases import LARGE, large, ordered_weights
+from tests.support.gpu.standin import cupy
 from tests.support.oracle import kruskal_rows
 from tests.support.solving import forest_of
-from tests.support.standin import cupy
 
 # No Hypothesis here: a machine with a GPU may lack it.
 on_both = pytest.mark.parametrize("where", ["standin", pytest.param("gpu", marks=pytest.mark.gpu)])

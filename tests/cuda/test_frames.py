@@ -16,9 +16,9 @@ import dfmst
 from dfmst.algorithms import REGISTRY
 from dfmst.errors import CapacityError, ColumnNotFoundError, DfmstError, InvalidEdgesError, UnsupportedFrameError
 from tests.support.arrow_types import FAMILIES, ids
+from tests.support.gpu.standin import cudf, cupy
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
-from tests.support.standin import cudf, cupy
 from tests.support.tables import FRAMES, Table, edge_tables, rows_of
 
 pytestmark = pytest.mark.usefixtures("shared_device")

@@ -13,8 +13,8 @@ from dfmst._engines import CudaEngine, select_engine
 from dfmst._engines.cuda import memory_of
 from dfmst._engines.scratch import PooledModule, device_scratch, kept_bytes
 from dfmst.errors import CapacityError
-from tests.support import standin
-from tests.support.standin import cupy
+from tests.support.gpu import standin
+from tests.support.gpu.standin import cupy
 
 RMM = standin.rmm.allocators.cupy.rmm_cupy_allocator
 

@@ -13,9 +13,9 @@ from dfmst.algorithms import EPMST, Prim
 from dfmst.algorithms.base import Trace
 from tests.support.cases import ALGORITHMS, ORDERS, SHAPES, algorithm_id, ordered_weights
 from tests.support.columns import VERTICES, WEIGHTS, seeds, weights
+from tests.support.gpu.standin import cupy
 from tests.support.lanes import examples
 from tests.support.oracle import kruskal_rows
-from tests.support.standin import cupy
 
 ENGINE = CudaEngine(cupy)
 pytestmark = pytest.mark.usefixtures("shared_device")  # the steps of "dataframe" run in cuDF

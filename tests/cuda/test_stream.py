@@ -15,7 +15,7 @@ from dfmst._engines import CudaEngine
 from dfmst._fold.buffer import Rows
 from dfmst._fold.fold import BufferFold
 from dfmst.errors import CapacityError
-from tests.support.standin import cudf, cupy
+from tests.support.gpu.standin import cudf, cupy
 
 
 @pytest.mark.parametrize("maximum", [False, True])

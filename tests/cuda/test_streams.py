@@ -14,8 +14,8 @@ from dfmst._drive.stream.prefetch import upload
 from dfmst._engines import CudaEngine
 from dfmst._fold.buffer import Rows
 from dfmst.errors import UnsupportedFrameError
-from tests.support import standin
-from tests.support.standin import cupy
+from tests.support.gpu import standin
+from tests.support.gpu.standin import cupy
 
 EDGES = {"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3.0, 1.0, 2.0]}
 

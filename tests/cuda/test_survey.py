@@ -10,7 +10,7 @@ import pytest
 import dfmst
 from dfmst.errors import InvalidEdgesError
 from dfmst.generate import road_grid
-from tests.support.standin import cudf, cupy
+from tests.support.gpu.standin import cudf, cupy
 
 pytestmark = pytest.mark.usefixtures("device")
 

@@ -16,7 +16,7 @@ from dfmst._drive.cluster.tables import Columns, DeviceTable, host_table, kept, 
 from dfmst._engines import CpuEngine, CudaEngine
 from dfmst._fold.buffer import Rows
 from dfmst.errors import InvalidEdgesError
-from tests.support.standin import cupy
+from tests.support.gpu.standin import cupy
 
 pytestmark = pytest.mark.usefixtures("device")
 

@@ -22,17 +22,17 @@ TEST = {"duckdb", "hypothesis", "igraph", "pandas", "polars", "pytest", "scipy"}
 #: Every algorithm on every frame, every kind of column, the golden forests, streams, Dask, files and other libraries.
 TESTS = (
     "tests/algorithms/test_dataframe.py",
-    "tests/cluster/test_rows.py",
+    "tests/drive/cluster/test_rows.py",
     "tests/equality",
     "tests/formats/test_columnar.py",
     "tests/formats/test_write.py",
-    "tests/frames/test_id_kinds.py",
-    "tests/frames/test_kinds.py",
-    "tests/frames/test_odd_columns.py",
-    "tests/hierarchy/test_density.py",
+    "tests/edges/test_id_kinds.py",
+    "tests/edges/test_kinds.py",
+    "tests/edges/test_odd_columns.py",
+    "tests/trees/test_density.py",
     "tests/interop",
-    "tests/networkx/test_backend.py",
-    "tests/stream/test_rows.py",
+    "tests/interop/networkx/test_backend.py",
+    "tests/drive/stream/test_rows.py",
 )
 BOUND = re.compile(r"(?P<name>[\w.-]+)(?:\[[^]]*\])?>=(?P<version>[\w.]+)")
 

@@ -33,7 +33,8 @@ def test_the_tests_import_the_installed_package():
 
 @pytest.mark.slow
 def test_python_m_pytest_imports_the_installed_package_too():
-    tests = ["tests/packaging/test_distribution.py::test_the_tests_import_the_installed_package", "tests/engines"]
+    itself = "tests/packaging/test_distribution.py::test_the_tests_import_the_installed_package"
+    tests = [itself, "tests/engines/primitives"]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, "-k", "installed or adjacency"]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)

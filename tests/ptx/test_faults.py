@@ -13,8 +13,8 @@ import pytest
 from dfmst._engines import CpuEngine
 from dfmst._engines.kernels import translation_units
 from dfmst.algorithms import FilterBoruvka, Kruskal
-from tests.support.ptx.memory import Fault
-from tests.support.ptx.modules import Card, real_ptx
+from tests.support.gpu.ptx.memory import Fault
+from tests.support.gpu.ptx.modules import Card, real_ptx
 from tests.support.solving import forest_of
 
 pytestmark = pytest.mark.slow

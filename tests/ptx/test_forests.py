@@ -14,10 +14,10 @@ from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.optimality import certify_rows
 from dfmst.algorithms import REGISTRY, FilterBoruvka, Kruskal
 from dfmst.generate import rmat, road_grid
-from tests.support import standin
-from tests.support.ptx.modules import Card, real_ptx
+from tests.support.gpu import standin
+from tests.support.gpu.ptx.modules import Card, real_ptx
+from tests.support.gpu.standin import cupy
 from tests.support.solving import forest_of
-from tests.support.standin import cupy
 
 WEIGHTS = ("int32", "uint32", "float32", "int64", "uint64", "float64")
 ARCHITECTURES = ("compute_75", "compute_80", "compute_90", "compute_100", "compute_120")

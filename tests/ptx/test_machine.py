@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.support.ptx.machine import Launch, Program, run
-from tests.support.ptx.memory import Fault, Memory
-from tests.support.ptx.program import parse
+from tests.support.gpu.ptx.machine import Launch, Program, run
+from tests.support.gpu.ptx.memory import Fault, Memory
+from tests.support.gpu.ptx.program import parse
 
 HEAD = """
 .visible .entry kernel(

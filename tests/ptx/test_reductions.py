@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from tests.support.ptx.counts import Counts
-from tests.support.ptx.modules import Card, real_ptx
+from tests.support.gpu.ptx.counts import Counts
+from tests.support.gpu.ptx.modules import Card, real_ptx
 
 COOPERATIVE = "#ifdef __CUDACC_RTC__\ntemplate <typename K>\nDEVICE bool least_of_group"
 LENGTH, GROUPS = 16_384, 128  # as many as Wang et al. have at most

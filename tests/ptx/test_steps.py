@@ -7,10 +7,10 @@ import pytest
 
 from dfmst._engines.cuda import OPTIONS
 from dfmst._engines.kernels import translation_units
-from tests.support.ptx.machine import Launch, Program, run
-from tests.support.ptx.memory import Fault, Memory
-from tests.support.ptx.modules import Card, ptx_of
-from tests.support.ptx.program import parse
+from tests.support.gpu.ptx.machine import Launch, Program, run
+from tests.support.gpu.ptx.memory import Fault, Memory
+from tests.support.gpu.ptx.modules import Card, ptx_of
+from tests.support.gpu.ptx.program import parse
 
 pytestmark = pytest.mark.slow
 

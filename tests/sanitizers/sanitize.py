@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "dfmst" / "_engines" / "kernels" / "cpu" / "native.cpp"
 DRIVER = ROOT / "tests" / "sanitizers" / "tsan_driver.cpp"
-TESTS = ("tests/kernels", "tests/engines")
+TESTS = ("tests/engines",)
 #: They start compilers or read texts; they launch no kernel.
 WITHOUT = ("test_sanitizers.py", "test_nvrtc.py", "test_driver.py", "test_cuda_on_host.py")
 

@@ -4,7 +4,7 @@
 //   g++ -std=c++17 -g -O1 -fsanitize=thread -pthread tests/sanitizers/tsan_driver.cpp -o tsan_driver && ./tsan_driver
 //
 // The kernels are included, so that the compiler checks each call against the kernel's parameters. The driver fails
-// where a kernel has not run for one of its types; tests/kernels/test_driver.py checks that it knows every kernel.
+// where a kernel has not run for one of its types; tests/engines/kernels/test_driver.py checks that it knows every kernel.
 #include "tsan/ids.hpp"
 #include "tsan/points.hpp"
 #include "tsan/ranges.hpp"

@@ -16,7 +16,7 @@ _ON_GPU = """
 import os, sys
 os.environ["CUDA_VISIBLE_DEVICES"] = {devices!r}
 sys.path.append({root!r})
-from tests.support.standin import worker
+from tests.support.gpu.standin import worker
 worker.install({limit!r})
 """
 

@@ -1,7 +1,7 @@
 """All that dfmst uses of Dask beyond its documented interface: graph nodes, and the files behind a frame.
 
 Nothing else in dfmst names a private part of Dask. A release that changes one of these fails in
-tests/cluster/test_boundary.py first, by name.
+tests/drive/cluster/test_boundary.py first, by name.
 """
 
 from __future__ import annotations

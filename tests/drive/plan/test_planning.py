@@ -1,0 +1,229 @@
+"""What `plan` says, and that `auto` follows it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import dfmst
+import dfmst.dask
+from dfmst._drive.cluster.client import resources
+from dfmst._drive.plan.formulas import BASE, EDGE, batch_rows, fitting_vertices, group_count, slice_memory
+from dfmst._fold.budget import Budget
+from tests.support.dask_frames import random_frame
+
+RESULT = Path(__file__).resolve().parents[3] / "bench" / "results" / "cpu" / "cluster.json"
+
+
+@pytest.mark.parametrize(
+    ("vertices", "edges", "memory", "strategy"),
+    [
+        (2_000_000, 96_000_000, 3 << 30, "two-pass"),
+        (10**6, 2 * 10**6, 3 << 30, "merge"),
+        (10**9, 10**10, 4 << 30, "shuffle"),
+    ],
+)
+def test_strategy(vertices, edges, memory, strategy):
+    assert dfmst.plan(vertices, edges, workers=2, memory_limit=memory).strategy == strategy
+
+
+def test_tasks_side_by_side_share_a_workers_memory(client):
+    assert 4 * batch_rows(1 << 30, 4) <= batch_rows(1 << 30)
+    assert resources().tasks == 1
+
+
+def test_what_fits_has_a_plan_that_fits():
+    vertices = fitting_vertices(1 << 30)
+    for strategy in ("merge", "two-pass"):
+        assert dfmst.plan(
+            vertices, 100 * vertices, partitions=10**4, workers=2, memory_limit=1 << 30, strategy=strategy
+        ).fits
+        assert not dfmst.plan(2 * vertices, 200 * vertices, workers=2, memory_limit=1 << 30, strategy=strategy).fits
+
+
+def test_a_stream_that_fits_has_a_plan_that_fits():
+    vertices = 10_000_000
+    sizes = {"plain": Budget(0).needed(vertices), "held": Budget(0, store="memory").needed(vertices)}
+    sizes["spill"] = Budget(0, store="disk").needed(vertices)
+    for name, size in sizes.items():
+        strategy = "spill" if name == "spill" else "stream"
+        assert dfmst.plan(vertices, 100 * vertices, memory_limit=size, strategy=strategy).fits
+    assert not dfmst.plan(vertices, 100 * vertices, memory_limit=sizes["held"] - (8 << 20), strategy="stream").fits
+    assert not dfmst.plan(vertices, 100 * vertices, memory_limit=sizes["spill"] - (8 << 20), strategy="spill").fits
+
+
+@pytest.mark.parametrize(
+    ("edges", "workers", "memory", "id_bytes", "chosen"),
+    [
+        # Integers that are vertices are as many in a group of few rows: 8.4 M, and 6.9 M fit.
+        (16_800_000, 3, 700_000_000, 4, ("shuffle", 8)),
+        # The last two forests of a tree are those of half of the rows each, not of a worker's.
+        (12_000_000, 4, 1_000_000_000, 4, ("merge", 8)),
+        (12_000_000, 4, 1_000_000_000, 8, ("merge", 8)),
+        (12_000_000, 4, 2_000_000_000, 4, ("merge", 0)),
+    ],
+)
+def test_a_group_of_few_rows_has_many_vertices(edges, workers, memory, id_bytes, chosen):
+    vertices = 8_410_000 if workers == 3 else 8_000_000
+    plan = dfmst.plan(vertices, edges, partitions=48, workers=workers, memory_limit=memory, id_bytes=id_bytes)
+    assert plan.fits
+    assert (plan.strategy, plan.rounds) == chosen
+    assert plan.peak_memory <= 0.95 * memory
+
+
+def test_a_shuffle_has_room_for_its_pieces():
+    """Workers of 300 MB hold the roots of 6 M vertices, and nothing beside them to solve slices in."""
+    options: dict[str, Any] = {"partitions": 60, "workers": 4, "strategy": "shuffle"}
+    assert dfmst.plan(6_000_000, 12_000_000, memory_limit="400MB", **options).fits
+    assert not dfmst.plan(6_000_000, 12_000_000, memory_limit="300MB", **options).fits
+    assert dfmst.plan(60_000_000, 120_000_000, memory_limit="1GB", **{**options, "partitions": 240}).fits
+
+
+@pytest.mark.parametrize("change", [{"n_vertices": 0}, {"workers": 0}, {"strategy": "fast"}])
+def test_wrong_arguments(change):
+    with pytest.raises(ValueError, match=r"must be at least 1|unknown strategy"):
+        dfmst.plan(**{"n_vertices": 1, "n_edges": 1, **change})
+
+
+def test_eight_groups_of_a_shuffle_fit_a_worker():
+    # Dask moves a group in one piece; of four each, three workers took all that a fourth had, and more than it held.
+    assert [group_count(10**9, 4, edges) for edges in (0, 10**6, 12 * 10**7)] == [16, 16, 36]
+    assert 36 * slice_memory(10**9) >= 8 * EDGE * 12 * 10**7
+
+
+def test_files_say_their_size(tmp_path):
+    frame = random_frame(41, vertices=50, rows=2000)
+    for number in range(2):
+        frame.iloc[number * 1000 : number * 1000 + 1000].to_parquet(tmp_path / f"{number}.parquet")
+    prediction = dfmst.plan(files=tmp_path, source="a", target="b", workers=2, memory_limit="3GiB")
+    assert prediction == dfmst.plan(50, 2000, partitions=2, workers=2, memory_limit=3 << 30)
+    files = [str(tmp_path / "0.parquet")]
+    assert dfmst.plan(70, files=files, source="a", target="b") == dfmst.plan(70, 1000, partitions=1)
+    with pytest.raises(dfmst.ColumnNotFoundError, match="has no column 'source'"):
+        dfmst.plan(files=files)
+    with pytest.raises(TypeError, match="needs n_vertices and n_edges, or files"):
+        dfmst.plan(70)
+    with pytest.raises(ValueError, match="'much'"):
+        dfmst.plan(1, 1, memory_limit="much")
+
+
+def test_gpus():
+    size: Any = {"n_vertices": 1_700_000_000, "n_edges": 64_000_000_000, "partitions": 8000, "gpus": 8}
+    plan = dfmst.plan(**size, gpu_memory_limit="141GB")
+    assert (plan.strategy, plan.fits, plan.workers, plan.reads) == ("merge", True, 8, 1)
+    assert (plan.gpu_memory, plan.memory) == (141_000_000_000, 282_000_000_000)
+    assert 48 * plan.vertices < plan.peak_gpu_memory < plan.gpu_memory
+    assert plan.bytes_over_bus > 24 * plan.edges > plan.bytes_moved
+    assert not dfmst.plan(**size, gpu_memory_limit="141GB", strategy="two-pass").fits
+    # A GPU that folds no forest of all vertices solves their slices.
+    small = dfmst.plan(**size, gpu_memory_limit="24GB", memory_limit="256GiB")
+    assert (small.strategy, small.fits) == ("shuffle", True)
+    assert not dfmst.plan(**size, gpu_memory_limit="6GB", memory_limit="256GiB").fits
+    few = dfmst.plan(10_000_000, 40_000_000, gpus=2, gpu_memory_limit="8GB")
+    assert (few.strategy, few.peak_gpu_memory) == ("merge", 292 * 10_000_000)
+    wrongs: list[Any] = [
+        {"gpus": 2},
+        {"gpu_memory_limit": "8GB"},
+        {"gpus": 2, "gpu_memory_limit": "8GB", "strategy": "stream"},
+    ]
+    for wrong in wrongs:
+        with pytest.raises(ValueError, match="needs both"):
+            dfmst.plan(10, 10, **wrong)
+
+
+def names(forest) -> set[str]:
+    return {str(key[0]).rsplit("-", 1)[0] for key in dict(forest.__dask_graph__()) if isinstance(key, tuple)}
+
+
+def test_auto_follows_the_footers_and_the_memory(tmp_path):
+    frame = random_frame(40, vertices=50, rows=2000)
+    frame.reset_index(drop=True).to_parquet(tmp_path / "0.parquet")
+    parts = dd.read_parquet(tmp_path)
+    assert "dfmst-light" in names(parts.mst.minimum("a", "b", "w"))
+    assert "dfmst-fold" in names(parts.mst.minimum("a", "b", "w", n_vertices=1900))
+    with pytest.raises(
+        dfmst.CapacityError, match="50 vertices in partitions of 2,000 rows do not fit workers of 230 MB"
+    ):
+        parts.mst.minimum("a", "b", "w", memory_limit=BASE + 188)
+    expected = dfmst.minimum_spanning_forest(parts.compute(), "a", "b", "w")
+    pd.testing.assert_frame_equal(parts.mst.minimum("a", "b", "w").compute(scheduler="synchronous"), expected)
+
+
+def test_auto_shuffles_what_fits_no_worker_otherwise(tmp_path):
+    frame = random_frame(42, vertices=3000, rows=4000)
+    frame.reset_index(drop=True).to_parquet(tmp_path / "0.parquet")
+    parts, limit = dd.read_parquet(tmp_path), BASE + 600_000
+    assert fitting_vertices(limit) < 3000
+    forest = parts.mst.minimum("a", "b", "w", memory_limit=limit)
+    assert "dfmst-slice" in names(forest)
+    expected = dfmst.minimum_spanning_forest(parts.compute(), "a", "b", "w")
+    pd.testing.assert_frame_equal(forest.compute(scheduler="synchronous"), expected)
+
+
+@pytest.mark.parametrize("order", ["random", "by id"])
+@pytest.mark.parametrize("ids", ["sparse", "text"])
+def test_vertices_are_estimated_from_a_sample(tmp_path, order, ids):
+    rng = np.random.default_rng(0)
+    source, target = rng.integers(0, 30_000, (2, 120_000)) if order == "random" else np.arange(60_000) // 2 + [[0], [1]]
+    columns = [column * 10**12 for column in (source, target)]
+    if ids == "text":
+        columns = [np.char.add("v", column.astype(str)) for column in columns]
+    table = pa.table({"a": columns[0], "b": columns[1], "w": rng.random(len(source))})
+    pyarrow.parquet.write_table(table, tmp_path / "0.parquet", row_group_size=len(source) // 40)
+    prediction = dfmst.plan(files=tmp_path, source="a", target="b", workers=2)
+    assert 1 / 1.3 < prediction.vertices / 30_000 < 1.3
+    id_bytes = 8 if ids == "sparse" else 8 + 17  # v, up to five digits, twelve zeros
+    same = dfmst.plan(prediction.vertices, prediction.edges, workers=2, id_bytes=id_bytes)
+    assert 0.9 < prediction.bytes_moved / same.bytes_moved < 1.1
+
+
+@pytest.mark.parametrize(("rows", "least", "most"), [(40_000, 1, 1), (400_000, 0.8, 1.25)])
+def test_vertices_of_many_small_row_groups(tmp_path, rows, least, most):
+    rng = np.random.default_rng(0)
+    source, target = rng.zipf(1.5, rows) % 5000, rng.integers(0, 5000, rows)
+    table = pa.table({"a": np.char.add("v", source.astype(str)), "b": np.char.add("v", target.astype(str))})
+    pyarrow.parquet.write_table(table, tmp_path / "0.parquet", row_group_size=500)
+    vertices = len(np.unique(np.concatenate([source, target])))
+    assert least <= dfmst.plan(files=tmp_path, source="a", target="b", workers=2).vertices / vertices <= most
+
+
+def test_a_graph_of_twenty_times_a_workers_memory_takes_what_was_planned():
+    """The figures of bench/limits/small_workers.py, against the formulas as they are now, and in the guide."""
+    record = json.loads(RESULT.with_name("small_workers.json").read_text(encoding="utf-8"))
+    planned, measured = dfmst.plan(**record["plan"]), record["measured"]
+    assert planned.fits
+    assert planned.rounds > 0
+    assert 24 * planned.edges == 20 * planned.memory
+    assert measured["peak_mb"] * 1e6 <= planned.memory
+    assert 1 / 1.5 <= measured["peak_mb"] * 1e6 / planned.peak_memory <= 1.5
+    assert 1 / 1.5 <= measured["mb_moved"] * 1e6 / planned.bytes_moved <= 1.5
+
+
+RUNS = {name: run for name, run in json.loads(RESULT.read_text(encoding="utf-8"))["runs"].items() if "plan" in run}
+
+
+def test_every_graph_and_strategy_was_measured():
+    assert {run["graph"] for run in RUNS.values()} == {
+        *("er1M", "er1M-sparse", "er1M-text", "er2M", "er4M", "rmat20", "dense100k", "er400k")
+    }
+    assert {run["plan"]["strategy"] for run in RUNS.values()} == {"merge", "two-pass", "shuffle", "stream", "spill"}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_predictions_are_within_a_factor_of_what_was_measured(name):
+    run = RUNS[name]
+    planned = dfmst.plan(**run["plan"])
+    assert planned.fits == (run["peak_mb"] * 1e6 <= planned.memory)
+    assert 1 / 1.3 <= run["peak_mb"] * 1e6 / planned.peak_memory <= 1.3
+    if "mb_moved" in run:
+        assert 1 / 1.3 <= run["mb_moved"] * 1e6 / planned.bytes_moved <= 1.3
+    else:
+        assert planned.bytes_moved == 0

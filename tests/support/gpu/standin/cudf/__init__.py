@@ -1,0 +1,22 @@
+"""A cuDF over the stand-in for CuPy: only what dfmst uses. Whatever leaves the "device" is counted."""
+
+from __future__ import annotations
+
+from tests.support.gpu.standin.cudf import api, pandas
+from tests.support.gpu.standin.cudf.columns import Column, Decimal128Dtype, Index, ListDtype, Series, StringDtype
+from tests.support.gpu.standin.cudf.frame import DataFrame, RangeIndex, concat, read_parquet
+
+__all__ = [
+    "Column",
+    "DataFrame",
+    "Decimal128Dtype",
+    "Index",
+    "ListDtype",
+    "RangeIndex",
+    "Series",
+    "StringDtype",
+    "api",
+    "concat",
+    "pandas",
+    "read_parquet",
+]

@@ -1,5 +1,0 @@
-"""RMM: its allocator for CuPy, and its kinds of memory."""
-
-from tests.support.standin.rmm import allocators, mr
-
-__all__ = ["allocators", "mr"]

@@ -1,0 +1,199 @@
+"""The tree of points is the forest of the table of all pairs, ties and duplicates included."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+
+import dfmst
+import dfmst.pandas
+from tests.support.lanes import examples
+
+
+def all_pairs(points: np.ndarray, min_samples: int = 0) -> pa.Table:
+    """Every pair of points and its distance, summed up axis by axis."""
+    source, target = np.triu_indices(len(points), 1)
+    distance = np.zeros(len(source))
+    for axis in points.T:
+        distance += (axis[source] - axis[target]) ** 2
+    distance = np.sqrt(distance)
+    if min_samples:
+        square = np.zeros((len(points), len(points)))
+        square[source, target] = square[target, source] = distance
+        np.fill_diagonal(square, -1)
+        core = np.sort(square, axis=1)[:, min_samples]
+        distance = np.maximum(distance, np.maximum(core[source], core[target]))
+    return pa.table({"source": source, "target": target, "distance": distance})
+
+
+def brute_force(points: np.ndarray, min_samples: int = 0) -> pa.Table:
+    return dfmst.minimum_spanning_forest(all_pairs(points, min_samples), weight="distance")
+
+
+def cloud(kind: str, axes: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    points: dict[str, Any] = {
+        "uniform": lambda: rng.random((count, axes)),
+        "blobs": lambda: rng.normal(size=(count, axes)) * 0.01 + rng.integers(0, 3, (count, axes)),
+        "line": lambda: np.pad(rng.permutation(count)[:, None].astype(float), ((0, 0), (0, axes - 1))),
+        "grid": lambda: rng.integers(0, 4, (count, axes)).astype(float),
+        "equal": lambda: np.repeat(rng.random((3, axes)), count // 3 + 1, axis=0)[:count],
+        "tiny": lambda: rng.integers(0, 9, (count, axes)) * 1e-160,
+        "far": lambda: 1e8 + rng.integers(0, 99, (count, axes)) / 8,
+    }
+    return points[kind]()
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3, 8, 64])
+@pytest.mark.parametrize("kind", ["uniform", "blobs", "line", "grid", "equal", "tiny", "far"])
+def test_brute_force(kind, axes):
+    rng = np.random.default_rng(axes)
+    for count in (2, 7, 90, 300 if axes < 64 else 120):
+        points = cloud(kind, axes, count, rng)
+        for threads, k, min_samples in ((1, None, None), (2, 1, 1), (2, 9, 5)):
+            if min_samples is None or min_samples < count:
+                ours = dfmst.euclidean_forest(points, k=k, min_samples=min_samples, threads=threads)
+                assert ours.equals(brute_force(points, min_samples or 0)), (count, k, min_samples)
+
+
+@given(
+    st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)), min_size=2, max_size=40),
+    st.integers(0, 4),
+    st.integers(1, 5),
+)
+@examples(200)
+def test_ties(points, min_samples, k):
+    array = np.array(points, float)
+    core = min(min_samples, len(points) - 1)
+    assert dfmst.euclidean_forest(array, k=k, min_samples=core or None).equals(brute_force(array, core))
+
+
+@pytest.mark.parametrize("axes", [2, 6])
+def test_many_points(axes):
+    """A component's way out is found past thousands of its own points."""
+    rng = np.random.default_rng(0)
+    blobs = rng.normal(size=(2500, axes)) * 0.05 + rng.integers(0, 3, (2500, 1))
+    tree = dfmst.euclidean_forest(blobs)
+    assert len(tree) == 2499
+    for min_samples in (None, 5):
+        one, two = (
+            dfmst.euclidean_forest(blobs, k=k, min_samples=min_samples, threads=t) for k, t in ((1, 1), (40, 2))
+        )
+        assert one.equals(two)
+    near, exact = dfmst.knn_edges(blobs, k=200, return_exact=True)
+    assert not exact  # the blobs are apart
+    inner = dfmst.minimum_spanning_forest(near, weight="distance")
+    pairs = set(zip(tree["source"].to_pylist(), tree["target"].to_pylist(), strict=True))
+    assert set(zip(inner["source"].to_pylist(), inner["target"].to_pylist(), strict=True)) <= pairs
+
+
+def test_neighbours():
+    rng = np.random.default_rng(2)
+    for points in (rng.random((80, 3)), rng.integers(0, 3, (60, 2)).astype(float)):
+        distance = cdist(points, points)
+        for k in (1, 4, 200):
+            edges, exact = dfmst.knn_edges(points, k=k, return_exact=True)
+            expected = set()
+            for one, row in enumerate(distance):
+                others = [other for other in np.lexsort((np.arange(len(row)), row)) if other != one]
+                expected |= {(min(one, other), max(one, other)) for other in others[:k]}
+            assert list(zip(edges["source"].to_pylist(), edges["target"].to_pylist(), strict=True)) == sorted(expected)
+            forest = dfmst.minimum_spanning_forest(edges, weight="distance")
+            assert forest.equals(brute_force(points)) == exact
+            assert exact or k < 200
+
+
+TOWNS = pd.DataFrame({"name": list("cabd"), "x": [0, 3, 3, 9], "y": [0.0, 4.0, 5.0, 5.0]}, index=[9, 7, 7, 1])
+
+
+def test_kinds_of_frames():
+    expected = {"source": ["c", "a", "b"], "target": ["a", "b", "d"], "distance": [5.0, 1.0, 6.0]}
+    tree = dfmst.euclidean_forest(TOWNS, ["x", "y"], ids="name")
+    assert tree.to_dict("list") == expected
+    assert tree.index.tolist() == [0, 1, 2]
+    assert TOWNS.mst.euclidean_forest(["x", "y"], ids="name").equals(tree)
+    assert TOWNS.mst.knn_edges(["x", "y"], k=1).source.tolist() == [0, 1, 2]
+    frame = pl.from_pandas(TOWNS)
+    assert dfmst.euclidean_forest(frame, ids="name").to_dict(as_series=False) == expected
+    lazy = dfmst.euclidean_forest(frame.lazy(), ids="name")
+    assert isinstance(lazy, pl.LazyFrame)
+    assert lazy.collect().to_dict(as_series=False) == expected
+    table = pa.table({"x": pa.array([1, 2, 4], pa.int8()), "y": [Decimal("1.5"), Decimal(2), Decimal(2)]})
+    assert dfmst.euclidean_forest(table).column_names == ["source", "target", "distance"]
+    assert dfmst.euclidean_forest(table, "x")["distance"].to_pylist() == [1.0, 2.0]
+    for points in ([[0, 0], [0, 2]], np.array([[0, 0], [0, 2]], ">f8"), np.ma.array([[0, 0], [0, 2]])):
+        assert dfmst.euclidean_forest(points)["distance"].to_pylist() == [2.0]
+    assert dfmst.euclidean_forest(TOWNS.astype({"x": ">i4"}), ["x", "y"], ids="name").to_dict("list") == expected
+
+
+def test_few_points():
+    for points in (np.zeros((0, 2)), np.zeros((1, 2))):
+        for tree in (
+            dfmst.euclidean_forest(points),
+            dfmst.euclidean_forest(points, min_samples=3),
+            dfmst.knn_edges(points),
+        ):
+            assert tree.schema.types == [pa.int64(), pa.int64(), pa.float64()]
+            assert not len(tree)
+    assert dfmst.euclidean_forest(TOWNS[:0], ids="name").shape == (0, 3)
+    assert dfmst.knn_edges(np.zeros((1, 2)), return_exact=True)[1]
+
+
+@pytest.mark.parametrize(
+    ("points", "options", "message"),
+    [
+        (TOWNS, {}, "column 'name' holds"),
+        (TOWNS, {"columns": ["x", "z"]}, "'name', 'x', 'y'\nHint: name the coordinates with columns=, and"),
+        (TOWNS, {"columns": ["x", "y"], "ids": "nmae"}, "did you mean 'name'? Else name the coordinates"),
+        (
+            TOWNS,
+            {"columns": "x", "min_samples": 4},
+            "min_samples is 4, and there are 4 points: a point has 1 to 3 others",
+        ),
+        (TOWNS, {"columns": "x", "k": 0}, "k is 0; it must be at least 1"),
+        (
+            TOWNS.assign(x=[1, np.nan, np.inf, 2]),
+            {"columns": "x"},
+            "column 'x' has 2 coordinates that are null, NaN",
+        ),
+        (TOWNS.assign(x=[1, np.nan, 3, 2]), {"columns": "x"}, "column 'x' has 1 coordinate that is null, NaN"),
+        (
+            TOWNS.assign(x=[2**53 + 1, 1, 2, 3]),
+            {"columns": "x"},
+            "'x' holds integers that no float64 is equal to",
+        ),
+        (TOWNS.assign(x=1e151), {"columns": "x"}, "column 'x' holds coordinates beyond 1e150"),
+        (TOWNS, {"columns": []}, "the points have no coordinates"),
+        (np.zeros(3), {}, "the array of points has 1 dimensions; it must have two"),
+        (np.zeros((3, 2)), {"columns": ["x"]}, "columns= and ids= name columns of a frame"),
+        (np.array([["a", "b"]]), {}, "the array of points holds <U1 values; coordinates must be numbers"),
+        (np.zeros((3, 2), np.longdouble), {}, "column 'x0' holds float128 values, which Arrow has no type for"),
+        ([[0.5, 2**53 + 1], [0, 0]], {}, "column 'points' mixes values of types float, int"),
+        (np.ma.masked_equal([[0, 1], [2, 9]], 9), {}, "points has 1 missing entries, the first at position (1, 1)"),
+    ],
+)
+def test_bad_points(points, options, message):
+    for function in (dfmst.euclidean_forest, dfmst.knn_edges):
+        if "min_samples" in options and function is dfmst.knn_edges:
+            continue
+        with pytest.raises(dfmst.DfmstError) as caught:
+            function(points, **options)
+        assert message in str(caught.value)
+
+
+def test_points_on_a_gpu():
+    from tests.support.gpu import standin
+
+    with standin.installed():
+        import cudf
+
+        with pytest.raises(dfmst.UnsupportedFrameError, match="points are read on the host, and these are on a GPU"):
+            dfmst.euclidean_forest(cudf.DataFrame({"x": [1.0]}))
