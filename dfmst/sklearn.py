@@ -9,12 +9,8 @@ import pyarrow as pa
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import validate_data
 
-from dfmst._common.types import Array
-from dfmst._trees.components import connected_components
-from dfmst._trees.linkage import single_linkage
-from dfmst._trees.points.euclidean import euclidean_forest
-from dfmst.forest import minimum_spanning_forest
-from dfmst.interop import from_matrix, from_sparse
+import dfmst
+from dfmst.typing import Array
 
 __all__ = ["SingleLinkage"]
 
@@ -92,7 +88,7 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             raise ValueError(f"n_clusters is {self.n_clusters}; it must be from 1 to {self.n_leaves_}, the samples")
         forest = self._forest(X)
         vertices = np.arange(self.n_leaves_)
-        merges, _ = single_linkage(forest, vertices=vertices, join=np.inf, as_scipy=True)
+        merges, _ = dfmst.single_linkage(forest, vertices=vertices, join=np.inf, as_scipy=True)
         self.children_ = merges[:, :2].astype(np.int64)
         self.distances_ = merges[:, 2]
         self.n_connected_components_ = self.n_leaves_ - forest.num_rows
@@ -103,10 +99,10 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     def _forest(self, X: Any) -> pa.Table:
         """The forest of points or of a graph: source, target and weight."""
         if self.metric == "euclidean":
-            tree = euclidean_forest(X)
+            tree = dfmst.euclidean_forest(X)
             return tree.rename_columns(["source", "target", "weight"])
-        edges = from_matrix(X) if isinstance(X, np.ndarray) else from_sparse(X)
-        forest: pa.Table = minimum_spanning_forest(edges)
+        edges = dfmst.from_matrix(X) if isinstance(X, np.ndarray) else dfmst.from_sparse(X)
+        forest: pa.Table = dfmst.minimum_spanning_forest(edges)
         return forest
 
     def _cut(self, forest: pa.Table) -> Array:
@@ -118,7 +114,7 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         else:
             kept = order[: max(0, self.n_leaves_ - self.n_clusters)]
         edges = forest.select(["source", "target"]).take(pa.array(kept))
-        components = connected_components(edges, vertices=np.arange(self.n_leaves_))
+        components = dfmst.connected_components(edges, vertices=np.arange(self.n_leaves_))
         labels: Array = np.unique(np.asarray(components["component"]), return_inverse=True)[1].reshape(-1)
         return labels  # a component is named after its first sample
 

@@ -18,7 +18,7 @@ from support.machine import describe
 from support.results import parser, write
 from support.timing import spent
 
-import dfmst.forest
+import dfmst
 
 REPEAT = 7
 
