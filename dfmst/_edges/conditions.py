@@ -194,26 +194,48 @@ def group_codes(names: tuple[Any, ...], *frames: tuple[FrameView, Array | None])
 
 
 def _entries(view: FrameView, name: Any, rows: Array | None) -> pa.Array:
-    column = plain_ids(arrow_column(name, view.column(name)))
+    """A column whose equal values have equal bits; dictionaries stay encoded, since decoded texts may pass 2 GiB."""
+    column = arrow_column(name, view.column(name))
+    if pa.types.is_dictionary(column.type):
+        column = pa.DictionaryArray.from_arrays(column.indices, _plain_values(column.dictionary))
+    else:
+        column = _plain_values(column)
+    return column if rows is None else column.take(pa.array(rows))
+
+
+def _plain_values(column: pa.Array) -> pa.Array:
+    column = plain_ids(column)
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     if pa.types.is_floating(column.type):  # one zero and one NaN
         column = pc.add(column.cast(pa.float64()), 0.0)
         column = pc.if_else(pc.is_nan(column), math.nan, column)
-    return column if rows is None else column.take(pa.array(rows))
+    return column
 
 
 def _codes(name: Any, columns: list[pa.Array]) -> Array:
-    kinds = [column.type for column in columns]
+    """Number the values of all columns; of a dictionary, its entries."""
+    values = [column.dictionary if pa.types.is_dictionary(column.type) else column for column in columns]
+    kinds = [column.type for column in values]
     try:
         common = reduce(common_id_type, kinds)
-        column = pa.concat_arrays([column.cast(common) for column in columns])
-        codes: Array = pc.dictionary_encode(column, null_encoding="encode").indices.to_numpy()
+        entries = [column.cast(common) for column in values]
+        joint = pa.concat_arrays([*entries, pa.nulls(1, common)])
+        codes: Array = pc.dictionary_encode(joint, null_encoding="encode").indices.to_numpy()
     except (pa.ArrowException, AttributeError, TypeError) as error:
         listed = " and ".join(sorted({str(kind) for kind in kinds}))
         message = f"column {name!r} holds {listed} values, by which rows cannot be grouped"
         raise InvalidEdgesError(message, "make a plain column of it, the same in all frames") from error
-    return codes
+    *parts, null = np.split(codes, np.cumsum([len(column) for column in values]))
+    return np.concatenate([_row_codes(column, part, null) for column, part in zip(columns, parts, strict=True)])
+
+
+def _row_codes(column: pa.Array, codes: Array, null: Array) -> Array:
+    """Code of each row, from those of a column's entries."""
+    if not pa.types.is_dictionary(column.type):
+        return codes
+    places = column.indices.cast(pa.int64()).fill_null(len(codes)).to_numpy()
+    return np.concatenate([codes, null])[places]
 
 
 def pair_vertices(engine: Engine, group: Array, source: Array, target: Array, total: int) -> Vertices:

@@ -221,3 +221,32 @@ def test_conditions_need_all_rows():
     ids = {end: table.window.astype(str) + ":" + table[end].astype(str) for end in ("source", "target")}
     stream = dfmst.stream.minimum_spanning_forest([table.assign(**ids)])
     assert stream.index.equals(dfmst.minimum_spanning_forest(table, by="window").index)
+
+
+def test_long_dictionaries_stay_encoded():
+    """The texts of 3 GiB once decoded; among them one that both dictionary and codes have as null."""
+    pool, before = pa.proxy_memory_pool(pa.default_memory_pool()), pa.default_memory_pool()
+    codes = pa.array([0, 1, 2, None] * 768, pa.int8())
+    group = pa.DictionaryArray.from_arrays(codes, pa.array(["x" * (2 << 20), "y" * (2 << 20), None]))
+    edges = pa.table({"source": [0] * 3072, "target": [1] * 3072, "weight": range(3072), "group": group})
+    pa.set_memory_pool(pool)
+    try:
+        forest = dfmst.minimum_spanning_forest(edges, by="group")
+    finally:
+        pa.set_memory_pool(before)
+    assert forest["weight"].to_pylist() == [0, 1, 2]
+    assert pool.max_memory() < 64 << 20
+
+
+@pytest.mark.parametrize("kinds", [("dictionary", "plain"), ("plain", "dictionary"), ("dictionary", "dictionary")])
+def test_groups_of_dictionaries_and_plain_columns_are_the_same(kinds):
+    rows = [(0, 1, 3, "a", True), (1, 0, 2, None, True), (0, 1, 1, "b", True), (0, 1, 0, "a", True)]
+    edges, forest = table(rows), table([rows[1], rows[2], rows[3]])
+    forest = forest.set_column(5, "row", pa.array([1, 2, 3]))
+    encode = {"plain": lambda column: column, "dictionary": lambda column: column.dictionary_encode()}
+    edges, forest = (
+        frame.set_column(3, "group", encode[kind](frame["group"]))
+        for frame, kind in zip((edges, forest), kinds, strict=True)
+    )
+    assert dfmst.verify(edges, forest, by="group")
+    assert not dfmst.verify(edges, forest.slice(1), by="group")
