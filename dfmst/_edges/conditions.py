@@ -235,7 +235,8 @@ def _row_codes(column: pa.Array, codes: Array, null: Array) -> Array:
     if not pa.types.is_dictionary(column.type):
         return codes
     places = column.indices.cast(pa.int64()).fill_null(len(codes)).to_numpy()
-    return np.concatenate([codes, null])[places]
+    row_codes: Array = np.concatenate([codes, null])[places]
+    return row_codes
 
 
 def pair_vertices(engine: Engine, group: Array, source: Array, target: Array, total: int) -> Vertices:
