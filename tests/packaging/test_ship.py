@@ -67,11 +67,14 @@ def test_one_wheel_a_platform_serves_every_python():
     assert not re.search("musllinux", str(config.get("skip", "")))
 
 
-def test_the_version_stands_in_one_place():
+def test_all_files_name_one_version():
     assert "version" not in PROJECT
     assert PROJECT["dynamic"] == ["version"]
     provider = TOOLS["scikit-build"]["metadata"]["version"]
     assert provider["input"] == "dfmst/__init__.py"
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == dfmst.__version__
+    assert citation["license"] in PROJECT["license"]
 
 
 def test_what_is_published_has_passed_everything():
