@@ -108,26 +108,30 @@ def _whole_columns(types: dict[str, pa.DataType]) -> dict[str, pa.DataType]:
 def _read_csv(data: bytes, layout: Layout, types: dict[str, pa.DataType]) -> pa.Table:
     if data.startswith(BYTE_ORDER_MARK):
         data = b"\n" + data  # PyArrow would drop it at the start of a block; inside a file it is text
-    return pyarrow.csv.read_csv(
-        pa.BufferReader(data),
-        # Skipped columns get unique names, which no column of the file can have.
-        read_options=pyarrow.csv.ReadOptions(
-            column_names=[field.name or f"\0{at}" for at, field in enumerate(layout.fields)]
-        ),
-        parse_options=pyarrow.csv.ParseOptions(
-            delimiter=layout.separator,
-            quote_char='"' if layout.quoted else False,
-            # Only if needed: it disables parallel parsing.
-            newlines_in_values=layout.quoted and b'"' in data,
-        ),
-        convert_options=pyarrow.csv.ConvertOptions(
-            column_types=types,
-            include_columns=list(types),
-            null_values=[""] if layout.quoted else [],
-            strings_can_be_null=layout.quoted,
-            quoted_strings_can_be_null=False,
-        ),
+    # Skipped columns get unique names, which no column of the file can have.
+    names = [field.name or f"\0{at}" for at, field in enumerate(layout.fields)]
+    parsing = pyarrow.csv.ParseOptions(
+        delimiter=layout.separator,
+        quote_char='"' if layout.quoted else False,
+        # Only if needed: it disables parallel parsing.
+        newlines_in_values=layout.quoted and b'"' in data,
     )
+    conversion = pyarrow.csv.ConvertOptions(
+        column_types=types,
+        include_columns=list(types),
+        null_values=[""] if layout.quoted else [],
+        strings_can_be_null=layout.quoted,
+        quoted_strings_can_be_null=False,
+    )
+    try:
+        return pyarrow.csv.read_csv(
+            pa.BufferReader(data), pyarrow.csv.ReadOptions(column_names=names), parsing, conversion
+        )
+    except pa.ArrowException as error:
+        if type(error) is not pa.ArrowException:
+            raise
+        # "A chunk failed converting for an unknown reason", seen under load: the row parser reads the block again.
+        raise pa.ArrowInvalid(str(error)) from error
 
 
 def refuse_numeric_names(blocks: Callable[[], Iterator[Block]], layout: Layout, path: Path) -> None:

@@ -107,3 +107,21 @@ def test_blanks_are_those_of_ascii(tmp_path):
     path.write_bytes(b"\x1f")
     with pytest.raises(FormatError, match="line 1: too few columns"):
         read_edges(path)
+
+
+def test_blocks_that_pyarrow_gives_up(tmp_path, monkeypatch):
+    """Under load PyArrow was seen to fail without a reason."""
+    calls: list[object] = []
+
+    def read_csv(*arguments: object) -> object:
+        calls.append(arguments)
+        raise pa.ArrowException("a chunk failed converting for an unknown reason")
+
+    (tmp_path / "a.csv").write_text("source,target,weight\na,b,1\nb,c,0.5\n")
+    monkeypatch.setattr("pyarrow.csv.read_csv", read_csv)
+    assert read_edges(tmp_path / "a.csv").to_pydict() == {
+        "source": ["a", "b"],
+        "target": ["b", "c"],
+        "weight": [1, 0.5],
+    }
+    assert calls
