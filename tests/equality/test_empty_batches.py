@@ -27,7 +27,7 @@ IDS: dict[str, Callable[[list[str]], Any]] = {
         [int(name, 16) for name in names], pa.int64()
     ).dictionary_encode(),
 }
-ROWS = [("a", "b", 3), ("b", "c", 1), ("c", "a", 2), ("d", "a", 5), ("c", "d", 4), ("d", "d", 0)]
+ROWS: list[tuple[Any, Any, int]] = [("a", "b", 3), ("b", "c", 1), ("c", "a", 2), ("d", "a", 5), ("c", "d", 4), ("d", "d", 0)]
 FOREST = [1, 2, 4]
 
 
