@@ -1,18 +1,20 @@
-"""Checkpoints: the forest so far, written whole or not at all, and only read for the same rows and options.
+"""Checkpoints: sealed files of Arrow tables, complete or absent.
 
-The file keeps a digest (:mod:`dfmst.formats.sealed`), so that one that was changed or cut is refused.
+A file ends with a digest (:mod:`dfmst.formats.sealed`). Codecs check the content, which may be false all the same.
 """
 
 from __future__ import annotations
 
 import errno
 import json
+import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +29,125 @@ from dfmst.formats.directories import Hold, private_directory
 from dfmst.formats.files import problem
 from dfmst.formats.provenance import check_fields, is_count, read_record
 from dfmst.formats.sealed import sealed_input, sealed_output
+
+_Content = TypeVar("_Content")
+
+#: What a codec raises if a file holds something else.
+_FALSE_CONTENT = (
+    *(pa.ArrowException, ValueError, TypeError, LookupError, AttributeError),
+    *(ArithmeticError, RecursionError, NotImplementedError, StopIteration),
+)
+
+
+class Codec(NamedTuple):
+    """How content becomes tables, and is made of them again; `content` raises if they do not fit each other."""
+
+    tables: Callable[[Any], Iterable[pa.Table]]
+    content: Callable[[Iterator[pa.Table]], Any]
+
+
+def write_checkpoint(path: str | os.PathLike[str], codec: Codec, content: Any) -> None:
+    """Write a file."""
+    with sealed_output(path) as file:
+        for table in codec.tables(content):
+            with pa.ipc.new_stream(pa.PythonFile(file, "w"), table.schema) as writer:
+                writer.write_table(table)
+
+
+def read_checkpoint(path: str | os.PathLike[str], codec: Codec) -> Any:
+    """Read a file; raise ValueError if it is damaged or false, and OSError if it is missing or cannot be read."""
+    with sealed_input(path) as (file, size):
+        tables = _tables(file, size)
+        try:
+            content = codec.content(tables)
+            check(next(tables, None) is None, "tables at the end")
+        except OutputError:  # of the directory to which the content goes
+            raise
+        except (*_FALSE_CONTENT, OSError) as error:  # Arrow has OSErrors for metadata
+            message = f"{path} has false content: {error}"
+            raise ValueError(message) from error
+    return content
+
+
+def is_complete(path: str | os.PathLike[str]) -> bool:
+    """Whether a file exists, and its digest is right."""
+    try:
+        with sealed_input(path):
+            return True
+    except (FileNotFoundError, ValueError):
+        return False
+
+
+def _tables(file: pa.NativeFile, size: int) -> Iterator[pa.Table]:
+    while file.tell() < size:
+        yield pa.ipc.open_stream(file).read_all()
+
+
+def check(fits: bool, fault: str) -> None:
+    """Raise if content does not fit; the folds would read beyond their columns."""
+    if not fits:
+        raise ValueError(fault)
+
+
+_RECORD = b"dfmst"
+
+
+def with_record(table: pa.Table, record: Mapping[str, Any]) -> pa.Table:
+    """Return a table whose metadata holds a record."""
+    return table.replace_schema_metadata({_RECORD: json.dumps(record)})
+
+
+def record_of(table: pa.Table, fields: Mapping[str, Callable[[Any], bool]]) -> dict[str, Any]:
+    """Return the record of a table, with its fields checked."""
+    record = read_record((table.schema.metadata or {}).get(_RECORD))
+    check_fields(record, fields)
+    return record
+
+
+def checked_table(table: pa.Table, types: Mapping[str, Callable[[pa.DataType], bool]]) -> pa.Table:
+    """Return a table that has these columns, without nulls, and no others."""
+    schema = table.schema
+    if schema.names != list(types) or not all(types[field.name](field.type) for field in schema):
+        raise ValueError(f"columns of other names or types: {str(schema.remove_metadata())[:100]}")
+    table.validate(full=True)
+    check(not any(column.null_count for column in table.columns), "nulls among values")
+    return table
+
+
+_ID_TYPES = (
+    *(pa.types.is_integer, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_date, pa.types.is_time),
+    *(pa.types.is_timestamp, pa.types.is_duration),
+    *(pa.types.is_large_string, pa.types.is_large_binary, pa.types.is_fixed_size_binary),
+)
+
+
+def is_id_type(kind: pa.DataType) -> bool:
+    """Whether an encoder holds ids of this type."""
+    return any(test(kind) for test in _ID_TYPES)
+
+
+def array_of(table: pa.Table, name: str = "values") -> Any:
+    """Return a column as one Arrow array."""
+    column = table.column(name)
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+_ROW_TYPES: dict[str, Callable[[pa.DataType], bool]] = {
+    **dict.fromkeys(("source", "target"), pa.types.is_uint32),
+    "weight": lambda kind: (pa.types.is_integer(kind) or pa.types.is_floating(kind)) and kind.bit_width >= 32,
+    "locator": pa.types.is_uint64,
+}
+
+
+def is_below(column: Array, bound: int) -> bool:
+    """Whether all values are less than a bound."""
+    return not len(column) or int(column.max()) < bound
+
+
+def ascends(column: Array) -> bool:
+    """Whether each value is greater than the one before."""
+    return bool((column[1:] > column[:-1]).all())
+
 
 #: Callback for checkpoint events: ``"resumed"`` or ``"saved"``, and the rows done.
 CheckpointCallback: TypeAlias = Callable[[Literal["resumed", "saved"], int], object]
@@ -48,7 +169,8 @@ class Checkpoint:
         tell: CheckpointCallback = ignore_checkpoints,
         make_run: MakeRun | None = None,
     ) -> None:
-        self.folder, self.fingerprint, self._tell, self._make_run = folder, fingerprint, tell, make_run
+        self.folder, self.fingerprint, self._tell = folder, fingerprint, tell
+        self._codec = Codec(partial(_state_tables, fingerprint), partial(_state, make_run))
         self._file = private_directory(folder) / _NAME
         self.hold = Hold(folder)
         try:
@@ -75,8 +197,7 @@ class Checkpoint:
         begin = self._pace.now()
         state = collect()
         try:
-            with sealed_output(self._file) as file:
-                write_state(pa.PythonFile(file, "w"), state, self.fingerprint)
+            write_checkpoint(self._file, self._codec, state)
         except OSError as error:
             if isinstance(error, OutputError) and error.errno != errno.ENOSPC:
                 raise
@@ -100,12 +221,12 @@ class Checkpoint:
                 path.unlink(missing_ok=True)
 
     def _read(self) -> FoldState | None:
+        state: FoldState
         try:
-            with sealed_input(self._file) as (file, _):
-                state, fingerprint = load_state(file, self._make_run)
+            state, fingerprint = read_checkpoint(self._file, self._codec)
         except FileNotFoundError:
             return None
-        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError) as error:
             message = "not a checkpoint, or a damaged one, or that of another version of dfmst"
             raise problem(self._file, message, hint="remove it and run again") from error
         difference = _difference(fingerprint, json.loads(json.dumps(self.fingerprint)))
@@ -129,27 +250,14 @@ def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
 #: Makes a run for rows with weights of a type that do not fit the memory.
 MakeRun = Callable[[np.dtype[Any]], Run]
 
-_VERSION = 2  # of the file: raised whenever its meaning changes
+_VERSION = 3  # of the file: raised whenever its meaning changes
 _NUMBERS = ("dense", "done", "dropped")
 _FIELDS: dict[str, Callable[[Any], bool]] = {
     "version": lambda value: value == _VERSION,
     "fingerprint": lambda value: isinstance(value, dict) and isinstance(value.get("files"), (dict, NoneType)),
-    "held": lambda value: value in (["forest", "loops"], ["forest", "values", "loops"]),
-    **dict.fromkeys(_NUMBERS, is_count),
-}
-_ROW_TYPES: dict[str, Callable[[pa.DataType], bool]] = {
-    **dict.fromkeys(("source", "target"), pa.types.is_uint32),
-    "weight": lambda kind: (pa.types.is_integer(kind) or pa.types.is_floating(kind)) and kind.bit_width >= 32,
-    "locator": pa.types.is_uint64,
-}
-_ID_TYPES = (
-    *(pa.types.is_integer, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_date, pa.types.is_time),
-    *(pa.types.is_timestamp, pa.types.is_duration),
-    *(pa.types.is_large_string, pa.types.is_large_binary, pa.types.is_fixed_size_binary),
-)
-_PART_TYPES: dict[str, dict[str, Callable[[pa.DataType], bool]]] = {
-    "values": {"values": lambda kind: any(test(kind) for test in _ID_TYPES)},
-    "loops": {"values": pa.types.is_unsigned_integer},
+    "ids": lambda value: isinstance(value, bool),
+    "weight": lambda value: isinstance(value, str) and np.dtype(value).kind in "iuf",
+    **dict.fromkeys(("rows", *_NUMBERS), is_count),
 }
 
 
@@ -165,89 +273,64 @@ class FoldState:
     dropped: int  # rows dropped as invalid
 
 
-def write_state(sink: Any, state: FoldState, fingerprint: dict[str, Any]) -> None:
-    """Write a state; of rows on disk, a bounded number at a time."""
-    parts = {"forest": None, "values": state.values, "loops": arrow_numbers(state.loops)}
-    present = [name for name, part in parts.items() if part is not None or name == "forest"]
-    numbers = {name: getattr(state, name) for name in _NUMBERS}
-    record = {"version": _VERSION, "fingerprint": fingerprint, **numbers, "held": present}
-    metadata = {"dfmst": json.dumps(record)}
-    for name in present:
-        tables = _tables(state.rows) if name == "forest" else iter([pa.table({"values": parts[name]})])
-        first = next(tables).replace_schema_metadata(metadata)
-        with pyarrow.ipc.new_stream(sink, first.schema) as writer:
-            writer.write_table(first)
-            for table in tables:
-                writer.write_table(table.replace_schema_metadata(metadata))
-
-
-def _tables(rows: Rows | Run) -> Iterator[pa.Table]:
-    if isinstance(rows, Rows) or not len(rows):
-        yield pa.table(rows.part(0, len(rows))._asdict())
-        return
-    for piece in read_pieces(rows):
+def row_tables(rows: Rows | Run) -> Iterator[pa.Table]:
+    """Yield rows as tables; of a run, a bounded number of rows at a time."""
+    for piece in [rows.part(0, len(rows))] if isinstance(rows, Rows) else read_pieces(rows):
         yield pa.table(piece._asdict())
 
 
-def load_state(stream: pa.NativeFile, make_run: MakeRun | None = None) -> tuple[FoldState, dict[str, Any]]:
+def read_rows(tables: Iterator[pa.Table], count: int, vertices: int) -> Iterator[Rows]:
+    """Read rows from tables, whose vertices are less than `vertices`."""
+    while count > 0:
+        table = next(tables, None)
+        check(table is not None and 0 < len(table) <= count, "other than that many rows")
+        checked_table(table, _ROW_TYPES)
+        rows = Rows(*(array_of(table, name).to_numpy() for name in Rows._fields))
+        check(is_below(rows.source, vertices) and is_below(rows.target, vertices), "vertices beyond their number")
+        count -= len(rows)
+        yield rows
+
+
+def _state_tables(fingerprint: dict[str, Any], state: FoldState) -> Iterator[pa.Table]:
+    numbers = {name: getattr(state, name) for name in _NUMBERS}
+    size = {"rows": len(state.rows), "weight": str(state.rows.part(0, 0).weight.dtype), "ids": state.values is not None}
+    yield with_record(pa.table({}), {"version": _VERSION, "fingerprint": fingerprint, **numbers, **size})
+    if state.values is not None:
+        yield pa.table({"values": state.values})
+    yield pa.table({"values": arrow_numbers(state.loops)})
+    if len(state.rows):
+        yield from row_tables(state.rows)
+
+
+def _state(make_run: MakeRun | None, tables: Iterator[pa.Table]) -> tuple[FoldState, dict[str, Any]]:
     """Read a state, and the fingerprint it was written with."""
-    reader = pyarrow.ipc.open_stream(stream)
-    record = read_record((reader.schema.metadata or {}).get(b"dfmst"))
-    check_fields(record, _FIELDS)
-    _check_types(reader.schema, _ROW_TYPES)
-    rows = _rows(reader, make_run)
-    parts: dict[str, Any] = {"values": None}
-    for name in record["held"][1:]:
-        table = pyarrow.ipc.open_stream(stream).read_all()
-        _check_types(table.schema, _PART_TYPES[name])
-        _refuse_nulls(table)
-        column = table.column("values")
-        column.validate(full=True)
-        parts[name] = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    numbers = {name: record[name] for name in _NUMBERS}
-    state = FoldState(rows, values=parts["values"], loops=numbers_of_arrow(parts["loops"]), **numbers)
-    _check(state)
+    record = record_of(next(tables), _FIELDS)
+    values = array_of(checked_table(next(tables), {"values": is_id_type})) if record["ids"] else None
+    loops = numbers_of_arrow(array_of(checked_table(next(tables), {"values": pa.types.is_unsigned_integer})))
+    vertices, weight = record["dense"] + (0 if values is None else len(values)), np.dtype(record["weight"])
+    check(is_below(loops, vertices), "self-loops beyond the vertices")
+    pieces = _ascending(read_rows(tables, record["rows"], vertices), weight, record["done"])
+    rows: Rows | Run
+    if make_run is not None:
+        rows = make_run(weight)
+        rows.append(pieces)
+    else:
+        none = Rows(*(np.zeros(0, kind) for kind in (np.uint32, np.uint32, weight, np.uint64)))
+        columns = zip(*[piece.arrays for piece in pieces] or [none.arrays], strict=True)
+        rows = Rows(*(parts[0] if len(parts) == 1 else np.concatenate(parts) for parts in columns))
+    state = FoldState(rows, values=values, loops=loops, **{name: record[name] for name in _NUMBERS})
     return state, record["fingerprint"]
 
 
-def _check_types(schema: pa.Schema, types: dict[str, Callable[[pa.DataType], bool]]) -> None:
-    if schema.names != list(types) or not all(types[field.name](field.type) for field in schema):
-        raise ValueError(f"columns of other names or types: {str(schema.remove_metadata())[:100]}")
-
-
-def _rows(reader: pa.RecordBatchReader, make_run: MakeRun | None) -> Rows | Run:
-    if make_run is None:
-        table = reader.read_all().combine_chunks()
-        _refuse_nulls(table)
-        return Rows(*(table.column(name).to_numpy() for name in Rows._fields))
-    run = make_run(np.dtype(reader.schema.field("weight").type.to_pandas_dtype()))
-    run.append(Rows(*(_refuse_nulls(batch).column(name).to_numpy() for name in Rows._fields)) for batch in reader)
-    return run
-
-
-def _refuse_nulls(table: Any) -> Any:
-    if any(column.null_count for column in table.columns):
-        raise ValueError("nulls among numbers")
-    return table
-
-
-def _check(state: FoldState) -> None:
-    """Raise if the parts contradict each other; the fold would read beyond its columns."""
-    vertices = state.dense + (0 if state.values is None else len(state.values))
-    fits = _below(state.loops, vertices)
+def _ascending(pieces: Iterator[Rows], weight: np.dtype[Any], done: int) -> Iterator[Rows]:
+    """Check that the locators ascend to at most `done`."""
     last = -1
-    for rows in read_pieces(state.rows):
+    for rows in pieces:
         locator: Array = rows.arrays[3]
-        fits &= _below(rows.source, vertices) and _below(rows.target, vertices) and int(locator[0]) > last
-        fits &= bool((locator[1:] > locator[:-1]).all())
+        fits = rows.weight.dtype == weight and int(locator[0]) > last and ascends(locator)
         last = int(locator[-1])
-    if not fits or last >= state.done:
-        message = "vertices, rows and their counts do not fit each other"
-        raise ValueError(message)
-
-
-def _below(column: Array, bound: int) -> bool:
-    return not len(column) or int(column.max()) < bound
+        check(fits and last < done, "rows in another order, or beyond those that were read")
+        yield rows
 
 
 _LEAST = 3.0  # seconds of work before the first save, and between later ones

@@ -84,7 +84,7 @@ def test_a_file_without_a_digest_or_of_another_version_is_refused(kept, monkeypa
     with pytest.raises(FormatError, match="not a checkpoint"):
         fold(kept)
     (kept / "fold.arrow").write_bytes(whole)
-    monkeypatch.setattr("dfmst._fold.checkpoint._VERSION", 3)
+    monkeypatch.setattr("dfmst._fold.checkpoint._VERSION", 4)
     with pytest.raises(FormatError, match="or that of another version of dfmst"):
         fold(kept)
 
@@ -143,7 +143,8 @@ def test_a_wrong_state_is_never_verified(kept, name, monkeypatch):
     ("field", "value"),
     [
         *product(["dense", "done", "dropped"], [None, -1, 1.5, "x", [], 10**30]),
-        *product(["held"], [None, [], ["forest"], ["forest", "values"], ["forest", "x"], 7]),
+        *product(["rows"], [None, -1, 1, 10**6, 1.5, "x", 10**30]),
+        *product(["ids", "weight"], [None, [], True, "x", "str", 7]),
         *product(["fingerprint"], [None, [], "x", {"files": []}]),
         *product(["version"], [None, [], "2"]),
     ],
@@ -169,17 +170,17 @@ def test_columns_of_other_types_are_refused(kept, name, kind):
         values = pa.nulls(table.num_rows, kind)
         return table.set_column(at, name, values)
 
-    refuse_changed(kept, change)
+    refuse_changed(kept, change, -1)
 
 
-def refuse_changed(kept: Path, change: Callable[[pa.Table], pa.Table]) -> None:
-    """Change the forest of a checkpoint, and seal it again."""
+def refuse_changed(kept: Path, change: Callable[[pa.Table], pa.Table], place: int = 0) -> None:
+    """Change a table of a checkpoint, the first of which has the record and the last the rows, and seal it again."""
     file = kept / "fold.arrow"
     with sealed_input(file) as (source, size):
         tables = [pa.ipc.open_stream(source).read_all()]
         while source.tell() < size:
             tables.append(pa.ipc.open_stream(source).read_all())
-    tables[0] = change(tables[0])
+    tables[place] = change(tables[place])
     with sealed_output(file) as sink:
         for table in tables:
             with pa.ipc.new_stream(pa.PythonFile(sink, "w"), table.schema) as writer:

@@ -160,14 +160,14 @@ def clusters(tmp_path: Path) -> list[tuple[Callable[[], Any], Path, Any, Files]]
         parts = dd.from_pandas(frame, npartitions=3, sort=False)
         options: dict[str, Any] = {**STRATEGIES[strategy], "checkpoint": kept, "strategy": strategy}
         forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", **options)
-        compute = partial(_compute, forest.optimize())
+        compute = partial(compute_here, forest.optimize())
         expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
         pd.testing.assert_frame_equal(compute(), expected)
         runs.append((compute, kept, expected, contents(kept)))
     return runs
 
 
-def _compute(forest: Any) -> pd.DataFrame:
+def compute_here(forest: Any) -> pd.DataFrame:
     """As ``forest.compute`` does, on this thread, and without another look at the graph."""
     return pd.concat(dask.get(forest.__dask_graph__(), forest.__dask_keys__()))
 

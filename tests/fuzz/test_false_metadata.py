@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
@@ -15,10 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dfmst
+import dfmst.dask
+from dfmst._drive.cluster.client import Resources
+from dfmst._drive.plan.work import Work
 from dfmst.errors import DfmstError
 from dfmst.formats import read_provenance
 from dfmst.formats.sealed import sealed_input, sealed_output
-from tests.fuzz.test_checkpoints import Files, fold, lay_out, streams
+from tests.fuzz.test_checkpoints import Files, compute_here, contents, fold, lay_out, streams
+from tests.support.dask_frames import STRATEGIES, random_frame
 
 __all__ = ["streams"]  # a fixture
 
@@ -181,5 +188,74 @@ def test_forests(fuzz: Callable[[Callable[[], None]], None]) -> None:
         if record is None:
             return
         assert record.rows >= (0 if record.locator is None else int(record.locator[-1]) + 1)
+
+    fuzz(check)
+
+
+class ClusterRun(NamedTuple):
+    """A computation, the directory of its checkpoints, and its edges and forest."""
+
+    compute: Callable[[], pd.DataFrame]
+    folder: Path
+    edges: pd.DataFrame
+    forest: pd.DataFrame
+    finished: Files  # what the directory holds at the end
+    stopped: Files  # and the last that it held of unfinished tasks, next to results of other tasks
+
+
+@pytest.fixture
+def clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[ClusterRun]:
+    """Runs of each strategy, over frames and over files, with several types of ids."""
+    return [
+        cluster_run(tmp_path / f"{ids} {strategy} {files}", monkeypatch, ids, strategy, files)
+        for ids in ("dense", "sparse", "text")
+        for strategy, files in [("merge", True), ("two-pass", False), ("shuffle", False), ("sliced", True)]
+    ]
+
+
+def cluster_run(folder: Path, monkeypatch: pytest.MonkeyPatch, ids: str, strategy: str, files: bool) -> ClusterRun:
+    frame = random_frame(75, vertices=60, rows=240, ids=ids).reset_index(drop=True)
+    parts = dd.from_pandas(frame, npartitions=6, sort=False)
+    if files:
+        (folder / "edges").mkdir(parents=True)
+        for number in range(6):
+            frame[number * 40 : number * 40 + 40].to_parquet(folder / "edges" / f"{number}.parquet")
+        parts = dd.read_parquet(folder / "edges")
+    folder.mkdir(exist_ok=True)
+    checkpoint, stopped = folder / "checkpoint", Files()
+    options: dict[str, Any] = {"checkpoint": checkpoint, "strategy": strategy, **STRATEGIES.get(strategy, {})}
+    with monkeypatch.context() as patch:
+        patch.setattr("dfmst._fold.checkpoint.SavePace.due", lambda self, done: done < 3)
+        patch.setattr("dfmst._fold.checkpoint.SavePace.saved", lambda self, *_: stopped.update(contents(checkpoint)))
+        patch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(2, 1 << 40))
+        if strategy == "sliced":
+            work = Work(60, 240, 6, 2, 1 << 40, 4 if ids == "dense" else 8)
+            patch.setattr("dfmst._drive.cluster.build._strategy", lambda *_: ("merge", None, work))
+        graph = parts.mst.minimum("a", "b", "w", **options | {"strategy": "merge"} if strategy == "sliced" else options)
+        compute = partial(compute_here, graph.optimize())
+        forest = compute()
+    expected = dfmst.minimum_spanning_forest(frame, "a", "b", "w")
+    pd.testing.assert_frame_equal(forest.reset_index(drop=True), expected.reset_index(drop=True), check_dtype=False)
+    begun = {name.removesuffix(".partial") for name in stopped if name.endswith(".partial")}
+    stopped = {name: content for name, content in stopped.items() if name not in begun}
+    return ClusterRun(compute, checkpoint, frame, forest, contents(checkpoint), stopped)
+
+
+def test_clusters(fuzz: Callable[[Callable[[], None]], None], clusters: list[ClusterRun]) -> None:
+    @given(st.sampled_from(range(len(clusters))), st.booleans(), places, st.lists(changes, min_size=1, max_size=3))
+    def check(number: int, stopped: bool, which: int, drawn: list[tuple[str, int, int, Any]]) -> None:
+        run = clusters[number]
+        files = run.stopped if stopped and run.stopped else run.finished
+        lay_out(run.folder, dict(files))
+        names = sorted(files)
+        for change in drawn:
+            falsify(run.folder / names[which % len(names)], [change])
+            which //= len(names)
+        try:
+            forest = run.compute()
+        except DfmstError:
+            return
+        certificate = dfmst.verify(run.edges, forest, "a", "b", "w")
+        assert not certificate.ok or forest.equals(run.forest)
 
     fuzz(check)

@@ -1,224 +1,174 @@
-"""Checkpoints: a sealed file of Arrow tables for each finished task, and one for its progress.
+"""Checkpoints of tasks: a file for each finished task and for each unfinished one.
 
-A file (:mod:`dfmst.formats.sealed`) whose digest is wrong counts as missing, and its task runs again.
+A file that is damaged or false (:mod:`dfmst._fold.checkpoint`) counts as missing, and its task runs again.
 """
 
 from __future__ import annotations
 
 import errno
-import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.ipc
 
-from dfmst._drive.cluster.solve import TableFold
-from dfmst._drive.cluster.tables import Table, host_table
-from dfmst._fold.checkpoint import SavePace
+from dfmst._drive.cluster.tables import checked_edges, host_table
+from dfmst._fold.checkpoint import Codec, SavePace, check, read_checkpoint, record_of, with_record, write_checkpoint
 from dfmst.errors import OutputError, no_space
-from dfmst.formats.sealed import SealedOutput, sealed_input, sealed_output
-
-_Content = TypeVar("_Content")
+from dfmst.formats.provenance import is_count
 
 
-#: What reading a file raises that holds anything else than its task's result, whether its digest is right or not.
-_DAMAGED = (
-    *(FileNotFoundError, pa.ArrowInvalid, ValueError, TypeError, LookupError),
-    *(AttributeError, ArithmeticError, RecursionError, NotImplementedError, StopIteration),
-)
+def _edge_tables(table: Any) -> Iterator[pa.Table]:
+    yield host_table(table)
 
 
-class Codec(NamedTuple):
-    """How a task's result becomes tables, and is made of them again."""
-
-    tables: Callable[[Any], Iterable[pa.Table]]
-    result: Callable[[Iterator[pa.Table]], Any]
+def _edge_table(tables: Iterator[pa.Table]) -> pa.Table:
+    return checked_edges(next(tables))
 
 
-def _only(table: Table) -> list[pa.Table]:
-    return [host_table(table)]
-
-
-#: Of tasks whose result is a table.
-ONE_TABLE = Codec(_only, next)
+#: Of a task's edges.
+EDGE_TABLE = Codec(_edge_tables, _edge_table)
 
 
 def first_workers(directory: str, token: str, workers: int) -> int:
-    """Return how many workers the first run had, which this one is if the directory knows of none.
+    """Return the number of workers of the first run, which this run is if the directory has no record of one.
 
-    Partitions are dealt out to workers. A run that goes on with more of them, or while some are still to come, would
-    deal them otherwise and find none of the results that are there.
+    Partitions are assigned to workers. A later run with another number of workers would assign them differently and
+    find no checkpoints.
     """
+    fields = {"workers": lambda value: is_count(value) and value > 0}
+    codec = Codec(lambda count: [with_record(pa.table({}), {"workers": count})], lambda tables: _record(tables, fields))
     path = os.path.join(directory, f"workers-{token}")
-    known = _read(path, lambda file, size: int(file.read(size)))
+    known = load(path, codec)
     if known is not None:
-        return known
-    _write(path, lambda file: file.write(str(max(1, workers)).encode()))
+        return int(known["workers"])
+    save(path, codec, max(1, workers))
     return max(1, workers)
 
 
-def checkpointed(path: str, codec: Codec, task: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the result in the file; where there is none, run the task and write it.
+def _record(tables: Iterator[pa.Table], fields: Mapping[str, Callable[[Any], bool]]) -> dict[str, Any]:
+    return record_of(next(tables), fields)
 
-    The name of the file stands for the task and everything it depends on.
+
+def checkpointed(path: str, codec: Codec, task: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result in a file; without one, run the task and write it.
+
+    The name of the file identifies the task and everything that it depends on.
     """
-    kept = read_kept(path, codec)
-    if kept is not None:
-        return kept
+    stored = load(path, codec)
+    if stored is not None:
+        return stored
     result = task(*arguments)
-    write_kept(path, codec, result)
-    Path(partial_path(path)).unlink(missing_ok=True)
+    save(path, codec, result)
+    Path(progress_path(path)).unlink(missing_ok=True)
     return result
 
 
-def partial_path(path: str) -> str:
-    """Return the file of a task in progress, which goes when its result is in its own."""
-    return f"{path}.partial"
-
-
-def write_kept(path: str, codec: Codec, result: Any) -> None:
-    """Write a result to a file."""
-
-    def write(file: SealedOutput) -> None:
-        for table in codec.tables(result):
-            with pa.ipc.new_stream(pa.PythonFile(file, "w"), table.schema) as writer:
-                writer.write_table(table)
-
-    _write(path, write)
-
-
-def read_kept(path: str, codec: Codec) -> Any:
-    """Return the result in a file; ``None`` where there is none, or a damaged one."""
-    return _read(path, lambda file, size: codec.result(_tables(file, size)))
-
-
-def is_kept(path: str) -> bool:
-    """Whether the file is there, and whole."""
-    return _read(path, lambda file, size: True) or False
-
-
-def kept_result(path: str, codec: Codec) -> Any:
-    """Return the result in a file that was there, and whole, when the run began (a task)."""
-    kept = read_kept(path, codec)
-    if kept is None:
-        message = f"the checkpoint {path} was damaged or removed during the run"
-        raise OutputError(message, "start the run again: it goes on from what is left")
-    return kept
-
-
-def _tables(file: pa.NativeFile, size: int) -> Iterator[pa.Table]:
-    while file.tell() < size:
-        yield pa.ipc.open_stream(file).read_all()
-
-
-def _write(path: str, write: Callable[[SealedOutput], object]) -> None:
+def load(path: str, codec: Codec) -> Any:
+    """Return the content of a file; ``None`` if it is missing, damaged or false."""
     try:
-        with sealed_output(path) as file:
-            write(file)
-    except OSError as error:
-        raise _unusable(Path(path).parent, error) from error
-
-
-def _read(path: str, read: Callable[[pa.NativeFile, int], _Content]) -> _Content | None:
-    """Return what a file holds; ``None`` where there is none, or a damaged one."""
-    try:
-        with sealed_input(path) as (file, size):
-            return read(file, size)
-    except _DAMAGED:
+        return read_checkpoint(path, codec)
+    except (FileNotFoundError, ValueError):
         return None
-    except OutputError:  # of the place where the content goes
-        raise
     except OSError as error:
-        raise _unusable(Path(path).parent, error) from error
+        raise _unusable(path, error) from error
 
 
-def _unusable(directory: str | os.PathLike[str], error: OSError | ValueError) -> OutputError:
+def save(path: str, codec: Codec, content: Any) -> None:
+    """Write content to a file."""
+    try:
+        write_checkpoint(path, codec, content)
+    except OSError as error:
+        raise _unusable(path, error) from error
+
+
+def _unusable(path: str, error: OSError) -> OutputError:
     cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
-    if isinstance(cause, OSError) and cause.errno == errno.ENOSPC:
+    directory = Path(path).parent
+    if cause.errno == errno.ENOSPC:
         return no_space(directory)
     reason = getattr(cause, "strerror", None) or getattr(cause, "message", cause)
     message = f"cannot use {directory} for checkpoints: {reason}"
     return OutputError(message, "name a directory that every worker can write to")
 
 
-_RECORD = b"partial"
+def stored_result(path: str, codec: Codec) -> Any:
+    """Return the result in a file that was complete when the run began (a task)."""
+    stored = load(path, codec)
+    if stored is None:
+        message = f"the checkpoint {path} was damaged or removed during the run"
+        raise OutputError(message, "run again: the other checkpoints are used")
+    return stored
 
 
-class Partial:
-    """What a later run of a task goes on with.
+def false_checkpoint() -> OutputError:
+    """Make the error for checkpoints that contradict each other."""
+    return OutputError("checkpoints do not fit each other", "remove the directory of checkpoints and run again")
+
+
+def progress_path(path: str) -> str:
+    """Return the file for the progress of a task, which is removed when its result is written."""
+    return f"{path}.partial"
+
+
+class Progress:
+    """Progress of a task that processes its partitions in order; a later run of the task continues from its file.
 
     Attributes
     ----------
     done
-        Partitions that an earlier run has taken.
-    record
-        What it has saved with them.
-    result
-        What it had of them; ``None``: it has saved nothing.
+        Partitions that an earlier run processed.
+    digests
+        Digests of these partitions by number, if the task computes them.
+    content
+        Their result; ``None``: nothing was saved.
     """
 
-    def __init__(self, path: str | None, codec: Codec) -> None:
-        self._path, self._codec = path, _with_record(codec)
-        self.done = 0
-        self.record: Any = None
-        self.result: Any = None
-        kept = None if path is None else read_kept(path, self._codec)
-        if kept is not None:
-            (self.done, self.record), self.result = kept
+    def __init__(self, path: str | None, codec: Codec, partitions: int) -> None:
+        self._path, self._codec = path, _with_progress(codec, partitions)
+        stored = None if path is None else load(path, self._codec)
+        progress: tuple[int, dict[int, int], Any] = stored or (0, {}, None)
+        self.done, self.digests, self.content = progress
         self._pace = SavePace(self.done)
 
-    def save(self, done: int, result: Callable[[], Any], record: Any = None) -> None:
-        """Save what there is of so many partitions, if it is time to."""
+    def save(self, done: int, content: Callable[[], Any], digests: Mapping[int, int] | None = None) -> None:
+        """Save the result of the first `done` partitions, if it is time to."""
         if self._path is None or not self._pace.due(done):
             return
         begin = self._pace.now()
-        write_kept(self._path, self._codec, ([done, record], result()))
+        save(self._path, self._codec, (done, digests or {}, content()))
         self._pace.saved(begin, done)
 
 
-def _with_record(codec: Codec) -> Codec:
-    """The codec of a pair: what JSON holds, and what the codec is for."""
+_DONE: dict[str, Callable[[Any], bool]] = {"done": is_count}
 
-    def tables(pair: tuple[Any, Any]) -> Iterable[pa.Table]:
-        record, result = pair
-        yield pa.table({}).replace_schema_metadata({_RECORD: json.dumps(record)})
-        yield from codec.tables(result)
 
-    def result(tables: Iterator[pa.Table]) -> tuple[Any, Any]:
-        record = json.loads(next(tables).schema.metadata[_RECORD])
-        return record, codec.result(tables)
+def _with_progress(codec: Codec, partitions: int) -> Codec:
+    def tables(progress: tuple[int, Mapping[int, int], Any]) -> Iterable[pa.Table]:
+        done, digests, content = progress
+        yield with_record(pa.table({}), {"done": done, "digests": digests})
+        yield from codec.tables(content)
 
-    return Codec(tables, result)
+    def content(tables: Iterator[pa.Table]) -> tuple[int, dict[int, int], Any]:
+        record = record_of(next(tables), _DONE)
+        check(record["done"] <= partitions, "more partitions than there are")
+        return record["done"], digests_by_number(record.get("digests")), codec.content(tables)
+
+    return Codec(tables, content)
+
+
+def digests_by_number(written: Any) -> dict[int, int]:
+    """Return the digests of partitions by number, from a record of JSON."""
+    check(isinstance(written, dict) and all(map(is_count, written.values())), "digests that are no integers")
+    return {int(number): digest for number, digest in written.items()}
 
 
 def partitions_done(path: str) -> int:
-    """Return how many partitions a file says that it is of, without a look at the rest; 0 where it does not say."""
+    """Return the number of partitions in a progress file, from its first record alone; 0 without one."""
     try:
         with Path(path).open("rb") as file:
-            return int(json.loads(pa.ipc.open_stream(file).schema.metadata[_RECORD])[0])
-    except (OSError, pa.ArrowException, ValueError, TypeError, LookupError):
+            return int(record_of(pa.ipc.open_stream(file).read_all(), _DONE)["done"])
+    except (OSError, pa.ArrowException, ValueError):
         return 0
-
-
-class PartialFold:
-    """A fold that a later run of its task goes on with.
-
-    Attributes
-    ----------
-    done, record
-        As of :class:`Partial`.
-    """
-
-    def __init__(self, path: str | None, fold: TableFold) -> None:
-        self._partial, self._fold = Partial(path, ONE_TABLE), fold
-        self.done, self.record = self._partial.done, self._partial.record
-        if self._partial.result is not None:
-            fold.add(self._partial.result)
-            self._partial.result = None
-
-    def save(self, done: int, record: Any = None) -> None:
-        """Save the forest of so many partitions, if it is time to (:meth:`Partial.save`)."""
-        self._partial.save(done, lambda: host_table(self._fold.forest()), record)

@@ -19,7 +19,7 @@ from dask.tokenize import tokenize
 from dfmst._common.progress import RowBar, Tell
 from dfmst._common.types import Invalid
 from dfmst._drive.cluster.build import ForestGraph, Options, Strategy, forest_graph
-from dfmst._drive.cluster.checkpoint import ONE_TABLE, read_kept, write_kept
+from dfmst._drive.cluster.checkpoint import load, save
 from dfmst._drive.cluster.client import Gpus, cluster_client, usage
 from dfmst._drive.cluster.dask_internals import results
 from dfmst._drive.cluster.groups import Group
@@ -27,6 +27,7 @@ from dfmst._drive.cluster.partitions import FileRows, FrameParts, file_stamp, si
 from dfmst._drive.cluster.rows import Chosen, gather
 from dfmst._edges.read import EdgeColumns
 from dfmst._fold.budget import parse_memory
+from dfmst._fold.checkpoint import Codec
 from dfmst.errors import CapacityError, missing_column
 from dfmst.formats.atomic import atomic_directory, atomic_path, check_directory
 from dfmst.formats.directories import private_directory, sole_use
@@ -34,6 +35,7 @@ from dfmst.formats.files import existing_path
 from dfmst.formats.parquet import common_columns, parquet_files, parquet_footer
 
 _DIGEST = "sha256"
+_TEXT = Codec(lambda text: [pa.table({"text": [text]})], lambda tables: next(tables)["text"][0].as_py())
 
 
 class Target(NamedTuple):
@@ -58,15 +60,14 @@ def _write(part: Any, chosen: Chosen, number: int, columns: EdgeColumns, target:
     with atomic_path(target.path, own=True) as file:
         pyarrow.parquet.write_table(rows, file)
     if target.kept is not None:
-        write_kept(target.kept, ONE_TABLE, pa.table({"digest": [_digest(target.path)]}))
+        save(target.kept, _TEXT, _digest(target.path))
 
 
 def _is_written(path: str, kept: str) -> bool:
     """Whether a file is there, as it was written."""
     if not os.path.exists(path):
         return False
-    known = read_kept(kept, ONE_TABLE)
-    return known is not None and known["digest"].to_pylist() == [_digest(path)]
+    return bool(load(kept, _TEXT) == _digest(path))
 
 
 def _digest(path: str) -> str:

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 from dask.tokenize import tokenize
 
-from dfmst._drive.cluster.checkpoint import Codec, checkpointed, is_kept, kept_result, partial_path, partitions_done
+from dfmst._drive.cluster.checkpoint import checkpointed, partitions_done, progress_path, stored_result
 from dfmst._drive.cluster.dask_internals import STAYING, new_task, reference
+from dfmst._fold.checkpoint import Codec, is_complete
 
 
 class EarlierResults(NamedTuple):
@@ -92,7 +93,7 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
 
     def partial(self, name: str, number: Hashable) -> str | None:
         """Return the file in which a durable task may save how far it has come; ``None``: nowhere."""
-        return None if self._checkpoint is None else partial_path(self._named_file(name, number))
+        return None if self._checkpoint is None else progress_path(self._named_file(name, number))
 
     def first_missing(self, name: str, tasks: int) -> int:
         """Return the number of the first of so many durable tasks whose result is not kept."""
@@ -103,7 +104,7 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
     def _is_kept(self, file: str) -> bool:
         """Whether a file is whole; it is looked at once, so that all parts of the graph agree."""
         if file not in self._whole:
-            self._whole[file] = is_kept(file)
+            self._whole[file] = is_complete(file)
         return self._whole[file]
 
     def earlier_results(self) -> list[EarlierResults]:
@@ -111,7 +112,7 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
         found: dict[str, EarlierResults] = {}
         for name, file in self._durable:
             done = os.path.exists(file)
-            now = EarlierResults(name, int(done), 1, 0 if done else partitions_done(partial_path(file)))
+            now = EarlierResults(name, int(done), 1, 0 if done else partitions_done(progress_path(file)))
             before = found.get(name, EarlierResults(name, 0, 0, 0))
             found[name] = EarlierResults(name, *(old + new for old, new in zip(before[1:], now[1:], strict=True)))
         return [each for each in found.values() if each.done or each.partitions]
@@ -134,7 +135,7 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
                 continue
             seen.add(key)
             if key in self._files and self._is_kept(self._files[key][0]):
-                self[key] = new_task(key, kept_result, self._files[key])
+                self[key] = new_task(key, stored_result, self._files[key])
             else:
                 waiting.extend(self[key].dependencies)
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dfmst._drive.cluster.checkpoint import ONE_TABLE, PartialFold
+from dfmst._drive.cluster.checkpoint import EDGE_TABLE
 from dfmst._drive.cluster.graph import TaskGraph
 from dfmst._drive.cluster.partitions import is_part
 from dfmst._drive.cluster.read import read_edges
-from dfmst._drive.cluster.solve import TableFold, folded, merge, task_engine
+from dfmst._drive.cluster.solve import TableFold, folded, merge, resume, task_engine
 from dfmst._drive.cluster.tables import Table
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine
@@ -54,10 +54,10 @@ def fold(group: Group, frames: Any, columns: EdgeColumns, partial: str | None = 
 
 
 def _fold(forest: TableFold, group: Group, frames: Any, columns: EdgeColumns, partial: str | None) -> Table:
-    saved = PartialFold(partial, forest)
+    saved = resume(forest, partial, len(group.complete(frames).parts))
     for done, table in enumerate(group.tables(task_engine(), columns, frames, saved.done), saved.done + 1):
         forest.add(table)
-        saved.save(done)
+        saved.save(done, forest.forest)
     return forest.forest()
 
 
@@ -69,7 +69,7 @@ def pick(values: list[Any], place: int) -> Any:
 def add_merge(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, split_every: int) -> Any:
     """Add the tasks of this strategy, and return the reference to the forest of all groups."""
     forests = [
-        graph.add("fold", number, fold, *group.arguments(), columns, graph.partial("fold", number), durable=ONE_TABLE)
+        graph.add("fold", number, fold, *group.arguments(), columns, graph.partial("fold", number), durable=EDGE_TABLE)
         for number, group in enumerate(groups)
     ]
     return add_merge_tree(graph, forests, split_every)
@@ -81,7 +81,7 @@ def add_merge_tree(graph: TaskGraph, forests: list[Any], split_every: int, name:
     while len(forests) > 1:
         spans = range(0, len(forests), split_every)
         forests = [
-            graph.add(name, (level, number), merge, forests[begin : begin + split_every], durable=ONE_TABLE)
+            graph.add(name, (level, number), merge, forests[begin : begin + split_every], durable=EDGE_TABLE)
             for number, begin in enumerate(spans)
         ]
         level += 1

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
+from dfmst._drive.cluster.checkpoint import false_checkpoint
 from dfmst._drive.cluster.devices import TaskColumns, register_for_gpus
 from dfmst._drive.cluster.partitions import FileRows
 from dfmst._drive.cluster.tables import (
@@ -52,6 +53,8 @@ class RowMarks(NamedTuple):
         engine = self.columns.engine
         with engine.guard():
             known, mark = self.columns.on(engine)
+            if len(position) and (not len(known) or int(position[-1]) > int(known[-1])):
+                raise false_checkpoint()
             return digest_of(mark[engine.xp.searchsorted(known, engine.from_host(position))], engine.xp)
 
 

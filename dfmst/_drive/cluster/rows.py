@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst._common.types import Array
+from dfmst._drive.cluster.checkpoint import false_checkpoint
 from dfmst._drive.cluster.devices import TaskColumns
 from dfmst._drive.cluster.graph import TaskGraph
 from dfmst._drive.cluster.partitions import FileRows, read_part
@@ -22,6 +23,7 @@ from dfmst._edges.host_frame import FrameView
 from dfmst._edges.open import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine, select_engine
+from dfmst._fold.checkpoint import ascends, is_below
 from dfmst._fold.runs import StoredArray
 from dfmst.errors import DfmstError
 
@@ -80,6 +82,8 @@ def locate(forest: Table, partitions: int) -> list[Array]:
     """Return the forest's positions in each partition (a task): all that leaves a GPU are these."""
     if not isinstance(forest, DeviceTable):
         row = np.sort(column_values(forest, "row"))
+        if not is_below(row, partitions << POSITION_BITS):
+            raise false_checkpoint()
         bounds, position = _bounds(row, partitions), row.astype(np.uint32)
     else:
         engine = forest.columns.engine
@@ -130,6 +134,8 @@ def unite(locators: list[StoredArray], first: int, known: list[RowMarks | None])
     """Return the rows of a group's partitions, of all slices (a task)."""
     row = np.concatenate([np.zeros(0, np.uint64), *(stored.load() for stored in locators)])
     row.sort()
+    if not ascends(row):
+        raise false_checkpoint()
     position = row.astype(np.uint32)
     chosen = []
     for marks, (begin, end) in zip(known, _bounds(row, len(known), first), strict=True):

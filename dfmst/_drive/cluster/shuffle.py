@@ -2,7 +2,7 @@
 
 Every group of partitions becomes sorted runs in its worker's files. The runs are cut into slices of the total order,
 and the slices are solved one after the other, with 4 bytes and a bit a vertex in memory. Reading, sorting and cutting
-run in parallel and take most of the time. Checkpoints hold a table without columns first, whose metadata is the record.
+run in parallel and take most of the time.
 
 Dementiev, Sanders, Schultes, Sibeyn: Engineering an external memory minimum spanning tree algorithm. TCS 2004 (the
 semi-external base case); Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. ALENEX 2009.
@@ -10,9 +10,8 @@ semi-external base case); Osipov, Sanders, Singler: The Filter-Kruskal minimum s
 
 from __future__ import annotations
 
-import itertools
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,6 @@ import pyarrow as pa
 
 from dfmst._common.types import Array
 from dfmst._drive.cluster import shuffle_numbering as numbering
-from dfmst._drive.cluster.checkpoint import Codec
 from dfmst._drive.cluster.devices import of_host
 from dfmst._drive.cluster.graph import TaskGraph
 from dfmst._drive.cluster.groups import Group, pick
@@ -29,43 +27,47 @@ from dfmst._drive.cluster.row_hashes import IdTypes, RowMarks, is_marked
 from dfmst._drive.cluster.rows import Portion, portions, unite
 from dfmst._drive.cluster.shuffle_edges import GroupEdges, KeptEdges, distribute, marks_of, summarize, survey
 from dfmst._drive.cluster.shuffle_numbering import Numbering
-from dfmst._drive.cluster.shuffle_runs import BY_KEY, FoldRoom, local_directory
+from dfmst._drive.cluster.shuffle_runs import BY_KEY, FoldRoom, local_directory, on_side
 from dfmst._drive.cluster.shuffle_slices import RECORD, SliceState, cut, cuts, records, solve_slice
 from dfmst._drive.cluster.solve import task_engine
-from dfmst._drive.cluster.tables import column_values
+from dfmst._drive.cluster.tables import POSITION_BITS, column_values
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import select_engine
+from dfmst._engines.primitives.flags import flag_length
 from dfmst._fold.buffer import Rows
-from dfmst._fold.runs import Run, StoredArray, StoredIds, read_pieces
+from dfmst._fold.checkpoint import (
+    Codec,
+    array_of,
+    ascends,
+    check,
+    checked_table,
+    is_below,
+    is_id_type,
+    read_rows,
+    record_of,
+    row_tables,
+    with_record,
+)
+from dfmst._fold.runs import GRAIN, Run, StoredArray, StoredIds, read_pieces
+from dfmst.formats.provenance import is_count
 
-_RECORD = b"dfmst"
 
-
-def _header(record: dict[str, Any]) -> pa.Table:
-    return pa.table({}).replace_schema_metadata({_RECORD: json.dumps(record)})
-
-
-def _record(tables: Iterator[pa.Table]) -> Any:
-    return json.loads(next(tables).schema.metadata[_RECORD])
-
-
-def _column(values: Array) -> pa.Table:
-    return pa.table({"values": values})
-
-
-def _stored(table: pa.Table) -> StoredArray:
-    return StoredArray(local_directory(), column_values(table, "values"))
+def _stored(table: pa.Table, kind: np.dtype[Any]) -> StoredArray:
+    values = column_values(checked_table(table, {"values": pa.from_numpy_dtype(kind).equals}), "values")
+    return StoredArray(local_directory(), values)
 
 
 def _edge_tables(edges: GroupEdges) -> Iterable[pa.Table]:
+    """Yield the record, the ids, the rows of each run, and the hashes of rows with their types."""
     kinds = [None if marks is None else marks.types.kind for marks in edges.marks]
-    numbers = {"dense": edges.dense, "kind": edges.kind, "runs": [_run_record(run) for run in edges.runs]}
-    yield _header({**numbers, "ids": edges.ids is not None, "marks": kinds})
+    numbers = {"dense": edges.dense, "kind": edges.kind, "ids": edges.ids is not None, "marks": kinds}
+    runs = [(len(run), run.grain, str(run.part(0, 0).weight.dtype)) for run in edges.runs]
+    yield with_record(pa.table({}), {**numbers, "runs": runs})
+    if edges.ids is not None:
+        yield pa.table({"values": edges.ids.load()})
     for run in edges.runs:
         for piece in read_pieces(run):
-            yield pa.table(_on_host(run, piece)._asdict())
-    if edges.ids is not None:
-        yield pa.table({"ids": edges.ids.load()})
+            yield from row_tables(on_side(select_engine("cpu", 1), piece))
     for marks in edges.marks:
         if marks is not None:
             position, mark = marks.columns.on(select_engine("cpu", 1))
@@ -73,48 +75,82 @@ def _edge_tables(edges: GroupEdges) -> Iterable[pa.Table]:
             yield pa.schema({"source": marks.types.source, "target": marks.types.target}).empty_table()
 
 
-def _edges(tables: Iterator[pa.Table]) -> GroupEdges:
-    record = _record(tables)
-    runs = [_run(tables, *each) for each in record["runs"]]
-    ids = None
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_run(value: Any) -> bool:
+    """Whether a value is the number of rows of a run, its grain, and the type of its weights."""
+    rows, grain, weight = value
+    return is_count(rows) and is_count(grain) and 0 < grain <= GRAIN and weight in ("uint32", "uint64")
+
+
+_EDGES: dict[str, Callable[[Any], bool]] = {
+    "dense": is_count,
+    "kind": _is_text,
+    "ids": lambda value: isinstance(value, bool),
+    "marks": lambda value: all(kind is None or _is_text(kind) for kind in value),
+    "runs": lambda value: isinstance(value, list) and all(map(_is_run, value)),
+}
+
+
+def _edges(first: int, parts: int, dense: int, tables: Iterator[pa.Table]) -> GroupEdges:
+    """Read the edges of a group of partitions, whose dense vertices are less than `dense`."""
+    record, ids, vertices = record_of(next(tables), _EDGES), None, 0
+    check(record["dense"] <= dense and len(record["marks"]) == parts, "more vertices or partitions than there are")
     if record["ids"]:
-        ids = StoredIds(local_directory(), next(tables).column("ids").combine_chunks())
+        values = array_of(checked_table(next(tables), {"values": is_id_type}))
+        ids, vertices = StoredIds(local_directory(), values), len(values)
+    runs = [_run(tables, record["dense"] + vertices, first, parts, *each) for each in record["runs"]]
+    check(bool(record["kind"]) or not runs, "rows without weights")
     marks = [None if kind is None else _marks(next(tables), next(tables), kind) for kind in record["marks"]]
     return GroupEdges(runs, record["dense"], ids, record["kind"], marks)
 
 
-def _run_record(run: Run) -> tuple[int, str, int]:
-    """The grain of a run, the type of its weights, and in how many pieces it is read."""
-    return run.grain, str(run.part(0, 0).weight.dtype), sum(1 for _ in read_pieces(run))
-
-
-def _on_host(run: Run, rows: Rows) -> Rows:
-    return rows if run.on_host else Rows(*map(select_engine("cuda").to_host, rows.arrays))
-
-
-def _run(tables: Iterator[pa.Table], grain: int, weight: str, pieces: int) -> Run:
+def _run(tables: Iterator[pa.Table], vertices: int, first: int, parts: int, rows: int, grain: int, weight: str) -> Run:
     run = Run(task_engine(), local_directory(), BY_KEY, np.dtype(weight), grain)
-    run.append(
-        Rows(*(column_values(table, name) for name in Rows._fields)) for table in itertools.islice(tables, pieces)
-    )
+    run.append(_by_key(read_rows(tables, rows, vertices), np.dtype(weight), first, parts))
     return run
 
 
+def _by_key(pieces: Iterator[Rows], weight: np.dtype[Any], first: int, parts: int) -> Iterator[Rows]:
+    """Check that keys ascend, and that all rows are of the group's partitions."""
+    last = 0
+    for rows in pieces:
+        key, locator = rows.arrays[2:]
+        check(key.dtype == weight and int(key[0]) >= last, "keys of another type or order")
+        check(bool((key[1:] >= key[:-1]).all()) and _within(locator, first, parts), "keys or rows in another order")
+        last = int(key[-1])
+        yield rows
+
+
+def _within(locator: Array, first: int, parts: int) -> bool:
+    """Whether all locators are of these partitions."""
+    below = is_below(locator, (first + parts) << POSITION_BITS)
+    return below and (not len(locator) or int(locator.min()) >= first << POSITION_BITS)
+
+
 def _marks(table: pa.Table, like: pa.Table, kind: str) -> RowMarks:
-    types = IdTypes(like.schema.field("source").type, like.schema.field("target").type, kind)
-    return RowMarks(of_host(column_values(table, "position"), column_values(table, "mark")), types)
+    position, mark = checked_table(table, {"position": pa.types.is_uint32, "mark": pa.types.is_uint64}).column_names
+    check(ascends(column_values(table, position)), "positions in another order")
+    source, target = checked_table(like, {"source": is_id_type, "target": is_id_type}).schema.types
+    columns = of_host(column_values(table, position), column_values(table, mark))
+    return RowMarks(columns, IdTypes(source, target, kind))
 
 
 def _numbering_tables(numbering: Numbering) -> Iterable[pa.Table]:
-    yield _header({"total": numbering.total})
+    yield with_record(pa.table({}), {"total": numbering.total, "numbers": numbering.numbers is not None})
     if numbering.numbers is not None:
-        yield _column(numbering.numbers.load())
+        yield pa.table({"values": numbering.numbers.load()})
 
 
 def _numbering(tables: Iterator[pa.Table]) -> Numbering:
-    total = _record(tables)["total"]
-    column = next(tables, None)
-    return Numbering(None if column is None else _stored(column), total)
+    record = record_of(next(tables), {"total": lambda value: is_count(value) and value <= 1 << 32})
+    if not record.get("numbers"):
+        return Numbering(None, record["total"])
+    numbers = _stored(next(tables), np.dtype(np.uint32))
+    check(is_below(numbers.load(), record["total"]), "numbers beyond their total")
+    return Numbering(numbers, record["total"])
 
 
 _COUNTS = ("components", "edges", "chosen", "bytes", "largest")
@@ -122,23 +158,39 @@ _COUNTS = ("components", "edges", "chosen", "bytes", "largest")
 
 def _slice_tables(solved: list[Any]) -> Iterable[pa.Table]:
     state, *locators = solved
-    yield _header({name: int(getattr(state, name)) for name in _COUNTS})
+    yield with_record(pa.table({}), {name: int(getattr(state, name)) for name in _COUNTS})
     for column in (state.parent, state.used, *locators):
-        yield _column(column.load())
+        yield pa.table({"values": column.load()})
 
 
-def _solved_slice(tables: Iterator[pa.Table]) -> list[Any]:
-    counts = _record(tables)
-    parent, used, *locators = map(_stored, tables)
-    return [SliceState(parent, used, **counts), *locators]
+def _solved_slice(bounds: list[tuple[int, int]], tables: Iterator[pa.Table]) -> list[Any]:
+    """Read a slice, of groups with these first partitions and numbers of partitions."""
+    counts = record_of(next(tables), dict.fromkeys(_COUNTS, is_count))
+    parent, used = _stored(next(tables), np.dtype(np.uint32)), _stored(next(tables), np.dtype(np.uint64))
+    roots = parent.load()
+    check(len(used) == flag_length(len(roots)) and is_below(roots, len(roots)), "parents beyond the vertices")
+    is_root = roots == np.arange(len(roots), dtype=np.uint32)
+    check(bool(is_root[roots].all()) and np.count_nonzero(is_root) == counts["components"], "parents that are no roots")
+    locators = [_stored(next(tables), np.dtype(np.uint64)) for _ in bounds]
+    for stored, bound in zip(locators, bounds, strict=True):
+        locator = stored.load()
+        check(ascends(locator) and _within(locator, *bound), "rows of other partitions, or in another order")
+    return [SliceState(parent, used, **{name: counts[name] for name in _COUNTS}), *locators]
 
 
-#: Of a group's edges.
-EDGES = Codec(_edge_tables, _edges)
 #: Of the numbers of a group's vertices.
 NUMBERING = Codec(_numbering_tables, _numbering)
-#: Of a slice.
-SOLVED_SLICE = Codec(_slice_tables, _solved_slice)
+
+
+def edges_codec(group: Group, dense: int) -> Codec:
+    """Codec of a group's edges, whose dense vertices are less than `dense`."""
+    return Codec(_edge_tables, partial(_edges, group.first, len(group.parts), dense))
+
+
+def slice_codec(groups: list[Group]) -> Codec:
+    """Codec of a slice of the edges of these groups."""
+    bounds = [(group.first, len(group.parts)) for group in groups]
+    return Codec(_slice_tables, partial(_solved_slice, bounds))
 
 
 class ShuffleSizes(NamedTuple):
@@ -183,8 +235,9 @@ def add_shuffle(
     options = (columns, sizes.batch, sizes.dense, sizes.room)
     edges = []
     for group in count:
-        task = (distribute, *groups[group].arguments(), *options, KeptEdges(graph.partial("distribute", group), EDGES))
-        edges.append(graph.add("distribute", group, *task, durable=EDGES))
+        codec = edges_codec(groups[group], sizes.dense)
+        task = (distribute, *groups[group].arguments(), *options, KeptEdges(graph.partial("distribute", group), codec))
+        edges.append(graph.add("distribute", group, *task, durable=codec))
     summaries = [graph.add("summary", group, summarize, edges[group], stays=True) for group in count]
     found = graph.add("survey", 0, survey, summaries)
     numberings = _add_numbering(graph, edges, found, sizes.owners)
@@ -205,7 +258,7 @@ def add_shuffle(
                 graph.add("piece", (place, group), pick, cuttings[group], place - kept, stays=True) for group in count
             ]
         state = (states[-1], pieces, totals, bounds, sizes.memory)
-        solved = graph.add("slice", place, solve_slice, *state, durable=SOLVED_SLICE)
+        solved = graph.add("slice", place, solve_slice, *state, durable=slice_codec(groups))
         states.append(graph.add("state", place, pick, solved, 0, stays=True))
         locators.append([graph.add("locators", (place, group), pick, solved, 1 + group, stays=True) for group in count])
     trace = graph.add("trace", 0, records, states[1:])

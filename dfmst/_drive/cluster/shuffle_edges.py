@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from dfmst._drive.cluster.checkpoint import ONE_TABLE, Codec, Partial
+from dfmst._drive.cluster.checkpoint import EDGE_TABLE, Progress
 from dfmst._drive.cluster.devices import TaskColumns, on_device, register_for_gpus, rows_that_fit
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.row_hashes import GroupMarks, RowMarks, is_marked
@@ -32,6 +32,7 @@ from dfmst._edges.dictionary import different_types
 from dfmst._edges.encode import DeviceEncoder, Encoder
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine, host_engine
+from dfmst._fold.checkpoint import Codec
 from dfmst._fold.runs import Run, StoredIds
 from dfmst._fold.slices import COMPACT, RunIndex
 from dfmst.errors import CapacityError
@@ -90,7 +91,7 @@ class KeptEdges(NamedTuple):
     codec: Codec
 
 
-_NOWHERE = KeptEdges(None, ONE_TABLE)
+_NOWHERE = KeptEdges(None, EDGE_TABLE)
 
 
 def where_they_wait(waiting: bool, task: Callable[[Engine], _Result]) -> _Result:
@@ -152,8 +153,8 @@ def _distribute(
     host, parts = task_engine(), group.complete(frames).parts
     marked = is_marked(parts)
     # Marks of rows that may still be dropped are not saved.
-    saved = Partial(*(kept if kept is not None and room is not None and not marked else _NOWHERE))
-    before: GroupEdges | None = saved.result
+    saved = Progress(*(kept if kept is not None and room is not None and not marked else _NOWHERE), len(parts))
+    before: GroupEdges | None = saved.content
     batches, kind = _batches(engine, encoder, room, rows, before), "" if before is None else before.kind
     marks = GroupMarks(group.first, parts)
     for number, table in enumerate(group.tables(host, columns, frames, saved.done), group.first + saved.done):

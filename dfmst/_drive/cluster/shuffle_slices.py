@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dfmst._common.types import Array
+from dfmst._drive.cluster.checkpoint import false_checkpoint
 from dfmst._drive.cluster.devices import TaskColumns, on_device, register_for_gpus, rows_that_fit
 from dfmst._drive.cluster.shuffle_edges import GroupEdges, Survey, waits_on_gpu, where_they_wait
 from dfmst._drive.cluster.shuffle_numbering import Numbering
@@ -81,6 +82,8 @@ def _cut(
     engine: Engine, edges: GroupEdges, group: int, found: Survey, places: list[Cut], numbering: Numbering, slices: range
 ) -> list[Run | None]:
     numbers = None if numbering.numbers is None else load(engine, numbering.numbers)
+    if numbering.total != found.dense if numbers is None else len(numbers) != edges.vertices:
+        raise false_checkpoint()
     bounds = [_places(edges.runs, found.first[group], place) for place in places]
     bounds = [[0] * len(edges.runs), *bounds, [len(run) for run in edges.runs]]
     pieces: list[Run | None] = []
@@ -108,6 +111,8 @@ def solve_slice(
     before: SliceState | None, pieces: list[Run | None], totals: list[int], bounds: list[int], size: int
 ) -> list[Any]:
     """Solve a slice (a task): the state after it, then the locators of the edges that each group has in the forest."""
+    if len(set(totals)) > 1 or not (before is None or len(before.parent) == totals[0]):
+        raise false_checkpoint()
     engine, runs = worker_engine(), [piece for piece in pieces if piece is not None and len(piece)]
     vertices = max(totals, default=0)
     lengths = [len(run) for run in runs]

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
+from dfmst._drive.cluster.checkpoint import EDGE_TABLE, Progress
 from dfmst._drive.cluster.devices import device_engine, on_device
 from dfmst._drive.cluster.tables import (
     Columns,
@@ -166,6 +167,15 @@ def folded(task: Callable[[TableFold], Table]) -> Table:
         if not has_dictionary:
             raise
     return on_device(engine, _FEWER, lambda buffer: attempt(buffer, False), _FEWER)
+
+
+def resume(fold: TableFold, path: str | None, partitions: int) -> Progress:
+    """Continue a fold with the forest that an earlier run of its task saved."""
+    progress = Progress(path, EDGE_TABLE, partitions)
+    if progress.content is not None:
+        fold.add(progress.content)
+        progress.content = None
+    return progress
 
 
 class TableFold:

@@ -20,6 +20,7 @@ from dfmst._edges.dictionary import concat_ids
 from dfmst._edges.encode import are_integers
 from dfmst._edges.vertices import IdColumns, id_columns, same_width
 from dfmst._engines import Engine, host_engine
+from dfmst._fold.checkpoint import ascends, check, checked_table, is_id_type
 from dfmst.errors import InvalidEdgesError
 
 POSITION_BITS = 32
@@ -30,6 +31,23 @@ def travelling_table(source: pa.Array, target: pa.Array, key: Array, row: Array,
     """Put a table together; `kind` says what the weights are."""
     arrays = {"source": source, "target": target, "key": pa.array(key), "row": pa.array(row)}
     return pa.table(arrays).replace_schema_metadata(kind_metadata(kind))
+
+
+def is_key_type(kind: pa.DataType) -> bool:
+    """Whether keys have this type."""
+    return kind in (pa.uint32(), pa.uint64())
+
+
+_EDGE_TYPES = {"source": is_id_type, "target": is_id_type, "key": is_key_type, "row": pa.types.is_uint64}
+
+
+def checked_edges(table: pa.Table) -> pa.Table:
+    """Return a table from a checkpoint; raise ValueError if its columns are not those of edges by ascending row."""
+    source, target, *_ = checked_table(table, _EDGE_TYPES).schema.types
+    check(source == target or (pa.types.is_integer(source) and pa.types.is_integer(target)), "ids of different types")
+    check(ascends(column_values(table, "row")), "rows in another order")
+    weight_kind(table)  # raises if it is no text
+    return table
 
 
 def kind_metadata(kind: str) -> dict[bytes, bytes]:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.cluster.checkpoint import ONE_TABLE, Codec, PartialFold
+from dfmst._drive.cluster.checkpoint import EDGE_TABLE, digests_by_number, false_checkpoint
 from dfmst._drive.cluster.cycle_filter import ActiveFilter, BroadcastFilter
 from dfmst._drive.cluster.devices import on_device
 from dfmst._drive.cluster.graph import TaskGraph
@@ -27,7 +27,7 @@ from dfmst._drive.cluster.groups import Group, add_merge_tree
 from dfmst._drive.cluster.partitions import FileRows, is_part
 from dfmst._drive.cluster.read import read_edges
 from dfmst._drive.cluster.row_hashes import changed, digest_of, row_marks
-from dfmst._drive.cluster.solve import TableFold, folded, merge, task_engine, worker_engine
+from dfmst._drive.cluster.solve import TableFold, folded, merge, resume, task_engine, worker_engine
 from dfmst._drive.cluster.tables import (
     Columns,
     DeviceTable,
@@ -35,6 +35,7 @@ from dfmst._drive.cluster.tables import (
     column_values,
     columns_of,
     concat,
+    is_key_type,
     metadata_of,
     pieces,
     side_of,
@@ -46,13 +47,12 @@ from dfmst._drive.plan.work import LIGHT
 from dfmst._edges.encode import are_integers
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine
-from dfmst.errors import OutputError
-from dfmst.formats.provenance import read_record
+from dfmst._fold.checkpoint import Codec, checked_table, record_of, with_record
+from dfmst.formats.provenance import is_count, read_record
 
 SAMPLED_PARTS = 4  # of all groups together
 _SAMPLE = 1 << 13  # rows of a partition
 _COUNTED_ROWS = 1 << 16
-_RECORD = b"sample"
 
 
 class KeySample(NamedTuple):
@@ -66,24 +66,19 @@ class KeySample(NamedTuple):
 
 
 def _sample_tables(drawn: KeySample) -> Iterable[pa.Table]:
-    record = json.dumps([drawn.rows, drawn.vertices, drawn.digests]).encode()
-    yield pa.table({"key": drawn.key, "row": drawn.row}).replace_schema_metadata({_RECORD: record})
+    record = {"rows": drawn.rows, "vertices": drawn.vertices, "digests": drawn.digests}
+    yield with_record(pa.table({"key": drawn.key, "row": drawn.row}), record)
 
 
 def _sample(tables: Iterator[pa.Table]) -> KeySample:
-    table = next(tables)
-    rows, vertices, digests = json.loads(table.schema.metadata[_RECORD])
+    table = checked_table(next(tables), {"key": is_key_type, "row": pa.types.is_uint64})
+    record = record_of(table, {"rows": is_count, "vertices": is_count})
     key, row = (column_values(table, name) for name in ("key", "row"))
-    return KeySample(key, row, rows, vertices, digests_by_number(digests))
+    return KeySample(key, row, record["rows"], record["vertices"], digests_by_number(record.get("digests")))
 
 
 #: Of a group's sample.
 SAMPLE = Codec(_sample_tables, _sample)
-
-
-def digests_by_number(written: Mapping[str, int]) -> dict[int, int]:
-    """Return the digests of partitions by their number, as JSON has them by text."""
-    return {int(number): digest for number, digest in written.items()}
 
 
 class LightBound(NamedTuple):
@@ -159,7 +154,7 @@ def is_light(engine: Engine, columns: Columns, bound: LightBound) -> Array:
     if not len(key):
         none: Array = xp.zeros(0, np.bool_)
         return none
-    limit = key.dtype.type(bound.key)
+    limit = key.dtype.type(min(bound.key, np.iinfo(key.dtype).max))
     # Rows ascend, so that those of the bound's key are light up to a position.
     last = engine.from_host(np.array([bound.row], np.uint64))
     light: Array = key < limit
@@ -184,16 +179,16 @@ def add_two_passes(
     forests = []
     for number, input in enumerate(inputs):
         known = (bound, samples[number], graph.partial("light", number))
-        forests.append(graph.add("light", number, fold_light, *input, *known, durable=ONE_TABLE))
+        forests.append(graph.add("light", number, fold_light, *input, *known, durable=EDGE_TABLE))
     digests = [graph.add("digests", number, digests_of, forest) for number, forest in enumerate(forests)]
     light = add_merge_tree(graph, forests, split_every, "merge-light")
     cycle_filter = graph.add("filter", 0, broadcast_filter, light)
     residues = []
     for number, input in enumerate(inputs):
         before = (bound, cycle_filter, digests[number], graph.partial("residue", number))
-        residues.append(graph.add("residue", number, fold_residue, *input, *before, durable=ONE_TABLE))
+        residues.append(graph.add("residue", number, fold_residue, *input, *before, durable=EDGE_TABLE))
     residue = add_merge_tree(graph, residues, split_every, "merge-residue")
-    return graph.add("merge", 0, merge, [light, residue], durable=ONE_TABLE)
+    return graph.add("merge", 0, merge, [light, residue], durable=EDGE_TABLE)
 
 
 def fold_light(
@@ -217,12 +212,12 @@ def _fold_light(
     drawn: KeySample,
     partial: str | None,
 ) -> Table:
-    saved = PartialFold(partial, forest)
-    digests = digests_by_number(saved.record or {})
+    saved = resume(forest, partial, len(group.complete(frames).parts))
+    digests = dict(saved.digests)
     tables = _tables_as_before(task_engine(), group, frames, columns, drawn.digests, saved.done, digests)
     for done, table in enumerate(tables, saved.done + 1):
         _add_light(forest, table, bound)
-        saved.save(done, digests)
+        saved.save(done, forest.forest, digests)
     return with_metadata(forest.forest(), {_DIGESTS: json.dumps(digests).encode()})
 
 
@@ -241,8 +236,7 @@ def digests_of(forest: Table) -> dict[int, int]:
     try:
         return digests_by_number(read_record(metadata_of(forest).get(_DIGESTS)))
     except ValueError as error:
-        message = f"a checkpoint of the light rows is damaged: {error}"
-        raise OutputError(message, "remove the directory of checkpoints and run again") from error
+        raise false_checkpoint() from error
 
 
 def _tables_as_before(
@@ -299,11 +293,11 @@ def _fold_residue(
     engine = forest.engine
     active = None if cycle_filter is None else cycle_filter.on(engine)
     if bound is not None:
-        saved = PartialFold(partial, forest)
+        saved = resume(forest, partial, len(group.complete(frames).parts))
         tables = _tables_as_before(task_engine(), group, frames, columns, digests, saved.done)
         for done, table in enumerate(tables, saved.done + 1):
             _add_rest(engine, forest, table, active, bound)
-            saved.save(done)
+            saved.save(done, forest.forest)
     return forest.forest()
 
 

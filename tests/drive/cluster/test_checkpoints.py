@@ -21,13 +21,14 @@ import dfmst
 import dfmst.dask
 from dfmst._drive.cluster import groups as tasks
 from dfmst._drive.cluster import shuffle, two_pass
-from dfmst._drive.cluster.checkpoint import ONE_TABLE, checkpointed, first_workers, partitions_done
+from dfmst._drive.cluster.checkpoint import EDGE_TABLE, checkpointed, first_workers, partitions_done
 from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows
-from dfmst._drive.cluster.shuffle import EDGES
+from dfmst._drive.cluster.shuffle import edges_codec
 from dfmst._drive.cluster.shuffle_edges import GroupEdges, KeptEdges, distribute
 from dfmst._drive.cluster.shuffle_runs import FoldRoom
+from dfmst._drive.cluster.tables import travelling_table
 from dfmst._drive.cluster.two_pass import SAMPLE, KeySample, sample
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
@@ -72,37 +73,43 @@ def test_a_damaged_checkpoint_is_made_anew(strategy, tmp_path):
         assert now == contents
 
 
+def edge_table(*keys: int) -> pa.Table:
+    ends, rows = pa.array(range(len(keys)), pa.uint32()), np.arange(len(keys), dtype=np.uint64)
+    return travelling_table(ends, ends, np.array(keys, np.uint64), rows, "uint64")
+
+
 def test_any_bit_and_any_cut(tmp_path):
     path = tmp_path / "fold.arrow"
-    table = pa.table({"row": [3, 1]})
-    assert checkpointed(str(path), ONE_TABLE, lambda: table).equals(table)
+    table = edge_table(3, 1)
+    assert checkpointed(str(path), EDGE_TABLE, lambda: table).equals(table)
     whole, made = path.read_bytes(), []
 
     def make() -> pa.Table:
         made.append(0)
         return table
 
-    assert checkpointed(str(path), ONE_TABLE, make).equals(table)
+    assert checkpointed(str(path), EDGE_TABLE, make).equals(table)
     assert not made
     harms = [whole[:size] for size in range(len(whole))] + [whole + b"\0"]
     harms += [whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :] for at in range(len(whole))]
     for number, harm in enumerate(harms, 1):
         path.write_bytes(harm)
-        assert checkpointed(str(path), ONE_TABLE, make).equals(table)
+        assert checkpointed(str(path), EDGE_TABLE, make).equals(table)
         assert (len(made), path.read_bytes()) == (number, whole)
 
 
 def test_the_checkpoint_of_another_task_is_not_taken(tmp_path):
-    checkpointed(str(tmp_path / "a"), ONE_TABLE, lambda: pa.table({"row": [1]}))
+    checkpointed(str(tmp_path / "a"), EDGE_TABLE, lambda: edge_table(1))
     (tmp_path / "a").rename(tmp_path / "b")
-    assert checkpointed(str(tmp_path / "b"), ONE_TABLE, lambda: pa.table({"row": [2]}))["row"].to_pylist() == [2]
+    assert checkpointed(str(tmp_path / "b"), EDGE_TABLE, lambda: edge_table(2))["key"].to_pylist() == [2]
 
 
-@pytest.mark.parametrize("record", [None, b"", b"7", b"[1, 2]", b"[1, 2, 3]", b"[" * 100_000])
+@pytest.mark.parametrize("record", [None, b"", b"7", b"{}", b'{"rows": -1}', b"[" * 100_000])
 def test_false_content_with_a_right_digest_is_made_anew(tmp_path, record):
     path = tmp_path / "sample"
     with sealed_output(path) as file:
-        table = pa.table({"key": [1], "row": [1]}).replace_schema_metadata({b"sample": record} if record else None)
+        column = pa.array([1], pa.uint64())
+        table = pa.table({"key": column, "row": column}).replace_schema_metadata({b"dfmst": record} if record else None)
         if record != b"":
             with pa.ipc.new_stream(pa.PythonFile(file, "w"), table.schema) as writer:
                 writer.write_table(table)
@@ -113,7 +120,7 @@ def test_false_content_with_a_right_digest_is_made_anew(tmp_path, record):
 def test_a_checkpoint_that_cannot_be_read_is_an_error_with_the_directory(tmp_path):
     (tmp_path / "a").mkdir()
     with pytest.raises(dfmst.OutputError, match=f"cannot use {tmp_path} for checkpoints"):
-        checkpointed(str(tmp_path / "a"), ONE_TABLE, lambda: pa.table({"row": [1]}))
+        checkpointed(str(tmp_path / "a"), EDGE_TABLE, lambda: edge_table(1))
     (tmp_path / "workers-token").mkdir()
     with pytest.raises(dfmst.OutputError, match=f"cannot use {tmp_path} for checkpoints"):
         first_workers(str(tmp_path), "token", 2)
@@ -235,7 +242,7 @@ def test_a_group_that_is_folded_in_runs_goes_on_where_it_was(tmp_path, monkeypat
             patch.setattr(Group, "tables", counted)
             return distribute(group, None, EdgeColumns("a", "b", "w"), 100, 0, FoldRoom(64 << 20, 300), kept)
 
-    expected, kept = edges(None), KeptEdges(str(tmp_path / "kept"), EDGES)
+    expected, kept = edges(None), KeptEdges(str(tmp_path / "kept"), edges_codec(group, 0))
     read.clear()
     with pytest.raises(Stopped):
         edges(kept, 5)

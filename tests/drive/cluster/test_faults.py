@@ -23,8 +23,9 @@ from distributed import Client, LocalCluster
 import dfmst
 import dfmst.dask
 from dfmst import errors
-from dfmst._drive.cluster.checkpoint import ONE_TABLE, checkpointed, first_workers
+from dfmst._drive.cluster.checkpoint import EDGE_TABLE, checkpointed, first_workers
 from dfmst._drive.cluster.client import Resources
+from dfmst._drive.cluster.tables import empty_table
 from tests.support.dask_frames import STRATEGIES, random_frame
 from tests.support.workers import Workers
 
@@ -239,7 +240,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatc
 
     monkeypatch.setattr("os.replace", full)
     with pytest.raises(OSError, match=r"(?i)no space left"):
-        checkpointed(str(tmp_path / "a.arrow"), ONE_TABLE, lambda: __import__("pyarrow").table({"row": [1]}))
+        checkpointed(str(tmp_path / "a.arrow"), EDGE_TABLE, empty_table)
     assert list(tmp_path.iterdir()) == []
 
 

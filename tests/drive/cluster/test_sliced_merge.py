@@ -17,7 +17,7 @@ import dfmst.dask
 from dfmst._drive.cluster.build import Options, forest_graph
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows, FrameParts
-from dfmst._drive.cluster.shuffle import EDGES
+from dfmst._drive.cluster.shuffle import edges_codec
 from dfmst._drive.cluster.shuffle_edges import distribute
 from dfmst._drive.cluster.shuffle_runs import FoldRoom
 from dfmst._drive.plan.formulas import BASE, fitting_vertices, slice_memory
@@ -112,7 +112,8 @@ def test_a_group_is_kept_and_travels():
     whole = run.part(0, len(run))
     assert (np.diff(whole.weight.astype(np.int64)) >= 0).all()
     travelled = pickle.loads(pickle.dumps(run))
-    kept = EDGES.result(iter(list(EDGES.tables(edges)))).runs[0]
+    codec = edges_codec(arguments[0], 0)
+    kept = codec.content(iter(list(codec.tables(edges)))).runs[0]
     for other in (travelled, kept):
         for column, same in zip(other.part(0, len(run)).arrays, whole.arrays, strict=True):
             np.testing.assert_array_equal(column, same)
