@@ -12,7 +12,7 @@ from dfmst._common.arguments import is_sparse, stored_entries, yes_or_no
 from dfmst._common.types import Array, SparseMatrix, SupportsDLPack
 from dfmst._edges.arrow_values import listed_values
 from dfmst._edges.edge_table import Input, check_capacity
-from dfmst._edges.read import DEVICE, HOST, CheckedColumns, number_ids, survey_edges
+from dfmst._edges.read import DEVICE, HOST, CheckedColumns, edge_statistics, number_ids
 from dfmst._edges.vertices import IdColumns, unchecked_vertices
 from dfmst._edges.weights import constant_weights, missing_weights
 from dfmst._engines import Engine, select_engine
@@ -181,11 +181,11 @@ def _read(engine: Engine, arrays: dict[str, Any], n: int | None, maximum: bool, 
     ids = read.ids(("source", columns[0]), ("target", columns[1]))
     weights = read.weights("weight", columns[2]) if len(columns) == 3 else constant_weights(rows, engine.xp)
     unchecked = unchecked_vertices(ids, n) if defer_checks and engine.on_host and weights.invalid is None else None
-    survey = None if unchecked is not None else survey_edges(engine, ids, weights)
+    statistics = None if unchecked is not None else edge_statistics(engine, ids, weights)
     if unchecked is None:
-        missing = missing_weights(engine, weights) if survey is None or survey.missing else weights.invalid
+        missing = missing_weights(engine, weights) if statistics is None or statistics.missing else weights.invalid
         _check_missing(ids, missing)
-    return number_ids(engine, read, CheckedColumns(ids, weights, None, unchecked, survey), maximum, bound=n)
+    return number_ids(engine, read, CheckedColumns(ids, weights, None, unchecked, statistics), maximum, bound=n)
 
 
 def _column(engine: Engine, name: str, values: Any) -> Array:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.deferred import call_arrow, pc
+from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
@@ -48,8 +48,8 @@ def arrow_numbers(values: Array, kind: pa.DataType | None = None) -> pa.Array:
     return pa.Array.from_buffers(kind, len(whole), [None, pa.py_buffer(whole)])
 
 
-_NO_VALUE = {"NoneType", "NAType", "NaTType"}  # types of missing values, by name: pandas may not be loaded
-#: Families of types, the first that fits; values of different families are never equal.
+_NO_VALUE = {"NoneType", "NAType", "NaTType"}  # types of missing values, by name: pandas may not be imported
+#: Families of types, of which the first that fits counts; values of different families are never equal.
 _FAMILIES = {
     "text": (str,),
     "binary": (bytes, bytearray, memoryview),
@@ -66,12 +66,11 @@ _FAMILIES = {
 }
 _EXACT = 2.0**53  # below, float64 holds all integers
 _NUMBERS = ({"integer", "decimal"}, {"integer", "float"})
-#: Attributes of pandas' classes that Python's do not have.
-_NANOSECONDS = {"timestamp": "nanosecond", "duration": "nanoseconds"}
+_NANOSECONDS = {"timestamp": "nanosecond", "duration": "nanoseconds"}  # attributes of pandas' classes
 
 
 def is_missing(value: object) -> bool:
-    """Whether an object stands for a missing value: ``None``, NaN, or pandas.NA, which compares to nothing."""
+    """Whether an object stands for a missing value: ``None``, NaN, NaT or ``pandas.NA``."""
     try:
         return value is None or bool(value != value)
     except Exception:  # objects may raise anything
@@ -79,7 +78,7 @@ def is_missing(value: object) -> bool:
 
 
 def native_values(values: Array) -> Array:
-    """Numbers as kernels read them: in the machine's byte order, contiguous, aligned."""
+    """Return numbers as kernels read them: in the machine's byte order, contiguous, aligned."""
     flags = values.flags
     if values.dtype.isnative and flags.c_contiguous and flags.aligned:
         return values
@@ -87,28 +86,30 @@ def native_values(values: Array) -> Array:
 
 
 def listed_values(name: str, values: Any) -> Array:
-    """Return an array of what has one, and the elements of any other iterable as they are, as objects."""
+    """Return an object that converts to an array as an array, and any other iterable as an array of objects."""
     _refuse_masked(name, values)
     return np.asarray(values) if hasattr(values, "__array__") else np.array(list(values), object)
 
 
 def number_array(name: str, values: Any) -> Array:
-    """Return an array, or nested lists as one; numbers in lists are not rounded."""
+    """Return an array, or nested lists as an array; numbers in lists are not rounded."""
     _refuse_masked(name, values)
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:  # rows of different lengths, an array on a GPU
-        message = f"{name} is no array: {error}"
+        message = f"{name} is not an array: {error}"
         raise UnsupportedFrameError(message, "pass an array on the host, or lists of equal length") from error
     if hasattr(values, "dtype") or array.dtype.kind != "f" or not (np.abs(array) >= _EXACT).any():
         return array
     exact = to_arrow(name, np.array(values, object).ravel())
-    exact = _narrowed(exact, pa.uint64()) if pa.types.is_decimal(exact.type) else exact
+    if pa.types.is_decimal(exact.type):
+        with contextlib.suppress(pa.ArrowInvalid):
+            exact = exact.cast(pa.uint64())
     return np.asarray(exact).reshape(array.shape)
 
 
 def to_arrow(name: object, values: Array, *, nan_is_null: bool = True) -> pa.Array:
-    """Return a column of NumPy as an Arrow array; what pandas counts as missing becomes null."""
+    """Return a column of NumPy as an Arrow array; values that are missing for pandas become null."""
     if values.dtype.kind in "OUST":
         return _objects(name, values.astype(object, copy=False))
     if values.dtype.kind not in "mM" or np.datetime_data(values.dtype)[1] == 1:
@@ -127,7 +128,7 @@ def _objects(name: object, values: Array) -> pa.Array:
         values = np.array([None if is_missing(value) else value for value in values], object)
         kinds = set(map(type, values)) - {type(None)}
         families = {_family(kind) for kind in kinds}
-    if (len(families) < 2 or families in _NUMBERS) and _of_one_zone(families, values):
+    if (len(families) < 2 or families in _NUMBERS) and _have_one_zone(families, values):
         try:
             return _exact(families, values)
         except (pa.ArrowException, ArithmeticError, NotImplementedError, TypeError, ValueError):
@@ -142,8 +143,8 @@ def _family(kind: type) -> str:
     return next((name for name, kinds in _FAMILIES.items() if issubclass(kind, kinds)), str(kind))
 
 
-def _of_one_zone(families: set[str], values: Array) -> bool:
-    """Whether all timestamps have a zone or none has, and no time of day has one, which Arrow would leave out."""
+def _have_one_zone(families: set[str], values: Array) -> bool:
+    """Whether all timestamps have a zone or none has, and no time of day has one, which Arrow would drop."""
     if not families <= {"timestamp", "time"}:
         return True
     aware = {value.tzinfo is not None for value in values if not is_missing(value)}
@@ -158,8 +159,11 @@ def _exact(families: set[str], values: Array) -> pa.Array:
                 return exact
             exact = exact.cast(pa.decimal128(20))  # comparable with negative integers, as Python's are
         except (pa.ArrowException, OverflowError):  # integers of different types, or beyond 64 bits
-            exact = pa.array([None if is_missing(value) else _decimal(value) for value in values])
-        return _narrowed(exact, pa.int64()) if families == {"integer"} else exact
+            numbers = (value if isinstance(value, Decimal) or is_missing(value) else int(value) for value in values)
+            exact = pa.array([None if is_missing(value) else Decimal(value) for value in numbers])
+        with contextlib.suppress(pa.ArrowInvalid):
+            return exact.cast(pa.int64()) if families == {"integer"} else exact
+        return exact
     if families == {"uuid"}:
         plain = (value.as_py() if isinstance(value, pa.Scalar) else value for value in values)
         return pa.array([None if is_missing(value) else value.bytes for value in plain], pa.uuid())
@@ -173,19 +177,8 @@ def _exact(families: set[str], values: Array) -> pa.Array:
     return column
 
 
-def _narrowed(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Decimals in a type of integers if it holds them, else as they are."""
-    with contextlib.suppress(pa.ArrowInvalid):
-        return column.cast(kind)
-    return column
-
-
-def _decimal(value: Any) -> Decimal:
-    return value if isinstance(value, Decimal) else Decimal(int(value))
-
-
 def _refuse_masked(name: str, values: Any) -> None:
-    """NumPy would read masked entries through their mask."""
+    """Raise an error for masked entries, which NumPy would read in spite of their mask."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
         places = np.argwhere(np.ma.getmaskarray(values))
         first = int(places[0, 0]) if values.ndim == 1 else tuple(places[0].tolist())
@@ -193,16 +186,16 @@ def _refuse_masked(name: str, values: Any) -> None:
         raise InvalidEdgesError(message, "fill or remove them first")
 
 
-_LONGEST = (1 << 31) - 1  # bytes that offsets of 32 bits reach
+_LONGEST = (1 << 31) - 1  # bytes of text that offsets of 32 bits address
 #: Types with offsets of 32 bits, and their counterparts with offsets of 64 bits.
 LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 
 
 def is_long_dictionary(column: pa.Array) -> bool:
-    """Whether a dictionary's texts may take 2 GiB or more once they are decoded."""
+    """Whether the texts of a dictionary may take 2 GiB or more when they are decoded."""
     if not _has_texts(column.type) or len(column) * column.dictionary.nbytes <= _LONGEST:
         return False
-    longest = call_arrow("max", call_arrow("binary_length", column.dictionary)).as_py()
+    longest = pc.max(pc.binary_length(column.dictionary)).as_py()
     return len(column) * (longest or 0) > _LONGEST
 
 
@@ -211,7 +204,7 @@ def _has_texts(kind: pa.DataType) -> bool:
 
 
 def text_dictionary(column: pa.Array) -> pa.Array:
-    """Return a dictionary of texts with 64-bit offsets and 32-bit codes, with nulls among the codes only."""
+    """Return a dictionary of texts with 64-bit offsets and 32-bit codes; only codes are null."""
     codes, texts = column.indices.cast(pa.int32()), column.dictionary
     if texts.null_count:
         codes = pc.if_else(texts.is_valid().take(codes), codes, None)
@@ -222,7 +215,7 @@ def text_dictionary(column: pa.Array) -> pa.Array:
 def plain_ids(column: pa.Array) -> pa.Array:
     """Return ids without an encoding: dictionaries and runs are decoded, views become text or binary.
 
-    Arrow neither orders decimals of 32 and 64 bits nor puts them into a dictionary: they become ones of 128 bits.
+    Decimals of 32 and 64 bits become decimals of 128 bits: Arrow cannot sort or encode the shorter ones.
     """
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -240,23 +233,17 @@ def plain_ids(column: pa.Array) -> pa.Array:
 
 
 def whole_ids(column: pa.ChunkedArray) -> pa.Array:
-    """Return a chunked column in one piece; texts of 2 GiB and more get offsets of 64 bits."""
+    """Return a chunked column as one array; texts of 2 GiB and more get offsets of 64 bits."""
     if column.num_chunks == 1:
         return column.chunk(0)
     if column.num_chunks and _has_texts(column.type):
         chunks = [text_dictionary(chunk) for chunk in column.chunks]
         return pa.chunked_array(chunks).unify_dictionaries().combine_chunks()
-    if column.num_chunks and pa.types.is_dictionary(column.type):  # a joint one may have too many entries for its type
+    if column.num_chunks and pa.types.is_dictionary(column.type):  # the type of the codes may be too narrow for all
         column = pa.chunked_array([plain_ids(chunk) for chunk in column.chunks])
     if column.type in LARGE and column.nbytes >= _LONGEST:
         column = column.cast(LARGE[column.type])
     return column.combine_chunks()
-
-
-def storage_ids(column: pa.Array, kind: pa.BaseExtensionType) -> pa.Array:
-    """Return the storage of ids of an extension type; nulls have none of their own."""
-    storage: pa.Array = pa.nulls(len(column), kind.storage_type) if pa.types.is_null(column.type) else column.storage
-    return storage
 
 
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}  # of a second

@@ -1,7 +1,6 @@
-"""Frames of a GPU: cuDF frames, and CuPy or cuDF columns as ids, vertices and weights.
+"""Frames on a GPU: cuDF frames, and CuPy or cuDF columns as ids, vertices and weights.
 
-The counterpart of the host's modules, with the same promises: no id passes through a float, no weight is rounded, and
-no column is copied to the host. Narwhals is not needed: it only wraps cuDF's own objects.
+As on the host, no id passes through a float and no weight is rounded. No column is copied to the host.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ import pyarrow as pa
 
 from dfmst._common.types import Array, Frame
 from dfmst._edges.unify import common_id_type
-from dfmst._edges.vertices import IdColumns, Vertices, different_ids, float_ids, same_width, unsuitable_ids
-from dfmst._edges.weights import KERNEL_TYPES, WIDENED, WeightColumn, unsupported_weights
+from dfmst._edges.vertices import IdColumns, Vertices, different_ids, same_width, unsuitable_ids
+from dfmst._edges.weights import WeightColumn, unsupported_weights, widen
 from dfmst._engines import CudaEngine, Engine
 from dfmst.errors import CapacityError, DfmstError, InvalidEdgesError, UnsupportedFrameError, missing_column
 
@@ -26,24 +25,15 @@ NAMES_HINT = "name your columns with source=, target= and weight= (weight=None: 
 
 @dataclass(frozen=True, slots=True)
 class DeviceView:
-    """A cuDF frame.
+    """A cuDF frame, with the methods of :class:`dfmst._edges.host_frame.FrameView`."""
 
-    Attributes
-    ----------
-    frame
-        The ``cudf.DataFrame``.
-    proxied
-        Whether the user's frame was a proxy of ``cudf.pandas``, which results turn back into.
-    """
-
-    frame: Any
-    proxied: bool = False
+    frame: Any  # a ``cudf.DataFrame``
+    proxied: bool = False  # whether the user's frame was a proxy of cudf.pandas: results are proxies, too
 
     #: Whether the columns are on a GPU.
     on_device = True
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.frame)
 
     def column(self, name: Any) -> Any:
@@ -57,7 +47,7 @@ class DeviceView:
         return self.finish(self.frame.take(rows))
 
     def part(self, begin: int, end: int) -> DeviceView:
-        """Return the view of a span of the rows, nothing copied."""
+        """Return the view of a range of rows, without a copy."""
         return replace(self, frame=self.frame.iloc[begin:end])
 
     def rows(self, engine: Engine, rows: Array) -> DeviceView:
@@ -93,21 +83,17 @@ class DeviceView:
 def open_device_frame(frame: Frame) -> DeviceView | None:
     """Recognize a cuDF frame, or a proxy of ``cudf.pandas`` around one.
 
-    cuDF is never imported here: a frame of it exists only if it is imported. A proxy is asked for its frame on
-    the GPU, as by any operation of ``cudf.pandas``.
+    cuDF is never imported here: a frame of it exists only if it is imported. As any operation of ``cudf.pandas`` does,
+    this moves the frame of a proxy to the GPU.
     """
     cudf, proxies = sys.modules.get("cudf"), sys.modules.get("cudf.pandas")
     if cudf is None:
         return None
-    if proxies is not None and proxies.is_proxy_object(frame) and hasattr(frame, "columns"):
-        return DeviceView(_on_gpu(frame), proxied=True)
-    return DeviceView(frame) if isinstance(frame, cudf.DataFrame) else None
-
-
-def _on_gpu(proxy: Any) -> Any:
+    if proxies is None or not (proxies.is_proxy_object(frame) and hasattr(frame, "columns")):
+        return DeviceView(frame) if isinstance(frame, cudf.DataFrame) else None
     try:
         with CudaEngine().guard():
-            return proxy.as_gpu_object()
+            return DeviceView(frame.as_gpu_object(), proxied=True)
     except DfmstError:
         raise
     except Exception as error:  # cuDF raises many classes for columns that it has no type for
@@ -115,15 +101,15 @@ def _on_gpu(proxy: Any) -> Any:
         raise UnsupportedFrameError(f"cudf.pandas cannot hold the frame on the GPU: {error}", hint) from error
 
 
-_TEXT = {"object", "str", "string"}  # cuDF's names of text, of which a frame may hold several
+_TEXT = {"object", "str", "string"}  # cuDF's names of text
 _NESTED = {"ListDtype", "StructDtype", "IntervalDtype"}
-_CUDF_ROWS = (1 << 31) - 1  # the longest column that cuDF has
+_CUDF_ROWS = (1 << 31) - 1  # of a column of cuDF at most
 
 
 def device_ids(source: tuple[object, Any], target: tuple[object, Any]) -> IdColumns:
-    """Check and align two (name, column) pairs: both CuPy integers of one width, or both cuDF columns of one type.
+    """Check two (name, column) pairs, and return CuPy integers of one width or cuDF columns of one type.
 
-    The same types are compared as on the host: see :mod:`dfmst._edges.unify`.
+    :mod:`dfmst._edges.unify` lists the types that are compared.
     """
     first, null_first = _readable_ids(*source)
     second, null_second = _readable_ids(*target)
@@ -135,7 +121,7 @@ def device_ids(source: tuple[object, Any], target: tuple[object, Any]) -> IdColu
 
 
 def device_factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Vertices:
-    """Number ids densely: integers by a sort of CuPy's, anything else by cuDF's own factorization."""
+    """Number ids from 0: integers by a sort of CuPy, others by cuDF's factorization."""
     xp, length = engine.xp, len(source)
     if is_array(source):
         values, codes = xp.unique(xp.concatenate([source, target]), return_inverse=True)
@@ -155,14 +141,11 @@ def device_weights(name: object, column: Any) -> WeightColumn:
     if not is_array(column):
         column, invalid = _readable_weights(name, column)
     check_device(name, column)
-    widened = column.astype(WIDENED.get(column.dtype.name, column.dtype), copy=False)
-    if widened.dtype.name not in KERNEL_TYPES:
-        raise unsupported_weights(name, str(column.dtype))
-    return WeightColumn(_contiguous(widened), invalid)
+    return WeightColumn(_contiguous(widen(name, column)), invalid)
 
 
 def check_device(name: object, column: Array) -> None:
-    """Refuse a column on another GPU than the current one: every access would cross from one to the other."""
+    """Raise an error for a column on another GPU than the current one, from which every access would be slow."""
     current, place = sys.modules["cupy"].cuda.Device().id, column.device.id  # type: ignore[attr-defined]
     if place != current:
         message = f"column {name!r} is on GPU {place}, and GPU {current} is the current one"
@@ -175,29 +158,21 @@ def is_array(column: Any) -> bool:
 
 
 def _readable_ids(name: object, column: Any) -> tuple[Any, Array | None]:
-    """Integers as CuPy, anything else that can name a vertex as cuDF; and where nulls are."""
+    """Return integers as CuPy or other ids as cuDF, and the mask of the nulls."""
     nulls = None
     if not is_array(column):
         column, nulls = _decoded(column), _nulls(column)
     kind = column.dtype.kind
-    if kind == "f":
-        raise float_ids(name, str(column.dtype))
-    if kind == "c" or type(column.dtype).__name__ in _NESTED:
-        raise unsuitable_ids(name, str(column.dtype))
-    if is_array(column):
-        if kind not in "iu":
-            raise unsuitable_ids(name, str(column.dtype))
-        check_device(name, column)
-        return _contiguous(column), nulls
+    if kind in "fc" or type(column.dtype).__name__ in _NESTED or (is_array(column) and kind not in "iu"):
+        raise unsuitable_ids(name, column.dtype)
     if kind in "iu":
-        column = _values(column, nulls)
+        column = _contiguous(column) if is_array(column) else _values(column, nulls)
         check_device(name, column)
-        return column, nulls
     return column, nulls
 
 
 def _same_type(source: tuple[object, Any], target: tuple[object, Any]) -> tuple[Any, Any]:
-    """Columns of two types in the type that holds both exactly."""
+    """Return columns of two types in the type that holds both exactly."""
     columns = source[1], target[1]
     kinds = [_arrow_type(column.dtype) for column in columns]
     common = None if None in kinds else common_id_type(*kinds)
@@ -205,16 +180,14 @@ def _same_type(source: tuple[object, Any], target: tuple[object, Any]) -> tuple[
         raise different_ids(*((name, column.dtype) for name, column in (source, target)))
     if common == pa.large_string():
         return columns[0], columns[1].astype(columns[0].dtype)
-    fits = not pa.types.is_decimal256(common) and all(map(_reaches, columns, kinds, [common] * 2))
-    if not fits:
+    if pa.types.is_decimal256(common) or not all(map(_reaches, columns, kinds, [common] * 2)):
         message = f"columns {source[0]!r} ({kinds[0]}) and {target[0]!r} ({kinds[1]}) have no exact common type"
         raise InvalidEdgesError(f"{message} on the GPU", "cast both columns to one type")
-    first, second = (_cast(column, common) for column in columns)
-    return first, second
+    return _cast(columns[0], common), _cast(columns[1], common)
 
 
 def _arrow_type(dtype: Any) -> pa.DataType | None:
-    """The type of a column as Arrow calls it; ``None`` for what has no name there."""
+    """Return the Arrow type of a column; ``None`` if Arrow has none."""
     if str(dtype) in _TEXT:
         return pa.large_string()
     if _is_decimal(dtype):
@@ -229,7 +202,7 @@ def _is_decimal(dtype: Any) -> bool:
 
 
 def _reaches(column: Any, kind: pa.DataType, common: pa.DataType) -> bool:
-    """Whether a finer unit holds all times of a column: cuDF's cast would wrap around."""
+    """Whether a finer unit holds all times of a column: casts of cuDF overflow without an error."""
     if kind == common or not (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) or not len(column):
         return True
     times = _values(_instants(column).astype("int64"), _nulls(column))
@@ -249,25 +222,25 @@ def _cast(column: Any, common: pa.DataType) -> Any:
 
 
 def _instants(column: Any) -> Any:
-    """Times with a time zone as those of UTC, without one."""
+    """Return times with a time zone as times of UTC, without a zone."""
     return column.dt.tz_convert(None) if hasattr(column.dtype, "tz") else column
 
 
 def _readable_weights(name: object, column: Any) -> tuple[Array, Array | None]:
-    """Weights of a cuDF column as CuPy, and where nulls are."""
+    """Return weights of a cuDF column as CuPy, and the mask of the nulls."""
     column, nulls = _decoded(column), _nulls(column)
     if _is_decimal(column.dtype):
-        # Ranks order wide decimals exactly. Nulls get -1, which is never read.
+        # Ranks order wide decimals exactly. The rank -1 of nulls is never read.
         return column.factorize(sort=True)[0].astype(np.uint32), nulls
     if column.dtype.kind in "mM":
         column = _instants(column).astype("int64")
     elif column.dtype.kind not in "biuf":
-        raise unsupported_weights(name, str(column.dtype))
+        raise unsupported_weights(name, column.dtype)
     return _values(column, nulls), nulls
 
 
 def _decoded(column: Any) -> Any:
-    """A categorical column's values."""
+    """Return the values of a categorical column."""
     return column.astype(column.dtype.categories.dtype) if hasattr(column.dtype, "categories") else column
 
 
@@ -276,7 +249,7 @@ def _nulls(column: Any) -> Array | None:
 
 
 def _values(column: Any, nulls: Array | None) -> Array:
-    """A numeric column's memory, as a CuPy array."""
+    """Return the memory of a numeric column, as a CuPy array."""
     if nulls is not None:
         column = column.fillna(False if column.dtype.kind == "b" else 0)
     return _contiguous(column.values)

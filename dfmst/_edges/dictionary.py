@@ -1,7 +1,7 @@
 """Ids as words and bytes that kernels read, their numbers, and the count of different ids.
 
-Integers, and all that Arrow stores as integers (dates, times, timestamps, durations, short decimals), are words. All
-other ids are texts, equal if their bytes are: strings, binaries, long decimals.
+Integers and types that Arrow stores as integers (dates, times, timestamps, durations, short decimals) are words. All
+other ids (strings, binaries, long decimals) are texts, compared by their bytes.
 """
 
 from __future__ import annotations
@@ -21,34 +21,28 @@ from dfmst.errors import InvalidEdgesError
 
 
 class Dictionary:
-    """Numbers ids from 0 on, in the order in which they come.
-
-    Attributes
-    ----------
-    type
-        The type of the ids; ``int64`` if it is empty.
-    """
+    """Numbers ids from 0 in the order of their first occurrence."""
 
     def __init__(self, engine: Engine, values: pa.Array | None = None) -> None:
         self._engine = engine
-        self.type: pa.DataType = pa.int64()
+        self.type: pa.DataType = pa.int64()  # of the ids
         self._table = IdTable(engine, texts=False)
         if values is not None and len(values):
             self._restart(values)
 
     @property
     def count(self) -> int:
-        """How many ids are known."""
+        """Number of ids."""
         return self._table.count
 
     @property
     def text_bytes(self) -> int:
-        """Twice the average length of a text in bytes (a growing table is copied); 0 for other ids."""
+        """Twice the average length of a text in bytes, as a growing table is copied; 0 for other ids."""
         return 0 if holds_words(self.type) or not self.count else -(-2 * self._table.content.nbytes // self.count)
 
     @property
     def values(self) -> pa.Array:
-        """The ids by their numbers; those of 64 bits and texts are not copied."""
+        """The ids by their numbers; ids of 64 bits and texts are not copied."""
         table = self._table
         if holds_words(self.type):
             return ids_of_words(table.known, self.type)
@@ -66,7 +60,7 @@ class Dictionary:
         """Return the numbers of ids, ``uint32``."""
         if not self.count and not extend:
             return np.zeros(len(ids), np.uint32)
-        if pa.types.is_dictionary(ids.type):  # looks up each text in use once
+        if pa.types.is_dictionary(ids.type):  # look up each text once
             used = ids.indices.dictionary_encode()
             numbers: Array = self.look_up(plain(ids.dictionary.take(used.dictionary)), extend=extend)
             codes: Array = used.indices.to_numpy()
@@ -75,7 +69,7 @@ class Dictionary:
         return self._table.encode(words) if extend else self._table.find(words, self.count)
 
     def _aligned(self, ids: pa.Array) -> pa.Array:
-        """Cast ids to the type of the known ones, or widen that type if it does not hold them."""
+        """Cast ids to the type of the dictionary, or widen that type if it does not hold them."""
         if ids.type == self.type:
             return ids
         if not self.count:
@@ -95,47 +89,40 @@ class Dictionary:
 
 
 def concat_ids(columns: list[pa.Array | pa.ChunkedArray]) -> pa.Array:
-    """One column after the other, in a common type."""
+    """Concatenate columns in a common type."""
     columns = in_common_type(columns)
     chunks = [chunk for column in columns for chunk in (column.chunks if hasattr(column, "chunks") else [column])]
     return pa.concat_arrays(chunks) if chunks else pa.array([], columns[0].type)
 
 
 def in_common_type(columns: list[Any]) -> list[Any]:
-    """Arrow columns of ids in the type that holds all of them exactly."""
+    """Return Arrow columns of ids in the type that holds all of them exactly."""
     types = {column.type for column in columns}
     if len(types) == 1:
         return columns
-    common = _common(types, columns)
+    common: pa.DataType | None = pa.null()
+    for kind in sorted(types, key=str):
+        common = None if common is None else common_id_type(common, kind)
+    if common is None:
+        raise different_types(types)
+    if common == pa.uint64() and any(
+        (pc.min(column).as_py() or 0) < 0 for column in columns if pa.types.is_signed_integer(column.type)
+    ):
+        raise mixed_signs()
     try:
         return [column if column.type == common else column.cast(common) for column in columns]
-    except pa.ArrowInvalid as error:  # a timestamp that the finer unit does not reach
+    except pa.ArrowInvalid as error:  # a timestamp beyond the finer unit
         raise different_types(types) from error
 
 
-def _common(types: set[pa.DataType], columns: list[Any]) -> pa.DataType:
-    if not all(pa.types.is_integer(kind) for kind in types):
-        common: pa.DataType | None = pa.null()
-        for kind in sorted(types, key=str):
-            common = None if common is None else common_id_type(common, kind)
-        if common is None:
-            raise different_types(types)
-        return common
-    if pa.uint64() not in types:
-        return pa.int64()
-    if any((pc.min(column).as_py() or 0) < 0 for column in columns if pa.types.is_signed_integer(column.type)):
-        raise mixed_signs()
-    return pa.uint64()
-
-
 def mixed_signs() -> InvalidEdgesError:
-    """Make the error for integers that no integer type holds all of."""
+    """Return the error for integers without a common integer type."""
     message = "the partitions have ids below 0 and ids beyond 63 bits, which have no common integer type"
     return InvalidEdgesError(message, "cast the id columns to one integer type")
 
 
 def different_types(types: set[pa.DataType]) -> InvalidEdgesError:
-    """Make the error for ids of partitions that cannot be compared."""
+    """Return the error for ids of partitions that cannot be compared."""
     message = f"ids of different types in two partitions: {', '.join(sorted(map(str, types)))}"
     return InvalidEdgesError(message, "cast the id columns to one type in all partitions")
 
@@ -148,23 +135,20 @@ def plain(column: pa.Array | Array) -> pa.Array:
     if isinstance(column, np.ndarray):
         return arrow_numbers(column)
     column = plain_ids(column)
-    # A dictionary of short texts may pass 2 GiB in all.
     kind = plain_type(column.type)
-    return column if kind == column.type else _with_long_offsets(column, kind)
-
-
-def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type in which ids without an encoding go into a dictionary."""
-    return LARGE.get(kind, kind)
-
-
-def _with_long_offsets(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Texts with offsets of 64 bits, in a fifth of the time that Arrow's cast takes; the bytes are not copied."""
+    if kind == column.type:
+        return column
     if not len(column):
         return pa.array([], kind)
+    # The offsets become 64 bits wide, as a dictionary of short texts may exceed 2 GiB: a fifth of the time of a cast.
     _, offsets, data = column.buffers()
     offset = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
     return pa.Array.from_buffers(kind, len(column), [None, pa.py_buffer(offset), data])
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of ids without an encoding in a dictionary."""
+    return LARGE.get(kind, kind)
 
 
 def holds_words(kind: pa.DataType) -> bool:
@@ -173,7 +157,7 @@ def holds_words(kind: pa.DataType) -> bool:
 
 
 def id_words(ids: pa.Array) -> IdWords:
-    """Return the words, or the bytes, of ids without nulls, as :func:`plain` makes them."""
+    """Return the words or the bytes of ids of :func:`plain` without nulls."""
     if not holds_words(ids.type):
         return IdWords(None, *_texts(ids))
     if ids.type == pa.bool_():
@@ -185,7 +169,7 @@ def id_words(ids: pa.Array) -> IdWords:
 
 
 def ids_of_words(word: Array, kind: pa.DataType) -> pa.Array:
-    """Return the ids of a type that have these words; those of 64 bits are not copied."""
+    """Return the ids of these words in a type; ids of 64 bits are not copied."""
     if kind == pa.bool_():
         return pa.array(word.astype(bool))
     if pa.types.is_integer(kind):
@@ -195,15 +179,13 @@ def ids_of_words(word: Array, kind: pa.DataType) -> pa.Array:
 
 
 def ids_of_texts(offset: Array, content: Array, kind: pa.DataType) -> pa.Array:
-    """Return the ids of a type that have these bytes; they are not copied."""
-    data = pa.py_buffer(content)
-    if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
-        return pa.Array.from_buffers(kind, len(offset) - 1, [None, pa.py_buffer(offset), data])
-    return pa.Array.from_buffers(kind, len(offset) - 1, [None, data])
+    """Return the ids of these bytes in a type, without a copy."""
+    ends = [pa.py_buffer(offset)] if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind) else []
+    return pa.Array.from_buffers(kind, len(offset) - 1, [None, *ends, pa.py_buffer(content)])
 
 
 def _bytes(kind: pa.DataType) -> int:
-    """Return the bytes of an id; 0 if they differ in length."""
+    """Return the bytes of an id; 0 if ids differ in length."""
     try:
         return int(kind.bit_width) // 8
     except ValueError:
@@ -219,11 +201,11 @@ def _texts(ids: pa.Array) -> tuple[Array, Array]:
         return np.arange(ids.offset, ids.offset + len(ids) + 1, dtype=np.uint64) * np.uint64(size), content
     offset = np.frombuffer(ids.buffers()[1], np.uint64)[ids.offset : ids.offset + len(ids) + 1] if len(ids) else None
     if offset is not None and not offset.flags.aligned:
-        offset = offset.copy()  # in a message of Dask, buffers may begin at any address
+        offset = offset.copy()  # buffers in messages of Dask may begin at any address
     return np.zeros(1, np.uint64) if offset is None else offset, content
 
 
-_MOST = 1 << 16  # hashes that are kept: the count is 0.5 % off then
+_MOST = 1 << 16  # hashes in memory, of which the count is 0.5 % off
 _ERROR = 50  # the count may be too small by one part in 50
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2 ** 64 by the golden ratio
 
@@ -233,7 +215,7 @@ class DistinctIds:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._kept: Array = np.zeros(0, np.uint64)
+        self._least: Array = np.zeros(0, np.uint64)  # hashes below a bound, which each halving cuts to half
         self._halvings = 0
 
     def add(self, ids: pa.Array | Array) -> None:
@@ -243,15 +225,15 @@ class DistinctIds:
         assert word is not None
         word = word * _ODD
         word = (word ^ (word >> np.uint64(32))) * _ODD
-        self._kept = np.union1d(self._kept, word[self._below(word)])
-        while len(self._kept) > _MOST:
+        self._least = np.union1d(self._least, word[self._below(word)])
+        while len(self._least) > _MOST:
             self._halvings += 1
-            self._kept = self._kept[self._below(self._kept)]
+            self._least = self._least[self._below(self._least)]
 
     @property
     def most(self) -> int:
-        """How many there are, or a little more."""
-        count = len(self._kept) << self._halvings
+        """The number of different ids, or a little more."""
+        count = len(self._least) << self._halvings
         return count + count // _ERROR if self._halvings else count
 
     def _below(self, word: Array) -> Array:

@@ -20,7 +20,7 @@ class ChecksFailed(Exception):
 
 
 class DeferredChecks:
-    """Checks that the first pass over a column makes on its way: cells in which it notes what is invalid."""
+    """Checks that an algorithm makes in its first pass over a column: cells that it sets if an entry is invalid."""
 
     @cached_property
     def missing(self) -> Array:
@@ -40,50 +40,33 @@ class DeferredChecks:
 
 @dataclass(frozen=True, slots=True)
 class EdgeTable:
-    """What an algorithm receives.
+    """The columns that an algorithm receives, each of shape ``(rows,)``."""
 
-    Attributes
-    ----------
-    source, target
-        Vertices, ``uint32`` or ``uint64``, each below `vertices`; shape ``(rows,)``.
-    weight
-        ``int32``, ``uint32``, ``float32``, ``int64``, ``uint64`` or ``float64`` without NaN, shape ``(rows,)``.
-    vertices
-        Exclusive upper bound of the vertices.
-    maximum
-        Whether heavier edges come first.
-    deferred
-        Checks of the columns that are left to the algorithm (on the host, all ids integers): it notes in them what is
-        invalid, and raises :class:`ChecksFailed`. ``None``: the columns are checked.
-    span
-        The least and the greatest key of a sample of the weights, as for a minimum forest; ``None``: no sample was
-        drawn.
-    """
-
-    source: Array
+    source: Array  # vertices, ``uint32`` or ``uint64``, each below `vertices`
     target: Array
-    weight: Array
+    weight: Array  # ``int32``, ``uint32``, ``float32``, ``int64``, ``uint64`` or ``float64`` without NaN
     vertices: int
-    maximum: bool = False
+    maximum: bool = False  # whether heavier edges come first
+    # Checks for the algorithm to make, of integer ids on the host; it raises ChecksFailed. None: all is checked.
     deferred: DeferredChecks | None = None
+    # The least and the greatest key of a sample of the weights, as for a minimum forest. None: there is no sample.
     span: tuple[int, int] | None = None
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.source)
 
     @property
     def flip(self) -> int:
-        """Bits that turn a key around for a maximum forest."""
+        """Bits of a key to invert (see :func:`flip_bits`)."""
         return flip_bits(self.weight.dtype, self.maximum)
 
     def edges(self) -> Edges:
-        """The table as an algorithm's first worklist, nothing copied."""
+        """Return the table as an algorithm's first worklist, without a copy."""
         return Edges(self.source, self.target, self.weight, None)
 
 
 def flip_bits(weight: Any, maximum: bool) -> int:
-    """Bits that turn the keys of weights of this dtype around for a maximum forest; 0 for a minimum forest."""
+    """Return the bits of a key to invert for a maximum forest of weights of this dtype; 0 for a minimum forest."""
     return (1 << 8 * np.dtype(weight).itemsize) - 1 if maximum else 0
 
 
@@ -96,35 +79,19 @@ def check_capacity(rows: int, limit: int = ROW_LIMIT) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An edge table and the way back to the rows it was read from.
-
-    Attributes
-    ----------
-    table
-        What algorithms receive.
-    vertices
-        What the table's vertices stand for.
-    kept
-        The frame's row of each table row, ascending; ``None`` if no row was dropped.
-    moved_by
-        The engine that the table was copied to, if it is not in the memory of the frame.
-    forced
-        Rows of the table that are in the forest by condition, ascending ``int64``, on the host; ``None`` if there is
-        no condition on rows. The table's vertices are then those that these rows leave, and the forest is what an
-        algorithm finds in it and these.
-    barred
-        Rows of the table that are not in the forest by condition, in the same form.
-    """
+    """An edge table, and the frame's rows that its rows were read from."""
 
     table: EdgeTable
-    vertices: Vertices
-    kept: Array | None = None
-    moved_by: Engine | None = None
+    vertices: Vertices  # as read, before conditions on rows
+    kept: Array | None = None  # the frame's row of each table row, ascending; None: they are the same
+    moved_by: Engine | None = None  # the engine that the table was copied to, if the frame is in other memory
+    # Rows of the table that must be in the forest, and rows that must not: ascending int64, on the host. None: there is
+    # no condition on rows. Forced rows unite their ends in the table; the forest is these and those an algorithm finds.
     forced: Array | None = None
     barred: Array | None = None
 
     def whole(self, *, barred: bool = True) -> EdgeTable:
-        """The table before conditions on rows, on the host; rows that are barred are loops, or (`barred`) edges."""
+        """Return the table before conditions on rows, on the host; without `barred`, barred rows are self-loops."""
         source, target, total, _ = self.vertices
         if not barred and self.barred is not None and len(self.barred):
             target = target.copy()

@@ -1,13 +1,12 @@
 """Encoders that number the ids of one batch after another.
 
-An encoder starts dense: integers below a bound are their own vertices. The first other id switches it to a dictionary:
-vertices so far keep their numbers, and new ids get the next ones. On a GPU, integers are encoded in its memory.
+At first, integers below a bound are their own vertices. The first other id makes the encoder create a dictionary:
+earlier vertices keep their numbers, and new ids get the next numbers. On a GPU, integers are encoded in its memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,24 +29,19 @@ from dfmst._engines import CpuEngine, Engine, host_engine
 from dfmst._engines.primitives.id_table import IdTable, IdWords
 from dfmst.errors import CapacityError
 
-#: Bytes that an id of 64 bits takes in a dictionary at most (dfmst._engines.primitives.id_table).
-ID_BYTES = 27
-#: Without a bound, integers below this multiple of the rows so far are their own vertices.
-_SPARSE = 4
+ID_BYTES = 27  # of an id of 64 bits in a dictionary at most (dfmst._engines.primitives.id_table)
+_SPARSE = 4  # without a bound, integers below this multiple of the rows so far are their own vertices
 _ALWAYS_DENSE = 1 << 16
-_MOST = (1 << 32) - 2  # and two more for ids that are not known
+_MOST = (1 << 32) - 2  # vertices; the last two numbers of 32 bits are for unknown ids
 
 
 class Encoder:
     """Encodes ids as vertices; equal ids get equal vertices in every batch.
 
-    Attributes
-    ----------
-    dense
-        Integers below are their own vertices.
-    values
-        Ids of the vertices from `dense` on; ``None`` without a dictionary.
+    Integers below ``dense`` are their own vertices.
     """
+
+    _kind: type[Dictionary] = Dictionary
 
     def __init__(
         self,
@@ -60,14 +54,15 @@ class Encoder:
         self._bound = bound
         self._rows = 0
         self.dense = dense
-        self._dictionary = None if values is None else self._new_dictionary(values)
+        self._dictionary: Any = None if values is None else self._kind(self._engine, values)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel without the hash table: it is made again from the ids, on all threads of another process."""
+        """Pickle without the hash table: another process makes it again from the ids, on all threads."""
         return Encoder, (self._bound, self.dense, self.values), {"_rows": self._rows}
 
     @property
     def values(self) -> pa.Array | None:
+        """Ids of the vertices from `dense` on; ``None`` without a dictionary."""
         return None if self._dictionary is None else self._dictionary.values
 
     @property
@@ -82,14 +77,14 @@ class Encoder:
 
     @property
     def id_bytes(self) -> int:
-        """Bytes that an id of the dictionary takes at most; 0: there is none."""
+        """Bytes that an id of the dictionary takes at most; 0 without a dictionary."""
         return ID_BYTES + self._dictionary.text_bytes if self._dictionary else 0
 
     def encode(self, ids: IdColumns, rows: int | None = None) -> tuple[Array, Array]:
         """Return the vertices of both columns, ``uint32`` or ``uint64``."""
         ends = self.encode_dense(ids, len(ids.source) if rows is None else rows)
         if ends is None:
-            self._dictionary = self._dictionary or self._new_dictionary()
+            self._dictionary = self._dictionary or self._kind(self._engine)
             ends = self._look_up(ids, extend=True)
             if self.count > _MOST:
                 message = f"{self.count:,} different vertices; 32 bits number {_MOST:,}"
@@ -97,7 +92,7 @@ class Encoder:
         return ends
 
     def encode_dense(self, ids: IdColumns, rows: int = 0) -> tuple[Array, Array] | None:
-        """Return ids that are vertices as they are; ``None`` if :meth:`encode` needs a dictionary.
+        """Return ids that are their own vertices; ``None`` if :meth:`encode` needs a dictionary.
 
         `rows` is added to the number of rows so far.
         """
@@ -112,12 +107,14 @@ class Encoder:
         return source, target
 
     def find(self, ids: IdColumns) -> tuple[Array, Array]:
-        """Return the vertices of both columns; ids without one get ``count`` as a source, ``count + 1`` as a target.
+        """Return the vertices of both columns; unknown ids get ``count`` as a source, ``count + 1`` as a target.
 
         Two unknown ends must not look like a self-loop.
         """
-        if self._dictionary is None and isinstance(ids.source, np.ndarray) and self.dense < numbers_of(ids.source):
-            source, target = (np.minimum(column, column.dtype.type(self.dense)) for column in unsigned_ids(ids))
+        engine = self._engine
+        if self._dictionary is None and are_integers(ids.source) and self.dense < numbers_of(ids.source):
+            ends = (engine.from_host(column) for column in unsigned_ids(ids))
+            source, target = (engine.xp.minimum(column, column.dtype.type(self.dense)) for column in ends)
         else:
             source, target = self._look_up(ids, extend=False)
         target[target == self.count] += 1
@@ -129,21 +126,17 @@ class Encoder:
             return arrow_numbers(vertices.copy())
         if not self.dense:
             return self._dictionary.take(vertices)
-        ids = vertices.astype(np.uint64 if self.type == pa.uint64() else np.int64)
-        later = np.flatnonzero(vertices >= self.dense)
-        ids[later] = numbers_of_arrow(self._dictionary.take(vertices[later] - self.dense))
-        return arrow_numbers(ids)
+        return arrow_numbers(self._decoded(vertices, lambda later: numbers_of_arrow(self._dictionary.take(later))))
 
     def resumed(self, dense: int, values: pa.Array | None) -> Encoder:
         """Return an encoder of the same kind in the state of an earlier one."""
         return type(self)(self._bound, dense, values, self._engine)
 
     def on_host(self) -> Encoder:
-        """The same encoder on the host: this one."""
-        return self
-
-    def _new_dictionary(self, values: pa.Array | None = None) -> Dictionary:
-        return Dictionary(self._engine, values)
+        """Return this encoder, or a copy of an encoder on a GPU, with its dictionary on the host."""
+        if self._engine.on_host:
+            return self
+        return Encoder(self._bound, self.dense, self.values, host_engine(self._engine))
 
     @property
     def _room(self) -> int:
@@ -154,46 +147,57 @@ class Encoder:
         if self.dense and not pa.types.is_integer(source.type):
             self._spell_out(source.type)
         dictionary = self._dictionary or Dictionary(self._engine)
-        look_up = partial(self._look_up_later, dictionary) if self.dense else dictionary.look_up
-        return look_up(source, extend=extend), look_up(target, extend=extend)
+        if not self.dense:
+            return dictionary.look_up(source, extend=extend), dictionary.look_up(target, extend=extend)
+
+        def look_up(later: Array) -> Array:
+            return dictionary.look_up(arrow_numbers(later), extend=extend)
+
+        return self._vertices(numbers_of_arrow(source), look_up), self._vertices(numbers_of_arrow(target), look_up)
 
     def _spell_out(self, kind: pa.DataType) -> None:
-        """Put all ids into the dictionary, for comparison with ids that are not integers."""
+        """Put all ids into the dictionary, to compare them with ids that are not integers."""
         own = arrow_numbers(np.arange(self.dense))
         known = own if self.values is None else concat_ids([own, self.values])
         if common_id_type(known.type, kind) is None:
             raise different_types({known.type, kind})
         self.dense, self._dictionary = 0, Dictionary(self._engine, known)
 
-    def _look_up_later(self, dictionary: Dictionary, ids: pa.Array, *, extend: bool) -> Array:
-        """Vertices of ids of which some are their own."""
-        column = numbers_of_arrow(ids)
+    def _vertices(self, column: Array, look_up: Callable[[Array], Array]) -> Array:
+        """Return the vertices of integers: those below `dense` are their own, others are looked up."""
         unsigned = column.view(f"u{column.dtype.itemsize}")
         vertices: Array = unsigned.astype(np.uint32)
-        later = np.flatnonzero(unsigned >= min(self.dense, numbers_of(column)))
+        later = self._engine.xp.flatnonzero(unsigned >= min(self.dense, numbers_of(column)))
         if len(later):
-            vertices[later] = dictionary.look_up(arrow_numbers(column[later]), extend=extend) + np.uint32(self.dense)
+            vertices[later] = look_up(column[later]) + np.uint32(self.dense)
         return vertices
+
+    def _decoded(self, vertices: Array, take: Callable[[Array], Array]) -> Array:
+        """Return the integers of vertices: those below `dense` are their own, `take` returns the others."""
+        ids = vertices.astype(np.uint64 if self.type == pa.uint64() else np.int64)
+        later = self._engine.xp.flatnonzero(vertices >= self.dense)
+        ids[later] = take(vertices[later] - np.uint32(self.dense))
+        return ids
 
 
 def are_integers(column: Any) -> bool:
-    """Whether ids are integers, as NumPy or CuPy has them."""
+    """Whether ids are integers in an array of NumPy or CuPy."""
     return getattr(getattr(column, "dtype", None), "kind", "") in ("i", "u")
 
 
 def unsigned_ids(ids: IdColumns) -> tuple[Array, Array]:
-    """Integers read as unsigned, in place: negative ones turn huge."""
+    """Return views of integer ids as unsigned: negative ids become larger than any bound."""
     unsigned = f"u{ids.source.dtype.itemsize}"
     return ids.source.view(unsigned), ids.target.view(unsigned)
 
 
 def numbers_of(column: Array) -> int:
-    """Return one more than the largest integer of a column's type; negative ones read as unsigned are not below."""
+    """Return one more than the largest integer of a column's type; negative ids viewed as unsigned are not below it."""
     return int(np.iinfo(column.dtype).max) + 1
 
 
 class DeviceDictionary(Dictionary):
-    """Numbers integers from 0 on, in the order in which they come; those of the host are copied to the device."""
+    """Numbers integers from 0 in the order of their first occurrence; columns on the host are copied to the device."""
 
     @property
     def values(self) -> pa.Array:
@@ -207,16 +211,11 @@ class DeviceDictionary(Dictionary):
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
-        """The type of the ids, as NumPy has it."""
+        """The NumPy type of the ids."""
         return np.dtype(np.uint64 if self.type == pa.uint64() else np.int64)
 
-    def ids(self, numbers: Array) -> Array:
-        """Return the ids of numbers, on the device."""
-        ids: Array = self.known[numbers]
-        return ids
-
     def widen(self, column: Array) -> None:
-        """Take in the type of a column."""
+        """Widen the type of the ids to that of a column."""
         if column.dtype == np.uint64 and self.type != pa.uint64():
             if self.count and int(self._table.known.view(np.int64).min()) < 0:
                 raise mixed_signs()
@@ -230,7 +229,7 @@ class DeviceDictionary(Dictionary):
         return self._table.encode(IdWords(column.astype(wide, copy=False).view(np.uint64)))
 
     def find(self, column: Array) -> Array:
-        """Return the numbers of ids, ``uint32``; those that are not known get :attr:`count`."""
+        """Return the numbers of ids, ``uint32``; unknown ids get :attr:`count`."""
         return self._table.find(IdWords(column.astype(self.dtype, copy=False).view(np.uint64)), self.count)
 
     def _restart(self, values: pa.Array | Array) -> None:
@@ -245,63 +244,31 @@ class DeviceDictionary(Dictionary):
 
 
 class DeviceEncoder(Encoder):
-    """Encodes integers as vertices, in the memory of a GPU; parameters and attributes are those of the base.
+    """Encodes integers as vertices in the memory of a GPU.
 
-    Columns may be on the host: they are copied to the device if a dictionary is needed. The ids of
-    an earlier encoder may be on the device.
+    Columns may be on the host: they are copied to the device if they need a dictionary. `values` may be on the device.
     """
 
-    _dictionary: DeviceDictionary | None
-
-    def on_host(self) -> Encoder:
-        """The same encoder on the host; its dictionary is copied there."""
-        return Encoder(self._bound, self.dense, self.values, host_engine(self._engine))
+    _kind = DeviceDictionary
 
     def decode_there(self, vertices: Array) -> Array:
         """Return a copy of the ids of vertices, on the device."""
         if self._dictionary is None:
             return vertices.copy()
-        if not self.dense:
-            return self._dictionary.ids(vertices)
-        later = self._engine.xp.flatnonzero(vertices >= self.dense)
-        ids = vertices.astype(self._dictionary.dtype)
-        ids[later] = self._dictionary.ids(vertices[later] - np.uint32(self.dense))
-        return ids
+        known: Array = self._dictionary.known
+        return self._decoded(vertices, lambda later: known[later]) if self.dense else known[vertices]
 
     @property
     def ids_there(self) -> Array | None:
         """A copy of the ids of the vertices from `dense` on, on the device."""
-        known = None if self._dictionary is None else self._dictionary.known
-        return None if known is None else known.copy()
-
-    def _new_dictionary(self, values: pa.Array | Array | None = None) -> DeviceDictionary:
-        return DeviceDictionary(self._engine, values)
-
-    def find(self, ids: IdColumns) -> tuple[Array, Array]:
-        """Return the vertices of both columns, on the device (see :meth:`dfmst._edges.encode.Encoder.find`)."""
-        if self._dictionary is None:
-            source, target = (self._engine.from_host(column) for column in unsigned_ids(ids))
-            source, target = (self._engine.xp.minimum(column, self.dense) for column in (source, target))
-        else:
-            source, target = self._look_up(ids, extend=False)
-        target[target == self.count] += 1
-        return source, target
+        return None if self._dictionary is None else self._dictionary.known.copy()
 
     def _look_up(self, ids: IdColumns, *, extend: bool) -> tuple[Array, Array]:
-        dictionary = self._dictionary
-        assert dictionary is not None
+        dictionary = self._dictionary or DeviceDictionary(self._engine)
         source, target = (self._engine.from_host(column) for column in (ids.source, ids.target))
         dictionary.widen(source)
         dictionary.widen(target)
         look_up = dictionary.numbers if extend else dictionary.find
-        return self._vertices(source, look_up), self._vertices(target, look_up)
-
-    def _vertices(self, column: Array, look_up: Callable[[Array], Array]) -> Array:
         if not self.dense:
-            return look_up(column)
-        unsigned = column.view(f"u{column.dtype.itemsize}")
-        vertices: Array = unsigned.astype(np.uint32)
-        later = self._engine.xp.flatnonzero(unsigned >= min(self.dense, numbers_of(column)))
-        if len(later):
-            vertices[later] = look_up(column[later]) + np.uint32(self.dense)
-        return vertices
+            return look_up(source), look_up(target)
+        return self._vertices(source, look_up), self._vertices(target, look_up)

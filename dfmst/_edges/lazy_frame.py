@@ -21,10 +21,10 @@ from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import to_arrow
 from dfmst._edges.device_frame import NAMES_HINT, DeviceView
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.read import EdgeColumns, check_ends, flagged_columns, invalid_rows
+from dfmst._edges.read import EdgeColumns, check_ends, invalid_rows
 from dfmst._edges.tables import DuckDbTables, Tables, as_lazy, lasting, open_tables, with_positions
 from dfmst._edges.unify import common_id_type
-from dfmst._edges.vertices import different_ids, float_ids, no_common_integer, unsuitable_ids
+from dfmst._edges.vertices import different_ids, no_common_integer, unsuitable_ids
 from dfmst._edges.weights import unsupported_weights
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
 
@@ -254,10 +254,8 @@ def _common_ids(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> li
     common: Any = None
     first, second = types["source"], types["target"]
     for name, kind in ((columns.source, first), (columns.target, second)):
-        if kind.is_float():
-            raise float_ids(name, str(kind))
         if not (kind.is_integer() or isinstance(kind, (*_TEXT, *_IDS))):
-            raise unsuitable_ids(name, str(kind))
+            raise unsuitable_ids(name, kind)
     if isinstance(first, _TEXT) and isinstance(second, _TEXT):
         common = nw.String
     elif first != second and first.is_integer() and second.is_integer():
@@ -293,7 +291,7 @@ def _weight(name: Any, kind: Any, maximum: bool) -> tuple[nw.Expr, nw.Expr]:
     if isinstance(kind, nw.Boolean):
         return (1 - weight.cast(nw.Int64) if maximum else weight.cast(nw.Int64)), missing
     if not (kind.is_integer() or isinstance(kind, _MEASURED)):
-        raise unsupported_weights(name, str(kind))
+        raise unsupported_weights(name, kind)
     if not maximum:
         return weight, missing
     if isinstance(kind, (*_SIGNED, *_UNSIGNED)):
@@ -308,8 +306,8 @@ def _without_missing(rows: nw.LazyFrame[Any], columns: EdgeColumns, missing: dic
     counts = {f"{end}_count": mask.cast(nw.Int64).sum() for end, mask in missing.items()}
     firsts = {f"{end}_first": nw.when(mask).then(nw.col("row")).min() for end, mask in missing.items()}
     found = rows.select(**counts, **firsts).collect().to_dict(as_series=False)
-    for end, text in zip(missing, flagged_columns(columns.names), strict=False):
+    for place, end in enumerate(missing):
         count = found[f"{end}_count"][0]
-        if count:  # of no rows it is null in some engines
-            raise invalid_rows(text, int(count), int(found[f"{end}_first"][0]))
+        if count:  # null for no rows in some engines
+            raise invalid_rows(columns.names, place, int(count), int(found[f"{end}_first"][0]))
     return rows

@@ -1,7 +1,7 @@
 """Columns of a frame as an edge table: read by name, checked for nulls and NaNs, numbered densely.
 
-On the host, each check of a long table is a pass that stops at the first invalid block, or is deferred to the algorithm
-(:class:`dfmst._edges.edge_table.DeferredChecks`). On a GPU, one pass computes all statistics in a single read.
+On the host, the algorithm may check a long table (:class:`dfmst._edges.edge_table.DeferredChecks`). On a GPU, one pass
+computes the statistics of all rows.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import pyarrow as pa
 from dfmst._common.arguments import check_choice, check_column_name, yes_or_no
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Invalid
+from dfmst._edges.arrow_values import arrow_column
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
 from dfmst._edges.device_frame import DeviceView, device_factorize, device_ids, device_weights
 from dfmst._edges.edge_table import DeferredChecks, EdgeTable, Input, check_capacity, move_table
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, factorize, id_columns, unchecked_vertices
-from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights, nan_weights, weight_column
+from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights, ranks, weight_column
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.edges import end_words
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
@@ -31,36 +32,19 @@ from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 @dataclass(frozen=True, slots=True)
 class EdgeColumns:
-    """Which columns of a frame are its edges, and how they are read.
-
-    Attributes
-    ----------
-    source, target, weight
-        Column names; `weight` may be ``None``: all weights are equal.
-    maximum
-        Whether heavier edges come first.
-    invalid
-        ``"raise"``, or ``"drop"`` to leave out rows with null ids or with null or NaN weights.
-    conditions
-        Conditions on the forest's rows.
-    keys
-        Source, target and weight as the call has them, if one is a list of names (see
-        :mod:`dfmst._edges.read`); else ``None``.
-    types
-        Arrow types of source, target and weight in which partitions are compared (``None``: their own).
-    """
+    """Names of a frame's columns that are its edges, and options to read them."""
 
     source: Any = "source"
     target: Any = "target"
-    weight: Any = "weight"
-    maximum: bool = False
-    invalid: Invalid = "raise"
+    weight: Any = "weight"  # None: all weights are equal
+    maximum: bool = False  # whether heavier edges come first
+    invalid: Invalid = "raise"  # "drop" leaves out rows with null ids, or with null or NaN weights
     conditions: Conditions = NO_CONDITIONS
-    keys: tuple[Any, Any, Any] | None = None
-    types: tuple[Any, Any, Any] = (None, None, None)
+    keys: tuple[Any, Any, Any] | None = None  # source, target and weight of the call, if one is a list of names
+    types: tuple[Any, Any, Any] = (None, None, None)  # Arrow types in which partitions are compared; None: their own
 
     def __post_init__(self) -> None:
-        """Refuse names that no column has, and an `invalid` that has no meaning."""
+        """Check the arguments."""
         for argument in ("source", "target", "weight"):
             name = getattr(self, argument)
             if isinstance(name, list) and name and all(isinstance(part, str) for part in name):
@@ -86,7 +70,10 @@ def read_table(
 ) -> Input:
     """Read a frame's columns into an edge table."""
     check_capacity(len(view))
-    reader, read = _reader(engine, view)
+    if view.on_device and engine.on_host:
+        hint = "leave engine='auto', or copy the frame yourself: edges.to_pandas() or edges.to_arrow()"
+        raise UnsupportedFrameError("the frame is on a GPU, and engine='cpu' works on the host", hint)
+    reader, read = (engine, DEVICE) if view.on_device else (host_engine(engine), IN_MEMORY)
     conditions = columns.conditions
     defer_checks &= reader.on_host and engine.on_host and not conditions
     checked = check_columns(
@@ -95,9 +82,7 @@ def read_table(
     input = number_ids(reader, read, checked, columns.maximum, in_order=in_order)
     if conditions:
         if isinstance(view, DeviceView):
-            message = (
-                f"{' and '.join(conditions.words)}: conditions are read of frames on the host, this one is on a GPU"
-            )
+            message = f"{' and '.join(conditions.words)} needs a frame on the host, and this frame is on a GPU"
             raise UnsupportedFrameError(message, "pass edges.to_arrow()")
         input = apply_conditions(reader, view, conditions, input)
     if reader.on_host == engine.on_host:
@@ -126,18 +111,8 @@ def number_ids(
     return Input(table, vertices, checked.kept)
 
 
-def _reader(engine: Engine, view: FrameView | DeviceView) -> tuple[Engine, Readers]:
-    """Return the engine that reads a frame's columns, and their readers."""
-    if not view.on_device:
-        return host_engine(engine), IN_MEMORY
-    if engine.on_host:
-        hint = "leave engine='auto', or copy the frame yourself: edges.to_pandas() or edges.to_arrow()"
-        raise UnsupportedFrameError("the frame is on a GPU, and engine='cpu' works on the host", hint)
-    return engine, DEVICE
-
-
 def edge_columns(source: Any, target: Any, weight: Any, *options: Any) -> EdgeColumns:
-    """Name the columns of a call; a key of several columns is called as it is written, ``"['country', 'city']"``."""
+    """Name the columns of a call; the name of a key of several columns is its text, ``"['country', 'city']"``."""
     keys = source, target, weight
     if not (isinstance(source, list) or isinstance(target, list) or isinstance(weight, list)):
         return EdgeColumns(source, target, weight, *options)
@@ -148,13 +123,13 @@ def edge_columns(source: Any, target: Any, weight: Any, *options: Any) -> EdgeCo
 def compose(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns) -> FrameView | DeviceView:
     """Return the view with a column for each key of several columns.
 
-    Equal ids have equal numbers in source and target; weights become their rank.
+    Equal ids have equal numbers in source and target; weights become ranks.
     """
     if columns.keys is None:
         return view
     source, target, weight = columns.keys
     if isinstance(view, DeviceView):
-        message = "keys of several columns are made of frames on the host, this one is on a GPU"
+        message = "a key of several columns needs a frame on the host, and this frame is on a GPU"
         raise UnsupportedFrameError(message, "pass edges.to_arrow()")
     composed: dict[str, Any] = {}
     if isinstance(source, list) or isinstance(target, list):
@@ -178,20 +153,10 @@ def _composed_ids(view: FrameView, source: list[Any], target: list[Any]) -> list
         for place, mask in enumerate((ids.null_source, ids.null_target)):
             if mask is not None:
                 null[place * rows : (place + 1) * rows] |= mask
-        codes = _id_codes(ids)
+        both = pa.concat_arrays([arrow_column(one, ids.source), arrow_column(other, ids.target)])
+        codes = pc.dictionary_encode(both, null_encoding="encode").indices.to_numpy().astype(np.uint64)
         number = np.unique(number * np.uint64(codes.max() + 1) + codes, return_inverse=True)[1].astype(np.uint64)
     return [pa.array(number[part].astype(np.int64), mask=null[part]) for part in (slice(rows), slice(rows, None))]
-
-
-def _id_codes(ids: IdColumns) -> Array:
-    """Numbers of the ids of both columns, the second after the first; ``uint64``."""
-    if isinstance(ids.source, np.ndarray):
-        codes = np.unique(np.concatenate([ids.source, ids.target]), return_inverse=True)[1]
-    else:
-        both = pa.concat_arrays([ids.source, ids.target])
-        codes = pc.dictionary_encode(both, null_encoding="encode").indices.to_numpy()
-    numbers: Array = codes.astype(np.uint64)
-    return numbers
 
 
 def _composed_weights(engine: Engine, view: FrameView, names: list[Any]) -> pa.Array:
@@ -200,54 +165,38 @@ def _composed_weights(engine: Engine, view: FrameView, names: list[Any]) -> pa.A
     rank, missing = np.zeros(rows, np.uint32), np.zeros(rows, bool)
     for name in names if rows else ():
         weights = weight_column(name, view.column(name))
-        mask = nan_weights(engine, weights)
+        mask = missing_weights(engine, weights)
         missing |= False if mask is None else mask
-        rank = _ranks(rank, weights.values)
+        rank = ranks(weights.values, rank)
     return pa.array(rank, mask=missing)
 
 
-def _ranks(first: Array, then: Array) -> Array:
-    """Ranks of pairs."""
-    order = np.lexsort((then, first))
-    begins = np.zeros(len(order), bool)
-    begins[1:] = (first[order[1:]] != first[order[:-1]]) | (then[order[1:]] != then[order[:-1]])
-    rank = np.empty(len(order), np.uint32)
-    rank[order] = np.cumsum(begins, dtype=np.uint32)
-    return rank
-
-
 class Readers(NamedTuple):
-    """How columns are read: ids, ids that are not dense integers, weights, and which weights are null or NaN."""
+    """Functions that read ids, number ids that are not dense integers, and read weights."""
 
     ids: Callable[..., IdColumns]
     number: Callable[..., Vertices]
     weights: Callable[..., WeightColumn]
-    missing: Callable[[Engine, WeightColumn], Array | None] = missing_weights
 
 
-#: Readers of batches on the host, of tables in host memory (there also without any kernel), and of columns on a GPU.
+#: Readers of batches on the host, of tables in host memory, and of columns on a GPU.
 HOST = Readers(id_columns, factorize, weight_column)
 IN_MEMORY = HOST._replace(ids=partial(id_columns, encoded=True))
-PLAIN = IN_MEMORY._replace(missing=nan_weights)
 DEVICE = Readers(device_ids, device_factorize, device_weights)
 
 
 class CheckedColumns(NamedTuple):
-    """Ids and weights without nulls and NaNs, and the rows that were kept (``None``: all).
-
-    ``unchecked`` holds the ids as vertices if checks are deferred: ids may be out of range, weights NaN. ``statistics``
-    describes all rows of columns on a GPU.
-    """
+    """Ids and weights without nulls and NaNs."""
 
     ids: IdColumns
     weights: WeightColumn
-    kept: Array | None
-    unchecked: Vertices | None = None
-    statistics: Survey | None = None
+    kept: Array | None  # rows of the frame; None: all
+    unchecked: Vertices | None = None  # ids as vertices, if the algorithm checks them and the weights
+    statistics: Statistics | None = None  # of columns on a GPU
 
 
 def check_invalid(invalid: str) -> None:
-    """Raise where `invalid` is neither ``"raise"`` nor ``"drop"``."""
+    """Raise an error if `invalid` is neither ``"raise"`` nor ``"drop"``."""
     check_choice(invalid, ("raise", "drop"), f"invalid is {invalid!r}; it must be 'raise' or 'drop'")
 
 
@@ -275,7 +224,7 @@ def check_columns(
     source, target, weight = names
     columns = [(name, column(name)) for name in (source, target)]
     if not rows:
-        # An empty column often has an accidental type, float64 say, that no value vouches for.
+        # An empty column may have any type, such as float64.
         columns = [(name, reader.xp.zeros(0, np.int64)) for name in (source, target)]
     ids = read.ids(*columns)
     named = None if weight is None else column(weight)
@@ -283,87 +232,58 @@ def check_columns(
     unchecked = unchecked_vertices(ids) if defer_checks and weights.invalid is None else None
     if unchecked is not None:
         return CheckedColumns(ids, weights, None, unchecked)
-    statistics = survey_edges(reader, ids, weights)
-    missing = read.missing(reader, weights) if statistics is None or statistics.missing else weights.invalid
+    statistics = edge_statistics(reader, ids, weights)
+    missing = missing_weights(reader, weights) if statistics is None or statistics.missing else weights.invalid
     masks = (ids.null_source, ids.null_target, missing)
-    kept = _kept(reader, list(zip(flagged_columns(names), masks, strict=True)), invalid, first_row)
-    if kept is not None:
-        ids, weights = _filter(reader, ids, weights, kept)
-        statistics = None
-    return CheckedColumns(ids, weights, kept, statistics=statistics)
-
-
-def flagged_columns(names: tuple[Any, Any, Any]) -> list[str]:
-    """What is wrong with the flagged rows of the source, the target and the weight, for :func:`invalid_rows`."""
-    source, target, weight = names
-    return [
-        f"column {source!r} has {{}} null id{{}}",
-        f"column {target!r} has {{}} null id{{}}",
-        f"column {weight!r} has {{}} weight{{}} that {{}} NaN or null",
-    ]
-
-
-def invalid_rows(text: str, count: int, first: int) -> InvalidEdgesError:
-    """Return the error for `count` flagged rows."""
-    counted = text.format(f"{count:,}", *(("", "is") if count == 1 else ("s", "are")))
-    message = f"{counted}, {'in row' if count == 1 else 'the first in row'} {first}"
-    return InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'")
-
-
-def _kept(engine: Engine, flagged: list[tuple[str, Array | None]], invalid: Invalid, first_row: int) -> Array | None:
-    masks = [(text, mask) for text, mask in flagged if mask is not None and mask.any()]
-    if not masks:
-        return None
+    flagged = [(end, mask) for end, mask in enumerate(masks) if mask is not None and mask.any()]
+    if not flagged:
+        return CheckedColumns(ids, weights, None, statistics=statistics)
     if invalid == "raise":
-        text, mask = masks[0]
-        raise invalid_rows(text, int(mask.sum()), first_row + int(mask.argmax()))
-    rows: Array = engine.xp.flatnonzero(~reduce(operator.or_, [mask for _, mask in masks]))
-    return rows
+        end, mask = flagged[0]
+        raise invalid_rows(names, end, int(mask.sum()), first_row + int(mask.argmax()))
+    kept = reader.xp.flatnonzero(~reduce(operator.or_, [mask for _, mask in flagged]))
 
-
-def _filter(engine: Engine, ids: IdColumns, weights: WeightColumn, kept: Array) -> tuple[IdColumns, WeightColumn]:
     def take(column: Any) -> Any:
-        if isinstance(column, engine.xp.ndarray):
+        if isinstance(column, reader.xp.ndarray):
             return column[kept]
         return column.take(pa.array(kept) if isinstance(column, pa.Array) else kept)
 
-    return IdColumns(take(ids.source), take(ids.target), None, None), WeightColumn(take(weights.values), None)
+    ids = IdColumns(take(ids.source), take(ids.target), None, None)
+    return CheckedColumns(ids, WeightColumn(take(weights.values), None), kept)
 
 
-_ROWS = 8  # rows that a thread looks at
+def invalid_rows(names: tuple[Any, Any, Any], end: int, count: int, first: int) -> InvalidEdgesError:
+    """Return the error for `count` nulls or NaNs in the source (`end` is 0), the target (1) or the weight (2)."""
+    plural, verb = ("", "is") if count == 1 else ("s", "are")
+    invalid = f"weight{plural} that {verb} NaN or null" if end == 2 else f"null id{plural}"
+    place = "in row" if count == 1 else "the first in row"
+    message = f"column {names[end]!r} has {count:,} {invalid}, {place} {first}"
+    return InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'")
+
+
+_ROWS = 8  # rows of a thread
 _DRAWN = 128  # threads whose rows are the sample
-_NOTES = 4  # largest id, missing weights, greatest key, complement of the least
+_NOTES = 4  # largest id, missing weights, greatest key, complement of the least key
 
 
-class Survey(NamedTuple):
-    """What is known of all rows.
+class Statistics(NamedTuple):
+    """Statistics of the rows on a GPU."""
 
-    Attributes
-    ----------
-    largest
-        The largest id of both columns, read as unsigned.
-    missing
-        Whether a weight is NaN.
-    span
-        The least and the greatest key of a sample of the weights, as for a minimum forest. All rows would also show
-        outliers, which say little about the distribution.
-    """
-
-    largest: int
-    missing: bool
+    largest: int  # of the ids of both columns, viewed as unsigned
+    missing: bool  # whether a weight is NaN
+    # The least and the greatest key, as for a minimum forest, of a sample: outliers say little about the distribution.
     span: tuple[int, int]
 
 
-def survey_edges(engine: Engine, ids: IdColumns, weights: WeightColumn) -> Survey | None:
+def edge_statistics(engine: Engine, ids: IdColumns, weights: WeightColumn) -> Statistics | None:
     """Compute statistics of all rows; ``None`` on the host, for ids that are not integers, and for no rows."""
     rows, values = len(ids.source), weights.values
     if engine.on_host or not rows or not isinstance(ids.source, engine.xp.ndarray):
         return None
     notes = engine.xp.zeros(_NOTES, np.uint64)
     count = -(-rows // _ROWS)
-    engine.launch(
-        "survey_edges", count, *end_words(ids.source, ids.target), values, rows, max(1, count // _DRAWN), notes
-    )
+    ends = end_words(ids.source, ids.target)
+    engine.launch("survey_edges", count, *ends, values, rows, max(1, count // _DRAWN), notes)
     largest, missing, greatest, least = notes.tolist()
     every = (1 << 8 * values.dtype.itemsize) - 1
-    return Survey(largest, bool(missing), (least ^ every, greatest))
+    return Statistics(largest, bool(missing), (least ^ every, greatest))

@@ -16,6 +16,7 @@ from dfmst._edges.arrow_values import listed_values
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import Input
 from dfmst._edges.host_frame import FrameView, host_column
+from dfmst._edges.unify import have_common_type
 from dfmst._edges.vertices import IdColumns, ids_beside
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import used_vertices
@@ -167,7 +168,7 @@ def vertex_frame(
     kind = _integer_type(view, names)
     if input.vertices.values is None and kind is not None:
         return view.build({name: column.astype(kind) for name, column in columns.items()})
-    if not view.stackable(names):
+    if not have_common_type(*(view.series(name) for name in names)):
         values = input.vertices.values
         ids = {name: pa.array(column) for name, column in columns.items()}
         return view.build_arrow(ids if values is None else {name: values.take(at) for name, at in ids.items()})

@@ -1,6 +1,6 @@
-"""Ids of any kind as dense vertices: checked, brought to one type, and numbered.
+"""Ids of any kind as dense vertices: checked, cast to one type, and numbered.
 
-Dense integers are used as they are, without a copy; all other ids go through a dictionary.
+Dense integers are used without a copy; a dictionary numbers all other ids.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from dfmst._edges.arrow_values import (
     native_values,
     numbers_of_arrow,
     plain_ids,
-    storage_ids,
     text_dictionary,
 )
 from dfmst._edges.dictionary import Dictionary, plain
@@ -29,28 +28,22 @@ from dfmst._engines.primitives.edges import spread_positions
 from dfmst.errors import InvalidEdgesError
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}  # by bytes
-#: Ids below this bound are used as they are in any table: so few vertices cost nothing.
-_ALWAYS_DENSE = 4096
+_ALWAYS_DENSE = 4096  # ids below this bound are vertices in any table
 _BLOCK = 1 << 16
 _FEW = 1 << 18  # rows up to which Arrow's dictionary encoding is faster than ours
-_LONG = 1 << 18  # rows from which a pass over a column is worth saving
+_LONG = 1 << 18  # rows from which deferred checks save time
 SHORT = 1 << 16  # rows up to which one launch that checks and solves a table takes less time than many on 2 threads
-_DENSE = 4  # rows a vertex that let one expect that every row is read anyway
+_DENSE = 4  # rows a vertex from which algorithms read nearly every row, and can check it
 _SAMPLE = 1024
 
 
 class Vertices(NamedTuple):
-    """Dense vertices of both ends, and what they stand for.
+    """Dense vertices of both ends, and their ids."""
 
-    ``source`` and ``target`` are ``uint32`` or ``uint64`` of shape ``(rows,)``, below ``total``.
-    ``values`` holds the ids that vertices stand for (Arrow; on a GPU CuPy or cuDF; shape ``(total,)``), or ``None``
-    if the vertices are the ids themselves.
-    """
-
-    source: Array
+    source: Array  # ``uint32`` or ``uint64``, each below `total`; shape ``(rows,)``
     target: Array
     total: int
-    values: Any
+    values: Any  # vertex -> id (Arrow; on a GPU CuPy or cuDF); None: the vertices are the ids
 
 
 def dense_vertices(
@@ -80,17 +73,16 @@ def dense_vertices(
 
 
 def unchecked_vertices(ids: IdColumns, bound: int | None = None) -> Vertices | None:
-    """Return integer ids as vertices below a likely bound; ``None`` if that would not pay.
+    """Return integer ids as vertices below a likely bound; ``None`` if a check in advance takes less time.
 
-    They are not checked here: the passes of an algorithm do it (:class:`dfmst._edges.edge_table.DeferredChecks`).
-    The bound of a long table comes from a sample. A short one is solved in the time that a sample takes: its bound is
-    the highest below which ids are used as they are.
+    The algorithm checks them (:class:`dfmst._edges.edge_table.DeferredChecks`). The bound of a long table comes from a
+    sample. To solve a short table takes as long as a sample: its bound is the highest for dense ids.
     """
     source, target, rows = ids.source, ids.target, len(ids.source)
     nulls = ids.null_source is not None or ids.null_target is not None
     if nulls or SHORT < rows < _LONG or not rows or not isinstance(source, np.ndarray):
         return None
-    first, second = _unsigned(source), _unsigned(target)
+    first, second = (_unsigned(column) for column in (source, target))
     if rows <= SHORT:
         highest = max(2 * rows, _ALWAYS_DENSE)
         bound = highest if bound is None else min(bound, highest)
@@ -103,7 +95,7 @@ def unchecked_vertices(ids: IdColumns, bound: int | None = None) -> Vertices | N
 
 
 def _unsigned(column: Array) -> Array:
-    """Read a signed column as unsigned, in place: a negative id turns huge, and fails the range check."""
+    """Return a view of integers as unsigned: a negative id is too large for any bound."""
     return column.view(_UNSIGNED[column.dtype.itemsize])
 
 
@@ -120,7 +112,7 @@ def _largest(engine: Engine, ids: Array) -> int:
 
 
 def factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Vertices:
-    """Number ids of any kind: as they appear, or (`in_order`) in their own order."""
+    """Number ids of any kind by their first occurrence, or by their order if `in_order`."""
     if not len(source):
         none = np.zeros(0, np.uint32)
         return Vertices(none, none, 0, pa.array(source) if isinstance(source, np.ndarray) else source)
@@ -135,7 +127,7 @@ def factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Ve
 
 
 def _by_arrow(engine: Engine, source: Any, target: Any) -> tuple[Array, Array, pa.Array]:
-    """By Arrow's dictionary encoding, on one thread: a table that the cache holds is made in less time."""
+    """Number few ids by Arrow's dictionary encoding, on one thread."""
     if isinstance(source, np.ndarray):
         source, target = pa.array(source), pa.array(target)
     encoded = pa.chunked_array([source, target]).dictionary_encode()
@@ -145,6 +137,7 @@ def _by_arrow(engine: Engine, source: Any, target: Any) -> tuple[Array, Array, p
 
 
 def _by_dictionary(engine: Engine, source: Any, target: Any) -> tuple[Array, Array, pa.Array]:
+    """Number many ids by a hash table, on all threads."""
     kind = pa.from_numpy_dtype(source.dtype) if isinstance(source, np.ndarray) else _decoded_type(source)
     dictionary = Dictionary(engine)
     columns = (column if isinstance(column, pa.DictionaryArray) else plain(column) for column in (source, target))
@@ -154,7 +147,7 @@ def _by_dictionary(engine: Engine, source: Any, target: Any) -> tuple[Array, Arr
 
 
 class IdColumns(NamedTuple):
-    """The id columns, both integer arrays of one width or both Arrow (on a GPU: cuDF), and the rows with a null."""
+    """The id columns, both integer arrays of one width or both Arrow (on a GPU: cuDF), and the masks of nulls."""
 
     source: Any
     target: Any
@@ -162,69 +155,64 @@ class IdColumns(NamedTuple):
     null_target: Array | None
 
 
-def float_ids(name: object, kind: str) -> InvalidEdgesError:
-    """The error for ids that are floats."""
+def unsuitable_ids(name: object, kind: object) -> InvalidEdgesError:
+    """Return the error for ids of a type that cannot name a vertex."""
     message = f"column {name!r} holds {kind} values; vertex ids must be integers, strings or categoricals"
-    return InvalidEdgesError(message, "cast the column to int64 (pandas turns integer ids with gaps into floats)")
-
-
-def unsuitable_ids(name: object, kind: str) -> InvalidEdgesError:
-    """The error for ids of a type that cannot name a vertex."""
-    message = f"column {name!r} holds {kind} values; vertex ids must be integers, strings or categoricals"
-    return InvalidEdgesError(message, "make one id of the fields, for example by joining them into a string")
+    if str(kind).lower().startswith(("float", "double", "halffloat")):
+        hint = "cast the column to int64 (pandas turns integer ids with gaps into floats)"
+    else:
+        hint = "make one id of the fields, for example by joining them into a string"
+    return InvalidEdgesError(message, hint)
 
 
 def different_ids(source: tuple[object, Any], target: tuple[object, Any]) -> InvalidEdgesError:
-    """The error for two (name, type) pairs of ids that cannot be compared."""
+    """Return the error for two (name, type) pairs of ids that cannot be compared."""
     message = f"column {source[0]!r} holds {source[1]} ids and column {target[0]!r} holds {target[1]} ids"
     return InvalidEdgesError(message, "cast both columns to one type, so that equal ids are equal")
 
 
 def no_common_integer(source: tuple[object, Any], target: tuple[object, Any]) -> InvalidEdgesError:
-    """The error for two (name, type) pairs of integers that no integer type holds both of."""
+    """Return the error for two (name, type) pairs of integers without a common integer type."""
     message = f"columns {source[0]!r} ({source[1]}) and {target[0]!r} ({target[1]}) have no common integer type"
     return InvalidEdgesError(message, "cast both columns to one integer type")
 
 
 def id_columns(source: tuple[object, Any], target: tuple[object, Any], *, encoded: bool = False) -> IdColumns:
-    """Check and align the two (name, column) pairs; long dictionaries of texts may stay `encoded`."""
-    return _align(source, target, _readable(*source, encoded=encoded), _readable(*target, encoded=encoded))
+    """Check two (name, column) pairs, and cast them to one type; long dictionaries of texts may stay `encoded`."""
+    return _in_one_type(source, target, _readable(*source, encoded=encoded), _readable(*target, encoded=encoded))
 
 
-def ids_beside(listed: tuple[object, Any], kept: tuple[object, Any]) -> IdColumns:
-    """Check a (name, column) pair, and align it with a table's vertices, which are kept without extension types."""
+def ids_beside(listed: tuple[object, Any], known: tuple[object, Any]) -> IdColumns:
+    """Check a (name, column) pair, and cast it and a table's vertices, which have no extension type, to one type."""
     column, nulls = _readable(*listed)
     if isinstance(column, pa.Array) and isinstance(column.type, pa.BaseExtensionType):
         column = column.storage
-    return _align(listed, kept, (column, nulls), _readable(*kept))
+    return _in_one_type(listed, known, (column, nulls), _readable(*known))
 
 
-def _align(
+def _in_one_type(
     source: tuple[object, Any], target: tuple[object, Any], first: tuple[Any, Any], second: tuple[Any, Any]
 ) -> IdColumns:
-    """Bring two readable columns, each with its nulls, to one type."""
-    names, (one, other) = (source[0], target[0]), (first[0], second[0])
-    if isinstance(one, np.ndarray) != isinstance(other, np.ndarray):
-        one, other = (pa.array(column) if isinstance(column, np.ndarray) else column for column in (one, other))
-    align = same_width if isinstance(one, np.ndarray) else _one_type
-    one, other = align(*names, one, other)
-    return IdColumns(one, other, first[1], second[1])
+    """Cast two readable columns, each with its nulls, to one type."""
+    columns = first[0], second[0]
+    if isinstance(columns[0], np.ndarray) and isinstance(columns[1], np.ndarray):
+        return IdColumns(*same_width(source[0], target[0], *columns), first[1], second[1])
+    arrow = arrow_column(source[0], columns[0]), arrow_column(target[0], columns[1])
+    return IdColumns(*_one_type(source[0], target[0], *arrow), first[1], second[1])
 
 
 def _readable(name: object, column: Any, *, encoded: bool = False) -> tuple[Any, Array | None]:
-    """Integers without nulls as NumPy, anything else that can name a vertex as Arrow; and where nulls are."""
+    """Return integers as NumPy or other ids as Arrow, and the mask of the nulls."""
     if isinstance(column, np.ndarray):
         if column.dtype.kind in "iu":
             return native_values(column), None
         if column.dtype.kind == "f":
-            raise float_ids(name, str(column.dtype))
+            raise unsuitable_ids(name, column.dtype)
     column = arrow_column(name, column)
     column = text_dictionary(column) if encoded and is_long_dictionary(column) else plain_ids(column)
     kind = column.type.storage_type if isinstance(column.type, pa.BaseExtensionType) else column.type
-    if pa.types.is_floating(kind):
-        raise float_ids(name, str(kind))
-    if pa.types.is_nested(kind) or pa.types.is_interval(kind):
-        raise unsuitable_ids(name, str(column.type))
+    if pa.types.is_floating(kind) or pa.types.is_nested(kind) or pa.types.is_interval(kind):
+        raise unsuitable_ids(name, kind if pa.types.is_floating(kind) else column.type)
     nulls = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
     if pa.types.is_integer(column.type):
         if nulls is not None:
@@ -234,7 +222,7 @@ def _readable(name: object, column: Any, *, encoded: bool = False) -> tuple[Any,
 
 
 def same_width(source: object, target: object, first: Array, second: Array) -> tuple[Array, Array]:
-    """Bring integer columns to one type of 32 or 64 bits."""
+    """Cast integer columns to one type of 32 or 64 bits."""
     if first.dtype == second.dtype and first.dtype.itemsize >= 4:
         return first, second
     common: Any = np.result_type(first.dtype, second.dtype)
@@ -255,7 +243,11 @@ def _one_type(source: object, target: object, first: pa.Array, second: pa.Array)
     if common is None:
         raise different_ids((source, kinds[0]), (target, kinds[1]))
     if isinstance(common, pa.BaseExtensionType):
-        return storage_ids(first, common), storage_ids(second, common)
+        ids = [
+            pa.nulls(len(column), common.storage_type) if pa.types.is_null(column.type) else column.storage
+            for column in (first, second)
+        ]
+        return ids[0], ids[1]
     try:
         return _cast(first, common), _cast(second, common)
     except pa.ArrowException as error:

@@ -1,7 +1,7 @@
-"""Weight columns of any dtype as one of the six types that kernels read, exactly.
+"""Weight columns of any type, exactly, as one of the six types that kernels read.
 
-Nothing is rounded: narrow types widen, decimals and durations become their integers, and what has no 64-bit
-form (wide decimals, long doubles) becomes the rank of its value.
+Nothing is rounded: narrow types widen, decimals and durations become their integers, and weights that need more than
+64 bits (wide decimals, long doubles) become ranks.
 """
 
 from __future__ import annotations
@@ -17,47 +17,35 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.deferred import call_arrow, pc
+from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import arrow_column, native_values, numbers_of_arrow, plain_ids, to_arrow
 from dfmst._edges.unify import cast_exactly, common_type
 from dfmst._engines import Engine
 from dfmst.errors import InvalidEdgesError
 
-DECIMAL_DIGITS = 18  # that 64 bits hold
+DECIMAL_DIGITS = 18  # of a decimal of 64 bits
 _BLOCK = 1 << 16
 _WITH_COMMA = r"^\s*[+-]?[0-9]*,[0-9]+\s*$"
 _SHOWN = 40  # characters of a text that messages quote
-
-#: Narrow types -> the kernel type that holds their values.
-WIDENED = {
-    "bool": np.uint32,
-    "int8": np.int32,
-    "int16": np.int32,
-    "uint8": np.uint32,
-    "uint16": np.uint32,
-    "float16": np.float32,
+_KERNEL_TYPES = frozenset(map(np.dtype, ("i4", "u4", "f4", "i8", "u8", "f8")))
+_WIDENED = {
+    np.dtype(kind): np.dtype(wide)
+    for kind, wide in (("?", "u4"), ("i1", "i4"), ("i2", "i4"), ("u1", "u4"), ("u2", "u4"), ("f2", "f4"))
 }
-#: Weights that kernels read as they are.
-KERNEL_TYPES = {"int32", "uint32", "float32", "int64", "uint64", "float64"}
-_READ_AS_THEY_ARE = frozenset(map(np.dtype, KERNEL_TYPES))  # the name of a dtype takes NumPy a while
 
 
 class WeightColumn(NamedTuple):
-    """Weights ready for a kernel, and the rows that have none.
-
-    ``values`` has one of the six kernel dtypes, shape ``(rows,)``. ``invalid`` flags nulls (``bool``, same
-    shape) or is ``None``; NaNs are still among the values.
-    """
+    """Weights in a type that kernels read, and the mask of the nulls; NaNs are among the values."""
 
     values: Array
     invalid: Array | None
 
 
-def unsupported_weights(name: object, kind: str, texts: pa.Array | None = None) -> InvalidEdgesError:
+def unsupported_weights(name: object, kind: object, texts: pa.Array | None = None) -> InvalidEdgesError:
     """Return the error for weights of a type without an order; for texts, it names the first that is not a number."""
     hint = "cast the column to a number, or pass weight=None to give all edges the same weight"
-    if "complex" in kind:
+    if "complex" in str(kind):
         hint = "choose a real number to order by, for example the absolute value"
     known = "integers, floats, decimals, booleans, durations, dates or times"
     odd, commas = ("", False) if texts is None else _odd_texts(texts)
@@ -69,33 +57,26 @@ def unsupported_weights(name: object, kind: str, texts: pa.Array | None = None) 
 
 
 def _odd_texts(texts: pa.Array) -> tuple[str, bool]:
-    """Describe the texts that are not numbers, if most are; and tell whether decimal commas are the reason."""
-    from dfmst._common.number_patterns import ANY_NUMBER  # formats take long to load: only for this message
+    """Describe the texts that are not numbers, if most texts are numbers; and return whether all have commas."""
+    from dfmst._common.number_patterns import ANY_NUMBER  # compiled for this message only
 
     number = pc.fill_null(pc.match_substring_regex(texts, ANY_NUMBER), True)
     odd = np.flatnonzero(~number.to_numpy(zero_copy_only=False))
     commas = int(pc.sum(pc.match_substring_regex(texts, _WITH_COMMA)).as_py() or 0)
     if not len(odd) or 2 * (len(odd) - commas) > len(texts):
         return "", False
-    count = f"{len(odd):,} of {len(texts):,} {'is' if len(odd) == 1 else 'are'} no number"
+    count = f"{len(odd):,} of {len(texts):,} {'is not a number' if len(odd) == 1 else 'are not numbers'}"
     first = f"{'' if len(odd) == 1 else 'the first '}{texts[int(odd[0])].as_py()[:_SHOWN]!r} in row {odd[0]:,}"
     return f" ({count}: {first})", commas == len(odd)
 
 
 def constant_weights(rows: int, xp: Any = np) -> WeightColumn:
-    """Equal weights: rows then differ by position alone. On the host, zeros that nobody writes take no memory."""
+    """Return equal weights, so that the position alone orders the rows."""
     return WeightColumn(xp.zeros(rows, np.uint32), None)
 
 
-def weight_column(name: object, column: Array | pa.Array | pa.ChunkedArray) -> WeightColumn:
-    """Read a weight column."""
-    if isinstance(column, np.ndarray):
-        return _from_numpy(name, column)
-    return _from_arrow(name, column)
-
-
 def plain_weights(name: object, column: Array | pa.Array | pa.ChunkedArray) -> Array | pa.Array:
-    """Return weights as one Arrow array without an encoding, NaNs as nulls; long doubles stay in their NumPy array."""
+    """Return weights as one Arrow array without an encoding, NaNs as nulls; or a NumPy array of long doubles."""
     if isinstance(column, np.ndarray) and column.dtype.kind == "f" and column.dtype.itemsize > 8:
         return column
     return plain_ids(arrow_column(name, column))
@@ -114,7 +95,7 @@ def weight_floats(weights: Array | pa.Array) -> Array:
 
 
 def weight_type(column: Any) -> pa.DataType:
-    """Return the Arrow type of weights, without an encoding and widened to what kernels read."""
+    """Return the Arrow type of weights, without an encoding and widened to a type that kernels read."""
     kind = column.type if isinstance(column, (pa.Array, pa.ChunkedArray)) else column.dtype
     if not isinstance(kind, pa.DataType):
         zone = getattr(kind, "tz", None)
@@ -127,12 +108,12 @@ def weight_type(column: Any) -> pa.DataType:
         return pa.decimal128(DECIMAL_DIGITS, kind.scale)
     if not pa.types.is_primitive(kind) or pa.types.is_temporal(kind):
         return kind
-    widened = WIDENED.get(np.dtype(kind.to_pandas_dtype()).name)
+    widened = _WIDENED.get(np.dtype(kind.to_pandas_dtype()))
     return kind if widened is None else pa.from_numpy_dtype(widened)
 
 
 def weights_as(name: object, column: Any, kind: pa.DataType) -> Any:
-    """Return weights, which are no objects, in the :func:`weight_type` of others."""
+    """Return weights, which are not objects, in the :func:`weight_type` of others."""
     own = getattr(column, "type", None)
     long = own is not None and pa.types.is_decimal(own) and own.precision > DECIMAL_DIGITS
     if weight_type(column) == kind and not long:
@@ -145,48 +126,41 @@ def weights_as(name: object, column: Any, kind: pa.DataType) -> Any:
 
 
 def missing_weights(engine: Engine, weights: WeightColumn) -> Array | None:
-    """Flag rows whose weight is null or NaN; on the host there is a mask only if there are any."""
+    """Flag rows whose weight is null or NaN; ``None`` if there are none in a long column on the host."""
     values = weights.values
-    if values.dtype.kind != "f" or not len(values):
+    if values.dtype.kind != "f":
         return weights.invalid
-    if engine.on_host and len(values) <= _BLOCK:
-        if not np.isnan(values).any():
-            return weights.invalid
-    elif engine.on_host:
+    if engine.on_host and len(values) > _BLOCK:
         blocks = -(-len(values) // _BLOCK)
         counts = engine.xp.empty(blocks, np.uint64)
         engine.launch("count_nan", blocks, values, len(values), _BLOCK, counts, grain=1)
         if not int(counts.sum()):
             return weights.invalid
-    return nan_weights(engine, weights)
-
-
-def nan_weights(engine: Engine, weights: WeightColumn) -> Array | None:
-    """Rows whose weight is null or NaN, found without a kernel."""
-    if weights.values.dtype.kind != "f":
-        return weights.invalid
-    missing: Array = engine.xp.isnan(weights.values)
+    missing: Array = engine.xp.isnan(values)
     return missing if weights.invalid is None else missing | weights.invalid
 
 
-def _from_numpy(name: object, values: Array) -> WeightColumn:
-    invalid = None
-    if values.dtype.kind in "mM":
-        invalid = np.isnat(values)
-        values = native_values(values).view(np.int64)
-        return WeightColumn(values, invalid if invalid.any() else None)
-    if values.dtype.kind == "O":
-        return _from_arrow(name, to_arrow(name, values))
-    if values.dtype.kind == "f" and values.dtype.itemsize > 8:
-        missing = np.isnan(values)
-        return WeightColumn(_ranks(values), missing if missing.any() else None)
-    native = native_values(values)
-    if native.dtype in _READ_AS_THEY_ARE:
-        return WeightColumn(native, None)
-    widened = native.astype(WIDENED.get(native.dtype.name, native.dtype), copy=False)
-    if widened.dtype.name not in KERNEL_TYPES:
-        raise unsupported_weights(name, str(values.dtype))
-    return WeightColumn(widened, None)
+def widen(name: object, values: Array) -> Array:
+    """Return numbers in a type that kernels read, or raise an error."""
+    wide: Array = values.astype(_WIDENED.get(values.dtype, values.dtype), copy=False)
+    if wide.dtype not in _KERNEL_TYPES:
+        raise unsupported_weights(name, values.dtype)
+    return wide
+
+
+def weight_column(name: object, column: Array | pa.Array | pa.ChunkedArray) -> WeightColumn:
+    """Read a weight column."""
+    if not isinstance(column, np.ndarray):
+        return _from_arrow(name, column)
+    if column.dtype.kind in "mM":
+        invalid = np.isnat(column)
+        return WeightColumn(native_values(column).view(np.int64), invalid if invalid.any() else None)
+    if column.dtype.kind == "O":
+        return _from_arrow(name, to_arrow(name, column))
+    if column.dtype.kind == "f" and column.dtype.itemsize > 8:
+        missing = np.isnan(column)
+        return WeightColumn(ranks(column), missing if missing.any() else None)
+    return WeightColumn(widen(name, native_values(column)), None)
 
 
 def _from_arrow(name: object, column: pa.Array | pa.ChunkedArray) -> WeightColumn:
@@ -201,14 +175,14 @@ def _from_arrow(name: object, column: pa.Array | pa.ChunkedArray) -> WeightColum
         column = column.view(pa.int32() if kind.bit_width == 32 else pa.int64())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         texts = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-        raise unsupported_weights(name, str(kind), column if texts else None)
+        raise unsupported_weights(name, kind, column if texts else None)
     if invalid is not None:
         column = pc.fill_null(column, False if pa.types.is_boolean(kind) else 0)
-    return WeightColumn(_from_numpy(name, numbers_of_arrow(column)).values, invalid)
+    return WeightColumn(weight_column(name, numbers_of_arrow(column)).values, invalid)
 
 
 def _decimal_integers(column: pa.Array) -> Array:
-    """Return unscaled decimals as ``int64`` if they fit, else ranks. Nulls get any value."""
+    """Return unscaled decimals as ``int64`` if they fit, else ranks. The values of nulls do not matter."""
     words = column.type.byte_width // 8
     data = column.buffers()[1]
     if data is None:
@@ -220,35 +194,25 @@ def _decimal_integers(column: pa.Array) -> Array:
     if all(np.array_equal(table[valid, word], low[valid] >> 63) for word in range(1, words)):
         return low
     # Two's complement: the highest word is signed, those below are not.
-    parts = [table[:, word].view(np.uint64) for word in range(words - 1)] + [table[:, words - 1]]
-    order = np.lexsort(parts)
-    changes = np.zeros(len(order), bool)
-    changes[1:] = (table[order[1:]] != table[order[:-1]]).any(axis=1)
-    ranks = np.empty(len(order), np.uint32)
-    ranks[order] = np.cumsum(changes, dtype=np.uint32)
-    return ranks
+    return ranks(*(table[:, word].view(np.uint64) for word in range(words - 1)), table[:, words - 1])
 
 
-def _ranks(values: Array) -> Array:
-    return np.unique(values, return_inverse=True)[1].astype(np.uint32)
+def ranks(*columns: Array) -> Array:
+    """Return the rank of each row, ``uint32``: by the last column, then by the one before, and so on."""
+    order = np.lexsort(columns)
+    begins = np.zeros(len(order), bool)
+    for column in columns:
+        begins[1:] |= column[order[1:]] != column[order[:-1]]
+    rank = np.empty(len(order), np.uint32)
+    rank[order] = np.cumsum(begins, dtype=np.uint32)
+    return rank
 
 
 Total = int | float | Decimal | timedelta
 
 _PART = 1 << 16
-_MOST = 1 << 25  # floats whose significands' halves of 27 bits add up below 2^53
 _EXPONENTS = 1 << 11
 _DIGITS = 400  # a decimal column has at most 76 digits, and a sum few more
-_FINER = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}  # units of a microsecond
-_MICROSECONDS = {
-    "W": 604_800_000_000,
-    "D": 86_400_000_000,
-    "h": 3_600_000_000,
-    "m": 60_000_000,
-    "s": 1_000_000,
-    "ms": 1_000,
-    "us": 1,
-}
 
 
 def total_weight(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
@@ -298,7 +262,7 @@ def _total(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
         if isinstance(total, Decimal) and not any(isinstance(value, Decimal) for value in column):
             return int(total)  # of integers beyond 64 bits
         return total
-    column = call_arrow("drop_null", column) if column.null_count else column
+    column = column.drop_null() if column.null_count else column
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     kind = column.type
@@ -329,57 +293,54 @@ def total_of_pieces(pieces: Callable[[], Iterable[Array]]) -> Total | None:
 
 
 def _scaled(pieces: Callable[[], Iterable[Array]]) -> int | None:
-    """Sum floats times 2**1075; ``None`` if one is not finite, or wider than 64 bits."""
+    """Sum floats times 2**1075; ``None`` if one is not finite, or wider than 64 bits.
+
+    By exponent, the halves of the significands are integers, of which the sums in 53 bits are exact.
+    """
     total = 0
-    for values in pieces():
-        for begin in range(0, len(values), _MOST):
-            part = values[begin : begin + _MOST]
-            if part.dtype.itemsize > 8 or not np.isfinite(part).all():
-                return None
-            total += _finite(part)
-    return total
-
-
-def _finite(values: Array) -> int:
-    """Sum floats by their exponents: the halves of their significands are integers, whose sums stay exact."""
-    high, low = np.zeros(_EXPONENTS), np.zeros(_EXPONENTS)
-    for part in _parts(values):
+    for part in (part for values in pieces() for part in _parts(values)):
+        if part.dtype.itemsize > 8 or not np.isfinite(part).all():
+            return None
         bits = part.astype(np.float64, copy=False).view(np.int64)
         exponent = bits >> 52 & 0x7FF
         significand = bits & 0xFFFFFFFFFFFFF | (exponent != 0).astype(np.int64) << 52
         sign = np.where(bits < 0, -1.0, 1.0)
-        high += np.bincount(exponent, sign * (significand >> 27), _EXPONENTS)
-        low += np.bincount(exponent, sign * (significand & 0x7FFFFFF), _EXPONENTS)
-    exponents = np.flatnonzero((high != 0) | (low != 0)).tolist()
-    # Subnormal numbers have the exponent of the smallest normal ones.
-    return sum(((int(high[at]) << 27) + int(low[at])) << max(at, 1) for at in exponents)
+        high = np.bincount(exponent, sign * (significand >> 27), _EXPONENTS)
+        low = np.bincount(exponent, sign * (significand & 0x7FFFFFF), _EXPONENTS)
+        for at in np.flatnonzero((high != 0) | (low != 0)).tolist():
+            # Subnormal numbers have the exponent of the smallest normal numbers.
+            total += ((int(high[at]) << 27) + int(low[at])) << max(at, 1)
+    return total
 
 
 def _integers(values: Array) -> int:
-    """Halves of 32 bits are summed apart: neither sum can overflow."""
+    """Sum integers exactly: the sums of the halves of 32 bits cannot overflow."""
     wide = values.astype(np.uint64 if values.dtype.kind == "u" else np.int64, copy=False)
     return (int((wide >> 32).sum()) << 32) + int((wide & 0xFFFFFFFF).sum())
 
 
 def _parts(values: Array) -> Iterator[Array]:
-    """Parts of a column: as Python floats, all of it would take several times its memory."""
+    """Split a column into parts: copies of the whole column would take several times its memory."""
     return (values[begin : begin + _PART] for begin in range(0, len(values), _PART))
 
 
 def _floats(values: Callable[[], Iterable[float]]) -> float:
     try:
         return math.fsum(values())
-    except (OverflowError, ValueError):
-        # Beyond the largest float, or infinities of both signs: what IEEE 754 makes of them.
+    except (OverflowError, ValueError):  # beyond the largest float, or infinities of both signs
         return sum(values())
 
 
 def _duration(total: int, dtype: np.dtype[Any]) -> timedelta | None:
+    unit: Any
     unit, count = np.datetime_data(dtype)
-    finer = _FINER.get(unit)
-    microseconds = total * count * _MICROSECONDS[unit] if finer is None else total * count // finer
+    if unit == "generic":
+        raise TypeError("durations without a unit have no sum")
+    one, microsecond = np.timedelta64(1, unit), np.timedelta64(1, "us")
     try:
-        return timedelta(microseconds=microseconds)
+        return timedelta(
+            microseconds=total * count * max(1, int(one // microsecond)) // max(1, int(microsecond // one))
+        )
     except OverflowError:
         return None
 

@@ -19,7 +19,7 @@ from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.lazy_frame import LazyView, lazy_edges, open_lazy_frame, rows_in_order
 from dfmst._edges.open import open_frame, unwrap
-from dfmst._edges.read import DEVICE, PLAIN, EdgeColumns, check_columns
+from dfmst._edges.read import DEVICE, IN_MEMORY, EdgeColumns, check_columns
 from dfmst._edges.tables import Tables, as_lazy, open_tables, ordered_integers
 from dfmst._engines import Engine, select_engine
 from dfmst.algorithms.base import Trace
@@ -72,7 +72,7 @@ def _solve_view(
     engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns, order: tuple[Any, ...], trace: Trace | None
 ) -> Frame:
     """The forest of a frame in memory."""
-    read = DEVICE if view.on_device else PLAIN
+    read = DEVICE if view.on_device else IN_MEMORY
     checked = check_columns(engine, read, view.column, len(view), columns.names, columns.invalid)
     source, target = checked.ids.source, checked.ids.target
     if not isinstance(source, engine.xp.ndarray):
