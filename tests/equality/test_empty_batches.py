@@ -27,7 +27,15 @@ IDS: dict[str, Callable[[list[str]], Any]] = {
         [int(name, 16) for name in names], pa.int64()
     ).dictionary_encode(),
 }
-ROWS: list[tuple[Any, Any, int]] = [("a", "b", 3), ("b", "c", 1), ("c", "a", 2), ("d", "a", 5), ("c", "d", 4), ("d", "d", 0)]
+
+ROWS: list[tuple[Any, Any, int]] = [
+    ("a", "b", 3),
+    ("b", "c", 1),
+    ("c", "a", 2),
+    ("d", "a", 5),
+    ("c", "d", 4),
+    ("d", "d", 0),
+]
 FOREST = [1, 2, 4]
 
 
@@ -45,9 +53,9 @@ def batches(ids: str, cut: str) -> list[pa.RecordBatch]:
     parts, start = [], 0
     for size in CUTS[cut]:
         rows = ROWS[start : start + size]
-        columns = [IDS[ids]([row[end] for row in rows]) for end in (0, 1)]
+        sources, targets = IDS[ids]([row[0] for row in rows]), IDS[ids]([row[1] for row in rows])
         weight = pa.array([row[2] for row in rows], pa.int64())
-        parts.append(pa.record_batch([*columns, weight], names=["source", "target", "weight"]))
+        parts.append(pa.record_batch([sources, targets, weight], names=["source", "target", "weight"]))
         start += size
     return parts
 
