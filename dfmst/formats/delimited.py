@@ -6,30 +6,17 @@ import csv
 import io
 import re
 from collections import Counter
-from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
 from dfmst._common.number_patterns import is_number
 from dfmst.formats.edge_lists import HeaderCounts, check_width, counts_of_comment, stream_rows
-from dfmst.formats.files import HEAD_BYTES, GraphFile, Line, problem
+from dfmst.formats.files import HEAD_BYTES, GraphFile, Line
 from dfmst.formats.text_reader import TextReader, cut_outside_quotes
 from dfmst.formats.text_rows import ANY, CSV_NUMBER, NAME, Field, Layout
 
 SEPARATORS = (",", "\t", ";")
 SAMPLE_ROWS = 100
-
-
-@dataclass(frozen=True, slots=True)
-class CsvSample:
-    """The first rows, the number of lines before them and of the first row, and the counts in a comment."""
-
-    rows: list[list[str]]
-    separator: str
-    skip: int
-    first_lines: int
-    counts: HeaderCounts | None
 
 
 def open_csv(file: GraphFile) -> pa.RecordBatchReader:
@@ -50,24 +37,6 @@ def find_separator(text: str) -> str:
 
 
 def _open(file: GraphFile, separator: str | None) -> pa.RecordBatchReader:
-    sample = _read_sample(file, separator)
-    header = has_header(sample.rows)
-    first_line = sample.skip + 1
-    if len(sample.rows[0]) < 2:
-        raise problem(
-            file.path,
-            "too few columns: an edge needs two vertices",
-            Line(sample.rows[0][0].encode(), first_line),
-            "separate the columns with commas, tabs, semicolons or blanks",
-        )
-    check_width(len(sample.rows[0]), first_line, file)
-    fields = name_columns(sample.rows, header, file.path, first_line)
-    spaced = sample.separator == " "
-    layout = Layout(fields, sample.separator, spaced=spaced, quoted=not spaced)
-    return stream_rows(file, layout, sample.skip + (sample.first_lines if header else 0), sample.counts)
-
-
-def _read_sample(file: GraphFile, separator: str | None) -> CsvSample:
     skip, counts = _read_comments(file)
     with TextReader(file, HEAD_BYTES, quoted=True) as reader:
         reader.skip(skip)
@@ -77,10 +46,20 @@ def _read_sample(file: GraphFile, separator: str | None) -> CsvSample:
     if separator == " ":
         # Rows are split at ASCII blanks. Splitting text would also split at Unicode blanks.
         lines = (line.split() for line in data.split(b"\n", SAMPLE_ROWS)[:SAMPLE_ROWS])
-        rows = [[word.decode("utf-8", errors="replace") for word in words] for words in lines if words]
-        return CsvSample(rows, separator, skip, 1, counts)
-    rows, first_lines = _read_quoted_rows(text, separator, skip, file)
-    return CsvSample(rows, separator, skip, first_lines, counts)
+        rows, first_lines = [[word.decode("utf-8", errors="replace") for word in words] for words in lines if words], 1
+    else:
+        rows, first_lines = _read_quoted_rows(text, separator, skip, file)
+    columns = len(rows[0])
+    if columns < 2:
+        hint = "separate the columns with commas, tabs, semicolons or blanks"
+        line = Line(rows[0][0].encode(), skip + 1)
+        raise file.problem("too few columns: an edge needs two vertices", line, hint)
+    check_width(columns, skip + 1, file)
+    header = has_header(rows)
+    layout = Layout(
+        name_columns(rows, header, file, skip + 1), separator, spaced=separator == " ", quoted=separator != " "
+    )
+    return stream_rows(file, layout, skip + (first_lines if header else 0), counts)
 
 
 def _read_comments(file: GraphFile) -> tuple[int, HeaderCounts | None]:
@@ -93,7 +72,7 @@ def _read_comments(file: GraphFile) -> tuple[int, HeaderCounts | None]:
                     return skip, counts
                 skip += 1
                 counts = counts or counts_of_comment(line, skip)
-    raise problem(file.path, "no row", max(1, skip), "the file holds no edges: fetch it again")
+    raise file.problem("no row", max(1, skip), "the file holds no edges: fetch it again")
 
 
 def _read_quoted_rows(text: str, separator: str, skip: int, file: GraphFile) -> tuple[list[list[str]], int]:
@@ -108,8 +87,7 @@ def _read_quoted_rows(text: str, separator: str, skip: int, file: GraphFile) -> 
             if len(rows) == SAMPLE_ROWS:
                 break
     except csv.Error as error:
-        line = skip + reader.line_num
-        raise problem(file.path, str(error), line, "repair or remove the line") from error
+        raise file.problem(str(error), skip + reader.line_num, "repair or remove the line") from error
     return rows, first_lines
 
 
@@ -138,10 +116,10 @@ def has_header(rows: list[list[str]]) -> bool:
     return any(numeric) or vertices.isdisjoint(first[:2])
 
 
-def name_columns(rows: list[list[str]], header: bool, path: Path, line: int) -> tuple[Field, ...]:
+def name_columns(rows: list[list[str]], header: bool, file: GraphFile, line: int) -> tuple[Field, ...]:
     """Return the columns; those of vertices and of the weight are marked."""
     example = rows[header] if len(rows) > header else []
-    names = _names_of_header(rows[0], path, line) if header else _usual_names(rows[0])
+    names = _names_of_header(rows[0], file, line) if header else _usual_names(rows[0])
     source, target = _position(names, SOURCES), _position(names, TARGETS)
     ends = {0, 1} if source is None or target is None else {source, target}
     weight = next((at for at, name in enumerate(names) if name.lower() in WEIGHTS and at not in ends), None)
@@ -164,9 +142,9 @@ def _usual_names(first: list[str]) -> list[str]:
     return names
 
 
-def _names_of_header(header: list[str], path: Path, line: int) -> list[str]:
+def _names_of_header(header: list[str], file: GraphFile, line: int) -> list[str]:
     names = [name.strip() or f"column_{at}" for at, name in enumerate(header, 1)]
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
-        raise problem(path, f"two columns named {twice!r}", Line(",".join(header).encode(), line), "rename one of them")
+        raise file.problem(f"two columns named {twice!r}", Line(",".join(header).encode(), line), "rename one of them")
     return names

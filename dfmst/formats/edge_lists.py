@@ -1,7 +1,6 @@
-"""Edge lists in text: rows checked against the counts of a header, and the formats that need no file of their own.
+"""Edge lists in text, a row an edge: SNAP, DIMACS, KONECT, MatrixMarket, .cedge and .ewg.
 
-SNAP: two or more columns between blanks, ``#`` comments; ``# Nodes: N Edges: M`` promises M rows. A line of column
-names, or one that holds only the number of vertices, may come first. ``.cedge`` and ``.ewg`` have fixed columns.
+Rows are checked against the counts of the header.
 """
 
 from __future__ import annotations
@@ -10,16 +9,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.number_patterns import is_number, is_whole, read_count
-from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line, problem
+from dfmst.errors import FormatError
+from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line
 from dfmst.formats.text_columns import infer_types, parse
 from dfmst.formats.text_reader import Block, TextReader, cut_at_newline, cut_outside_quotes
-from dfmst.formats.text_rows import NUMBER, WHOLE, Field, Layout, line_of_row
+from dfmst.formats.text_rows import NUMBER, REAL, WHOLE, Field, Layout, split_rows
 
 # As SNAP writes it. Vertices without an edge may be among its nodes, so their number is not checked.
 EDGES = re.compile(rb"[#%]\s*Nodes:\s*[0-9]+[\s,]+Edges:\s*([0-9]+)\s*$", re.IGNORECASE)
@@ -34,42 +33,25 @@ class HeaderCounts:
     highest: int | None = None
     line: int = 1
 
-    def check_block(self, block: Block, batch: pa.RecordBatch, before: int, layout: Layout, path: Path) -> None:
+    def check_block(self, block: Block, batch: pa.RecordBatch, before: int, layout: Layout) -> None:
         """Raise FormatError if a block, after `before` rows, has too many rows or a vertex out of range."""
         if self.rows is not None and before + batch.num_rows > self.rows:
-            line = line_of_row(block, layout, path, self.rows - before)
-            raise problem(
-                path,
-                f"more rows than the {self.rows} that line {self.line} promises",
-                line,
-                f"correct the count or remove the extra rows, {ACCEPT}",
-            )
-        row = self._first_out_of_range(batch)
+            row: int | None = self.rows - before
+            message = f"more rows than the {self.rows} that line {self.line} promises"
+            hint = "correct the count or remove the extra rows"
+        else:
+            row = self._first_out_of_range(batch)
+            message = f"a vertex outside the range {self.lowest} to {self.highest} of line {self.line}"
+            hint = "correct the vertex or the count of vertices"
         if row is not None:
-            line = line_of_row(block, layout, path, row)
-            raise problem(
-                path,
-                f"a vertex outside the range {self.lowest} to {self.highest} of line {self.line}",
-                line,
-                f"correct the vertex or the count of vertices, {ACCEPT}",
-            )
-
-    def check_end(self, rows: int, last_line: int, path: Path) -> None:
-        """Raise FormatError if the file has too few rows."""
-        if self.rows is not None and rows < self.rows:
-            raise problem(
-                path,
-                f"the file ends after {rows} rows; line {self.line} promises {self.rows}",
-                last_line,
-                f"the file is cut: fetch it again, {ACCEPT}",
-            )
+            line = next(line for at, (line, _) in enumerate(split_rows(block, layout)) if at == row)
+            raise block.file.problem(message, line, f"{hint}, {ACCEPT}")
 
     def _first_out_of_range(self, batch: pa.RecordBatch) -> int | None:
         if self.lowest is None or self.highest is None or not batch.num_rows:
             return None
         rows = []
-        for name in ("source", "target"):
-            column = batch.column(name)
+        for column in (batch.column("source"), batch.column("target")):
             limits = pc.min_max(column).as_py()
             if limits["min"] < self.lowest or limits["max"] > self.highest:
                 outside = pc.or_(pc.less(column, self.lowest), pc.greater(column, self.highest))
@@ -85,41 +67,43 @@ def counts_of_comment(text: bytes, line: int) -> HeaderCounts | None:
 
 
 MOST_COLUMNS = 100_000
-
 END_POINTS = (Field("source", WHOLE, end_point=True), Field("target", WHOLE, end_point=True))
+WEIGHT = Field("weight", NUMBER)
 
 
 def check_width(columns: int, line: int, file: GraphFile) -> None:
     """Raise FormatError if the first row, in this line, has too many columns: each takes kilobytes in PyArrow."""
     if columns > MOST_COLUMNS:
         message = f"{columns:,} columns, more than the {MOST_COLUMNS:,} that are read"
-        raise problem(file.path, message, line, "check that the file is a table of edges, a row an edge")
+        raise file.problem(message, line, "check that the file is a table of edges, a row an edge")
 
 
-def more_columns(first: int, count: int) -> tuple[Field, ...]:
-    """Name the number columns after the known ones by their position, from ``first`` on."""
-    return tuple(Field(f"column_{at}", NUMBER) for at in range(first, first + count))
+def _fields(known: tuple[Field, ...], columns: int, line: int, file: GraphFile) -> tuple[Field, ...]:
+    """Return the columns of a row: the known ones, then numbers that are named by their position."""
+    check_width(columns, line, file)
+    return (*known[:columns], *(Field(f"column_{at}", NUMBER) for at in range(len(known) + 1, columns + 1)))
 
 
 def stream_rows(
     file: GraphFile, layout: Layout, skip: int = 0, counts: HeaderCounts | None = None
 ) -> pa.RecordBatchReader:
     """Stream the rows of a text table."""
-    layout = infer_types(partial(_blocks, file, layout, skip), layout, file.path)
+    layout = infer_types(partial(_blocks, file, layout, skip), layout)
     checked = counts if counts is not None and file.check_counts else HeaderCounts()
-    batches = _batches(file, layout, skip, checked)
-    return pa.RecordBatchReader.from_batches(layout.schema, batches)
+    return pa.RecordBatchReader.from_batches(layout.schema, _batches(file, layout, skip, checked))
 
 
 def _batches(file: GraphFile, layout: Layout, skip: int, counts: HeaderCounts) -> Iterator[pa.RecordBatch]:
     rows, last_line = 0, skip
     for block in _blocks(file, layout, skip):
-        batch = parse(block, layout, file.path)
-        counts.check_block(block, batch, rows, layout, file.path)
+        batch = parse(block, layout)
+        counts.check_block(block, batch, rows, layout)
         rows += batch.num_rows
-        last_line = block.line + block.data.count(b"\n") - block.data.endswith(b"\n")
+        last_line = block.last_line
         yield batch
-    counts.check_end(rows, last_line, file.path)
+    if counts.rows is not None and rows < counts.rows:
+        message = f"the file ends after {rows} rows; line {counts.line} promises {counts.rows}"
+        raise file.problem(message, last_line, f"the file is cut: fetch it again, {ACCEPT}")
 
 
 def _blocks(file: GraphFile, layout: Layout, skip: int) -> Iterator[Block]:
@@ -128,11 +112,8 @@ def _blocks(file: GraphFile, layout: Layout, skip: int) -> Iterator[Block]:
         yield from reader.blocks(cut_outside_quotes if layout.quoted else cut_at_newline)
 
 
-WEIGHT = Field("weight", NUMBER)
-
-
 def open_cedge(file: GraphFile) -> pa.RecordBatchReader:
-    """Stream a road network in a ``.cedge`` file."""
+    """Stream a road network in a ``.cedge`` file, whose columns are fixed."""
     fields, order = (Field("edge_id", WHOLE), *END_POINTS, WEIGHT), ("source", "target", "weight", "edge_id")
     return stream_rows(file, Layout(fields, comments=b"#", order=order))
 
@@ -145,11 +126,11 @@ def open_ewg(file: GraphFile) -> pa.RecordBatchReader:
             count = read_count(line.text)
             if count is None:
                 hint = "line 1 holds the number of vertices, line 2 that of edges"
-                raise problem(file.path, f"not the number of {name}", line, hint)
+                raise file.problem(f"not the number of {name}", line, hint)
             counts.append(count)
     if len(counts) < 2:
         message = f"no number of {'edges' if counts else 'vertices'}"
-        raise problem(file.path, message, len(counts) + 1, "the file is cut: fetch it again")
+        raise file.problem(message, len(counts) + 1, "the file is cut: fetch it again")
     header = HeaderCounts(rows=counts[1], lowest=0, highest=counts[0] - 1, line=2)
     return stream_rows(file, Layout((*END_POINTS, WEIGHT)), 2, header)
 
@@ -158,25 +139,25 @@ COMMENTS = b"#%"
 
 
 def open_snap(file: GraphFile) -> pa.RecordBatchReader:
-    """Stream an edge list in plain text."""
-    (first, second), counts = _first_lines(file)
+    """Stream an edge list between blanks, with ``#`` comments; ``# Nodes: N Edges: M`` promises M rows.
+
+    A line of column names, or one that holds only the number of vertices, may come first.
+    """
+    (first, *others), counts = _first_lines(file)
     skip = first.number - 1
-    if second is not None and _is_heading(first, second):
-        first, skip = second, second.number - 1
+    if others and _is_heading(first, others[0]):
+        first, skip = others[0], others[0].number - 1
     columns = len(first.words)
     if columns < 2:
-        raise problem(
-            file.path, "too few columns: an edge needs two vertices", first, "choose another format with format="
-        )
-    check_width(columns, first.number, file)
-    numbered = all(map(is_whole, _words(first)[:2]))
+        message = "too few columns: an edge needs two vertices"
+        raise file.problem(message, first, "choose another format with format=")
+    numbered = all(map(is_whole, _texts(first)[:2]))
     ends = END_POINTS if numbered else tuple(Field(field.name, (pa.string(),), True) for field in END_POINTS)
-    weight = (Field("weight", NUMBER),) if columns > 2 else ()
-    layout = Layout((*ends, *weight, *more_columns(4, columns - 3)), comments=COMMENTS)
+    layout = Layout(_fields((*ends, WEIGHT), columns, first.number, file), comments=COMMENTS)
     return stream_rows(file, layout, skip, counts)
 
 
-def _first_lines(file: GraphFile) -> tuple[tuple[Line, Line | None], HeaderCounts | None]:
+def _first_lines(file: GraphFile) -> tuple[list[Line], HeaderCounts | None]:
     """Return the first two rows, and the counts of a comment before them."""
     rows: list[Line] = []
     number, counts = 1, None
@@ -188,18 +169,157 @@ def _first_lines(file: GraphFile) -> tuple[tuple[Line, Line | None], HeaderCount
             elif not rows:
                 counts = counts or counts_of_comment(line.text, number)
             if len(rows) == 2:
-                return (rows[0], rows[1]), counts
+                break
     if not rows:
-        raise problem(file.path, "no row", number, "the file holds no edges: fetch it again")
-    return (rows[0], None), counts
+        raise file.problem("no row", number, "the file holds no edges: fetch it again")
+    return rows, counts
 
 
 def _is_heading(first: Line, second: Line) -> bool:
     """Return whether the first line is a number of vertices or a line of column names."""
     if len(first.words) == 1:
-        return is_whole(_words(first)[0]) and len(second.words) > 1
-    return not any(map(is_number, _words(first))) and any(map(is_number, _words(second)))
+        return is_whole(_texts(first)[0]) and len(second.words) > 1
+    return not any(map(is_number, _texts(first))) and any(map(is_number, _texts(second)))
 
 
-def _words(line: Line) -> list[str]:
+def _texts(line: Line) -> list[str]:
     return line.text.decode("utf-8", errors="replace").split()
+
+
+MARKERS = (b"a", b"e")
+
+
+def open_dimacs(file: GraphFile) -> pa.RecordBatchReader:
+    """Stream a DIMACS graph: ``c`` comments, a ``p`` line, ``a`` or ``e`` rows; or PACE: rows without a letter."""
+    counts, skip, first = None, 0, list[bytes]()
+    with TextReader(file, HEAD_BYTES) as reader:
+        for line in reader.lines():
+            words = line.words
+            if words and words[0] == b"p":
+                counts = _dimacs_counts(line, counts, file)
+            elif words and not line.text.startswith(b"c"):
+                first = words
+                if len(words) < (3 if words[0] in MARKERS else 2) or not (words[0] in MARKERS or words[0].isdigit()):
+                    hint = "a row reads: a SOURCE TARGET WEIGHT; other formats are chosen with format="
+                    raise file.problem("neither a comment (c), a p line nor a row", line, hint)
+                break
+            skip = line.number
+    if counts is None and not first:
+        raise file.problem("no p line and no row", max(skip, 1), "the file is empty: fetch it again")
+    marked = first[:1] if first and first[0] in MARKERS else []
+    known = (*(Field(None, ()) for _ in marked), *END_POINTS, WEIGHT)
+    fields = _fields(known, max(len(first), 2), skip + 1, file)
+    return stream_rows(file, Layout(fields, comments=b"c", marker=b"".join(marked)), skip, counts)
+
+
+def _dimacs_counts(line: Line, earlier: HeaderCounts | None, file: GraphFile) -> HeaderCounts:
+    if not file.check_counts:
+        return HeaderCounts(line=line.number)
+    words = line.words
+    vertices, rows = (read_count(word) for word in (*words[2:4], b"", b"")[:2])
+    message = ""
+    if vertices is None or rows is None:
+        message = "a p line without its two counts"
+    elif len(words) > 4:
+        message = "a p line with more than its two counts"
+    elif earlier is not None:
+        message = f"a second p line, after that in line {earlier.line}"
+    if message:
+        raise file.problem(message, line, f"it reads: p sp VERTICES ROWS; correct it, {ACCEPT}")
+    return HeaderCounts(rows=rows, lowest=1, highest=vertices, line=line.number)
+
+
+KONECT_KINDS = (b"sym", b"asym")
+KONECT_WEIGHTS = frozenset(
+    b"unweighted positive posweighted signed multisigned weighted multiweighted multiposweighted dynamic".split()
+)
+# With other kinds one row may be several edges, so the count of the header is not that of the rows.
+ONE_ROW_AN_EDGE = (b"unweighted", b"posweighted", b"signed", b"weighted")
+
+
+def open_konect(file: GraphFile) -> pa.RecordBatchReader:
+    """Stream a KONECT network: ``% sym unweighted``, then a comment with counts, then the rows."""
+    weights, counts, skip, columns = b"", None, 0, 2
+    with TextReader(file, HEAD_BYTES) as reader:
+        for line in reader.lines():
+            words = line.text.removeprefix(b"%").split()
+            if line.number == 1:
+                weights = _konect_weights(line, file)
+            elif not line.text.startswith(b"%") and words:
+                columns = len(words)
+                break
+            elif line.number == 2 and words and None not in map(read_count, words):
+                edges, *sides = map(int, words)
+                rows = edges if weights in ONE_ROW_AN_EDGE else None
+                counts = HeaderCounts(rows, 1 if sides else None, max(sides, default=None), line=2)
+            skip = line.number
+    if columns < 2:
+        raise file.problem("too few columns", skip + 1, "an edge needs two vertices")
+    third = Field(None if weights == b"unweighted" else "weight", NUMBER)
+    fields = _fields((*END_POINTS, third, Field("timestamp", NUMBER)), columns, skip + 1, file)
+    return stream_rows(file, Layout(fields, comments=b"%"), skip, counts)
+
+
+def _konect_weights(line: Line, file: GraphFile) -> bytes:
+    """Return the kind of weights that the first line names."""
+    words = line.text.removeprefix(b"%").split()
+    if words[:1] == [b"bip"]:
+        hint = "shift the ids of the right side, drop the header and read the file with format='snap'"
+        raise file.problem("a bipartite network: vertex 1 on the left is not vertex 1 on the right", line, hint)
+    if not (line.text.startswith(b"%") and len(words) >= 2 and words[0] in KONECT_KINDS and words[1] in KONECT_WEIGHTS):
+        raise file.problem("not a KONECT header", line, "it reads, for example: % sym unweighted")
+    return words[1]
+
+
+BANNER = "%%MatrixMarket matrix coordinate real|integer|pattern general|symmetric|skew-symmetric"
+MATRIX_WEIGHTS = {
+    "pattern": (),
+    "integer": (Field("weight", WHOLE),),
+    "real": (Field("weight", REAL),),
+    "double": (Field("weight", REAL),),
+}
+SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
+
+
+def open_matrix_market(file: GraphFile) -> pa.RecordBatchReader:
+    """Stream a sparse matrix in the MatrixMarket format, one edge for every stored entry."""
+    weight: tuple[Field, ...] = ()
+    with TextReader(file, HEAD_BYTES) as reader:
+        for line in reader.lines():
+            if line.number == 1:
+                weight = _read_banner(line, file)
+            elif line.text and not line.text.startswith(b"%"):
+                layout = Layout((*END_POINTS, *weight), comments=b"%")
+                return stream_rows(file, layout, line.number, _read_sizes(line, file))
+        raise file.problem("no line of sizes", reader.line, "the file is cut: fetch it again")
+
+
+def _read_banner(line: Line, file: GraphFile) -> tuple[Field, ...]:
+    def refuse(message: str, hint: str = f"the banner reads: {BANNER}") -> FormatError:
+        return file.problem(message, line, hint)
+
+    words = _texts(line)
+    if len(words) != 5 or words[0] != "%%MatrixMarket":
+        raise refuse("not a MatrixMarket banner")
+    thing, storage, field, symmetry = (word.lower() for word in words[1:])
+    if thing != "matrix" or symmetry not in SYMMETRIES:
+        raise refuse("an unknown kind of matrix")
+    if storage != "coordinate":
+        raise refuse(f"{storage} storage does not list the entries", hint="save the matrix in coordinate format")
+    if field == "complex":
+        message = "complex numbers have no order, so they cannot be weights"
+        raise refuse(message, hint="save their absolute values as real")
+    if field not in MATRIX_WEIGHTS:
+        raise refuse("an unknown kind of numbers")
+    return MATRIX_WEIGHTS[field]
+
+
+def _read_sizes(line: Line, file: GraphFile) -> HeaderCounts:
+    sizes = [size for size in map(read_count, line.words) if size is not None]
+    if len(sizes) != 3 or len(line.words) != 3:
+        raise file.problem("not a line of sizes", line, "it holds the numbers of rows, columns and entries")
+    rows, columns, entries = sizes
+    if rows != columns:
+        hint = "shift the column numbers by the number of rows and correct the sizes"
+        raise file.problem("a rectangular matrix: row 1 and column 1 are different vertices", line, hint)
+    return HeaderCounts(rows=entries, lowest=1, highest=rows, line=line.number)

@@ -48,6 +48,10 @@ class GraphFile:
             start = file.read(max(map(len, MAGIC)))
         return next((name for magic, name in MAGIC.items() if start.startswith(magic)), None)
 
+    def problem(self, message: str, line: Line | int | None = None, hint: str = "") -> FormatError:
+        """Build the error for a fault of this file, as :func:`problem`."""
+        return problem(self.path, message, line, hint)
+
     def open(self) -> IO[bytes]:
         """Open the uncompressed bytes for reading."""
         opened: IO[bytes] = OPENERS[self.compression](self.path)
@@ -66,11 +70,8 @@ class GraphFile:
                 except BROKEN as error:
                     if compression is None:
                         raise
-                    raise problem(
-                        self.path,
-                        f"the {compression} stream is cut or damaged ({error})",
-                        hint="fetch or compress the file again",
-                    ) from error
+                    message = f"the {compression} stream is cut or damaged ({error})"
+                    raise self.problem(message, hint="fetch or compress the file again") from error
                 if not piece:
                     return
                 yield piece

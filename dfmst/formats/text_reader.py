@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from dfmst.errors import FormatError
-from dfmst.formats.files import GraphFile, Line, at_line, problem
+from dfmst.formats.files import GraphFile, Line, at_line
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SPACE = ord(" ")
@@ -22,10 +22,16 @@ SPACES = bytes.maketrans(b"\t\f\v", b"   ")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines of text; ``line`` is the number of the first, from 1."""
+    """Whole lines of a text file; ``line`` is the number of the first, from 1."""
 
     data: bytes
     line: int
+    file: GraphFile
+
+    @property
+    def last_line(self) -> int:
+        """Number of the last line."""
+        return self.line + self.data.count(b"\n") - self.data.endswith(b"\n")
 
 
 def cut_at_newline(data: bytes) -> int:
@@ -48,33 +54,25 @@ def tidy(data: bytes, comments: bytes) -> bytes:
     """Make single spaces the only separators and empty the comment lines; no line is lost."""
     if any(blank in data for blank in (b"\t", b"\f", b"\v")):
         data = data.translate(SPACES)
-    if _has_adjacent_blanks(data):
+    # One pass of vectorized comparisons; searching for pairs of bytes is several times slower.
+    blanks = np.frombuffer(data, np.uint8) <= SPACE
+    if (blanks[1:] & blanks[:-1]).any():
         while b"  " in data:
             data = data.replace(b"  ", b" ")
         data = data.replace(b" \n", b"\n").replace(b"\n ", b"\n")
     data = data.strip(b" ")
-    if any(_starts_a_line(mark.to_bytes(), data) for mark in comments):
+    # Searching for one byte is many times faster than for two; most files have no comment among their rows.
+    marks = (mark.to_bytes() for mark in comments)
+    if any(mark in data and (data.startswith(mark) or b"\n" + mark in data) for mark in marks):
         data = re.sub(rb"(?m)^[" + re.escape(comments) + rb"].*$", b"", data)
     return data
-
-
-def _has_adjacent_blanks(data: bytes) -> bool:
-    # One pass of vectorized comparisons; searching for pairs of bytes is several times slower.
-    blanks = np.frombuffer(data, dtype=np.uint8) <= SPACE
-    return bool(np.any(blanks[1:] & blanks[:-1]))
-
-
-def _starts_a_line(mark: bytes, data: bytes) -> bool:
-    # Searching for one byte is many times faster than for two; most files have no comment among their rows.
-    return mark in data and (data.startswith(mark) or b"\n" + mark in data)
 
 
 class TextReader:
     """Reads one text file once, from its start to its end."""
 
     def __init__(self, file: GraphFile, block_bytes: int | None = None, *, quoted: bool = False) -> None:
-        self.path = file.path
-        self.line = 1
+        self.file, self.line = file, 1
         self._block_bytes = block_bytes or file.block_bytes
         self._pieces = file.pieces()
         self._ends = LineEnds(quoted)
@@ -124,7 +122,7 @@ class TextReader:
                 self._refuse_endless(LONGEST_LINE)
                 more = self._extend()
                 continue
-            block = Block(self._data[:end], self.line)
+            block = Block(self._data[:end], self.line, self.file)
             self._data = self._data[end:]
             self.line += block.data.count(b"\n")
             yield block
@@ -141,35 +139,28 @@ class TextReader:
                 if size >= least:
                     break
             else:
-                pieces.append(self._ends.rest())
+                pieces.append(self._ends.feed(b"", last=True))
                 size += len(pieces[-1])
         except FormatError as error:
             line = self.line + sum(piece.count(b"\n") for piece in pieces)
-            raise at_line(error, self.path, line) from error
+            raise at_line(error, self.file.path, line) from error
         self._data, self._start = b"".join(pieces), 0
         self._refuse_binary(len(pieces[0]))
         return size > 0
 
     def _refuse_endless(self, most: int) -> None:
         if len(self._data) - self._start > most:
-            raise problem(
-                self.path,
-                f"a line, or a value in quotes, of more than {most >> 20} MiB",
-                Line(self._data[self._start : self._start + PREVIEW], self.line),
-                "close the quotes, or end lines with a newline",
-            )
+            line = Line(self._data[self._start : self._start + PREVIEW], self.line)
+            message = f"a line, or a value in quotes, of more than {most >> 20} MiB"
+            raise self.file.problem(message, line, "close the quotes, or end lines with a newline")
 
     def _refuse_binary(self, start: int) -> None:
         position = self._data.find(b"\0", start)
         if position >= 0:
-            raise problem(
-                self.path,
-                "a zero byte, so this is not text",
-                Line(
-                    self._data[max(0, position - 20) : position + 20], self.line + self._data.count(b"\n", 0, position)
-                ),
-                "unpack archives first, and save text as UTF-8",
-            )
+            number = self.line + self._data.count(b"\n", 0, position)
+            line = Line(self._data[max(0, position - 20) : position + 20], number)
+            hint = "unpack archives first, and save text as UTF-8"
+            raise self.file.problem("a zero byte, so this is not text", line, hint)
 
 
 def with_newlines(text: bytes) -> bytes:
@@ -185,18 +176,11 @@ class LineEnds:
         self._inside = False
         self._pending = b""
 
-    def feed(self, piece: bytes) -> bytes:
+    def feed(self, piece: bytes, last: bool = False) -> bytes:
         """Return the lines of the next piece; a carriage return at its end waits for the byte after it."""
         text = self._pending + piece
-        self._pending = b"\r" if text.endswith(b"\r") else b""
-        return self._end(text[:-1] if self._pending else text)
-
-    def rest(self) -> bytes:
-        """Return the carriage return at the end of the last piece, if any."""
-        text, self._pending = self._pending, b""
-        return self._end(text)
-
-    def _end(self, text: bytes) -> bytes:
+        self._pending = b"\r" if text.endswith(b"\r") and not last else b""
+        text = text.removesuffix(self._pending)
         if not self._quoted:
             return with_newlines(text)
         inside, self._inside = self._inside, self._inside ^ bool(text.count(b'"') % 2)

@@ -10,14 +10,13 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.number_patterns import is_number, is_whole
-from dfmst.formats.files import Line, problem
+from dfmst.formats.files import Line
 from dfmst.formats.text_reader import Block, tidy
 
 WHOLE_DECIMAL = pa.decimal128(38, 0)
@@ -94,10 +93,7 @@ WHOLE_FLOATS = 2.0**53
 
 
 def exact_real(word: str) -> float:
-    """Read a number as a float.
-
-    Fractions and numbers with an exponent are rounded, whole numbers are not.
-    """
+    """Read a number as a float; fractions and numbers with an exponent are rounded, whole numbers are not."""
     value = float(word)
     if abs(value) < WHOLE_FLOATS or math.isnan(value):
         return value
@@ -126,13 +122,12 @@ def exact_decimal(word: str, places: int) -> Decimal:
         raise ValueError("a number beyond 38 digits") from None
     if not value.is_finite():
         raise ValueError("not a finite number, in a column of numbers that a 64-bit float would round,")
-    _, digits, exponent = value.as_tuple()
     if not value:
         return Decimal(0)
+    _, digits, exponent = value.as_tuple()
     significant = "".join(map(str, digits)).lstrip("0")
-    exponent = int(exponent) + len(significant) - len(significant.rstrip("0"))
-    significant = significant.rstrip("0")
-    if exponent < -places or len(significant) + exponent > DIGITS - places:
+    highest = len(significant) + int(exponent)  # digits before the point
+    if highest - len(significant.rstrip("0")) < -places or highest > DIGITS - places:
         raise ValueError(f"a number beyond {DIGITS} digits, {places} of them after the point,")
     return value
 
@@ -156,33 +151,30 @@ NAMES_HINT = f"{REPAIR}; if vertices have names, read the file with format='csv'
 
 def tidy_block(block: Block, layout: Layout) -> Block:
     """Put single spaces between the columns and empty the comment lines, if blanks separate the columns."""
-    return Block(tidy(block.data, layout.comments), block.line) if layout.spaced else block
+    return replace(block, data=tidy(block.data, layout.comments)) if layout.spaced else block
 
 
-def split_rows(block: Block, layout: Layout, path: Path) -> Iterator[Row]:
+def split_rows(block: Block, layout: Layout) -> Iterator[Row]:
     """Yield the rows of a block, each with its line."""
-    split = _split_quoted if layout.quoted else _split_plain
-    for line, words in split(tidy_block(block, layout), layout, path):
-        if layout.marker and words[0] != layout.marker.decode():
-            expected = layout.marker.decode()
-            raise problem(path, f"a line that does not start with {expected!r}", line, REPAIR)
+    marker = layout.marker.decode()
+    for line, words in (_split_quoted if layout.quoted else _split_plain)(tidy_block(block, layout), layout):
+        if marker and words[0] != marker:
+            raise block.file.problem(f"a line that does not start with {marker!r}", line, REPAIR)
         if len(words) != len(layout.fields):
             few = "few" if len(words) < len(layout.fields) else "many"
             message = f"too {few} columns: {len(words)} instead of {len(layout.fields)}"
-            raise problem(path, message, line, REPAIR)
+            raise block.file.problem(message, line, REPAIR)
         yield line, words
 
 
-def _split_plain(block: Block, layout: Layout, path: Path) -> Iterator[Row]:
-    for number, text in enumerate(block.data.split(b"\n"), block.line):
-        if text:
-            line = Line(text, number)
-            yield line, _decode(line, path).split(layout.separator)
+def _split_plain(block: Block, layout: Layout) -> Iterator[Row]:
+    lines = (Line(text, number) for number, text in enumerate(block.data.split(b"\n"), block.line))
+    return ((line, _decode(line, block).split(layout.separator)) for line in lines if line.text)
 
 
-def _split_quoted(block: Block, layout: Layout, path: Path) -> Iterator[Row]:
+def _split_quoted(block: Block, layout: Layout) -> Iterator[Row]:
     texts = block.data.split(b"\n")
-    decoded = (_decode(Line(text, number), path) + "\n" for number, text in enumerate(texts, block.line))
+    decoded = (_decode(Line(text, number), block) + "\n" for number, text in enumerate(texts, block.line))
     start = 0
     reader = csv.reader(decoded, delimiter=layout.separator, strict=True)
     try:
@@ -192,14 +184,14 @@ def _split_quoted(block: Block, layout: Layout, path: Path) -> Iterator[Row]:
             start = reader.line_num
     except csv.Error as error:
         line = min(start, len(texts) - 1)
-        raise problem(path, str(error), Line(texts[line], block.line + line), REPAIR) from error
+        raise block.file.problem(str(error), Line(texts[line], block.line + line), REPAIR) from error
 
 
-def _decode(line: Line, path: Path) -> str:
+def _decode(line: Line, block: Block) -> str:
     try:
         return line.text.decode()
     except UnicodeDecodeError as error:
-        raise problem(path, "bytes that are not UTF-8", line, "save the file as UTF-8") from error
+        raise block.file.problem("bytes that are not UTF-8", line, "save the file as UTF-8") from error
 
 
 def _whole(word: str, kind: pa.DataType) -> int:
@@ -227,26 +219,25 @@ def _decimal(word: str, kind: pa.DataType) -> Decimal:
     return exact_decimal(word, kind.scale)
 
 
-def _text(word: str, kind: pa.DataType) -> str:
-    return word
-
-
+#: Functions that convert a word to a type; their ValueError says why they cannot.
 CONVERTERS: dict[pa.DataType, Callable[[str, pa.DataType], Any]] = {
     pa.int64(): _whole,
     pa.uint64(): _whole,
     pa.float64(): _real,
-    pa.string(): _text,
+    pa.string(): lambda word, kind: word,
     **dict.fromkeys((WHOLE_DECIMAL, *DECIMALS), _decimal),
 }
 
 
-def convert_word(word: str, kind: pa.DataType) -> Any:
-    """Convert a word to a type; the ValueError says why it cannot."""
-    return CONVERTERS[kind](word, kind)
+def parse_rows(block: Block, layout: Layout) -> pa.RecordBatch:
+    """Parse a block line by line."""
+    rows = list(split_rows(block, layout))
+    columns = {name: _convert_column(rows, at, field, layout, block) for at, name, field in layout.named}
+    schema = layout.schema
+    return pa.record_batch([columns[name] for name in schema.names], schema=schema)
 
 
-def convert_column(rows: list[Row], position: int, field: Field, layout: Layout, path: Path) -> pa.Array:
-    """Convert one column to its type."""
+def _convert_column(rows: list[Row], position: int, field: Field, layout: Layout, block: Block) -> pa.Array:
     converter = CONVERTERS[field.type]
     values: list[Any] = []
     for line, words in rows:
@@ -254,24 +245,7 @@ def convert_column(rows: list[Row], position: int, field: Field, layout: Layout,
         try:
             values.append(None if layout.quoted and not word else converter(word, field.type))
         except ValueError as error:
-            raise problem(
-                path,
-                f"{error} in column {position + 1} ({field.name}), {word[:40]!r}",
-                line,
-                NAMES_HINT if field.end_point and not layout.quoted else REPAIR,
-            ) from error
+            message = f"{error} in column {position + 1} ({field.name}), {word[:40]!r}"
+            hint = NAMES_HINT if field.end_point and not layout.quoted else REPAIR
+            raise block.file.problem(message, line, hint) from error
     return pa.array(values, field.type)
-
-
-def parse_rows(block: Block, layout: Layout, path: Path) -> pa.RecordBatch:
-    """Parse a block line by line."""
-    rows = list(split_rows(block, layout, path))
-    columns = {name: convert_column(rows, at, field, layout, path) for at, name, field in layout.named}
-    schema = layout.schema
-    return pa.record_batch([columns[name] for name in schema.names], schema=schema)
-
-
-def line_of_row(block: Block, layout: Layout, path: Path, row: int) -> Line:
-    """Return the line that holds the ``row``-th row of a block, counting from 0."""
-    rows = split_rows(block, layout, path)
-    return next(line for at, (line, _) in enumerate(rows) if at == row)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.errors import CapacityError
-from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line, problem
+from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line
 from dfmst.formats.text_reader import TextReader
 
 # Distances between such points are whole numbers that a float holds.
@@ -43,15 +43,15 @@ def _read_header(reader: TextReader, file: GraphFile) -> dict[str, Line]:
         header[key.strip()] = Line(value.strip().encode(), line.number)
     else:
         hint = "only files of points can be read; or the file is cut"
-        raise problem(file.path, "no NODE_COORD_SECTION", max(1, reader.line - 1), hint)
+        raise file.problem("no NODE_COORD_SECTION", max(1, reader.line - 1), hint)
     kind = header.get("EDGE_WEIGHT_TYPE", Line(b"", 1))
     if kind.text.decode() not in DISTANCES:
         hint = f"these can be read: {', '.join(DISTANCES)}"
-        raise problem(file.path, "an unknown EDGE_WEIGHT_TYPE", kind, hint)
+        raise file.problem("an unknown EDGE_WEIGHT_TYPE", kind, hint)
     dimension = header.get("DIMENSION", Line(b"", 1))
     if file.check_counts and read_count(dimension.text) is None:
         hint = "DIMENSION holds the number of points"
-        raise problem(file.path, "no DIMENSION", dimension, hint)
+        raise file.problem("no DIMENSION", dimension, hint)
     return header
 
 
@@ -69,19 +69,15 @@ def _read_points(reader: TextReader, file: GraphFile, dimension: Line) -> list[l
             continue
         if len(words) != 3 or not _is_id(words[0]) or not all(map(_is_coordinate, words[1:])):
             hint = "a point reads: NUMBER X Y, and no coordinate is beyond 2**51"
-            raise problem(file.path, "not a point", line, hint)
+            raise file.problem("not a point", line, hint)
         if int(words[0]) in numbers:
-            raise problem(file.path, "a number given twice", line, "number every point once")
+            raise file.problem("a number given twice", line, "number every point once")
         numbers.add(int(words[0]))
         rows.append(words)
     count = read_count(dimension.text)
     if file.check_counts and len(rows) != count:
-        raise problem(
-            file.path,
-            f"{len(rows)} points; line {dimension.number} promises {count}",
-            last_line,
-            f"the file is cut, or DIMENSION is wrong: fetch it again, {ACCEPT}",
-        )
+        message = f"{len(rows)} points; line {dimension.number} promises {count}"
+        raise file.problem(message, last_line, f"the file is cut, or DIMENSION is wrong: fetch it again, {ACCEPT}")
     return rows
 
 

@@ -68,7 +68,12 @@ def test_carriage_returns_in_quotes_stay(tmp_path: Path, block_bytes: int) -> No
 
 def test_line_ends_that_lie_between_two_pieces() -> None:
     ends = LineEnds()
-    assert [ends.feed(b"1\r"), ends.feed(b"\r"), ends.feed(b"\n2\r"), ends.rest()] == [b"1", b"\n", b"\n2", b"\n"]
+    assert [ends.feed(b"1\r"), ends.feed(b"\r"), ends.feed(b"\n2\r"), ends.feed(b"", last=True)] == [
+        b"1",
+        b"\n",
+        b"\n2",
+        b"\n",
+    ]
 
 
 NUMBERS = [
