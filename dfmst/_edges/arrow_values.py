@@ -88,7 +88,13 @@ def native_values(values: Array) -> Array:
 def listed_values(name: str, values: Any) -> Array:
     """Return an object that converts to an array as an array, and any other iterable as an array of objects."""
     _refuse_masked(name, values)
-    return np.asarray(values) if hasattr(values, "__array__") else np.array(list(values), object)
+    if hasattr(values, "__array__"):
+        return np.asarray(values)
+    entries = list(values)
+    array = np.array(entries, object)
+    if array.ndim > 1 and isinstance(entries[0], (bytearray, memoryview)):  # NumPy takes them for rows of integers
+        return np.fromiter(entries, object, len(entries))
+    return array
 
 
 def number_array(name: str, values: Any) -> Array:

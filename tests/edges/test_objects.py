@@ -170,3 +170,8 @@ def test_missing_objects(missing: Any) -> None:
         with pytest.raises(dfmst.InvalidEdgesError, match="source has 1 missing entries, the first at position 1"):
             dfmst.arrays.forest_rows([value, missing], [value, value], None)
         assert len(dfmst.minimum_spanning_forest(edges, invalid="drop")) == 0
+
+
+def test_lists_of_bytearrays_are_columns() -> None:
+    source, target = [bytearray(b"a"), bytearray(b"b")], [bytearray(b"c"), bytearray(b"a")]
+    assert dfmst.arrays.forest_rows(source, target, None).tolist() == [0, 1]
