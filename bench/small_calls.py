@@ -4,18 +4,22 @@
 
 Medians of interleaved runs on one thread, in microseconds, next to SciPy's minimum spanning tree from the same arrays
 (its matrix included); then milliseconds of ``dfmst forest`` on a CSV of 10,000 rows, a process each, next to one that
-only imports the libraries that it needs. Graphs are random, of ``int64`` ids and ``float64`` weights.
+only imports the libraries that it needs, and to a run that imports pandas as well, as PyArrow would. Graphs are random,
+of ``int64`` ids and ``float64`` weights.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
+import time
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import pandas as pd
@@ -23,7 +27,7 @@ from support.graphs import scipy_weights
 from support.inside import Array
 from support.machine import describe
 from support.results import parser, write
-from support.timing import interleaved, milliseconds
+from support.timing import interleaved
 
 import dfmst
 from dfmst.arrays import forest_rows
@@ -53,19 +57,36 @@ def calls(repeat: int) -> dict[str, dict[str, float]]:
     return result
 
 
-def commands(repeat: int) -> dict[str, float]:
-    """Milliseconds of the command line, from the start of the process to its end."""
+def commands(repeat: int) -> dict[str, dict[str, float]]:
+    """Median milliseconds of the command line, from the start of the process to its end: on the clock and of CPUs."""
     with tempfile.TemporaryDirectory() as folder:
         (source, target, weight), _ = edges(10_000)
         path = Path(folder) / "edges.csv"
         pd.DataFrame({"source": source, "target": target, "weight": weight}).to_csv(path, index=False)
-        forest = [sys.executable, "-m", "dfmst", "forest", str(path), "-o", str(Path(folder) / "forest.csv")]
-        imports = [sys.executable, "-c", "import click, numpy, pyarrow.csv"]
+        arguments = ["forest", str(path), "-o", str(Path(folder) / "forest.csv")]
+        with_pandas = "import pandas; from dfmst.__main__ import run; run()"
         runs = {
-            name: partial(subprocess.run, command, check=True, capture_output=True)
-            for name, command in (("dfmst forest", forest), ("import click, numpy and pyarrow", imports))
+            "dfmst forest": ["-m", "dfmst", *arguments],
+            "dfmst forest and pandas": ["-c", with_pandas, *arguments],
+            "import click, numpy and pyarrow": ["-c", "import click, numpy, pyarrow.csv"],
         }
-        return milliseconds(interleaved(runs, repeat))
+        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
+        for turn in range(repeat + 1):
+            for name, options in runs.items():
+                before = time.perf_counter(), _children()
+                subprocess.run([sys.executable, *options], check=True, capture_output=True)
+                if turn:
+                    taken[name].append((time.perf_counter() - before[0], _children() - before[1]))
+    return {
+        clock: {name: round(1e3 * median(run[at] for run in each), 2) for name, each in taken.items()}
+        for at, clock in enumerate(("clock", "cpu"))
+    }
+
+
+def _children() -> float:
+    """CPU-seconds of all child processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main() -> None:

@@ -117,7 +117,9 @@ def read_parquet(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
         raise
     except Exception as error:  # cuDF has no error class of its own
         names = ", ".join(map(str, paths))
-        raise DfmstError(f"cuDF cannot read {names}: {error}", "read on the host with engine='cpu'") from error
+        option = "engine='cpu'", "--engine cpu"
+        hint = "read on the host with engine='cpu'"
+        raise DfmstError(f"cuDF cannot read {names}: {error}", hint, option=option) from error
 
 
 def _with_index_as_columns(frame: Any) -> Any:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable
-from typing import Self
+from typing import Any, Self
 
 __all__ = [
     "CapacityError",
@@ -52,20 +52,32 @@ class DfmstError(Exception):
         The fault, as one sentence without a full stop.
     hint
         How to mend it; printed on a line of its own.
+    row
+        The first row of the input that the message names, if there is one.
+    option
+        Words of the hint that name an argument, and the option of the command line that replaces them there.
     """
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(
+        self, message: str, hint: str = "", *, row: int | None = None, option: tuple[str, str] | None = None
+    ) -> None:
         self.message = message
         self.hint = hint
+        self.row = row
+        self.option = option
         super().__init__(f"{message}\nHint: {hint}" if hint else message)
 
-    def __reduce__(self) -> tuple[type[DfmstError], tuple[str, str]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # Errors come back from workers; those of two builtin classes have no safe __new__.
-        return type(self), (self.message, self.hint)
+        return type(self), (self.message, self.hint), {"row": self.row, "option": self.option}
 
     def __str__(self) -> str:
         # KeyError.__str__ would print the repr of the message; every leaf prints plainly.
         return str(self.args[0])
+
+    def at(self, place: object) -> Self:
+        """Return the same error about a part of the input; its row is then not one of the whole input."""
+        return type(self)(f"{place}: {self.message}", self.hint, option=self.option)
 
 
 class ColumnNotFoundError(DfmstError, KeyError):
@@ -120,10 +132,17 @@ def no_space(target: str | os.PathLike[str]) -> OutputError:
 
 
 _LISTED = 20  # columns that a message names
+NAMES_OPTION = "source=, target= and weight=", "-s, -t and -w"
 
 
-def missing_column(name: object, columns: Iterable[object], hint: str, place: object = None) -> ColumnNotFoundError:
-    """Make the error for a column that is not there, with those that are.
+def missing_column(
+    name: object,
+    columns: Iterable[object],
+    hint: str,
+    place: object = None,
+    option: tuple[str, str] | None = None,
+) -> ColumnNotFoundError:
+    """Make the error for a column that does not exist, with those that do.
 
     Parameters
     ----------
@@ -135,6 +154,8 @@ def missing_column(name: object, columns: Iterable[object], hint: str, place: ob
         What to do; a name much like the one asked for is suggested first.
     place
         The holder of the columns; ``None``: a frame.
+    option
+        As for :class:`DfmstError`.
 
     Examples
     --------
@@ -147,7 +168,7 @@ def missing_column(name: object, columns: Iterable[object], hint: str, place: ob
     known += f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
     frame = f"column {name!r} not found; the frame's columns"
     start = frame if place is None else f"{place} has no column {name!r}; its columns"
-    return ColumnNotFoundError(f"{start}: {known}", did_you_mean(name, names, hint))
+    return ColumnNotFoundError(f"{start}: {known}", did_you_mean(name, names, hint), option=option)
 
 
 def did_you_mean(name: object, known: Iterable[object], hint: str = "") -> str:

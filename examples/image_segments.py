@@ -1,4 +1,4 @@
-"""Segments of a picture: its pixels joined with their neighbours, the forest cut where colours jump."""
+"""Segments of a picture: its pixels joined with their neighbors, the forest cut where colours jump."""
 
 from __future__ import annotations
 

@@ -100,7 +100,8 @@ def apply_conditions(engine: Engine, view: FrameView, conditions: Conditions, in
     both = np.flatnonzero(keep & drop)
     if len(both):
         message = f"{len(both):,} rows are to be kept by column {conditions.keep!r} and dropped by {conditions.drop!r}"
-        raise InvalidEdgesError(f"{message}, the first is row {_frame_row(input, both[0])}", "unset one of the two")
+        row = _frame_row(input, both[0])
+        raise InvalidEdgesError(f"{message}, the first is row {row}", "unset one of the two", row=row)
     table = input.table
     source, target = table.source, np.where(drop, table.source, table.target)
     forced = np.flatnonzero(keep)
@@ -119,8 +120,9 @@ def _mask(view: FrameView, name: Any, input: Input) -> Array:
     column = _booleans(name, column) if len(column) else column
     mask = np.asarray(column.is_null())
     if mask.any():
-        message = f"column {name!r} has {int(mask.sum()):,} nulls, the first in row {int(mask.argmax())}"
-        raise InvalidEdgesError(message, "fill them with True or False")
+        row = int(mask.argmax())
+        message = f"column {name!r} has {int(mask.sum()):,} nulls, the first in row {row}"
+        raise InvalidEdgesError(message, "fill them with True or False", row=row)
     mask = np.asarray(column).astype(bool)
     return mask if input.kept is None else mask[input.kept]
 
@@ -153,7 +155,7 @@ def _united(engine: Engine, input: Input, forced: Array, name: Any) -> Array:
     closing = [_frame_row(input, forced[at]) for at in _closing_rows(rows)]
     shown = ", ".join(map(str, closing[:5])) + (" ..." if len(closing) > 5 else "")
     message = f"the rows to keep (column {name!r}) form cycles: {len(closing):,} of them close one, in row {shown}"
-    raise InvalidEdgesError(message, "unset at least one row of each cycle")
+    raise InvalidEdgesError(message, "unset at least one row of each cycle", row=closing[0])
 
 
 def _closing_rows(rows: EdgeTable) -> list[int]:

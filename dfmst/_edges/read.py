@@ -258,7 +258,8 @@ def invalid_rows(names: tuple[Any, Any, Any], end: int, count: int, first: int) 
     invalid = f"weight{plural} that {verb} NaN or null" if end == 2 else f"null id{plural}"
     place = "in row" if count == 1 else "the first in row"
     message = f"column {names[end]!r} has {count:,} {invalid}, {place} {first}"
-    return InvalidEdgesError(message, "fill or remove those rows, or leave them out with invalid='drop'")
+    hint = "fill or remove those rows, or leave them out with invalid='drop'"
+    return InvalidEdgesError(message, hint, row=first, option=("invalid='drop'", "--invalid drop"))
 
 
 _ROWS = 8  # rows of a thread

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.deferred import pc
+from dfmst._common.deferred import call_arrow, pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import (
     arrow_column,
@@ -130,7 +130,7 @@ def _by_arrow(engine: Engine, source: Any, target: Any) -> tuple[Array, Array, p
     """Number few ids by Arrow's dictionary encoding, on one thread."""
     if isinstance(source, np.ndarray):
         source, target = pa.array(source), pa.array(target)
-    encoded = pa.chunked_array([source, target]).dictionary_encode()
+    encoded = call_arrow("dictionary_encode", pa.chunked_array([source, target]))
     codes = [chunk.indices.to_numpy().view(np.uint32) for chunk in encoded.chunks]
     first, second = codes if len(codes) == 2 else (codes[0][: len(source)], codes[0][len(source) :])
     return first, second, encoded.chunk(encoded.num_chunks - 1).dictionary
@@ -261,6 +261,8 @@ def _decoded_type(column: pa.Array) -> pa.DataType:
 
 def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """Ids in another type; a dictionary's texts are cast alone."""
+    if _decoded_type(column) == kind:  # a cast, even to the same type, imports pyarrow.compute
+        return column
     if not isinstance(column, pa.DictionaryArray):
         return column.cast(kind)
     return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(kind))

@@ -48,26 +48,27 @@ def unsupported_weights(name: object, kind: object, texts: pa.Array | None = Non
     if "complex" in str(kind):
         hint = "choose a real number to order by, for example the absolute value"
     known = "integers, floats, decimals, booleans, durations, dates or times"
-    odd, commas = ("", False) if texts is None else _odd_texts(texts)
+    odd, row, commas = ("", None, False) if texts is None else _odd_texts(texts)
     if commas:
         hint = f"write decimal points for commas, and {hint}"
     elif odd:
         hint = f"repair or remove those rows, and {hint}"
-    return InvalidEdgesError(f"column {name!r} holds {kind} values{odd}; weights must be {known}", hint)
+    message = f"column {name!r} holds {kind} values{odd}; weights must be {known}"
+    return InvalidEdgesError(message, hint, row=row, option=("pass weight=None", "use --unweighted"))
 
 
-def _odd_texts(texts: pa.Array) -> tuple[str, bool]:
-    """Describe the texts that are not numbers, if most texts are numbers; and return whether all have commas."""
+def _odd_texts(texts: pa.Array) -> tuple[str, int | None, bool]:
+    """Describe the texts that are not numbers, if most texts are: words, first row, and whether all have commas."""
     from dfmst._common.number_patterns import ANY_NUMBER  # compiled for this message only
 
     number = pc.fill_null(pc.match_substring_regex(texts, ANY_NUMBER), True)
     odd = np.flatnonzero(~number.to_numpy(zero_copy_only=False))
     commas = int(pc.sum(pc.match_substring_regex(texts, _WITH_COMMA)).as_py() or 0)
     if not len(odd) or 2 * (len(odd) - commas) > len(texts):
-        return "", False
+        return "", None, False
     count = f"{len(odd):,} of {len(texts):,} {'is not a number' if len(odd) == 1 else 'are not numbers'}"
     first = f"{'' if len(odd) == 1 else 'the first '}{texts[int(odd[0])].as_py()[:_SHOWN]!r} in row {odd[0]:,}"
-    return f" ({count}: {first})", commas == len(odd)
+    return f" ({count}: {first})", int(odd[0]), commas == len(odd)
 
 
 def constant_weights(rows: int, xp: Any = np) -> WeightColumn:

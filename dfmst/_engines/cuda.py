@@ -92,6 +92,7 @@ def faults_of(xp: Any) -> tuple[type[Exception], ...]:
 _INSTALL = (
     "install dfmst with the extra for your driver (pip install 'dfmst[cu13]', or 'dfmst[cu12]'), or use engine='cpu'"
 )
+USE_CPU = "engine='cpu'", "--engine cpu"
 
 
 def load_cupy() -> Any:
@@ -99,18 +100,22 @@ def load_cupy() -> Any:
     try:
         xp = import_module("cupy")
     except ImportError as error:
-        raise EngineUnavailableError(f"engine='cuda' needs CuPy: {error}", _INSTALL) from error
+        raise _unavailable(f"needs CuPy: {error}") from error
     try:
         devices = xp.cuda.runtime.getDeviceCount()
     except Exception as error:  # no driver, an old one, a device that is gone: CuPy has an error class for each
-        raise EngineUnavailableError(f"engine='cuda' finds no CUDA device: {error}", _INSTALL) from error
+        raise _unavailable(f"finds no CUDA device: {error}") from error
     if not devices:
-        raise EngineUnavailableError("engine='cuda' finds no CUDA device", "use engine='cpu', or another machine")
+        raise _unavailable("finds no CUDA device", "use engine='cpu', or another machine")
     try:
         xp.cuda.nvrtc.getVersion()
     except Exception as error:  # CuPy's wheel comes without the toolkit, and says so in the words of its loader
-        raise EngineUnavailableError(f"engine='cuda' needs NVRTC, CUDA's compiler: {error}", _INSTALL) from error
+        raise _unavailable(f"needs NVRTC, CUDA's compiler: {error}") from error
     return xp
+
+
+def _unavailable(reason: str, hint: str = _INSTALL) -> EngineUnavailableError:
+    return EngineUnavailableError(f"engine='cuda' {reason}", hint, option=USE_CPU)
 
 
 @contextmanager
@@ -201,7 +206,8 @@ class CudaEngine:
             yield
         except faults_of(self.xp) as error:
             message = f"kernel {kernel} failed on the GPU: {error}"
-            raise DeviceError(message, "use engine='cpu', and please report this with the message above") from error
+            hint = "use engine='cpu', and please report this with the message above"
+            raise DeviceError(message, hint, option=USE_CPU) from error
 
     def launch_alone(self, kernel: str, *arguments: Array | int | None) -> None:
         """Run a sequential kernel on the host: its columns are copied there, and those it writes are copied back.
@@ -273,7 +279,7 @@ class CudaEngine:
             raise self._out_of_memory(error) from error
         except faults_of(self.xp) as error:
             hint = "set DFMST_CUDA_SYNC=1 to learn which kernel it was, and please report it; engine='cpu' does without"
-            raise DeviceError(f"the GPU failed: {error}", hint) from error
+            raise DeviceError(f"the GPU failed: {error}", hint, option=USE_CPU) from error
         else:
             trim_device_scratch(memory_of(self._cupy, self._device))
 
@@ -285,7 +291,7 @@ class CudaEngine:
         # Temporary columns are given back by now, so that more may be free than was missing.
         message = f"the GPU is out of memory: {needed} were needed at once; now {free:,} of {total:,} bytes are free"
         hint = "fold the table in parts with dfmst.stream, spread it over a Dask cluster, or use engine='cpu'"
-        return CapacityError(message, hint)
+        return CapacityError(message, hint, option=USE_CPU)
 
     def _check_place(self, kernel: str, parameter: str, argument: Any) -> None:
         if argument is not None and not isinstance(argument, self.xp.ndarray):

@@ -305,5 +305,6 @@ def gpu_budget(limit: int, engine: Engine) -> Budget:
     total = int(engine.xp.cuda.runtime.memGetInfo()[1])
     if limit > total:
         message = f"a GPU memory limit of {format_size(limit)} is more than the GPU has, {format_size(total, limit)}"
-        raise CapacityError(message, "lower the limit, and leave some for CUDA itself; or use engine='cpu'")
+        hint = "lower the limit, and leave some for CUDA itself; or use engine='cpu'"
+        raise CapacityError(message, hint, option=("engine='cpu'", "--engine cpu"))
     return Budget(limit, store="GPU")

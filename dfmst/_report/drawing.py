@@ -178,27 +178,27 @@ def chains(x: Array, y: Array, source: Array, target: Array) -> tuple[str, int]:
     low, high = np.minimum(one, other), np.maximum(one, other)
     link = np.unique(low[low != high] * len(used) + high[low != high])
     low, high = link // max(len(used), 1), link % max(len(used), 1)
-    neighbours: list[list[tuple[int, int]]] = [[] for _ in used]
+    neighbors: list[list[tuple[int, int]]] = [[] for _ in used]
     for number, (a, b) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
-        neighbours[a].append((b, number))
-        neighbours[b].append((a, number))
+        neighbors[a].append((b, number))
+        neighbors[b].append((a, number))
     columns, rows = (used >> 32).tolist(), (used & 0xFFFFFFFF).tolist()
     drawn = bytearray(len(link))
     strokes: list[str] = []
-    tips = (vertex for vertex, own in enumerate(neighbours) if len(own) == 1)
+    tips = (vertex for vertex, own in enumerate(neighbors) if len(own) == 1)
     for start in chain(tips, range(len(used))):
-        while stroke := _walk(start, neighbours, drawn, columns, rows):
+        while stroke := _walk(start, neighbors, drawn, columns, rows):
             strokes.append(stroke)
     return "".join(strokes), len(link)
 
 
 def _walk(
-    start: int, neighbours: list[list[tuple[int, int]]], drawn: bytearray, columns: list[int], rows: list[int]
+    start: int, neighbors: list[list[tuple[int, int]]], drawn: bytearray, columns: list[int], rows: list[int]
 ) -> str:
     """Follow links that are not drawn yet to an end; return an empty text if there are none."""
     at, words = start, [f"M{columns[start]} {rows[start]}l"]
     while True:
-        own = neighbours[at]
+        own = neighbors[at]
         while own and drawn[own[-1][1]]:
             own.pop()
         if not own:

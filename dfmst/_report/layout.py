@@ -42,23 +42,23 @@ def lay_out(forest: ForestFacts) -> Layout:
     whole = int(np.searchsorted(np.cumsum(sizes), MOST, side="right"))
     cut = whole == 0
     chosen = np.flatnonzero(forest.tree < max(whole, 1))
-    neighbours = _Neighbours.of(forest)
+    neighbors = _Neighbors.of(forest)
     hub = chosen[np.lexsort((chosen, -forest.degree[chosen], forest.tree[chosen]))]
     _, first = np.unique(forest.tree[hub], return_index=True)
-    placed = [_place_tree(_middle(start, neighbours, cut), neighbours) for start in hub[first].tolist()]
+    placed = [_place_tree(_middle(start, neighbors, cut), neighbors) for start in hub[first].tolist()]
     _pack(placed, x, y)
     return Layout(x, y, sum(len(vertices) for vertices, *_ in placed), cut)
 
 
 @dataclass(frozen=True, slots=True)
-class _Neighbours:
-    """Neighbours of each vertex, one vertex's after another's."""
+class _Neighbors:
+    """Neighbors of each vertex, one vertex's after another's."""
 
     first: Array
     others: Array
 
     @classmethod
-    def of(cls, forest: ForestFacts) -> _Neighbours:
+    def of(cls, forest: ForestFacts) -> _Neighbors:
         source, target = forest.ordered.source, forest.ordered.target
         order = np.argsort(np.concatenate([source, target]), kind="stable")
         first = np.concatenate([[0], np.cumsum(forest.degree)])
@@ -69,24 +69,24 @@ class _Neighbours:
         return own
 
 
-def _middle(start: int, neighbours: _Neighbours, cut: bool) -> int:
+def _middle(start: int, neighbors: _Neighbors, cut: bool) -> int:
     """The middle of a tree's longest path; of a tree that is cut, its hub."""
     if cut:
         return start
-    first = _breadth_first(start, neighbours)[0][-1]
-    order, parent = _breadth_first(first, neighbours)
+    first = _breadth_first(start, neighbors)[0][-1]
+    order, parent = _breadth_first(first, neighbors)
     path = [order[-1]]
     while parent[path[-1]] != path[-1]:
         path.append(parent[path[-1]])
     return path[len(path) // 2]
 
 
-def _breadth_first(start: int, neighbours: _Neighbours) -> tuple[list[int], dict[int, int]]:
+def _breadth_first(start: int, neighbors: _Neighbors) -> tuple[list[int], dict[int, int]]:
     """Vertices from `start` on, as many as are drawn, and the parent of each."""
     parent, order, waiting = {start: start}, [start], deque([start])
     while waiting and len(order) < MOST:
         vertex = waiting.popleft()
-        for other in neighbours[vertex]:
+        for other in neighbors[vertex]:
             if other not in parent and len(order) < MOST:
                 parent[other] = vertex
                 order.append(other)
@@ -94,8 +94,8 @@ def _breadth_first(start: int, neighbours: _Neighbours) -> tuple[list[int], dict
     return order, parent
 
 
-def _place_tree(root: int, neighbours: _Neighbours) -> tuple[list[int], Array, Array]:
-    order, parent = _breadth_first(root, neighbours)
+def _place_tree(root: int, neighbors: _Neighbors) -> tuple[list[int], Array, Array]:
+    order, parent = _breadth_first(root, neighbors)
     leaves = dict.fromkeys(order, 0)
     for vertex in reversed(order):
         leaves[vertex] = max(1, leaves[vertex])

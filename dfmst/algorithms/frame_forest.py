@@ -133,7 +133,8 @@ def _same_place(engine: Engine, on_host: bool) -> None:
     if engine.on_host != on_host:
         place, other = ("on the host", "cuda") if on_host else ("on a GPU", "cpu")
         message = f"the frame is {place}, and so are the steps of algorithm='dataframe'; engine={other!r} is elsewhere"
-        raise UnsupportedFrameError(message, "leave engine='auto', or copy the frame yourself")
+        option = "engine='auto'", "--engine auto"
+        raise UnsupportedFrameError(message, "leave engine='auto', or copy the frame yourself", option=option)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ section III.C, figure 4 (A, B)       :class:`dfmst._engines.primitives.edges.Adj
 section IV, kernel 1 (T1, T2)        kernel ``least_of_groups``, a tree in each warp; step ``reduce`` of the trace
 section IV, kernel 2; adding (C)     kernel ``join_lightest``, a tree in one warp; step ``join``
 table II, R1 and R3; R2              columns ``lightest`` (edge and weight); ``vertex``
-section V.C.2, kernel 3              kernel ``relax_neighbours``, a thread a neighbor; step ``relax``
+section V.C.2, kernel 3              kernel ``relax_neighbors``, a thread a neighbor; step ``relax``
 figures 9 and 10                     ``Prim("reduction")`` against ``Prim("reduction", lanes=1)`` and ``Prim("queues")``
 Knox and Knox (2025), figure 3       ``Prim("queues")`` at ``queues`` = 1, 2, ...; figures 10 and 13 likewise
 ===================================  ===============================================================================
@@ -210,7 +210,7 @@ def _rounds_by_launches(engine: Engine, key: Array, lists: Adjacency, candidates
             engine.launch("join_lightest", _WARP, *minima, length, front, key, *columns)
         with trace.step("relax"):
             arguments = (lists.offset, lists.edge, lists.other, relax_lanes, front, key, place, state, lightest)
-            engine.launch("relax_neighbours", relax_lanes, *arguments)
+            engine.launch("relax_neighbors", relax_lanes, *arguments)
     return state
 
 

@@ -16,7 +16,7 @@ from dfmst.cli.demo import demo
 from dfmst.cli.forest import forest, report
 from dfmst.cli.options import debug_option
 from dfmst.cli.plan import plan
-from dfmst.cli.points import hdbscan, neighbours, points
+from dfmst.cli.points import hdbscan, neighbors, points
 from dfmst.cli.program import Program
 from dfmst.cli.trees import clusters, components, linkage, newick
 from dfmst.cli.update import update
@@ -38,6 +38,6 @@ def main() -> None:
     """
 
 
-_TABLES = (forest, components, clusters, linkage, newick, hdbscan, points, neighbours)
+_TABLES = (forest, components, clusters, linkage, newick, hdbscan, points, neighbors)
 for command in (*_TABLES, verify, update, convert, plan, report, demo):
     main.add_command(command)

@@ -38,7 +38,7 @@ def cities_path() -> Path:
 def demo() -> None:
     """Find and verify the minimum spanning forest of the links between the world's cities.
 
-    The data is installed with dfmst: every city of more than 15,000 people and its nearest neighbours, from
+    The data is installed with dfmst: every city of more than 15,000 people and its nearest neighbors, from
     GeoNames (https://www.geonames.org, CC BY 4.0). The map of the forest is written to cities.html.
     """
     import pyarrow.parquet as pq
@@ -68,7 +68,7 @@ def demo() -> None:
     finding = sum(seconds[step] for step in ("prepare", "solve", "gather"))
     facts = [
         ("cities", f"{forest.num_rows + certificate.components:,}", "of more than 15,000 people (GeoNames, CC BY 4.0)"),
-        ("links", f"{links.num_rows:,}", "from each city to its nearest neighbours"),
+        ("links", f"{links.num_rows:,}", "from each city to its nearest neighbors"),
         (
             "forest",
             f"{forest.num_rows:,}",

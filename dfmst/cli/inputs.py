@@ -27,8 +27,9 @@ def load_libraries() -> None:
 
     for module in ("dfmst.formats", "dfmst.forest"):
         import_module(module)
-    # PyArrow imports pandas at its first array: 0.2 s of the 0.6 s of a small run, and no command needs it. PyArrow
-    # does not try again, so pandas is hidden only if the process ends with the command.
+    # PyArrow imports pandas at its first array, if it is installed, and no command needs it: a third of the processor
+    # time of a small run (bench/results/cpu/small_calls.json, "and pandas"). PyArrow tries once only, so the import is
+    # prevented only if the process ends with the command.
     if click.get_current_context().find_root().obj == OWN_PROCESS and "pandas" not in sys.modules:
         finder: Any = SimpleNamespace(find_spec=_refuse_pandas)
         sys.meta_path.insert(0, finder)
@@ -37,8 +38,7 @@ def load_libraries() -> None:
 
 
 def _refuse_pandas(name: str, path: object, target: object = None) -> None:
-    """Find no spec of pandas, nor of dateutil, which PyArrow imports with it."""
-    if name in ("pandas", "dateutil"):
+    if name == "pandas":
         raise ModuleNotFoundError(name)
 
 

@@ -1,4 +1,4 @@
-"""``dfmst points``, ``neighbours`` and ``hdbscan``: edges and clusters of points."""
+"""``dfmst points``, ``neighbors`` and ``hdbscan``: edges and clusters of points."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def _tree_summary(tree: pa.Table) -> tuple[dict[str, Any], str]:
     return {"rows": tree.num_rows, "total": length}, f"{plural(tree.num_rows, 'row')}, total distance {length:.9g}"
 
 
-@click.command(short_help="Join every point with its nearest neighbours.")
+@click.command(short_help="Join every point with its nearest neighbors.")
 @table_command
 @point_options
-@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, metavar="K", help="How many neighbours.")
+@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, metavar="K", help="How many neighbors.")
 @threads_option
 @debug_option
-def neighbours(
+def neighbors(
     job: TableJob,
     columns: tuple[str, ...],
     ids: str | None,
@@ -78,7 +78,7 @@ def neighbours(
     rows differs if K is too small.
 
     \b
-      dfmst neighbours towns.parquet -c x -c y --id name -k 5 -o pairs.parquet
+      dfmst neighbors towns.parquet -c x -c y --id name -k 5 -o pairs.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
 
     def join(table: pa.Table) -> pa.Table:
@@ -86,7 +86,7 @@ def neighbours(
 
         return dfmst.knn_edges(table, list(columns) or None, k, ids=ids, threads=threads)
 
-    job.run_on_points(columns, ids, "finding the neighbours of", join, _pair_summary)
+    job.run_on_points(columns, ids, "finding the neighbors of", join, _pair_summary)
 
 
 def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import signal
 import sys
 import threading
@@ -36,20 +35,6 @@ DEBUG = "dfmst.debug"
 
 #: The context's ``obj`` if the process runs one command and ends with it.
 OWN_PROCESS = "dfmst.own_process"
-
-#: Hints name parameters of the Python functions; this is what they are called here.
-_SPELLING = (
-    (r"pass weight=None", "use --unweighted"),
-    (r"source=, target= and weight=", "-s, -t and -w"),
-    (r"source= and target=", "-s and -t"),
-    (r"columns=\['x', 'y'\]", "-c x -c y"),
-    (r"\bcolumns=", "-c"),
-    (r"\bids=", "--id"),
-    (r"\bmin_samples\b", "--min-samples"),
-    (r"counts='ignore'", "--ignore-counts"),
-    (r"\b(invalid|format|engine|algorithm)='([\w-]+)'", r"--\1 \2"),
-)
-
 
 _NOT_THE_INPUT = (CapacityError, ClusterError, DeviceError, EngineUnavailableError)
 
@@ -94,8 +79,8 @@ def _fail(ctx: click.Context, error: Exception) -> NoReturn:
     if ctx.meta.get(DEBUG) or os.environ.get("DFMST_DEBUG", "") not in ("", "0"):
         click.echo(traceback.format_exc(), err=True, nl=False)
     message, hint = _words(error)
-    if isinstance(error, InvalidEdgesError):
-        message = with_line(ctx, message)
+    if isinstance(error, InvalidEdgesError) and error.row is not None:
+        message += _line_of_row(ctx, error.row)
     click.echo(f"Error: {message}", err=True)
     if hint:
         click.echo(f"Hint: {hint}", err=True)
@@ -107,10 +92,7 @@ def _fail(ctx: click.Context, error: Exception) -> NoReturn:
 def _words(error: Exception) -> tuple[str, str]:
     """Return an error's message and hint for the command line."""
     if isinstance(error, DfmstError):
-        hint = error.hint
-        for pattern, words in _SPELLING:
-            hint = re.sub(pattern, words, hint)
-        return error.message, hint
+        return error.message, error.hint if error.option is None else error.hint.replace(*error.option)
     if isinstance(error, MemoryError):
         return "out of memory", "leave out columns that you do not need, or use a larger machine"
     if isinstance(error, OSError) and error.strerror:
@@ -154,20 +136,17 @@ def remember_rows(paths: tuple[Path, ...] | list[Path], rows: int) -> None:
         ctx.meta[_READ] = paths[0], rows
 
 
-def with_line(ctx: click.Context, message: str) -> str:
-    """Add the line of the file to a message about a row, if every row is one line."""
-    row = re.search(r"\brow ([\d,]*\d)", message)
-    read = ctx.meta.get(_READ)
-    if row is None or read is None:
-        return message
-    path, rows = read
+def _line_of_row(ctx: click.Context, row: int) -> str:
+    """Name the line of the file that holds a row, if every row is one line."""
+    if _READ not in ctx.meta:
+        return ""
+    path, rows = ctx.meta[_READ]
     try:
         lines = _count_lines(path)
     except OSError:
-        return message
-    if lines != rows + 1:  # blank lines, or values of several lines, or no header
-        return message
-    return f"{message} ({path}, line {int(row[1].replace(',', '')) + 2:,})"
+        return ""
+    # Other counts: blank lines, values of several lines, or no header.
+    return f" ({path}, line {row + 2:,})" if lines == rows + 1 else ""
 
 
 def _count_lines(path: Path) -> int:

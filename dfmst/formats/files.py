@@ -48,9 +48,11 @@ class GraphFile:
             start = file.read(max(map(len, MAGIC)))
         return next((name for magic, name in MAGIC.items() if start.startswith(magic)), None)
 
-    def problem(self, message: str, line: Line | int | None = None, hint: str = "") -> FormatError:
+    def problem(
+        self, message: str, line: Line | int | None = None, hint: str = "", option: tuple[str, str] | None = None
+    ) -> FormatError:
         """Build the error for a fault of this file, as :func:`problem`."""
-        return problem(self.path, message, line, hint)
+        return problem(self.path, message, line, hint, option)
 
     def open(self) -> IO[bytes]:
         """Open the uncompressed bytes for reading."""
@@ -119,6 +121,7 @@ class Line:
 
 LONGEST_QUOTE = 60  # characters
 ACCEPT = "or read it as it is with counts='ignore'"
+ACCEPT_OPTION = "counts='ignore'", "--ignore-counts"
 
 
 def existing_path(name: str | os.PathLike[str]) -> Path:
@@ -134,19 +137,25 @@ def existing_path(name: str | os.PathLike[str]) -> Path:
     return path
 
 
-def problem(path: Path, message: str, line: Line | int | None = None, hint: str = "") -> FormatError:
+def problem(
+    path: Path,
+    message: str,
+    line: Line | int | None = None,
+    hint: str = "",
+    option: tuple[str, str] | None = None,
+) -> FormatError:
     """Build the error for a file that breaks its format; a :class:`Line` is quoted."""
     number = line.number if isinstance(line, Line) else line
     place = str(path) if number is None else f"{path}, line {number}"
     if isinstance(line, Line):
         text = line.text[: 4 * LONGEST_QUOTE].decode("utf-8", errors="replace").strip()
         message += f": {text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 3] + '...'!r}"
-    return FormatError(f"{place}: {message}", hint)
+    return FormatError(f"{place}: {message}", hint, option=option)
 
 
 def at_line(error: FormatError, path: Path, line: int) -> FormatError:
     """Add the number of the line to an error about a file."""
-    return problem(path, error.message.removeprefix(f"{path}: "), line=line, hint=error.hint)
+    return problem(path, error.message.removeprefix(f"{path}: "), line, error.hint, error.option)
 
 
 def open_native(path: str | os.PathLike[str], mode: str = "rb") -> pa.NativeFile:

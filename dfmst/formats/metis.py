@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from dfmst._common.number_patterns import is_whole, read_count
-from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line, problem
+from dfmst.formats.files import ACCEPT, ACCEPT_OPTION, HEAD_BYTES, GraphFile, Line, problem
 from dfmst.formats.text_reader import Block, TextReader
 
 BLANKS = bytes.maketrans(b"\t\r\f\v", b"    ")
@@ -50,6 +50,7 @@ def read_block(block: Block, path: Path, vertices: int) -> MetisBlock:
             "more lines than the header promises vertices",
             Line(data.split(b"\n")[at], int(numbers[at])),
             f"correct the number of vertices in the header, {ACCEPT}",
+            ACCEPT_OPTION,
         )
     values = _values(data, numbers, path)
     return MetisBlock(data, numbers[:vertices], counts[:vertices], values)
@@ -178,6 +179,7 @@ def _batches(file: GraphFile, header: Header) -> Iterator[pa.RecordBatch]:
             f"promises {header.edges} edges, each listed twice",
             last_line,
             f"the file is cut, or the header counts wrong: fetch it again, {ACCEPT}",
+            ACCEPT_OPTION,
         )
 
 
@@ -205,4 +207,4 @@ def _check(wrong: npt.NDArray[np.bool_], message: str, hint: str, block: MetisBl
     """Raise FormatError at the first line that is wrong."""
     if wrong.any():
         line = block.line(int(wrong.argmax()))
-        raise problem(file.path, message, line, hint)
+        raise problem(file.path, message, line, hint, ACCEPT_OPTION)

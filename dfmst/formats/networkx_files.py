@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.errors import EngineUnavailableError, FormatError
-from dfmst.formats.files import ACCEPT, GraphFile, Line, problem
+from dfmst.formats.files import ACCEPT, ACCEPT_OPTION, GraphFile, Line, problem
 from dfmst.formats.text_reader import TextReader
 from dfmst.formats.text_rows import WHOLE_TYPES, exact_real
 
@@ -103,7 +103,7 @@ def _broken(file: GraphFile, kind: str, data: bytes, error: Exception) -> Format
     reason = reason[: place.start() if place else None].partition("\n")[0]
     message = f"broken {kind} ({reason if len(reason) <= LONGEST_REASON else reason[:LONGEST_REASON] + '...'})"
     if isinstance(error, OtherCountError):
-        return problem(file.path, message, hint=f"fetch it again, {ACCEPT}")
+        return problem(file.path, message, hint=f"fetch it again, {ACCEPT}", option=ACCEPT_OPTION)
     if place is None:
         return problem(file.path, message, hint=HINTS[kind])
     lines = data.rstrip().split(b"\n")

@@ -198,7 +198,8 @@ def _check_ends(path: Any, footer: Any, ends: tuple[Any, Any]) -> None:
     names = footer.schema.to_arrow_schema().names
     for name in ends:
         if name not in names:
-            raise missing_column(name, names, "name the id columns with source= and target=", path)
+            option = "source= and target=", "-s and -t"
+            raise missing_column(name, names, "name the id columns with source= and target=", path, option)
 
 
 def _range(statistics: Any) -> tuple[int | None, int | None]:

@@ -247,5 +247,5 @@ def _convert_column(rows: list[Row], position: int, field: Field, layout: Layout
         except ValueError as error:
             message = f"{error} in column {position + 1} ({field.name}), {word[:40]!r}"
             hint = NAMES_HINT if field.end_point and not layout.quoted else REPAIR
-            raise block.file.problem(message, line, hint) from error
+            raise block.file.problem(message, line, hint, ("format='csv'", "--format csv")) from error
     return pa.array(values, field.type)

@@ -165,7 +165,7 @@ ROUNDS = {0.02: 5, 0.05: 5, 0.1: 3, 0.15: 3, 0.2: 3, 0.5: 2, 0.75: 2}
 @pytest.mark.parametrize("density", ROUNDS)
 def test_rounds_by_density(density):
     # The published rounds fall with density because of ties: with few weights (30 gives their figures at 10,000
-    # vertices too, to one round) and rows by source, all of a vertex's many lightest edges go to its first neighbour.
+    # vertices too, to one round) and rows by source, all of a vertex's many lightest edges go to its first neighbor.
     _, records = traced(BSP(rounds=ALL), upper_triangle(density, 30))
     assert abs(len(records) - ROUNDS[density]) <= 1
     # Where weights are distinct, density does not matter.

@@ -74,7 +74,7 @@ def test_the_frontier_changes_nothing_but_the_work(seed, vertices, edges):
     sparse, dense = (traced(Mastiff(frontier), table)[1] for frontier in (True, False))
     counts = [[{k: v for k, v in r.items() if not k.startswith((*TIMES, "depth"))} for r in x] for x in (sparse, dense)]
     assert counts[0] == counts[1]
-    loops = int((source == target).sum())  # in no neighbour list
+    loops = int((source == target).sum())  # in no neighbor list
     for one, other in zip(sparse, dense, strict=True):
         assert one.get("touched", 0) <= other.get("touched", 0) + 2 * loops
         assert one["edges"] <= other["edges"]

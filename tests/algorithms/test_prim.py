@@ -117,7 +117,7 @@ def test_hubs_are_shared_out_among_the_queues():
 
 @pytest.mark.parametrize(("threads", "hubs"), [(1, 0), (2, 1), (3, 0)])
 def test_the_hub_follows_the_threads(threads, hubs):
-    # 4,096 neighbours for each thread: 10,000 are worth two threads, and not three.
+    # 4,096 neighbors for each thread: 10,000 are worth two threads, and not three.
     leaves = np.arange(1, 10_001, dtype=np.uint32)
     star = EdgeTable(np.zeros_like(leaves), leaves, leaves[::-1].astype(np.int32), 10_001)
     trace = Trace()
@@ -143,7 +143,7 @@ def test_one_record_whatever_the_size(engine):
 
 @pytest.mark.parametrize(("threads", "vertices"), [(2, 9_000), (4, 17_000)])
 def test_a_reduction_of_many_candidates_is_shared_out(threads, vertices):
-    # At first each thread takes a share of 4,096 candidates, and of the hub's neighbours as well; some are over.
+    # At first each thread takes a share of 4,096 candidates, and of the hub's neighbors as well; some are over.
     table = edges_with_a_hub(vertices)
     expected = Prim("queues").run(ENGINES[0], table, Trace()).tolist()
     assert Prim("reduction").run(CpuEngine(threads), table, Trace()).tolist() == expected

@@ -1,4 +1,4 @@
-"""The data-parallel Borůvka: the rounds of Borůvka's algorithm, over neighbour lists. Rows: see test_rows.py."""
+"""The data-parallel Borůvka: the rounds of Borůvka's algorithm, over neighbor lists. Rows: see test_rows.py."""
 
 from __future__ import annotations
 

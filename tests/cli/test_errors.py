@@ -322,13 +322,12 @@ def test_unknown_format(dfmst):
 
 
 def test_engine_that_is_not_there(dfmst, monkeypatch):
-    from dfmst.errors import EngineUnavailableError
+    def absent(name: str):
+        raise ImportError(name)
 
-    def absent(*_, **__):
-        raise EngineUnavailableError("no CUDA device here", "use engine='cpu'")
-
-    monkeypatch.setattr("dfmst._trees.forest.select_engine", absent)
+    monkeypatch.setattr("dfmst._engines.cuda.import_module", absent)
     table()
     result = dfmst("forest", "in.parquet", "-o", "out.parquet", "--engine", "cuda", code=1)
-    failure(result, "no CUDA device here", "use --engine cpu")
+    extra = "install dfmst with the extra for your driver (pip install 'dfmst[cu13]', or 'dfmst[cu12]')"
+    failure(result, "engine='cuda' needs CuPy: cupy", f"{extra}, or use --engine cpu")
     assert left_behind() == []

@@ -1,4 +1,4 @@
-"""``dfmst points``, ``dfmst neighbours``, ``dfmst hdbscan`` and ``dfmst newick``."""
+"""``dfmst points``, ``dfmst neighbors``, ``dfmst hdbscan`` and ``dfmst newick``."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_ids_of_text_files(dfmst, rows):
     assert dfmst("points", "one.csv").stdout.splitlines()[1].startswith("0,1,1.118")
 
 
-def test_neighbours(dfmst, towns):
-    result = dfmst("neighbours", towns, "-c", "x", "-c", "y", "--id", "name", "-k", "1")
+def test_neighbors(dfmst, towns):
+    result = dfmst("neighbors", towns, "-c", "x", "-c", "y", "--id", "name", "-k", "1")
     assert result.stdout == '"source","target","distance"\n"007","8",5\n"8","9",1\n"9","10",6\n'
     assert result.stderr.startswith("3 rows, ")
 
@@ -89,7 +89,7 @@ def test_newick(dfmst, parquet):
         (("points", "towns.csv", "empty.csv", "other.csv"), "empty.csv: no table of points"),
         (("points", "towns.csv", "other.csv"), "other.csv has other columns than towns.csv"),
         (
-            ("neighbours", "gaps.csv", "-c", "x"),
+            ("neighbors", "gaps.csv", "-c", "x"),
             "column 'x' has 1 coordinate that is null, NaN or infinite, the first in row 1 (gaps.csv, line 3)",
         ),
         (

@@ -57,5 +57,5 @@ def test_a_tree_within_warps(seed):
     if seed is None:
         # A thread of the tree looks at 4 entries and exchanges 5 times, the flat one looks at 128.
         assert 5 * max(tree.by_warp.values()) < max(alone.by_warp.values())
-        # Neighbouring threads read neighbouring entries: a sector of 32 bytes for 4 of them, not for each.
+        # Neighboring threads read neighboring entries: a sector of 32 bytes for 4 of them, not for each.
         assert 3 * tree.sectors["load"] < alone.sectors["load"]

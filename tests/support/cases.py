@@ -154,7 +154,7 @@ def ordered_weights(order: str, length: int, dtype: str) -> np.ndarray:
     elif order == "ties":
         rank = np.random.default_rng(1).integers(0, 10, length)
     elif order == "ruler":
-        # Neighbours pair up in every round: as many rounds of Borůvka as there can be.
+        # Neighbors pair up in every round: as many rounds of Borůvka as there can be.
         rank = np.array([(at + 1 & -(at + 1)).bit_length() for at in range(length)], np.int64)
     elif order == "distinct":
         rank = np.random.default_rng(2).permutation(length)

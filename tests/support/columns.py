@@ -59,7 +59,7 @@ def unpack(flags: np.ndarray, length: int) -> np.ndarray:
 
 
 def weights(rng: np.random.Generator, dtype: str, length: int) -> np.ndarray:
-    """Draw weights of every kind: ties, neighbours, both extremes, and for floats infinities, zeros and denormals."""
+    """Draw weights of every kind: ties, neighbors, both extremes, and for floats infinities, zeros and denormals."""
     kind = np.dtype(dtype)
     if kind.kind == "f":
         info = np.finfo(kind)

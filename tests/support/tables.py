@@ -44,7 +44,7 @@ def _ids(draw: Any) -> Callable[[int], Any]:
         "dense": lambda vertex: vertex,
         "text": lambda vertex: f"vertex {vertex}",
         "sparse": lambda vertex: vertex * 10**12 + 5,
-        "beyond float": lambda vertex: 2**53 + vertex,  # neighbours there share one float64
+        "beyond float": lambda vertex: 2**53 + vertex,  # neighbors there share one float64
         "negative": lambda vertex: vertex - 7,
     }[kind]
 

@@ -28,7 +28,7 @@ from dfmst._drive.cluster.rows import Chosen, gather
 from dfmst._edges.read import EdgeColumns
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import Codec
-from dfmst.errors import CapacityError, missing_column
+from dfmst.errors import NAMES_OPTION, CapacityError, missing_column
 from dfmst.formats.atomic import atomic_directory, atomic_path, check_directory
 from dfmst.formats.directories import private_directory, sole_use
 from dfmst.formats.files import existing_path
@@ -186,7 +186,7 @@ def _parts(files: Sequence[tuple[Path, str]], folders: Sequence[Path], names: Se
         for name in wanted:
             if name not in (*schema.names, *constants[path]) and (rows or name not in common.schema.names):
                 hint = "name the columns with source=, target= and weight="
-                raise missing_column(name, schema.names, hint, path)
+                raise missing_column(name, schema.names, hint, path, NAMES_OPTION)
     own = {name for _, schema, _ in sources for name in schema.names}
     kept = all(path.as_posix().endswith(name) for path, name in files)
     every = [name for name in common.schema.names if name in own or not kept]  # names of directories are kept

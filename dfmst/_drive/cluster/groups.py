@@ -76,7 +76,7 @@ def add_merge(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, split
 
 
 def add_merge_tree(graph: TaskGraph, forests: list[Any], split_every: int, name: str = "merge") -> Any:
-    """Merge forests, `split_every` neighbours at a time, and return the reference to that of all."""
+    """Merge forests, `split_every` neighbors at a time, and return the reference to that of all."""
     level = 0
     while len(forests) > 1:
         spans = range(0, len(forests), split_every)

@@ -81,7 +81,7 @@ def read_edges(engine: Engine, part: Any, number: int, columns: EdgeColumns) -> 
         return edge_table(engine, frame, number, columns)
     except DfmstError as error:
         place = f"partition {number}" + (f" ({name})" if name else "")
-        raise type(error)(f"{place}: {error.message}", error.hint) from None
+        raise error.at(place) from None
 
 
 def edge_table(engine: Engine, frame: Any, number: int, columns: EdgeColumns) -> Table:

@@ -132,7 +132,7 @@ def read_batch(job: Job, batch: Batch, weights: WeightType) -> CheckedColumns:
             _refuse_wide(columns.weight, batch.column(columns.weight))
         return check_columns(engine, readers, column, batch.rows, columns.names, columns.invalid, batch.row)
     except InvalidEdgesError as error:
-        raise InvalidEdgesError(f"{batch.place}: {error.message}", error.hint) from error
+        raise error.at(batch.place) from error
 
 
 class WeightType:

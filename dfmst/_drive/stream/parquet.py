@@ -18,7 +18,7 @@ import pyarrow.parquet
 from dfmst._common.types import Array
 from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._edges.arrow_values import arrow_numbers
-from dfmst.errors import missing_column
+from dfmst.errors import NAMES_OPTION, missing_column
 from dfmst.formats.files import existing_path, open_native, problem
 from dfmst.formats.parquet import batch_rows, common_columns, open_buffered, parquet_files
 
@@ -80,7 +80,8 @@ class ParquetSource:
             for path, known in self._names.items() or [(self.files[0].path, self.schema.names)]:
                 if name not in known:
                     hint = "name your columns with source=, target= and weight="
-                    raise missing_column(name, [each for each in self.schema.names if each in known], hint, path)
+                    here = [each for each in self.schema.names if each in known]
+                    raise missing_column(name, here, hint, path, NAMES_OPTION)
 
     def integers(self, names: Sequence[Any]) -> bool:
         """Whether columns hold integers."""

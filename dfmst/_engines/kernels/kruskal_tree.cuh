@@ -5,7 +5,7 @@
 // keeps the depth at most log2(vertices).
 
 // The forest's edges in ascending order. `order` is checked: `wrong` is set where an entry is out of range, or where
-// two neighbours do not ascend strictly. An order without such entries is a permutation.
+// two neighbors do not ascend strictly. An order without such entries is a permutation.
 KERNEL_OF(K, rank_edges, (const u32* order, u64 length, const K* key, const u32* row, K* ranked_key, u32* ranked_row,
                           u32* wrong)) {
   const u32 at = order[i], before = order[i ? i - 1 : 0];

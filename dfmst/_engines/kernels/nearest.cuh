@@ -1,4 +1,4 @@
-// Needs kd_tree.cuh: a tree is built there, and every point's nearest neighbours are looked up in it.
+// Needs kd_tree.cuh: a tree is built there, and every point's nearest neighbors are looked up in it.
 
 DEVICE void swap_points(f64* column, u32* order, u64 length, u64 axes, u64 a, u64 b) {
   for (u64 axis = 0; axis < axes; ++axis) {
@@ -100,10 +100,10 @@ template <u32 A> DEVICE void find_nearest(const PointTree& tree, u64 i, u64 want
 // The nearest points of every point from position `begin` on, nearest first, as positions; there are more than `wanted`
 // points. `reach` is the distance of the last one.
 KERNEL(nearest_points, (const f64* column, const u32* order, u64 length, u64 axes, u64 depth,
-                        const f64* box, const u32* axis, const f64* cut, u64 wanted, u64 begin, u32* neighbour,
+                        const f64* box, const u32* axis, const f64* cut, u64 wanted, u64 begin, u32* neighbor,
                         f64* distance, f64* reach)) {
   const PointTree tree{column, order, length, axes, depth, box, axis, cut};
-  u32* const near = neighbour + i * wanted;
+  u32* const near = neighbor + i * wanted;
   f64* const far = distance + i * wanted;
   if (UNROLLED && axes == 2) find_nearest<2>(tree, begin + i, wanted, near, far);
   else if (UNROLLED && axes == 3) find_nearest<3>(tree, begin + i, wanted, near, far);

@@ -144,8 +144,8 @@ KERNEL_OF(K, grow_subtrees, (const u64* offset, const u32* edge, const u32* othe
   if (met) atomic_add(conflicts, met);
 } END
 
-// Gives a vertex's neighbours the subtree's colour: false where one has another colour.
-template <typename K> DEVICE bool colour_neighbours(const Instance<K>& own, u32 vertex, u32* colour) {
+// Gives a vertex's neighbors the subtree's colour: false where one has another colour.
+template <typename K> DEVICE bool colour_neighbors(const Instance<K>& own, u32 vertex, u32* colour) {
   for (u64 arc = own.offset[vertex]; arc < own.offset[vertex + 1]; ++arc) {
     u32* const mark = &colour[own.other[arc]];
     u32 found = load(mark);
@@ -155,14 +155,14 @@ template <typename K> DEVICE bool colour_neighbours(const Instance<K>& own, u32 
   return true;
 }
 
-// Whether a vertex joins: all its neighbours take the subtree's colour or, without colours, it was taken by no other.
+// Whether a vertex joins: all its neighbors take the subtree's colour or, without colours, it was taken by no other.
 template <typename K> DEVICE bool joins(const Instance<K>& own, u32 vertex, u32 coloured, u32* colour) {
-  if (coloured) return colour_neighbours(own, vertex, colour);
+  if (coloured) return colour_neighbors(own, vertex, colour);
   return vertex == own.start || compare_swap(&colour[vertex], ~0u, own.start) == ~0u;
 }
 
 // Prim on one part of the vertices, by subtrees that stop where they meet, and do not hook: at a vertex that has a
-// neighbour of another colour or (not `coloured`) is of another subtree itself. A start vertex that stays alone counts
+// neighbor of another colour or (not `coloured`) is of another subtree itself. A start vertex that stays alone counts
 // as unvisited. The lists are sorted by weight.
 KERNEL_OF(K, grow_apart, (const u64* offset, const u32* edge, const u32* other, const K* key, const u32* row,
                           u64 vertices, u64 span, u32 coloured, u32* colour, u32* tree, u32* parent, K* heap_key,

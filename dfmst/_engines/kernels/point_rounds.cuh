@@ -1,13 +1,13 @@
 // Needs kd_tree.cuh: rounds of Borůvka's algorithm on the complete graph of a tree's points.
 //
 // `label` is the component of every position. A point's way out is the lightest edge to another component: `other` is
-// its end (NOWHERE: none is known), `weight` its weight, and `sure` whether no other way is lighter (1), or no neighbour
+// its end (NOWHERE: none is known), `weight` its weight, and `sure` whether no other way is lighter (1), or no neighbor
 // that is known is outside (2). Where the way is not sure, no way that is not known weighs less than `reach`. `lightest`
 // is the least weight of a component's ways, as bits. A weight is the distance, or the largest of the distance and the
 // `core` of both ends.
 //
 // A block is a node of the tree at `level`. Where all of its points are of one component, no point of another one is
-// nearer than `apart` to any of them. It is `spent` when the known neighbours of all its points are inside.
+// nearer than `apart` to any of them. It is `spent` when the known neighbors of all its points are inside.
 
 const u32 NOWHERE = ~0u;
 
@@ -55,18 +55,18 @@ DEVICE f64 weight_of(const PointTree& tree, const f64* core, u64 a, u64 b) {
 
 // The way out of a point among its nearest points; false where none of them is outside. Where there is no core they come
 // in the order of their weights, so that the first one out is sure.
-DEVICE bool find_known(const PointTree& tree, const Ways& ways, const u32* neighbour, u64 wanted, u64 p) {
+DEVICE bool find_known(const PointTree& tree, const Ways& ways, const u32* neighbor, u64 wanted, u64 p) {
   const u32 mine = ways.label[p];
   if (ways.other[p] == NOWHERE || ways.label[ways.other[p]] == mine) {
     if (ways.sure[p]) ways.reach[p] = larger(ways.reach[p], ways.weight[p]);
     u32 to = NOWHERE;
     f64 least = real_of(0x7ff0000000000000ull);
     for (u64 j = p * wanted; j < (p + 1) * wanted && (ways.core || to == NOWHERE); ++j) {
-      if (ways.label[neighbour[j]] == mine) continue;
-      const f64 weight = weight_of(tree, ways.core, p, neighbour[j]);
-      if (!better_way(weight, neighbour[j], least, to, tree.order)) continue;
+      if (ways.label[neighbor[j]] == mine) continue;
+      const f64 weight = weight_of(tree, ways.core, p, neighbor[j]);
+      if (!better_way(weight, neighbor[j], least, to, tree.order)) continue;
       least = weight;
-      to = neighbour[j];
+      to = neighbor[j];
     }
     ways.other[p] = to;
     ways.weight[p] = least;
@@ -82,14 +82,14 @@ DEVICE bool find_known(const PointTree& tree, const Ways& ways, const u32* neigh
 KERNEL(known_ways, (const f64* column, const u32* order, u64 length, u64 axes, u64 depth,
                     const f64* box, const u32* axis, const f64* cut, const u32* label, const u32* whole,
                     const f64* core, u32* other, f64* weight, u8* sure, f64* reach, f64* apart, u8* spent,
-                    u64* lightest, const u32* neighbour, u64 wanted, u64 level)) {
+                    u64* lightest, const u32* neighbor, u64 wanted, u64 level)) {
   if (spent[i]) return;
   const PointTree tree{column, order, length, axes, depth, box, axis, cut};
   const Ways ways{label, whole, core, other, weight, sure, reach, apart, spent, lightest};
   const u64 node = (1ull << level) + i, end = first_position(length, node + 1, level);
   bool some = false;
   for (u64 p = first_position(length, node, level); p < end; ++p)
-    if (sure[p] != 2) some |= find_known(tree, ways, neighbour, wanted, p);
+    if (sure[p] != 2) some |= find_known(tree, ways, neighbor, wanted, p);
   spent[i] = !some;
 } END
 

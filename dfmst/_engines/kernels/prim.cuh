@@ -1,6 +1,6 @@
 // Prim's algorithm over adjacency lists, from priority queues (the other form: prim_reduction.cuh).
 //
-// One index grows the trees; only the neighbours of a vertex of high degree are offered by several threads, each into a
+// One index grows the trees; only the neighbors of a vertex of high degree are offered by several threads, each into a
 // queue of its own.
 
 // A queue is a heap with four children a node (a cache line) of (key, edge << 32 | vertex), which is the total order.
@@ -63,7 +63,7 @@ template <typename K> struct Offered {
 
 const u64 AHEAD = 24;  // list entries between a prefetch and its use
 
-// Offers the neighbours [j, end) of a vertex into one queue, where other threads offer others. Where parallel rows stand
+// Offers the neighbors [j, end) of a vertex into one queue, where other threads offer others. Where parallel rows stand
 // in two shares, the edge of the lightest offer is uncertain: ~0 lets later offers of the same key through.
 template <typename K> DEVICE void offer_share(const Offered<K>& to, u64 j, u64 end, Offer* heap, u64* size) {
   u64 length = *size;  // the sizes of all queues lie side by side: threads would fight for them
@@ -78,7 +78,7 @@ template <typename K> DEVICE void offer_share(const Offered<K>& to, u64 j, u64 e
   *size = length;
 }
 
-// Offers the neighbours [j, end) of a vertex while no other thread offers any.
+// Offers the neighbors [j, end) of a vertex while no other thread offers any.
 template <typename K> DEVICE void offer_all(const Offered<K>& to, u64 j, u64 end, Offer* heap, u64* size) {
   for (u64 ahead = j; ahead < end && ahead < j + AHEAD; ++ahead) PREFETCH(&to.nearest[to.other[ahead]]);
   for (; j < end; ++j) {
@@ -92,9 +92,9 @@ template <typename K> DEVICE void offer_all(const Offered<K>& to, u64 j, u64 end
   }
 }
 
-// Grows trees until every vertex is in one. The neighbours of a vertex of at least `hub` are shared out among the
+// Grows trees until every vertex is in one. The neighbors of a vertex of at least `hub` are shared out among the
 // queues, each filled by one thread. `state` is the number of chosen edges, the vertex at which the search for the next
-// tree's first vertex goes on, the number of trees, the number of hubs, and the nanoseconds spent on their neighbours.
+// tree's first vertex goes on, the number of trees, the number of hubs, and the nanoseconds spent on their neighbors.
 KERNEL_OF(K, grow_trees, (const u64* offset, const u32* edge, const u32* other, const K* key, u64 vertices, u64 hub,
                           u64* heaps, const u64* starts, u64* sizes, u32 queues, K* nearest, u32* edge_of, u8* in_tree,
                           u32* chosen, u64* state)) {

@@ -83,8 +83,8 @@ KERNEL_OF(K, join_lightest, (const u64* value, const u32* index, u64 length, u64
   join(least.value, at, front, lightest, vertex, place, chosen, state);
 } END
 
-// The neighbours of the vertex that joined, `lanes` at a time, take the edge to it where it is lighter.
-KERNEL_OF(K, relax_neighbours, (const u64* offset, const u32* edge, const u32* other, u64 lanes, u64 front,
+// The neighbors of the vertex that joined, `lanes` at a time, take the edge to it where it is lighter.
+KERNEL_OF(K, relax_neighbors, (const u64* offset, const u32* edge, const u32* other, u64 lanes, u64 front,
                                 const K* edge_key, const u32* place, const u64* state, u64* lightest)) {
   const u64 joined = state[1], end = offset[joined + 1];
   for (u64 j = offset[joined] + i; j < end; j += lanes) {
@@ -94,7 +94,7 @@ KERNEL_OF(K, relax_neighbours, (const u64* offset, const u32* edge, const u32* o
 } END
 
 // All rounds in one call, for threads that a fork reaches sooner than a launch from Python would: the groups are shared
-// out `share` candidates at a time, the neighbours likewise. `spent` are the nanoseconds of the three steps.
+// out `share` candidates at a time, the neighbors likewise. `spent` are the nanoseconds of the three steps.
 HOST_KERNEL_OF(K, reduce_rounds, (const u64* offset, const u32* edge, const u32* other, u64 vertices, u64 groups,
                                   u64 share, const K* edge_key, u64* lightest, u32* vertex, u32* place, u64* value,
                                   u32* index, u32* chosen, u64* state, u64* spent)) {

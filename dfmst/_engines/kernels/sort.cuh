@@ -18,7 +18,7 @@ KERNEL_OF(K, pack_high_half, (const K* key, u64 low, const u64* sorted, u64* rec
 // Orders each run of records whose leading bits agree by the whole key, then by place. A run too long for an insertion
 // sort stays as it is, and `long_runs` is set. A run of equal keys is in order at any length.
 KERNEL_OF(K, order_runs, (const K* key, u64 length, u32 longest, u64* records, u32* long_runs)) {
-  const u64 leading = load(&records[i]) >> 32;  // relaxed: another thread may be moving the neighbour's run
+  const u64 leading = load(&records[i]) >> 32;  // relaxed: another thread may be moving the neighbor's run
   if (i && load(&records[i - 1]) >> 32 == leading) return;
   const K least = key[(u32)load(&records[i])];
   bool equal = true;

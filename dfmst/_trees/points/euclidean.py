@@ -168,7 +168,8 @@ def _core(value: Any, read: Points) -> int:
     count, points = whole_number("min_samples", value), read.coordinates.shape[1]
     if points > 1 and not 1 <= count < points:
         message = f"min_samples is {count}, and there are {points:,} points: a point has 1 to {points - 1:,} others"
-        raise InvalidEdgesError(message, "choose a number in between, or leave min_samples out")
+        option = "min_samples", "--min-samples"
+        raise InvalidEdgesError(message, "choose a number in between, or leave min_samples out", option=option)
     return count
 
 
@@ -177,8 +178,8 @@ def _nearest_pairs(engine: Engine, coordinates: Array, wanted: int) -> tuple[Arr
     if not wanted:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     tree = build_tree(engine, coordinates)
-    neighbour, _ = nearest_points(engine, tree, wanted)
-    one, other = np.repeat(tree.order, wanted), tree.order[neighbour].reshape(-1)
+    neighbor, _ = nearest_points(engine, tree, wanted)
+    one, other = np.repeat(tree.order, wanted), tree.order[neighbor].reshape(-1)
     pairs = np.sort(_words(np.minimum(one, other), np.maximum(one, other)))
     source, target = halves(pairs[np.append(True, pairs[1:] != pairs[:-1])])
     return source, target

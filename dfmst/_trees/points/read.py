@@ -65,7 +65,8 @@ def read_points(points: Any, columns: Any, ids: Any) -> Points:
             hint = "name the coordinates with columns=, and the points with ids="
             raise missing_column(name, view.frame.columns, hint)
     if not names:
-        raise InvalidEdgesError("the points have no coordinates", "name their columns with columns=")
+        hint = "name their columns with columns="
+        raise InvalidEdgesError("the points have no coordinates", hint, option=("columns=", "-c"))
     if len(view) > ROW_LIMIT:
         message = f"there are {len(view):,} points; positions number at most {ROW_LIMIT:,}"
         raise CapacityError(message, "take a sample of them")
@@ -102,7 +103,8 @@ def _coordinate(name: Any, view: FrameView) -> Array:
     kind = column.type
     if not any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)):
         message = f"column {name!r} holds {kind} values; coordinates must be numbers"
-        raise InvalidEdgesError(message, "name the columns with the coordinates: columns=['x', 'y']")
+        hint = "name the columns with the coordinates: columns=['x', 'y']"
+        raise InvalidEdgesError(message, hint, option=("columns=['x', 'y']", "-c x -c y"))
     missing = np.asarray(column.is_null())
     try:
         values = np.asarray(column.cast(pa.float64()).fill_null(0.0))
@@ -114,7 +116,8 @@ def _coordinate(name: Any, view: FrameView) -> Array:
         count = int(wrong.sum())
         which = "coordinate that is" if count == 1 else "coordinates that are"
         message = f"column {name!r} has {count:,} {which} null, NaN or infinite"
-        raise InvalidEdgesError(f"{message}, the first in row {int(wrong.argmax())}", "fill or remove those rows")
+        row = int(wrong.argmax())
+        raise InvalidEdgesError(f"{message}, the first in row {row}", "fill or remove those rows", row=row)
     if len(values) and (float(values.max()) > _FARTHEST or float(values.min()) < -_FARTHEST):
         raise InvalidEdgesError(f"column {name!r} holds coordinates beyond 1e150", "choose a larger unit")
     return values

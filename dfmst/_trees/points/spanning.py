@@ -138,7 +138,7 @@ class _Rounds:
     def __init__(self, engine: Engine, points: Array, counts: Array | None, wanted: int, min_samples: int) -> None:
         self.engine, length = engine, points.shape[1]
         self.tree = build_tree(engine, points)
-        self.neighbour, reach = nearest_points(engine, self.tree, min(max(wanted, min_samples), length - 1))
+        self.neighbor, reach = nearest_points(engine, self.tree, min(max(wanted, min_samples), length - 1))
         self.label = np.arange(length, dtype=np.uint32)
         self.place = np.empty(length, np.uint32)
         self.place[self.tree.order] = self.label
@@ -153,13 +153,13 @@ class _Rounds:
     def _cores(self, counts: Array | None, min_samples: int) -> Array:
         """Distance of each position's `min_samples`-th nearest neighbor, equal points counted one by one."""
         tree, positions = self.tree, np.arange(self.tree.length)
-        if not self.neighbour.size:
+        if not self.neighbor.size:
             return np.zeros(tree.length)
         if counts is None:
-            return distances(tree.points, positions, self.neighbour[:, min_samples - 1])
+            return distances(tree.points, positions, self.neighbor[:, min_samples - 1])
         count = counts[tree.order]
-        within = np.cumsum(count[self.neighbour], axis=1) + (count - 1)[:, None] >= min_samples
-        core = distances(tree.points, positions, self.neighbour[positions, within.argmax(axis=1)])
+        within = np.cumsum(count[self.neighbor], axis=1) + (count - 1)[:, None] >= min_samples
+        core = distances(tree.points, positions, self.neighbor[positions, within.argmax(axis=1)])
         return np.where(count > min_samples, 0.0, core)
 
     def core(self) -> Array | None:
@@ -190,7 +190,7 @@ class _Rounds:
         tree, label, ways, blocks = self.tree, self.label, self.ways, 1 << self.level
         whole = node_labels(self.engine, tree, label)
         state = *tree, label, whole, self.near_core, *ways
-        near = self.neighbour, self.neighbour.shape[1]
+        near = self.neighbor, self.neighbor.shape[1]
         self.engine.launch("known_ways", blocks, *state, *near, self.level, grain=1)
         self.engine.launch("gaps_around", blocks, *tree, label, whole, ways.lightest, self.level, ways.apart, grain=8)
         turn = np.argsort(ways.apart, kind="stable")  # a light way spares the blocks behind it their search
@@ -263,17 +263,17 @@ def build_tree(engine: Engine, points: Array) -> PointTree:
 
 def nearest_points(engine: Engine, tree: PointTree, wanted: int) -> tuple[Array, Array]:
     """Find the nearest points of every point, by position in the tree."""
-    neighbour = np.empty((tree.length, wanted), np.uint32)
+    neighbor = np.empty((tree.length, wanted), np.uint32)
     reach = np.full(tree.length, np.inf)
     if wanted:
         step = max(_GRAIN, _SCRATCH // wanted)
         distance = np.empty((min(step, tree.length), wanted))
         for begin in range(0, tree.length, step):
-            here = neighbour[begin : begin + step], distance, reach[begin : begin + step]
+            here = neighbor[begin : begin + step], distance, reach[begin : begin + step]
             engine.launch("nearest_points", len(here[0]), *tree, wanted, begin, *here, grain=_GRAIN)
     if wanted == tree.length - 1:
         reach.fill(np.inf)
-    return neighbour, reach
+    return neighbor, reach
 
 
 def block_level(tree: PointTree) -> int:

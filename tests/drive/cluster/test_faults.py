@@ -166,8 +166,11 @@ def test_a_frame_in_memory_is_refused():
 @pytest.mark.parametrize("name", [name for name in errors.__all__ if name.endswith("Error")])
 def test_errors_survive_a_pickle(name):
     importlib.import_module("tblib.pickling_support").install()  # as distributed does, at some time
-    error = pickle.loads(pickle.dumps(getattr(errors, name)("what is wrong", "what to do")))
+    option = "engine='cpu'", "--engine cpu"
+    made = getattr(errors, name)("what is wrong", "what to do", row=7, option=option)
+    error = pickle.loads(pickle.dumps(made))
     assert (type(error).__name__, error.message, error.hint) == (name, "what is wrong", "what to do")
+    assert (error.row, error.option) == (7, option)
     assert str(error) == "what is wrong\nHint: what to do"
 
 

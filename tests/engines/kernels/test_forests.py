@@ -258,7 +258,7 @@ def test_lightest_edge_of_a_hub(engine, dtype):
 @each_engine
 @pytest.mark.parametrize("dtype", KEYS)
 def test_two_edges_reach_a_vertex_at_once(engine, dtype):
-    # Neighbouring indices, which two threads take at a time: a swap that gave up where it was beaten to it would lose
+    # Neighboring indices, which two threads take at a time: a swap that gave up where it was beaten to it would lose
     # the lighter edge now and then.
     pairs = 20_000
     source = np.repeat(np.arange(pairs, dtype=np.uint32), 2)

@@ -40,7 +40,7 @@ def test_a_subtree_that_hooked_onto_us_is_not_us(dtype, ordered, scan):
 
 
 @pytest.mark.parametrize("dtype", KEYS)
-def test_a_neighbour_of_another_colour_stops_a_tree(dtype):
+def test_a_neighbor_of_another_colour_stops_a_tree(dtype):
     path = Edges(np.arange(3, dtype=np.uint32), np.arange(1, 4, dtype=np.uint32), np.array([1, 2, 3], dtype), None)
     colour = np.array([NONE, NONE, NONE, 3], np.uint32)
     tree, parent = np.full(4, NONE, np.uint32), np.arange(4, dtype=np.uint32)

@@ -1,4 +1,4 @@
-"""The kd-tree of points, its neighbours and its rounds, on every number of threads."""
+"""The kd-tree of points, its neighbors and its rounds, on every number of threads."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def test_a_tree(engine, axes, count):
             labels = set(label[begin:end].tolist())
             assert whole[node] == (labels.pop() if len(labels) == 1 else 2**32 - 1)
     wanted = min(7, count - 1)
-    neighbour, reach = nearest_points(engine, tree, wanted)
-    np.testing.assert_array_equal(neighbour, nearest_points(engine, tree, count - 1)[0][:, :wanted])
+    neighbor, reach = nearest_points(engine, tree, wanted)
+    np.testing.assert_array_equal(neighbor, nearest_points(engine, tree, count - 1)[0][:, :wanted])
     everyone = square(points)
     np.fill_diagonal(everyone, -1)
     for position, number in enumerate(tree.order):
         expected = np.lexsort((np.arange(count), everyone[number]))[1 : wanted + 1]
-        np.testing.assert_array_equal(tree.order[neighbour[position]], expected)
+        np.testing.assert_array_equal(tree.order[neighbor[position]], expected)
         assert reach[position] == (np.inf if wanted == count - 1 else everyone[number, expected[-1]])
 
 

@@ -111,7 +111,7 @@ def test_order_runs(engine, dtype, seed, length, longest):
 
 @each_engine
 def test_order_runs_beside_each_other(engine):
-    # Runs as long as they may be, all upside down: neighbours move while their borders are read.
+    # Runs as long as they may be, all upside down: neighbors move while their borders are read.
     longest, length = 32, 32 * 500
     leading = np.arange(length, dtype=np.uint64) // np.uint64(longest)
     records = leading << THIRTY_TWO | np.arange(length, dtype=np.uint64)

@@ -1,4 +1,4 @@
-// A tree of points, neighbours, and the rounds that span all points.
+// A tree of points, neighbors, and the rounds that span all points.
 #pragma once
 #include "harness.hpp"
 
@@ -55,13 +55,13 @@ struct Cloud {
 
 void span(const Cloud& c, u64 wanted, const f64* core) {
   const u64 n = c.length, infinite = 0x7ff0000000000000ull, level = c.depth > 2 ? c.depth - 2 : 0, blocks = 1ull << level;
-  std::vector<u32> neighbour(n * wanted), label = iota(n), other(n, ~0u), whole(2ull << c.depth);
+  std::vector<u32> neighbor(n * wanted), label = iota(n), other(n, ~0u), whole(2ull << c.depth);
   std::vector<f64> distance(n * wanted), weight(n), reach(n), apart(blocks, -1);
   std::vector<u8> sure(n), spent(blocks);
   std::vector<i64> turn(blocks);
   std::iota(turn.rbegin(), turn.rend(), 0);
   launch_nearest_points(n, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
-                        c.axis.data(), c.cut.data(), wanted, 0ull, neighbour.data(), distance.data(), reach.data());
+                        c.axis.data(), c.cut.data(), wanted, 0ull, neighbor.data(), distance.data(), reach.data());
   for (u64 at = 1; at < n * wanted; ++at) CHECK(at % wanted == 0 || distance[at - 1] <= distance[at]);
   for (u64 p = 0; p < n; ++p) CHECK(reach[p] == distance[(p + 1) * wanted - 1]);
   std::vector<u64> place(n);
@@ -73,7 +73,7 @@ void span(const Cloud& c, u64 wanted, const f64* core) {
     for (u64 at = c.depth; at--;) launch_label_nodes(1ull << at, at, whole.data());
     launch_known_ways(blocks, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
                       c.axis.data(), c.cut.data(), label.data(), whole.data(), core, other.data(), weight.data(),
-                      sure.data(), reach.data(), apart.data(), spent.data(), lightest.data(), neighbour.data(), wanted,
+                      sure.data(), reach.data(), apart.data(), spent.data(), lightest.data(), neighbor.data(), wanted,
                       level);
     launch_gaps_around(blocks, c.column.data(), c.order.data(), n, c.axes, c.depth, c.box.data(),
                        c.axis.data(), c.cut.data(), label.data(), whole.data(), lightest.data(), level, apart.data());

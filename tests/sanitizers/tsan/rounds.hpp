@@ -65,7 +65,7 @@ struct Lists {
   }
 };
 
-// Half of the vertices are hubs, whose neighbours are offered by several threads.
+// Half of the vertices are hubs, whose neighbors are offered by several threads.
 template <typename K> void prim_by_queues(const Graph& graph, const Lists& lists, const Forest& forest) {
   const u32 queues = 12, vertices = graph.vertices, hub = 4;
   std::vector<K> key, nearest(vertices, (K)~0ull);
@@ -99,7 +99,7 @@ void prim_by_reduction(const Graph& graph, const Lists& lists, const Forest& for
                            index.data());
     launch_join_lightest(K(), 32, value.data(), index.data(), most, front, key.data(), lightest.data(), vertex.data(),
                          place.data(), chosen.data(), state.data());
-    launch_relax_neighbours(K(), 50, lists.offset.data(), lists.edge.data(), lists.other.data(), 50, front, key.data(),
+    launch_relax_neighbors(K(), 50, lists.offset.data(), lists.edge.data(), lists.other.data(), 50, front, key.data(),
                             place.data(), state.data(), lightest.data());
   }
   launch_flag_chosen(state[0], chosen.data(), nullptr, nullptr, nullptr, rows.data());

@@ -95,7 +95,7 @@ def test_many_points(axes):
     assert set(zip(inner["source"].to_pylist(), inner["target"].to_pylist(), strict=True)) <= pairs
 
 
-def test_neighbours():
+def test_neighbors():
     rng = np.random.default_rng(2)
     for points in (rng.random((80, 3)), rng.integers(0, 3, (60, 2)).astype(float)):
         distance = cdist(points, points)
