@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dfmst.cli.console import Progress, Stopwatch, note, plural, print_json
+from dfmst.cli.console import Progress, Stopwatch, plural, print_run
 from dfmst.cli.inputs import open_inputs
-from dfmst.cli.options import debug_option, format_option, inputs_argument, json_option, output_options
+from dfmst.cli.options import format_option, inputs_argument, json_option, output_options
 from dfmst.cli.outputs import check_output, output_path, write_rows
 
 if TYPE_CHECKING:
@@ -37,11 +37,10 @@ class _WithFormats(click.Command):
 @output_options
 @format_option
 @json_option
-@debug_option
 def convert(inputs: tuple[Path, ...], output: Path | None, to: str | None, format: str | None, json: bool) -> None:
     """Write the rows of IN in another format, all columns in their order.
 
-    The rows pass in batches, so files larger than the memory are converted too. Several IN become one.
+    The rows are read in batches, so that files may be larger than memory. Several IN become one.
 
     \b
       dfmst convert USA-road-d.NY.gr.gz -o roads.parquet
@@ -52,30 +51,22 @@ def convert(inputs: tuple[Path, ...], output: Path | None, to: str | None, forma
     if json and path is None:
         raise click.UsageError("--json needs a file to write: name it with -o.")
     check_output(path, to, inputs)
-    counts = {"rows": 0}
+    sizes: list[int] = []
     with Progress() as progress:
         reader = open_inputs(inputs, format, progress)
-        write_rows(_counted(reader, counts), path, to)
-    summary = {
-        "input": [str(name) for name in inputs],
-        "output": None if output is None else str(output),
-        "rows": counts["rows"],
-        "columns": {field.name: str(field.type) for field in reader.schema},
-        "seconds": watch.seconds(),
-    }
-    if json:
-        print_json(summary)
-    else:
-        seconds = f"{watch.seconds()['total']:.2f} s"
-        note(f"{plural(counts['rows'], 'row')}, {seconds}" + ("" if path is None else f" -> {path}"))
+        write_rows(_counted(reader, sizes), path, to)
+    columns = {field.name: str(field.type) for field in reader.schema}
+    figures = {"input": inputs, "output": output, "rows": sum(sizes), "columns": columns}
+    print_run(json, figures, plural(sum(sizes), "row"), watch, path)
 
 
-def _counted(reader: pa.RecordBatchReader, counts: dict[str, int]) -> pa.RecordBatchReader:
+def _counted(reader: pa.RecordBatchReader, sizes: list[int]) -> pa.RecordBatchReader:
+    """Pass the batches on, and list their sizes."""
     import pyarrow as pa
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in reader:
-            counts["rows"] += batch.num_rows
+            sizes.append(batch.num_rows)
             yield batch
 
     return pa.RecordBatchReader.from_batches(reader.schema, batches())

@@ -9,7 +9,7 @@ import click
 
 from dfmst.cli.console import Progress, Stopwatch, aligned, print_text
 from dfmst.cli.inputs import load_libraries
-from dfmst.cli.options import debug_option, demo_path
+from dfmst.cli.options import demo_path
 from dfmst.errors import OutputError
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ def cities_path() -> Path:
 
 
 @click.command(short_help="Show a minimum spanning forest of the world's cities.")
-@debug_option
 def demo() -> None:
     """Find and verify the minimum spanning forest of the links between the world's cities.
 

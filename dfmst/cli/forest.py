@@ -16,7 +16,6 @@ from dfmst.cli.options import (
     GroupedCommand,
     algorithm_option,
     condition_options,
-    debug_option,
     engine_options,
     format_option,
     inputs_argument,
@@ -75,7 +74,6 @@ def cluster_options(command: Callable[..., Any]) -> Any:
 )
 @cluster_options
 @json_option
-@debug_option
 def forest(
     weight: str | None,
     unweighted: bool,
@@ -126,7 +124,6 @@ def forest(
 @invalid_option
 @click.option("--verify", is_flag=True, help="Prove the forest minimal, and say so on the page.")
 @click.option("--title", metavar="TEXT", help="Name of the graph (default: that of IN).")
-@debug_option
 def report(
     inputs: tuple[Path, ...],
     output: Path | None,

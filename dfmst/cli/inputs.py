@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfmst.cli.console import Progress, plural
-from dfmst.cli.options import counts_ignored
+from dfmst.cli.options import flagged
 from dfmst.cli.program import OWN_PROCESS, remember_rows
-from dfmst.errors import DfmstError, InvalidEdgesError, missing_column
+from dfmst.errors import DfmstError, InvalidEdgesError, did_you_mean, missing_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +43,7 @@ def _refuse_pandas(name: str, path: object, target: object = None) -> None:
 
 
 def columns_by_option(source: str, target: str, weight: str | None = None) -> dict[str, str | None]:
-    """Return the columns that a command needs, by the option that names them."""
+    """Return the columns that a command needs by their options."""
     if source == target:
         raise click.UsageError(f"--source and --target both name the column {source!r}.")
     return {"-s": source, "-t": target, "-w": weight}
@@ -63,7 +63,7 @@ def read_inputs(
 ) -> pa.Table:
     """Read files of equal columns into one table, one after the other."""
     table = open_inputs(paths, format_, progress, columns).read_all()
-    remember_rows(list(paths), table.num_rows)
+    remember_rows(paths, table.num_rows)
     return table
 
 
@@ -74,7 +74,9 @@ def open_inputs(
     from dfmst.formats import open_edges
 
     check_inputs(paths)
-    reader = open_edges(paths, format_, counts="ignore" if counts_ignored() else "check", progress=progress.bar())
+    reader = open_edges(
+        paths, format_, counts="ignore" if flagged("ignore_counts") else "check", progress=progress.bar()
+    )
     check_columns(paths[0], reader.schema, columns or {})
     return reader
 
@@ -105,35 +107,30 @@ def check_columns(path: Path, schema: pa.Schema, columns: Mapping[str, str | Non
             message = f"{path} has {count} columns named {name!r}"
             raise InvalidEdgesError(message, "rename them, so that each name stands for one column")
     for option, column in columns.items():
-        if column is not None and column not in schema.names:
-            alternative = ", or give --unweighted" if option == "-w" else ""
-            hint = f"name the column with {option}{alternative}"
-            likely = _only_number(schema, columns) if option == "-w" else None
-            error = missing_column(column, schema.names, hint, path)
-            if likely is not None and error.hint == hint:
-                error = type(error)(error.message, f"did you mean {likely!r}? Else {hint}")
-            raise error
+        if column is None or column in schema.names:
+            continue
+        hint = f"name the column with {option}"
+        if option == "-w":
+            hint += ", or give --unweighted"
+            numbers = _numbers(schema, {columns.get("-s"), columns.get("-t")})
+            if len(numbers) == 1 and not did_you_mean(column, schema.names):
+                hint = f"did you mean {numbers[0]!r}? Else {hint}"
+        raise missing_column(column, schema.names, hint, path)
 
 
-def _only_number(schema: pa.Schema, columns: Mapping[str, str | None]) -> str | None:
-    """Return the only column of numbers besides source and target, if there is one."""
+def _numbers(schema: pa.Schema, ends: Container[str | None]) -> list[str]:
+    """Return the columns of numbers next to those of the ends."""
     import pyarrow.types as kinds
 
-    taken = {columns.get("-s"), columns.get("-t")}
-    numbers = [
-        field.name
-        for field in schema
-        if field.name not in taken
-        and (kinds.is_integer(field.type) or kinds.is_floating(field.type) or kinds.is_decimal(field.type))
-    ]
-    return numbers[0] if len(numbers) == 1 else None
+    known = kinds.is_integer, kinds.is_floating, kinds.is_decimal
+    return [field.name for field in schema if field.name not in ends and any(test(field.type) for test in known)]
 
 
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
 def text_delimiter(path: Path, format_: str | None = None) -> str | None:
-    """Return what separates the columns of a file of text; ``None`` for other formats."""
+    """Return the delimiter of a text file; ``None`` for other formats."""
     from dfmst.formats import format_of_suffix
 
     return _DELIMITERS.get(format_ or format_of_suffix(path) or "")
@@ -151,9 +148,8 @@ def read_text_table(path: Path, delimiter: str, ids: str | int | None = None) ->
         types = {} if text is None else {text: pa.string()}
         return csv.read_csv(path, None, parse, csv.ConvertOptions(column_types=types))
     except (pa.ArrowException, OSError) as error:
-        raise DfmstError(
-            f"{path}: no table of points ({error})", "give it a header and a row for each point"
-        ) from error
+        message = f"{path}: no table of points ({error})"
+        raise DfmstError(message, "give it a header and a row for each point") from error
 
 
 def read_point_files(
@@ -178,7 +174,7 @@ def read_point_files(
     table = pa.concat_tables(tables, promote_options="permissive")
     if ids is not None:
         table = table.set_column(table.column_names.index(ids), ids, _whole_numbers(table[ids]))
-    remember_rows(list(paths), table.num_rows)
+    remember_rows(paths, table.num_rows)
     return table
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from dfmst.cli.program import DEBUG
 from dfmst.errors import DfmstError, did_you_mean
 
-#: Where the flag of ``--ignore-counts`` stands in the context's ``meta``.
-IGNORE_COUNTS = "dfmst.ignore_counts"
-
-#: Where the context's ``meta`` has the paths that were written with a separator at their end.
+#: Key of the context's ``meta``: the paths that were written with a separator at their end.
 DIRECTORIES = "dfmst.directories"
 
 
@@ -27,12 +25,12 @@ def to_path(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         return tuple(to_path(ctx, param, name) for name in value)
     if not value:
         raise click.BadParameter("the name is empty.", ctx, param)
-    if param.name in ("inputs", "edges", "points") and is_demo(value):
+    if param.name in ("inputs", "edges", "points") and value.startswith(DEMO) and not Path(value).exists():
         return demo_path(value)
     try:
         Path(value).lstat()
     except (OSError, ValueError) as error:
-        # What else may be wrong with it, the command says: that depends on whether the file is read or written.
+        # The command itself reports other faults, which depend on whether it reads or writes the file.
         if isinstance(error, ValueError) or error.errno == errno.ENAMETOOLONG:
             reason = "it is too long" if isinstance(error, OSError) else "it holds a zero byte or no text"
             raise click.BadParameter(f"{value[:40]!r} is no name of a file: {reason}.", ctx, param) from error
@@ -54,148 +52,114 @@ def _known_algorithm(ctx: click.Context, param: click.Parameter, value: str) -> 
     return value
 
 
-def algorithm_option(command: Any) -> Any:
-    """``--algorithm``."""
-    help_ = "Name of the algorithm; all give the same rows."
-    return click.option(
-        "--algorithm", default="auto", show_default=True, metavar="NAME", callback=_known_algorithm, help=help_
-    )(command)
-
-
-def counts_ignored() -> bool:
-    """Whether the command that runs was called with ``--ignore-counts``."""
-    ctx = click.get_current_context(silent=True)
-    return ctx is not None and bool(ctx.meta.get(IGNORE_COUNTS))
-
-
-def _remember_counts(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    ctx.meta[IGNORE_COUNTS] = value
-
-
-def _remember_debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+def _remember(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value:
-        ctx.meta[DEBUG] = True
+        ctx.meta[f"dfmst.{param.name}"] = True
 
 
-def debug_option(command: Any) -> Any:
-    """``--debug``, before or after the command's name."""
-    help_ = "Show the traceback of an error (so does DFMST_DEBUG=1)."
-    return click.option("--debug", is_flag=True, expose_value=False, callback=_remember_debug, help=help_)(command)
+def flagged(name: str) -> bool:
+    """Return whether the current command was called with a flag that is no parameter of its function."""
+    ctx = click.get_current_context(silent=True)
+    return ctx is not None and f"dfmst.{name}" in ctx.meta
 
 
-def inputs_argument(command: Any) -> Any:
-    """``IN...``, one or more files."""
-    return click.argument("inputs", nargs=-1, required=True, metavar="IN...", callback=to_path)(command)
+def _several(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Join options to one decorator; the help lists them in this order."""
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
-def output_options(command: Any) -> Any:
-    """``-o`` and ``--to``."""
-    where = "File to write; without it, or with -, the rows go to standard output as CSV."
-    kind = "Format to write: csv, tsv, parquet or arrow (default: from OUT's suffix)."
-    command = click.option("--to", metavar="FORMAT", help=kind)(command)
-    return click.option("-o", "--output", metavar="OUT", callback=to_path, help=where)(command)
+_column = partial(click.option, metavar="COLUMN")
+_flag = partial(click.option, is_flag=True)
+path_option = partial(click.option, callback=to_path)
 
 
-def format_option(command: Any) -> Any:
-    """``--format`` and ``--ignore-counts``, those of the input."""
-    counts = "Read files that have other rows than their header counts."
-    command = click.option("--ignore-counts", is_flag=True, expose_value=False, callback=_remember_counts, help=counts)(
-        command
-    )
-    help_ = "Format of IN (default: from its name and its first bytes)."
-    return click.option("--format", "--from", "format", metavar="FORMAT", help=help_)(command)
+def choice(name: str, *values: str, help: str) -> Callable[[Any], Any]:
+    """Make an option of fixed values, of which the first is the default."""
+    return click.option(name, type=click.Choice(values), default=values[0], show_default=True, help=help)
 
 
-def vertex_options(command: Any) -> Any:
-    """``-s`` and ``-t``."""
-    for letter, name, end in (("-t", "target", "the other"), ("-s", "source", "one")):
-        help_ = f"Column with the vertex at {end} end."
-        command = click.option(letter, f"--{name}", default=name, show_default=True, metavar="COLUMN", help=help_)(
-            command
-        )
-    return command
+debug_option = _flag(
+    "--debug", expose_value=False, callback=_remember, help="Show the traceback of an error (so does DFMST_DEBUG=1)."
+)
+inputs_argument = click.argument("inputs", nargs=-1, required=True, metavar="IN...", callback=to_path)
+json_option = _flag(
+    "--json", help="Print one JSON object about the run to standard output; without -o the rows are then not written."
+)
+memory_option = click.option(
+    "--memory-limit", metavar="SIZE", help="Limit of memory; larger Parquet files are read in batches: 2GiB, 700MB."
+)
+distance_option = _column("-w", "--weight", default="weight", show_default=True, help="Column with the distance.")
+threads_option = click.option(
+    "--threads", type=click.IntRange(min=1), metavar="N", help="Threads to use on the CPU (default: every processor)."
+)
+engine_options = _several(choice("--engine", "auto", "cpu", "cuda", help="Where to run."), threads_option)
+invalid_option = choice(
+    "--invalid", "raise", "drop", help="What to do with rows whose ids are null or whose weight is null or NaN."
+)
+algorithm_option = click.option(
+    "--algorithm",
+    default="auto",
+    show_default=True,
+    metavar="NAME",
+    callback=_known_algorithm,
+    help="Name of the algorithm; all give the same rows.",
+)
+format_option = _several(
+    click.option(
+        "--format", "--from", "format", metavar="FORMAT", help="Format of IN (default: from its name and first bytes)."
+    ),
+    _flag(
+        "--ignore-counts",
+        expose_value=False,
+        callback=_remember,
+        help="Read files whose number of rows differs from their header.",
+    ),
+)
+output_options = _several(
+    path_option("-o", "--output", metavar="OUT", help="File to write (default, and -: CSV to standard output)."),
+    click.option(
+        "--to", metavar="FORMAT", help="Format of OUT: csv, tsv, parquet or arrow (default: from its suffix)."
+    ),
+)
+vertex_options = _several(
+    _column("-s", "--source", default="source", show_default=True, help="Column with the vertex at one end."),
+    _column("-t", "--target", default="target", show_default=True, help="Column with the vertex at the other end."),
+)
+weight_options = _several(
+    _column("-w", "--weight", help="Column with the weight.  [default: weight]"),
+    _flag("--unweighted", help="Give all rows the same weight; earlier rows first."),
+    _flag("--maximum", help="Maximum instead of minimum: heavier rows first."),
+)
+condition_options = _several(
+    _column("--by", multiple=True, help="Column of groups, each with its own forest; several columns form one key."),
+    _column("--keep", help="Boolean column of the rows that must be in the forest."),
+    _column("--drop", help="Boolean column of the rows that must not be in the forest."),
+)
+picture_options = _several(
+    path_option("--points", metavar="FILE", help="Coordinates of the vertices, for a map: any format, or GeoParquet."),
+    _column("--id", help="Column of FILE with the vertices (default: its first)."),
+    click.option(
+        "--coordinates",
+        nargs=2,
+        metavar="X Y",
+        help="Columns with longitude and latitude, or x and y: of FILE, or of the edges (a_X, b_X for ends a and b).",
+    ),
+)
+_axes = "Column with coordinates, one for each axis (default: all but that of --id)."
+point_options = _several(
+    _column("-c", "--column", "columns", multiple=True, help=_axes),
+    _column("--id", "ids", help="Column that names the points (default: the number of the row)."),
+)
 
 
-def weight_options(command: Any) -> Any:
-    """``-w``, ``--unweighted`` and ``--maximum``."""
-    maximum = "Maximum instead of minimum: heavier rows first."
-    unweighted = "Give all rows the same weight; earlier rows first."
-    weight = "Column with the weight.  [default: weight]"
-    command = click.option("--maximum", is_flag=True, help=maximum)(command)
-    command = click.option("--unweighted", is_flag=True, help=unweighted)(command)
-    return click.option("-w", "--weight", metavar="COLUMN", help=weight)(command)
-
-
-def condition_options(command: Any) -> Any:
-    """``--by``, ``--keep`` and ``--drop``."""
-    drop = "Boolean column of the rows that must not be in the forest."
-    keep = "Boolean column of the rows that must be in the forest."
-    by = "Column that names groups, each with a forest of its own; several together name one."
-    command = click.option("--drop", metavar="COLUMN", help=drop)(command)
-    command = click.option("--keep", metavar="COLUMN", help=keep)(command)
-    return click.option("--by", multiple=True, metavar="COLUMN", help=by)(command)
-
-
-def picture_options(command: Any) -> Any:
-    """``--points``, ``--id`` and ``--coordinates``."""
-    two = "Columns with longitude and latitude, or x and y: of FILE, or of the edges (a_X, b_X for ends a and b)."
-    command = click.option("--coordinates", nargs=2, metavar="X Y", help=two)(command)
-    command = click.option("--id", metavar="COLUMN", help="Column of FILE with the vertices (default: its first).")(
-        command
-    )
-    where = "Coordinates of the vertices, for a map: any format that is read, or GeoParquet."
-    return click.option("--points", metavar="FILE", callback=to_path, help=where)(command)
-
-
-def point_options(command: Any) -> Any:
-    """``-c`` and ``--id``."""
-    name = "Column that names the points (default: their row does)."
-    which = "Column with coordinates, once an axis (default: all but that of --id)."
-    command = click.option("--id", "ids", metavar="COLUMN", help=name)(command)
-    return click.option("-c", "--column", "columns", multiple=True, metavar="COLUMN", help=which)(command)
-
-
-def threads_option(command: Any) -> Any:
-    """``--threads``."""
-    help_ = "Threads to use on the CPU (default: every processor)."
-    return click.option("--threads", type=click.IntRange(min=1), metavar="N", help=help_)(command)
-
-
-def engine_options(command: Any) -> Any:
-    """``--engine`` and ``--threads``."""
-    engines = click.Choice(["auto", "cpu", "cuda"])
-    option = click.option("--engine", type=engines, default="auto", show_default=True, help="Where to run.")
-    return option(threads_option(command))
-
-
-def invalid_option(command: Any) -> Any:
-    """``--invalid``."""
-    choice = click.Choice(["raise", "drop"])
-    help_ = "What to do with rows whose ids are null or whose weight is null or NaN."
-    return click.option("--invalid", type=choice, default="raise", show_default=True, help=help_)(command)
-
-
-def json_option(command: Any) -> Any:
-    """``--json``."""
-    help_ = "Print one JSON object about the run to standard output; without -o the rows are then not written."
-    return click.option("--json", is_flag=True, help=help_)(command)
-
-
-def memory_option(command: Any) -> Any:
-    """``--memory-limit``."""
-    help_ = "Limit of memory; larger Parquet files are read in batches: 2GiB, 700MB."
-    return click.option("--memory-limit", metavar="SIZE", help=help_)(command)
-
-
-#: What stands before the name of a file of the demo's.
-DEMO = "demo:"
-
+DEMO = "demo:"  #: prefix of the demo's files
 _FILES = {"cities": "cities.parquet", "points": "city_points.parquet"}
-
-
-def is_demo(name: str) -> bool:
-    """Return whether a name is a demo file and no local file has that name."""
-    return name.startswith(DEMO) and not Path(name).exists()
 
 
 def demo_path(name: str) -> Path:
@@ -219,7 +183,7 @@ GROUPS = {
     "Picture of the report": ("points", "id", "coordinates", "title"),
     "Algorithm": ("maximum", "algorithm", "engine", "threads", "verify"),
     "Files larger than memory": ("memory_limit", "checkpoint", "spill_dir"),
-    "Cluster": ("workers", "scheduler", "strategy"),
+    "Cluster": ("workers", "scheduler", "strategy", "gpus", "gpu_memory_limit"),
 }
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.console import Progress, Stopwatch, note, plural, print_json, standard_output
+from dfmst.cli.console import Progress, Stopwatch, plural, print_run, standard_output
 from dfmst.cli.inputs import load_libraries, read_inputs, read_point_files
 from dfmst.cli.options import DIRECTORIES, format_option, inputs_argument, json_option, output_options
 from dfmst.errors import OutputError, did_you_mean
@@ -70,23 +70,24 @@ def write_rows(rows: pa.Table, path: Path | None, format_: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TableJob:
-    """A command that reads files as one table and writes another table: the options that all such commands share."""
+    """A command that reads files as one table and writes another one: the options that all such commands share."""
 
     inputs: tuple[Path, ...]
     output: Path | None
     to: str | None
     format: str | None
-    json: bool
+    json: bool = False
 
     def run(
         self,
         columns: dict[str, str | None],
         doing: str,
-        compute: Callable[[pa.Table], pa.Table],
-        summarize: Callable[[pa.Table], tuple[dict[str, Any], str]],
+        compute: Callable[[pa.Table], Any],
+        summarize: Callable[[Any], tuple[dict[str, Any], str]],
         read: Callable[[Progress], pa.Table] | None = None,
+        write: Callable[[Any, Path | None, str | None], None] = write_rows,
     ) -> None:
-        """Read the inputs, compute the other table, write it, and print its figures."""
+        """Read the inputs, compute the result, write it, and print its figures."""
         watch = Stopwatch()
         path = output_path(self.output, self.json)
         with watch.step("import"):
@@ -101,14 +102,10 @@ class TableJob:
             progress.show("writing")
             with watch.step("write"):
                 if path or not self.json:
-                    write_rows(result, path, self.to)
+                    write(result, path, self.to)
         figures, text = summarize(result)
-        if self.json:
-            output = None if self.output is None else str(self.output)
-            about = {"input": [str(name) for name in self.inputs], "output": output, "input_rows": table.num_rows}
-            print_json({**about, **figures, "seconds": watch.seconds()})
-        else:
-            note(f"{text}, {watch.seconds()['total']:.2f} s" + ("" if path is None else f" -> {path}"))
+        about = {"input": self.inputs, "output": self.output, "input_rows": table.num_rows}
+        print_run(self.json, {**about, **figures}, text, watch, path)
 
     def run_on_points(
         self,
@@ -119,11 +116,24 @@ class TableJob:
         summarize: Callable[[pa.Table], tuple[dict[str, Any], str]],
     ) -> None:
         """Do the same with files of points."""
+        self.run(
+            {},
+            doing,
+            compute,
+            summarize,
+            lambda progress: read_point_files(self.inputs, self.format, progress, columns, ids),
+        )
 
-        def read(progress: Progress) -> pa.Table:
-            return read_point_files(self.inputs, self.format, progress, columns, ids)
 
-        self.run({}, doing, compute, summarize, read)
+def call(function: str, *arguments: Any, **options: Any) -> Callable[[pa.Table], Any]:
+    """Return a function of a table that calls one of dfmst's functions, which is imported only then."""
+
+    def compute(table: pa.Table) -> Any:
+        import dfmst
+
+        return getattr(dfmst, function)(table, *arguments, **options)
+
+    return compute
 
 
 def table_command(command: Callable[..., None]) -> Any:

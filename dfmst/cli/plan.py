@@ -10,7 +10,7 @@ import click
 
 from dfmst.cli.console import Progress, note, print_json, print_text
 from dfmst.cli.inputs import check_inputs, open_inputs
-from dfmst.cli.options import debug_option, json_option, to_path, vertex_options
+from dfmst.cli.options import json_option, to_path, vertex_options
 from dfmst.cli.program import FAILURE
 from dfmst.errors import FormatError
 
@@ -48,7 +48,6 @@ _COUNT = click.IntRange(1, (1 << 63) - 1)
 @vertex_options
 @click.option("-w", "--weight", metavar="COLUMN", help="Column with the weight; it must be there.")
 @json_option
-@debug_option
 @click.pass_context
 def plan(ctx: click.Context, /, **options: Any) -> None:
     """Predict strategy, bytes moved and peak memory of a forest on a cluster, or of a stream, and show the formulas.

@@ -8,14 +8,8 @@ import click
 
 from dfmst.cli.console import plural
 from dfmst.cli.inputs import columns_by_option
-from dfmst.cli.options import (
-    debug_option,
-    invalid_option,
-    point_options,
-    threads_option,
-    vertex_options,
-)
-from dfmst.cli.outputs import TableJob, table_command
+from dfmst.cli.options import choice, distance_option, invalid_option, point_options, threads_option, vertex_options
+from dfmst.cli.outputs import TableJob, call, table_command
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,29 +20,17 @@ if TYPE_CHECKING:
 @point_options
 @click.option("--min-samples", type=click.IntRange(min=1), metavar="K", help="Weigh pairs by mutual reachability.")
 @threads_option
-@debug_option
-def points(
-    job: TableJob,
-    columns: tuple[str, ...],
-    ids: str | None,
-    min_samples: int | None,
-    threads: int | None,
-) -> None:
+def points(job: TableJob, columns: tuple[str, ...], ids: str | None, **options: Any) -> None:
     """Write the minimum spanning tree of the points in IN, one row an edge.
 
-    The columns are source, target and distance: that of Euclid over the columns -c. With --min-samples K, a pair
+    The columns are source, target and distance, the Euclidean one over the columns -c. With --min-samples K, a pair
     weighs at least the distance of either end from its K-th nearest neighbor, as in HDBSCAN.
 
     \b
       dfmst points towns.parquet -c x -c y --id name -o tree.parquet
       dfmst clusters tree.parquet -w distance -k 5 -o clusters.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
-
-    def span(table: pa.Table) -> pa.Table:
-        import dfmst
-
-        return dfmst.euclidean_forest(table, list(columns) or None, ids=ids, min_samples=min_samples, threads=threads)
-
+    span = call("euclidean_forest", list(columns) or None, ids=ids, **options)
     job.run_on_points(columns, ids, "finding the tree of", span, _tree_summary)
 
 
@@ -62,30 +44,18 @@ def _tree_summary(tree: pa.Table) -> tuple[dict[str, Any], str]:
 @click.command(short_help="Join every point with its nearest neighbors.")
 @table_command
 @point_options
-@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, metavar="K", help="How many neighbors.")
+@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, metavar="K", help="Number of neighbors.")
 @threads_option
-@debug_option
-def neighbors(
-    job: TableJob,
-    columns: tuple[str, ...],
-    ids: str | None,
-    k: int,
-    threads: int | None,
-) -> None:
+def neighbors(job: TableJob, columns: tuple[str, ...], ids: str | None, **options: Any) -> None:
     """Join every point of IN with its K nearest others, and write an edge table.
 
-    The columns are source, target and distance, one row a pair. `dfmst points` finds the points' tree; that of these
-    rows differs if K is too small.
+    The columns are source, target and distance, one row a pair. `dfmst points` finds the tree of all pairs; the tree of
+    these rows differs from it if K is too small.
 
     \b
       dfmst neighbors towns.parquet -c x -c y --id name -k 5 -o pairs.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
-
-    def join(table: pa.Table) -> pa.Table:
-        import dfmst
-
-        return dfmst.knn_edges(table, list(columns) or None, k, ids=ids, threads=threads)
-
+    join = call("knn_edges", list(columns) or None, ids=ids, **options)
     job.run_on_points(columns, ids, "finding the neighbors of", join, _pair_summary)
 
 
@@ -96,9 +66,11 @@ def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
 @click.command(short_help="Cluster edges or points by density.")
 @table_command
 @vertex_options
-@click.option("-w", "--weight", default="weight", show_default=True, metavar="COLUMN", help="Column with the distance.")
+@distance_option
 @point_options
-@click.option("--min-samples", type=click.IntRange(min=1), metavar="K", help="Neighbors of a core (default: the size).")
+@click.option(
+    "--min-samples", type=click.IntRange(min=1), metavar="K", help="Neighbors of a core (default: the minimum size)."
+)
 @click.option(
     "--min-cluster-size",
     type=click.IntRange(min=2),
@@ -107,16 +79,9 @@ def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
     metavar="N",
     help="Smaller groups of vertices are noise.",
 )
-@click.option(
-    "--cluster-selection-method",
-    type=click.Choice(["eom", "leaf"]),
-    default="eom",
-    show_default=True,
-    help="Clusters of the largest excess of mass, or the smallest ones.",
-)
+@choice("--cluster-selection-method", "eom", "leaf", help="Clusters of the largest excess of mass, or the smallest.")
 @invalid_option
 @threads_option
-@debug_option
 def hdbscan(
     job: TableJob,
     source: str,
@@ -137,19 +102,13 @@ def hdbscan(
       dfmst hdbscan roads.parquet -s a -t b -w km -o labels.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
     if not columns and (ids is not None or min_samples is not None):
-        raise click.UsageError("--id and --min-samples are of points; name their coordinates with -c.")
-
-    def cluster(table: pa.Table) -> pa.Table:
-        import dfmst
-
-        if columns:
-            del options["invalid"]
-            return dfmst.hdbscan(table, columns=list(columns), ids=ids, min_samples=min_samples, **options)
-        return dfmst.hdbscan(table, source, target, weight, **options)
-
+        raise click.UsageError("--id and --min-samples are for points; name their coordinates with -c.")
     if columns:
+        del options["invalid"]
+        cluster = call("hdbscan", columns=list(columns), ids=ids, min_samples=min_samples, **options)
         job.run_on_points(columns, ids, "clustering", cluster, _summary)
     else:
+        cluster = call("hdbscan", source, target, weight, **options)
         job.run(columns_by_option(source, target, weight), "clustering", cluster, _summary)
 
 

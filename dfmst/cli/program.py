@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 import click
 
+from dfmst.cli.options import debug_option, flagged
 from dfmst.errors import (
     CapacityError,
     ClusterError,
@@ -30,9 +31,6 @@ OK, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
-#: Where the flag of ``--debug`` stands in the context's ``meta``.
-DEBUG = "dfmst.debug"
-
 #: The context's ``obj`` if the process runs one command and ends with it.
 OWN_PROCESS = "dfmst.own_process"
 
@@ -46,10 +44,14 @@ class Program(click.Group):
         """Run as the program: the process ends with the command."""
         return super().__call__(*args, obj=OWN_PROCESS, **kwargs)
 
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Add a command, which takes ``--debug`` as well."""
+        super().add_command(debug_option(cmd), name)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command by its name; of a misspelt one, suggest the most similar, as later versions of click do."""
+        """Find a command by its name; suggest the most similar name otherwise, as later versions of click do."""
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchOption:
@@ -76,7 +78,7 @@ class Program(click.Group):
 
 
 def _fail(ctx: click.Context, error: Exception) -> NoReturn:
-    if ctx.meta.get(DEBUG) or os.environ.get("DFMST_DEBUG", "") not in ("", "0"):
+    if flagged("debug") or os.environ.get("DFMST_DEBUG", "") not in ("", "0"):
         click.echo(traceback.format_exc(), err=True, nl=False)
     message, hint = _words(error)
     if isinstance(error, InvalidEdgesError) and error.row is not None:
@@ -123,13 +125,12 @@ def _terminated_in_order() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-#: Where the file that was read and its rows stand in the context's ``meta``.
-_READ = "dfmst.read"
+_READ = "dfmst.read"  #: key of the context's ``meta``: the file that was read, and its number of rows
 _TEXT = (".csv", ".tsv")
 _BLOCK = 1 << 20
 
 
-def remember_rows(paths: tuple[Path, ...] | list[Path], rows: int) -> None:
+def remember_rows(paths: Sequence[Path], rows: int) -> None:
     """Note that one file was read, and how many rows it has."""
     ctx = click.get_current_context(silent=True)
     if ctx is not None and len(paths) == 1 and paths[0].suffix in _TEXT:

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.console import Progress, Stopwatch, note, plural, standard_output
-from dfmst.cli.inputs import columns_by_option, load_libraries, read_inputs
+from dfmst.cli.console import plural, standard_output
+from dfmst.cli.inputs import columns_by_option
 from dfmst.cli.job import weight_name
 from dfmst.cli.options import (
     algorithm_option,
-    debug_option,
+    distance_option,
     engine_options,
     format_option,
     inputs_argument,
     invalid_option,
-    to_path,
+    path_option,
     vertex_options,
     weight_options,
 )
-from dfmst.cli.outputs import TableJob, check_output, output_path, table_command
+from dfmst.cli.outputs import TableJob, call, table_command
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +47,7 @@ def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, .
 @vertex_options
 @weight_options
 @click.option(
-    "-k", "--clusters", "counts", type=click.IntRange(min=1), multiple=True, metavar="N", help="How many to make."
+    "-k", "--clusters", "counts", type=click.IntRange(min=1), multiple=True, metavar="N", help="Number of clusters."
 )
 @click.option(
     "-d",
@@ -56,11 +56,10 @@ def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, .
     callback=_thresholds,
     multiple=True,
     metavar="D",
-    help="The heaviest weight to keep.",
+    help="Heaviest weight that joins vertices.",
 )
 @algorithm_option
 @invalid_option
-@debug_option
 def clusters(
     job: TableJob,
     source: str,
@@ -76,27 +75,21 @@ def clusters(
 
     Give -k or -d. The columns are vertex and cluster, in the order of the vertices; a cluster is called after its
     smallest vertex. With several -k, or several -d, there is a column for each: k2, k3, d5, d10. With --maximum,
-    weights are similarities, and -d is the lightest weight to keep.
+    weights are similarities, and -d is the lightest weight that joins vertices.
 
     \b
       dfmst clusters roads.parquet -k 10 -o clusters.parquet
       dfmst clusters roads.parquet -d 5 -d 10 -d 20 -o clusters.csv
     """  # noqa: D301 - click's mark for lines that stay as they are
     if bool(counts) == bool(distances):
-        raise click.UsageError("Give -k N (how many clusters) or -d D (the heaviest weight to keep).")
+        raise click.UsageError("Give -k N (number of clusters) or -d D (heaviest weight that joins vertices).")
     column = weight_name(weight, unweighted)
     if column is None and distances:
         raise click.UsageError("-d and --unweighted cannot be combined.")
-
-    def cut(table: pa.Table) -> pa.Table:
-        import dfmst
-
-        wanted: list[Any] = [*counts, *distances]
-        chosen: Any = {"n_clusters" if counts else "distance": wanted[0] if len(wanted) == 1 else wanted}
-        return dfmst.clusters(table, source, target, column, maximum=maximum, **chosen, **options)
-
-    columns = columns_by_option(source, target, column)
-    job.run(columns, "finding the clusters of", cut, _cluster_summary)
+    wanted: list[Any] = [*counts, *distances]
+    options["n_clusters" if counts else "distance"] = wanted[0] if len(wanted) == 1 else wanted
+    cut = call("clusters", source, target, column, maximum=maximum, **options)
+    job.run(columns_by_option(source, target, column), "finding the clusters of", cut, _cluster_summary)
 
 
 def _cluster_summary(labels: pa.Table) -> tuple[dict[str, Any], str]:
@@ -111,18 +104,11 @@ def _cluster_summary(labels: pa.Table) -> tuple[dict[str, Any], str]:
 @click.command(short_help="Write the single-linkage dendrogram.")
 @table_command
 @vertex_options
-@click.option("-w", "--weight", default="weight", show_default=True, metavar="COLUMN", help="Column with the distance.")
-@click.option("--join", type=float, metavar="D", help="Join components at this distance in the end (inf is one).")
+@distance_option
+@click.option("--join", type=float, metavar="D", help="Join components at this distance in the end (inf is allowed).")
 @algorithm_option
 @invalid_option
-@debug_option
-def linkage(
-    job: TableJob,
-    source: str,
-    target: str,
-    weight: str,
-    **options: Any,
-) -> None:
+def linkage(job: TableJob, source: str, target: str, weight: str, **options: Any) -> None:
     """Write the single-linkage dendrogram of IN, one row a merge.
 
     The columns are left, right, distance and size, as SciPy has them: of n vertices, 0 to n - 1 are the vertices in
@@ -131,14 +117,8 @@ def linkage(
     \b
       dfmst linkage roads.parquet -o linkage.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
-
-    def merge(table: pa.Table) -> pa.Table:
-        import dfmst
-
-        return dfmst.single_linkage(table, source, target, weight, **options)
-
-    columns = columns_by_option(source, target, weight)
-    job.run(columns, "finding the dendrogram of", merge, _linkage_summary)
+    merge = call("single_linkage", source, target, weight, **options)
+    job.run(columns_by_option(source, target, weight), "finding the dendrogram of", merge, _linkage_summary)
 
 
 def _linkage_summary(merges: pa.Table) -> tuple[dict[str, Any], str]:
@@ -150,13 +130,7 @@ def _linkage_summary(merges: pa.Table) -> tuple[dict[str, Any], str]:
 @vertex_options
 @engine_options
 @invalid_option
-@debug_option
-def components(
-    job: TableJob,
-    source: str,
-    target: str,
-    **options: Any,
-) -> None:
+def components(job: TableJob, source: str, target: str, **options: Any) -> None:
     """Write the connected component of every vertex of IN.
 
     The columns are vertex and component, in the order of the vertices; a component is called after its
@@ -165,17 +139,11 @@ def components(
     \b
       dfmst components roads.parquet -o components.parquet
     """  # noqa: D301 - click's mark for lines that stay as they are
-
-    def label(table: pa.Table) -> pa.Table:
-        import dfmst
-
-        return dfmst.connected_components(table, source, target, **options)
-
-    columns = columns_by_option(source, target)
-    job.run(columns, "labelling the vertices of", label, _summary)
+    label = call("connected_components", source, target, **options)
+    job.run(columns_by_option(source, target), "labelling the vertices of", label, _component_summary)
 
 
-def _summary(labels: pa.Table) -> tuple[dict[str, Any], str]:
+def _component_summary(labels: pa.Table) -> tuple[dict[str, Any], str]:
     sizes = labels["component"].value_counts().field("counts").to_pylist()
     figures = {"vertices": labels.num_rows, "components": len(sizes), "largest": max(sizes, default=0)}
     text = f"{plural(figures['components'], 'component')} of {plural(figures['vertices'], 'vertex')}"
@@ -186,15 +154,12 @@ def _summary(labels: pa.Table) -> tuple[dict[str, Any], str]:
 
 @click.command(short_help="Write the trees, or a dendrogram, in the Newick format.")
 @inputs_argument
-@click.option(
-    "-o", "--output", metavar="OUT", callback=to_path, help="File to write; without it, or with -, standard output."
-)
+@path_option("-o", "--output", metavar="OUT", help="File to write (default, and -: standard output).")
 @format_option
 @vertex_options
 @weight_options
 @click.option("--linkage", is_flag=True, help="Write the dendrogram of the rows, not their forest.")
 @invalid_option
-@debug_option
 def newick(
     inputs: tuple[Path, ...],
     output: Path | None,
@@ -219,34 +184,32 @@ def newick(
     column = weight_name(weight, unweighted, maximum)
     if linkage and (column is None or maximum):
         raise click.UsageError(f"--linkage and --{'maximum' if maximum else 'unweighted'} cannot be combined.")
-    columns, path, watch = columns_by_option(source, target, column), output_path(output, False), Stopwatch()
-    check_output(path, "csv", inputs)  # any name will do
-    load_libraries()
-    with Progress() as progress:
-        table = read_inputs(inputs, format, progress, columns)
-        progress.show(f"writing the trees of {plural(table.num_rows, 'row')}")
-        text = _text(table, source, target, column, linkage, maximum=maximum, invalid=invalid)
-        _write(text + "\n" if text else "", path)
-    trees = plural(text.count(";\n") + text.endswith(";"), "tree")
-    note(f"{trees}, {watch.seconds()['total']:.2f} s" + ("" if path is None else f" -> {path}"))
+
+    def draw(table: pa.Table) -> str:
+        import dfmst
+
+        if not linkage:
+            return dfmst.newick(table, source, target, column, maximum=maximum, invalid=invalid)
+        merges = dfmst.single_linkage(table, source, target, column, invalid=invalid)
+        vertices = dfmst.connected_components(table, source, target, invalid=invalid)["vertex"]
+        return dfmst.newick(merges, names=vertices)
+
+    job = TableJob(inputs, output, "csv", format)  # CSV is text, too: any name of a file will do
+    columns = columns_by_option(source, target, column)
+    job.run(columns, "writing the trees of", draw, _newick_summary, write=_write_text)
 
 
-def _text(table: Any, source: str, target: str, weight: str | None, linkage: bool, **options: Any) -> str:
-    import dfmst
-
-    if not linkage:
-        return dfmst.newick(table, source, target, weight, **options)
-    merges = dfmst.single_linkage(table, source, target, weight, invalid=options["invalid"])
-    vertices = dfmst.connected_components(table, source, target, invalid=options["invalid"])["vertex"]
-    return dfmst.newick(merges, names=vertices)
+def _newick_summary(text: str) -> tuple[dict[str, Any], str]:
+    return {}, plural(text.count(";\n") + text.endswith(";"), "tree")
 
 
-def _write(text: str, path: Path | None) -> None:
+def _write_text(text: str, path: Path | None, _: str | None) -> None:
     from dfmst.formats import atomic_path
 
+    lines = text + "\n" if text else ""
     if path is None:
-        standard_output().write(text.encode())
+        standard_output().write(lines.encode())
         standard_output().flush()
         return
     with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(lines, encoding="utf-8")

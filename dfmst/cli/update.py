@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.console import Progress, Stopwatch, figure, note, plural, print_json
+from dfmst.cli.console import Progress, Stopwatch, figure, plural, print_run
 from dfmst.cli.inputs import check_inputs, load_libraries, read_inputs
 from dfmst.cli.options import (
     algorithm_option,
-    debug_option,
     engine_options,
     format_option,
     invalid_option,
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 @engine_options
 @invalid_option
 @json_option
-@debug_option
 def update(
     forest: Path,
     inputs: tuple[Path, ...],
@@ -60,14 +58,17 @@ def update(
     path = output_path(output, json)
     check_inputs((forest, *inputs))
     with watch.step("import"):
-        check_output(path, to, inputs)  # FOREST itself may be written over: it is read before
+        check_output(path, to, inputs)  # OUT may be FOREST, which is read first
         load_libraries()
         import dfmst
+        from dfmst.forest import total_weight
+        from dfmst.formats import check_same_columns
     with Progress() as progress:
         with watch.step("read"):
             old = read_inputs((forest,), None, progress, {})
             record = _record(forest, old)
-            new = _alike(read_inputs(inputs, format, progress, {}), old, inputs[0], forest)
+            new = read_inputs(inputs, format, progress, {})
+            check_same_columns(forest, old.schema, inputs[0], new.schema)
         progress.show(f"adding {plural(new.num_rows, 'row')} to {plural(old.num_rows, 'row')}")
         with watch.step("solve"):
             rows = dfmst.update(old, new, *record.names, maximum=record.maximum, **options)
@@ -75,7 +76,20 @@ def update(
         with watch.step("write"):
             if path or not json:
                 write_rows(rows, path, to)
-    _tell(_summary(forest, inputs, output, (old, new, rows), record, watch), path, json)
+    total = None if record.names[2] is None else total_weight(rows[record.names[2]])
+    figures = {
+        "forest": forest,
+        "input": inputs,
+        "output": output,
+        "order": "maximum" if record.maximum else "minimum",
+        "old_rows": old.num_rows,
+        "new_rows": new.num_rows,
+        "rows": rows.num_rows,
+        "all_rows": record.rows + new.num_rows,
+        "total_weight": total,
+    }
+    text = f"{figures['order']} spanning forest: {plural(rows.num_rows, 'row')} of {figures['all_rows']:,}"
+    print_run(json, figures, text + ("" if total is None else f", total weight {figure(total)}"), watch, path)
 
 
 def _record(path: Path, forest: pa.Table) -> Provenance:
@@ -86,46 +100,3 @@ def _record(path: Path, forest: pa.Table) -> Provenance:
         message = f"{path} does not say how it was made"
         raise InvalidEdgesError(message, "use a Parquet or Arrow file that dfmst forest has written")
     return record
-
-
-def _alike(new: pa.Table, old: pa.Table, path: Path, forest: Path) -> pa.Table:
-    from dfmst.formats import check_same_columns
-
-    check_same_columns(forest, old.schema, path, new.schema)
-    return new
-
-
-def _summary(
-    forest: Path,
-    inputs: tuple[Path, ...],
-    output: Path | None,
-    tables: tuple[pa.Table, pa.Table, pa.Table],
-    record: Provenance,
-    watch: Stopwatch,
-) -> dict[str, Any]:
-    from dfmst.forest import total_weight
-
-    old, new, rows = tables
-    weight = record.names[2]
-    total = None if weight is None else total_weight(rows[weight])
-    return {
-        "forest": str(forest),
-        "input": [str(path) for path in inputs],
-        "output": None if output is None else str(output),
-        "order": "maximum" if record.maximum else "minimum",
-        "old_rows": old.num_rows,
-        "new_rows": new.num_rows,
-        "rows": rows.num_rows,
-        "all_rows": record.rows + new.num_rows,
-        "total_weight": total,
-        "seconds": watch.seconds(),
-    }
-
-
-def _tell(summary: dict[str, Any], path: Path | None, json: bool) -> None:
-    if json:
-        print_json(summary)
-        return
-    text = f"{summary['order']} spanning forest: {plural(summary['rows'], 'row')} of {summary['all_rows']:,}"
-    text += "" if summary["total_weight"] is None else f", total weight {figure(summary['total_weight'])}"
-    note(f"{text}, {summary['seconds']['total']:.2f} s" + ("" if path is None else f" -> {path}"))

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.console import Progress, Stopwatch, figure, note, plural, print_json
+from dfmst.cli.console import Progress, Stopwatch, figure, note, plural, print_run
 from dfmst.cli.drivers import is_streamed, streamed_certificate
 from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs
 from dfmst.cli.job import weight_name
 from dfmst.cli.options import (
     condition_options,
-    debug_option,
     engine_options,
     format_option,
     invalid_option,
@@ -28,8 +27,6 @@ from dfmst.cli.program import FAILURE
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dfmst import Certificate
-
 
 @click.command(short_help="Check that a file holds the minimum spanning forest of another.")
 @click.argument("edges", metavar="EDGES", callback=to_path)
@@ -42,7 +39,6 @@ if TYPE_CHECKING:
 @invalid_option
 @memory_option
 @json_option
-@debug_option
 @click.pass_context
 def verify(
     ctx: click.Context,
@@ -76,9 +72,10 @@ def verify(
     check_inputs((edges, forest))
     with watch.step("import"):
         load_libraries()
+        import dfmst
     names = (source, target, column)
     asked = {**options, "maximum": maximum}
-    conditions = {"by": list(by) or None, "keep": keep, "drop": drop}
+    conditions: dict[str, Any] = {"by": list(by) or None, "keep": keep, "drop": drop}
     streamed = is_streamed((edges,), memory_limit)
     if streamed and any(conditions.values()):
         raise click.UsageError("--by, --keep and --drop need the rows in memory; leave --memory-limit out.")
@@ -92,18 +89,26 @@ def verify(
                 claimed = _alike(read_inputs((forest,), None, progress, columns), table.schema)
             progress.show("verifying")
             with watch.step("verify"):
-                certificate = _certificate(table, claimed, names, asked | conditions)
-    if json:
-        print_json(_summary(edges, forest, certificate, watch))
-    if certificate.first_violation is None:
-        if not json:
-            kind = "spanning" if column is None else "maximum spanning" if maximum else "minimum spanning"
-            total = "" if certificate.total_weight is None else f"total weight {figure(certificate.total_weight)}, "
-            rows, parts = plural(certificate.rows, "row"), plural(certificate.components, "component")
-            note(f"{forest} is a {kind} forest of {edges}: {rows}, {total}{parts}, {watch.seconds()['total']:.2f} s")
-        return
-    note(f"{forest} is wrong: {certificate.first_violation.message}")
-    ctx.exit(FAILURE)
+                certificate = dfmst.verify(table, claimed, *names, **asked, **conditions)
+    violation = None if certificate.first_violation is None else certificate.first_violation.message
+    if json or violation is None:
+        total = certificate.total_weight
+        figures = {
+            "edges": edges,
+            "forest": forest,
+            "ok": certificate.ok,
+            "rows": certificate.rows,
+            "components": certificate.components,
+            "total_weight": total,
+            "first_violation": violation,
+        }
+        kind = "spanning" if column is None else "maximum spanning" if maximum else "minimum spanning"
+        weight = "" if total is None else f"total weight {figure(total)}, "
+        rows, parts = plural(certificate.rows, "row"), plural(certificate.components, "component")
+        print_run(json, figures, f"{forest} is a {kind} forest of {edges}: {rows}, {weight}{parts}", watch, None)
+    if violation is not None:
+        note(f"{forest} is wrong: {violation}")
+        ctx.exit(FAILURE)
 
 
 def _alike(forest: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -119,24 +124,3 @@ def _alike(forest: pa.Table, schema: pa.Schema) -> pa.Table:
             continue
         forest = forest.set_column(at, field.name, column)
     return forest
-
-
-def _certificate(
-    edges: pa.Table, forest: pa.Table, names: tuple[str, str, str | None], options: dict[str, Any]
-) -> Certificate:
-    from dfmst import verify
-
-    return verify(edges, forest, *names, **options)
-
-
-def _summary(edges: Path, forest: Path, certificate: Certificate, watch: Stopwatch) -> dict[str, Any]:
-    return {
-        "edges": str(edges),
-        "forest": str(forest),
-        "ok": certificate.ok,
-        "rows": certificate.rows,
-        "components": certificate.components,
-        "total_weight": certificate.total_weight,
-        "first_violation": None if certificate.first_violation is None else certificate.first_violation.message,
-        "seconds": watch.seconds(),
-    }

@@ -42,8 +42,8 @@ def test_json(dfmst, edges):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "Give -k N (how many clusters) or -d D (the heaviest weight to keep)."),
-        (("-k", "1", "-d", "1"), "Give -k N (how many clusters) or -d D"),
+        ((), "Give -k N (number of clusters) or -d D (heaviest weight that joins vertices)."),
+        (("-k", "1", "-d", "1"), "Give -k N (number of clusters) or -d D"),
         (("-d", "far"), "'far' is not a number."),
         (("-d", "1", "--unweighted"), "-d and --unweighted cannot be combined."),
         (("-k", "6"), "6 clusters cannot be made of 5 vertices in 1 components"),

@@ -94,7 +94,7 @@ def test_newick(dfmst, parquet):
         ),
         (
             ("hdbscan", "towns.csv", "--id", "name"),
-            "--id and --min-samples are of points; name their coordinates with -c.",
+            "--id and --min-samples are for points; name their coordinates with -c.",
         ),
         (("newick", "towns.csv", "--linkage", "--maximum"), "--linkage and --maximum cannot be combined."),
         (("newick", "towns.csv", "--unweighted", "--maximum"), "--unweighted and --maximum cannot be combined."),
