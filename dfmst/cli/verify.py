@@ -89,7 +89,7 @@ def verify(
                 claimed = _alike(read_inputs((forest,), None, progress, columns), table.schema)
             progress.show("verifying")
             with watch.step("verify"):
-                certificate = dfmst.verify(table, claimed, *names, **asked, **conditions)
+                certificate = dfmst.verify(table, claimed, source, target, column, **asked, **conditions)
     violation = None if certificate.first_violation is None else certificate.first_violation.message
     if json or violation is None:
         total = certificate.total_weight

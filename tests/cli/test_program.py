@@ -44,7 +44,7 @@ def test_help_loads_no_library(start):
 
 
 #: What takes long to load, and is of no use to a command that reads a table and writes its forest.
-UNUSED = {"dask", "narwhals", "numpy.ma", "pandas", "polars", "pyarrow.dataset"}
+UNUSED = {"dask", "narwhals", "numpy.ma", "pandas", "polars", "pyarrow.compute", "pyarrow.dataset"}
 
 
 @pytest.mark.parametrize("name", ["forest.csv", "forest.parquet"])
