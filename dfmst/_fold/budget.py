@@ -51,10 +51,11 @@ RUN_FIXED = 32 << 20  # pieces of runs that are read and written
 
 # Rows
 SHARE = 16  # vertices for each row of a run fold's buffer, at most
-_ON_DISK = 8  # rows a vertex on disk before they are solved
+ON_DISK = 8  # rows a vertex on disk before they are solved
 _RUNS = 4  # runs in memory, next to the forest, before they are solved
-_LEAST_RUN, _MOST_RUN = 1 << 12, 1 << 30
-_LEAST, _MOST = 2, 4  # rows a vertex in the buffer of a stream
+_LEAST_RUN, MOST_RUN = 1 << 12, 1 << 30  # rows of a run
+MOST = 4  # rows a vertex in the buffer of a stream
+_LEAST = 2  # the same if memory is short
 _SMALL = 1024  # least rows of that buffer
 _BATCH = 1 << 18  # rows of a batch (6 MiB)
 _ENCODED = 1 << 20  # rows encoded while others are folded
@@ -140,7 +141,7 @@ class RunBudget:
 
     def most_rows(self, vertices: int, capacity: int) -> int:
         """Rows of all runs before they are solved; a run has `capacity` rows."""
-        return _ON_DISK * max(vertices, capacity)
+        return ON_DISK * max(vertices, capacity)
 
     @property
     def _row(self) -> int:
@@ -187,7 +188,7 @@ class MemoryRunBudget(RunBudget):
 
 
 def _between(rows: int) -> int:
-    return min(_MOST_RUN, max(_LEAST_RUN, rows))
+    return min(MOST_RUN, max(_LEAST_RUN, rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +216,7 @@ class Budget:
 
     def runs(self) -> RunBudget:
         """Return the budget of the fold in runs."""
-        return self._runs(self._folding + RUN_FIXED)
+        return self._runs(self.fold_bytes + RUN_FIXED)
 
     def _runs(self, size: int) -> RunBudget:
         return RunBudget(size, self.weight) if self.store == "disk" else MemoryRunBudget(size, self.weight)
@@ -243,7 +244,7 @@ class Budget:
         return folding + self.id_bytes
 
     @property
-    def _folding(self) -> int:
+    def fold_bytes(self) -> int:
         """Bytes for the fold."""
         return self._free - self.id_bytes * self.most_vertices
 
@@ -272,9 +273,9 @@ class Budget:
             # A table of few rows has at most two vertices a row that matter, and a forest below its size.
             self.check(min(vertices, rows))
         fixed = VERTEX * (vertices if vertices is not None else self.most_vertices)
-        fits = max(1, (self._folding - fixed) // self._row)
+        fits = max(1, (self.fold_bytes - fixed) // self._row)
         wanted = [fits, np.iinfo(np.uint32).max - 1]
-        wanted += [] if vertices is None else [max(_MOST * vertices, _SMALL)]
+        wanted += [] if vertices is None else [max(MOST * vertices, _SMALL)]
         wanted += [] if rows is None else [max(rows, 1)]
         return int(min(wanted))
 

@@ -16,7 +16,7 @@ pytest.importorskip("dask")
 from dfmst._drive.cluster import solve
 from dfmst._drive.cluster.groups import Group, fold
 from dfmst._drive.cluster.tables import DeviceTable, column_values, host_table
-from dfmst._drive.plan.gpu_formulas import DEVICE_SHARE
+from dfmst._drive.plan.formulas import DEVICE_SHARE
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CudaEngine
 

@@ -21,12 +21,13 @@ from dfmst._drive.cluster.rows import Portion, choose, gather_from, portions
 from dfmst._drive.cluster.shuffle import ShuffleSizes, add_shuffle, no_records
 from dfmst._drive.cluster.shuffle_runs import FoldRoom
 from dfmst._drive.cluster.two_pass import add_two_passes
-from dfmst._drive.plan.estimate import estimate_vertices, id_bytes_of
 from dfmst._drive.plan.formulas import (
+    DENSE_ID,
     NUMBERED,
     SLICES,
+    Work,
     batch_rows,
-    fitting_strategy,
+    fitting_plan,
     fitting_vertices,
     fold_room,
     group_count,
@@ -34,7 +35,7 @@ from dfmst._drive.plan.formulas import (
     slice_memory,
     slice_vertices,
 )
-from dfmst._drive.plan.work import DENSE_ID, Work
+from dfmst._drive.plan.plan import estimate_vertices, id_bytes_of
 from dfmst._edges.open import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._fold.budget import parse_memory
@@ -100,7 +101,7 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     sizes = None
     if strategy == "shuffle" or merged is not None:
         sizes = _shuffle_sizes(size, options.n_vertices, Resources(workers, memory, at_hand.tasks))
-        sizes = sizes._replace(room=None if merged is None else FoldRoom(fold_room(merged), merged.vertices))
+        sizes = sizes._replace(room=None if merged is None else FoldRoom(fold_room(merged), merged.n_vertices))
     portion = -(-len(parts.edges) // (_PORTIONS * workers)) or 1
     graph = TaskGraph((work, len(groups), sizes, portion), checkpoint, parts.tasks, tokenize(work))
     if sizes is not None:
@@ -157,9 +158,8 @@ def _strategy(
         vertices = min(vertices, estimate_vertices(files, ends))
     size_of_work = (max(1, vertices), max(1, size.rows), max(1, len(parts.edges)), max(1, at_hand.workers))
     work = Work(*size_of_work, at_hand.memory, id_bytes, at_hand.device)
-    strategy = "merge" if options.strategy == "merge" else fitting_strategy(work, parts.rereadable)
-    in_slices = strategy == "merge" and plan_of(work, "merge").rounds > 0
-    return strategy, size, work if in_slices else None
+    plan = plan_of(work, "merge") if options.strategy == "merge" else fitting_plan(work, parts.rereadable)
+    return plan.strategy, size, work if plan.strategy == "merge" and plan.rounds else None
 
 
 def _shuffle_groups(memory: int, workers: int, rows: int, kept: bool) -> int:

@@ -20,7 +20,7 @@ from weakref import WeakSet
 import numpy as np
 
 from dfmst._common.types import Array
-from dfmst._drive.plan.gpu_formulas import DEVICE_SHARE
+from dfmst._drive.plan.formulas import DEVICE_SHARE
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst.errors import CapacityError, EngineUnavailableError
 

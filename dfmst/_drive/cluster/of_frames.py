@@ -17,9 +17,10 @@ from dfmst._common.types import Invalid
 from dfmst._drive.cluster.build import Options, forest_frame
 from dfmst._drive.cluster.client import computed, resources
 from dfmst._drive.cluster.partitions import frame_parts
+from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID
 from dfmst._drive.plan.plan import plan as plan_of_sizes
 from dfmst._drive.plan.plan import size_of_groups
-from dfmst._drive.plan.work import DENSE_ID, SPARSE_ID, Plan
+from dfmst._drive.plan.terms import Plan
 from dfmst._edges.open import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import id_columns

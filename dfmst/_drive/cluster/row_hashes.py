@@ -25,7 +25,7 @@ from dfmst._drive.cluster.tables import (
     like_of,
     weight_kind,
 )
-from dfmst._drive.plan.estimate import id_words
+from dfmst._drive.plan.plan import id_words
 from dfmst._engines import CpuEngine, Engine
 from dfmst.errors import ClusterError
 
@@ -89,7 +89,7 @@ def row_marks(table: Table) -> Array:
 
 
 def _words(column: Array) -> Array:
-    """Integers as :func:`dfmst._drive.plan.estimate.id_words` has them."""
+    """Integers as :func:`dfmst._drive.plan.plan.id_words` has them."""
     return column.astype(np.int64 if column.dtype.kind == "i" else np.uint64, copy=False).view(np.uint64)
 
 

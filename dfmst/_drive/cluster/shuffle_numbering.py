@@ -25,7 +25,7 @@ from dfmst._drive.cluster.shuffle_runs import (
     local_directory,
     on_side,
 )
-from dfmst._drive.plan.estimate import id_words
+from dfmst._drive.plan.plan import id_words
 from dfmst._edges.dictionary import Dictionary, plain
 from dfmst._edges.encode import DeviceDictionary, DeviceEncoder
 from dfmst._engines import Engine

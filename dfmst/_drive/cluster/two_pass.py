@@ -42,8 +42,8 @@ from dfmst._drive.cluster.tables import (
     some_rows,
     with_metadata,
 )
-from dfmst._drive.plan.estimate import kinds_of
-from dfmst._drive.plan.work import LIGHT
+from dfmst._drive.plan.formulas import LIGHT
+from dfmst._drive.plan.plan import kinds_of
 from dfmst._edges.encode import are_integers
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine

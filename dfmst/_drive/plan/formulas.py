@@ -1,232 +1,422 @@
-"""The formulas of a plan: memory, bytes moved and rounds of each strategy, and which strategy fits.
+"""Formulas of a plan: memory, bytes moved and rounds of each strategy, and which strategy fits.
 
-They are short on purpose: they stand beside their results, and ``strategy="auto"`` decides by them. Their constants
-were measured (bench/results/cpu/cluster.json; those of a fold: :mod:`dfmst._fold.budget`).
+``strategy="auto"`` decides by them. Constants that neither :mod:`dfmst._fold.budget` nor the engines define were
+measured (bench/results/cpu/cluster.json, stream.json).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 
-from dfmst._drive.plan.gpu_formulas import device_vertices, on_gpus, sliced_fits
-from dfmst._drive.plan.work import DENSE_ID, LIGHT, Plan, Work, dictionary_bytes, edge_bytes
-from dfmst._fold.budget import ROW, RUN_VERTEX, SCAN, SOLVE, SORT, VERTEX, MemoryRunBudget, RunBudget
+from dfmst._drive.plan.terms import Number, Plan, Term, least, most
+from dfmst._fold.budget import (
+    FIXED,
+    GPU_SOLVE,
+    HASHING,
+    MOST,
+    MOST_RUN,
+    ON_DISK,
+    ROW,
+    RUN_VERTEX,
+    SCAN,
+    SOLVE,
+    SORT,
+    VERTEX,
+    Budget,
+    MemoryRunBudget,
+    RunBudget,
+    Store,
+)
+from dfmst._fold.slices import COMPACT
 from dfmst.errors import CapacityError
 
-BASE = 230_000_000  # bytes of a worker that has loaded Python, Dask, Arrow and pandas
-EDGE = ROW + 8  # bytes of a row in a fold's buffer or a run: two vertices, a 64-bit locator, a 64-bit key
-BUFFER = 4  # rows that a fold's buffer holds, a vertex
-FOLD = EDGE + SOLVE  # bytes a row of a fold's buffer, solving it included
-MERGE_EDGES = 4  # copies of a forest's rows that a merge of two holds: both, and both in one table
-RESIDUE = 0.05  # rows that pass the filter and survive, a vertex
-DENSE = 8  # rows a vertex from which a second read pays
-USABLE = 0.85  # share of a worker's memory beyond `BASE` that tasks use: Dask ends a worker at 0.95 of all
-_LEAST_BATCH = 128  # rows
-BATCH = 120  # bytes a row that is read, solved and sorted by a shuffle
-_SHARE = 3 * BATCH  # bytes of a worker's memory for each row of a batch
-SLICE_VERTEX = RunBudget(0, 8).vertex  # bytes a vertex of a shuffle's slice
-_PIECES = RunBudget(0, 8).least(0)  # bytes of the pieces that a slice's task reads and writes
+# Bytes of a process
+BASE = 230_000_000  # a worker that has loaded Python, Dask, Arrow and pandas
+STREAM_BASE = 200_000_000  # a process that reads batches
+PIECES = RunBudget(0, 8).least(0)  # pieces of runs that a slice's task reads and writes
+
+# Bytes an id
+DENSE_ID = 4  # an id that is its own vertex, as it is sent
+SPARSE_ID = 8  # another integer; a string takes its bytes in addition
+DICTIONARY = 27  # an integer in a dictionary, at most (dfmst._engines.primitives.id_table)
+GPU_DICTIONARY = 30  # the same on a GPU: 8 / 0.6 of slots and the id, both with room for 1.4 times as many
+NUMBERING = 12  # next to an id that a shuffle numbers: its vertex twice, and its number
+NUMBERED = 100  # an id in the task of a shuffle that numbers it
+
+# Bytes a row
+EDGE = ROW + 8  # in a fold's buffer or a run: two vertices, a 64-bit locator, a 64-bit key
+SENT = 16  # that is sent, without its two ids: the locator and the key
+CHECKED = 28  # of a partition that is checked
+FOLD = EDGE + SOLVE  # in a fold's buffer, with the memory to solve it
+STREAM_SOLVE = 12  # solving a stream's buffer, except for the worst graphs
+BATCH = 120  # that a shuffle reads, solves and sorts
+SLICE_ROW = ROW + SCAN + 2 * 8  # in the buffer that solves a slice
+GPU_SLICE_ROW = 2 * EDGE + COMPACT  # the same on a GPU
+GPU_SOLVED = 16  # that a GPU solves or filters: its vertices and its key
+POSITION = 4  # of the forest, sent to the workers that gather it
+
+# Bytes a vertex
+STATE = 4.125  # of a slice: its root and a flag
+SLICE_VERTEX = RunBudget(0, 8).vertex  # of a shuffle's slice
+PASSED = 2 * STATE + 8 + POSITION  # sent from slice to slice: the state about twice, the locator and the position
+
+# Rows a vertex
+BUFFER = 4  # in a fold's buffer
+GPU_BUFFERS = (BUFFER, 2)  # the same on a GPU: the second if the first does not fit
+LIGHT = 4.0  # folded by a first pass
+DENSE = 8  # from which a second read pays
+RESIDUE = 0.05  # that pass the filter of the first pass
+
+# Shares and counts
+USABLE = 0.85  # of a worker's memory beyond `BASE`, for tasks: Dask ends a worker at 0.95 of all
+DEVICE_SHARE = 0.95  # of a GPU's memory: the rest is CUDA's own, and lost between allocations
+TAKEN = 0.25  # of the groups whose edges Dask sends to an idle worker
+MERGE_EDGES = 4  # copies of a forest's rows in a merge of two: both, and both in one table
 SLICES = 8  # that a shuffle solves one after the other
-_TAKEN = 0.25  # share of the groups whose edges Dask takes to a worker that has nothing else to do
-_STATE, _LOCATOR = 4.125, 8  # bytes a vertex: its root and a flag; its row in the forest
-GROUPS = 4  # of partitions, for each worker that shuffles, at least
-_MOVING = 8  # groups whose edges are in the memory of a worker at once, as others take over tasks of it
-SLICE_ROW = ROW + SCAN + 2 * 8  # bytes a row of the buffer that a slice is solved in
-_POSITION = 4  # bytes of a forest's row, for the workers that gather it
-_SOLVED = 2 * _STATE + _LOCATOR + _POSITION  # bytes a vertex that slices pass on: their state moves twice, about
-_ANSWER = 12  # bytes beside an id that is numbered: its vertex twice, and its number
-NUMBERED = 100  # bytes an id of those that a task of a shuffle numbers
+GROUPS = 4  # of partitions, at least, for each worker of a shuffle
+MOVING = 8  # groups whose edges are in the memory of a worker at once, if others take over its tasks
+LEAST_ROWS = 128  # of a batch, or of a buffer on a GPU
 
 
-def automatic_strategy(work: Work) -> str:
-    """What ``"auto"`` takes, or comes closest to."""
-    chosen = choose_strategy(work)
-    return "shuffle" if not plan_of(work, chosen).fits and plan_of(work, "shuffle").fits else chosen
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A graph, and the workers that find its forest."""
+
+    n_vertices: int
+    n_edges: int
+    partitions: int
+    workers: int
+    memory_limit: int
+    id_bytes: int = DENSE_ID
+    device: int = 0  # bytes that tasks may use of a worker's GPU; 0: no GPU
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if value < (name != "device"):
+                message = f"{name} is {value}; it must be at least 1"
+                raise ValueError(message)
+
+    @property
+    def symbols(self) -> tuple[Term, Term, Term]:
+        """Numbers of vertices, edges and workers."""
+        return Term(self.n_vertices, "n"), Term(self.n_edges, "m"), Term(self.workers, "W")
+
+    @property
+    def usable(self) -> Term:
+        """Bytes that a task may use."""
+        return most(1, _usable(self.memory_limit)).named("s")
+
+    @property
+    def edge(self) -> int:
+        """Bytes of an edge that is sent."""
+        return 2 * self.id_bytes + SENT
+
+    @property
+    def dictionary(self) -> int:
+        """Bytes of an id in a dictionary: a string's own bytes twice, as it is copied if the dictionary grows."""
+        return 0 if self.id_bytes <= DENSE_ID else DICTIONARY + 2 * max(0, self.id_bytes - SPARSE_ID)
+
+    @property
+    def group_vertices(self) -> Term:
+        """Vertices of one worker's share of the rows: all, if ids are vertices; else two a row at most."""
+        n, m, w = self.symbols
+        return least(n, 2 * m / w).named("g", "vertices") if self.dictionary else n
+
+    @property
+    def reading(self) -> Term:
+        """Bytes of a partition that is read: of the file, of its columns, of what is sent, and of what is checked."""
+        column = 8 if self.id_bytes <= SPARSE_ID else self.id_bytes - 4
+        return (2 * (2 * column + 8) + self.edge + CHECKED) * self.symbols[1] / Term(self.partitions, "P")
+
+    def plan(self, strategy: str, *, fits: bool, reads: int = 1, rounds: int = 0, **formulas: Term) -> Plan:
+        """Return the plan with these formulas. It does not fit if its peak does not."""
+        figures = {name: int(term.value) for name, term in formulas.items()}
+        size = (self.n_vertices, self.n_edges, self.partitions, self.workers, self.memory_limit)
+        fits = fits and figures["peak_memory"] <= self.memory_limit
+        return Plan(*size, strategy, "as asked", reads, rounds, fits, formulas=formulas, **figures)
 
 
-def choose_strategy(work: Work, rereadable: bool = True) -> str:
-    """The strategy that ``"auto"`` stands for."""
-    in_tree = _tree_fits(work)
-    if rereadable and work.edges >= DENSE * work.vertices and (in_tree or plan_of(work, "two-pass").fits):
-        return "two-pass"
-    if in_tree:
-        return "merge"
-    sliced = _sliced_merge(work)
-    return "merge" if sliced.fits and sliced.bytes_moved <= _shuffle(work).bytes_moved else "shuffle"
-
-
-def _tree_fits(work: Work) -> bool:
-    """Whether a worker, and its GPU, fold and merge a forest of all vertices."""
-    on_device = not work.device or work.vertices <= device_vertices(work.device)
-    return on_device and work.vertices <= fitting_vertices(work.memory, work.id_bytes)
-
-
-def fitting_vertices(memory: int, id_bytes: int = DENSE_ID) -> int:
-    """Vertices whose forest one worker folds and merges within so much memory."""
-    folding, merging = BUFFER * FOLD + VERTEX, MERGE_EDGES * edge_bytes(id_bytes) + 2 * SOLVE + VERTEX
-    return max(1, slice_memory(memory) // (max(folding, merging) + dictionary_bytes(id_bytes)))
+def _usable(memory: int) -> Term:
+    return USABLE * (Term(memory, "M") - BASE)
 
 
 def slice_memory(memory: int) -> int:
-    """Bytes that a task may hold."""
-    return max(0, int(USABLE * (memory - BASE)))
+    """Bytes that a task may use."""
+    return max(0, int(_usable(memory).value))
+
+
+def fitting_vertices(memory: int, id_bytes: int = DENSE_ID) -> int:
+    """Vertices whose forest one worker folds and merges with this memory."""
+    work = Work(1, 1, 1, 1, 1, id_bytes)
+    folding, merging = BUFFER * FOLD + VERTEX, MERGE_EDGES * work.edge + 2 * SOLVE + VERTEX
+    return max(1, slice_memory(memory) // (max(folding, merging) + work.dictionary))
 
 
 def slice_vertices(memory: int) -> int:
-    """Vertices that a shuffle solves with workers of so much memory."""
+    """Vertices that a shuffle solves with workers of this memory."""
     return slice_memory(memory) // SLICE_VERTEX
 
 
 def batch_rows(memory: int, tasks: int = 1) -> int:
-    """Rows that each of so many tasks of a shuffle reads before it drops what cycles among them beat."""
-    return max(_LEAST_BATCH, slice_memory(memory) // _SHARE // tasks)
+    """Rows of a batch of a shuffle, if a worker runs this number of tasks at once."""
+    return int(_batch(slice_memory(memory) / tasks).value)
+
+
+def _batch(memory: Number) -> Term:
+    """Rows that a task reads before it drops those that lighter rows of the batch make superfluous."""
+    return most(LEAST_ROWS, memory / (3 * BATCH))
 
 
 def group_count(memory: int, workers: int, edges: int = 0) -> int:
-    """Groups of partitions of a shuffle: so many that some of them fit a worker's memory beside each other.
-
-    Dask moves a group's edges in one piece to a worker that has nothing else to do.
-    """
-    return max(GROUPS * workers, -(-_MOVING * EDGE * edges // max(1, slice_memory(memory))))
+    """Groups of partitions of a shuffle."""
+    return math.ceil(_groups(max(1, slice_memory(memory)), workers, edges).value)
 
 
-def fitting_strategy(work: Work, rereadable: bool = True) -> str:
-    """The strategy that ``"auto"`` stands for, of those that fit."""
-    for strategy in (choose_strategy(work, rereadable), "shuffle"):
-        if plan_of(work, strategy).fits:
-            return strategy
-    least = math.ceil(_shuffle(work).peak_memory / 1e6 * 1.2)
-    message = (
-        f"{work.vertices:,} vertices in partitions of {work.rows:,} rows do not fit workers of "
-        f"{work.memory // 1_000_000:,} MB, by any strategy"
-    )
-    hint = f"use workers of {least:,} MB, or more and smaller partitions; dfmst forest --spill-dir needs one machine"
-    raise CapacityError(message, hint)
-
-
-def _peak(work: Work, buffered: float) -> int:
-    """The most of reading next to a full buffer, solving that, and merging the last two forests."""
-    group = work.group_vertices
-    reading = work.part * work.rows + EDGE * buffered
-    folding = max(reading, FOLD * buffered + VERTEX * group) + work.dictionary * group
-    merged = min(2 * work.vertices, work.edges)
-    row = MERGE_EDGES * work.edge // 2 + SOLVE
-    merging = row * merged + (VERTEX + work.dictionary) * work.vertices if work.workers > 1 else 0
-    return int(BASE + max(folding, merging))
-
-
-def _peak_formula(work: Work, buffered: str) -> str:
-    group = "min(n, 2 · m / W)" if work.dictionary else "n"
-    fold = f"{work.part} · m / P + {EDGE} · {buffered}, {FOLD} · {buffered} + {VERTEX} · {group}"
-    merging = f"{MERGE_EDGES * work.edge // 2 + SOLVE} · min(2 · n, m) + {VERTEX + work.dictionary} · n if W > 1"
-    fold = f"max({fold}){_dictionary_formula(work, group)}"
-    return f"{BASE // 1_000_000} MB + max({fold}, {merging})"
-
-
-def _dictionary_formula(work: Work, vertices: str) -> str:
-    return f" + {work.dictionary} · {vertices}" if work.dictionary else ""
-
-
-def _merge(work: Work) -> Plan:
-    forests, rows = work.workers, work.edges / work.workers
-    moved: float = (forests - 1) * work.vertices * _POSITION
-    while forests > 1:
-        moved += forests // 2 * min(work.vertices, rows) * work.edge
-        forests, rows = forests - forests // 2, 2 * rows
-    peak = _peak(work, min(BUFFER * work.vertices, work.edges / work.workers))
-    formulas = {
-        "bytes_moved": f"(W / 2 · min(n, m / W) + W / 4 · min(n, 2 · m / W) + … + min(n, m / 2)) · {work.edge} "
-        f"+ (W - 1) · n · {_POSITION}",
-        "peak_memory": _peak_formula(work, f"min({BUFFER} · n, m / W)"),
-    }
-    tree = work.plan("merge", moved, peak, formulas, fits=peak <= BASE + slice_memory(work.memory))
-    sliced = _sliced_merge(work)
-    fits = tree.fits and (not work.device or work.group_vertices <= device_vertices(work.device))
-    return sliced if not fits and sliced.fits else tree
-
-
-def _sliced_merge(work: Work) -> Plan:
-    """A merge whose forests are folded in runs, and merged in slices (:mod:`…shuffle.folded`).
-
-    Of M bytes a task holds s = 0.85 · (M - BASE). It folds a group beside the partition that it reads: 33 MB of pieces,
-    5 bytes a vertex (parent, level), 54 a row that waits or is sorted. Later it solves a slice: 5 bytes a vertex, and
-    70 a row of at most a slice of the forests.
-
-    A group is cut where it lies, and of the W pieces of a slice W - 1 travel: (W - 1) · 24 · f. Roots and flags move
-    once, 4.125 · n, and a row's position to where the row is gathered, 4 · n: both but for one worker of W. The
-    locators are put in order where their group lies. Measured on two workers by bench/cluster.py, on four by
-    bench/limits/small_workers.py.
-    """
-    size, workers = slice_memory(work.memory), work.workers
-    forest = min(work.vertices, work.edges / workers)
-    group, room = work.group_vertices, MemoryRunBudget(fold_room(work), 8)
-    reading = work.part * work.rows + work.dictionary * group
-    held = room.least(0) + RUN_VERTEX * group + (EDGE + SORT) * work.edges / workers
-    folding = min(room.size, held)
-    solving = min(size, RUN_VERTEX * work.vertices + SLICE_ROW * workers * forest / SLICES)
-    asked = workers * forest * (work.id_bytes + _ANSWER) if work.dictionary else 0
-    asking = f" + f · {work.id_bytes + _ANSWER}" if work.dictionary else ""
-    row = _POSITION + _STATE
-    moved = (workers - 1) * (forest * EDGE + (row * work.vertices + asked) / workers)
-    formulas = {
-        "bytes_moved": f"(W - 1) · ({EDGE} · f + {row} / W · n{asking}), f = min(n, m / W)",
-        "peak_memory": f"{BASE // 1_000_000} MB + max({work.part} · m / P{_dictionary_formula(work, 'g')} + "
-        f"min(s, {room.least(0) // 1_000_000} MB + {RUN_VERTEX} · g + {EDGE + SORT} · m / W), "
-        f"min(s, {RUN_VERTEX} · n + {SLICE_ROW} · W · f / {SLICES})), s = {USABLE} · (M - BASE), at least "
-        f"{room.vertex} · g, g = {'min(n, 2 · m / W)' if work.dictionary else 'n'}",
-    }
-    fits = sliced_fits(work) and workers > 1 and group <= room.most_vertices and work.vertices <= size // SLICE_VERTEX
-    return work.plan("merge", moved, int(BASE + max(reading + folding, solving)), formulas, rounds=SLICES, fits=fits)
+def _groups(memory: Number, workers: Number, edges: Number) -> Term:
+    """Number of groups, so that several fit a worker: Dask moves a group's edges in one piece to an idle worker."""
+    return most(GROUPS * workers, MOVING * EDGE * edges / memory)
 
 
 def fold_room(work: Work) -> int:
-    """Bytes that the fold of a group may hold in a merge in slices."""
-    reading = work.part * work.rows + work.dictionary * work.group_vertices
-    return max(0, slice_memory(work.memory) - reading)
+    """Bytes that the fold of a group may use in a merge in slices."""
+    return max(0, slice_memory(work.memory_limit) - int(_reading_group(work).value))
 
 
-def _two_pass(work: Work) -> Plan:
-    vertices, workers = work.vertices, work.workers
-    broadcast = 1 + (work.id_bytes if work.dictionary else 0)
-    moved = (workers - 1) * vertices * (work.edge * (1 + RESIDUE) + broadcast + _POSITION)
-    peak = _peak(work, min(BUFFER, LIGHT / workers) * vertices)
-    formulas = {
-        "bytes_moved": f"(W - 1) · n · ({work.edge} + {broadcast} + {work.edge} · {RESIDUE} + {_POSITION})",
-        "peak_memory": _peak_formula(work, f"min({BUFFER}, {LIGHT:g} / W) · n"),
-    }
-    return work.plan("two-pass", moved, peak, formulas, reads=2, fits=peak <= BASE + slice_memory(work.memory))
+def _reading_group(work: Work) -> Term:
+    return work.reading + work.dictionary * work.group_vertices
 
 
-def _shuffle(work: Work) -> Plan:
-    batch, workers = batch_rows(work.memory), work.workers
-    # A batch leaves its own forest, at most its vertices.
-    groups = min(group_count(work.memory, workers, work.edges), work.partitions)
-    kept = min(work.edges, max(groups, math.ceil(work.edges / batch)) * work.vertices)
-    known = min(work.vertices, 2 * math.ceil(work.edges / groups))
-    asked = groups * known * (work.id_bytes + _ANSWER) if work.dictionary else 0
-    moved = (workers - 1) / workers * ((1 + _TAKEN) * kept * EDGE + work.vertices * _SOLVED + asked)
-    reading = work.part * work.rows + BATCH * min(batch, work.edges) + work.dictionary * known
-    pieces = min(_PIECES, EDGE * work.edges)
-    solving = SLICE_VERTEX * work.vertices + pieces
-    peak = BASE + max(reading, solving)
-    asking = f" + G · k · {work.id_bytes + _ANSWER}" if work.dictionary else ""
-    reading_formula = f"{work.part} · m / P + {BATCH} · min(b, m){_dictionary_formula(work, 'k')}"
-    most = f"max({GROUPS} · W, {_MOVING * EDGE / USABLE:.3g} · m / (M - BASE))"
-    groups_formula = f", G = min({most}, P){', k = min(n, 2 · m / G)' if work.dictionary else ''}"
-    formulas = {
-        "bytes_moved": f"(W - 1) / W · (min(m, max(G, m / b) · n) · {(1 + _TAKEN) * EDGE:g} + {_SOLVED} · n"
-        f"{asking}), b = {USABLE} · (M - BASE) / {_SHARE}{groups_formula}",
-        "peak_memory": f"{BASE // 1_000_000} MB + max({reading_formula}, {SLICE_VERTEX} · n + "
-        f"min({_PIECES // 1_000_000} MB, {EDGE} · m))",
-    }
-    fits = solving <= slice_memory(work.memory)
-    return work.plan("shuffle", moved, int(peak), formulas, rounds=SLICES, fits=fits)
+def fitting_plan(work: Work, rereadable: bool = True) -> Plan:
+    """Return the plan of ``"auto"``, or raise if no strategy fits."""
+    plan = automatic_plan(work, rereadable)
+    if plan.fits:
+        return plan
+    needed = math.ceil(plan_of(work, "shuffle").peak_memory / 1e6 * 1.2)
+    message = (
+        f"{work.n_vertices:,} vertices in partitions of {math.ceil(work.n_edges / work.partitions):,} rows do not fit "
+        f"workers of {work.memory_limit // 1_000_000:,} MB, by any strategy"
+    )
+    hint = f"use workers of {needed:,} MB, or more and smaller partitions; dfmst forest --spill-dir needs one machine"
+    raise CapacityError(message, hint)
+
+
+def automatic_plan(work: Work, rereadable: bool = True) -> Plan:
+    """Return the plan of ``"auto"``: the first choice if it fits, else the shuffle if that fits."""
+    strategy, reason = _choose(work, rereadable)
+    plan = replace(plan_of(work, strategy), reason=reason)
+    if plan.fits:
+        return plan
+    shuffle = replace(plan_of(work, "shuffle"), reason="nothing else fits")
+    return shuffle if shuffle.fits else replace(plan, reason="no strategy fits")
+
+
+def _choose(work: Work, rereadable: bool) -> tuple[str, str]:
+    """The first choice of ``"auto"``, and why."""
+    whole = work.n_vertices <= fitting_vertices(work.memory_limit, work.id_bytes)
+    whole = whole and (not work.device or work.n_vertices <= device_vertices(work.device))
+    if rereadable and work.n_edges >= DENSE * work.n_vertices and (whole or plan_of(work, "two-pass").fits):
+        return "two-pass", f"{DENSE} edges a vertex or more, so a second read of the rows pays"
+    if whole:
+        return "merge", "a forest of all vertices fits one worker"
+    sliced = _sliced_merge(work)
+    if sliced.fits and sliced.bytes_moved <= _shuffle(work).bytes_moved:
+        return "merge", "a forest of all vertices fits no worker, and slices move fewer bytes than a shuffle"
+    return "shuffle", "a forest of all vertices fits no worker"
 
 
 def plan_of(work: Work, strategy: str) -> Plan:
-    """The plan of one of these strategies, on GPUs where the workers have some."""
+    """Return the plan of a strategy."""
     plan = PLANS[strategy](work)
-    return on_gpus(work, plan) if work.device else plan
+    return _on_gpus(work, plan) if work.device else plan
 
 
-PLANS = {"merge": _merge, "two-pass": _two_pass, "shuffle": _shuffle}
+def _peak(work: Work, buffered: Term) -> Term:
+    """The most of reading next to a full buffer, of solving that, and of merging the last two forests."""
+    (n, m, _), g, b = work.symbols, work.group_vertices, buffered.named("b", "rows")
+    folding = most(work.reading + EDGE * b, FOLD * b + VERTEX * g) + work.dictionary * g
+    if work.workers == 1:
+        return BASE + folding
+    merging = (MERGE_EDGES * work.edge // 2 + SOLVE) * least(2 * n, m) + (VERTEX + work.dictionary) * n
+    return BASE + most(folding.named("folding"), merging.named("merging"))
+
+
+def _fits(work: Work, peak: Term) -> bool:
+    return peak.value <= BASE + slice_memory(work.memory_limit)
+
+
+def _merge(work: Work) -> Plan:
+    """Forests of all workers, merged in a tree; in slices if only those fit."""
+    n, m, w = work.symbols
+    forests, step, sent = work.workers, 1, Term(0, "0")
+    while forests > 1:
+        sent += forests // 2 * least(n, step * m / w)
+        forests, step = forests - forests // 2, 2 * step
+    moved, peak = work.edge * sent + (w - 1) * POSITION * n, _peak(work, least(BUFFER * n, m / w))
+    tree = work.plan("merge", bytes_moved=moved, peak_memory=peak, fits=_fits(work, peak))
+    fits = tree.fits and (not work.device or work.group_vertices.value <= device_vertices(work.device))
+    return tree if fits or not (sliced := _sliced_merge(work)).fits else sliced
+
+
+def _sliced_merge(work: Work) -> Plan:
+    """A merge whose forests are folded in runs and merged in slices (:mod:`dfmst._drive.cluster.shuffle_runs`).
+
+    Each of W workers cuts its forest of f rows into slices, and sends all but one W-th of the rows. Roots and flags are
+    sent once, and each row's position to the worker that gathers the row. Measured on two workers by bench/cluster.py,
+    on four by bench/limits/small_workers.py.
+    """
+    (n, m, w), s, g = work.symbols, work.usable, work.group_vertices
+    room = MemoryRunBudget(fold_room(work), 8)
+    f = least(n, m / w).named("f", "rows")
+    reading = _reading_group(work).named("reading")
+    folding = reading + least(most(0, s - reading), PIECES + RUN_VERTEX * g + (EDGE + SORT) * m / w)
+    solving = least(s, RUN_VERTEX * n + SLICE_ROW / SLICES * w * f)
+    asked = (work.id_bytes + NUMBERING) * f if work.dictionary else 0
+    moved = (w - 1) * (EDGE * f + (POSITION + STATE) * n / w + asked)
+    peak = BASE + most(folding.named("folding"), solving.named("solving"))
+    fits = _gpu_folds_runs(work) and work.workers > 1 and g.value <= room.most_vertices
+    fits = fits and work.n_vertices <= slice_vertices(work.memory_limit)
+    return work.plan("merge", bytes_moved=moved, peak_memory=peak, rounds=SLICES, fits=fits)
+
+
+def _two_pass(work: Work) -> Plan:
+    """A forest of the light rows, sent to all workers as a filter of the others."""
+    n, _, w = work.symbols
+    mark = 1 + (work.id_bytes if work.dictionary else 0)  # bytes a vertex of the filter
+    moved = (w - 1) * (work.edge * (1 + RESIDUE) * n + mark * n + POSITION * n)
+    peak = _peak(work, least(BUFFER, LIGHT / w) * n)
+    return work.plan("two-pass", bytes_moved=moved, peak_memory=peak, reads=2, fits=_fits(work, peak))
+
+
+def _shuffle(work: Work) -> Plan:
+    """Rows sorted on the workers' disks, and slices of them solved one after the other."""
+    n, m, w = work.symbols
+    b = _batch(work.usable).named("b", "rows")
+    groups = least(_groups(work.usable, w, m), Term(work.partitions, "P")).named("groups", "groups")
+    kept = least(m, most(groups, m / b) * n).named("kept", "rows")  # a batch keeps its forest, a row a vertex at most
+    known = least(n, 2 * m / groups).named("k", "vertices")
+    asked = (work.id_bytes + NUMBERING) * groups * known if work.dictionary else 0
+    moved = (w - 1) / w * ((1 + TAKEN) * EDGE * kept + PASSED * n + asked)
+    reading = work.reading + BATCH * least(b, m) + work.dictionary * known
+    solving = SLICE_VERTEX * n + least(PIECES, EDGE * m)
+    peak = BASE + most(reading.named("reading"), solving.named("solving"))
+    fits = solving.value <= slice_memory(work.memory_limit)
+    return work.plan("shuffle", bytes_moved=moved, peak_memory=peak, rounds=SLICES, fits=fits)
+
+
+def device_vertices(usable: int) -> int:
+    """Vertices whose forest a GPU folds in this memory."""
+    return usable // (GPU_BUFFERS[-1] * (EDGE + GPU_SOLVE) + VERTEX)
+
+
+def _gpu_folds_runs(work: Work) -> bool:
+    """Whether a GPU, if there is one, folds a group's forest in runs and solves slices."""
+    fits = work.group_vertices.value <= MemoryRunBudget(work.device, 8).most_vertices
+    return not work.device or (fits and _gpu_solves_slices(work))
+
+
+def _gpu_solves_slices(work: Work) -> bool:
+    return STATE * work.n_vertices + GPU_SLICE_ROW * LEAST_ROWS <= work.device
+
+
+def _on_gpus(work: Work, plan: Plan) -> Plan:
+    """Add what the tasks take of each worker's GPU.
+
+    The host's memory stays an upper bound: columns are read and some ids numbered on the host, and forests wait there.
+    """
+    (peak, fits), bus = _gpu_peak(work, plan), _bus(work, plan)
+    return replace(
+        plan,
+        fits=plan.fits and fits,
+        formulas={**plan.formulas, "peak_gpu_memory": peak, "bytes_over_bus": bus},
+        gpu_memory_limit=round(work.device / DEVICE_SHARE),
+        peak_gpu_memory=int(peak.value),
+        bytes_over_bus=int(bus.value),
+    )
+
+
+def _gpu_peak(work: Work, plan: Plan) -> tuple[Term, bool]:
+    """Memory of a GPU, and whether that fits. Slices are solved in a buffer of all free memory."""
+    n, *_ = work.symbols
+    if plan.rounds:
+        free = Term(work.device, f"{DEVICE_SHARE} · limit").named("G")
+        slices = STATE * n + GPU_SLICE_ROW * most(LEAST_ROWS, (free - STATE * n) / GPU_SLICE_ROW).named("r", "rows")
+        if plan.strategy == "shuffle":
+            first, fits = (EDGE + COMPACT) * _batch(work.usable).named("b", "rows"), _gpu_solves_slices(work)
+        else:
+            first, fits = MemoryRunBudget(work.device, 8).vertex * work.group_vertices, _gpu_folds_runs(work)
+        return least(free, most(first, slices)), fits
+    folds = [buffer * (EDGE + GPU_SOLVE) + VERTEX for buffer in GPU_BUFFERS]
+    if work.id_bytes == SPARSE_ID:  # if the dictionary does not fit, the host numbers the ids
+        folds = [folds[0] + GPU_DICTIONARY, folds[1] + GPU_DICTIONARY, folds[1]]
+    vertex = next((fold for fold in folds if fold * work.n_vertices <= work.device), folds[-1])
+    return vertex * n, work.group_vertices.value <= device_vertices(work.device)
+
+
+def _bus(work: Work, plan: Plan) -> Term:
+    """Bytes between hosts and GPUs, all workers together."""
+    n, m, w = work.symbols
+    if plan.rounds:
+        kept = m if plan.strategy == "shuffle" else w * least(n, m / w)
+        return EDGE * m + 2 * EDGE * kept + (2 * STATE * plan.rounds + 8) * n
+    on_host = work.id_bytes > SPARSE_ID  # ids that the host numbers; forests then wait on the host
+    row, filtered = (EDGE, GPU_SOLVED) if on_host else (work.edge, work.edge)
+    rows, reading = m, row * m
+    if plan.reads == 2:
+        rows = least(m, LIGHT * n).named("l", "rows")
+        reading = row * rows + (filtered * m if rows.value < work.n_edges else 0)
+    forest = least(n, rows / w)
+    if on_host:
+        # A fold's forest comes back. Of each merged or filtered row, vertices and key go and a position comes back.
+        merged = EDGE * w + (2 * GPU_SOLVED + POSITION) * (w - 1)
+        return reading + merged * forest + ((GPU_SOLVED + POSITION) * n if plan.reads == 2 else 0)
+    # TCP takes forests and filters through both hosts, which UCX does not. The forest's positions come back.
+    flags = 2 * (1 + (SPARSE_ID if work.dictionary else 0)) if plan.reads == 2 else 0
+    return reading + (w - 1) * (2 * work.edge * forest + flags * n) + POSITION * n
+
+
+def _budget(work: Work, store: Store) -> tuple[Budget, Term]:
+    """Budget of a stream, and what it has for the fold: all but the dictionary's share."""
+    budget = Budget(work.memory_limit, 8, work.dictionary, store)
+    free = Term(work.memory_limit, "M") - (FIXED + (HASHING if work.dictionary else 0))
+    size = budget.runs().size if budget.in_runs else budget.fold_bytes
+    share = round(size / free.value, 4) if size > 0 else 0.0
+    return budget, most(0, share * free).named("u")
+
+
+def _stream(work: Work) -> Plan:
+    """One process with its rows in a buffer, or in runs in memory if those fit."""
+    n, m, _ = work.symbols
+    budget, u = _budget(work, "buffer")
+    room = (u - VERTEX * n) / (EDGE + SOLVE)
+    if in_buffer := least(2 * n, m).value <= room.value:
+        b = least(MOST * n, m, room).named("b", "rows")
+        fold = (EDGE + STREAM_SOLVE) * b + VERTEX * n
+    else:
+        budget, u = _budget(work, "memory")
+        fold = most(u, budget.runs().vertex * n)
+    fits = n.value <= budget.most_vertices or (in_buffer and not work.dictionary)
+    peak = STREAM_BASE + fold + work.dictionary * n
+    return work.plan("stream", bytes_moved=Term(0, "0"), peak_memory=peak, fits=fits)
+
+
+def _spill(work: Work) -> Plan:
+    """One process with its rows in runs on disk."""
+    n, m, _ = work.symbols
+    budget, u = _budget(work, "disk")
+    rows = least(most(0, (u - PIECES - RUN_VERTEX * n) / (EDGE + SORT)), Term(MOST_RUN, "2^30"), m).named("r", "rows")
+    peak = STREAM_BASE + least(u, RUN_VERTEX * n + (EDGE + SORT) * rows) + work.dictionary * n
+    on_disk = EDGE * least((ON_DISK + 1) * n, m + n)
+    fits = work.n_vertices <= budget.most_vertices
+    return work.plan("spill", bytes_moved=Term(0, "0"), peak_memory=peak, bytes_on_disk=on_disk, fits=fits)
+
+
+STREAMS = ("stream", "spill")
+PLANS: dict[str, Callable[[Work], Plan]] = {
+    "merge": _merge,
+    "two-pass": _two_pass,
+    "shuffle": _shuffle,
+    "stream": _stream,
+    "spill": _spill,
+}

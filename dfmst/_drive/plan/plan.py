@@ -1,17 +1,32 @@
-"""What a forest on a cluster will take: memory, bytes moved, rounds; and which strategy fits."""
+"""``dfmst.plan``: from the size of a graph, or of its files, to the plan of a strategy."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
 
 from dfmst._common.arguments import check_choice, check_column_name, with_numbers
-from dfmst._drive.plan.formulas import PLANS, automatic_strategy, plan_of
-from dfmst._drive.plan.gpu_formulas import DEVICE_SHARE
-from dfmst._drive.plan.stream_formulas import STREAM_PLANS
-from dfmst._drive.plan.work import DENSE_ID, Plan, Work
+from dfmst._common.deferred import pc
+from dfmst._common.types import Array
+from dfmst._drive.plan.formulas import DENSE_ID, DEVICE_SHARE, PLANS, SPARSE_ID, STREAMS, Work, automatic_plan, plan_of
+from dfmst._drive.plan.terms import Plan
+from dfmst._edges import dictionary
+from dfmst._edges.arrow_values import whole_ids
+from dfmst._engines import CpuEngine
 from dfmst._fold.budget import parse_memory
+
+PathLike: TypeAlias = str | os.PathLike[str]
+RowGroups: TypeAlias = Sequence[tuple[PathLike, Sequence[int] | None]]  # files, and numbers of their row groups or all
+
+_GROUPS = 8  # row groups of a sample
+_MOST_GROUPS = 128  # the same, if they are small
+_SAMPLE = 1 << 17  # rows of a sample
+_CHANCE = 0.15  # difference between the estimates of two halves that is chance
 
 
 @with_numbers("n_vertices", "n_edges", "partitions", "workers", "id_bytes", "gpus")
@@ -19,7 +34,7 @@ def plan(
     n_vertices: int | None = None,
     n_edges: int | None = None,
     *,
-    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    files: PathLike | Sequence[PathLike] = (),
     source: Any = "source",
     target: Any = "target",
     partitions: int | None = None,
@@ -30,102 +45,102 @@ def plan(
     gpus: int | None = None,
     gpu_memory_limit: int | str | None = None,
 ) -> Plan:
-    """Predict what a forest takes on a cluster, or in a stream.
+    """Predict the memory and the traffic of a forest on a cluster or in a stream, with all formulas.
 
     Parameters
     ----------
     n_vertices, n_edges
-        Of the graph; of `files` by default what their footers say, or where ids are not dense what a sample of rows
-        does.
+        Size of the graph. By default it is read from the footers of `files`, and estimated from a sample of rows if ids
+        are not dense integers.
     files
         Parquet files, or directories of them, that hold the graph.
     source, target
         The id columns of `files`.
     partitions
-        That the rows come in, all of one size; by default as many as there are `files`, or 1.
+        Number of equally sized partitions. Default: the number of `files`, or 1.
     workers
-        Processes, one task at a time each.
+        Number of processes, each of which runs one task at a time.
     memory_limit
-        Bytes that each may use, or a text such as ``"8GiB"``; by default 4 GiB, and with GPUs twice a GPU's memory.
+        Memory of each process, in bytes or as text such as ``"8GiB"``. Default: 4 GiB; with GPUs twice a GPU's memory.
     strategy
-        ``"auto"``, or one of the strategies of ``dfmst.dask.minimum_spanning_forest``; ``"stream"`` for one process of
-        :mod:`dfmst.stream` with `memory_limit` as its limit, ``"spill"`` for one with a ``spill_dir``.
+        ``"auto"``, or a strategy of ``dfmst.dask.minimum_spanning_forest``. ``"stream"`` plans one process of
+        :mod:`dfmst.stream` with this `memory_limit`, and ``"spill"`` one with a ``spill_dir``.
     id_bytes
-        Of an id: 4 of dense integers (the default), 8 of others, 8 more than its bytes of a text; of `files` by default
-        what a sample says.
+        Size of one id in bytes: 4 for dense integers (default), 8 for other integers, 8 + length for strings. By
+        default it is read from a sample of `files`.
     gpus, gpu_memory_limit
-        Workers with a GPU each, in place of `workers`, and a GPU's memory in bytes, or a text such as ``"141GB"``.
+        Number of workers with one GPU each, instead of `workers`, and the memory of each GPU, such as ``"141GB"``.
 
     Returns
     -------
     Plan
-        Strategy, reads, rounds, bytes moved, peak memory of a worker and whether that fits, and the formulas.
+        The strategy and the reason for it, bytes moved and peak memory with their formulas, and whether that fits. It
+        prints as a table.
 
     Raises
     ------
     ValueError, TypeError
         Only one of `gpus` and `gpu_memory_limit`; a count below 1, an unknown strategy, or a malformed limit.
     ColumnNotFoundError, FormatError
-        A file lacks an id column, or is no Parquet.
+        A file has no such id column, or is not Parquet.
 
     Examples
     --------
     >>> import dfmst
-    >>> prediction = dfmst.plan(2_000_000, 96_000_000, partitions=48, workers=2, memory_limit="3GiB")
-    >>> prediction.strategy, prediction.reads, prediction.formulas["bytes_moved"]
-    ('two-pass', 2, '(W - 1) · n · (24 + 1 + 24 · 0.05 + 4)')
+    >>> dfmst.plan(2_000_000, 96_000_000, partitions=48, workers=2, memory_limit="3GiB")
+    two-pass: fits (8 edges a vertex or more, so a second read of the rows pays)
+    n = 2,000,000 vertices, m = 96,000,000 edges in P = 48 partitions
+    W = 2 workers of M = 3.22 GB
+    rows are read 2 times to find the forest, and once to write it
+    <BLANKLINE>
+    moved between workers            60.4 MB  (W - 1) · (25.2 · n + n + 4 · n)
+    peak memory of a process          590 MB  230 MB + max(folding, merging)
+      folding                         296 MB  max(100 · m / P + 24 · b, 40 · b + 52 · n)
+      b                       4,000,000 rows  min(4, 4 / W) · n
+      merging                         360 MB  64 · min(2 · n, m) + 52 · n
+      limit                          3.22 GB
     """
     for argument, name in (("source", source), ("target", target)):
         check_column_name(argument, name)
     paths = [files] if isinstance(files, (str, os.PathLike)) else list(files)
     if paths:
-        n_vertices, n_edges, count, found = _size_of_files(paths, (source, target), n_vertices, n_edges)
-        partitions = count if partitions is None else partitions
+        groups: RowGroups = [(file, None) for file in _parquet_files(paths)]
+        n_vertices, n_edges, found = size_of_groups(groups, (source, target), n_vertices, n_edges)
+        partitions = len(groups) if partitions is None else partitions
         id_bytes = found if id_bytes is None else id_bytes
     if n_vertices is None or n_edges is None:
         message = "plan() needs n_vertices and n_edges, or files"
         raise TypeError(message)
-    plans = {**PLANS, **STREAM_PLANS}
-    message = f"unknown strategy {strategy!r}; known: 'auto', {', '.join(map(repr, plans))}"
-    check_choice(strategy, ("auto", *plans), message)
+    known = ("auto", *PLANS)
+    check_choice(strategy, known, f"unknown strategy {strategy!r}; known: {', '.join(map(repr, known))}")
     device = _device(gpus, gpu_memory_limit, strategy)
     memory = (2 * round(device / DEVICE_SHARE) or 4 << 30) if memory_limit is None else parse_memory(memory_limit)
     size = (n_vertices, n_edges, 1 if partitions is None else partitions, gpus or workers, memory)
     work = Work(*size, DENSE_ID if id_bytes is None else id_bytes, device)
-    chosen = automatic_strategy(work) if strategy == "auto" else strategy
-    return plan_of(work, chosen) if chosen in PLANS else plans[chosen](work)
+    return automatic_plan(work) if strategy == "auto" else plan_of(work, strategy)
 
 
 def _device(gpus: int | None, gpu_memory_limit: int | str | None, strategy: str) -> int:
     """Bytes that tasks may use of each GPU; 0 without GPUs."""
     if gpus is None and gpu_memory_limit is None:
         return 0
-    if gpus is None or gpu_memory_limit is None or gpus < 1 or strategy in STREAM_PLANS:
+    if gpus is None or gpu_memory_limit is None or gpus < 1 or strategy in STREAMS:
         message = f"gpus is {gpus!r} and gpu_memory_limit is {gpu_memory_limit!r}; a plan of a cluster needs both"
         raise ValueError(message)
     return int(DEVICE_SHARE * parse_memory(gpu_memory_limit))
 
 
-def _size_of_files(
-    paths: Sequence[str | os.PathLike[str]], ends: tuple[Any, Any], vertices: int | None, edges: int | None
-) -> tuple[int | None, int | None, int, int]:
-    """Vertices and rows, where they are not known already; the number of files, and the bytes of an id."""
+def _parquet_files(paths: Sequence[PathLike]) -> list[PathLike]:
     from dfmst.formats.files import existing_path
     from dfmst.formats.parquet import parquet_files
 
-    files = [file for path in map(existing_path, paths) for file in (parquet_files(path) if path.is_dir() else [path])]
-    vertices, edges, id_bytes = size_of_groups([(file, None) for file in files], ends, vertices, edges)
-    return vertices, edges, len(files), id_bytes
+    return [file for path in map(existing_path, paths) for file in (parquet_files(path) if path.is_dir() else [path])]
 
 
 def size_of_groups(
-    groups: Sequence[tuple[str | os.PathLike[str], Sequence[int] | None]],
-    ends: tuple[Any, Any],
-    vertices: int | None,
-    edges: int | None,
+    groups: RowGroups, ends: tuple[Any, Any], vertices: int | None, edges: int | None
 ) -> tuple[int, int, int]:
-    """Return vertices and rows of Parquet files, where they are not known already, and the bytes of an id."""
-    from dfmst._drive.plan.estimate import estimate_vertices, id_bytes_of
+    """Return vertices and rows of Parquet files, if they are not given, and the bytes of an id."""
     from dfmst.formats.parquet import parquet_size
 
     size = parquet_size(groups, ends)
@@ -135,3 +150,96 @@ def size_of_groups(
         known = size.vertices if dense else None
         vertices = max(1, min(2 * size.rows, estimate_vertices(groups, ends))) if known is None else known
     return vertices, edges, id_bytes_of(groups, ends, dense)
+
+
+def estimate_vertices(files: RowGroups, ends: tuple[Any, Any]) -> int:
+    """Estimate the vertices of Parquet files from rows of a few row groups.
+
+    Half of the sample is compared with the whole sample. If the half has half as many vertices, as in files that are
+    sorted by id, the other row groups have further vertices; if it has as many, they have none. Vertices of a table
+    whose rows are all read are counted.
+    """
+    from dfmst.formats.parquet import parquet_footer
+
+    groups = [
+        (path, number, footer.row_group(number).num_rows)
+        for path, chosen in files
+        for footer in [parquet_footer(path)]
+        for number in (range(footer.num_row_groups) if chosen is None else chosen)
+    ]
+    enough = -(-_SAMPLE * len(groups) // max(1, sum(count for *_, count in groups)))
+    step = max(1, -(-len(groups) // max(_GROUPS, min(_MOST_GROUPS, enough))))
+    chosen_groups = groups[step // 2 :: step]
+    most = _SAMPLE // max(1, len(chosen_groups))
+    columns = (_sampled_columns(path, group, ends, most) for path, group, _ in chosen_groups)
+    samples = [ids for ids in (np.concatenate([id_words(column) for column in pair]) for pair in columns) if len(ids)]
+    if not samples:
+        return 0
+    if step == 1 and all(count < 2 * most for *_, count in groups):
+        return len(np.unique(np.concatenate(samples)))
+    total = _drawn_from(samples)
+    growth = 0.0
+    if len(samples) > 1:
+        half = samples[::2]
+        more = math.log(total / _drawn_from(half)) / math.log(len(samples) / len(half))
+        growth = min(1.0, max(0.0, (more - _CHANCE) / (1 - _CHANCE)))
+    return int(total * (len(groups) / len(samples)) ** growth)
+
+
+def _drawn_from(samples: Sequence[Array]) -> float:
+    """Estimate how many vertices the samples were drawn from."""
+    return kinds_of(np.unique(np.concatenate(samples), return_counts=True)[1])
+
+
+def kinds_of(often: Array) -> float:
+    """Estimate the number of kinds from how often each drawn kind was drawn.
+
+    After Chao, "Nonparametric estimation of the number of classes in a population", Scandinavian Journal of Statistics
+    11 (1984), in the form without bias: if few kinds were drawn only once, few kinds were not drawn.
+    """
+    once, twice = int((often == 1).sum()), int((often == 2).sum())
+    return len(often) + once * (once - 1) / (2 * (twice + 1))
+
+
+def _sampled_columns(path: PathLike, group: int, ends: tuple[Any, Any], most: int) -> list[pa.ChunkedArray]:
+    """Both ids of about `most` rows of a row group."""
+    from pyarrow.parquet import ParquetFile
+
+    from dfmst.formats.files import open_native
+
+    with open_native(path) as native, ParquetFile(native) as file:
+        table = file.read_row_group(group, columns=list(ends))
+    taken = table.take(pa.array(np.arange(0, table.num_rows, max(1, table.num_rows // most))))
+    return [pc.drop_null(taken.column(name)) for name in ends]
+
+
+def id_bytes_of(files: RowGroups, ends: tuple[Any, Any], dense: bool) -> int:
+    """Return the bytes of an id of Parquet files, as it is sent."""
+    from dfmst.formats.parquet import parquet_footer
+
+    for path, chosen in files:
+        for group in range(parquet_footer(path).num_row_groups) if chosen is None else chosen:
+            columns = _sampled_columns(path, group, ends, _SAMPLE // _GROUPS)
+            if not len(columns[0]):
+                continue
+            if pa.types.is_integer(columns[0].type):
+                return DENSE_ID if dense else SPARSE_ID
+            content = sum(pc.sum(pc.binary_length(_plain(column))).as_py() or 0 for column in columns)
+            return SPARSE_ID + round(content / sum(map(len, columns)))
+    return DENSE_ID
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Convert ids that are not integers to strings."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    binary = pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
+    return column if binary else column.cast(pa.large_string())
+
+
+def id_words(ids: Any) -> Array:
+    """Return a number of 64 bits for each id: an integer's own, else a hash of its bytes."""
+    whole = whole_ids(ids) if isinstance(ids, pa.ChunkedArray) else ids
+    words = dictionary.id_words(dictionary.plain(whole)).hashed(CpuEngine(threads=1), 0, len(whole))
+    assert words.word is not None
+    return words.word

@@ -25,7 +25,7 @@ from dfmst._drive.cluster.shuffle_numbering import Numbering, ask, number_ids, s
 from dfmst._drive.cluster.shuffle_runs import local_directory
 from dfmst._drive.cluster.shuffle_slices import cut, cuts, solve_slice
 from dfmst._drive.cluster.solve import task_engine
-from dfmst._drive.plan.estimate import id_words
+from dfmst._drive.plan.plan import id_words
 from dfmst._edges.dictionary import Dictionary
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import id_columns
