@@ -172,7 +172,7 @@ def largest() -> str:
 
     def peak(plan: dfmst.Plan) -> str:
         memory = f"{plan.peak_memory / 1e9:.0f} GB"
-        if plan.gpu_memory:
+        if plan.gpu_memory_limit:
             memory = f"{plan.peak_gpu_memory / 1e9:.0f} GB of the GPU, {memory} of its host"
         return f"{memory}: {'fits' if plan.fits else 'does not fit'}"
 

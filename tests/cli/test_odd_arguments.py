@@ -136,13 +136,13 @@ def test_columns_are_checked_before_workers_start(dfmst, parquet, monkeypatch):
 
 @pytest.mark.parametrize("json", [[], ["--json"]])
 def test_a_plan_that_does_not_fit_is_a_failure(dfmst, json):
-    size = ["--n-vertices", "1_000_000_000", "--edges", "9_000_000_000", "--partitions", "9"]
+    size = ["--n-vertices", "1_000_000_000", "--n-edges", "9_000_000_000", "--partitions", "9"]
     dfmst("plan", *size, "--memory-limit", "1GiB", "--strategy", "merge", *json, code=1)
     dfmst("plan", *size, "--memory-limit", "4TiB", "--strategy", "merge", *json)
 
 
 def test_a_plan_of_too_many_edges(dfmst):
-    result = dfmst("plan", "--n-vertices", "9" * 400, "--edges", 9, code=2)
+    result = dfmst("plan", "--n-vertices", "9" * 400, "--n-edges", 9, code=2)
     assert "is not in the range" in result.stderr
 
 
@@ -230,7 +230,7 @@ CLOSED = [
     ("newick", "roads.parquet"),
     ("report", "roads.parquet", "-o", "-"),
     ("verify", "roads.parquet", "roads.parquet", "--json"),
-    ("plan", "--n-vertices", "1000", "--edges", "5000"),
+    ("plan", "--n-vertices", "1000", "--n-edges", "5000"),
 ]
 
 

@@ -400,7 +400,7 @@ def test_accessor():
     assert certificate.total_weight == 3
     assert payload(frame.mst.minimum("u", "v", "w").mst.update(frame, "u", "v", "w")) == [1, 2]
     plan = frame.mst.plan("u", "v")
-    assert (plan.vertices, plan.edges) == (3, 3)
+    assert (plan.n_vertices, plan.n_edges) == (3, 3)
 
 
 @pytest.mark.parametrize("kind", ["integers", "text"])

@@ -19,21 +19,19 @@ from dfmst._drive.cluster.shuffle_numbering import Numbering
 from dfmst._drive.cluster.shuffle_runs import LeftArray, leave, leave_sorted, load, local_directory, on_side
 from dfmst._drive.cluster.solve import task_engine, worker_engine
 from dfmst._drive.cluster.tables import POSITION_BITS, reserve
-from dfmst._drive.plan.formulas import EDGE
+from dfmst._drive.plan.formulas import GPU_SLICE_ROW, LEAST_ROWS
 from dfmst._engines import Engine
 from dfmst._engines.primitives.flags import count_set, flag_words
 from dfmst._fold.budget import SHARE, RunBudget
 from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Run, StoredArray
-from dfmst._fold.slices import COMPACT, Cut, SliceKruskal, cuts_of, read_spans
+from dfmst._fold.slices import Cut, SliceKruskal, cuts_of, read_spans
 from dfmst.algorithms.base import Trace
 
 #: Columns of the trace: a round is a slice.
 RECORD = ["round", "vertices", "edges", "chosen", "components", "bytes", "largest_partition"]
 _ENOUGH = 1 << 20  # rows of a buffer on the host
 _SPANS = 8  # that a full buffer is read in
-_LEAST_ROWS = 1 << 7  # of a buffer on a GPU
-_ON_DEVICE = EDGE + COMPACT + EDGE  # bytes a row of such a buffer: it, its forest, and the span that is filtered
 
 
 @register_for_gpus
@@ -122,7 +120,7 @@ def solve_slice(
     capacity = min(RunBudget(size, weight.itemsize).slice_rows(vertices), enough)
     if not engine.on_host:
         beside = 4 * vertices + vertices // 8 + reserve(engine)
-        fitting = rows_that_fit(engine, max(_LEAST_ROWS, sum(lengths)), _ON_DEVICE, beside)
+        fitting = rows_that_fit(engine, max(LEAST_ROWS, sum(lengths)), GPU_SLICE_ROW, beside)
         engine, capacity = (engine, fitting) if fitting else (task_engine(), capacity)
     firsts = np.array(bounds, np.uint64) << np.uint64(POSITION_BITS)
 

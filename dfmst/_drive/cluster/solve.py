@@ -33,7 +33,7 @@ from dfmst._drive.cluster.tables import (
     take,
     weight_kind,
 )
-from dfmst._drive.plan.formulas import BUFFER
+from dfmst._drive.plan.formulas import BUFFER, SMALL_BUFFER
 from dfmst._edges.dictionary import mixed_signs
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
@@ -93,7 +93,6 @@ def _in_common_type(columns: list[Array]) -> list[Array]:
 
 
 _LEAST_BUFFER = 1 << 16
-_FEWER = 2  # rows of a buffer, a vertex, where a GPU has no room for more
 _MOVED = 1 << 20  # rows that go to a GPU at a time
 
 
@@ -162,11 +161,11 @@ def folded(task: Callable[[TableFold], Table]) -> Table:
             has_dictionary = fold.has_device_dictionary
 
     try:
-        return on_device(engine, BUFFER, lambda buffer: attempt(buffer, True), _FEWER)
+        return on_device(engine, BUFFER, lambda buffer: attempt(buffer, True), SMALL_BUFFER)
     except CapacityError:
         if not has_dictionary:
             raise
-    return on_device(engine, _FEWER, lambda buffer: attempt(buffer, False), _FEWER)
+    return on_device(engine, SMALL_BUFFER, lambda buffer: attempt(buffer, False), SMALL_BUFFER)
 
 
 def resume(fold: TableFold, path: str | None, partitions: int) -> Progress:

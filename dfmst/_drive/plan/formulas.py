@@ -53,7 +53,7 @@ FOLD = EDGE + SOLVE  # in a fold's buffer, with the memory to solve it
 STREAM_SOLVE = 12  # solving a stream's buffer, except for the worst graphs
 BATCH = 120  # that a shuffle reads, solves and sorts
 SLICE_ROW = ROW + SCAN + 2 * 8  # in the buffer that solves a slice
-GPU_SLICE_ROW = 2 * EDGE + COMPACT  # the same on a GPU
+GPU_SLICE_ROW = 2 * EDGE + COMPACT  # the same on a GPU: the buffer, its forest, and filtered rows
 GPU_SOLVED = 16  # that a GPU solves or filters: its vertices and its key
 POSITION = 4  # of the forest, sent to the workers that gather it
 
@@ -64,7 +64,7 @@ PASSED = 2 * STATE + 8 + POSITION  # sent from slice to slice: the state about t
 
 # Rows a vertex
 BUFFER = 4  # in a fold's buffer
-GPU_BUFFERS = (BUFFER, 2)  # the same on a GPU: the second if the first does not fit
+SMALL_BUFFER = 2  # the same on a GPU that has too little memory
 LIGHT = 4.0  # folded by a first pass
 DENSE = 8  # from which a second read pays
 RESIDUE = 0.05  # that pass the filter of the first pass
@@ -307,7 +307,7 @@ def _shuffle(work: Work) -> Plan:
 
 def device_vertices(usable: int) -> int:
     """Vertices whose forest a GPU folds in this memory."""
-    return usable // (GPU_BUFFERS[-1] * (EDGE + GPU_SOLVE) + VERTEX)
+    return usable // (SMALL_BUFFER * (EDGE + GPU_SOLVE) + VERTEX)
 
 
 def _gpu_folds_runs(work: Work) -> bool:
@@ -347,7 +347,7 @@ def _gpu_peak(work: Work, plan: Plan) -> tuple[Term, bool]:
         else:
             first, fits = MemoryRunBudget(work.device, 8).vertex * work.group_vertices, _gpu_folds_runs(work)
         return least(free, most(first, slices)), fits
-    folds = [buffer * (EDGE + GPU_SOLVE) + VERTEX for buffer in GPU_BUFFERS]
+    folds = [buffer * (EDGE + GPU_SOLVE) + VERTEX for buffer in (BUFFER, SMALL_BUFFER)]
     if work.id_bytes == SPARSE_ID:  # if the dictionary does not fit, the host numbers the ids
         folds = [folds[0] + GPU_DICTIONARY, folds[1] + GPU_DICTIONARY, folds[1]]
     vertex = next((fold for fold in folds if fold * work.n_vertices <= work.device), folds[-1])

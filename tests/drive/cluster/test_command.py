@@ -295,19 +295,19 @@ def test_an_interrupt_is_one_line_that_says_what_is_kept(folder, kept):
 
 def test_plan(folder):
     text = run(
-        "plan", "--n-vertices", 2_000_000, "--edges", 96_000_000, "--partitions", 48, "--memory-limit", "3GiB"
+        "plan", "--n-vertices", 2_000_000, "--n-edges", 96_000_000, "--partitions", 48, "--memory-limit", "3GiB"
     ).stdout
-    assert "strategy     two-pass" in text
-    assert "bytes moved  0.06 GB = (W - 1) · n" in text
+    assert text.startswith("two-pass: fits (8 edges a vertex or more")
+    assert "60.4 MB  (W - 1) · (25.2 · n" in text
     found = json.loads(run("plan", "edges", "-s", "a", "-t", "b", "--json").stdout)
-    assert (found["edges"], found["partitions"], found["vertices"]) == (2000, 6, 300)
-    assert "give --n-vertices and --edges" in run("plan", code=2).stderr
+    assert (found["n_edges"], found["partitions"], found["n_vertices"]) == (2000, 6, 300)
+    assert "give --n-vertices and --n-edges" in run("plan", code=2).stderr
     assert "--memory-limit much" in run("plan", "edges", "-s", "a", "-t", "b", "--memory-limit", "much", code=2).stderr
     Path("other").mkdir()
     pyarrow.parquet.write_table(pa.table({"a": ["x"], "b": ["y"]}), "other/text.parquet")
-    assert json.loads(run("plan", "other", "-s", "a", "-t", "b", "--json").stdout)["vertices"] == 2
+    assert json.loads(run("plan", "other", "-s", "a", "-t", "b", "--json").stdout)["n_vertices"] == 2
     text = run("plan", "edges", "-s", "a", "-t", "b", "--strategy", "shuffle", "--memory-limit", "1GiB").stdout
-    assert "slices       8, one after the other" in text
+    assert text.startswith("shuffle, in 8 slices: fits (as asked)")
     unknown = run("plan", "edges", "-s", "a", "-t", "c", code=2).stderr
     assert (
         "has no column 'c'; its columns: 'a', 'b', 'w', 'payload'\nHint: name the id columns with -s and -t" in unknown

@@ -1,0 +1,138 @@
+"""The constants of a plan, each against a measurement or against the tasks."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import dfmst
+from dfmst._drive.cluster.groups import Group, fold
+from dfmst._drive.cluster.shuffle_edges import distribute, summarize, survey
+from dfmst._drive.cluster.shuffle_numbering import ask, number_ids, settle
+from dfmst._drive.cluster.shuffle_slices import solve_slice
+from dfmst._drive.plan import formulas
+from dfmst._edges.read import EdgeColumns
+from dfmst._engines import CpuEngine
+from dfmst._engines.primitives.id_table import IdTable, IdWords
+
+PACKAGE = Path(dfmst.__file__).parent
+RESULTS = PACKAGE.parent / "bench" / "results" / "cpu"
+RECORDS = json.loads((RESULTS / "cluster.json").read_text(encoding="utf-8"))["runs"]
+RUNS = {name: run for name, run in RECORDS.items() if "plan" in run}
+
+#: Constants that the tasks import, so that plan and tasks cannot differ.
+OF_TASKS = {"BUFFER", "DENSE_ID", "DEVICE_SHARE", "EDGE", "GPU_SLICE_ROW", "LEAST_ROWS", "LIGHT", "NUMBERED", "SLICES"}
+OF_TASKS |= {"SMALL_BUFFER", "SPARSE_ID"}
+#: Constants that the tasks use through a function; its tests are in test_planning.py.
+IN_FUNCTIONS = {"BATCH", "DENSE", "GROUPS", "MOVING", "USABLE"}
+#: Constants whose double contradicts a recorded run of a cluster or of a stream.
+RECORDED = ["BASE", "CHECKED", "DICTIONARY", "MERGE_EDGES", "POSITION", "SENT", "STREAM_BASE", "STREAM_SOLVE"]
+#: Constants that this file measures.
+MEASURED = {"NUMBERING", "RESIDUE", "STATE", "TAKEN"}
+#: Constants that tests/cuda measures on a stand-in of a GPU.
+ON_GPUS = {"GPU_DICTIONARY", "GPU_SOLVED"}
+
+
+def literals() -> set[str]:
+    """Names of the module's constants that are numbers, not expressions of other constants."""
+    body = ast.parse(Path(formulas.__file__).read_text(encoding="utf-8")).body
+    constants = [node for node in body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)]
+    return {node.targets[0].id for node in constants if isinstance(node.targets[0], ast.Name)}
+
+
+def imported() -> Iterator[str]:
+    """Names that the tasks import from the module."""
+    for path in (PACKAGE / "_drive" / "cluster").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module == formulas.__name__:
+                yield from (alias.name for alias in node.names)
+
+
+def test_every_constant_is_checked() -> None:
+    assert literals() <= OF_TASKS | IN_FUNCTIONS | set(RECORDED) | MEASURED | ON_GPUS
+    assert set(imported()) >= OF_TASKS
+
+
+def agrees(name: str, run: dict[str, Any]) -> bool:
+    planned = dfmst.plan(**run["plan"])
+    peak, moved = run["peak_mb"] * 1e6 / planned.peak_memory, run.get("mb_moved", 0) * 1e6 / max(planned.bytes_moved, 1)
+    # A merge moves the same bytes in each run.
+    tolerance = 1.05 if name.endswith(":merge") and not planned.rounds else 1.3
+    return 1 / 1.3 <= peak <= 1.3 and ("mb_moved" not in run or 1 / tolerance <= moved <= tolerance)
+
+
+@pytest.mark.parametrize("constant", RECORDED)
+def test_the_double_of_a_constant_contradicts_a_recorded_run(constant, monkeypatch) -> None:
+    assert all(agrees(name, run) for name, run in RUNS.items())
+    monkeypatch.setattr(formulas, constant, 2 * getattr(formulas, constant))
+    assert not all(agrees(name, run) for name, run in RUNS.items())
+
+
+def test_rows_that_pass_the_filter() -> None:
+    """Of the bytes that a two-pass run moved, those that neither forest, filter nor positions explain."""
+    shares = []
+    for run in (run for name, run in RUNS.items() if name.endswith(":two-pass")):
+        planned = dfmst.plan(**run["plan"])
+        edge = 2 * run["plan"]["id_bytes"] + formulas.SENT
+        extra = planned.bytes_moved - run["mb_moved"] * 1e6
+        shares.append(formulas.RESIDUE - extra / (edge * planned.n_vertices))
+    assert formulas.RESIDUE / 2 <= max(shares) <= formulas.RESIDUE
+
+
+def test_groups_that_move_to_idle_workers() -> None:
+    run = RUNS["er1M:shuffle"]
+    moved = dfmst.plan(**run["plan"]).formulas["bytes_moved"]
+    most = formulas.EDGE * moved.parts["kept"].value / 2
+    taken = formulas.TAKEN - (moved.value - run["mb_moved"] * 1e6) / most
+    assert formulas.TAKEN / 1.3 <= taken <= formulas.TAKEN
+
+
+@pytest.mark.parametrize(("ids", "id_bytes"), [("dense", 4), ("sparse", 8), ("text", 8 + 7)])
+def test_bytes_of_an_edge_that_is_sent(ids, id_bytes) -> None:
+    ends = np.random.default_rng(0).integers(0, 10**4, (2, 10**5)) + 10**5
+    columns = [pa.array(end if ids == "dense" else end * 10**9) for end in ends]
+    if ids == "text":
+        columns = [pa.array(np.char.add("v", end.astype(str))) for end in ends]
+    table = pa.table({"u": columns[0], "v": columns[1], "w": np.random.default_rng(1).random(10**5)})
+    forest = fold(Group(0, [table]), None, EdgeColumns("u", "v", "w"))
+    assert forest.nbytes / len(forest) == pytest.approx(2 * id_bytes + formulas.SENT, rel=0.01)
+
+
+def test_bytes_of_an_id_in_a_dictionary() -> None:
+    """At most the constant, and close to it just after the slots have grown."""
+    table, most = IdTable(CpuEngine(threads=1), texts=False), 0.0
+    for begin in range(0, 1 << 18, 1 << 12):
+        table.encode(IdWords(np.arange(begin, begin + (1 << 12), dtype=np.uint64)))
+        if begin >= 1 << 14:
+            most = max(most, table.nbytes / table.count)
+    assert 0.8 * formulas.DICTIONARY <= most <= formulas.DICTIONARY
+
+
+def test_bytes_of_an_id_that_a_shuffle_numbers() -> None:
+    """The id, its vertex in the question and in the answer's order, and its number."""
+    ends = np.random.default_rng(0).integers(0, 10**4, (2, 10**5)) * 10**12
+    table = pa.table({"u": ends[0], "v": ends[1], "w": np.arange(10**5)})
+    group = distribute(Group(0, [table]), table, EdgeColumns("u", "v", "w"), 10**5, 0)
+    found = survey([summarize(group)])
+    questions = ask(group, found, 1)
+    count, *numbers = number_ids(questions)
+    numbering = settle(group, found, questions, [count], numbers)
+    question = questions[0]
+    sent = (question.vertices, question.ids, *numbers, numbering.numbers)
+    assert sum(column.load().nbytes for column in sent) / count == formulas.SPARSE_ID + formulas.NUMBERING
+
+
+def test_bytes_of_a_vertex_in_the_state_of_a_slice() -> None:
+    vertices = 8000
+    ends = np.arange(vertices)
+    table = pa.table({"u": ends, "v": (ends + 1) % vertices, "w": ends})
+    group = distribute(Group(0, [table]), table, EdgeColumns("u", "v", "w"), 10**5, vertices)
+    state, *_ = solve_slice(None, list(group.runs), [vertices], [], 1 << 27)
+    assert sum(column.load().nbytes for column in (state.parent, state.used)) == formulas.STATE * vertices
