@@ -55,9 +55,9 @@ class ForestAccessor:
     to_igraph = _method("to_igraph")
 
     def plan(self, source: Any = "source", target: Any = "target", **options: Any) -> Any:
-        """Predict the memory and time of this table's forest; see :func:`dfmst.plan`.
+        """Predict the memory and the traffic of this table's forest; see :func:`dfmst.plan`.
 
-        Rows and vertices are counted if they are not among the options.
+        Rows and vertices are counted unless the options have them.
         """
         driver = driver_of(self._frame)
         if driver is not None and not driver.in_memory:

@@ -116,10 +116,10 @@ class Prim:
             self.grow(engine, edges, table.vertices, chosen, trace)
         return chosen_rows(engine, chosen)
 
-    def grow(self, engine: Engine, edges: Edges, vertices: int, chosen: Array, trace: Trace) -> None:
+    def grow(self, engine: Engine, edges: Edges, n_vertices: int, chosen: Array, trace: Trace) -> None:
         """Flag the rows of the forest of `edges` (see ``key_edges``), within the trace's current round."""
         with trace.step("adjacency"):
-            lists = adjacency(engine, edges, vertices)
+            lists = adjacency(engine, edges, n_vertices)
         form = self.form or ("queues" if engine.on_host else "reduction")
         grown = self._by_queues if form == "queues" else self._by_reduction
         found, joined, trees = grown(engine, edges, lists, trace)

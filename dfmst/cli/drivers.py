@@ -381,8 +381,8 @@ def _plan_and_run(
 
     asked: dict[str, Any] = {"source": job.source, "target": job.target, "strategy": strategy[1]}
     plan = dfmst.plan(files=job.inputs, **asked, workers=workers, memory_limit=memory)
-    at_most = [("vertices", plan.vertices, vertices), ("rows of the forest", max(0, plan.vertices - 1), rows[1])]
-    rows_shown = [("strategy", *strategy), ("rows read", f"{plan.edges:,}", f"{rows[0]:,}")]
+    at_most = [("vertices", plan.n_vertices, vertices), ("rows of the forest", max(0, plan.n_vertices - 1), rows[1])]
+    rows_shown = [("strategy", *strategy), ("rows read", f"{plan.n_edges:,}", f"{rows[0]:,}")]
     rows_shown += [(name, f"{most:,} at most", f"{count:,}") for name, most, count in at_most if count is not None]
     if moved is not None:
         rows_shown.append(("bytes between workers", _bytes(plan.bytes_moved), _bytes(moved)))

@@ -83,7 +83,8 @@ def test_few_rooms_and_arrows() -> None:
 
 
 def functions() -> list[Any]:
-    found = {}
+    """Public functions, constructors of public classes, of which a frozen one has its fields, and their methods."""
+    found: dict[Any, str] = {}
     for module in sorted(set(PUBLIC) - {"dfmst.typing"}):
         try:
             exported = public_module(module)
@@ -91,7 +92,10 @@ def functions() -> list[Any]:
             continue
         for name in exported.__all__:
             value = getattr(exported, name)
-            if inspect.isroutine(value) or (inspect.isclass(value) and module == "dfmst.algorithms"):
+            if inspect.isclass(value):
+                methods = {f"{name}.{own}": one for own, one in vars(value).items() if not own.startswith("_")}
+                found |= {one: f"{module}.{own}" for own, one in methods.items() if inspect.isfunction(one)}
+            if inspect.isroutine(value) or (inspect.isclass(value) and not issubclass(value, Exception)):
                 found[value] = f"{module}.{name}"
     return [pytest.param(value, id=name) for value, name in found.items()]
 

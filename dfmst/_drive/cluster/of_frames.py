@@ -114,10 +114,10 @@ def plan(
     memory_limit: int | str | None = None,
     strategy: str = "auto",
 ) -> Plan:
-    """Predict what the forest of a Dask frame takes; see :func:`dfmst.plan`.
+    """Predict the memory and the traffic of a Dask frame's forest; see :func:`dfmst.plan`.
 
-    Rows and vertices are read from the footers of Parquet files; of other frames they are counted, which computes the
-    id columns once (vertices within a few percent).
+    Rows and vertices are read from the footers of Parquet files. Those of other frames are counted, which computes the
+    id columns once. The number of vertices is then right within a few percent.
 
     Parameters
     ----------
@@ -126,16 +126,16 @@ def plan(
     source, target
         Its id columns.
     n_vertices
-        How many there are, if that is known.
+        Number of vertices, if it is known.
     workers, memory_limit
-        Processes, and the bytes that each may use; ``None``: those of the current client, or of this machine.
+        Number of processes, and the memory of each. Default: those of the current client, or of this machine.
     strategy
         As for :func:`dfmst.plan`.
 
     Returns
     -------
     Plan
-        Strategy, reads, rounds, bytes moved, peak memory of a worker and whether that fits, and the formulas.
+        The strategy and the reason for it, bytes moved and peak memory with their formulas, and whether that fits.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def plan(
 
 
 def _counted(edges: Any, source: Any, target: Any, vertices: int | None) -> tuple[int, int, int]:
-    """Vertices, rows and the bytes of an id of a frame that has no footers."""
+    """Vertices and rows of a frame without footers, and the bytes of an id."""
     ids = dd.concat([edges[source], edges[target]])
     whole = ids.dtype.kind in "iu"
     most = ids.max() if whole else ids.astype(str).str.len().mean()

@@ -7,35 +7,17 @@ measured (bench/results/cpu/cluster.json, stream.json).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
 from dfmst._drive.plan.terms import Number, Plan, Term, least, most
-from dfmst._fold.budget import (
-    FIXED,
-    GPU_SOLVE,
-    HASHING,
-    MOST,
-    MOST_RUN,
-    ON_DISK,
-    ROW,
-    RUN_VERTEX,
-    SCAN,
-    SOLVE,
-    SORT,
-    VERTEX,
-    Budget,
-    MemoryRunBudget,
-    RunBudget,
-    Store,
-)
+from dfmst._fold import budget
 from dfmst._fold.slices import COMPACT
 from dfmst.errors import CapacityError
 
 # Bytes of a process
 BASE = 230_000_000  # a worker that has loaded Python, Dask, Arrow and pandas
 STREAM_BASE = 200_000_000  # a process that reads batches
-PIECES = RunBudget(0, 8).least(0)  # pieces of runs that a slice's task reads and writes
+PIECES = budget.RunBudget(0, 8).least(0)  # pieces of runs that a slice's task reads and writes
 
 # Bytes an id
 DENSE_ID = 4  # an id that is its own vertex, as it is sent
@@ -46,20 +28,20 @@ NUMBERING = 12  # next to an id that a shuffle numbers: its vertex twice, and it
 NUMBERED = 100  # an id in the task of a shuffle that numbers it
 
 # Bytes a row
-EDGE = ROW + 8  # in a fold's buffer or a run: two vertices, a 64-bit locator, a 64-bit key
+EDGE = budget.ROW + 8  # in a fold's buffer or a run: two vertices, a 64-bit locator, a 64-bit key
 SENT = 16  # that is sent, without its two ids: the locator and the key
 CHECKED = 28  # of a partition that is checked
-FOLD = EDGE + SOLVE  # in a fold's buffer, with the memory to solve it
+FOLD = EDGE + budget.SOLVE  # in a fold's buffer, with the memory to solve it
 STREAM_SOLVE = 12  # solving a stream's buffer, except for the worst graphs
 BATCH = 120  # that a shuffle reads, solves and sorts
-SLICE_ROW = ROW + SCAN + 2 * 8  # in the buffer that solves a slice
+SLICE_ROW = budget.ROW + budget.SCAN + 2 * 8  # in the buffer that solves a slice
 GPU_SLICE_ROW = 2 * EDGE + COMPACT  # the same on a GPU: the buffer, its forest, and filtered rows
 GPU_SOLVED = 16  # that a GPU solves or filters: its vertices and its key
 POSITION = 4  # of the forest, sent to the workers that gather it
 
 # Bytes a vertex
 STATE = 4.125  # of a slice: its root and a flag
-SLICE_VERTEX = RunBudget(0, 8).vertex  # of a shuffle's slice
+SLICE_VERTEX = budget.RunBudget(0, 8).vertex  # of a shuffle's slice
 PASSED = 2 * STATE + 8 + POSITION  # sent from slice to slice: the state about twice, the locator and the position
 
 # Rows a vertex
@@ -150,7 +132,7 @@ def slice_memory(memory: int) -> int:
 def fitting_vertices(memory: int, id_bytes: int = DENSE_ID) -> int:
     """Vertices whose forest one worker folds and merges with this memory."""
     work = Work(1, 1, 1, 1, 1, id_bytes)
-    folding, merging = BUFFER * FOLD + VERTEX, MERGE_EDGES * work.edge + 2 * SOLVE + VERTEX
+    folding, merging = BUFFER * FOLD + budget.VERTEX, MERGE_EDGES * work.edge + 2 * budget.SOLVE + budget.VERTEX
     return max(1, slice_memory(memory) // (max(folding, merging) + work.dictionary))
 
 
@@ -235,10 +217,10 @@ def plan_of(work: Work, strategy: str) -> Plan:
 def _peak(work: Work, buffered: Term) -> Term:
     """The most of reading next to a full buffer, of solving that, and of merging the last two forests."""
     (n, m, _), g, b = work.symbols, work.group_vertices, buffered.named("b", "rows")
-    folding = most(work.reading + EDGE * b, FOLD * b + VERTEX * g) + work.dictionary * g
+    folding = most(work.reading + EDGE * b, FOLD * b + budget.VERTEX * g) + work.dictionary * g
     if work.workers == 1:
         return BASE + folding
-    merging = (MERGE_EDGES * work.edge // 2 + SOLVE) * least(2 * n, m) + (VERTEX + work.dictionary) * n
+    merging = (MERGE_EDGES * work.edge // 2 + budget.SOLVE) * least(2 * n, m) + (budget.VERTEX + work.dictionary) * n
     return BASE + most(folding.named("folding"), merging.named("merging"))
 
 
@@ -267,11 +249,11 @@ def _sliced_merge(work: Work) -> Plan:
     on four by bench/limits/small_workers.py.
     """
     (n, m, w), s, g = work.symbols, work.usable, work.group_vertices
-    room = MemoryRunBudget(fold_room(work), 8)
+    room = budget.MemoryRunBudget(fold_room(work), 8)
     f = least(n, m / w).named("f", "rows")
     reading = _reading_group(work).named("reading")
-    folding = reading + least(most(0, s - reading), PIECES + RUN_VERTEX * g + (EDGE + SORT) * m / w)
-    solving = least(s, RUN_VERTEX * n + SLICE_ROW / SLICES * w * f)
+    folding = reading + least(most(0, s - reading), PIECES + budget.RUN_VERTEX * g + (EDGE + budget.SORT) * m / w)
+    solving = least(s, budget.RUN_VERTEX * n + SLICE_ROW / SLICES * w * f)
     asked = (work.id_bytes + NUMBERING) * f if work.dictionary else 0
     moved = (w - 1) * (EDGE * f + (POSITION + STATE) * n / w + asked)
     peak = BASE + most(folding.named("folding"), solving.named("solving"))
@@ -307,12 +289,12 @@ def _shuffle(work: Work) -> Plan:
 
 def device_vertices(usable: int) -> int:
     """Vertices whose forest a GPU folds in this memory."""
-    return usable // (SMALL_BUFFER * (EDGE + GPU_SOLVE) + VERTEX)
+    return usable // (SMALL_BUFFER * (EDGE + budget.GPU_SOLVE) + budget.VERTEX)
 
 
 def _gpu_folds_runs(work: Work) -> bool:
     """Whether a GPU, if there is one, folds a group's forest in runs and solves slices."""
-    fits = work.group_vertices.value <= MemoryRunBudget(work.device, 8).most_vertices
+    fits = work.group_vertices.value <= budget.MemoryRunBudget(work.device, 8).most_vertices
     return not work.device or (fits and _gpu_solves_slices(work))
 
 
@@ -345,9 +327,9 @@ def _gpu_peak(work: Work, plan: Plan) -> tuple[Term, bool]:
         if plan.strategy == "shuffle":
             first, fits = (EDGE + COMPACT) * _batch(work.usable).named("b", "rows"), _gpu_solves_slices(work)
         else:
-            first, fits = MemoryRunBudget(work.device, 8).vertex * work.group_vertices, _gpu_folds_runs(work)
+            first, fits = budget.MemoryRunBudget(work.device, 8).vertex * work.group_vertices, _gpu_folds_runs(work)
         return least(free, most(first, slices)), fits
-    folds = [buffer * (EDGE + GPU_SOLVE) + VERTEX for buffer in (BUFFER, SMALL_BUFFER)]
+    folds = [buffer * (EDGE + budget.GPU_SOLVE) + budget.VERTEX for buffer in (BUFFER, SMALL_BUFFER)]
     if work.id_bytes == SPARSE_ID:  # if the dictionary does not fit, the host numbers the ids
         folds = [folds[0] + GPU_DICTIONARY, folds[1] + GPU_DICTIONARY, folds[1]]
     vertex = next((fold for fold in folds if fold * work.n_vertices <= work.device), folds[-1])
@@ -376,27 +358,27 @@ def _bus(work: Work, plan: Plan) -> Term:
     return reading + (w - 1) * (2 * work.edge * forest + flags * n) + POSITION * n
 
 
-def _budget(work: Work, store: Store) -> tuple[Budget, Term]:
-    """Budget of a stream, and what it has for the fold: all but the dictionary's share."""
-    budget = Budget(work.memory_limit, 8, work.dictionary, store)
-    free = Term(work.memory_limit, "M") - (FIXED + (HASHING if work.dictionary else 0))
-    size = budget.runs().size if budget.in_runs else budget.fold_bytes
+def _budget(work: Work, store: budget.Store) -> tuple[budget.Budget, Term]:
+    """Budget of a stream, and the bytes of its fold: all but the dictionary's share."""
+    limits = budget.Budget(work.memory_limit, 8, work.dictionary, store)
+    free = Term(work.memory_limit, "M") - (budget.FIXED + (budget.HASHING if work.dictionary else 0))
+    size = limits.runs().size if limits.in_runs else limits.fold_bytes
     share = round(size / free.value, 4) if size > 0 else 0.0
-    return budget, most(0, share * free).named("u")
+    return limits, most(0, share * free).named("u")
 
 
 def _stream(work: Work) -> Plan:
     """One process with its rows in a buffer, or in runs in memory if those fit."""
     n, m, _ = work.symbols
-    budget, u = _budget(work, "buffer")
-    room = (u - VERTEX * n) / (EDGE + SOLVE)
+    limits, u = _budget(work, "buffer")
+    room = (u - budget.VERTEX * n) / (EDGE + budget.SOLVE)
     if in_buffer := least(2 * n, m).value <= room.value:
-        b = least(MOST * n, m, room).named("b", "rows")
-        fold = (EDGE + STREAM_SOLVE) * b + VERTEX * n
+        b = least(budget.MOST * n, m, room).named("b", "rows")
+        fold = (EDGE + STREAM_SOLVE) * b + budget.VERTEX * n
     else:
-        budget, u = _budget(work, "memory")
-        fold = most(u, budget.runs().vertex * n)
-    fits = n.value <= budget.most_vertices or (in_buffer and not work.dictionary)
+        limits, u = _budget(work, "memory")
+        fold = most(u, limits.runs().vertex * n)
+    fits = n.value <= limits.most_vertices or (in_buffer and not work.dictionary)
     peak = STREAM_BASE + fold + work.dictionary * n
     return work.plan("stream", bytes_moved=Term(0, "0"), peak_memory=peak, fits=fits)
 
@@ -404,19 +386,14 @@ def _stream(work: Work) -> Plan:
 def _spill(work: Work) -> Plan:
     """One process with its rows in runs on disk."""
     n, m, _ = work.symbols
-    budget, u = _budget(work, "disk")
-    rows = least(most(0, (u - PIECES - RUN_VERTEX * n) / (EDGE + SORT)), Term(MOST_RUN, "2^30"), m).named("r", "rows")
-    peak = STREAM_BASE + least(u, RUN_VERTEX * n + (EDGE + SORT) * rows) + work.dictionary * n
-    on_disk = EDGE * least((ON_DISK + 1) * n, m + n)
-    fits = work.n_vertices <= budget.most_vertices
+    limits, u = _budget(work, "disk")
+    fitting = most(0, (u - PIECES - budget.RUN_VERTEX * n) / (EDGE + budget.SORT))
+    rows = least(fitting, Term(budget.MOST_RUN, "2^30"), m).named("r", "rows")
+    peak = STREAM_BASE + least(u, budget.RUN_VERTEX * n + (EDGE + budget.SORT) * rows) + work.dictionary * n
+    on_disk = EDGE * least((budget.ON_DISK + 1) * n, m + n)
+    fits = work.n_vertices <= limits.most_vertices
     return work.plan("spill", bytes_moved=Term(0, "0"), peak_memory=peak, bytes_on_disk=on_disk, fits=fits)
 
 
 STREAMS = ("stream", "spill")
-PLANS: dict[str, Callable[[Work], Plan]] = {
-    "merge": _merge,
-    "two-pass": _two_pass,
-    "shuffle": _shuffle,
-    "stream": _stream,
-    "spill": _spill,
-}
+PLANS = {"merge": _merge, "two-pass": _two_pass, "shuffle": _shuffle, "stream": _stream, "spill": _spill}

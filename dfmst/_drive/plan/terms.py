@@ -32,35 +32,27 @@ class Term:
         return Term(self.value, name, parts={name: replace(self, unit=unit), **self.parts}, unit=unit)
 
     def __str__(self) -> str:
-        """Return the formula."""
         return self.text
 
     def __add__(self, other: Number) -> Term:
-        """Return the sum."""
         return _operation(self, "+", other)
 
     def __sub__(self, other: Number) -> Term:
-        """Return the difference."""
         return _operation(self, "-", other)
 
     def __mul__(self, other: Number) -> Term:
-        """Return the product."""
         return _operation(self, "·", other)
 
     def __truediv__(self, other: Number) -> Term:
-        """Return the quotient."""
         return _operation(self, "/", other)
 
     def __radd__(self, other: float) -> Term:
-        """Return the sum."""
         return _operation(other, "+", self)
 
     def __rmul__(self, other: float) -> Term:
-        """Return the product."""
         return _operation(other, "·", self)
 
     def __rtruediv__(self, other: float) -> Term:
-        """Return the quotient."""
         return _operation(other, "/", self)
 
 
@@ -176,14 +168,12 @@ class Plan:
         return {**values, "formulas": {name: term.text for name, term in self.formulas.items()}}
 
     def __repr__(self) -> str:
-        """Show the table as text."""
         rows = list(self._rows())
         wide, size = (max(len(row[column]) for row in rows) for column in (0, 1))
         lines = [f"{name:{wide}}  {value:>{size}}  {formula}".rstrip() for name, value, formula in rows]
         return "\n".join([*self._head(), "", *lines])
 
     def _repr_html_(self) -> str:
-        """Show the table in a notebook."""
         head = "<br>".join(map(escape, self._head()))
         rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._rows())
         return f"<p>{head}</p>\n<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"

@@ -101,7 +101,7 @@ def test_bytes_of_an_edge_that_is_sent(ids, id_bytes) -> None:
     if ids == "text":
         columns = [pa.array(np.char.add("v", end.astype(str))) for end in ends]
     table = pa.table({"u": columns[0], "v": columns[1], "w": np.random.default_rng(1).random(10**5)})
-    forest = fold(Group(0, [table]), None, EdgeColumns("u", "v", "w"))
+    forest: Any = fold(Group(0, [table]), None, EdgeColumns("u", "v", "w"))
     assert forest.nbytes / len(forest) == pytest.approx(2 * id_bytes + formulas.SENT, rel=0.01)
 
 

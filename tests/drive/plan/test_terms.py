@@ -119,7 +119,11 @@ def test_the_page_of_a_notebook_is_escaped() -> None:
 @pytest.mark.parametrize(
     ("graph", "strategy", "reason"),
     [
-        ({"n_vertices": 2_000_000, "n_edges": 96_000_000, "partitions": 48}, "two-pass", "a second read of the rows pays"),
+        (
+            {"n_vertices": 2_000_000, "n_edges": 96_000_000, "partitions": 48},
+            "two-pass",
+            "a second read of the rows pays",
+        ),
         ({"n_vertices": 10**6, "n_edges": 2 * 10**6}, "merge", "a forest of all vertices fits one worker"),
         ({"n_vertices": 10**9, "n_edges": 10**10}, "shuffle", "no strategy fits"),
         ({"n_vertices": 10**8, "n_edges": 10**9, "partitions": 1000}, "shuffle", "fits no worker"),
