@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import dfmst
 import dfmst.dask
 from dfmst._drive.cluster.client import Resources
-from dfmst._drive.plan.work import Work
+from dfmst._drive.plan.formulas import Work
 from dfmst.errors import DfmstError
 from dfmst.formats import read_provenance
 from dfmst.formats.sealed import sealed_input, sealed_output
