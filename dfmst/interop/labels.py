@@ -13,8 +13,6 @@ from dfmst._edges.arrow_values import listed_values, plain_ids, to_arrow
 from dfmst._edges.unify import cast_exactly, common_type
 from dfmst.errors import InvalidEdgesError
 
-__all__ = ["in_one_type", "labels_of", "named", "places_of"]
-
 
 def labels_of(ids: Any, length: int, what: str) -> pa.Array:
     """Ids as an Arrow array, one for each of `length` vertices."""

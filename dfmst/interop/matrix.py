@@ -78,9 +78,16 @@ def from_matrix(matrix: Any, *, distance: str | Callable[[Array], Any] | None = 
 def _values(matrix: Any) -> tuple[Array, FrameView | None]:
     """The entries, and the frame that they come from."""
     if not hasattr(matrix, "__array__") and hasattr(matrix, "__dlpack__"):
-        matrix = _from_dlpack(matrix)
+        try:
+            matrix = np.from_dlpack(matrix)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            message = f"the matrix is no array on the host: {error}"
+            raise UnsupportedFrameError(message, "copy it to the host") from error
     if isinstance(matrix, (list, tuple)) or (hasattr(matrix, "shape") and hasattr(matrix, "dtype")):
-        view, values = None, _array(matrix)
+        view, values = None, number_array("matrix", matrix)
+        if values.dtype.kind not in "biuf":
+            message = f"the matrix holds {values.dtype} values"
+            raise InvalidEdgesError(message, "pass numbers; of a frame, leave out columns of other types")
     else:
         view = open_host_frame(matrix, "matrix")
         names = view.frame.columns
@@ -109,7 +116,7 @@ def _in_common_type(columns: list[pa.Array]) -> list[Array]:
 
 
 def _check_labels(view: FrameView) -> None:
-    """Raise where rows and columns of a pandas frame have the same labels in another order."""
+    """Raise if rows and columns of a pandas frame have the same labels in another order."""
     if not view.frame.implementation.is_pandas():
         return
     rows, columns = list(nw.to_native(view.frame).index), list(view.frame.columns)
@@ -117,21 +124,6 @@ def _check_labels(view: FrameView) -> None:
     if differ and len(rows) == len(columns) and set(rows) == set(columns):
         message = f"the rows have the columns' labels in another order: {len(differ):,} of {len(rows):,} are elsewhere"
         raise InvalidEdgesError(message, "put them in one order: matrix.loc[matrix.columns]")
-
-
-def _from_dlpack(matrix: Any) -> Array:
-    try:
-        return np.from_dlpack(matrix)
-    except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise UnsupportedFrameError(f"the matrix is no array on the host: {error}", "copy it to the host") from error
-
-
-def _array(matrix: Any) -> Array:
-    values = number_array("matrix", matrix)
-    if values.dtype.kind not in "biuf":
-        message = f"the matrix holds {values.dtype} values"
-        raise InvalidEdgesError(message, "pass numbers; of a frame, leave out columns of other types")
-    return values
 
 
 def _check_symmetric(values: Array) -> None:

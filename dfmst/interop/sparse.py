@@ -59,9 +59,8 @@ def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) 
     entries = stored_entries(matrix)
     engine = select_engine(on_device=entries.on_device)
     if entries.on_device and ids is not None:
-        raise UnsupportedFrameError(
-            "ids= are not read beside a matrix on a GPU", "pass matrix.get(), or leave ids= out"
-        )
+        message = "ids= are not read for a matrix on a GPU"
+        raise UnsupportedFrameError(message, "pass matrix.get(), or leave ids= out")
     labels = None if ids is None else labels_of(ids, entries.size, "the matrix")
     with engine.guard():
         row, column, value = entries.row, entries.column, entries.value
@@ -80,10 +79,9 @@ def from_sparse(matrix: Any, *, ids: Any = None, symmetric: bool | None = None) 
 
 def _order(engine: Engine, *keys: Array) -> Array:
     """Places in ascending order of the last key, then of those before it."""
-    if engine.on_host:
-        order: Array = np.lexsort(keys)
-    else:  # CuPy orders the rows of one array; places and weights of CuPy's matrices fit float64
-        order = engine.xp.lexsort(engine.xp.stack([key.astype(np.float64) for key in keys]))
+    # CuPy orders the rows of one array; places and weights of CuPy's matrices fit float64.
+    table = keys if engine.on_host else engine.xp.stack([key.astype(np.float64) for key in keys])
+    order: Array = engine.xp.lexsort(table)
     return order
 
 
@@ -163,6 +161,8 @@ def to_sparse(
     labels = None if ids is None else labels_of(ids, len(ids) if size is None else size, "the matrix")
     places = [places_of(name, arrow_column(name, view.column(name)), labels, size) for name in (source, target)]
     values = np.ones(len(view), np.int64) if weight is None else _numbers(view, weight)
+    # SciPy's matrices hold numbers in the machine's byte order, and no float16.
+    values = values.astype(np.float32) if values.dtype.name == "float16" else native_values(values)
     if size is None:
         largest = max((int(place.max()) for place in places if len(place)), default=-1)
         size = largest + 1 if labels is None else len(labels)
@@ -183,15 +183,10 @@ def _size(shape: Any) -> int:
 def _numbers(view: FrameView, name: Any) -> Array:
     column = view.column(name)
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":  # a NaN of pandas is a number here
-        return _as_scipy(column)
+        return column
     arrow = plain_ids(arrow_column(name, column))
     kind = arrow.type
     if arrow.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         message = f"column {name!r} holds {arrow.type} with {arrow.null_count:,} nulls; entries are numbers of 64 bits"
         raise InvalidEdgesError(message, "cast the weights to integers or floats, and fill or remove nulls")
-    return _as_scipy(arrow.to_numpy(zero_copy_only=False))
-
-
-def _as_scipy(values: Array) -> Array:
-    """Numbers in a type that SciPy's matrices have: in the machine's byte order, no ``float16``."""
-    return values.astype(np.float32) if values.dtype.name == "float16" else native_values(values)
+    return arrow.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]

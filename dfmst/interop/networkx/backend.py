@@ -1,11 +1,11 @@
 """The functions that NetworkX hands to dfmst; signatures and results are NetworkX's.
 
-What is not ours (directed graphs, weights that no column holds) NetworkX's own function does.
+NetworkX's own functions handle the rest: directed graphs, and weights that no column holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -56,68 +56,43 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     return graph.number_of_edges() >= _WORTH or f"fewer than {_WORTH} edges"  # type: ignore[union-attr]
 
 
-def minimum_spanning_edges(
-    G: Graph,
-    algorithm: str = "kruskal",
-    weight: Any = "weight",
-    keys: bool = True,
-    data: bool = True,
-    ignore_nan: bool = False,
-) -> Any:
-    """See :func:`networkx.minimum_spanning_edges`."""
-    rows = _forest(G, algorithm, weight, ignore_nan, maximum=False)
-    if rows is None:
-        return nx.minimum_spanning_edges.orig_func(G.original, algorithm, weight, keys, data, ignore_nan)
-    return G.edges(rows, keys=keys, data=data)
+def _edges_function(original: Any, maximum: bool) -> Callable[..., Any]:
+    """Return the counterpart of a function of NetworkX that yields the edges of a forest."""
+
+    def find(
+        G: Graph,
+        algorithm: str = "kruskal",
+        weight: Any = "weight",
+        keys: bool = True,
+        data: bool = True,
+        ignore_nan: bool = False,
+    ) -> Any:
+        rows = _forest(G, algorithm, weight, ignore_nan, maximum)
+        if rows is None:
+            return original.orig_func(G.original, algorithm, weight, keys, data, ignore_nan)
+        return G.edges(rows, keys=keys, data=data)
+
+    return find
 
 
-def maximum_spanning_edges(
-    G: Graph,
-    algorithm: str = "kruskal",
-    weight: Any = "weight",
-    keys: bool = True,
-    data: bool = True,
-    ignore_nan: bool = False,
-) -> Any:
-    """See :func:`networkx.maximum_spanning_edges`."""
-    rows = _forest(G, algorithm, weight, ignore_nan, maximum=True)
-    if rows is None:
-        return nx.maximum_spanning_edges.orig_func(G.original, algorithm, weight, keys, data, ignore_nan)
-    return G.edges(rows, keys=keys, data=data)
+def _tree_function(original: Any, maximum: bool) -> Callable[..., Any]:
+    """Return the counterpart of a function of NetworkX that returns a forest as a graph."""
+
+    def find(G: Graph, weight: Any = "weight", algorithm: str = "kruskal", ignore_nan: bool = False) -> Any:
+        rows = _forest(G, algorithm, weight, ignore_nan, maximum)
+        return original.orig_func(G.original, weight, algorithm, ignore_nan) if rows is None else forest_graph(G, rows)
+
+    return find
 
 
-def minimum_spanning_tree(
-    G: Graph,
-    weight: Any = "weight",
-    algorithm: str = "kruskal",
-    ignore_nan: bool = False,
-) -> Any:
-    """See :func:`networkx.minimum_spanning_tree`."""
-    rows = _forest(G, algorithm, weight, ignore_nan, maximum=False)
-    if rows is None:
-        return nx.minimum_spanning_tree.orig_func(G.original, weight, algorithm, ignore_nan)
-    return forest_graph(G, rows)
-
-
-def maximum_spanning_tree(
-    G: Graph,
-    weight: Any = "weight",
-    algorithm: str = "kruskal",
-    ignore_nan: bool = False,
-) -> Any:
-    """See :func:`networkx.maximum_spanning_tree`."""
-    rows = _forest(G, algorithm, weight, ignore_nan, maximum=True)
-    if rows is None:
-        return nx.maximum_spanning_tree.orig_func(G.original, weight, algorithm, ignore_nan)
-    return forest_graph(G, rows)
+minimum_spanning_edges = _edges_function(nx.minimum_spanning_edges, maximum=False)
+maximum_spanning_edges = _edges_function(nx.maximum_spanning_edges, maximum=True)
+minimum_spanning_tree = _tree_function(nx.minimum_spanning_tree, maximum=False)
+maximum_spanning_tree = _tree_function(nx.maximum_spanning_tree, maximum=True)
 
 
 def partition_spanning_tree(
-    G: Graph,
-    minimum: bool = True,
-    weight: Any = "weight",
-    partition: Any = "partition",
-    ignore_nan: bool = False,
+    G: Graph, minimum: bool = True, weight: Any = "weight", partition: Any = "partition", ignore_nan: bool = False
 ) -> Any:
     """See :func:`networkx.partition_spanning_tree`."""
     weights = _weights(G, weight, ignore_nan)
@@ -143,7 +118,7 @@ def _weights(graph: Graph, attribute: Any, ignore_nan: bool) -> Array | None:
     return weights
 
 
-def _forest(graph: Graph, algorithm: str, attribute: Any, ignore_nan: bool, *, maximum: bool) -> Array | None:
+def _forest(graph: Graph, algorithm: str, attribute: Any, ignore_nan: bool, maximum: bool) -> Array | None:
     """The forest's edges in Kruskal's order; ``None`` if the call is NetworkX's."""
     refused = algorithm in _SIMPLE and graph.is_multigraph()
     if algorithm not in ALGORITHMS or refused or not len(graph):

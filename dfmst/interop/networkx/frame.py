@@ -12,8 +12,6 @@ from dfmst._common.deferred import cached_property
 from dfmst._common.types import Array
 from dfmst.interop.networkx.graph import Graph
 
-__all__ = ["convert_from_nx", "convert_to_nx", "from_pandas_edgelist"]
-
 
 class ColumnGraph(Graph):
     """A graph whose edges' attributes are columns of pandas, by name; `rows` are where each edge came first."""
@@ -46,9 +44,9 @@ class ColumnGraph(Graph):
     def attributes_at(self, rows: Array) -> list[dict[Any, Any]]:
         """Attributes of the edges at `rows`, in new dictionaries."""
         listed = [column.take(rows).tolist() for column in self._given.values()]
-        if not listed:
-            return [{} for _ in rows]
-        return [dict(zip(self._given, entries, strict=True)) for entries in zip(*listed, strict=True)]
+        return [dict(zip(self._given, entries, strict=True)) for entries in zip(*listed, strict=True)] or [
+            {} for _ in rows
+        ]
 
     def copied_attributes(self) -> tuple[dict[Any, Any], None]:
         """No attributes: graph and nodes have none."""
@@ -82,6 +80,8 @@ def from_pandas_edgelist(
 
 
 def _graph_of_columns(df: Any, source: Any, target: Any, attributes: list[Any], multigraph: bool) -> Graph:
+    import pandas as pd
+
     nodes, first, second = _numbered(df[source], df[target])
     first, second = np.minimum(first, second), np.maximum(first, second)
     _, begin, of_pair = np.unique(first * len(nodes) + second, return_index=True, return_inverse=True)
@@ -92,8 +92,7 @@ def _graph_of_columns(df: Any, source: Any, target: Any, attributes: list[Any], 
         last = np.zeros(len(begin), np.int64)
         np.maximum.at(last, of_pair, np.arange(len(first)))  # a later row gives an edge its attributes
         values = last[of_pair[rows]]
-    keys = _occurrence(of_pair[rows]).tolist() if multigraph else None
-
+    keys = pd.Series(of_pair[rows]).groupby(of_pair[rows]).cumcount().tolist() if multigraph else None
     columns = {name: df[name].take(values) for name in attributes}
     return ColumnGraph(nodes, first[rows], second[rows], keys, columns, rows)
 
@@ -109,17 +108,6 @@ def _numbered(source: Any, target: Any) -> tuple[list[Any], Array, Array]:
         both[::2], both[1::2] = source.tolist(), target.tolist()
     numbers, nodes = pd.factorize(both)
     return nodes.tolist(), numbers[::2].astype(np.int64), numbers[1::2].astype(np.int64)
-
-
-def _occurrence(pairs: Array) -> Array:
-    """How often each entry's value has occurred before it."""
-    order = np.argsort(pairs, kind="stable")
-    ordered = pairs[order]
-    begin = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(pairs) else np.zeros(0, np.int64)
-    lengths = np.diff(np.r_[begin, len(pairs)])
-    counted = np.empty(len(pairs), np.int64)
-    counted[order] = np.arange(len(pairs)) - np.repeat(begin, lengths)
-    return counted
 
 
 _Edges: TypeAlias = tuple[Array, Array, list[Any] | None, list[Any]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
-import threading
 from typing import Any
 
 import pandas as pd
@@ -93,12 +92,6 @@ def test_later_changes_of_the_graph_stay_out(make):
     assert described(tree) == expected
 
 
-def test_counting_puts_nothing_in_place():
-    tree = backend.minimum_spanning_tree(backend.convert_from_nx(example(nx.Graph)))
-    assert [len(tree), tree.number_of_nodes(), tree.number_of_edges()] == [5, 5, 3]
-    assert "_adj" not in vars(tree)
-
-
 def test_the_collector_runs_as_before():
     graph = backend.convert_from_nx(example(nx.Graph))
     for change, running in ((gc.disable, False), (gc.enable, True)):
@@ -124,22 +117,3 @@ def test_a_frame_s_tree_without_a_graph_of_the_frame():
         assert "original" not in vars(graph)
         expected = nx.from_pandas_edgelist.orig_func(frame, edge_attr=True, create_using=make)
         assert described(tree) == described(nx.minimum_spanning_tree.orig_func(expected))
-
-
-def test_two_threads_look_first():
-    graph = nx.gnm_random_graph(300, 900, seed=1)
-    for _ in range(20):
-        tree = backend.minimum_spanning_tree(backend.convert_from_nx(graph))
-        start = threading.Barrier(4)
-        looks: list[Any] = []
-
-        def look(tree=tree, start=start, looks=looks):
-            start.wait()
-            looks.append((tree._adj, tree._node))
-
-        threads = [threading.Thread(target=look) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert all(adjacency is tree._adj and node is tree._node for adjacency, node in looks)
