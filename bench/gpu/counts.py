@@ -35,7 +35,6 @@ sys.path.append(str(BENCH.parent))  # after the installed dfmst: only for the pa
 from support.inside import CudaEngine, EdgeTable, Engine, Trace
 
 from dfmst.algorithms import FilterBoruvka, filter_boruvka
-from dfmst.algorithms._steps import worklist
 from dfmst.generate import erdos_renyi, rmat, road_grid
 from tests.support.gpu import standin
 from tests.support.gpu.ptx.counts import Counts
@@ -168,14 +167,14 @@ def counted_calls(graph: Columns) -> dict[str, int]:
 def counted_memory(graph: Columns, split: bool = False) -> dict[str, float]:
     """Sectors, atomics and idle lanes an edge, on PTX; with two lists if the density is high enough and `split`."""
     counts, edges = Counts(), len(graph[0])
-    sizes = filter_boruvka._SMALL, worklist._SAMPLE
+    sizes = filter_boruvka._SMALL, filter_boruvka._COUNTED
     if split:
-        filter_boruvka._SMALL, worklist._SAMPLE = 0, 64  # so that a sample is a small part here, too
+        filter_boruvka._SMALL, filter_boruvka._COUNTED = 0, 64  # so that a sample is a small part here, too
     try:
         with real_ptx(Card(observer=counts)) as engine:
             solve(engine, graph)
     finally:
-        filter_boruvka._SMALL, worklist._SAMPLE = sizes
+        filter_boruvka._SMALL, filter_boruvka._COUNTED = sizes
     return {
         "edges": edges,
         "sectors_loaded_per_edge": round(counts.sectors["load"] / edges, 2),

@@ -21,7 +21,7 @@ from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst.algorithms.base import Trace
-from dfmst.algorithms.pma import UNVISITED, Growth, RoundGraph, Rounds, grow, grow_and_unify
+from dfmst.algorithms.pma import UNVISITED, Growth, RoundGraph, grow, grow_and_unify
 
 _TREES_PER_THREAD = 4  # so that a long tree does not leave the other threads idle
 _SMALL = 1024  # vertices that a single tree is grown over faster than several and another round
@@ -73,17 +73,13 @@ class BaderCong:
         """Return the forest's rows, ascending ``int64``."""
 
         def growth(graph: RoundGraph, chosen: Array) -> Growth:
-            span = -(-graph.vertices // self._trees(engine, graph))
+            trees = self.trees or (1 if graph.vertices <= _SMALL else _TREES_PER_THREAD * engine.threads)
+            span = -(-graph.vertices // trees)
             color = engine.xp.full(graph.vertices, UNVISITED, np.uint32)
             grown = grow(engine, "grow_apart", graph, span, (int(self.colors), color), chosen)
             lists, row = graph.lists, graph.edges.row
-            arguments = (lists.offset, lists.edge, lists.other, row, grown.tree, grown.parent, chosen)
+            arguments = (*lists, row, grown.tree, grown.parent, chosen)
             engine.launch("hook_unvisited", graph.vertices, *arguments)
             return grown
 
-        return grow_and_unify(engine, table, trace, Rounds(growth, sort_from=1, drop_parallel=False))
-
-    def _trees(self, engine: Engine, graph: RoundGraph) -> int:
-        if self.trees is not None:
-            return self.trees
-        return 1 if graph.vertices <= _SMALL else _TREES_PER_THREAD * engine.threads
+        return grow_and_unify(engine, table, trace, growth, sort_from=1, lightest_only=False)

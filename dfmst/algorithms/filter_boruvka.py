@@ -6,7 +6,7 @@ Made for GPUs: every step is flat over edges, and the table is read in place, on
    so that equal weights cannot put everything in the light part. Small and sparse tables are one list.
 2. Kernel ``take_edges`` reads the table once, lists the light edges as records of 16 bytes, and offers each to
    both ends on the way.
-3. Rounds until the list is empty, all in one launch if it is not too long (see ``worklist.py``): guarded atomic
+3. Rounds until the list is empty, all in one launch if it is not too long (see :class:`Worklist`): guarded atomic
    minima of packed (key, row) words, joins by the lightest edge of either end, path halving, representatives written
    back into the records, two arrays of minima in turns.
 4. Pointer jumping, then 2 and 3 once more for the edges above the threshold whose ends still differ: most are dropped
@@ -33,8 +33,9 @@ do. ``bench/gpu/speed.py`` measures each step against this; ``bench/gpu/counts.p
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,10 +43,9 @@ from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import flatten
-from dfmst._engines.primitives.edges import gather_keys
-from dfmst._engines.primitives.flags import flag_length, flag_words
+from dfmst._engines.primitives.edges import end_words, gather_keys
+from dfmst._engines.primitives.flags import FLAG_GRAIN, flag_length, flag_words
 from dfmst.algorithms._steps.light_edges import check_light, sampled_threshold
-from dfmst.algorithms._steps.worklist import Side, Worklist
 from dfmst.algorithms.base import Trace, chosen_rows
 
 _SMALL = 1 << 22  # edges up to which a GPU solves one list in the time that the host takes to begin another
@@ -167,3 +167,181 @@ def _ends(engine: Engine, table: EdgeTable) -> tuple[int, int]:
     keys = gather_keys(engine, drawn, None, table.flip)
     least, greatest = engine.xp.stack([keys.min(), keys.max()]).tolist()  # one read for both
     return least, greatest
+
+
+_TAKEN = 8  # edges that a thread of `take_edges` takes
+_COUNTED = 1 << 14  # rows that predict the length of the second list
+_DEVIATIONS = 5  # by which it may be longer
+_COUNTERS = 8  # edges in the first list; chosen edges, rounds, edges of the first round and of all; then those below
+_LENGTHS = (0, 5)  # places of the number of edges in both lists
+_JOINED = 1  # place of the number of chosen edges
+_WAITING = 6  # place of the barrier's counter
+_TOGETHER = 1 << 22  # edges up to which a GPU runs all rounds in one launch
+_OFFERED = 4  # records that a thread of `offer_records` takes
+_CLEAR_SHARE = 8  # with fewer vertices than this for each record, clearing all minima is cheaper than by record
+
+
+class Side(NamedTuple):
+    """The edges on one side of a threshold in the total order, and the span of their keys."""
+
+    key: int  # the threshold: the last edge of the lower side
+    row: int
+    above: bool  # whether it is the upper side
+    # A record holds ``(key - low) >> shift`` of a 64-bit key, in 32 bits: `low` is the least key of the span, `shift` a
+    # number of bits. Only the speed depends on them.
+    low: int
+    shift: int
+
+
+class Outcome(NamedTuple):
+    """Counts of the rounds over a side's edges."""
+
+    taken: int  # edges that joined two components at the beginning
+    rounds: int  # rounds that had any edge
+    joined: int  # edges that were chosen
+
+
+class Worklist:
+    """The buffers of all rounds over the edges of a side; they grow if a list needs more room.
+
+    Two lists of records, two ``uint64`` words each, with room for `capacity` records; two arrays of the vertices'
+    lightest records; counters, which are sums over all threads. A record is 16 bytes: two representatives, 32 bits of
+    the key, and the row (_engines/kernels/filter_boruvka.cuh).
+    """
+
+    def __init__(self, engine: Engine, table: EdgeTable, capacity: int, chosen: Array) -> None:
+        self._engine, self._table, self._chosen = engine, table, chosen
+        source, target, stride = end_words(table.source, table.target)
+        self._edges = (source, target, stride, table.weight, table.flip, len(table))
+        self.parent: Array = engine.xp.empty(table.vertices, np.uint32)
+        self._best: Array = engine.xp.empty((2, table.vertices), np.uint64)
+        self._counters: Array = engine.xp.empty(_COUNTERS, np.uint32)
+        self._prepared: dict[tuple[str, int, bool], Callable[[int], None]] = {}
+        self._side = Side(0, 0, False, 0, 0)
+        self._known: tuple[bool, Array | None] = (False, None)
+        self._reserve(capacity)
+        self._begin(self.parent, chosen)
+
+    def _reserve(self, capacity: int) -> None:
+        """Make room for `capacity` records; those in the lists are lost."""
+        self._capacity = capacity
+        self._prepared.clear()
+        self._records: tuple[Array, ...] = ()  # free the old ones first
+        self._records = tuple(self._engine.xp.empty(2 * capacity, np.uint64) for _ in range(2))
+
+    def _begin(self, parent: Array | None, chosen: Array | None) -> None:
+        """Clear the first round's minima and all counters; make every vertex a root, and clear the flags of rows."""
+        vertices, words = self._table.vertices, 0 if chosen is None else len(chosen)
+        columns = (parent, self._best[0], chosen, self._counters)
+        self._engine.launch("begin_worklist", max(vertices, words, _COUNTERS), vertices, words, *columns)
+        self._begun = True
+
+    def take(self, side: Side, flat: bool = False, giant: Array | None = None) -> None:
+        """Fill the list with the edges of a side whose ends differ.
+
+        With `flat`, every vertex points at its root; without, every vertex is a root. `giant` flags the vertices of a
+        component with many edges.
+        """
+        if side.shift != self._side.shift:
+            self._prepared.clear()
+        self._side, self._known = side, (flat, giant)
+        if flat:
+            self._make_room()
+        self._take()
+
+    def _make_room(self) -> None:
+        """Let the buffers grow to the length that a sample predicts: a list that is too long is taken twice."""
+        rows, side = len(self._table), self._side
+        sample = min(_COUNTED, rows)
+        counted = self._engine.xp.zeros(1, np.uint32)
+        columns = (*self._edges, side.key, side.row, self.parent)
+        self._engine.launch("count_survivors", sample, *columns, rows // sample, counted)
+        hits = int(counted[0]) if side.above else 0
+        wanted = math.ceil((hits + _DEVIATIONS * math.sqrt(hits + 1)) / sample * rows)
+        if wanted > self._capacity:
+            self._reserve(min(wanted, rows))
+
+    def _take(self) -> None:
+        if not self._begun:
+            self._begin(None, None)
+        self._begun = False
+        side, (flat, giant) = self._side, self._known
+        bounds = (side.key, side.row, int(side.above), side.low, side.shift)
+        listed = (self._best[0], self._records[0], self._capacity, self._counters[:1])
+        parent = self.parent if flat else None
+        columns = (*self._edges, *bounds, parent, giant, *listed)
+        self._engine.launch("take_edges", -(-len(self._table) // _TAKEN), *columns)
+
+    def component_of(self, row: int) -> Array:
+        """Flag the vertices in the component of a row's first end; every vertex points at its root.
+
+        The threshold is an edge drawn at random, so that its ends are most likely in a giant component, if any.
+        """
+        vertices = self._table.vertices
+        flags: Array = self._engine.xp.empty(flag_length(vertices), np.uint64)
+        columns = (self.parent, vertices, self._edges[0], self._edges[2], row, flags)
+        self._engine.launch("flag_beside", len(flags), *columns, grain=FLAG_GRAIN)
+        return flags
+
+    def solve(self) -> Outcome:
+        """Run rounds until no edge of the list is left. A list that is too long for the buffers is taken once more."""
+        while True:
+            length = self._shorten()
+            if length <= self._capacity:
+                length, joined, rounds, taken = self._finish()
+                if length <= self._capacity:
+                    return Outcome(taken, rounds, joined)
+            self._reserve(length)
+            self._take()
+
+    def _shorten(self) -> int:
+        """Run single rounds while the list is long, or until it is empty; return a bound of its length."""
+        length = min(self._capacity, len(self._table))
+        together = _TOGETHER if self._engine.in_steps else 0
+        if self._engine.on_host or length <= together:
+            return length
+        length = int(self._counters[0])
+        while together < length <= self._capacity:
+            for now in (0, 1):
+                self._round(now, length)
+            length = int(self._counters[0])
+        return length
+
+    def _finish(self) -> list[int]:
+        """Run the remaining rounds; return the length of the list, the edges chosen, the rounds, the first length.
+
+        A list that is longer than the buffers stays as it is.
+        """
+        if self._engine.in_steps:
+            table, most = self._table, self._capacity
+            first, second = self._records
+            lists = (self._counters[_WAITING:], first, second, most, table.weight, table.flip, self._side.shift)
+            columns = (self.parent, self._best, table.vertices, self._chosen, self._counters)
+            self._engine.launch("finish_records", most, *lists, *columns)
+        counted: list[int] = self._counters[:4].tolist()
+        return counted
+
+    def _round(self, now: int, bound: int) -> None:
+        """Join, then offer the remaining edges to the roots. Two arrays of minima take turns, and so do two lists."""
+        vertices = self._table.vertices
+        by_records = _CLEAR_SHARE * bound < vertices
+        self._launch("join_records", now, by_records)(bound if by_records else max(bound, vertices))
+        self._launch("offer_records", now, False)(-(-bound // _OFFERED))
+
+    def _launch(self, kernel: str, now: int, by_records: bool) -> Callable[[int], None]:
+        """Prepare a launch of one of the two kernels; only the count changes from round to round."""
+        prepared = self._prepared.get((kernel, now, by_records))
+        if prepared is not None:
+            return prepared
+        records, best, table, then = self._records, self._best, self._table, 1 - now
+        length, next_length = (self._counters[_LENGTHS[at] :][:1] for at in (now, then))
+        arguments: tuple[Array | int | None, ...]
+        if kernel == "join_records":
+            cleared = 0 if by_records else table.vertices
+            places = (self.parent, self._chosen, self._counters[_JOINED:], next_length)
+            arguments = (records[now], length, best[now], best[then], cleared, *places)
+        else:
+            keys = (table.weight, table.flip, self._side.shift)
+            arguments = (records[now], length, *keys, self.parent, best[then], records[then], next_length)
+        prepared = self._prepared[kernel, now, by_records] = self._engine.prepare(kernel, *arguments)
+        return prepared

@@ -13,7 +13,7 @@ that the scan does not end early, they exclude 46, 69 and 81 % (published: 47, 6
 ======================  =========================================================================
 Knox and Knox (2025)    here
 ======================  =========================================================================
-section 4.2, figure 5   step ``sort`` of the trace (:meth:`SortedEdges.sort`, radix, not merge)
+section 4.2, figure 5   step ``sort`` of the trace (radix, not merge)
 section 4.3, figure 6   ``excluded`` and ``scanned`` of the trace: share = excluded / (excluded + scanned)
 algorithm 2             :class:`KruskalScan`, kernel ``scan_edges``
 ======================  =========================================================================
@@ -30,7 +30,7 @@ from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import flatten
 from dfmst._engines.primitives.flags import count_set, flag_words
-from dfmst.algorithms._steps.kruskal_scan import KruskalScan, SortedEdges
+from dfmst.algorithms._steps.kruskal_scan import KruskalScan
 from dfmst.algorithms.base import Trace, chosen_rows
 
 _ROUNDS = 32  # rounds at most: each labels all vertices
@@ -88,8 +88,7 @@ class Kruskal:
             return chosen_rows(engine, chosen)
         trace.round(vertices=components, edges=edges)
         with trace.step("sort"):
-            ordered = SortedEdges.sort(engine, table.edges(), flip=table.flip)
-        scan = KruskalScan(engine, ordered, parent, components - 1, chosen)
+            scan = KruskalScan(engine, table.edges(), None, table.flip, parent, components - 1, chosen)
         excluded = flag_words(engine, edges)
         own, stretch = self._lengths(engine, edges, components)
         begin = fresh = 0

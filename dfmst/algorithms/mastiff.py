@@ -129,7 +129,7 @@ def _dense_rounds(engine: Engine, edges: Edges, forest: _Forest, chosen: Array, 
     loads, across = engine.xp.empty(words, np.uint64), engine.xp.empty(vertices, np.uint32)
     while len(forest.roots):
         with trace.step("lightest"):
-            graph = (lists.offset, lists.edge, lists.other, edges.key, vertices)
+            graph = (*lists, edges.key, vertices)
             arguments = (*graph, forest.parent, forest.exempt, forest.best, loads)
             engine.launch("lightest_in_lists", words, *arguments, grain=4)
         trace.add(touched=int(loads.sum()))

@@ -115,7 +115,7 @@ class PMA:
             rule = (int(graph.ordered), int(self.search == "scan"))
             return grow(engine, "grow_subtrees", graph, self._span(graph), rule, chosen)
 
-        return grow_and_unify(engine, table, trace, Rounds(growth, _SORT_FROM[self.lightest], self.drop_parallel))
+        return grow_and_unify(engine, table, trace, growth, _SORT_FROM[self.lightest], self.drop_parallel)
 
     def _span(self, graph: RoundGraph) -> int:
         """γ, which is also how many start vertices an instance has to itself."""
@@ -162,24 +162,25 @@ def grow(
     lists, edges = graph.lists, graph.edges
     # A list's keys side by side: a thread reads them one after the other, and would wait for each.
     key = gather_keys(engine, edges.key, lists.edge)
-    arguments = (lists.offset, lists.edge, lists.other, key, edges.row, graph.vertices, span, *rule)
+    arguments = (*lists, key, edges.row, graph.vertices, span, *rule)
     grain = max(1, _GRAIN // span)
     engine.launch(kernel, parts, *arguments, tree, parent, *heap, chosen, conflicts, grain=grain)
     return Growth(tree, parent, int(conflicts[0]))
 
 
-class Rounds(NamedTuple):
-    """The parameters of an algorithm's rounds."""
+def grow_and_unify(
+    engine: Engine,
+    table: EdgeTable,
+    trace: Trace,
+    growth: Callable[[RoundGraph, Array], Growth],
+    sort_from: int | None,
+    lightest_only: bool,
+) -> Array:
+    """Grow subtrees and unify the joined vertices, until no edge is left; the forest's rows, ascending ``int64``.
 
-    # Grows a round's subtrees, and sets the flags of the rows they choose.
-    growth: Callable[[RoundGraph, Array], Growth]
-    # The round that begins with a sort of the edges by weight (``None``: none); later rounds keep the order.
-    sort_from: int | None
-    drop_parallel: bool  # whether to keep only the lightest of the edges between two components
-
-
-def grow_and_unify(engine: Engine, table: EdgeTable, trace: Trace, rounds: Rounds) -> Array:
-    """Grow subtrees and unify the joined vertices, until no edge is left; the forest's rows, ascending ``int64``."""
+    `growth` grows a round's subtrees, and sets the flags of the rows they choose. The edges are sorted by weight at the
+    beginning of round `sort_from`, and later rounds keep the order. With `lightest_only`, parallel edges are dropped.
+    """
     chosen = flag_words(engine, len(table))
     components, number = table.vertices, 0
     itself = engine.xp.arange(table.vertices, dtype=np.uint32)
@@ -191,30 +192,22 @@ def grow_and_unify(engine: Engine, table: EdgeTable, trace: Trace, rounds: Round
         number += 1
         if number > 1:
             trace.round(vertices=vertices, edges=len(edges))
-        if number == rounds.sort_from:
+        if number == sort_from:
             with trace.step("sort"):
                 edges = gather_edges(engine, edges, sort_order(engine, edges.key), None)
         with trace.step("lists"):
             lists = adjacency(engine, edges, vertices)
-        ordered = rounds.sort_from is not None and number >= rounds.sort_from
-        parent, joined = _join(engine, rounds.growth, RoundGraph(edges, lists, vertices, ordered), chosen, trace)
+        ordered = sort_from is not None and number >= sort_from
+        with trace.step("grow"):
+            grown = growth(RoundGraph(edges, lists, vertices, ordered), chosen)
+        with trace.step("jump"):
+            engine.launch("break_cycles", vertices, grown.parent)
+            flatten(engine, grown.parent)
+            joined = vertices - count_roots(engine, grown.parent)
         components -= joined
-        trace.add(chosen=joined, components=components, reduction=joined / vertices)
-        edges, vertices = _unify(engine, edges, parent, rounds.drop_parallel, trace)
+        trace.add(conflicts=grown.conflicts, chosen=joined, components=components, reduction=joined / vertices)
+        edges, vertices = _unify(engine, edges, grown.parent, lightest_only, trace)
     return chosen_rows(engine, chosen)
-
-
-def _join(
-    engine: Engine, growth: Callable[[RoundGraph, Array], Growth], graph: RoundGraph, chosen: Array, trace: Trace
-) -> tuple[Array, int]:
-    """Grow the subtrees; every vertex's component, and how many vertices joined another one."""
-    with trace.step("grow"):
-        grown = growth(graph, chosen)
-        trace.add(conflicts=grown.conflicts)
-    with trace.step("jump"):
-        engine.launch("break_cycles", graph.vertices, grown.parent)
-        flatten(engine, grown.parent)
-        return grown.parent, graph.vertices - count_roots(engine, grown.parent)
 
 
 def _unify(engine: Engine, edges: Edges, parent: Array, lightest_only: bool, trace: Trace) -> tuple[Edges, int]:

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -141,9 +141,8 @@ class Prim:
             xp.zeros(vertices, np.uint8),
         )
         found, state = xp.empty(vertices, np.uint32), xp.zeros(5, np.uint64)
-        columns = (lists.offset, lists.edge, lists.other, key)
         with trace.step("grow"):
-            engine.launch("grow_trees", 1, *columns, vertices, hub, *heap, queues, *reached, found, state)
+            engine.launch("grow_trees", 1, *lists, key, vertices, hub, *heap, queues, *reached, found, state)
             joined, _, trees, hubs, nanoseconds = state.tolist()
         trace.add(queues=queues, hubs=hubs, shared=shared, seconds_offer=nanoseconds / 1e9)
         return found, joined, trees
@@ -153,51 +152,36 @@ class Prim:
         most = self.lanes or min(_LANES, max(1, math.isqrt(vertices)))
         lightest = xp.full(vertices, np.iinfo(np.uint64).max, np.uint64)
         vertex, place = (xp.arange(vertices, dtype=np.uint32) for _ in range(2))
-        candidates = _Candidates(
-            lightest,
-            vertex,
-            place,
-            (xp.empty(most, np.uint64), xp.empty(most, np.uint32)),
-            xp.empty(vertices, np.uint32),
-        )
+        partial = xp.empty(most, np.uint64), xp.empty(most, np.uint32)
+        found, state = xp.empty(vertices, np.uint32), xp.zeros(3, np.uint64)
         run = _rounds_in_one_call if engine.on_host else _rounds_by_launches
-        state = run(engine, edges.key, lists, candidates, trace)
+        run(engine, edges.key, lists, (lightest, vertex, place, partial, found, state), trace)
         trace.add(lanes=most)
-        return candidates.found, int(state[0]), int(state[2])
+        return found, int(state[0]), int(state[2])
 
 
-class _Candidates(NamedTuple):
-    """The columns of a reduction: see ``prim_reduction.cuh``."""
-
-    lightest: Array
-    vertex: Array
-    place: Array
-    partial: tuple[Array, Array]
-    found: Array
+#: Columns of a reduction, as in ``prim_reduction.cuh``: lightest, vertex, place, partial minima, found, state.
+_Candidates: TypeAlias = tuple[Array, Array, Array, tuple[Array, Array], Array, Array]
 
 
-def _rounds_in_one_call(engine: Engine, key: Array, lists: Adjacency, candidates: _Candidates, trace: Trace) -> Array:
-    """All rounds, and the seconds of their steps; the kernel's state."""
-    lightest, vertex, place, partial, found = candidates
+def _rounds_in_one_call(engine: Engine, key: Array, lists: Adjacency, candidates: _Candidates, trace: Trace) -> None:
+    """Run all rounds, and record the seconds of their steps."""
+    lightest, vertex, place, partial, found, state = candidates
     lanes = len(partial[0])
     # A single lane is the scan without a reduction: nobody shares it.
     share = _SHARE if lanes > 1 else len(vertex)
-    state: Array = engine.xp.zeros(3, np.uint64)
     spent = engine.xp.zeros(3, np.uint64)
-    neighbors = (lists.offset, lists.edge, lists.other)
     columns = (lightest, vertex, place, *partial, found, state, spent)
-    engine.launch("reduce_rounds", 1, *neighbors, len(vertex), lanes, share, key, *columns)
+    engine.launch("reduce_rounds", 1, *lists, len(vertex), lanes, share, key, *columns)
     seconds = zip(("reduce", "join", "relax"), spent.tolist(), strict=True)
     trace.add(**{f"seconds_{step}": nanoseconds / 1e9 for step, nanoseconds in seconds})
-    return state
 
 
-def _rounds_by_launches(engine: Engine, key: Array, lists: Adjacency, candidates: _Candidates, trace: Trace) -> Array:
-    """Three launches a round at most; the kernels' state."""
-    lightest, vertex, place, partial, found = candidates
+def _rounds_by_launches(engine: Engine, key: Array, lists: Adjacency, candidates: _Candidates, trace: Trace) -> None:
+    """Run the rounds, three launches each at most."""
+    lightest, vertex, place, partial, found, state = candidates
     vertices, most = len(vertex), len(partial[0])
     relax_lanes = min(_RELAX_LANES, int(engine.xp.diff(lists.offset).max()))
-    state: Array = engine.xp.zeros(3, np.uint64)
     for front in range(vertices):
         minima: tuple[Array, Array | None] = (lightest[front:], None)
         length = vertices - front
@@ -209,9 +193,7 @@ def _rounds_by_launches(engine: Engine, key: Array, lists: Adjacency, candidates
             columns = (lightest, vertex, place, found, state)
             engine.launch("join_lightest", _WARP, *minima, length, front, key, *columns)
         with trace.step("relax"):
-            arguments = (lists.offset, lists.edge, lists.other, relax_lanes, front, key, place, state, lightest)
-            engine.launch("relax_neighbors", relax_lanes, *arguments)
-    return state
+            engine.launch("relax_neighbors", relax_lanes, *lists, relax_lanes, front, key, place, state, lightest)
 
 
 def _queue_starts(engine: Engine, lists: Adjacency, edges: int, queues: int, hub: int) -> tuple[Array, int]:

@@ -22,7 +22,7 @@ from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst.algorithms.base import Trace
-from dfmst.algorithms.pma import Growth, RoundGraph, Rounds, grow_and_unify
+from dfmst.algorithms.pma import Growth, RoundGraph, grow_and_unify
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class Vineet:
             lists, edges = graph.lists, graph.edges
             parent = engine.xp.arange(graph.vertices, dtype=np.uint32)
             key = gather_keys(engine, edges.key, lists.edge)
-            arguments = (lists.offset, lists.edge, lists.other, key, edges.row, parent, chosen)
+            arguments = (*lists, key, edges.row, parent, chosen)
             engine.launch("hook_lightest", graph.vertices, *arguments)
             return Growth(parent, parent, 0)
 
-        return grow_and_unify(engine, table, trace, Rounds(growth, sort_from=None, drop_parallel=self.drop_parallel))
+        return grow_and_unify(engine, table, trace, growth, sort_from=None, lightest_only=self.drop_parallel)

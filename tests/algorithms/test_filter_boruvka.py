@@ -14,8 +14,8 @@ from dfmst._engines import CpuEngine
 from dfmst._engines.primitives.contract import flatten
 from dfmst._engines.primitives.flags import flag_words
 from dfmst.algorithms import FilterBoruvka, FilterKruskal
-from dfmst.algorithms._steps.worklist import Side, Worklist
 from dfmst.algorithms.base import Trace
+from dfmst.algorithms.filter_boruvka import Side, Worklist
 from dfmst.algorithms.solve import resolve
 from tests.support.cases import ENGINES, LARGE, expected_rows, large_table, ordered_weights, table_of
 from tests.support.columns import VERTICES, WEIGHTS, quick, seeds, unpack, weights

@@ -84,7 +84,7 @@ def test_the_host_reads_the_counters_once(dtype):
 
 
 def test_a_long_list_is_looked_at_every_second_round(monkeypatch):
-    monkeypatch.setattr("dfmst.algorithms._steps.worklist._TOGETHER", 1000)
+    monkeypatch.setattr("dfmst.algorithms.filter_boruvka._TOGETHER", 1000)
     few, many = _copies("ascending", "float32"), _copies("ruler", "float32")
     assert few[0] == [4, 4, 16]
     assert many[0] == [4, 4, 4, 16]  # lists of 4096 and 2048 edges, of 1024 and 512, then all that are left

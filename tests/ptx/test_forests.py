@@ -78,7 +78,7 @@ def test_two_lists(dtype, seed):
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
 def test_single_rounds(dtype, monkeypatch):
     """Two launches a round, as for long lists."""
-    monkeypatch.setattr("dfmst.algorithms._steps.worklist._TOGETHER", 100)
+    monkeypatch.setattr("dfmst.algorithms.filter_boruvka._TOGETHER", 100)
     cupy.cuda.launches.clear()
     check(Card(seed=3), "random", dtype)
     assert sum(launched[0] == "join_records" for launched in cupy.cuda.launches) >= 2

@@ -6,7 +6,6 @@ Positions and vertices are ``uint32`` columns.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,8 +122,7 @@ def spread_steps(length: int, size: int) -> tuple[int, int]:
     return -(-(length << 32) // size) if size else 0, length // size if size else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Adjacency:
+class Adjacency(NamedTuple):
     """Every vertex's incident edges, one entry for each end of an edge."""
 
     offset: Array  # begin of each vertex's list, and end of the last one; ``uint64``, shape ``(vertices + 1,)``

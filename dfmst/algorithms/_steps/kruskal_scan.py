@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -16,46 +15,31 @@ from dfmst._engines.primitives.flags import FLAG_GRAIN, flag_words, ones
 from dfmst._engines.primitives.sort import block_length, gather_leading_bits, sort_order
 
 
-@dataclass(frozen=True, slots=True)
-class SortedEdges:
-    """Edges (those at `position`; ``None``: all of them) in the total order; `order` lists their places."""
-
-    edges: Edges
-    position: Array | None
-    order: Array
-
-    @classmethod
-    def sort(cls, engine: Engine, edges: Edges, position: Array | None = None, flip: int = 0) -> SortedEdges:
-        """Sort edges by (key, place): radix, stable, parallel over blocks."""
-        return cls(edges, position, sort_order(engine, gather_keys(engine, edges.key, position, flip)))
-
-    def __len__(self) -> int:
-        """Return the number of edges."""
-        return len(self.order)
-
-
 class KruskalScan:
-    """The scan of sorted edges: joins the components in `parent`, stretch by stretch."""
+    """Edges (those at `position`; ``None``: all) in the total order, and the scan that joins components in `parent`.
 
-    def __init__(self, engine: Engine, ordered: SortedEdges, parent: Array, most: int, flags: Array) -> None:
-        self._engine = engine
-        self._ordered = ordered
-        self._parent = parent
-        self._most = most
-        self._flags = flags
-        self._packed = engine.xp.empty(len(ordered), np.uint64)
-        self._ends = engine.xp.empty(len(ordered), np.uint64)
+    It scans stretch by stretch, chooses `most` edges at most, and flags their rows. The sort, by key and place, is a
+    stable radix sort, parallel over blocks.
+    """
+
+    def __init__(
+        self, engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, flags: Array
+    ) -> None:
+        self._engine, self._edges, self._position = engine, edges, position
+        self._order = sort_order(engine, gather_keys(engine, edges.key, position, flip))
+        self._parent, self._most, self._flags = parent, most, flags
+        self._packed, self._ends = (engine.xp.empty(len(self._order), np.uint64) for _ in range(2))
         self._gathered = 0
-        self._chosen = engine.xp.empty(min(most, len(ordered)), np.uint32)
+        self._chosen = engine.xp.empty(min(most, len(self._order)), np.uint32)
         self._count = engine.xp.zeros(1, np.uint64)
 
     def gather(self, end: int) -> None:
-        """Bring the ends of the edges below `end` into scanning order; a scan that stops early leaves the rest."""
+        """Bring the ends of the edges below `end` into scanning order; a scan that stops early needs no others."""
         if not self._gathered:
-            source, target, _, _ = self._ordered.edges
-            self._engine.launch("pack_ends", len(self._packed), source, target, self._ordered.position, self._packed)
+            columns = (self._edges.source, self._edges.target, self._position, self._packed)
+            self._engine.launch("pack_ends", len(self._packed), *columns)
         span = slice(self._gathered, end)
-        order, ends = self._ordered.order[span], self._ends[span]
+        order, ends = self._order[span], self._ends[span]
         self._engine.launch("gather_packed", len(order), self._packed, order, ends)
         self._gathered = end
 
@@ -78,8 +62,8 @@ class KruskalScan:
 
     def run(self) -> int:
         """Scan all edges, without helpers, and flag the chosen ones; their number."""
-        self.gather(len(self._ordered))
-        joined = self.scan(0, len(self._ordered))
+        self.gather(len(self._order))
+        joined = self.scan(0, len(self._order))
         self.mark()
         return joined
 
@@ -90,8 +74,8 @@ class KruskalScan:
 
     def mark(self) -> None:
         """Flag the rows of the chosen edges."""
-        row, position, order = self._ordered.edges.row, self._ordered.position, self._ordered.order
-        self._engine.launch("flag_chosen", int(self._count[0]), self._chosen, order, position, row, self._flags)
+        places = (self._chosen, self._order, self._position, self._edges.row, self._flags)
+        self._engine.launch("flag_chosen", int(self._count[0]), *places)
 
 
 _DIGIT_BITS = 10  # 1,024 counters stay in the first-level cache
@@ -103,7 +87,7 @@ _LONG_PORTION = 1 << 17  # edges, at least, of one that is only sorted: its room
 
 
 class PortionScan:
-    """Edges in buckets by their keys' leading digit, and the scan that joins the components in `parent`.
+    """Edges in buckets by their keys' leading digit, and the scan; parameters are `KruskalScan`'s.
 
     One pass copies every edge with its ends to the bucket of its digit. Then each launch scans a portion, which is some
     buckets, while the other threads sort the next portion's buckets in their caches and flag rows of chosen edges.
@@ -112,11 +96,8 @@ class PortionScan:
     def __init__(
         self, engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, flags: Array
     ) -> None:
-        self._engine = engine
-        self._rows = (position, edges.row)
-        self._parent = parent
-        self._most = most
-        self._flags = flags
+        self._engine, self._rows = engine, (position, edges.row)
+        self._parent, self._most, self._flags = parent, most, flags
         leading, bits, self._key = gather_leading_bits(engine, edges.key, position, flip)
         self._length = len(leading)
         digit = min(_DIGIT_BITS, bits, (self._length // _BUCKET).bit_length())
@@ -166,7 +147,7 @@ class PortionScan:
         return sorted({0, len(self._begins) - 1, *inner})
 
     def _room(self, buckets: list[int]) -> tuple[Array, Array]:
-        """Two columns as long as the longest portion."""
+        """Make two columns as long as the longest portion."""
         longest = max(self._begins[after] - self._begins[bucket] for bucket, after in pairwise(buckets))
         return _two(self._engine, longest)
 
@@ -211,7 +192,7 @@ MANY_THREADS = 4  # from which all threads take less time than one thread's scan
 
 
 class BlockScan(PortionScan):
-    """Edges in buckets, sorted all at once, and the scan by all threads; parameters are `PortionScan`'s."""
+    """Edges in buckets, sorted all at once, and the scan by all threads; parameters are `KruskalScan`'s."""
 
     def run(self) -> int:
         """Scan in ascending order until `most` edges are chosen or none is left; the number of chosen edges."""
@@ -231,7 +212,7 @@ SHORT = 1 << 13  # edges; measured: a portion scan on one thread is faster only 
 
 
 class ShortScan:
-    """Few edges on the host, and the scan that joins the components in `parent`; parameters are `PortionScan`'s."""
+    """Few edges on the host, and the scan; parameters are `KruskalScan`'s."""
 
     def __init__(
         self, engine: Engine, edges: Edges, position: Array | None, flip: int, parent: Array, most: int, flags: Array

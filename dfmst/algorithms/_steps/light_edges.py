@@ -31,7 +31,6 @@ from dfmst.algorithms._steps.kruskal_scan import (
     KruskalScan,
     PortionScan,
     ShortScan,
-    SortedEdges,
 )
 from dfmst.algorithms.base import Trace
 
@@ -122,36 +121,22 @@ def scan_light(
         trace.add(light=0, chosen=0, components=components)
         return 0
     position = None if light is None else light.position
+    arguments = (engine, edges, position, flip, parent, components - 1, chosen)
+    scan: KruskalScan | ShortScan | PortionScan
     with trace.step("sort"):
-        scan = _prepare(engine, edges, position, flip, parent, components - 1, chosen, deferred)
+        if not engine.on_host:  # the scan runs on the host
+            scan = KruskalScan(*arguments)
+        elif deferred is None and length <= SHORT:
+            scan = ShortScan(*arguments)
+        else:
+            # One thread scans while the others sort; many threads first sort, then scan together.
+            scan = (BlockScan if engine.threads >= MANY_THREADS and length > BLOCK else PortionScan)(*arguments)
+            if deferred is not None:
+                scan.check_ends(deferred)
     with trace.step("scan"):
         joined = scan.run()
     trace.add(light=length, chosen=joined, components=components - joined)
     return joined
-
-
-def _prepare(
-    engine: Engine,
-    edges: Edges,
-    position: Array | None,
-    flip: int,
-    parent: Array,
-    most: int,
-    chosen: Array,
-    deferred: DeferredChecks | None,
-) -> PortionScan | ShortScan | KruskalScan:
-    """Sort while scanning on the CPU; elsewhere sort on the device first, since the scan runs on the host."""
-    arguments = (engine, edges, position, flip, parent, most, chosen)
-    if not engine.on_host:
-        return KruskalScan(engine, SortedEdges.sort(engine, edges, position, flip), parent, most, chosen)
-    length = len(edges) if position is None else len(position)
-    if deferred is None and length <= SHORT:
-        return ShortScan(*arguments)
-    # One thread scans while the others sort; many threads first sort, then scan together.
-    scan = (BlockScan if engine.threads >= MANY_THREADS and length > BLOCK else PortionScan)(*arguments)
-    if deferred is not None:
-        scan.check_ends(deferred)
-    return scan
 
 
 def survivors(
