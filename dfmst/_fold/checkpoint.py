@@ -1,6 +1,6 @@
 """Checkpoints: sealed files of Arrow tables, complete or absent.
 
-A file ends with a digest (:mod:`dfmst.formats.sealed`). Codecs check the content, which may be false all the same.
+A file ends with a digest (:mod:`dfmst.formats.atomic`). Codecs check the content, which may be false all the same.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from dfmst._edges.arrow_values import arrow_numbers, numbers_of_arrow
 from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Run, read_pieces
 from dfmst.errors import DfmstError, OutputError
+from dfmst.formats.atomic import sealed_input, sealed_output
 from dfmst.formats.directories import Hold, private_directory
 from dfmst.formats.files import problem
 from dfmst.formats.provenance import check_fields, is_count, read_record
-from dfmst.formats.sealed import sealed_input, sealed_output
 
 _Content = TypeVar("_Content")
 

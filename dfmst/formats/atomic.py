@@ -1,17 +1,25 @@
-"""Output files and directories that are either complete or absent."""
+"""Output files and directories that are either complete or absent.
+
+Sealed files end with a digest of their name and content, which is checked before they are read.
+"""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
 
 from dfmst.errors import OutputError, no_space
-from dfmst.formats.directories import TemporaryDirectory
+from dfmst.formats.directories import TemporaryDirectory, cannot, is_trusted
+from dfmst.formats.files import open_native
 
 # Letters of the name of a temporary file: file systems allow 255 bytes, and a letter has up to 4.
 _LETTERS = 50
@@ -185,7 +193,61 @@ def check_directory(target: str | os.PathLike[str], inputs: Iterable[str | os.Pa
 def _unwritable(target: str | os.PathLike[str], parent: Path, error: OSError) -> OutputError:
     if not parent.is_dir():
         return OutputError(f"cannot write {target}: the directory {parent} does not exist", "create it first")
-    if error.errno == errno.ENOSPC:
-        return no_space(target)
-    reason = error.strerror or str(error)
-    return OutputError(f"cannot write {target}: {reason}", "write to a directory of your own")
+    return cannot(f"write {target}", target, error, "write to a directory of your own")
+
+
+_DIGEST = 32  # bytes
+_PIECE = 1 << 20  # bytes that are hashed at a time
+
+
+class BrokenSealError(ValueError):
+    """The digest of a file is wrong: it was changed, cut, renamed, or never had one."""
+
+
+class SealedOutput:
+    """Writable file for PyArrow that hashes its content."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._file, self.hash = file, _hash_of_name(name)
+
+    def write(self, content: Any) -> int:
+        """Write and hash bytes."""
+        self.hash.update(content)
+        return self._file.write(content)
+
+    def flush(self) -> None:
+        """Do nothing: writes are not buffered."""
+
+
+@contextmanager
+def sealed_output(path: str | os.PathLike[str]) -> Iterator[SealedOutput]:
+    """Yield a file to write; it appears at the path, with its digest, only when it is complete."""
+    with atomic_path(path, own=True) as part, part.open("wb") as file:
+        sink = SealedOutput(file, Path(path).name)
+        yield sink
+        file.write(sink.hash.digest())
+
+
+@contextmanager
+def sealed_input(path: str | os.PathLike[str]) -> Iterator[tuple[pa.NativeFile, int]]:
+    """Check the digest of a file; yield the file at its beginning, and the number of bytes before the digest."""
+    if not is_trusted(Path(path)):
+        message = f"{path} is not a file of this user"
+        raise BrokenSealError(message)
+    with open_native(path) as file:
+        size = file.size() - _DIGEST
+        digest = _hash_of_name(Path(path).name)
+        for begin in range(0, size, _PIECE):
+            digest.update(file.read_buffer(min(_PIECE, size - begin)))
+        if size < 0 or file.read() != digest.digest():
+            message = f"{path} has a wrong digest"
+            raise BrokenSealError(message)
+        file.seek(0)
+        yield file, size
+
+
+def _hash_of_name(name: str) -> Any:
+    """Return a hash that starts with the name of the file, so that a renamed file is refused."""
+    return hashlib.blake2b(os.fsencode(name), digest_size=_DIGEST)

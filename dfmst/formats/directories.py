@@ -71,12 +71,16 @@ def private_directory(directory: str | os.PathLike[str]) -> Path:
     try:
         path.mkdir(0o700, parents=True, exist_ok=True)
     except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            raise no_space(directory) from error
-        reason = getattr(error, "strerror", None) or error
         hint = "name a directory that you, and every worker, can write to"
-        raise OutputError(f"cannot use {directory} for checkpoints: {reason}", hint) from error
+        raise cannot(f"use {directory} for checkpoints", directory, error, hint) from error
     return path
+
+
+def cannot(do: str, place: object, error: OSError | ValueError, hint: str) -> OutputError:
+    """Build the error for a place that cannot be written; that of a full disk is the same for all."""
+    if getattr(error, "errno", None) == errno.ENOSPC:
+        return no_space(str(place))
+    return OutputError(f"cannot {do}: {getattr(error, 'strerror', None) or error}", hint)
 
 
 def removed_with(owner: object, paths: Sequence[Path]) -> Callable[[], object]:
@@ -92,10 +96,8 @@ def disk_errors(place: Path) -> Iterator[None]:
     except OSError as error:
         if isinstance(error, OutputError):
             raise
-        if error.errno == errno.ENOSPC:
-            raise no_space(f"temporary files in {place}") from error
-        reason = error.strerror or str(error)
-        raise OutputError(f"cannot write temporary files in {place}: {reason}", "name another directory") from error
+        what = f"temporary files in {place}"
+        raise cannot(f"write {what}", what, error, "name another directory") from error
 
 
 def _remove_stale(parent: str | os.PathLike[str], prefix: str) -> None:
@@ -137,10 +139,7 @@ def sole_use(folder: str | os.PathLike[str], token: str = "") -> Iterator[None]:
     except OSError as error:
         if isinstance(error, OutputError):
             raise
-        if error.errno == errno.ENOSPC:
-            raise no_space(folder) from error
-        message = f"cannot lock {folder}: {error.strerror or error}"
-        raise OutputError(message, "name a directory that you can write to") from error
+        raise cannot(f"lock {folder}", folder, error, "name a directory that you can write to") from error
     try:
         yield
     finally:
@@ -274,10 +273,9 @@ def _words(lock: int) -> list[bytes]:
 
 
 def _is_there(path: Path, lock: int) -> bool:
-    try:
+    with suppress(FileNotFoundError):
         return os.path.samestat(path.lstat(), os.fstat(lock))
-    except FileNotFoundError:
-        return False
+    return False
 
 
 def _remove_files(paths: list[Path], process: int) -> None:

@@ -20,7 +20,7 @@ from dfmst._fold.buffer import Rows
 from dfmst._fold.checkpoint import Checkpoint, FoldState
 from dfmst._fold.fold import BufferFold
 from dfmst.errors import DfmstError, FormatError, OutputError
-from dfmst.formats.sealed import sealed_input, sealed_output
+from dfmst.formats.atomic import sealed_input, sealed_output
 from tests.support.stream_files import edges, tight, write_parts
 
 ROWS = 4_000

@@ -15,9 +15,8 @@ import pytest
 import dfmst
 from dfmst.errors import DfmstError, OutputError
 from dfmst.formats import write_edges
-from dfmst.formats.atomic import atomic_directory, atomic_path
+from dfmst.formats.atomic import atomic_directory, atomic_path, sealed_output
 from dfmst.formats.directories import SpillDirectory, sole_use
-from dfmst.formats.sealed import sealed_output
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="links, modes and owners are those of POSIX")
 

@@ -23,7 +23,7 @@ from dfmst._drive.cluster.client import Resources
 from dfmst._drive.plan.formulas import Work
 from dfmst.errors import DfmstError
 from dfmst.formats import read_provenance
-from dfmst.formats.sealed import sealed_input, sealed_output
+from dfmst.formats.atomic import sealed_input, sealed_output
 from tests.fuzz.test_checkpoints import Files, compute_here, contents, fold, lay_out, streams
 from tests.support.dask_frames import STRATEGIES, random_frame
 

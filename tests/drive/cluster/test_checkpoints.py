@@ -32,8 +32,8 @@ from dfmst._drive.cluster.tables import travelling_table
 from dfmst._drive.cluster.two_pass import SAMPLE, KeySample, sample
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
+from dfmst.formats.atomic import sealed_output
 from dfmst.formats.directories import sole_use
-from dfmst.formats.sealed import sealed_output
 from tests.support.dask_frames import STRATEGIES, random_frame
 
 DAMAGES = 12
