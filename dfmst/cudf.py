@@ -10,11 +10,13 @@ forest's ids and weights and the list of vertices; the result is a cuDF frame.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import cudf
+import cupy
 import numpy as np
 import pyarrow as pa
 from cudf.api.extensions import register_dataframe_accessor
@@ -31,54 +33,42 @@ from dfmst.formats import atomic_path, check_same_columns, open_edges
 
 __all__ = ["clusters", "read_parquet", "rooted", "single_linkage", "write_parquet"]
 
-_ROW = "dfmst_row"
+_SOLVING = ("algorithm", "engine", "threads", "invalid")  # options of the forest
+_POSITIONS = {"edge", "heaviest"}  # columns of a rooted tree
 
 
 register_dataframe_accessor("mst")(ForestAccessor)
 
 
-def clusters(edges: Any, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
-    """Cluster of every vertex, as a cuDF frame; see :func:`dfmst.clusters`."""
-    forest, chosen = _forest(edges, source, target, weight, options)
-    return _on_device(_clusters(forest, source, target, weight, **chosen))
+def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function for cuDF frames: made on the host of the forest's rows; a table goes back to the GPU."""
+
+    @wraps(function)
+    def call(edges: Any, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
+        found_by = {
+            name: options.pop(name) for name in ("algorithm", "engine", "threads", "invalid") if name in options
+        }
+        forest = solve(edges, source, target, weight, maximum=options.get("maximum", False), **found_by)
+        names = list(dict.fromkeys(name for name in (source, target, weight) if name is not None))
+        if options.get("vertices") is None:  # a vertex whose rows are all self-loops is in no row of the forest
+            labels = connected_components(edges, source, target, invalid=found_by.get("invalid", "raise"))
+            options["vertices"] = labels["vertex"].to_arrow()
+        rows = pa.table({name: forest.frame[name].to_arrow() for name in names})
+        result = function(rows, source, target, weight, **options)
+        if not isinstance(result, pa.Table):
+            return result
+        positions = np.append(cupy.asnumpy(forest.positions), -1)  # in the frame, instead of in its forest
+        for name in _POSITIONS.intersection(result.column_names if function is _rooted else ()):
+            column = pa.array(positions[np.asarray(result[name])])
+            result = result.set_column(result.column_names.index(name), name, column)
+        return cudf.DataFrame.from_arrow(result)
+
+    return call
 
 
-def single_linkage(
-    edges: Any, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any
-) -> Any:
-    """Single-linkage dendrogram, as a cuDF frame; see :func:`dfmst.single_linkage`. SciPy's stays on the host."""
-    forest, chosen = _forest(edges, source, target, weight, options)
-    merges = _single_linkage(forest, source, target, weight, **chosen)
-    return merges if isinstance(merges, tuple) else _on_device(merges)
-
-
-def rooted(edges: Any, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
-    """Parent, depth and distance of every vertex in its tree, as a cuDF frame; see :func:`dfmst.rooted`."""
-    forest, chosen = _forest(edges, source, target, weight, options)
-    trees = _rooted(forest, source, target, weight, **chosen)
-    rows = np.append(np.asarray(forest[_ROW]), -1)  # of the frame, in place of those of its forest
-    for name in ("edge", "heaviest"):
-        trees = trees.set_column(trees.column_names.index(name), name, pa.array(rows[np.asarray(trees[name])]))
-    return _on_device(trees)
-
-
-def _forest(
-    edges: Any, source: Any, target: Any, weight: Any, options: dict[str, Any]
-) -> tuple[pa.Table, dict[str, Any]]:
-    """Ids, weights and rows of the forest's edges on the host, and the options of the function that uses them."""
-    chosen = dict(options)
-    found_by = {name: chosen.pop(name) for name in ("algorithm", "engine", "threads", "invalid") if name in chosen}
-    solution = solve(edges, source, target, weight, maximum=chosen.get("maximum", False), **found_by)
-    names = list(dict.fromkeys(name for name in (source, target, weight) if name is not None))
-    columns = {name: solution.frame[name].to_arrow() for name in names}
-    if chosen.get("vertices") is None:  # a vertex whose rows are all self-loops is in no row of the forest
-        labels = connected_components(edges, source, target, invalid=found_by.get("invalid", "raise"))
-        chosen["vertices"] = labels["vertex"].to_arrow()
-    return pa.table({**columns, _ROW: pa.array(solution.runner.to_host(solution.positions))}), chosen
-
-
-def _on_device(table: pa.Table) -> Any:
-    return cudf.DataFrame.from_arrow(table)
+clusters = _of_forest(_clusters)
+rooted = _of_forest(_rooted)
+single_linkage = _of_forest(_single_linkage)
 
 
 def read_parquet(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Any:

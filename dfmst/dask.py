@@ -23,7 +23,7 @@ except ImportError as error:
 
 from dask.dataframe.extensions import register_dataframe_accessor
 
-from dfmst._drive.cluster.files import WrittenForest, forest_of_files
+from dfmst._drive.cluster.files import forest_of_files
 from dfmst._drive.cluster.forests import maximum_spanning_forest, minimum_spanning_forest, spanning_forest, update
 from dfmst._drive.cluster.of_frames import (
     clusters,
@@ -38,7 +38,6 @@ from dfmst._drive.cluster.of_frames import (
 from dfmst.accessor import ForestAccessor
 
 __all__ = [
-    "WrittenForest",
     "clusters",
     "connected_components",
     "forest_of_files",

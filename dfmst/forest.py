@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeVar, overload
 
-from dfmst._common.dispatch import driven
+from dfmst._common.dispatch import driven, variant
 from dfmst._common.types import Frame, Invalid, Options, Unpack
-from dfmst._edges.conditions import Conditions
-from dfmst._edges.read import edge_columns
 from dfmst._edges.weights import total_weight
-from dfmst._trees.forest import Forest, find_forest, solve
+from dfmst._trees.forest import find_forest, solve
+from dfmst._trees.result import Forest
 from dfmst.algorithms import Algorithm
 
 __all__ = [
@@ -131,46 +130,12 @@ def minimum_spanning_forest(
     >>> dfmst.minimum_spanning_forest(roads.assign(built=[True, False, False]), keep="built").index.tolist()
     [0, 1]
     """
-    columns = edge_columns(source, target, weight, False, invalid, Conditions.of(by, keep, drop))
-    return find_forest(edges, columns, algorithm, engine, threads, return_trace)
+    return find_forest(**locals())
 
 
-@overload
-def maximum_spanning_forest(
-    edges: FrameT,
-    source: Any = ...,
-    target: Any = ...,
-    weight: Any = ...,
-    *,
-    return_trace: Literal[False] = False,
-    **options: Unpack[Options],
-) -> FrameT: ...
-@overload
-def maximum_spanning_forest(
-    edges: FrameT,
-    source: Any = ...,
-    target: Any = ...,
-    weight: Any = ...,
-    *,
-    return_trace: Literal[True],
-    **options: Unpack[Options],
-) -> tuple[FrameT, Any]: ...
 @driven("edges")
-def maximum_spanning_forest(
-    edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
-    *,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    return_trace: bool = False,
-) -> Any:
+@variant(minimum_spanning_forest, find_forest, maximum=True)
+def maximum_spanning_forest() -> None:
     """Return the rows of an edge table that form its maximum spanning forest.
 
     Heavier edges come first; of equal weights still the earlier row. The weights are not changed, not even
@@ -184,8 +149,6 @@ def maximum_spanning_forest(
     >>> dfmst.maximum_spanning_forest(roads).index.tolist()
     [0, 2]
     """
-    columns = edge_columns(source, target, weight, True, invalid, Conditions.of(by, keep, drop))
-    return find_forest(edges, columns, algorithm, engine, threads, return_trace)
 
 
 @overload
@@ -207,20 +170,8 @@ def spanning_forest(
     **options: Unpack[Options],
 ) -> tuple[FrameT, Any]: ...
 @driven("edges")
-def spanning_forest(
-    edges: Frame,
-    source: Any = "source",
-    target: Any = "target",
-    *,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    return_trace: bool = False,
-) -> Any:
+@variant(minimum_spanning_forest, find_forest, weight=None)
+def spanning_forest() -> None:
     """Return the rows of a spanning forest in which all weights are equal: the earliest rows without a cycle.
 
     Parameters, results and errors are those of :func:`minimum_spanning_forest`, less the weight.
@@ -232,5 +183,3 @@ def spanning_forest(
     >>> dfmst.spanning_forest(pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2]})).index.tolist()
     [0, 1]
     """
-    columns = edge_columns(source, target, None, False, invalid, Conditions.of(by, keep, drop))
-    return find_forest(edges, columns, algorithm, engine, threads, return_trace)

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from dfmst._common.dispatch import variant
 from dfmst._common.types import Invalid
-from dfmst._drive.stream.forest import StreamForest, fold
+from dfmst._drive.stream.forest import fold
 from dfmst._drive.stream.parquet import find_files
 from dfmst._drive.stream.sources import fits, input_names
 from dfmst._drive.stream.verify_file import verify
@@ -24,7 +26,6 @@ from dfmst.formats import check_file
 from dfmst.formats.write import check_format
 
 __all__ = [
-    "StreamForest",
     "fits",
     "fold",
     "maximum_spanning_forest",
@@ -32,6 +33,18 @@ __all__ = [
     "parse_memory",
     "verify",
 ]
+
+
+def _forest(edges: Any, *columns: Any, output: str | os.PathLike[str] | None = None, **options: Any) -> Any:
+    if output is not None:  # before rows are read
+        check_format(output)
+        names = input_names(edges)
+        check_file(output, [*find_files(names), *names])
+    with closing(fold(edges, *columns, **options)) as forest:
+        if output is None:
+            return forest.frame
+        forest.write(output)
+        return Path(output)
 
 
 def minimum_spanning_forest(
@@ -115,49 +128,11 @@ def minimum_spanning_forest(
     >>> dfmst.stream.minimum_spanning_forest("part-*.parquet").to_pydict()
     {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
     """
-    _check_output(output, edges)
-    forest = fold(
-        edges,
-        source,
-        target,
-        weight,
-        by=by,
-        keep=keep,
-        drop=drop,
-        maximum=False,
-        memory_limit=memory_limit,
-        gpu_memory_limit=gpu_memory_limit,
-        checkpoint=checkpoint,
-        spill_dir=spill_dir,
-        algorithm=algorithm,
-        engine=engine,
-        invalid=invalid,
-        threads=threads,
-        progress=progress,
-    )
-    return _deliver(forest, output)
+    return _forest(**locals())
 
 
-def maximum_spanning_forest(
-    edges: Any,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
-    *,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    memory_limit: int | str = "2GiB",
-    gpu_memory_limit: int | str = "2GiB",
-    output: str | os.PathLike[str] | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    spill_dir: str | os.PathLike[str] | None = None,
-    algorithm: str | Algorithm = "auto",
-    engine: str = "auto",
-    invalid: Invalid = "raise",
-    threads: int | None = None,
-    progress: bool | Callable[[int, int | None], None] | None = None,
-) -> Any:
+@variant(minimum_spanning_forest, _forest, maximum=True)
+def maximum_spanning_forest() -> None:
     """Return the rows of the maximum spanning forest of a stream of edge tables.
 
     Heavier rows come first; of equal weights still the earlier one. Parameters, results and errors are those of
@@ -172,45 +147,3 @@ def maximum_spanning_forest(
     >>> dfmst.stream.maximum_spanning_forest(tables).to_pydict()
     {'source': [0, 0], 'target': [1, 2], 'weight': [3, 2]}
     """
-    _check_output(output, edges)
-    forest = fold(
-        edges,
-        source,
-        target,
-        weight,
-        by=by,
-        keep=keep,
-        drop=drop,
-        maximum=True,
-        memory_limit=memory_limit,
-        gpu_memory_limit=gpu_memory_limit,
-        checkpoint=checkpoint,
-        spill_dir=spill_dir,
-        algorithm=algorithm,
-        engine=engine,
-        invalid=invalid,
-        threads=threads,
-        progress=progress,
-    )
-    return _deliver(forest, output)
-
-
-def _check_output(output: str | os.PathLike[str] | None, edges: Any) -> None:
-    """Raise before rows are read if the forest cannot be written, or would overwrite its input."""
-    if output is not None:
-        check_format(output)
-        names = input_names(edges)
-        check_file(output, [*find_files(names), *names])
-
-
-def _deliver(forest: StreamForest, output: str | os.PathLike[str] | None) -> Any:
-    try:
-        if output is None:
-            return forest.read()
-        forest.write(output)
-        return Path(output)
-    except BaseException:
-        forest.release_checkpoint()
-        raise
-    finally:
-        forest.close()

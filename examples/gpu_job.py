@@ -29,7 +29,7 @@ def write_edges(folder: Path) -> None:
         edges.to_parquet(folder / f"part-{part}.parquet", index=False)
 
 
-def main(folder: Path, workers: int | None = None) -> dfmst.dask.WrittenForest:
+def main(folder: Path, workers: int | None = None) -> dfmst.forest.Forest:
     if not (folder / "edges").exists():
         write_edges(folder / "edges")
     begin = time.perf_counter()
@@ -44,7 +44,7 @@ def main(folder: Path, workers: int | None = None) -> dfmst.dask.WrittenForest:
         checkpoint=folder / "kept",  # a run that was cut short goes on from here
     )
     seconds = time.perf_counter() - begin
-    print(f"{written.strategy}: {written.rows:,} of {written.input_rows:,} rows in {seconds:.1f} s")
+    print(f"{written.algorithm}: {written.rows:,} of {written.source_rows:,} rows in {seconds:.1f} s")
 
     # One GPU, or this machine's processors, find the same rows where the edges fit their memory.
     edges, forest = pd.read_parquet(folder / "edges"), pd.read_parquet(folder / "forest")

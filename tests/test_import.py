@@ -51,7 +51,7 @@ def test_a_stream_of_parquet_files_loads_no_frame_library(tmp_path: Path) -> Non
         "import sys, dfmst.stream\n"
         "forest = dfmst.stream.fold(sys.argv[1])\n"
         "assert forest.verify()\n"
-        "print(*forest.read()['name'], *{'cupy', 'cudf', 'dask', 'pandas', 'polars'} & set(sys.modules))\n"
+        "print(*forest.frame['name'], *{'cupy', 'cudf', 'dask', 'pandas', 'polars'} & set(sys.modules))\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "edges.parquet")]
     done = subprocess.run(command, capture_output=True, check=True, text=True)

@@ -165,7 +165,7 @@ def test_odd_columns(name, kind):
         "components": lambda frame: dfmst.connected_components(frame, invalid="drop"),
         "verify": lambda frame: dfmst.verify(frame, frame[:2] if hasattr(frame, "iloc") else frame.slice(0, 2)),
         "update": lambda frame: dfmst.update(frame, frame),
-        "stream": lambda frame: dfmst.stream.fold([frame, frame]).read(),
+        "stream": lambda frame: dfmst.stream.fold([frame, frame]).frame,
         "total": lambda frame: forest.solve(frame).total_weight,
         "clusters": lambda frame: dfmst.clusters(frame, distance=2),
         "rooted": dfmst.rooted,

@@ -32,10 +32,10 @@ def measure(library: Any, engine: str, scale: int, repeat: int) -> dict[str, Any
         pq.write_table(table, path, row_group_size=1 << 20)
         limit = (512 << 20) + (BYTES_A_VERTEX << scale)
 
-        def stream(engine: str) -> dfmst.stream.StreamForest:
+        def stream(engine: str) -> dfmst.forest.Forest:
             return dfmst.stream.fold(path, memory_limit=limit, gpu_memory_limit=limit, engine=engine)
 
-        same = stream(engine).read().equals(stream("cpu").read())
+        same = stream(engine).frame.equals(stream("cpu").frame)
         runs = {"scan": lambda: library.read_parquet(path), "fold": lambda: stream(engine)}
         scan, fold = (run.seconds for run in interleaved(runs, repeat).values())
         rows = table.num_rows

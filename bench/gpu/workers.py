@@ -57,7 +57,7 @@ def check_files(table: pa.Table, expected: list[int], partitions: int, strategy:
         taken = time.perf_counter() - begin
         files = sorted((folder / "forest").glob("*.parquet"))
         rows = pa.concat_tables([pq.read_table(file) for file in files])["row"].to_pylist()
-    print(f"{strategy}: {written.rows:,} of {written.input_rows:,} rows in {taken:.2f} s")
+    print(f"{strategy}: {written.rows:,} of {written.source_rows:,} rows in {taken:.2f} s")
     return bool(rows == expected)
 
 

@@ -77,7 +77,7 @@ def by_step(graph: Graph, columns: tuple[Any, Any, Any], bandwidth: float, repea
     traces = []
     for _ in range(repeat + 1):
         trace = Trace()
-        resolve("auto", engine, table).run(engine, table, trace)
+        resolve("auto", engine).run(engine, table, trace)
         traces.append(trace.records)
     names = [name for name in traces[0][0] if name.startswith("seconds_")]
     spent = {

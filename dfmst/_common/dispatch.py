@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any, NamedTuple, TypeVar
 
 from dfmst.errors import UnsupportedFrameError
@@ -76,3 +76,29 @@ def _target(function: Callable[..., Any], driver: Driver, named: dict[str, Any])
             message = f"dfmst.{name} takes no {option}= for a {driver.kind} frame"
             raise ValueError(message)
     return target
+
+
+def variant(like: _Function, function: Callable[..., Any], **fixed: Any) -> Callable[[Callable[[], None]], _Function]:
+    """Decorate a docstring: make a public function with the parameters of `like`, less those that are `fixed`.
+
+    It calls `function` with its own arguments and the fixed ones.
+    """
+    known = signature(like)
+    public = known.replace(parameters=[each for name, each in known.parameters.items() if name not in fixed])
+    names = [name for name, each in public.parameters.items() if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
+
+    def decorate(described: Callable[[], None]) -> _Function:
+        @wraps(described)
+        def call(*values: Any, **named: Any) -> Any:
+            if not values or len(values) > len(names) or not named.keys() <= public.parameters.keys():
+                try:
+                    public.bind(*values, **named)
+                except TypeError as error:
+                    message = f"{described.__name__}(): {error}"
+                    raise TypeError(message) from None
+            return function(*values, **named, **fixed)
+
+        call.__signature__ = public  # type: ignore[attr-defined]
+        return call  # type: ignore[return-value]
+
+    return decorate

@@ -22,9 +22,9 @@ from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
 from dfmst._report.run import Steps
 from dfmst._report.words import clock, grouped, label, moment
-from dfmst._trees.forest import Forest
+from dfmst._trees.forest import FrameRows
 from dfmst._trees.ordered import OrderedForest, order_forest
-from dfmst.errors import InvalidEdgesError
+from dfmst._trees.result import Forest, kind_of
 
 
 def as_floats(name: Any, column: Any) -> Array:
@@ -163,27 +163,26 @@ class GraphFacts:
 
 def of_solution(solution: Forest, steps: Steps, title: str | None) -> tuple[GraphFacts, ForestFacts]:
     """Read graph and forest from a solution; `steps` times the gathering."""
-    columns, input = solution.columns, solution.solved.input
-    if columns.conditions.by:
-        message = f"the solution has a forest of every group ({columns.conditions.words[0]})"
-        raise InvalidEdgesError(message, "report one group: filter the table, and leave by= out")
+    rows = solution.store
+    assert isinstance(rows, FrameRows)
+    columns, input = solution.columns, rows.solved.input
     with steps("gather"):
         forest = ForestFacts.of(open_host_frame(solution.frame).frame.to_native(), columns)
         total = solution.total_weight
     table = input.table if input.forced is None else input.whole()
-    host = solution.runner.to_host if input.forced is None else np.asarray
+    host = rows.runner.to_host if input.forced is None else np.asarray
     count = np.zeros(table.vertices, np.int64)
     for ends in (table.source, table.target):
         count += np.bincount(host(ends), minlength=table.vertices)
     return (
         GraphFacts(
             name=title or f"{columns.source} – {columns.target}",
-            kind=_kind(columns),
-            rows=solution.source_rows,
-            dropped=solution.dropped,
-            vertices=solution.vertices,
+            kind=kind_of(columns),
+            rows=len(rows.view),
+            dropped=rows.dropped,
+            vertices=rows.vertices,
             total=total,
-            weight=_weights(solution),
+            weight=_weights(rows),
             degree=np.bincount(count[count > 0]) if len(table) else None,
             maximum=columns.maximum,
         ),
@@ -191,13 +190,13 @@ def of_solution(solution: Forest, steps: Steps, title: str | None) -> tuple[Grap
     )
 
 
-def _weights(solution: Forest) -> Array | None:
+def _weights(rows: FrameRows) -> Array | None:
     """Weights of the rows that were not left out."""
-    if solution.columns.weight is None:
+    if rows.columns.weight is None:
         return None
-    name, kept = solution.columns.weight, solution.solved.input.kept
-    column: Any = solution.view.column(name)
-    column = column.to_arrow() if solution.view.on_device else column
+    name, kept = rows.columns.weight, rows.solved.input.kept
+    column: Any = rows.view.column(name)
+    column = column.to_arrow() if rows.view.on_device else column
     if kept is not None:
         column = column[kept] if isinstance(column, np.ndarray) else column.take(kept)
     return as_floats(name, column)
@@ -211,19 +210,13 @@ def of_summary(
     forest = ForestFacts.of(view.frame.to_native(), columns)
     graph = GraphFacts(
         name=title or f"{columns.source} – {columns.target}",
-        kind=str(summary.get("kind", _kind(columns))),
+        kind=str(summary.get("kind", kind_of(columns))),
         rows=int(summary.get("input_rows", len(view))),
-        dropped=int(summary.get("dropped_rows", 0)),
-        vertices=int(summary.get("vertices", forest.vertices)),
+        dropped=int(summary.get("dropped_rows") or 0),
+        vertices=int(summary.get("vertices") or forest.vertices),
         total=None if columns.weight is None else total_weight(view.column(columns.weight)),
         weight=None,
         degree=None,
         maximum=columns.maximum,
     )
     return graph, forest
-
-
-def _kind(columns: EdgeColumns) -> str:
-    if columns.weight is None:
-        return "spanning forest"
-    return "maximum spanning forest" if columns.maximum else "minimum spanning forest"

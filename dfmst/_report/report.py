@@ -17,8 +17,10 @@ from dfmst._report.facts import ForestFacts, of_solution, of_summary
 from dfmst._report.page import render_page
 from dfmst._report.points import Points, edge_points, frame_points
 from dfmst._report.run import Steps, run_of_solution, run_of_summary
-from dfmst._trees.forest import Forest, solve
+from dfmst._trees.forest import solve
+from dfmst._trees.result import Forest
 from dfmst.algorithms import Algorithm
+from dfmst.errors import InvalidEdgesError
 from dfmst.formats.atomic import atomic_path
 
 
@@ -83,7 +85,8 @@ def report(
     Parameters
     ----------
     edges
-        A frame, or what :func:`dfmst.forest.solve` returned: columns and options are then those of that call.
+        A frame, or a :class:`dfmst.forest.Forest`, whose columns and options are then used. Of a stream's or a
+        cluster's forest only the rows are read, so that the page has no weights and degrees of the graph.
     source, target, weight, maximum, keep, drop, algorithm, engine, invalid, threads
         As for :func:`dfmst.forest.solve`.
     points
@@ -100,9 +103,9 @@ def report(
     note
         A line at the foot of the page.
     run
-        A run's summary, as ``dfmst forest --json`` prints it. With a solution it adds its seconds and whether the
-        forest is verified. With a frame, that frame is the forest, not the graph, and all else comes from the summary:
-        so a stream's or a cluster's forest is reported.
+        A run's summary, as ``dfmst forest --json`` prints it. With a :class:`~dfmst.forest.Forest` it adds its seconds
+        and whether the forest is verified. With a frame, that frame is the forest, not the graph, and all else comes
+        from the summary.
 
     Returns
     -------
@@ -130,6 +133,11 @@ def report(
     _check_words(title, note, run)
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     steps, summary = Steps(), {} if run is None else dict(run)
+    if isinstance(edges, Forest) and edges.columns.conditions.by:
+        message = f"the table has a forest of every group ({edges.columns.conditions.words[0]})"
+        raise InvalidEdgesError(message, "report one group: filter the table, and leave by= out")
+    if isinstance(edges, Forest) and edges.driver != "memory":
+        edges, columns, run = edges.frame, edges.columns, (summary := edges.summary() | summary)
     if run is not None and not isinstance(edges, Forest):
         graph, forest = of_summary(edges, columns, summary, title)
         facts = run_of_summary(summary)

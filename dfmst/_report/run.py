@@ -18,7 +18,8 @@ from markupsafe import Markup
 from dfmst._common.progress import peak_memory
 from dfmst._report.drawing import WIDTH, Drawing, LinearScale, LogScale, count_scale
 from dfmst._report.words import duration, grouped, label, percent, size
-from dfmst._trees.forest import Forest
+from dfmst._trees.forest import FrameRows
+from dfmst._trees.result import Forest
 
 _PROBE = 1 << 24  # bytes: twice that is beyond a core's own caches
 
@@ -86,7 +87,9 @@ def bandwidth() -> float:
 
 def run_of_solution(solution: Forest, steps: Steps, summary: Mapping[str, Any]) -> RunFacts:
     """Read the run from a solution and its steps; what the summary says comes first."""
-    trace = {} if solution.records is None else _used_only(solution.records.columns(), solution)
+    assert isinstance(solution.store, FrameRows)
+    records = solution.store.records
+    trace = {} if records is None else _used_only(records.columns(), solution)
     return _run_facts({"seconds": steps.seconds, **summary}, _ran(solution), trace)
 
 
@@ -108,18 +111,20 @@ def _used_only(trace: dict[str, list[Any]], solution: Forest) -> dict[str, list[
 
 
 def _ran(solution: Forest) -> tuple[str, ...]:
-    names = {"cpu": "CPU", "cuda": "CUDA"}
     weight = solution.columns.weight
     words = [] if weight in (None, "weight") else [f"weight {weight}"]
     threads = f"{solution.threads} thread{'' if solution.threads == 1 else 's'}"
-    return (*words, solution.algorithm, threads, names.get(solution.engine, solution.engine), _when())
+    return (*words, solution.algorithm, threads, "CUDA" if solution.engine == "cuda" else "CPU", _when())
+
+
+_DRIVERS = {"stream": "as a stream", "cluster": "on a cluster"}
 
 
 def _words(summary: Mapping[str, Any]) -> tuple[str, ...]:
     """Return words for the run that a summary describes."""
-    words = [f"strategy {summary['strategy']}"] if "strategy" in summary else []
-    if summary.get("streamed"):
-        words.append("streamed")
+    words = [str(summary["algorithm"])] if summary.get("algorithm") else []
+    if summary.get("driver") in _DRIVERS:
+        words.append(_DRIVERS[summary["driver"]])
     if summary.get("threads"):
         words.append(f"{summary['threads']} threads")
     return (*words, _when())

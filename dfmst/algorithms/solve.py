@@ -34,7 +34,7 @@ class Solved(NamedTuple):
 
 def solve_table(engine: Engine, table: EdgeTable, algorithm: str | Algorithm = "auto") -> Array:
     """Return a table's rows in the forest, ascending ``int64``; all columns made on the way are the engine's own."""
-    return resolve(algorithm, engine, table).run(engine, table, Trace())
+    return resolve(algorithm, engine).run(engine, table, Trace())
 
 
 def solve(
@@ -54,7 +54,7 @@ def solve(
     scratch = engine.in_scratch()
     with step("prepare"):
         input = read(_checks_columns(algorithm))
-        chosen = resolve(algorithm, engine, input.table)
+        chosen = resolve(algorithm, engine)
     with step("solve"):
         try:
             return _run(scratch, input, chosen, trace)
@@ -105,11 +105,12 @@ def name_of(algorithm: Algorithm) -> str:
     return type(algorithm).__module__.rpartition(".")[2].replace("_", "-")
 
 
-def resolve(algorithm: str | Algorithm, engine: Engine, table: EdgeTable) -> Algorithm:
+def resolve(algorithm: str | Algorithm, engine: Engine) -> Algorithm:
     """Return the algorithm that a name or an object stands for."""
     if isinstance(algorithm, str):
         if algorithm == "auto":
-            return _choose(engine, table)
+            # Kruskal's scan is sequential: fast on a CPU, and slow on a GPU.
+            return _default("filter-kruskal" if engine.on_host else "filter-boruvka")
         if algorithm not in REGISTRY:
             message = f"unknown algorithm {algorithm!r}; known: 'auto', {', '.join(map(repr, REGISTRY))}"
             suggestion = did_you_mean(algorithm, ("auto", *REGISTRY))
@@ -118,8 +119,3 @@ def resolve(algorithm: str | Algorithm, engine: Engine, table: EdgeTable) -> Alg
     if isinstance(algorithm, tuple(REGISTRY.values())):
         return algorithm
     raise TypeError(f"algorithm is a {type(algorithm).__name__}; it must be a name or an object of dfmst.algorithms")
-
-
-def _choose(engine: Engine, table: EdgeTable) -> Algorithm:
-    """Kruskal's scan is sequential: fast on a CPU, and slow on a GPU."""
-    return _default("filter-kruskal" if engine.on_host else "filter-boruvka")

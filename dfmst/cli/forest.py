@@ -8,10 +8,8 @@ from typing import Any
 
 import click
 
-from dfmst.cli.console import Progress, Stopwatch, note, plural, standard_output
-from dfmst.cli.drivers import find_forest, run_here, run_on_cluster
-from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs
-from dfmst.cli.job import ForestJob, check_page, make_report, read_points, summary_of, weight_name
+from dfmst.cli.drivers import run
+from dfmst.cli.job import ForestJob, weight_name
 from dfmst.cli.options import (
     GroupedCommand,
     algorithm_option,
@@ -31,14 +29,12 @@ from dfmst.cli.options import (
 
 
 def cluster_options(command: Callable[..., Any]) -> Any:
-    """``--workers``, ``--scheduler``, ``--gpus``, ``--gpu-memory-limit`` and ``--strategy``."""
+    """``--workers``, ``--scheduler``, ``--gpus`` and ``--strategy``."""
     workers = "Number of worker processes to start; IN must be Parquet, OUT becomes a directory of Parquet."
     scheduler = "Address of a Dask scheduler (tcp://host:8786); its workers must be able to read IN and write OUT."
     strategy = "How to find the forest on a cluster."
     names = click.Choice(["auto", "two-pass", "merge", "shuffle"])
     gpus = "Give each worker a GPU (dask-cuda); without --workers, one worker for each GPU."
-    memory = "Limit of GPU memory for each worker: 40GiB."
-    command = click.option("--gpu-memory-limit", metavar="SIZE", help=memory)(command)
     command = click.option("--gpus", is_flag=True, help=gpus)(command)
     command = click.option("--strategy", type=names, default="auto", show_default=True, help=strategy)(command)
     command = click.option("--scheduler", metavar="ADDRESS", help=scheduler)(command)
@@ -60,30 +56,12 @@ def cluster_options(command: Callable[..., Any]) -> Any:
 @click.option("--report", metavar="FILE", callback=to_path, help="Write a page about graph, run and forest (HTML).")
 @picture_options
 @memory_option
-@click.option(
-    "--checkpoint",
-    metavar="DIR",
-    callback=to_path,
-    help="Resume from here after an interruption.",
-)
-@click.option(
-    "--spill-dir",
-    metavar="DIR",
-    callback=to_path,
-    help="Put rows here if the vertices do not fit in memory.",
-)
+@click.option("--gpu-memory-limit", metavar="SIZE", help="Limit of GPU memory, of each worker on a cluster: 40GiB.")
+@click.option("--checkpoint", metavar="DIR", callback=to_path, help="Resume from here after an interruption.")
+@click.option("--spill-dir", metavar="DIR", callback=to_path, help="Put rows here if vertices do not fit in memory.")
 @cluster_options
 @json_option
-def forest(
-    weight: str | None,
-    unweighted: bool,
-    workers: int | None,
-    scheduler: str | None,
-    strategy: str,
-    gpus: bool,
-    gpu_memory_limit: str | None,
-    **options: Any,
-) -> None:
+def forest(weight: str | None, unweighted: bool, **options: Any) -> None:
     """Write the rows of IN that form its minimum spanning forest.
 
     Every row of IN is an edge. The forest keeps the rows' columns and their order; of equal weights the
@@ -96,20 +74,16 @@ def forest(
       dfmst forest roads/ -w km -o forest/ --workers 4
       dfmst forest roads/ -w km -o forest/ --workers 4 --gpus --gpu-memory-limit 40GiB
 
-    With --memory-limit, Parquet that exceeds the limit is read in batches, twice: first the three columns, then the
-    other columns of the forest's rows. With --checkpoint, the same command resumes a run that was interrupted. With
-    --spill-dir, rows are spilled to that directory, which should be on a local disk; a limit of 300 MiB and 10 bytes a
-    vertex is then enough. Ids that are not dense integers need 64 MiB and 27 bytes a vertex more, and strings their
-    length.
+    With --memory-limit, or --gpu-memory-limit and --engine cuda, Parquet that exceeds the limit is read in batches,
+    twice: first the three columns, then the other columns of the forest's rows. With --checkpoint, the same command
+    resumes a run that was interrupted. With --spill-dir, rows are spilled to that directory, which should be on a local
+    disk; a limit of 300 MiB and 10 bytes a vertex is then enough. Ids that are not dense integers need 64 MiB and 27
+    bytes a vertex more, and strings their length.
 
     OUT appears whole or not at all: the rows are written to a hidden directory next to it, .OUT.*.part, and then
-    renamed. A run that is killed may leave that directory behind; the next run that writes OUT removes it.
+    renamed. If a run is killed, that directory may remain; the next run that writes OUT removes it.
     """  # noqa: D301 - click's mark for lines that stay as they are
-    job = ForestJob(weight=weight_name(weight, unweighted, options["maximum"]), **options)
-    if workers is None and scheduler is None and not gpus and gpu_memory_limit is None:
-        run_here(job)
-    else:
-        run_on_cluster(job, workers, scheduler, strategy, gpus, gpu_memory_limit)
+    run(ForestJob(weight=weight_name(weight, unweighted, options["maximum"]), **options))
 
 
 @click.command(cls=GroupedCommand, short_help="Draw graph, run and forest on one page.")
@@ -124,14 +98,7 @@ def forest(
 @invalid_option
 @click.option("--verify", is_flag=True, help="Prove the forest minimal, and say so on the page.")
 @click.option("--title", metavar="TEXT", help="Name of the graph (default: that of IN).")
-def report(
-    inputs: tuple[Path, ...],
-    output: Path | None,
-    weight: str | None,
-    unweighted: bool,
-    title: str | None,
-    **options: Any,
-) -> None:
+def report(inputs: tuple[Path, ...], output: Path | None, weight: str | None, unweighted: bool, **options: Any) -> None:
     """Find the forest of IN, and write a page about graph, run and forest.
 
     The page is one HTML file that needs no network: key figures, a picture of the forest, weights, degrees, trees, the
@@ -144,32 +111,5 @@ def report(
       dfmst report demo:cities -w km -o cities.html
     """  # noqa: D301 - click's mark for lines that stay as they are
     page = output or Path(f"{inputs[0].name.split('.')[0].removeprefix('demo:') or 'report'}.html")
-    check_page(page, inputs)
-    job = ForestJob(
-        inputs=inputs,
-        output=None,
-        to=None,
-        weight=weight_name(weight, unweighted, options["maximum"]),
-        trace=Path("-"),
-        json=False,
-        report=page,
-        **options,
-    )
-    watch = Stopwatch()
-    columns = columns_by_option(job.source, job.target, job.weight)
-    check_inputs(inputs)
-    with watch.step("import"):
-        load_libraries()
-    with Progress() as progress:
-        points = read_points(job, progress)
-        with watch.step("read"):
-            table = read_inputs(inputs, job.format, progress, columns)
-        solution = find_forest(job, table, watch, progress)
-        progress.show("drawing")
-        drawn = make_report(job, solution, summary_of(job, solution, watch), points, title)
-        if str(page) == "-":
-            standard_output().write(drawn.html.encode())  # the page says that it is UTF-8
-            return
-        drawn.save(page)
-    rows, of = f"{solution.rows:,}", plural(solution.source_rows, "row")
-    note(f"{job.kind}: {rows} of {of}, {watch.seconds()['total']:.2f} s -> {page}")
+    column = weight_name(weight, unweighted, options["maximum"])
+    run(ForestJob(inputs=inputs, output=None, weight=column, report=page, **options), page_only=True)

@@ -1,29 +1,28 @@
-"""The job of ``dfmst forest`` and ``dfmst report``: its options, its summary and its page."""
+"""The job of ``dfmst forest`` and ``dfmst report``: its options and their checks, its summary and its page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dfmst.cli.console import Progress, Stopwatch, aligned, figure, note, on_terminal, plural, print_json
-from dfmst.cli.inputs import check_inputs, read_inputs, read_text_table, text_delimiter
+from dfmst.cli.console import Progress, aligned, figure, note, on_terminal, plural, print_json, standard_output
+from dfmst.cli.inputs import check_inputs, columns_by_option, read_inputs, read_text_table, text_delimiter
 from dfmst.cli.outputs import check_output
 
 if TYPE_CHECKING:
-    from dfmst import Report
+    from dfmst.forest import Forest
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForestJob:
     """Options of the command line."""
 
     inputs: tuple[Path, ...]
     output: Path | None
-    to: str | None
     format: str | None
     source: str
     target: str
@@ -34,23 +33,41 @@ class ForestJob:
     threads: int | None
     invalid: Any
     verify: bool
-    trace: Path | None
-    json: bool
+    points: Path | None
+    id: str | None
+    coordinates: tuple[str, str] | None
+    to: str | None = None
+    trace: Path | None = None
+    json: bool = False
     memory_limit: str | None = None
+    gpu_memory_limit: str | None = None
     checkpoint: Path | None = None
     spill_dir: Path | None = None
     by: tuple[str, ...] = ()
     keep: str | None = None
     drop: str | None = None
     report: Path | None = None
-    points: Path | None = None
-    id: str | None = None
-    coordinates: tuple[str, str] | None = None
+    title: str | None = None
+    workers: int | None = None
+    scheduler: str | None = None
+    strategy: str = "auto"
+    gpus: bool = False
 
     @property
     def conditions(self) -> dict[str, Any]:
         """Groups, and columns of rows to keep or to drop."""
         return {"by": list(self.by) or None, "keep": self.keep, "drop": self.drop}
+
+    @property
+    def cluster_option(self) -> str | None:
+        """The option that asks for a cluster, if any."""
+        asked = {"--scheduler": self.scheduler, "--workers": self.workers, "--gpus": self.gpus or None}
+        return next((name for name, value in asked.items() if value is not None), None)
+
+    def columns(self) -> dict[str, str | None]:
+        """Return the columns that the job needs, by the option that names them."""
+        columns = columns_by_option(self.source, self.target, self.weight)
+        return columns | {"--by": next(iter(self.by), None), "--keep": self.keep, "--drop": self.drop}
 
     def require_memory(self, option: str) -> None:
         """Raise if an option excludes ``--by``, ``--keep`` and ``--drop``."""
@@ -58,12 +75,60 @@ class ForestJob:
             if value is not None:
                 raise click.UsageError(f"--{name} needs the rows in memory; leave {option} out.")
 
-    @property
-    def kind(self) -> str:
-        """Name of the kind of forest."""
-        if self.weight is None:
-            return "spanning forest"
-        return "maximum spanning forest" if self.maximum else "minimum spanning forest"
+    def check_driver(self) -> None:
+        """Raise if options exclude each other, or two of them name the same column."""
+        self.columns()
+        option = self.cluster_option
+        if self.gpu_memory_limit is not None and option is None and self.engine != "cuda":
+            raise click.UsageError("--gpu-memory-limit needs --engine cuda, or --gpus on a cluster.")
+        if option is None:
+            return
+        if self.workers is not None and self.scheduler is not None:
+            raise click.UsageError("--workers and --scheduler cannot be combined.")
+        if self.output is None or str(self.output) == "-":
+            raise click.UsageError(f"{option} needs a directory to write to: name it with -o.")
+        clashes = {
+            "--verify": self.verify,
+            "--trace": self.trace,
+            "--to": self.to,
+            "--format": self.format,
+            "--algorithm": self.algorithm != "auto",
+            "--engine": self.engine != "auto",
+            "--threads": self.threads,
+            "--memory-limit": self.memory_limit,
+            "--spill-dir": self.spill_dir,
+        }
+        for name, value in clashes.items():
+            if value:
+                instead = " Check what is written with dfmst verify." if name == "--verify" else ""
+                raise click.UsageError(f"{option} and {name} cannot be combined.{instead}")
+        if self.gpu_memory_limit is not None and (not self.gpus or self.scheduler is not None):
+            raise click.UsageError("--gpu-memory-limit needs --gpus, and no --scheduler.")
+        self.require_memory("--workers and --scheduler")
+
+    def check_report(self, target: Path | None) -> None:
+        """Raise before any file is read if the report cannot be made."""
+        if self.report is None:
+            for option, value in (("--points", self.points), ("--id", self.id), ("--coordinates", self.coordinates)):
+                if value:
+                    raise click.UsageError(f"{option} is for the picture of a report: name its page with --report.")
+            return
+        if self.by:
+            raise click.UsageError("--report is of one forest, and --by makes one of every group.")
+        if str(self.report) != "-":
+            check_output(self.report, "csv", self.inputs)  # the rules of any file; the format has no part in them
+        if target is not None and (str(self.report) == "-" or target.resolve() == self.report.resolve()):
+            raise click.UsageError("--report names the file of the page, another one than -o.")
+
+    def read_points(self, progress: Progress) -> Any:
+        """Read the table of coordinates that ``--points`` names, if any."""
+        if self.points is None:
+            return None
+        delimiter = text_delimiter(self.points)
+        if delimiter is None:
+            return read_inputs((self.points,), None, progress, {"--id": self.id})
+        check_inputs((self.points,))
+        return read_text_table(self.points, delimiter, self.id or 0)  # text is compared in the type of the edges' ids
 
 
 def weight_name(weight: str | None, unweighted: bool, maximum: bool = False) -> str | None:
@@ -76,131 +141,56 @@ def weight_name(weight: str | None, unweighted: bool, maximum: bool = False) -> 
     return None
 
 
-if TYPE_CHECKING:
-    pass
+def write_report(job: ForestJob, page: Path, forest: Forest, points: Any, summary: dict[str, Any]) -> None:
+    """Draw the page of a forest, and write it."""
+    import dfmst
 
-
-def summary_of(job: ForestJob, forest: Any, watch: Stopwatch) -> dict[str, Any]:
-    """Return the facts of a run as ``--json`` prints them; `forest` is one in memory or of a stream."""
-    return {
-        "kind": job.kind,
-        "input": [str(path) for path in job.inputs],
-        "output": None if job.output is None else str(job.output),
-        "input_rows": forest.source_rows,
-        "dropped_rows": forest.dropped,
-        "rows": forest.rows,
-        "vertices": forest.vertices,
-        "components": forest.components,
-        "total_weight": forest.total_weight,
-        "verified": True if job.verify else None,
-        "algorithm": getattr(forest, "algorithm", job.algorithm),
-        "engine": forest.engine,
-        "threads": forest.threads,
-        "seconds": watch.seconds(),
-    }
+    more = "" if len(job.inputs) == 1 else f" and {plural(len(job.inputs) - 1, 'file')} more"
+    inputs = " ".join(str(path) for path in job.inputs)
+    drawn = forest.report(
+        points=points,
+        id=job.id,
+        coordinates=job.coordinates or None,
+        title=job.title or f"{job.inputs[0].name}{more}",
+        note=f"Made by dfmst {dfmst.__version__} from {inputs}",
+        run=summary,
+    )
+    if str(page) == "-":
+        standard_output().write(drawn.html.encode())  # the page says that it is UTF-8
+    else:
+        drawn.save(page)
 
 
 def print_summary(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> None:
     """Print a run's facts: as JSON if requested, else as a table on a terminal or a sentence in a log."""
     if job.json:
         print_json(summary)
-    elif on_terminal():
-        note("\n".join(_table(job, target, summary)))
+        return
+    kind, written = summary["kind"], "" if target is None else f" -> {target}"
+    facts = list(_facts(job, summary))
+    if on_terminal():
+        inputs = str(job.inputs[0]) if len(job.inputs) == 1 else plural(len(job.inputs), "file")
+        lines = aligned([row for row, _ in facts], right=(1,))
+        note("\n  ".join([f"{kind}: {inputs}{written}", *lines]))
     else:
-        note(_sentence(job, target, summary))
+        note(f"{kind}: {', '.join(words for _, words in facts)}{written}")
 
 
-def _sentence(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> str:
-    parts = [f"{job.kind}: {summary['rows']:,} of {plural(summary['input_rows'], 'row')}"]
+def _facts(job: ForestJob, summary: dict[str, Any]) -> Iterator[tuple[tuple[str, str, str], str]]:
+    """Yield each fact as the row of a table, and as words of a sentence."""
+    rows, trees, time = f"{summary['rows']:,}", summary["components"], f"{summary['seconds']['total']:.2f}"
+    yield ("rows", rows, f"of {summary['input_rows']:,}"), f"{rows} of {plural(summary['input_rows'], 'row')}"
+    if summary["files"] is not None:
+        yield ("files", f"{summary['files']:,}", "Parquet"), plural(summary["files"], "file")
     if summary["dropped_rows"]:
-        parts.append(f"{plural(summary['dropped_rows'], 'invalid row')} dropped")
+        dropped = summary["dropped_rows"]
+        yield ("dropped", f"{dropped:,}", "invalid rows"), f"{plural(dropped, 'invalid row')} dropped"
     if summary["total_weight"] is not None:
-        parts.append(f"total weight {figure(summary['total_weight'])}")
-    parts.append(f"{plural(summary['components'], 'component')} of {plural(summary['vertices'], 'vertex')}")
-    if job.verify:
-        parts.append("verified")
-    parts.append(f"{summary['seconds']['total']:.2f} s")
-    return ", ".join(parts) + ("" if target is None else f" -> {target}")
-
-
-def _table(job: ForestJob, target: Path | None, summary: dict[str, Any]) -> list[str]:
-    """Return the figures as lines for a terminal."""
-    inputs = str(job.inputs[0]) if len(job.inputs) == 1 else plural(len(job.inputs), "file")
-    rows = [("rows", f"{summary['rows']:,}", f"of {summary['input_rows']:,}")]
-    if summary["dropped_rows"]:
-        rows.append(("dropped", f"{summary['dropped_rows']:,}", "invalid rows"))
-    if summary["total_weight"] is not None:
-        rows.append((str(job.weight), figure(summary["total_weight"]), "in all"))
-    rows.append(("trees", f"{summary['components']:,}", f"of {plural(summary['vertices'], 'vertex')}"))
-    if job.verify:
-        rows.append(("verified", "yes", "every row that was left out is the last of a cycle"))
-    rows.append(("time", f"{summary['seconds']['total']:.2f}", "s"))
-    title = f"{job.kind}: {inputs}" + ("" if target is None else f" -> {target}")
-    return [title, *(f"  {line}" for line in aligned(rows, right=(1,)))]
-
-
-def check_page(page: Path, inputs: tuple[Path, ...]) -> None:
-    """Raise before any file is read if the page cannot be written."""
-    if str(page) != "-":
-        check_output(page, "csv", inputs)  # the rules of any file; the format has no part in them
-
-
-def check_report(job: ForestJob, target: Path | None, streamed: bool) -> None:
-    """Raise before any file is read if the report cannot be made."""
-    if job.report is None:
-        for option, value in (("--points", job.points), ("--id", job.id), ("--coordinates", job.coordinates)):
-            if value:
-                raise click.UsageError(f"{option} is for the picture of a report: name its page with --report.")
-        return
-    if job.by:
-        raise click.UsageError("--report is of one forest, and --by makes one of every group.")
-    if streamed and target is None:
-        raise click.UsageError("--report of a stream reads the forest from its file: name it with -o.")
-    check_page(job.report, job.inputs)
-    if str(job.report) == "-" or (target is not None and target.resolve() == job.report.resolve()):
-        raise click.UsageError("--report names the file of the page, another one than -o.")
-
-
-def read_points(job: ForestJob, progress: Progress) -> Any:
-    """Read the table of coordinates that ``--points`` names, if any."""
-    if job.points is None:
-        return None
-    delimiter = text_delimiter(job.points)
-    if delimiter is None:
-        return read_inputs((job.points,), None, progress, {"--id": job.id})
-    check_inputs((job.points,))
-    return read_text_table(job.points, delimiter, job.id or 0)  # text is compared in the type of the edges' ids
-
-
-def make_report(
-    job: ForestJob, forest: Any, summary: Mapping[str, Any], points: Any = None, title: str | None = None
-) -> Report:
-    """Draw the page of a solution, or of a forest's rows that another run has found."""
-    import dfmst
-
-    more = "" if len(job.inputs) == 1 else f" and {plural(len(job.inputs) - 1, 'file')} more"
-    inputs = " ".join(str(path) for path in job.inputs)
-    return dfmst.report(
-        forest,
-        job.source,
-        job.target,
-        job.weight,
-        maximum=job.maximum,
-        points=points,
-        id=job.id,
-        coordinates=job.coordinates or None,
-        title=title or f"{job.inputs[0].name}{more}",
-        note=f"Made by dfmst {dfmst.__version__} from {inputs}",
-        run=summary,
-    )
-
-
-def write_report(job: ForestJob, forest: Any, summary: Mapping[str, Any], progress: Progress) -> None:
-    """Write the page that ``--report`` asks for."""
-    if job.report is None:
-        return
-    progress.show("drawing the report")
-    if isinstance(forest, Path):
-        forest = read_inputs((forest,), None, progress, {})
-    make_report(job, forest, summary, read_points(job, progress)).save(job.report)
-    progress.note(f"report -> {job.report}")
+        total = figure(summary["total_weight"])
+        yield (str(job.weight), total, "in all"), f"total weight {total}"
+    if trees is not None:
+        vertices = plural(summary["vertices"], "vertex")
+        yield ("trees", f"{trees:,}", f"of {vertices}"), f"{plural(trees, 'component')} of {vertices}"
+    if summary["verified"]:
+        yield ("verified", "yes", "every other row is the last of a cycle"), "verified"
+    yield ("time", time, "s"), f"{time} s"

@@ -182,8 +182,8 @@ GROUPS = {
     "Output": ("output", "to", "json", "trace", "report"),
     "Picture of the report": ("points", "id", "coordinates", "title"),
     "Algorithm": ("maximum", "algorithm", "engine", "threads", "verify"),
-    "Files larger than memory": ("memory_limit", "checkpoint", "spill_dir"),
-    "Cluster": ("workers", "scheduler", "strategy", "gpus", "gpu_memory_limit"),
+    "Files larger than memory": ("memory_limit", "gpu_memory_limit", "checkpoint", "spill_dir"),
+    "Cluster": ("workers", "scheduler", "gpus", "strategy"),
 }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dfmst.cli.console import Progress, Stopwatch, figure, note, plural, print_run
-from dfmst.cli.drivers import is_streamed, streamed_certificate
+from dfmst.cli.drivers import is_streamed, memory_bytes
 from dfmst.cli.inputs import check_inputs, columns_by_option, load_libraries, read_inputs
 from dfmst.cli.job import weight_name
 from dfmst.cli.options import (
@@ -82,7 +82,10 @@ def verify(
     with Progress() as progress:
         if streamed:
             with watch.step("verify"):
-                certificate = streamed_certificate(edges, forest, names, memory_limit, asked, progress)
+                from dfmst import stream
+
+                asked |= {"memory_limit": memory_bytes(memory_limit), "progress": progress.bar()}
+                certificate = stream.verify(edges, forest, *names, **asked)
         else:
             with watch.step("read"):
                 table = read_inputs((edges,), format, progress, columns)

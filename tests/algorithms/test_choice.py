@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 
-import numpy as np
 import pytest
 
-from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CpuEngine
 from dfmst.algorithms import REGISTRY, Boruvka, FilterKruskal
 from dfmst.algorithms.solve import resolve
 from tests.support.cases import ALGORITHMS
 
-TABLE = EdgeTable(np.zeros(1, np.uint32), np.ones(1, np.uint32), np.ones(1), 2)
-
 
 def choose(algorithm):
-    return resolve(algorithm, CpuEngine(1), TABLE)
+    return resolve(algorithm, CpuEngine(1))
 
 
 def test_every_algorithm_has_cases():

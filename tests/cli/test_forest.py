@@ -55,7 +55,9 @@ def test_json(dfmst, roads):
     result = dfmst("forest", roads, "-o", "out.csv", "--json", "--verify", "--threads", 1, "--algorithm", "boruvka")
     summary = json.loads(result.stdout)
     seconds = summary.pop("seconds")
+    assert summary.pop("peak_memory") > 1_000_000
     assert summary == {
+        "driver": "memory",
         "kind": "minimum spanning forest",
         "input": ["roads.parquet"],
         "output": "out.csv",
@@ -69,6 +71,9 @@ def test_json(dfmst, roads):
         "algorithm": "boruvka",
         "engine": "cpu",
         "threads": 1,
+        "files": None,
+        "bytes_moved": None,
+        "memory_limit": None,
     }
     assert list(seconds) == ["import", "read", "prepare", "solve", "verify", "gather", "write", "total"]
     assert result.stderr == ""

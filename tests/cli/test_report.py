@@ -66,8 +66,9 @@ def test_beside_a_stream(dfmst, roads):
     assert "fold" in run
     assert "planned happened strategy stream stream rows read 9 9 vertices" in run
     assert re.search(r"peak memory of a process [\d.,]+ MB [\d.,]+ MB", run)
-    result = dfmst("forest", roads, "--report", "out.html", "--checkpoint", "saved", code=2)
-    assert "name it with -o" in result.stderr
+    assert "filter-kruskal · as a stream · " in " ".join(root.itertext())
+    dfmst("forest", roads, "--report", "json.html", "--checkpoint", "saved", "--json")
+    assert "planned happened strategy stream" in text_of(check_page(page("json.html")), "run")
 
 
 @pytest.mark.slow

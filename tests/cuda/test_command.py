@@ -116,11 +116,32 @@ def test_a_stream_within_a_limit_of_the_device(read):
     forest("roads.parquet", "-o", "expected.parquet")
     options = ("--engine", "cuda", "--memory-limit", "400MiB", "--checkpoint", "saved", "--verify", "--json")
     summary = json.loads(forest("roads.parquet", "-o", "forest.parquet", *options).stdout)
-    assert (summary["engine"], summary["streamed"], summary["rows"]) == ("cuda", True, 4)
+    assert (summary["engine"], summary["driver"], summary["rows"]) == ("cuda", "stream", 4)
     assert read == []
     assert pq.read_table("forest.parquet").equals(pq.read_table("expected.parquet"))
-    told = forest("roads.parquet", "-o", "more.parquet", *options[:2], "--memory-limit", "32GiB", *options[4:6], code=1)
-    assert "is more than the GPU has" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("limits", "driver", "memory"),
+    [
+        (["--gpu-memory-limit", "1GiB"], "memory", None),
+        (["--gpu-memory-limit", "200MiB"], "stream", 2 << 30),
+        (["--gpu-memory-limit", "200MiB", "--memory-limit", "1GiB"], "stream", 1 << 30),
+    ],
+)
+def test_the_limit_of_the_device_is_its_own(read, limits, driver, memory):
+    """Files that exceed the GPU's limit are streamed; the host has a limit of its own."""
+    result = forest("roads.parquet", "-o", "out.parquet", "--engine", "cuda", *limits, "--json")
+    summary = json.loads(result.stdout)
+    assert (summary["driver"], summary["rows"], summary["memory_limit"]) == (driver, 4, memory)
+
+
+def test_a_limit_of_the_device_needs_one():
+    asked = ("roads.parquet", "-o", "out.parquet", "--gpu-memory-limit", "32GiB")
+    assert "is more than the GPU has" in forest(*asked, "--engine", "cuda", "--checkpoint", "saved", code=1).stderr
+    assert "--gpu-memory-limit needs --engine cuda" in forest(*asked, code=2).stderr
+    assert "--gpu-memory-limit needs --gpus" in forest(*asked, "--workers", 2, code=2).stderr
+    assert not Path("out.parquet").exists()
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ def test_a_lost_scheduler_is_named_and_the_next_run_goes_on(tmp_path):
         workers.kill(0)
         scheduler.kill()
         scheduler.wait(60)
-    assert "going on with" in notes[0]
+    assert "continuing with" in notes[0]
     assert not any(path.exists() for path in files)  # a finished run removes its checkpoints
     rows = pd.concat([pd.read_parquet(path) for path in sorted(out.iterdir())], ignore_index=True)
     pd.testing.assert_frame_equal(rows, dfmst.minimum_spanning_forest(frame, "a", "b", "w").reset_index(drop=True))

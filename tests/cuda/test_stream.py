@@ -47,7 +47,7 @@ def test_a_dictionary_from_any_batch_on(device, tmp_path, monkeypatch, batch):
     table = pa.table({"source": ends[0], "target": ends[1], "weight": weight})
     pyarrow.parquet.write_table(table, tmp_path / "edges.parquet", write_statistics=False)
     forest = dfmst.stream.fold(tmp_path, gpu_memory_limit="1GiB", engine="cuda")
-    assert forest.read().equals(dfmst.minimum_spanning_forest(table))
+    assert forest.frame.equals(dfmst.minimum_spanning_forest(table))
     assert forest.verify()
 
 
@@ -97,7 +97,7 @@ def edges(sparse, seed=0):
 def crossings(forest):
     """Bytes of all that may cross but edges and ids: the forest at the end, its links at each solve, looks at it."""
     solves = sum(name == "join_levels" for name, *_ in cupy.cuda.launches)
-    rows = forest.rows if isinstance(forest, dfmst.stream.StreamForest) else len(forest)
+    rows = forest.rows if isinstance(forest, dfmst.forest.Forest) else len(forest)
     return 24 * rows + 32 * VERTICES * solves + 16_000
 
 
@@ -110,7 +110,7 @@ def test_a_column_crosses_once_and_the_forest_comes_back(device, tmp_path, spars
     sent, back = sum(cupy.traffic.to_device), sum(cupy.traffic.to_host)
     assert 24 * ROWS <= sent <= 24 * ROWS + crossings(forest)
     assert back <= crossings(forest) + 8 * VERTICES * sparse
-    assert forest.read().equals(dfmst.minimum_spanning_forest(table))
+    assert forest.frame.equals(dfmst.minimum_spanning_forest(table))
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -141,12 +141,12 @@ def test_the_limit_is_of_the_device(device, tmp_path, sparse):
     pool.peak = before
     forest = dfmst.stream.fold(tmp_path / "edges.parquet", gpu_memory_limit=limit, engine="cuda")
     assert pool.peak - before <= limit
-    assert forest.read().equals(dfmst.minimum_spanning_forest(table))
+    assert forest.frame.equals(dfmst.minimum_spanning_forest(table))
     with pytest.raises(CapacityError, match=r"32,768 MiB is more than the GPU has, 16,384 MiB"):
         dfmst.stream.fold(tmp_path / "edges.parquet", gpu_memory_limit="32GiB", engine="cuda")
     # Fewer bytes a vertex: rows become runs on the host, if they fit its own limit.
     small: Any = {"gpu_memory_limit": (96 + 32 * sparse << 20) + 500_000, "engine": "cuda"}
-    assert dfmst.stream.fold(tmp_path / "edges.parquet", **small).read().equals(forest.frame)
+    assert dfmst.stream.fold(tmp_path / "edges.parquet", **small).frame.equals(forest.frame)
     with pytest.raises(CapacityError, match="memory limit"):
         dfmst.stream.fold(tmp_path / "edges.parquet", memory_limit=small["gpu_memory_limit"], **small)
 
@@ -172,4 +172,4 @@ def test_a_checkpoint_goes_on_on_the_other_engine(device, tmp_path, monkeypatch)
 
         forest = dfmst.stream.fold(tmp_path / "edges.parquet", engine=second, on_checkpoint=note, **options)
         assert resumed[0] > ROWS // 2
-        assert forest.read().equals(dfmst.minimum_spanning_forest(table))
+        assert forest.frame.equals(dfmst.minimum_spanning_forest(table))

@@ -118,7 +118,7 @@ def test_dates(kind, tmp_path):
         minimum(late)
     assert minimum(late.to_pandas(), invalid="drop").index.tolist() == [0, 2]
     folded = dfmst.stream.fold([table.slice(0, 2), table.slice(2)])
-    assert folded.read()["source"].to_pylist() == [1, 0]
+    assert folded.frame["source"].to_pylist() == [1, 0]
 
 
 def test_dates_on_other_engines():

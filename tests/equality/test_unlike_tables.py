@@ -177,7 +177,7 @@ def of_memory(folder: Path) -> pa.Table:
 def of_stream(folder: Path) -> pa.Table:
     forest = dfmst.stream.fold(folder)
     assert forest.verify()
-    return forest.read().replace_schema_metadata()
+    return forest.frame.replace_schema_metadata()
 
 
 def of_cluster(folder: Path) -> pa.Table:

@@ -55,7 +55,7 @@ def write(folder: Path, name=None) -> Path:
     return parts.parent / "kept"
 
 
-def fold(kept: Path, **options) -> dfmst.stream.StreamForest:
+def fold(kept: Path, **options) -> dfmst.forest.Forest:
     return dfmst.stream.fold(kept.parent / "parts", memory_limit="16MB", checkpoint=kept, **options)
 
 
@@ -75,7 +75,7 @@ def test_any_flipped_bit_and_any_cut_is_refused(kept):
             fold(kept)
     assert [path.name for path in kept.iterdir()] == ["fold.arrow"]
     file.write_bytes(whole)
-    assert fold(kept).read().equals(expected(kept))
+    assert fold(kept).frame.equals(expected(kept))
 
 
 def test_a_file_without_a_digest_or_of_another_version_is_refused(kept, monkeypatch):
@@ -241,7 +241,7 @@ def test_a_second_run_is_told_that_the_checkpoint_is_in_use(kept):
     holder.kill()
     holder.communicate(timeout=60)
     # What the killed run left keeps nobody out.
-    assert fold(kept).read().equals(expected(kept))
+    assert fold(kept).frame.equals(expected(kept))
     assert list(kept.iterdir()) == []
 
 
@@ -253,9 +253,9 @@ def test_a_run_within_a_run_is_refused_and_one_after_it_is_not(kept):
     first = fold(kept, progress=again)
     # Whoever repeats a call takes the directory over; the first forest is still good, and leaves it alone.
     second = fold(kept)
-    assert first.read().equals(expected(kept))
+    assert first.frame.equals(expected(kept))
     assert (kept / "fold.arrow").exists()
-    assert second.read().equals(expected(kept))
+    assert second.frame.equals(expected(kept))
     assert list(kept.iterdir()) == []
 
 
@@ -345,7 +345,7 @@ def test_at_most_half_of_the_rows_are_folded_twice(tmp_path, monkeypatch, clock,
             with pytest.raises(Stopped):
                 fold(tmp_path / "kept", progress=stop(killed))
             before = sum(folded)
-            assert fold(tmp_path / "kept").read().num_rows < vertices
+            assert fold(tmp_path / "kept").frame.num_rows < vertices
             assert sum(folded) - rows <= before / 2, (killed, before)
 
 
@@ -359,24 +359,24 @@ def test_the_command_says_where_it_saves_what_it_skips_and_what_it_keeps(kept, c
             main([*arguments, *more], prog_name="dfmst")
         return ended.value.code, capsys.readouterr().err.splitlines()
 
-    saves = f"saving what is done to {kept}: after an interruption, give the same command again to go on"
+    saves = f"saving finished work in {kept}: after an interruption, give the same command again to continue"
     with monkeypatch.context() as patch:
         patch.setattr("dfmst.cli.console.Progress.bar", lambda *_: stop(3_000, KeyboardInterrupt))
         status, lines = run()
         assert status == 130
-        assert lines == ["Interrupted: nothing is kept (with --checkpoint DIR, what is done would be)"]
+        assert lines == ["Interrupted: nothing is saved (--checkpoint DIR saves finished work)"]
         status, lines = run("--checkpoint", str(kept))
         assert status == 130
-        assert lines[0].startswith("going on after 1,")
-        assert lines[0].endswith(f" rows that an earlier run has done ({kept})")
+        assert lines[0].startswith("continuing after 1,")
+        assert lines[0].endswith(f" rows of an earlier run ({kept})")
         assert lines[1:] == [
             saves,
-            f"Interrupted: what is done is kept in {kept}: give the same command again to go on",
+            f"Interrupted: finished work is saved in {kept}: give the same command again to continue",
         ]
         (kept / "fold.arrow").unlink()
         patch.setattr("dfmst._fold.checkpoint.Checkpoint.due", lambda self, done: False)
         status, lines = run("--checkpoint", str(kept))
-        assert lines == [f"Interrupted: nothing was saved to {kept} yet"]
+        assert lines == [f"Interrupted: nothing was saved in {kept} yet"]
     status, lines = run("--checkpoint", str(kept))
     assert status == 0
     assert lines[0] == saves

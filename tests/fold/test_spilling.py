@@ -237,7 +237,7 @@ def test_what_a_forest_on_disk_tells(monkeypatch, tmp_path):
     forest = stream.fold(parts, memory_limit=60_000, spill_dir=tmp_path / "spill")
     for name in ("rows", "source_rows", "dropped", "vertices", "components", "total_weight"):
         assert getattr(forest, name) == getattr(expected, name)
-    assert forest.read().equals(expected.read())
+    assert forest.frame.equals(expected.frame)
     with pytest.raises(CapacityError, match="linked forest"):
         forest.verify()
     assert len(os.listdir(tmp_path / "spill")) == 1
@@ -318,7 +318,7 @@ def test_a_run_with_rows_on_disk_goes_on(monkeypatch, tmp_path, ids, before, aft
             "on_checkpoint": lambda *event: told.append(event),
         }
         forest = stream.fold(parts, memory_limit=300_000 if on_disk else "1GiB", progress=stop, **options)
-        rows = forest.read()
+        rows = forest.frame
         forest.close()
         return rows
 

@@ -93,7 +93,7 @@ class Stopped(Exception):
     """Ends a run from within."""
 
 
-def fold(parts: Path, kept: Path, stop: int = ROWS + 1, **options: Any) -> dfmst.stream.StreamForest:
+def fold(parts: Path, kept: Path, stop: int = ROWS + 1, **options: Any) -> dfmst.forest.Forest:
     def tell(done: int, total: int | None) -> None:
         if done >= stop:
             raise Stopped
@@ -144,7 +144,7 @@ def test_streams(
             assert "remove it" in error.hint
             assert not (kept / ".lock").exists()
             return
-        assert forest.read().equals(expected)
+        assert forest.frame.equals(expected)
         assert not (kept / "fold.arrow").exists()
 
     fuzz(check)

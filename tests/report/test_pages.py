@@ -128,7 +128,7 @@ INVISIBLE = "\u202e \u2066 \u200f \u061c \u00ad \ufeff \u200b \x07 \x85 \x1b \u2
 
 def test_invisible_characters_are_shown_as_escapes():
     frame = pd.DataFrame({"source": [f"a{INVISIBLE}b"], "target": ["ن\u200cم"], INVISIBLE: [1.0], "text": INVISIBLE})
-    plan = {"plan": [[INVISIBLE] * 3], "kind": INVISIBLE, "strategy": INVISIBLE, "seconds": {INVISIBLE: 1.0}}
+    plan = {"plan": [[INVISIBLE] * 3], "kind": INVISIBLE, "algorithm": INVISIBLE, "seconds": {INVISIBLE: 1.0}}
     for run in (None, plan):
         page = dfmst.report(frame, weight=INVISIBLE, title=INVISIBLE, note=INVISIBLE, run=run)
         assert not set(page.html) & (set(INVISIBLE) - {" "})

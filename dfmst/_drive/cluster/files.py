@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet
 from dask.tokenize import tokenize
 
+from dfmst._common.deferred import cached_property
 from dfmst._common.progress import RowBar, Tell
 from dfmst._common.types import Invalid
 from dfmst._drive.cluster.build import ForestGraph, Options, Strategy, forest_graph
@@ -25,9 +26,13 @@ from dfmst._drive.cluster.dask_internals import results
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows, FrameParts, file_stamp, size_of_parts
 from dfmst._drive.cluster.rows import Chosen, gather
+from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._edges.read import EdgeColumns
+from dfmst._edges.weights import Total, total_weight
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import Codec
+from dfmst._trees.certificate import Certificate, verify
+from dfmst._trees.result import Forest, ForestRows, Progress
 from dfmst.errors import NAMES_OPTION, CapacityError, missing_column
 from dfmst.formats.atomic import atomic_directory, atomic_path, check_directory
 from dfmst.formats.directories import private_directory, sole_use
@@ -36,6 +41,7 @@ from dfmst.formats.parquet import common_columns, parquet_files, parquet_footer
 
 _DIGEST = "sha256"
 _TEXT = Codec(lambda text: [pa.table({"text": [text]})], lambda tables: next(tables)["text"][0].as_py())
+_PIECE = 1 << 17  # rows read at a time
 
 
 class Target(NamedTuple):
@@ -75,27 +81,39 @@ def _digest(path: str) -> str:
         return hashlib.file_digest(file, _DIGEST).hexdigest()
 
 
-class WrittenForest(NamedTuple):
-    """What a run read, wrote and took.
+class WrittenRows(ForestRows):
+    """Rows of a forest in a directory of Parquet files, which are read in the order of the input's files."""
 
-    Attributes
-    ----------
-    input_rows, rows, files
-        Rows of the input, rows of the forest, and files.
-    strategy
-        The one that was taken.
-    bytes_moved
-        Sent from worker to worker; ``None``: no worker says.
-    peak_memory
-        Bytes that one worker's process took at most since its start; ``None``: no worker says.
-    """
+    def __init__(self, inputs: Sequence[Path], output: Path, columns: EdgeColumns, peak: int | None) -> None:
+        self._inputs, self._output, self._columns, self._peak = inputs, output, columns, peak
 
-    input_rows: int
-    rows: int
-    files: int
-    strategy: str
-    bytes_moved: int | None = None
-    peak_memory: int | None = None
+    @property
+    def peak_memory(self) -> int | None:
+        return self._peak
+
+    @cached_property
+    def _source(self) -> ParquetSource:
+        return ParquetSource([self._output / name for _, name in _files(self._inputs)], [self._output])
+
+    @cached_property
+    def frame(self) -> pa.Table:
+        return _read_all(self._source)
+
+    @cached_property
+    def total_weight(self) -> Total | None:
+        weight = self._columns.weight
+        return None if weight is None else total_weight(_read_all(self._source, [weight]).column(weight))
+
+    def certify(self, progress: Progress) -> Certificate:
+        edges = _read_all(ParquetSource([path for path, _ in _files(self._inputs)], self._inputs))
+        columns = self._columns
+        return verify(edges, self.frame, *columns.names, maximum=columns.maximum, invalid=columns.invalid)
+
+
+def _read_all(source: ParquetSource, names: Sequence[str] | None = None) -> pa.Table:
+    names = source.schema.names if names is None else names
+    schema = pa.schema([source.schema.field(name) for name in names])
+    return pa.Table.from_batches([batch.frame for batch in source.batches(names, _PIECE)], schema)
 
 
 def write_forest(
@@ -106,7 +124,7 @@ def write_forest(
     options: Options,
     tell: Tell | None = None,
     on_checkpoint: Callable[[str], object] | None = None,
-) -> WrittenForest:
+) -> Forest:
     """Write the forest of Parquet files into a directory that appears whole or not at all."""
     from distributed import KilledWorker
 
@@ -129,7 +147,19 @@ def write_forest(
     for graph in graphs:
         graph.remove_kept()
     size = size_of_parts(parts.edges, columns.names[:2])
-    return WrittenForest(size.rows if size else 0, written[0], len(files), strategy, *written[1:])
+    rows, moved, peak = written
+    return Forest(
+        WrittenRows(inputs, output, columns, peak),
+        columns,
+        "cluster",
+        rows=rows,
+        source_rows=size.rows if size else 0,
+        dropped=None if columns.invalid == "drop" else 0,
+        algorithm=strategy,
+        bytes_moved=moved,
+        path=output,
+        files=len(files),
+    )
 
 
 def _write_forest(
@@ -146,7 +176,7 @@ def _write_forest(
     """Compute a graph and write its rows; return how many there are, the bytes moved, and the peak of a worker."""
     earlier, token = ", ".join(map(str, forest.graph.earlier_results())), None
     if earlier and on_checkpoint is not None:
-        on_checkpoint(f"going on with what an earlier run has kept in {checkpoint}: {earlier}")
+        on_checkpoint(f"continuing with the results of an earlier run in {checkpoint}: {earlier}")
     if checkpoint is not None:
         token = tokenize(forest.graph.token, names, os.path.abspath(checkpoint))[:12]
     with atomic_directory(output, token) as folder:
@@ -236,7 +266,7 @@ def forest_of_files(
     gpu_memory_limit: int | str | None = None,
     progress: bool | Callable[[str], None] | None = None,
     on_checkpoint: Callable[[str], object] | None = None,
-) -> WrittenForest:
+) -> Forest:
     """Write the spanning forest of Parquet files as a directory of Parquet files, on a cluster.
 
     The rows are those that :func:`dfmst.minimum_spanning_forest` finds in the files read as one table. The directory
@@ -260,42 +290,41 @@ def forest_of_files(
         Address of the scheduler of a cluster to use instead (``"tcp://host:8786"``).
     client
         A ``distributed.Client`` to use instead. Without `workers`, `scheduler` and `client`: the current client, or
-        processes on this machine where there is none.
+        processes on this machine if there is none.
     gpus
-        Start the workers with a GPU each (dask-cuda), on all GPUs unless `workers` says how many; of a scheduler's
-        workers, ask that there is one with a GPU.
+        Start each worker with a GPU of its own (dask-cuda), `workers` of them or one for each GPU. With `scheduler` or
+        `client`: require a worker with a GPU.
     gpu_memory_limit
-        Bytes of a GPU's memory that a worker may use, or a text such as ``"40GiB"``: the size of RMM's pool, from four
-        fifths of which dask-cuda moves results to the host. Only where workers are started.
+        Limit of GPU memory for each worker that is started here: bytes, or a text such as ``"40GiB"``. It is the size
+        of RMM's pool; dask-cuda moves results to the host when four fifths of it are used.
     progress
         True for a bar of tasks, or a function that is called with the name of each step as it begins.
     on_checkpoint
-        Called with a line on the results that an earlier run has kept in the directory `checkpoint`, where there are
-        some: this run goes on with them.
+        Called with a line about the results of an earlier run in `checkpoint`, if this run continues with some.
 
     Returns
     -------
-    WrittenForest
-        ``input_rows``, ``rows`` of the forest, ``files``, the ``strategy`` that was taken, ``bytes_moved`` between
-        workers, and the ``peak_memory`` of one of them in bytes.
+    dfmst.forest.Forest
+        Rows, files, the strategy that ran (``algorithm``), ``bytes_moved`` between workers, and the ``peak_memory`` of
+        one of them in bytes. Its frame is read from the directory.
 
     Raises
     ------
     ColumnNotFoundError, InvalidEdgesError, FormatError, CapacityError
         As for :func:`dfmst.minimum_spanning_forest`, with the file named; files that differ in their columns.
     OutputError
-        `output` exists or lies in a directory of the input, or its parent does not exist; another run uses the
+        `output` exists or is in a directory of the input, or its parent does not exist; another run uses the
         directory of checkpoints.
     ClusterError
-        There is no scheduler at that address, it or its workers are lost, or a file has changed during the run.
+        The address has no scheduler, the scheduler or its workers are lost, or a file has changed during the run.
     EngineUnavailableError
-        Dask's scheduler is not installed; or GPUs are wanted, and there is none, or no dask-cuda.
+        Dask's scheduler is not installed; or GPUs are requested, and a GPU or dask-cuda is missing.
 
     Examples
     --------
     >>> import dfmst.dask
-    >>> record = dfmst.dask.forest_of_files("edges/", "forest/", workers=4)  # doctest: +SKIP
-    >>> record.input_rows, record.rows, record.strategy  # doctest: +SKIP
+    >>> forest = dfmst.dask.forest_of_files("edges/", "forest/", workers=4)  # doctest: +SKIP
+    >>> forest.source_rows, forest.rows, forest.algorithm  # doctest: +SKIP
     (96000000, 1999999, 'two-pass')
     """
     if sum(choice is not None for choice in (workers, scheduler, client)) > 1:

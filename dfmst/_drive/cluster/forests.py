@@ -10,16 +10,16 @@ import pandas as pd
 from dask.dataframe.utils import make_meta
 
 from dfmst._common.arguments import check_choice
+from dfmst._common.dispatch import variant
 from dfmst._common.types import Invalid
 from dfmst._drive.cluster.build import Options, Strategy, forest_frame
-from dfmst._edges.conditions import Conditions, refuse_conditions
+from dfmst._edges.conditions import refuse_conditions
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.open import open_frame
-from dfmst._edges.read import EdgeColumns, edge_columns
+from dfmst._edges.read import EdgeColumns
 from dfmst._edges.stack import check_stackable
-from dfmst._trees.forest import find_forest
+from dfmst._trees.forest import find_forest, in_frame_steps
 from dfmst.algorithms import Algorithm
-from dfmst.algorithms.dataframe import Dataframe
 from dfmst.errors import UnsupportedFrameError
 
 
@@ -41,6 +41,32 @@ def _on_dask(name: str, frame: Any) -> Any:
     if isinstance(frame, pd.DataFrame):
         return dd.from_pandas(frame, npartitions=1, sort=False)
     raise UnsupportedFrameError(f"{name} is a {type(frame).__name__}", "pass a Dask frame, or a frame of pandas")
+
+
+def _forest(
+    edges: Any,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    maximum: bool = False,
+    algorithm: str | Algorithm = "auto",
+    invalid: Invalid = "raise",
+    return_trace: bool = False,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
+    **options: Any,
+) -> Any:
+    if in_frame_steps(algorithm):
+        chosen: dict[str, Any] = {"algorithm": algorithm, "invalid": invalid, "return_trace": return_trace}
+        conditions = {"by": by, "keep": keep, "drop": drop}
+        return find_forest(edges, source, target, weight, maximum=maximum, **chosen, **conditions)
+    message = f"algorithm is {algorithm!r}; a Dask frame takes 'auto' or 'dataframe'"
+    check_choice(algorithm, ("auto",), message)
+    refuse_conditions("a Dask frame's forest", by, keep, drop)
+    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    return forest_frame(edges, columns, Options(**options), return_trace)
 
 
 def minimum_spanning_forest(
@@ -70,33 +96,33 @@ def minimum_spanning_forest(
     Parameters
     ----------
     edges
-        A Dask (or dask-cuDF) frame. Its partitions must come out the same whenever they are made: what is drawn at
-        random has to be made to stay with ``persist()`` first.
+        A Dask (or dask-cuDF) frame. Its partitions must be the same whenever they are computed: call ``persist()`` on
+        a frame of random numbers first.
     source, target, weight
         As for :func:`dfmst.minimum_spanning_forest`; weights must be 64-bit numbers, or decimals that fit those.
     by, keep, drop
-        Conditions, which need all rows in memory: an error says what to do in their place.
+        Not supported by kernels on a cluster; the error names a replacement.
     algorithm
         ``"auto"`` solves partitions by kernels, as `strategy` says; ``"dataframe"`` uses Dask's own joins and groupbys.
     strategy
         ``"merge"`` folds contiguous partitions and merges their forests; of Parquet files, in slices of ascending
-        weight where a merge of two forests does not fit a worker. ``"two-pass"`` reads the partitions twice,
-        first only the lightest rows, and moves less. ``"shuffle"`` is for forests that do not fit one worker: rows are
-        sorted in files of the workers, and 9 bytes a vertex are enough.
+        weight if two forests do not fit a worker. ``"two-pass"`` reads the partitions twice, first only the lightest
+        rows, and moves less. ``"shuffle"`` is for forests that do not fit one worker: rows are sorted in files of the
+        workers, and 9 bytes a vertex are enough.
         ``"auto"`` chooses by :func:`dfmst.plan`.
     split_every
         Forests that one task merges.
     checkpoint
-        A directory where every task's forest is kept (of a shuffle, its sorted rows and its slices), for a later run
-        of the same call.
+        A directory for every task's forest (of a shuffle: sorted rows and slices), which a later run of the same call
+        continues with.
     n_vertices
-        How many vertices there may be, for planning; no result depends on it.
+        Number of vertices, for planning; no result depends on it.
     memory_limit
         Memory that a worker may use, in bytes or as text such as ``"8GiB"``; ``None``: the workers' own limit.
     invalid
         As for :func:`dfmst.minimum_spanning_forest`.
     return_trace
-        Also return a Dask frame with one record a slice of a shuffle or a merge in slices (of others: none).
+        Also return a Dask frame with one record a slice, if the forest is found in slices.
 
     Returns
     -------
@@ -108,11 +134,11 @@ def minimum_spanning_forest(
     ColumnNotFoundError
         A named column is absent.
     UnsupportedFrameError
-        `edges` is no Dask frame.
+        `edges` is not a Dask frame.
     InvalidEdgesError, CapacityError
-        When the forest is computed, as for :func:`dfmst.minimum_spanning_forest`, with the partition named.
+        When the forest is computed, as for :func:`dfmst.minimum_spanning_forest`; the error names the partition.
     ClusterError
-        When the forest is computed: a partition, or the file behind it, came out differently when it was read again.
+        When the forest is computed: a partition, or its file, was different when it was read again.
 
     Examples
     --------
@@ -124,29 +150,11 @@ def minimum_spanning_forest(
     >>> forest.compute().index.tolist()
     [1, 2]
     """
-    options = Options(strategy, split_every, checkpoint, n_vertices, memory_limit)
-    names = EdgeColumns(source, target, weight, False, invalid)
-    return _forest(edges, names, Conditions.of(by, keep, drop), algorithm, options, return_trace)
+    return _forest(**locals())
 
 
-def maximum_spanning_forest(
-    edges: Any,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
-    *,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    algorithm: str | Algorithm = "auto",
-    strategy: Strategy = "auto",
-    split_every: int = 2,
-    checkpoint: str | os.PathLike[str] | None = None,
-    n_vertices: int | None = None,
-    memory_limit: int | str | None = None,
-    invalid: Invalid = "raise",
-    return_trace: bool = False,
-) -> Any:
+@variant(minimum_spanning_forest, _forest, maximum=True)
+def maximum_spanning_forest() -> None:
     """Return the rows of a Dask frame that form its maximum spanning forest; see :func:`minimum_spanning_forest`.
 
     Examples
@@ -158,28 +166,10 @@ def maximum_spanning_forest(
     >>> dfmst.dask.maximum_spanning_forest(dd.from_pandas(roads, npartitions=2)).compute().index.tolist()
     [0, 2]
     """
-    options = Options(strategy, split_every, checkpoint, n_vertices, memory_limit)
-    names = EdgeColumns(source, target, weight, True, invalid)
-    return _forest(edges, names, Conditions.of(by, keep, drop), algorithm, options, return_trace)
 
 
-def spanning_forest(
-    edges: Any,
-    source: Any = "source",
-    target: Any = "target",
-    *,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    algorithm: str | Algorithm = "auto",
-    strategy: Strategy = "auto",
-    split_every: int = 2,
-    checkpoint: str | os.PathLike[str] | None = None,
-    n_vertices: int | None = None,
-    memory_limit: int | str | None = None,
-    invalid: Invalid = "raise",
-    return_trace: bool = False,
-) -> Any:
+@variant(minimum_spanning_forest, _forest, weight=None)
+def spanning_forest() -> None:
     """Return the earliest rows of a Dask frame that form no cycle; see :func:`minimum_spanning_forest`.
 
     Examples
@@ -191,27 +181,6 @@ def spanning_forest(
     >>> dfmst.dask.spanning_forest(dd.from_pandas(roads, npartitions=2)).compute().index.tolist()
     [0, 1]
     """
-    options = Options(strategy, split_every, checkpoint, n_vertices, memory_limit)
-    names = EdgeColumns(source, target, None, False, invalid)
-    return _forest(edges, names, Conditions.of(by, keep, drop), algorithm, options, return_trace)
-
-
-def _forest(
-    edges: Any,
-    columns: EdgeColumns,
-    conditions: Conditions,
-    algorithm: str | Algorithm,
-    options: Options,
-    return_trace: bool,
-) -> Any:
-    if isinstance(algorithm, Dataframe) or (isinstance(algorithm, str) and algorithm == "dataframe"):
-        columns = edge_columns(*columns.names, columns.maximum, columns.invalid, conditions)
-        return find_forest(edges, columns, algorithm, "auto", None, return_trace)
-    message = f"algorithm is {algorithm!r}; a Dask frame takes 'auto' or 'dataframe'"
-    check_choice(algorithm, ("auto",), message)
-    by = conditions.by[0] if len(conditions.by) == 1 else list(conditions.by) or None
-    refuse_conditions("a Dask frame's forest", by, conditions.keep, conditions.drop)
-    return forest_frame(edges, columns, options, return_trace)
 
 
 def update(

@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.deferred import cached_property
-from dfmst._common.progress import Tell as TellRows
-from dfmst._common.progress import peak_memory, showing
-from dfmst._common.types import Invalid
+from dfmst._common.progress import Tell, showing
+from dfmst._common.types import Array, Invalid
 from dfmst._drive.stream.batches import Job, Locators
 from dfmst._drive.stream.certify import StreamVerdict, certify_source
 from dfmst._drive.stream.fold_rows import FoldedForest, fold_source
@@ -28,156 +27,79 @@ from dfmst._edges.weights import Total
 from dfmst._engines import host_engine, select_engine
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import Checkpoint, CheckpointCallback, ignore_checkpoints
-from dfmst._fold.runs import Order, Run
+from dfmst._fold.runs import Order, Run, read_pieces
 from dfmst._trees.certificate import Certificate
 from dfmst._trees.optimality import Violation
+from dfmst._trees.result import File, Forest, ForestRows, Progress
 from dfmst.algorithms import Algorithm
+from dfmst.algorithms.solve import name_of, resolve
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats import check_file, write_edges
 from dfmst.formats.directories import SpillDirectory
 
 
-class StreamForest:
-    """The forest of a stream, made by :func:`dfmst.stream.fold`.
-
-    Attributes
-    ----------
-    rows
-        Rows of the forest.
-    source_rows, dropped
-        Rows that were read, and those of them that were dropped as invalid.
-    vertices, components
-        Vertices that occur, and connected components.
-    trace
-        Always ``None``: a stream records no rounds.
-    engine, threads
-        Engine and number of threads that ran.
-    memory_limit
-        Limit of the process's memory, in bytes.
-    """
-
-    trace = None
+class StreamRows(ForestRows):
+    """Rows of the forest of a stream, which a second pass reads."""
 
     def __init__(
-        self, source: ParquetSource | FrameSource, job: Job, forest: FoldedForest, checkpoint: Checkpoint | None
+        self, source: ParquetSource | FrameSource, job: Job, folded: FoldedForest, checkpoint: Checkpoint | None
     ) -> None:
-        self._source, self._job, self._forest, self._checkpoint = source, job, forest, checkpoint
-        self.rows = len(forest.rows)
-        self.source_rows, self.dropped, self.vertices = forest.source_rows, forest.dropped, forest.vertices
-        self.components = forest.vertices - self.rows
-        self.engine, self.threads, self.memory_limit = job.engine.name, job.engine.threads, job.memory
+        self.source, self.job, self.folded, self.checkpoint = source, job, folded, checkpoint
+        self.vertices = folded.vertices
 
-    @property
+    @cached_property
+    def positions(self) -> Array:
+        pieces = [rows.arrays[3] for rows in read_pieces(self.folded.rows)]
+        return np.concatenate([np.zeros(0, np.uint64), *pieces])
+
+    @cached_property
     def total_weight(self) -> Total | None:
-        """Exact sum of the forest's weights; ``None`` without a weight column."""
-        weight, source = self._job.columns.weight, self._source
+        weight, source = self.job.columns.weight, self.source
         if weight is None:
             return None
-        unit = source.schema.field(weight).type if isinstance(source, ParquetSource) else self._forest.weight_type
-        return forest_total(self._forest, unit)
-
-    @property
-    def peak_memory(self) -> int | None:
-        """Peak memory of this process in bytes; ``None`` if the system does not report it."""
-        return peak_memory()
+        unit = source.schema.field(weight).type if isinstance(source, ParquetSource) else self.folded.weight_type
+        return forest_total(self.folded, unit)
 
     @cached_property
     def frame(self) -> Any:
-        """The forest's rows as :meth:`read` returns them, read once."""
-        return self.read()
-
-    def read(self) -> Any:
-        """Return the forest's rows in order, with all columns, and remove the checkpoint.
-
-        Returns
-        -------
-        frame
-            A ``pyarrow.Table`` if the edges are Parquet files, with a record of how it was made in its schema
-            (:func:`dfmst.update`); otherwise a frame of the edges' kind.
-        """
         with self._finished():
-            rows = self._rows()
+            rows = self._gather()
             return rows.read_all() if isinstance(rows, pa.RecordBatchReader) else rows
 
-    def write(self, path: str | os.PathLike[str] | BinaryIO, format: str | None = None) -> None:
-        """Write the forest's rows while they are gathered, and remove the checkpoint; an error leaves no file.
-
-        Parameters
-        ----------
-        path, format
-            As for :func:`dfmst.formats.write_edges`: a file, or a binary stream.
-        """
+    def write(self, path: File, format: str | None) -> None:
         with self._finished():
-            self._write(self._rows(), path, format)
+            self._write(self._gather(), path, format)
 
-    def write_verified(
-        self,
-        path: str | os.PathLike[str] | BinaryIO,
-        format: str | None = None,
-        progress: bool | TellRows | None = None,
-    ) -> Certificate:
-        """Prove that these rows are the forest, and write them: :meth:`verify` and :meth:`write` in one pass.
-
-        Parameters
-        ----------
-        path, format, progress
-            As for these.
-
-        Returns
-        -------
-        certificate
-            If it is false, nothing was written, and the checkpoint remains.
-
-        Raises
-        ------
-        CapacityError
-            As for :meth:`verify`.
-        """
-        source = self._source
+    def write_certified(self, path: File, format: str | None, progress: Progress) -> Certificate:
+        source = self.source
         if not isinstance(source, ParquetSource):
-            certificate = self.verify(progress)
-            if certificate:
-                self.write(path, format)
-            return certificate
+            return super().write_certified(path, format, progress)
         proof = Proof(lambda verdict: verdict.violation or self._miscounted(verdict))
-        with showing(progress, "verifying", self._job.memory) as tell, suppress(RefutedError), self._finished():
-            self._write(gather_rows(source, self._forest, replace(self._job, progress=tell), proof), path, format)
+        with showing(progress, "verifying", self.job.memory) as tell, suppress(RefutedError), self._finished():
+            self._write(gather_rows(source, self.folded, replace(self.job, progress=tell), proof), path, format)
         assert proof.verdict is not None
         return self._certificate(proof.verdict, proof.violation)
 
-    def _write(self, rows: Any, path: str | os.PathLike[str] | BinaryIO, format: str | None) -> None:
-        if isinstance(self._source, ParquetSource) and isinstance(path, (str, os.PathLike)):
-            check_file(path, [file.path for file in self._source.files])
+    def _write(self, rows: Any, path: File, format: str | None) -> None:
+        if isinstance(self.source, ParquetSource) and isinstance(path, (str, os.PathLike)):
+            check_file(path, [file.path for file in self.source.files])
         rows = rows if isinstance(rows, pa.RecordBatchReader) else pa.table(rows)
         write_edges(rows, path, format)
 
-    def verify(self, progress: bool | TellRows | None = None) -> Certificate:
-        """Prove in another pass that these rows are the forest.
-
-        Ids and weights of all rows, those of the forest too, are read from the source again.
-
-        Parameters
-        ----------
-        progress
-            True for a bar, or a function that is called with the rows done and the rows in all (``None``: unknown).
-
-        Raises
-        ------
-        CapacityError
-            The linked forest, 100 bytes a vertex, does not fit the limit.
-        """
-        with showing(progress, "verifying", self._job.memory) as tell:
-            verdict = certify_source(self._source, replace(self._job, progress=tell), self._forest)
+    def certify(self, progress: Progress) -> Certificate:
+        """Read the ids and weights of all rows again, those of the forest too, and compare them with the forest."""
+        with showing(progress, "verifying", self.job.memory) as tell:
+            verdict = certify_source(self.source, replace(self.job, progress=tell), self.folded)
         return self._certificate(verdict, verdict.violation or self._miscounted(verdict))
 
     def _certificate(self, verdict: StreamVerdict, violation: Violation | None) -> Certificate:
-        components = max(0, verdict.vertices - self.rows)
-        return Certificate(violation is None, self.rows, self.total_weight, components, violation)
+        rows = len(self.folded.rows)
+        return Certificate(violation is None, rows, self.total_weight, max(0, verdict.vertices - rows), violation)
 
     def _miscounted(self, verdict: StreamVerdict) -> Violation | None:
         """A count that differs from that of the first pass, which may have been an earlier run."""
         now = {"vertices": verdict.vertices, "rows": verdict.rows, "invalid rows": verdict.dropped}
-        before = self.vertices, self.source_rows, self.dropped
+        before = self.folded.vertices, self.folded.source_rows, self.folded.dropped
         for (name, count), counted in zip(now.items(), before, strict=True):
             if count != counted:
                 message = f"the table has {count:,} {name}; when the forest was found, it had {counted:,}"
@@ -185,32 +107,27 @@ class StreamForest:
         return None
 
     def discard_checkpoint(self) -> None:
-        """Remove the checkpoint."""
-        if self._checkpoint:
-            self._checkpoint.clear()
+        if self.checkpoint:
+            self.checkpoint.clear()
 
-    def release_checkpoint(self) -> None:
-        """Keep the checkpoint, and let other runs use its directory."""
-        if self._checkpoint:
-            self._checkpoint.hold.release()
+    def close(self) -> None:
+        if self.checkpoint:
+            self.checkpoint.hold.release()
+        if self.job.spill is not None:
+            self.job.spill.remove()
 
     @contextmanager
     def _finished(self) -> Iterator[None]:
         """Context manager: hold the checkpoint's directory, and remove the checkpoint at the end."""
-        with self._checkpoint.hold.busy() if self._checkpoint else nullcontext():
+        with self.checkpoint.hold.busy() if self.checkpoint else nullcontext():
             yield
             self.discard_checkpoint()
 
-    def close(self) -> None:
-        """Remove the files in ``spill_dir``; rows cannot be read afterwards. Deleting this object does the same."""
-        if self._job.spill is not None:
-            self._job.spill.remove()
-
-    def _rows(self) -> Any:
+    def _gather(self) -> Any:
         """The forest's rows: a reader if the edges are files, a frame of the edges' kind if they are frames."""
-        if isinstance(self._source, ParquetSource):
-            return gather_rows(self._source, self._forest, self._job)
-        return self._source.gather(Locators(self._forest.rows))
+        if isinstance(self.source, ParquetSource):
+            return gather_rows(self.source, self.folded, self.job)
+        return self.source.gather(Locators(self.folded.rows))
 
 
 def fold(
@@ -231,9 +148,9 @@ def fold(
     engine: str = "auto",
     invalid: Invalid = "raise",
     threads: int | None = None,
-    progress: bool | TellRows | None = None,
+    progress: bool | Tell | None = None,
     on_checkpoint: CheckpointCallback | None = None,
-) -> StreamForest:
+) -> Forest:
     """Find the forest of a stream of edge tables without reading its rows.
 
     This is the first pass of :func:`minimum_spanning_forest`, with the same parameters and errors.
@@ -248,7 +165,7 @@ def fold(
 
     Returns
     -------
-    StreamForest
+    dfmst.forest.Forest
         Has counts and the total weight; reads, writes and verifies the forest.
 
     Examples
@@ -262,12 +179,13 @@ def fold(
     (2, 3, 1, 3)
     >>> print(forest.verify())
     verified: 2 rows, 1 component, total weight 3
-    >>> forest.read().to_pydict()
+    >>> forest.frame.to_pydict()
     {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
     """
     refuse_conditions("a stream", by, keep, drop)
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     runner = select_engine(engine, threads, on_device=on_device(edges))
+    solver = name_of(resolve(algorithm, runner))
     limit, gpu_limit = parse_memory(memory_limit), parse_memory(gpu_memory_limit, "gpu_memory_limit")
     with showing(progress, "folding", limit) as tell:
         rows = open_source(runner, edges)
@@ -280,9 +198,20 @@ def fold(
                 state = _open_checkpoint(Path(checkpoint), rows, job, on_checkpoint or ignore_checkpoints)
                 stack.callback(state.hold.release)
             with nullcontext() if state is None else state.hold.busy():
-                forest = StreamForest(rows, job, fold_source(rows, job, state), state)
+                folded = fold_source(rows, job, state)
             stack.pop_all()
-            return forest
+    return Forest(
+        StreamRows(rows, job, folded, state),
+        columns,
+        "stream",
+        rows=len(folded.rows),
+        source_rows=folded.source_rows,
+        dropped=folded.dropped,
+        algorithm="kruskal" if isinstance(folded.rows, Run) else solver,
+        engine=runner.name,
+        threads=runner.threads,
+        memory_limit=limit,
+    )
 
 
 def _open_checkpoint(

@@ -104,7 +104,7 @@ def test_a_run_goes_on_with_what_a_killed_one_has_written_and_removes_its_checkp
     first.rename(first.with_name(f".{first.name}.0123.part"))  # as a worker that is killed leaves it
     Path("kept/mine").touch()
     command = ("forest", "edges", *COLUMNS, "--scheduler", client.scheduler.address, "--strategy", "merge")
-    words = "going on with what an earlier run has kept in kept: fold 1 of 2, merge 1 of 1\n"
+    words = "continuing with the results of an earlier run in kept: fold 1 of 2, merge 1 of 1\n"
     assert words in run(*command, "-o", "out", "--checkpoint", "kept").stderr
     assert not part.exists()
     assert read("out").equals(dfmst.minimum_spanning_forest(read("edges"), "a", "b", "w"))
@@ -179,7 +179,11 @@ def test_a_directory_from_python(folder, client):
         record = dfmst.dask.forest_of_files("edges", output, "a", "b", "w", strategy="merge", **chosen)
         expected = dfmst.minimum_spanning_forest(read("edges"), "a", "b", "w")
         assert read(output).equals(expected)
-        assert record[:4] == (2000, len(expected), 6, "merge")
+        assert (record.source_rows, record.rows, record.files, record.algorithm) == (2000, len(expected), 6, "merge")
+        assert record.frame.equals(expected)
+        assert record.total_weight == dfmst.forest.total_weight(expected["w"])
+        assert record.verify()
+        assert (record.vertices, record.components, record.dropped) == (None, None, 0)
         assert record.bytes_moved is not None
         assert record.bytes_moved > 1000
         assert record.peak_memory is not None
@@ -286,7 +290,7 @@ def test_an_interrupt_is_one_line_that_says_what_is_kept(folder, kept):
     command = [sys.executable, "-P", "-c", program, "forest", "edges", *COLUMNS, "-o", "out", "--workers", "2"]
     command += ["--checkpoint", "kept"] if kept else []
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, start_new_session=True)
-    words = "what is finished is kept in kept" if kept else "nothing is kept (with --checkpoint DIR"
+    words = "finished work is saved in kept" if kept else "nothing is saved (--checkpoint DIR"
     assert done.returncode == 130
     assert done.stderr.startswith(f"Interrupted: {words}")
     assert done.stderr.count("\n") == 1
@@ -330,6 +334,6 @@ def test_an_interrupt_is_one_line(folder, delay):
     time.sleep(delay)
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=60)
-    assert errors == b"Interrupted: nothing is kept (with --checkpoint DIR, what is finished would be)\n"
+    assert errors == b"Interrupted: nothing is saved (--checkpoint DIR saves finished work)\n"
     assert process.returncode == 130
     assert os.listdir() == ["edges"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -107,7 +108,7 @@ def test_verified_and_written_in_one_pass(tmp_path, monkeypatch, reads, name, ou
     assert certificate
     assert certificate == forest.verify()
     assert told
-    expected = forest.read()
+    expected = forest.frame
     written = dfmst.read_edges(path) if path.suffix == ".csv" else pyarrow.parquet.read_table(path)
     assert written.to_pydict() == expected.to_pydict()
 
@@ -124,18 +125,19 @@ def test_one_pass_reads_a_file_once(tmp_path, reads):
 def test_a_wrong_forest_is_not_written(tmp_path, harm):
     parts = write_parts(tmp_path / "parts", edges(900, 5_000, ties=9), 2, 1_000)
     forest = stream.fold(parts, checkpoint=tmp_path / "kept")
+    store: Any = forest.store
     if harm == "row":
-        rows = forest._forest.rows
-        forest._forest = replace(forest._forest, rows=rows.part(1, len(rows)))
+        rows = store.folded.rows
+        store.folded = replace(store.folded, rows=rows.part(1, len(rows)))
     else:
-        forest.source_rows += 1
+        store.folded = replace(store.folded, source_rows=5_001)
     (tmp_path / "out").mkdir()
     certificate = forest.write_verified(tmp_path / "out" / "forest.parquet")
     assert not certificate
     assert certificate.first_violation.kind == {"row": "not-spanning", "count": "miscounted"}[harm]
     assert os.listdir(tmp_path / "out") == []
     assert (tmp_path / "kept" / "fold.arrow").exists()
-    forest.release_checkpoint()
+    forest.close()
 
 
 def test_frames_are_verified_before_they_are_written(tmp_path):
@@ -143,6 +145,7 @@ def test_frames_are_verified_before_they_are_written(tmp_path):
     forest = stream.fold([table])
     assert forest.write_verified(tmp_path / "forest.parquet")
     assert pyarrow.parquet.read_table(tmp_path / "forest.parquet").equals(dfmst.minimum_spanning_forest(table))
-    forest.source_rows += 1
+    store: Any = forest.store
+    store.folded = replace(store.folded, source_rows=5_001)
     assert not forest.write_verified(tmp_path / "wrong.parquet")
     assert not (tmp_path / "wrong.parquet").exists()

@@ -71,7 +71,7 @@ def test_a_dictionary_from_any_batch_on(tmp_path, capacities, batch):
     progress: list[int] = []
     parts = write(tmp_path / "parts", table)
     forest = dfmst.stream.fold(parts, memory_limit=LIMIT, progress=lambda done, _: progress.append(done))
-    assert forest.read().equals(dfmst.minimum_spanning_forest(table))
+    assert forest.frame.equals(dfmst.minimum_spanning_forest(table))
     assert forest.vertices == len(np.unique(table.select(["source", "target"]).to_pandas()))
     assert forest.verify()
     assert progress == sorted(set(progress))  # nothing was read twice
@@ -87,7 +87,7 @@ def test_vertices_are_numbered_anew_where_dense_ones_leave_no_room(tmp_path, cap
     parts = write(tmp_path / "parts", table)
     assert Budget(1 << 20, id_bytes=27).most_vertices < 3 * (room // 3)
     forest = dfmst.stream.fold(parts, memory_limit=1 << 20)
-    assert forest.read().equals(dfmst.minimum_spanning_forest(table))
+    assert forest.frame.equals(dfmst.minimum_spanning_forest(table))
     assert forest.vertices == len(ids) + 1
     assert forest.verify()
     assert len(capacities) == 2
@@ -107,7 +107,7 @@ def test_frames(capacities):
     frames = [pl.from_arrow(table.slice(begin, 3_000)) for begin in range(0, len(table), 3_000)]
     forest = dfmst.stream.fold(frames, memory_limit=LIMIT)
     expected = dfmst.minimum_spanning_forest(pl.from_arrow(table))
-    assert forest.read().equals(expected)
+    assert forest.frame.equals(expected)
     assert forest.total_weight == expected["weight"].sum()
     assert forest.verify()
     assert len(capacities) == 2
@@ -132,7 +132,7 @@ def test_frames_of_integers_and_of_decimals(order):
     forest = dfmst.stream.fold([frame.to_pandas() for frame in frames])
     assert (forest.vertices, forest.rows) == (40, 39)
     assert forest.verify()
-    assert forest.read()["payload"].tolist() == expected["payload"].to_pylist()
+    assert forest.frame["payload"].tolist() == expected["payload"].to_pylist()
 
 
 def test_frames_that_cannot_be_stacked():
@@ -170,7 +170,7 @@ def test_a_checkpoint_before_and_after(tmp_path, monkeypatch, capacities, batch,
     forest = dfmst.stream.fold(parts, **options)
     assert forest.verify()
     assert forest.vertices == len(np.unique(table.select(["source", "target"]).to_pandas()))
-    assert forest.read().equals(dfmst.minimum_spanning_forest(table))
+    assert forest.frame.equals(dfmst.minimum_spanning_forest(table))
     assert list((tmp_path / "checkpoint").iterdir()) == []
 
 
@@ -192,7 +192,7 @@ def test_a_checkpoint_and_another_limit(tmp_path, monkeypatch, capacities):
     assert Budget(smaller).most_vertices < 3_500
     forest = dfmst.stream.fold(parts, memory_limit=smaller, checkpoint=tmp_path / "checkpoint")
     assert forest.vertices == 500
-    assert forest.read().equals(dfmst.minimum_spanning_forest(table))
+    assert forest.frame.equals(dfmst.minimum_spanning_forest(table))
 
 
 def test_batches_of_long_texts_are_short(tmp_path):

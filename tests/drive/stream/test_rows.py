@@ -192,7 +192,7 @@ def test_a_forest_is_not_written_over_its_input(tmp_path):
     with pytest.raises(OutputError, match="is also an input"):
         forest.write(path)
     assert path.read_bytes() == before
-    assert forest.read().num_rows == forest.rows
+    assert forest.frame.num_rows == forest.rows
 
 
 def test_invalid_rows_are_named_by_file_and_row(tmp_path):

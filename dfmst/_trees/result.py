@@ -1,0 +1,243 @@
+"""The one result: the forest of an edge table, whichever driver found it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
+
+import pyarrow as pa
+
+from dfmst._common.progress import Tell, peak_memory
+from dfmst._common.types import Array
+from dfmst._edges.open import open_host_frame
+from dfmst._edges.read import EdgeColumns
+from dfmst._edges.weights import Total
+from dfmst.formats import write_edges
+
+if TYPE_CHECKING:
+    from dfmst._trees.certificate import Certificate
+
+Progress: TypeAlias = bool | Tell | None
+File: TypeAlias = str | os.PathLike[str] | BinaryIO
+
+_COUNTS = ("rows", "vertices", "components", "total_weight")
+_RUN = ("driver", "algorithm", "engine", "threads", "files", "bytes_moved", "memory_limit", "peak_memory")
+
+
+def kind_of(columns: EdgeColumns) -> str:
+    """Return the name of the kind of forest."""
+    if columns.weight is None:
+        return "spanning forest"
+    return "maximum spanning forest" if columns.maximum else "minimum spanning forest"
+
+
+class ForestRows:
+    """A forest's rows, where its driver has them."""
+
+    #: Row positions, vertices that occur, and the frame of a trace; ``None`` if the driver does not know them.
+    positions: Array | None = None
+    vertices: int | None = None
+    trace: Any = None
+
+    @property
+    def frame(self) -> Any:
+        """The rows, as a frame of the edges' kind."""
+        raise NotImplementedError
+
+    @property
+    def total_weight(self) -> Total | None:
+        """Sum of their weights."""
+        raise NotImplementedError
+
+    @property
+    def peak_memory(self) -> int | None:
+        """Peak memory of a process in bytes."""
+        return peak_memory()
+
+    def certify(self, progress: Progress) -> Certificate:
+        """Prove that the rows are the forest."""
+        raise NotImplementedError
+
+    def arrow(self) -> pa.Table | pa.RecordBatchReader:
+        """Return the rows as Arrow, with the record of how they were made."""
+        return open_host_frame(self.frame).to_arrow()
+
+    def write(self, path: File, format: str | None) -> None:
+        """Write the rows to a file."""
+        write_edges(self.arrow(), path, format)
+
+    def write_certified(self, path: File, format: str | None, progress: Progress) -> Certificate:
+        """Prove that the rows are the forest, and write them if they are."""
+        certificate = self.certify(progress)
+        if certificate:
+            self.write(path, format)
+        return certificate
+
+    def discard_checkpoint(self) -> None:
+        """Remove the checkpoint, if there is one."""
+
+    def close(self) -> None:
+        """Remove temporary files."""
+
+
+@dataclass(frozen=True)
+class Forest:
+    """The forest of an edge table, found in memory, as a stream or on a cluster.
+
+    Made by :func:`dfmst.forest.solve`, :func:`dfmst.stream.fold` and :func:`dfmst.dask.forest_of_files`. Rows, total
+    weight, vertices and trace are computed when they are first read. What a driver does not know is ``None``.
+
+    Attributes
+    ----------
+    driver
+        ``"memory"``, ``"stream"`` or ``"cluster"``.
+    rows, source_rows
+        Rows of the forest, and of the edge table.
+    dropped
+        Rows of the edge table that were left out as invalid.
+    algorithm
+        Name of the algorithm that ran; on a cluster that of the strategy.
+    engine, threads
+        ``"cpu"`` or ``"cuda"``, and threads that kernels ran on; unknown on a cluster.
+    memory_limit
+        Limit of a stream's memory, in bytes.
+    bytes_moved
+        Bytes that the workers of a cluster sent to each other.
+    path, files
+        Directory that a cluster wrote, and number of files in it.
+    """
+
+    store: ForestRows = field(repr=False)
+    columns: EdgeColumns = field(repr=False)
+    driver: Literal["memory", "stream", "cluster"]
+    rows: int
+    source_rows: int
+    dropped: int | None
+    algorithm: str
+    engine: str | None = None
+    threads: int | None = None
+    memory_limit: int | None = None
+    bytes_moved: int | None = None
+    path: Path | None = None
+    files: int | None = None
+
+    @property
+    def frame(self) -> Any:
+        """The forest's rows, in input order: the same kind of frame, all columns, a pandas index kept.
+
+        The forest of files is a ``pyarrow.Table``, which is read now; a stream then removes its checkpoint.
+        """
+        return self.store.frame
+
+    @property
+    def positions(self) -> Array | None:
+        """The forest's row positions in the edge table, ascending; on the GPU if a frame in memory is there."""
+        return self.store.positions
+
+    @property
+    def trace(self) -> Any:
+        """One record a round, as the same kind of frame; ``None`` if no trace was asked for."""
+        return self.store.trace
+
+    @property
+    def vertices(self) -> int | None:
+        """Vertices that occur in the edge table."""
+        return self.store.vertices
+
+    @property
+    def components(self) -> int | None:
+        """Connected components, that is trees of the forest; a vertex that only has self-loops is one."""
+        return None if self.vertices is None else self.vertices - self.rows
+
+    @property
+    def total_weight(self) -> Total | None:
+        """Sum of the forest's weights, exact for integers and decimals; ``None`` without a weight column."""
+        return self.store.total_weight
+
+    @property
+    def peak_memory(self) -> int | None:
+        """Peak memory in bytes of this process, or of a worker; ``None`` if the system does not report it."""
+        return self.store.peak_memory
+
+    @property
+    def kind(self) -> str:
+        """``"minimum spanning forest"``, ``"maximum spanning forest"`` or ``"spanning forest"``."""
+        return kind_of(self.columns)
+
+    def verify(self, progress: Progress = None) -> Certificate:
+        """Prove that the rows are the forest; :func:`dfmst.verify` does so for rows of any origin.
+
+        Parameters
+        ----------
+        progress
+            A stream reads ids and weights of all rows again: True for a bar, or a function that is called with the
+            rows done and the rows in all (``None``: unknown).
+
+        Raises
+        ------
+        CapacityError
+            A stream's linked forest, 100 bytes a vertex, does not fit the limit. The edges of a cluster are read into
+            the memory of this process.
+        """
+        return self.store.certify(progress)
+
+    def write(self, path: File, format: str | None = None) -> None:
+        """Write the rows to a file with the record of how they were made, and remove the checkpoint.
+
+        Parameters
+        ----------
+        path, format
+            As for :func:`dfmst.formats.write_edges`: a file, or a binary stream. An error leaves no file.
+        """
+        self.store.write(path, format)
+
+    def write_verified(self, path: File, format: str | None = None, progress: Progress = None) -> Certificate:
+        """Prove that the rows are the forest, and write them: :meth:`verify` and :meth:`write`, for files in one pass.
+
+        Parameters
+        ----------
+        path, format, progress
+            As for these.
+
+        Returns
+        -------
+        certificate
+            If it is false, nothing was written, and the checkpoint remains.
+
+        Raises
+        ------
+        CapacityError
+            As for :meth:`verify`.
+        """
+        return self.store.write_certified(path, format, progress)
+
+    def report(self, **options: Any) -> Any:
+        """Make a page about graph, run and forest; see :func:`dfmst.report`."""
+        return import_module("dfmst").report(self, **options)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the facts of the run, as ``dfmst forest --json`` prints them."""
+        facts = {name: getattr(self, name) for name in (*_COUNTS, *_RUN)}
+        return {"kind": self.kind, "input_rows": self.source_rows, "dropped_rows": self.dropped, **facts}
+
+    def to_arrow(self) -> pa.Table:
+        """Return the forest as Arrow, whose schema says how it was made; a forest on a GPU is copied to the host.
+
+        :func:`dfmst.update` and :func:`dfmst.stream.verify` read that record from a file.
+        """
+        rows = self.store.arrow()
+        return rows.read_all() if isinstance(rows, pa.RecordBatchReader) else rows
+
+    def discard_checkpoint(self) -> None:
+        """Remove the checkpoint of a stream."""
+        self.store.discard_checkpoint()
+
+    def close(self) -> None:
+        """Remove the files in ``spill_dir``, and let other runs use the directory of the checkpoint.
+
+        A stream's rows cannot be read afterwards. Deleting this object does the same.
+        """
+        self.store.close()
