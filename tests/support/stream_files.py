@@ -36,7 +36,7 @@ def write_parts(folder: Path, table: pa.Table, files: int, row_group: int) -> Pa
 def tight(monkeypatch, batch: int, fixed: int = 0) -> None:
     """Let batches be short, and buffers no longer than they must be."""
     monkeypatch.setattr("dfmst._fold.budget._BATCH", batch)
-    monkeypatch.setattr("dfmst._fold.budget._MOST", 2)
+    monkeypatch.setattr("dfmst._fold.budget.MOST", 2)
     monkeypatch.setattr("dfmst._fold.budget._SMALL", 1)
     monkeypatch.setattr("dfmst._fold.budget.FIXED", fixed)
     monkeypatch.setattr("dfmst._fold.budget.HASHING", fixed)
