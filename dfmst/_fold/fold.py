@@ -236,14 +236,16 @@ class RunFold(Fold):
 
     def _take(self, rows: Rows) -> None:
         positions = self._passing(rows)
-        if positions is None:
-            positions = self._engine.xp.arange(len(rows), dtype=np.uint32)
-        while len(positions):
+        begin, count = 0, len(rows) if positions is None else len(positions)
+        while begin < count:
             if self._buffer is None:
                 self._buffer = RowBuffer(self._engine, self._capacity, self._weight)
-            free = self._buffer.free
-            self._buffer.append(rows, positions[:free])
-            positions = positions[free:]
+            end = min(count, begin + self._buffer.free)
+            if positions is None:
+                self._buffer.append(rows.part(begin, end), None)
+            else:
+                self._buffer.append(rows, positions[begin:end])
+            begin = end
             if not self._buffer.free:
                 self._write()
                 if self._is_full():

@@ -248,6 +248,15 @@ class _StoredColumn(ABC):
         """Pickle the values, too."""
         return type(self), (self._directory, self.load())
 
+    def __sizeof__(self) -> int:
+        """Return a number that grows with the values."""
+        return self.nbytes // 16
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Bytes of the values."""
+
     @abstractmethod
     def load(self) -> Any:
         """Read the column."""
@@ -258,13 +267,14 @@ class StoredArray(_StoredColumn):
 
     def __init__(self, directory: SpillDirectory, values: Array) -> None:
         super().__init__(directory, len(values))
-        self._kind = values.dtype
+        self.dtype = values.dtype
         with disk_errors(directory.path):
             np.ascontiguousarray(values).tofile(self._path)
 
-    def __sizeof__(self) -> int:
-        """Return a number that grows with the values."""
-        return self._length * self._kind.itemsize // 16
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the values."""
+        return self._length * self.dtype.itemsize
 
     def append(self, values: Array) -> None:
         """Add values of the same type."""
@@ -282,7 +292,7 @@ class StoredArray(_StoredColumn):
     def load(self) -> Array:
         """Read the array."""
         with disk_errors(self._directory.path):
-            return np.fromfile(self._path, self._kind)
+            return np.fromfile(self._path, self.dtype)
 
 
 class StoredIds(_StoredColumn):
@@ -290,14 +300,15 @@ class StoredIds(_StoredColumn):
 
     def __init__(self, directory: SpillDirectory, values: pa.Array) -> None:
         super().__init__(directory, len(values))
-        self.type, self._size = values.type, int(values.nbytes)
+        self.type, self._nbytes = values.type, int(values.nbytes)
         table = pa.table({"ids": values})
         with disk_errors(directory.path), pa.ipc.new_file(str(self._path), table.schema) as writer:
             writer.write_table(table)
 
-    def __sizeof__(self) -> int:
-        """Return a number that grows with the values."""
-        return self._size // 16
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the values."""
+        return self._nbytes
 
     def load(self) -> pa.Array:
         """Read the column."""

@@ -30,7 +30,7 @@ from dfmst._drive.cluster.client import require_gpus, resources
 from dfmst._drive.cluster.devices import spill
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.shuffle_edges import distribute
-from dfmst._drive.cluster.shuffle_runs import FoldRoom
+from dfmst._drive.cluster.shuffle_runs import GroupSizes
 from dfmst._drive.plan.formulas import BASE
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CudaEngine
@@ -45,8 +45,8 @@ VERTICES, ROWS, FILES = 80_000, 160_000, 2
 PURPOSES = {
     "_drive.cluster.devices.__reduce__": "sent",
     "_drive.cluster.devices.spill": "spilled",
-    "_drive.cluster.shuffle_runs.leave_sorted": "spilled",
-    "_drive.cluster.shuffle_runs.leave": "spilled",
+    "_drive.cluster.shuffle_runs.sorted_run": "spilled",
+    "_drive.cluster.devices.stored": "spilled",
     "_drive.cluster.rows.locate": "positions",
     "_drive.cluster.shuffle_slices._locators": "positions",
 }
@@ -182,10 +182,10 @@ def test_a_group_is_folded_on_the_gpu_and_waits_there(on_gpu):
     rng = np.random.default_rng(0)
     ends, weight = rng.integers(0, 5_000, (2, 40_000)), rng.integers(0, 900, 40_000)
     table = pa.table({"u": ends[0], "v": ends[1], "w": weight})
-    arguments: Any = (Group(0, [table]), table, EdgeColumns("u", "v", "w"), 100, 5_000)
+    arguments: Any = (Group(0, [table]), table, EdgeColumns("u", "v", "w"))
     on_gpu.set_limit(on_gpu.used + (40 << 20))
     before = on_gpu.peak = on_gpu.used
-    (run,) = distribute(*arguments, FoldRoom(1 << 40, 5_000)).runs
+    (run,) = distribute(*arguments, GroupSizes(100, 5_000, 1 << 40, 5_000)).runs
     assert on_gpu.peak - before <= 40 << 20
     assert 0 < on_gpu.used - before <= 24 * 5_000 + 4 * 512
     assert [run.on_host, spill() > 0, run.on_host] == [False, True, True]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dfmst._drive.cluster.devices import TaskColumns, spill, waiting_bytes
-from dfmst._drive.cluster.shuffle_runs import WaitingRun, leave_sorted
+from dfmst._drive.cluster.devices import TaskColumns, result_bytes, spill
+from dfmst._drive.cluster.shuffle_runs import DeviceRun, sorted_run
 from dfmst._drive.cluster.solve import solve_tables
 from dfmst._drive.cluster.tables import Columns, DeviceTable, host_table, kept, travelling_table
 from dfmst._engines import CpuEngine, CudaEngine
@@ -33,14 +33,14 @@ def device_table(source: Any, target: Any, key: Any, row: Any) -> DeviceTable:
 
 def test_columns_stay_until_they_are_spilled():
     columns, engine = on_device(np.arange(500), np.ones(300, np.uint8)), CudaEngine()
-    assert waiting_bytes() == 4300
+    assert result_bytes() == 4300
     cupy.traffic.reset()
     first, second = columns.on(engine)
     assert not cupy.traffic.to_host
     assert not cupy.traffic.to_device
     assert spill() == 4300
     assert cupy.traffic.to_host == [4000, 300]
-    assert (waiting_bytes(), columns.engine.on_host, spill()) == (0, True, 0)
+    assert (result_bytes(), columns.engine.on_host, spill()) == (0, True, 0)
     np.testing.assert_array_equal(columns.on(CpuEngine())[0], np.arange(500))
     assert cupy.traffic.to_host == [4000, 300]
     again = columns.on(engine)
@@ -85,9 +85,9 @@ def test_runs_wait_and_travel_with_their_index():
     rng = np.random.default_rng(0)
     columns = (*rng.integers(0, 99, (2, 500)).astype(np.uint32), rng.integers(0, 60, 500).astype(np.uint64))
     rows = Rows(*map(engine.from_host, (*columns, np.arange(500, dtype=np.uint64))))
-    run = leave_sorted(engine, rows, None, 16)
+    run = sorted_run(engine, rows, None, 16)
     expected = np.argsort(columns[2], kind="stable")
-    assert isinstance(run, WaitingRun)
+    assert isinstance(run, DeviceRun)
     cupy.traffic.reset()
     places = [run.place(key, after_equal=after) for key in (0, 7, 59) for after in (False, True)]
     assert not [crossing for crossing in cupy.traffic.crossings if crossing.size > 8 * 32]

@@ -19,7 +19,7 @@ from dfmst._drive.cluster.partitions import FrameParts, frame_parts, size_of_par
 from dfmst._drive.cluster.read import column_types
 from dfmst._drive.cluster.rows import Portion, choose, gather_from, portions
 from dfmst._drive.cluster.shuffle import ShuffleSizes, add_shuffle, no_records
-from dfmst._drive.cluster.shuffle_runs import FoldRoom
+from dfmst._drive.cluster.shuffle_runs import GroupSizes
 from dfmst._drive.cluster.two_pass import add_two_passes
 from dfmst._drive.plan.formulas import (
     DENSE_ID,
@@ -101,7 +101,9 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     sizes = None
     if strategy == "shuffle" or merged is not None:
         sizes = _shuffle_sizes(size, options.n_vertices, Resources(workers, memory, at_hand.tasks))
-        sizes = sizes._replace(room=None if merged is None else FoldRoom(fold_room(merged), merged.n_vertices))
+        if merged is not None:
+            group = sizes.group._replace(memory=fold_room(merged), vertices=merged.n_vertices)
+            sizes = sizes._replace(group=group)
     portion = -(-len(parts.edges) // (_PORTIONS * workers)) or 1
     graph = TaskGraph((work, len(groups), sizes, portion), checkpoint, parts.tasks, tokenize(work))
     if sizes is not None:
@@ -178,4 +180,4 @@ def _shuffle_sizes(size: TableSize | None, vertices: int | None, at_hand: Resour
     )
     if bound is not None and bound <= fits:
         owners = 1  # which has nothing to do: the ids are dense
-    return ShuffleSizes(batch_rows(memory, at_hand.tasks), fits, owners, SLICES, slice_memory(memory))
+    return ShuffleSizes(GroupSizes(batch_rows(memory, at_hand.tasks), fits), owners, SLICES, slice_memory(memory))

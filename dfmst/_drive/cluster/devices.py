@@ -1,116 +1,216 @@
-"""The GPU of a worker: its memory, and the columns that wait there for other tasks.
+"""The GPU of a worker, and results of tasks that other tasks wait for: columns and sorted runs.
 
 A worker uses its GPU if it declares the resource ``GPU`` or runs under dask-cuda, and CuPy finds a device. A plain
 cluster works on the host even on a machine with a GPU, because its processes would share the GPU.
 
 Columns stay on the GPU between tasks of one worker. To another worker they travel from GPU to GPU if the comm can read
 device memory (UCX: Dask's serializers named ``"cuda"``); any other comm sends them as NumPy columns. If the GPU is
-short of memory, all waiting columns are copied to the host. Only this module copies; Dask and CuPy move nothing.
+short of memory, all columns of finished tasks are copied to the host. Only this module copies; Dask and CuPy move
+nothing.
 """
 
 from __future__ import annotations
 
 import io
+import os
 import pickle
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, TypeAlias, TypeVar
 from weakref import WeakSet
 
 import numpy as np
+import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.plan.formulas import DEVICE_SHARE
-from dfmst._engines import Engine, host_engine, select_engine
+from dfmst._drive.plan.formulas import DEVICE_SHARE, LEAST_ROWS
+from dfmst._engines import CpuEngine, Engine, host_engine, select_engine
+from dfmst._fold.buffer import Rows
+from dfmst._fold.checkpoint import array_of, checked_table
+from dfmst._fold.runs import Order, Run, StoredArray, StoredIds
 from dfmst.errors import CapacityError, EngineUnavailableError
+from dfmst.formats.directories import SpillDirectory
 
-_waiting: WeakSet[TaskColumns] = WeakSet()  # of this process, on its GPU
-_SHARE = 16  # of what they hold that columns say of themselves: Dask counts the host's memory
+_on_gpu: WeakSet[TaskColumns] = WeakSet()  # of this process
+_SIZE_SHARE = 16  # of their bytes is what columns report to Dask, which counts the host's memory
+_RESULTS = 0.25  # share of a GPU that results of finished tasks may take
+
+BY_KEY = Order("weight")  # the weights of these runs are ordered keys
+_Column: TypeAlias = "Array | pa.Array | StoredArray | StoredIds"
+
+_lock = threading.Lock()
+_directories: dict[tuple[int, str], LocalDirectory] = {}
+
+
+class LocalDirectory(SpillDirectory):
+    """The directory for a process's files; pickling names the directory of the receiving process."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Name the directory of the receiving process."""
+        return local_directory, ()
+
+
+def local_directory() -> LocalDirectory:
+    """Return the directory for this process's files, which is removed with the process."""
+    parent = tempfile.gettempdir()
+    if "distributed" in sys.modules:
+        from distributed import get_worker
+
+        with suppress(AttributeError, ValueError):  # no worker's process
+            parent = str(get_worker().local_directory)
+    with _lock:
+        key = (os.getpid(), parent)
+        if key not in _directories or not _directories[key].path.exists():
+            _directories[key] = LocalDirectory(parent)
+        return _directories[key]
 
 
 class TaskColumns:
-    """Columns that wait for other tasks."""
+    """Columns that a task returns: on a GPU until that is short of memory, in the host's memory, or in files.
 
-    def __init__(self, engine: Engine, *columns: Array) -> None:
-        self._engine, self._columns = engine, columns
+    Ids that are not integers are Arrow columns, always on the host.
+    """
+
+    def __init__(self, engine: Engine, *columns: _Column) -> None:
+        self.engine = engine
+        self._columns: tuple[Any, ...] = columns
         if not engine.on_host:
-            _waiting.add(self)
+            _on_gpu.add(self)
+
+    @classmethod
+    def stored(cls, engine: Engine, *columns: Array | pa.Array) -> TaskColumns:
+        """Keep columns on a GPU that has room for them, otherwise write them to files.
+
+        No column may be a view into a longer one.
+        """
+        if not engine.on_host and has_room(engine, sum(column.nbytes for column in columns)):
+            return cls(engine, *columns)
+        directory, host = local_directory(), host_engine(engine)
+        return cls(host, *(_stored(directory, engine, column) for column in columns))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel as columns of the host."""
-        return of_host, tuple(map(self._engine.to_host, self._columns))
+        """Pickle columns of a GPU as columns of the host."""
+        return _of_host, self._host_columns()
+
+    def _host_columns(self) -> tuple[Any, ...]:
+        return self._columns if self.engine.on_host else tuple(map(self.engine.to_host, self._columns))
 
     def __sizeof__(self) -> int:
         """Return a number that grows with the columns."""
-        return self.nbytes // _SHARE
-
-    @property
-    def engine(self) -> Engine:
-        """Where they lie."""
-        return self._engine
+        return self.nbytes // _SIZE_SHARE
 
     @property
     def nbytes(self) -> int:
         """Bytes of all columns."""
         return sum(column.nbytes for column in self._columns)
 
-    def dtype(self, place: int) -> np.dtype[Any]:
-        """Return the type of a column."""
-        return self._columns[place].dtype
+    @property
+    def types(self) -> list[pa.DataType]:
+        """The Arrow type of each column."""
+        arrow = (pa.Array, StoredIds)
+        return [each.type if isinstance(each, arrow) else pa.from_numpy_dtype(each.dtype) for each in self._columns]
 
     def __len__(self) -> int:
         """Return the number of entries of the first column."""
         return len(self._columns[0])
 
-    def on(self, engine: Engine) -> tuple[Array, ...]:
-        """Return the columns in an engine's memory; those that lie elsewhere are copied, and stay there as well."""
-        columns = self._columns
-        if engine.on_host:
-            return tuple(map(self._engine.to_host, columns))
-        return tuple(map(engine.from_host, columns))
+    def on(self, engine: Engine, *, writable: bool = False) -> tuple[Any, ...]:
+        """Return the columns in an engine's memory; columns that are stored elsewhere are copied, and stay there.
 
-    def load(self) -> Array:
-        """Return the first column on the host."""
-        return self._engine.to_host(self._columns[0])
+        Columns may be written to only if they are `writable`, which copies those in memory.
+        """
+        return tuple(self._moved(engine, column, writable) for column in self._columns)
+
+    def _moved(self, engine: Engine, column: Any, writable: bool) -> Any:
+        loaded = column.load() if isinstance(column, (StoredArray, StoredIds)) else column
+        if isinstance(loaded, pa.Array):
+            return loaded
+        moved = self.engine.to_host(loaded) if engine.on_host else engine.from_host(loaded)
+        return moved.copy() if writable and moved is column else moved
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yield each column as a table, for a checkpoint."""
+        return (pa.table({"values": column}) for column in self.on(CpuEngine(1)))
+
+    @classmethod
+    def read(cls, tables: Iterator[pa.Table], *tests: Callable[[pa.DataType], bool]) -> TaskColumns:
+        """Read columns from a checkpoint, whose types pass tests, and store them."""
+        return cls.stored(CpuEngine(1), *(array_of(checked_table(next(tables), {"values": test})) for test in tests))
+
+    def load(self, engine: Engine | None = None) -> Any:
+        """Return the first column in an engine's memory, or on the host."""
+        return self._moved(engine or host_engine(self.engine), self._columns[0], False)
 
     def spill(self) -> None:
-        """Go to the host, and stay there."""
-        _waiting.discard(self)
-        columns = tuple(map(self._engine.to_host, self._columns))
-        self._columns, self._engine = columns, host_engine(self._engine)
+        """Move to the host's memory."""
+        _on_gpu.discard(self)
+        self._columns, self.engine = self._host_columns(), host_engine(self.engine)
 
 
-def of_host(*columns: Array) -> TaskColumns:
-    """Make them of columns of the host."""
+def _stored(directory: SpillDirectory, engine: Engine, column: Any) -> StoredArray | StoredIds:
+    if not isinstance(column, pa.Array):
+        return StoredArray(directory, engine.to_host(column))
+    integers = pa.types.is_integer(column.type)
+    return StoredArray(directory, column.to_numpy()) if integers else StoredIds(directory, column)
+
+
+def _of_host(*columns: Any) -> TaskColumns:
     engine = select_engine("cpu", 1)
-    return TaskColumns(engine, *map(engine.from_host, columns))
+    arrays = (engine.from_host(column) if isinstance(column, np.ndarray) else column for column in columns)
+    return TaskColumns(engine, *arrays)
 
 
-def waiting_bytes() -> int:
-    """Bytes of this process's GPU that columns hold which wait for other tasks."""
-    return sum(columns.nbytes for columns in list(_waiting))
+def result_bytes() -> int:
+    """Bytes of this process's GPU that columns of finished tasks take."""
+    return sum(columns.nbytes for columns in list(_on_gpu))
+
+
+def has_room(engine: Engine, size: int) -> bool:
+    """Whether the results of finished tasks may take `size` more bytes of a GPU."""
+    return result_bytes() + size <= _RESULTS * device_bytes(engine)
+
+
+def reserve(engine: Engine) -> int:
+    """Bytes of a GPU that results of finished tasks may still take."""
+    return max(0, int(_RESULTS * device_bytes(engine)) - result_bytes())
 
 
 def spill() -> int:
-    """Copy all columns that wait on this process's GPU to the host; return their bytes."""
-    size = waiting_bytes()
-    for columns in list(_waiting):
+    """Move all columns of finished tasks from this process's GPU to the host; return their bytes."""
+    size = result_bytes()
+    for columns in list(_on_gpu):
         columns.spill()
     return size
+
+
+def new_run(weight: np.dtype[Any], grain: int) -> Run:
+    """Return an empty run in a file of this process."""
+    return Run(CpuEngine(1), local_directory(), BY_KEY, weight, grain)
+
+
+def rows_on(engine: Engine, rows: Rows) -> Rows:
+    """Return rows in an engine's memory."""
+    if not engine.on_host:
+        return Rows(*map(engine.from_host, rows.arrays))
+    columns: tuple[Any, ...] = rows.arrays
+    return Rows(*(column if isinstance(column, np.ndarray) else column.get() for column in columns))
 
 
 # ---- from GPU to GPU -----------------------------------------------------------------------------------------------
 
 
 class _Pickler(pickle.Pickler):
-    """Leaves the columns of a GPU out."""
+    """Collects the columns of a GPU, and writes their numbers in their place."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
         self.columns: list[TaskColumns] = []
 
     def persistent_id(self, value: Any) -> int | None:
-        """Number the columns of a GPU."""
+        """Return the number of columns of a GPU; ``None`` for any other object."""
         if not isinstance(value, TaskColumns) or value.engine.on_host:
             return None
         self.columns.append(value)
@@ -118,69 +218,65 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    """Puts the columns of a GPU back."""
+    """Replaces the numbers of columns by the columns."""
 
     def __init__(self, file: io.BytesIO, columns: Sequence[TaskColumns]) -> None:
         super().__init__(file)
         self._known = columns
 
     def persistent_load(self, number: Any) -> TaskColumns:
-        """Return the columns of a number."""
+        """Return the columns with this number."""
         return self._known[int(number)]
 
 
 def _dumps(value: Any) -> tuple[dict[str, Any], list[Any]]:
-    """Take a task's result apart: what is pickled, and the columns of a GPU, byte by byte."""
+    """Split a task's result into a pickle and the columns of a GPU, as bytes."""
     file = io.BytesIO()
     pickler = _Pickler(file)
     pickler.dump(value)
     if not pickler.columns:
         raise NotImplementedError  # Dask takes its next serializer
     arrays = [each.on(each.engine) for each in pickler.columns]
-    kinds = [[column.dtype.str for column in columns] for columns in arrays]
+    types = [[column.dtype.str for column in columns] for columns in arrays]
     frames = [column.view(np.uint8) for columns in arrays for column in columns]
-    return {"pickled": file.getvalue(), "kinds": kinds}, frames
+    return {"pickled": file.getvalue(), "types": types}, frames
 
 
 def _loads(header: dict[str, Any], frames: list[Any]) -> Any:
     engine = select_engine("cuda")
     arrays = iter(frames)
     columns = [
-        TaskColumns(engine, *(engine.xp.asarray(next(arrays)).view(np.dtype(kind)) for kind in kinds))
-        for kinds in header["kinds"]
+        TaskColumns(engine, *(engine.xp.asarray(next(arrays)).view(np.dtype(dtype)) for dtype in types))
+        for types in header["types"]
     ]
     return _Unpickler(io.BytesIO(header["pickled"]), columns).load()
 
 
-def register_for_gpus(kind: type) -> type:
-    """Let objects that hold :class:`TaskColumns` travel from GPU to GPU, where Dask's comm can (a class decorator)."""
-    _kinds.append(kind)
+def register_for_gpus(type_: type) -> type:
+    """Send objects that hold :class:`TaskColumns` from GPU to GPU if Dask's comm can (a class decorator)."""
+    _unregistered.append(type_)
     if "distributed" in sys.modules:
-        _register()
-    return kind
+        from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
+
+        while _unregistered:
+            type_ = _unregistered.pop()
+            cuda_serialize.register(type_, _dumps)
+            cuda_deserialize.register(type_, _loads)
+    return type_
 
 
-_kinds: list[type] = []
-
-
-def _register() -> None:
-    from distributed.protocol.cuda import cuda_deserialize, cuda_serialize
-
-    while _kinds:
-        kind = _kinds.pop()
-        cuda_serialize.register(kind, _dumps)
-        cuda_deserialize.register(kind, _loads)
-
-
+_unregistered: list[type] = []
 register_for_gpus(TaskColumns)
 
 
+# ---- the memory of a GPU ---------------------------------------------------------------------------------------------
+
+
 _Result = TypeVar("_Result")
-LEAST_ROWS = 1 << 7
 
 
 def device_engine(worker: Any) -> Engine | None:
-    """Return the engine of a worker's GPU; ``None``: it has none, or does not work on it."""
+    """Return the engine of a worker's GPU; ``None`` if it does not use one."""
     declared = worker.state.total_resources.get("GPU", 0) > 0
     if not (declared or "dask_cuda" in sys.modules):
         return None
@@ -199,7 +295,7 @@ def device_bytes(engine: Engine) -> int:
 
 
 def _pool_bytes() -> int:
-    """Bytes of RMM's pool, where there is one."""
+    """Bytes of RMM's pool; 0 without one."""
     rmm = sys.modules.get("rmm")
     resource = None if rmm is None else rmm.mr.get_current_device_resource()
     size = getattr(resource, "pool_size", None)
@@ -207,31 +303,31 @@ def _pool_bytes() -> int:
 
 
 def _free_bytes(engine: Engine) -> int:
-    """Bytes of these that are free now."""
+    """Bytes of these that are free."""
     return device_bytes(engine) - int(engine.xp.get_default_memory_pool().used_bytes())
 
 
 def worker_device_bytes(dask_worker: Any) -> int:
-    """Return what a worker's tasks may use of its GPU, in bytes; 0 where it works on the host."""
+    """Return the bytes of its GPU that a worker's tasks may use; 0 if it works on the host."""
     engine = device_engine(dask_worker)
     return 0 if engine is None else device_bytes(engine)
 
 
-def rows_that_fit(engine: Engine, most: int, row: int, beside: int = 0) -> int:
-    """Return how many rows of so many bytes a GPU holds beside other columns, at most `most`; 0: not even few.
+def rows_that_fit(engine: Engine, most: int, row: int, others: int = 0) -> int:
+    """Return how many rows of `row` bytes fit a GPU next to `others` bytes, at most `most`; 0 if too few do.
 
-    Before it says 0, the columns that wait on the GPU for other tasks go to the host.
+    Before it returns 0, the columns of finished tasks move to the host.
     """
-    rows = (_free_bytes(engine) - beside) // row
+    rows = (_free_bytes(engine) - others) // row
     if rows < LEAST_ROWS and spill():
-        rows = (_free_bytes(engine) - beside) // row
+        rows = (_free_bytes(engine) - others) // row
     return min(most, rows) if rows >= LEAST_ROWS else 0
 
 
 def on_device(engine: Engine, size: int, task: Callable[[int], _Result], least: int = LEAST_ROWS) -> _Result:
-    """Run a task with so many rows at a time, or a vertex; where the GPU is out of memory, again with half as many.
+    """Run a task with a number of rows; if the GPU is out of memory, run it again with half as many.
 
-    Before it is tried with fewer, the columns that wait on the GPU for other tasks go to the host.
+    Before it runs with fewer rows, the columns of finished tasks move to the host.
     """
     while True:
         try:
@@ -241,7 +337,7 @@ def on_device(engine: Engine, size: int, task: Callable[[int], _Result], least: 
             if engine.on_host:
                 raise
             if spill():
-                continue  # what waited for other tasks has made room
+                continue  # the columns of finished tasks have made room
             if size // 2 < least:
                 message = f"worker {_worker_name()}: {error.message}"
                 raise CapacityError(message, "use GPUs with more memory, or workers without") from error

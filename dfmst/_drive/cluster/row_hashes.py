@@ -6,7 +6,6 @@ rows show whether both readings agree. They depend on values alone, not on the t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,26 +14,18 @@ import pyarrow as pa
 from dfmst._common.types import Array
 from dfmst._drive.cluster.checkpoint import false_checkpoint
 from dfmst._drive.cluster.devices import TaskColumns, register_for_gpus
-from dfmst._drive.cluster.partitions import FileRows
-from dfmst._drive.cluster.tables import (
-    POSITION_BITS,
-    DeviceTable,
-    Table,
-    column_values,
-    columns_of,
-    like_of,
-    weight_kind,
-)
+from dfmst._drive.cluster.tables import DeviceTable, Table, column_values, columns_of, like_of, weight_kind
 from dfmst._drive.plan.plan import id_words
 from dfmst._engines import CpuEngine, Engine
+from dfmst._fold.checkpoint import is_below
 from dfmst.errors import ClusterError
 
 _FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _SHIFT = np.uint64(32)
 
 
-class IdTypes(NamedTuple):
-    """In which types the marks were made, and what the weights were."""
+class ColumnTypes(NamedTuple):
+    """The types of both id columns, and the kind of the weights."""
 
     source: pa.DataType
     target: pa.DataType
@@ -42,33 +33,39 @@ class IdTypes(NamedTuple):
 
 
 @register_for_gpus
-class RowMarks(NamedTuple):
-    """Ascending positions of some rows of one partition, and their marks: on the GPU where the partition lies there."""
+class RowHashes(NamedTuple):
+    """Hashes of a partition's edges by their position, on the GPU if the partition is there."""
 
     columns: TaskColumns
-    types: IdTypes
+    types: ColumnTypes
+
+    @classmethod
+    def of_table(cls, table: Table) -> RowHashes:
+        """Hash the edges of a partition, which has some."""
+        engine: Engine = table.columns.engine if isinstance(table, DeviceTable) else CpuEngine(1)
+        position = columns_of(engine, table).row.astype(np.uint32)
+        hashes = engine.xp.zeros(int(position[-1]) + 1, np.uint64)
+        hashes[position] = row_hashes(table)
+        return cls(TaskColumns.stored(engine, hashes), column_types(table))
 
     def digest(self, position: Array) -> int:
-        """Return the digest of the rows at these positions, which lie on the host."""
+        """Return the digest of the rows at these positions, which are on the host."""
         engine = self.columns.engine
         with engine.guard():
-            known, mark = self.columns.on(engine)
-            if len(position) and (not len(known) or int(position[-1]) > int(known[-1])):
+            (hashes,) = self.columns.on(engine)
+            if not is_below(position, len(hashes)):
                 raise false_checkpoint()
-            return digest_of(mark[engine.xp.searchsorted(known, engine.from_host(position))], engine.xp)
+            return digest_of(hashes[engine.from_host(position)], engine.xp)
 
 
-def types_of(table: Table) -> IdTypes:
-    """Return the types of a table that travels."""
-    kind = weight_kind(like_of(table))
-    if isinstance(table, DeviceTable):
-        source, target = (pa.from_numpy_dtype(table.columns.dtype(place)) for place in (0, 1))
-        return IdTypes(source, target, kind)
-    return IdTypes(table.schema.field("source").type, table.schema.field("target").type, kind)
+def column_types(table: Table) -> ColumnTypes:
+    """Return the types of a table."""
+    types = table.columns.types if isinstance(table, DeviceTable) else table.schema.types
+    return ColumnTypes(types[0], types[1], weight_kind(like_of(table)))
 
 
-def row_marks(table: Table) -> Array:
-    """Return the mark of each row, where the table lies; an edge has the same one in both directions."""
+def row_hashes(table: Table) -> Array:
+    """Return the hash of each row, in the memory of the table; an edge has the same one in both directions."""
     xp: Any = np
     if isinstance(table, DeviceTable):
         engine = table.columns.engine
@@ -77,94 +74,29 @@ def row_marks(table: Table) -> Array:
     else:
         first, second = (id_words(table.column(name)) for name in ("source", "target"))
         key = column_values(table, "key")
-    mark: Array = xp.minimum(first, second) * _FACTORS[0]
-    mark ^= mark >> _SHIFT
-    mark += xp.maximum(first, second)
-    mark *= _FACTORS[1]
-    mark ^= mark >> _SHIFT
-    mark += key.astype(np.uint64, copy=False)
-    mark *= _FACTORS[2]
-    mark ^= mark >> _SHIFT
-    return mark
+    hashes: Array = xp.minimum(first, second) * _FACTORS[0]
+    hashes ^= hashes >> _SHIFT
+    hashes += xp.maximum(first, second)
+    hashes *= _FACTORS[1]
+    hashes ^= hashes >> _SHIFT
+    hashes += key.astype(np.uint64, copy=False)
+    hashes *= _FACTORS[2]
+    hashes ^= hashes >> _SHIFT
+    return hashes
 
 
 def _words(column: Array) -> Array:
-    """Integers as :func:`dfmst._drive.plan.plan.id_words` has them."""
+    """Integers as :func:`dfmst._drive.plan.plan.id_words` returns them."""
     return column.astype(np.int64 if column.dtype.kind == "i" else np.uint64, copy=False).view(np.uint64)
 
 
-def is_marked(parts: Sequence[Any]) -> bool:
-    """Whether the rows of a group of partitions need marks; those of files do not, which are known by their stamps."""
-    return not isinstance(parts[0], FileRows)
+def digest_of(hashes: Array, xp: Any = np) -> int:
+    """Return one number of 64 bits for rows in their order; `xp` is the array module of the hashes.
 
-
-class GroupMarks:
-    """Marks of those edges of a group of partitions that are kept.
-
-    Attributes
-    ----------
-    side
-        Where the marks lie: where the first partition does.
+    A GPU and the host return the same number, and only this number leaves a GPU.
     """
-
-    def __init__(self, first: int, parts: Sequence[Any]) -> None:
-        self._first = first
-        self._marked = is_marked(parts)
-        self._kept: list[list[_Marked]] = [[] for _ in parts]
-        self._waiting: dict[int, _Marked] = {}
-        self.side: Engine = CpuEngine(1)
-
-    def begin(self, number: int, table: Table) -> None:
-        """Mark all edges of a partition."""
-        if not self._marked:
-            return
-        own: Engine = table.columns.engine if isinstance(table, DeviceTable) else CpuEngine(1)
-        if not (self._waiting or any(self._kept)):
-            self.side = own
-        position, mark = columns_of(own, table).row.astype(np.uint32), row_marks(table)
-        move = own.to_host if self.side.on_host else self.side.from_host
-        self._waiting[number] = _Marked(move(position), move(mark), types_of(table))
-
-    def keep(self, locator: Array) -> None:
-        """Keep the marks of edges at ascending locators, which lie beside; no earlier ones of their partitions follow.
-
-        There is a mark for each of them.
-        """
-        xp, numbers = self.side.xp, np.array(list(self._waiting), np.uint64)
-        firsts = np.concatenate([numbers, numbers + np.uint64(1)]) << np.uint64(POSITION_BITS)
-        places = self.side.to_host(xp.searchsorted(locator, self.side.from_host(firsts))).tolist()
-        for number, begin, end in zip(numbers.tolist(), places, places[len(numbers) :], strict=False):
-            known, position = self._waiting[number], locator[begin:end].astype(np.uint32)
-            mark = known.mark[xp.searchsorted(known.position, position)]
-            self._kept[number - self._first].append(_Marked(position, mark, known.types))
-        for number in list(self._waiting)[:-1]:  # later rows are those of the last one
-            del self._waiting[number]
-
-    def kept(self) -> list[RowMarks | None]:
-        """Return each partition's marks; ``None`` for a file, and where there are no edges."""
-        return [_joined(self.side, parts) if parts else None for parts in self._kept]
-
-
-class _Marked(NamedTuple):
-    """Marks of some rows of one partition, at ascending positions."""
-
-    position: Array
-    mark: Array
-    types: IdTypes
-
-
-def _joined(side: Engine, parts: list[_Marked]) -> RowMarks:
-    position, mark = (side.xp.concatenate([part[place] for part in parts]) for place in (0, 1))
-    return RowMarks(TaskColumns(side, position, mark), parts[0].types)
-
-
-def digest_of(marks: Array, xp: Any = np) -> int:
-    """Return one number of 64 bits for rows in their order, the same on either side; `xp` is the marks' array module.
-
-    Only this number leaves a GPU.
-    """
-    word = xp.arange(1, len(marks) + 1, dtype=np.uint64) * _FACTORS[0]
-    word += marks
+    word = xp.arange(1, len(hashes) + 1, dtype=np.uint64) * _FACTORS[0]
+    word += hashes
     word ^= word >> _SHIFT
     word *= _FACTORS[1]
     word ^= word >> _SHIFT
@@ -174,7 +106,7 @@ def digest_of(marks: Array, xp: Any = np) -> int:
 
 
 def changed(number: int, name: str = "") -> ClusterError:
-    """Make the error for a partition that is not what it was when it was read before."""
+    """Make the error for a partition that differs between two readings."""
     message = f"partition {number}{f' ({name})' if name else ''} came out differently when it was read again"
     hint = "every reading must give the same rows: call persist() on the frame first, or write it to files"
     return ClusterError(message, hint)

@@ -15,7 +15,7 @@ from dfmst._drive.cluster.devices import TaskColumns
 from dfmst._drive.cluster.graph import TaskGraph
 from dfmst._drive.cluster.partitions import FileRows, read_part
 from dfmst._drive.cluster.read import taken_edges
-from dfmst._drive.cluster.row_hashes import IdTypes, RowMarks, changed, digest_of, row_marks, types_of
+from dfmst._drive.cluster.row_hashes import ColumnTypes, RowHashes, changed, column_types, digest_of, row_hashes
 from dfmst._drive.cluster.solve import task_engine
 from dfmst._drive.cluster.tables import POSITION_BITS, DeviceTable, Table, column_values, columns_of, in_row_order
 from dfmst._edges.device_frame import DeviceView
@@ -24,7 +24,6 @@ from dfmst._edges.open import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine, select_engine
 from dfmst._fold.checkpoint import ascends, is_below
-from dfmst._fold.runs import StoredArray
 from dfmst.errors import DfmstError
 
 
@@ -36,14 +35,14 @@ class Chosen(NamedTuple):
     position
         Ascending.
     digest
-        Of the rows' marks when the forest was found; ``None``: they are not compared.
+        Of the row hashes when the forest was found; ``None``: they are not compared.
     types
-        In which the marks were made.
+        Column types used to compute the row hashes.
     """
 
     position: Array
     digest: int | None = None
-    types: IdTypes | None = None
+    types: ColumnTypes | None = None
 
 
 class Portion(NamedTuple):
@@ -105,18 +104,18 @@ def choose(table: Table, partitions: int, marked: bool) -> list[Chosen]:
             columns = columns_of(engine, table)
             columns = columns.take(engine.xp.argsort(columns.row))
             forest = DeviceTable(TaskColumns(engine, *columns), table.metadata)
-            digests = _digests(row_marks(forest), columns.row, partitions, engine)
+            digests = _digests(row_hashes(forest), columns.row, partitions, engine)
     else:
         forest = in_row_order(table)
-        digests = _digests(row_marks(forest), column_values(forest, "row"), partitions, task_engine())
-    types, positions = types_of(table), locate(forest, partitions)
+        digests = _digests(row_hashes(forest), column_values(forest, "row"), partitions, task_engine())
+    types, positions = column_types(table), locate(forest, partitions)
     return [Chosen(position, digest, types) for position, digest in zip(positions, digests, strict=True)]
 
 
-def _digests(marks: Array, row: Array, partitions: int, engine: Engine) -> list[int]:
-    """The digest of each partition's marks, by ascending locators."""
+def _digests(hashes: Array, row: Array, partitions: int, engine: Engine) -> list[int]:
+    """The digest of each partition's row hashes, by ascending locators."""
     ends = engine.to_host(engine.xp.searchsorted(row, engine.from_host(_firsts(partitions)))).tolist()
-    return [digest_of(marks[begin:end], engine.xp) for begin, end in itertools.pairwise(ends)]
+    return [digest_of(hashes[begin:end], engine.xp) for begin, end in itertools.pairwise(ends)]
 
 
 def _bounds(row: Array, partitions: int, first: int = 0) -> itertools.pairwise[tuple[int, int]]:
@@ -130,7 +129,7 @@ def _firsts(partitions: int, first: int = 0) -> Array:
     return firsts
 
 
-def unite(locators: list[StoredArray], first: int, known: list[RowMarks | None]) -> list[Chosen]:
+def unite(locators: list[TaskColumns], first: int, known: list[RowHashes | None]) -> list[Chosen]:
     """Return the rows of a group's partitions, of all slices (a task)."""
     row = np.concatenate([np.zeros(0, np.uint64), *(stored.load() for stored in locators)])
     row.sort()
@@ -138,9 +137,9 @@ def unite(locators: list[StoredArray], first: int, known: list[RowMarks | None])
         raise false_checkpoint()
     position = row.astype(np.uint32)
     chosen = []
-    for marks, (begin, end) in zip(known, _bounds(row, len(known), first), strict=True):
+    for hashes, (begin, end) in zip(known, _bounds(row, len(known), first), strict=True):
         rows = position[begin:end].copy()
-        chosen.append(Chosen(rows) if marks is None else Chosen(rows, marks.digest(rows), marks.types))
+        chosen.append(Chosen(rows) if hashes is None else Chosen(rows, hashes.digest(rows), hashes.types))
     return chosen
 
 
@@ -173,7 +172,7 @@ def _check(
     try:
         edges = taken_edges(engine, taken, columns, *chosen.types)
         xp = edges.columns.engine.xp if isinstance(edges, DeviceTable) else np
-        same = edges.num_rows == len(chosen.position) and digest_of(row_marks(edges), xp) == chosen.digest
+        same = edges.num_rows == len(chosen.position) and digest_of(row_hashes(edges), xp) == chosen.digest
     except (DfmstError, pa.ArrowException, TypeError, OverflowError) as error:
         raise changed(number, name) from error
     if not same:

@@ -1,217 +1,226 @@
-"""The edges of a group of partitions: sorted runs in its worker's files, and the ids of their vertices."""
+"""The edges of a group of partitions, and statistics of all groups."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from types import NoneType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from dfmst._drive.cluster.checkpoint import EDGE_TABLE, Progress
-from dfmst._drive.cluster.devices import TaskColumns, on_device, register_for_gpus, rows_that_fit
-from dfmst._drive.cluster.groups import Group
-from dfmst._drive.cluster.row_hashes import GroupMarks, RowMarks, is_marked
-from dfmst._drive.cluster.shuffle_runs import (
-    Batches,
-    FoldRoom,
-    GroupFold,
-    LeftIds,
-    ascending_locators,
-    ids_on_host,
-    ids_there,
-    leave_ids,
-    local_directory,
+from dfmst._common.types import Array
+from dfmst._drive.cluster.checkpoint import Progress
+from dfmst._drive.cluster.devices import (
+    TaskColumns,
+    new_run,
+    on_device,
+    register_for_gpus,
+    reserve,
+    rows_on,
+    rows_that_fit,
 )
-from dfmst._drive.cluster.solve import task_engine, worker_engine
-from dfmst._drive.cluster.tables import check_kinds, like_of, reserve, weight_kind
+from dfmst._drive.cluster.groups import Group
+from dfmst._drive.cluster.partitions import FileRows
+from dfmst._drive.cluster.row_hashes import ColumnTypes, RowHashes
+from dfmst._drive.cluster.shuffle_runs import GroupFold, GroupSizes
+from dfmst._drive.cluster.solve import StoredEncoder, task_engine, worker_engine
+from dfmst._drive.cluster.tables import POSITION_BITS, check_kinds
 from dfmst._drive.plan.formulas import EDGE
 from dfmst._edges.dictionary import different_types
-from dfmst._edges.encode import DeviceEncoder, Encoder
 from dfmst._edges.read import EdgeColumns
-from dfmst._engines import Engine, host_engine
-from dfmst._fold.checkpoint import Codec
-from dfmst._fold.runs import Run, StoredIds
+from dfmst._engines import CpuEngine, Engine
+from dfmst._fold.buffer import Rows
+from dfmst._fold.checkpoint import (
+    Codec,
+    check,
+    checked_table,
+    is_below,
+    is_id_type,
+    read_rows,
+    record_of,
+    row_tables,
+    with_record,
+)
+from dfmst._fold.runs import GRAIN, Run, read_pieces
 from dfmst._fold.slices import COMPACT, RunIndex
 from dfmst.errors import CapacityError
+from dfmst.formats.provenance import is_count
 
 _Result = TypeVar("_Result")
-
-_LEAST_ROWS = 1 << 12  # of a batch on the host of a GPU that is too small
 
 
 @register_for_gpus
 class GroupEdges(NamedTuple):
-    """What is left of a group's edges.
+    """The edges of a group that may be in the forest.
 
     Attributes
     ----------
     runs
-        By ascending key, each of later partitions than those before it; ends are the group's own vertices.
-    dense, ids
-        The encoder of these (:class:`dfmst._edges.encode.Encoder`).
+        Sorted by key; each has rows of later partitions than the one before. Ends are vertices of the group.
+    encoder
+        Of these vertices.
     kind
-        What the weights are; ``""`` without rows.
-    marks
-        Of each partition's edges; ``None`` for a file, which is known by its stamp.
+        Type of the weights; empty without rows.
+    hashes
+        Row hashes of each partition; ``None`` for a file, which has a stamp, and for a partition without edges.
     """
 
     runs: list[Run]
-    dense: int
-    ids: LeftIds | None
+    encoder: StoredEncoder
     kind: str
-    marks: list[RowMarks | None]
-
-    def encoder(self, engine: Engine) -> Encoder:
-        """Return the encoder of the group's vertices, on a GPU if that is the engine and they are integers."""
-        ids = self.ids
-        if engine.on_host or not (ids is None or pa.types.is_integer(self.id_type)):
-            return Encoder(0, self.dense, None if ids is None else ids_on_host(ids), host_engine(engine))
-        return DeviceEncoder(0, self.dense, None if ids is None else ids_there(engine, ids), engine)
+    hashes: list[RowHashes | None]
 
     @property
-    def vertices(self) -> int:
-        """Exclusive upper bound of the group's vertices."""
-        return self.dense + (0 if self.ids is None else len(self.ids))
-
-    @property
-    def id_type(self) -> pa.DataType | None:
-        """The type of the ids; ``None`` where all are dense."""
-        if isinstance(self.ids, TaskColumns):
-            return pa.from_numpy_dtype(self.ids.dtype(0))
-        return None if self.ids is None else self.ids.type
+    def on_gpu(self) -> bool:
+        """Whether some of the edges are on a GPU."""
+        return not all(run.on_host for run in self.runs)
 
 
-class KeptEdges(NamedTuple):
-    """Where a task saves the forest so far of its group (``None``: nowhere), and how it becomes tables."""
-
-    path: str | None
-    codec: Codec
+def edges_codec(first: int, parts: int, dense: int) -> Codec:
+    """Codec of the edges of `parts` partitions from `first` on, whose dense ids are less than `dense`."""
+    return Codec(_tables, partial(_edges, first, parts, dense))
 
 
-_NOWHERE = KeptEdges(None, EDGE_TABLE)
+def _tables(edges: GroupEdges) -> Iterator[pa.Table]:
+    """Yield a record, the ids, the rows of each run, and the row hashes of each partition with their types."""
+    dense, ids = edges.encoder
+    runs = [(len(run), run.grain, str(run.part(0, 0).weight.dtype)) for run in edges.runs]
+    kinds = [each and each.types.kind for each in edges.hashes]
+    record = {"dense": dense, "ids": ids is not None, "kind": edges.kind, "runs": runs, "hashes": kinds}
+    yield with_record(pa.table({}), record)
+    if ids is not None:
+        yield from ids.tables()
+    for run in edges.runs:
+        for piece in read_pieces(run):
+            yield from row_tables(rows_on(CpuEngine(1), piece))
+    for hashes in filter(None, edges.hashes):
+        yield from hashes.columns.tables()
+        yield pa.schema({"source": hashes.types.source, "target": hashes.types.target}).empty_table()
 
 
-def where_they_wait(waiting: bool, task: Callable[[Engine], _Result]) -> _Result:
-    """Run a task on the GPU where its columns wait there; on the host where the GPU is short of memory for it."""
-    engine = worker_engine() if waiting else task_engine()
+_FIELDS: dict[str, Callable[[Any], bool]] = {
+    "dense": is_count,
+    "ids": lambda value: isinstance(value, bool),
+    "kind": lambda value: isinstance(value, str),
+    "runs": lambda value: all(
+        is_count(rows) and is_count(grain) and 0 < grain <= GRAIN and weight in ("uint32", "uint64")
+        for rows, grain, weight in value
+    ),
+    "hashes": lambda value: all(isinstance(kind, str | NoneType) for kind in value),
+}
+
+
+def _edges(first: int, parts: int, dense: int, tables: Iterator[pa.Table]) -> GroupEdges:
+    record, runs = record_of(next(tables), _FIELDS), []
+    check(record["dense"] <= dense and len(record["hashes"]) == parts, "more vertices or partitions than there are")
+    check(bool(record["kind"]) or not record["runs"], "rows without weights")
+    encoder = StoredEncoder(record["dense"], TaskColumns.read(tables, is_id_type) if record["ids"] else None)
+    for rows, grain, weight in record["runs"]:
+        runs.append(new_run(np.dtype(weight), grain))
+        runs[-1].append(_by_key(read_rows(tables, rows, encoder.vertices), np.dtype(weight), first, parts))
+    hashes = [None if kind is None else _hashes(tables, kind) for kind in record["hashes"]]
+    return GroupEdges(runs, encoder, record["kind"], hashes)
+
+
+def _hashes(tables: Iterator[pa.Table], kind: str) -> RowHashes:
+    columns = TaskColumns.read(tables, pa.types.is_uint64)
+    source, target = checked_table(next(tables), {"source": is_id_type, "target": is_id_type}).schema.types
+    return RowHashes(columns, ColumnTypes(source, target, kind))
+
+
+def _by_key(pieces: Iterator[Rows], weight: np.dtype[Any], first: int, parts: int) -> Iterator[Rows]:
+    """Check that keys ascend, and that all rows are of the group's partitions."""
+    last = 0
+    for rows in pieces:
+        key, locator = rows.arrays[2:]
+        check(key.dtype == weight and int(key[0]) >= last, "keys of another type or order")
+        check(bool((key[1:] >= key[:-1]).all()), "keys in another order")
+        check(are_within(locator, first, parts), "rows of other partitions")
+        last = int(key[-1])
+        yield rows
+
+
+def are_within(locator: Array, first: int, parts: int) -> bool:
+    """Whether all locators are of `parts` partitions from `first` on."""
+    below = is_below(locator, (first + parts) << POSITION_BITS)
+    return below and (not len(locator) or int(locator.min()) >= first << POSITION_BITS)
+
+
+def near(on_gpu: bool, task: Callable[[Engine], _Result]) -> _Result:
+    """Run a task on the GPU if its columns are there; on the host otherwise, or if the GPU is short of memory."""
+    engine = worker_engine() if on_gpu else task_engine()
     if not engine.on_host:
         with suppress(CapacityError):
             return on_device(engine, 1, lambda _: task(engine), least=1)
     return task(task_engine())
 
 
-def waits_on_gpu(edges: GroupEdges) -> bool:
-    """Whether some of a group's edges wait on a GPU for other tasks."""
-    return not all(run.on_host for run in edges.runs)
-
-
 def distribute(
-    group: Group,
-    frames: Any,
-    columns: EdgeColumns,
-    rows: int,
-    dense: int,
-    room: FoldRoom | None = None,
-    kept: KeptEdges | None = None,
+    group: Group, frames: Any, columns: EdgeColumns, sizes: GroupSizes, progress: str | None = None
 ) -> GroupEdges:
-    """Read a group of partitions in batches of so many rows, and sort them (a task).
+    """Read a group of partitions and sort its edges (a task); a fold in memory is saved in the file `progress`."""
+    engine, host = worker_engine(), task_engine()
 
-    Integer ids below `dense` are their own vertices. With a `room`, only the group's forest is kept, in memory; it is
-    saved on the way, where `kept` says.
-    """
-    engine = worker_engine()
+    def attempt(engine: Engine, numbering: Engine, rows: int) -> GroupEdges:
+        return _distribute(engine, numbering, group, frames, columns, sizes._replace(batch=rows), progress)
+
+    batch = sizes.batch
     if not engine.on_host:
-        rows = rows_that_fit(engine, rows, EDGE + COMPACT, reserve(engine))
-    arguments = (group, frames, columns, room, kept)
-    host = Encoder(dense, engine=task_engine())
-    if not rows:
-        return _distribute(task_engine(), host, *arguments, _LEAST_ROWS)
-
-    def on_engine(most: int, numbered_there: bool) -> GroupEdges:
-        encoder = DeviceEncoder(dense, engine=engine) if numbered_there else Encoder(dense, engine=task_engine())
-        return _distribute(engine, encoder, *arguments, most)
-
-    if not engine.on_host:
-        with suppress(CapacityError):  # perhaps for the ids that are no dense integers: the host numbers them
-            return on_device(engine, rows, lambda most: on_engine(most, True), least=rows)
-    return on_device(engine, rows, lambda most: on_engine(most, False))
+        batch = rows_that_fit(engine, batch, EDGE + COMPACT, reserve(engine))
+    if engine.on_host or not batch:
+        return attempt(host, host, sizes.batch)
+    with suppress(CapacityError):  # the dictionary of the ids may not fit the GPU: the host numbers them then
+        return on_device(engine, batch, lambda rows: attempt(engine, engine, rows), least=batch)
+    return on_device(engine, batch, lambda rows: attempt(engine, host, rows))
 
 
 def _distribute(
     engine: Engine,
-    encoder: Encoder,
+    numbering: Engine,
     group: Group,
     frames: Any,
     columns: EdgeColumns,
-    room: FoldRoom | None,
-    kept: KeptEdges | None,
-    rows: int,
+    sizes: GroupSizes,
+    progress: str | None,
 ) -> GroupEdges:
-    host, parts = task_engine(), group.complete(frames).parts
-    marked = is_marked(parts)
-    # Marks of rows that may still be dropped are not saved.
-    saved = Progress(*(kept if kept is not None and room is not None and not marked else _NOWHERE), len(parts))
-    before: GroupEdges | None = saved.content
-    batches, kind = _batches(engine, encoder, room, rows, before), "" if before is None else before.kind
-    marks = GroupMarks(group.first, parts)
-    for number, table in enumerate(group.tables(host, columns, frames, saved.done), group.first + saved.done):
-        if table.num_rows:
-            earlier, kind = kind, weight_kind(like_of(table))
-            check_kinds([earlier or kind, kind])
-            marks.begin(number, table)
-            for run in batches.add(table):
-                if marked:
-                    marks.keep(ascending_locators(marks.side, run))
-        if isinstance(batches, GroupFold) and batches.in_memory:
-            saved.save(number + 1 - group.first, partial(_so_far, engine, batches, kind, len(parts)))
-    for run in batches.flush():
-        if marked:
-            marks.keep(ascending_locators(marks.side, run))
-    return GroupEdges(batches.runs, batches.encoder.dense, _left_ids(engine, batches.encoder), kind, marks.kept())
+    parts = group.complete(frames).parts
+    saved = Progress(progress if sizes.memory else None, edges_codec(group.first, len(parts), sizes.dense), len(parts))
+    before: GroupEdges = saved.content or GroupEdges([], StoredEncoder(), "", [])
+    fold = GroupFold(engine, before.encoder.on(numbering, sizes.dense), sizes)
+    fold.resume(before.runs, before.kind)
+    hashes = before.hashes[: saved.done]
+
+    def so_far() -> GroupEdges:
+        return GroupEdges(fold.runs_so_far(), fold.encoder, fold.kind, hashes + [None] * (len(parts) - len(hashes)))
+
+    for table in group.tables(task_engine(), columns, frames, saved.done):
+        fold.add(table)
+        hashed = table.num_rows and not isinstance(parts[len(hashes)], FileRows)
+        hashes.append(RowHashes.of_table(table) if hashed else None)
+        if fold.in_memory:
+            saved.save(len(hashes), so_far)
+    return GroupEdges(fold.runs(), fold.encoder, fold.kind, hashes)
 
 
-def _batches(
-    engine: Engine, encoder: Encoder, room: FoldRoom | None, rows: int, before: GroupEdges | None
-) -> Batches | GroupFold:
-    """What takes a group's rows, after those that an earlier run has saved."""
-    if room is None:
-        return Batches(engine, encoder, rows)
-    fold = GroupFold(engine, encoder, room, rows)
-    if before is not None:
-        values = None if before.ids is None else ids_on_host(before.ids)
-        texts = values is not None and not pa.types.is_integer(values.type)
-        fold.encoder = (encoder.on_host() if texts else encoder).resumed(before.dense, values)
-        for run in before.runs:
-            fold.take_up(run)
-    return fold
+def hashes_of(edges: GroupEdges) -> list[RowHashes | None]:
+    """Return the row hashes of a group's partitions (a task)."""
+    return edges.hashes
 
 
-def _so_far(engine: Engine, fold: GroupFold, kind: str, parts: int) -> GroupEdges:
-    """What there is of a group, to be saved."""
-    forest, encoder = fold.so_far(), fold.encoder
-    runs = [] if forest is None else [forest]
-    return GroupEdges(runs, encoder.dense, _left_ids(engine, encoder), kind, [None] * parts)
+class GroupStatistics(NamedTuple):
+    """Statistics of a group's edges."""
+
+    indexes: list[RunIndex]
+    kind: str
+    dense: int
+    type: pa.DataType | None
 
 
-def _left_ids(engine: Engine, encoder: Encoder) -> LeftIds | None:
-    """The ids of an encoder's vertices as others get them."""
-    if isinstance(encoder, DeviceEncoder):
-        there = encoder.ids_there
-        return None if there is None else leave_ids(engine, there)
-    ids = encoder.values
-    return None if ids is None else StoredIds(local_directory(), ids)
-
-
-def marks_of(edges: GroupEdges) -> list[RowMarks | None]:
-    """Return the marks of a group's partitions (a task)."""
-    return edges.marks
-
-
-class Survey(NamedTuple):
-    """The edges of all groups.
+class Statistics(NamedTuple):
+    """Statistics of all edges.
 
     Attributes
     ----------
@@ -220,7 +229,7 @@ class Survey(NamedTuple):
     first
         Number of each group's first run.
     dense
-        Bound of the vertices, where all ids are dense integers and their own vertices; else ``None``.
+        Bound of the vertices if all ids are dense integers and their own vertices; else ``None``.
     """
 
     indexes: list[RunIndex]
@@ -228,23 +237,14 @@ class Survey(NamedTuple):
     dense: int | None
 
 
-class GroupSummary(NamedTuple):
-    """What a survey needs of a group."""
-
-    indexes: list[RunIndex]
-    kind: str
-    dense: int
-    type: pa.DataType | None
-
-
-def summarize(edges: GroupEdges) -> GroupSummary:
-    """Return what the survey needs (a task)."""
+def group_statistics(edges: GroupEdges) -> GroupStatistics:
+    """Return the statistics of a group (a task)."""
     indexes = [RunIndex.of_run(run) for run in edges.runs]
-    return GroupSummary(indexes, edges.kind, edges.dense, edges.id_type)
+    return GroupStatistics(indexes, edges.kind, edges.encoder.dense, edges.encoder.type)
 
 
-def survey(groups: list[GroupSummary]) -> Survey:
-    """Look at all groups (a task)."""
+def all_statistics(groups: list[GroupStatistics]) -> Statistics:
+    """Join the statistics of all groups (a task)."""
     filled = [group for group in groups if group.kind]
     check_kinds(group.kind for group in filled)
     types = {pa.int64() if group.type is None else group.type for group in filled}
@@ -254,4 +254,4 @@ def survey(groups: list[GroupSummary]) -> Survey:
     if all(group.type is None for group in filled):
         dense = max((group.dense for group in filled), default=0)
     first = np.cumsum([0, *(len(group.indexes) for group in groups)])[:-1].tolist()
-    return Survey([index for group in groups for index in group.indexes], first, dense)
+    return Statistics([index for group in groups for index in group.indexes], first, dense)

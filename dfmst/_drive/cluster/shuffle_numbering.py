@@ -1,146 +1,139 @@
-"""One numbering of the vertices of all groups: ids go by their hash to owners that number them, and numbers come back.
+"""One numbering of the vertices of all groups: owners number ids, which go to them by their hash.
 
-Where all ids are dense integers, they are the numbers, and these tasks have nothing to do. Other integers are numbered
-on a GPU where a group's edges wait there.
+If all ids are dense integers, they are the numbers, and these tasks have nothing to do. Integers are numbered on a GPU
+if a group's edges are there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.cluster.devices import TaskColumns, register_for_gpus
-from dfmst._drive.cluster.shuffle_edges import GroupEdges, Survey, waits_on_gpu, where_they_wait
-from dfmst._drive.cluster.shuffle_runs import (
-    LeftArray,
-    LeftIds,
-    ids_on_host,
-    ids_there,
-    leave,
-    leave_ids,
-    load,
-    local_directory,
-    on_side,
-)
+from dfmst._drive.cluster.devices import TaskColumns, register_for_gpus, rows_on
+from dfmst._drive.cluster.shuffle_edges import GroupEdges, Statistics, near
 from dfmst._drive.plan.plan import id_words
+from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.dictionary import Dictionary, plain
 from dfmst._edges.encode import DeviceDictionary, DeviceEncoder
-from dfmst._engines import Engine
-from dfmst._fold.runs import StoredArray, StoredIds
+from dfmst._engines import Engine, host_engine
+from dfmst._fold.checkpoint import Codec, check, is_below, record_of, with_record
 from dfmst._fold.slices import read_spans
+from dfmst.formats.provenance import is_count
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 @register_for_gpus
-class Question(NamedTuple):
-    """Ids of some of a group's vertices, which one owner numbers."""
-
-    vertices: LeftArray
-    ids: LeftIds
-
-
-@register_for_gpus
 class Numbering(NamedTuple):
-    """Number of each of a group's vertices (``None``: its own), and how many numbers there are in all."""
+    """The number of each of a group's vertices (``None``: the vertex itself), and the count of all numbers."""
 
-    numbers: LeftArray | None
+    numbers: TaskColumns | None
     total: int
 
 
-def ask(edges: GroupEdges, found: Survey, owners: int) -> list[Question | None]:
-    """Return what each owner is to number (a task)."""
-    if found.dense is not None or not edges.runs:
+def _tables(numbering: Numbering) -> Iterator[pa.Table]:
+    numbers, total = numbering
+    yield with_record(pa.table({}), {"total": total, "numbers": numbers is not None})
+    if numbers is not None:
+        yield from numbers.tables()
+
+
+def _numbering(tables: Iterator[pa.Table]) -> Numbering:
+    record = record_of(next(tables), {"total": lambda value: is_count(value) and value <= 1 << 32})
+    numbers = TaskColumns.read(tables, pa.types.is_uint32) if record.get("numbers") else None
+    check(numbers is None or is_below(numbers.load(), record["total"]), "numbers beyond their total")
+    return Numbering(numbers, record["total"])
+
+
+NUMBERING = Codec(_tables, _numbering)
+
+
+def split_ids(edges: GroupEdges, statistics: Statistics, owners: int) -> list[TaskColumns | None]:
+    """Return vertices and ids of a group for each owner to number (a task)."""
+    if statistics.dense is not None or not edges.runs:
         return [None] * owners
-    return where_they_wait(waits_on_gpu(edges), lambda engine: _ask(engine, edges, owners))
+    return near(edges.on_gpu, lambda engine: _split_ids(engine, edges, owners))
 
 
-def _ask(engine: Engine, edges: GroupEdges, owners: int) -> list[Question | None]:
-    encoder = edges.encoder(engine)
+def _split_ids(engine: Engine, edges: GroupEdges, owners: int) -> list[TaskColumns | None]:
+    encoder = edges.encoder.on(engine)
     occurs = engine.xp.zeros(encoder.count, np.bool_)
     for rows in read_spans(edges.runs, [(0, len(run)) for run in edges.runs]):
-        for ends in on_side(engine, rows)[:2]:
+        for ends in rows_on(engine, rows)[:2]:
             occurs[ends] = True
     vertices = engine.xp.flatnonzero(occurs).astype(np.uint32)
+    ids: Any
     if isinstance(encoder, DeviceEncoder):
         ids = encoder.decode_there(vertices).astype(np.int64, copy=False)
         owner = _owner(ids.view(np.uint64), owners)
-        own = (engine.xp.flatnonzero(owner == np.uint64(place)) for place in range(owners))
-        return [Question(leave(engine, vertices[each]), leave_ids(engine, ids[each])) for each in own]
+        own = [engine.xp.flatnonzero(owner == np.uint64(place)) for place in range(owners)]
+        return [TaskColumns.stored(engine, vertices[each], ids[each]) for each in own]
     vertices = engine.to_host(vertices)
-    texts = _plain(encoder.decode(vertices))
-    owner = _owner(id_words(texts), owners)
-    questions: list[Question | None] = []
-    for place in range(owners):
-        each = np.flatnonzero(owner == place)
-        directory = local_directory()
-        stored = StoredIds(directory, texts.take(pa.array(each)))
-        questions.append(Question(StoredArray(directory, vertices[each]), stored))
-    return questions
+    ids = _plain(encoder.decode(vertices))
+    owner, host = _owner(id_words(ids), owners), host_engine(engine)
+    own = [np.flatnonzero(owner == place) for place in range(owners)]
+    return [TaskColumns.stored(host, vertices[each], ids.take(pa.array(each))) for each in own]
 
 
 def _owner(word: Array, owners: int) -> Array:
-    """Which task numbers an id: the same in every process, on either side."""
+    """The task that numbers an id: the same in every process, on the GPU and on the host."""
     owner: Array = ((word * _FACTOR) >> np.uint64(32)) % np.uint64(owners)
     return owner
 
 
-def number_ids(questions: list[Question | None]) -> list[Any]:
-    """Number an owner's ids (a task): how many there are, then each group's numbers."""
-    waiting = any(question is not None and isinstance(question.ids, TaskColumns) for question in questions)
-    return where_they_wait(waiting, lambda engine: _number_ids(engine, questions))
+def number_ids(groups: list[TaskColumns | None]) -> list[Any]:
+    """Number an owner's ids of all groups (a task): the count of numbers, then the numbers of each group."""
+    on_gpu = any(columns is not None and not columns.engine.on_host for columns in groups)
+    return near(on_gpu, lambda engine: _number_ids(engine, groups))
 
 
-def _number_ids(engine: Engine, questions: list[Question | None]) -> list[Any]:
+def _number_ids(engine: Engine, groups: list[TaskColumns | None]) -> list[Any]:
     dictionary = Dictionary(engine) if engine.on_host else DeviceDictionary(engine)
-    numbers: list[LeftArray | None] = []
-    for question in questions:
-        if question is None:
+    numbers: list[TaskColumns | None] = []
+    for columns in groups:
+        if columns is None:
             numbers.append(None)
-        elif isinstance(dictionary, DeviceDictionary):  # one of the questions is of integers: all are
-            numbers.append(leave(engine, dictionary.numbers(ids_there(engine, question.ids))))
+            continue
+        ids = columns.on(engine)[1]
+        if isinstance(dictionary, DeviceDictionary):  # ids of one group are integers: those of all groups are
+            new = dictionary.numbers(ids)
         else:
-            numbers.append(leave(engine, dictionary.look_up(ids_on_host(question.ids), extend=True)))
+            new = dictionary.look_up(arrow_numbers(ids) if isinstance(ids, np.ndarray) else ids, extend=True)
+        numbers.append(TaskColumns.stored(engine, new))
     return [dictionary.count, *numbers]
 
 
-def settle(
+def number_group(
     edges: GroupEdges,
-    found: Survey,
-    questions: list[Question | None],
+    statistics: Statistics,
+    ids: list[TaskColumns | None],
     counts: list[int],
-    numbers: list[LeftArray | None],
+    numbers: list[TaskColumns | None],
 ) -> Numbering:
-    """Put the numbers of a group's vertices together (a task)."""
-    if found.dense is not None:
-        return Numbering(None, found.dense)
-    arguments = (edges, questions, counts, numbers)
-    return where_they_wait(waits_on_gpu(edges), lambda engine: _settle(engine, *arguments))
-
-
-def _settle(
-    engine: Engine,
-    edges: GroupEdges,
-    questions: list[Question | None],
-    counts: list[int],
-    numbers: list[LeftArray | None],
-) -> Numbering:
+    """Join the numbers of a group's vertices from all owners (a task)."""
+    if statistics.dense is not None:
+        return Numbering(None, statistics.dense)
     first = np.cumsum([0, *counts])
-    own: Array = engine.xp.zeros(edges.vertices, np.uint32)
-    for place, (question, answer) in enumerate(zip(questions, numbers, strict=True)):
-        if question is not None and answer is not None:
-            own[load(engine, question.vertices)] = load(engine, answer) + np.uint32(first[place])
-    return Numbering(leave(engine, own), int(first[-1]))
+
+    def task(engine: Engine) -> Numbering:
+        own: Array = engine.xp.zeros(edges.encoder.vertices, np.uint32)
+        for place, (question, answer) in enumerate(zip(ids, numbers, strict=True)):
+            if question is not None and answer is not None:
+                own[question.load(engine)] = answer.load(engine) + np.uint32(first[place])
+        return Numbering(TaskColumns.stored(engine, own), int(first[-1]))
+
+    return near(edges.on_gpu, task)
 
 
 def total_of(numbering: Numbering) -> int:
-    """Return how many numbers there are (a task)."""
+    """Return the count of all numbers (a task)."""
     return numbering.total
 
 
 def _plain(ids: pa.Array) -> pa.Array:
-    """Integers of 64 bits, as all tasks have them (huge ones wrap around); other ids as a dictionary takes them."""
+    """Integers as int64 in all tasks (those from 2**63 on wrap around); other ids as a dictionary takes them."""
     return pa.array(ids.to_numpy().astype(np.int64)) if pa.types.is_integer(ids.type) else plain(ids)

@@ -1,32 +1,45 @@
-"""Kruskal's algorithm over slices of all groups' edges, one after the other: each task goes on where the last has come.
+"""Kruskal's algorithm over slices of all groups' edges: the task of each slice starts from the state of the one before.
 
-A slice holds pieces of every group in files of the worker that solves it, and is read from there in bounded spans
+The task of a slice has pieces of every group in files of its worker, and reads them in bounded spans
 (:mod:`dfmst._fold.slices`): no task holds more than 4 bytes and a bit a vertex, and a buffer.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from dfmst._common.types import Array
 from dfmst._drive.cluster.checkpoint import false_checkpoint
-from dfmst._drive.cluster.devices import TaskColumns, on_device, register_for_gpus, rows_that_fit
-from dfmst._drive.cluster.shuffle_edges import GroupEdges, Survey, waits_on_gpu, where_they_wait
+from dfmst._drive.cluster.devices import (
+    TaskColumns,
+    local_directory,
+    on_device,
+    register_for_gpus,
+    reserve,
+    rows_on,
+    rows_that_fit,
+)
+from dfmst._drive.cluster.shuffle_edges import GroupEdges, Statistics, are_within, near
 from dfmst._drive.cluster.shuffle_numbering import Numbering
-from dfmst._drive.cluster.shuffle_runs import LeftArray, leave, leave_sorted, load, local_directory, on_side
+from dfmst._drive.cluster.shuffle_runs import sorted_run
 from dfmst._drive.cluster.solve import task_engine, worker_engine
-from dfmst._drive.cluster.tables import POSITION_BITS, reserve
+from dfmst._drive.cluster.tables import POSITION_BITS
 from dfmst._drive.plan.formulas import GPU_SLICE_ROW, LEAST_ROWS
-from dfmst._engines import Engine
-from dfmst._engines.primitives.flags import count_set, flag_words
+from dfmst._engines import CpuEngine, Engine
+from dfmst._engines.primitives.flags import count_set, flag_length, flag_words
 from dfmst._fold.budget import SHARE, RunBudget
 from dfmst._fold.buffer import Rows
+from dfmst._fold.checkpoint import Codec, ascends, check, is_below, record_of, with_record
 from dfmst._fold.runs import Run, StoredArray
 from dfmst._fold.slices import Cut, SliceKruskal, cuts_of, read_spans
 from dfmst.algorithms.base import Trace
+from dfmst.formats.provenance import is_count
 
 #: Columns of the trace: a round is a slice.
 RECORD = ["round", "vertices", "edges", "chosen", "components", "bytes", "largest_partition"]
@@ -34,24 +47,24 @@ _ENOUGH = 1 << 20  # rows of a buffer on the host
 _SPANS = 8  # that a full buffer is read in
 
 
+_COUNTS = ("components", "edges", "chosen", "bytes", "largest")
+
+
 @register_for_gpus
 class SliceState(NamedTuple):
-    """Where the slices so far have come to.
+    """The state after a slice.
 
     Attributes
     ----------
-    parent
-        Root of each vertex.
-    used
-        Flags of the vertices that chosen edges end in.
+    vertices
+        The root of each vertex, and flags of the vertices that chosen edges end in.
     components
-        Roots, those of vertices that no edge ends in included.
+        Number of roots, with those of vertices that no edge ends in.
     edges, chosen, bytes, largest
-        Of this slice: its edges, those that were chosen, the bytes of its pieces, and the edges of the largest.
+        Of this slice: its edges, the chosen edges, the bytes of its pieces, and the edges of the largest piece.
     """
 
-    parent: LeftArray
-    used: LeftArray
+    vertices: TaskColumns
     components: int
     edges: int
     chosen: int
@@ -59,57 +72,84 @@ class SliceState(NamedTuple):
     largest: int
 
 
-def cuts(found: Survey, slices: int) -> list[Cut]:
-    """Cut all runs into so many slices of about equal length, or fewer (a task)."""
-    rows = sum(len(index.key) * index.grain for index in found.indexes)
-    grain = max((index.grain for index in found.indexes), default=1)
-    wanted = cuts_of(found.indexes, max(1, rows // slices) + grain * len(found.indexes))
-    return wanted[: slices - 1]
+SolvedSlice: TypeAlias = tuple[SliceState, list[TaskColumns]]  # with the chosen locators of each group
+
+
+def slice_codec(bounds: list[tuple[int, int]]) -> Codec:
+    """Codec of a solved slice, of groups with these first partitions and numbers of partitions."""
+    return Codec(_tables, partial(_solved, bounds))
+
+
+def _tables(solved: SolvedSlice) -> Iterator[pa.Table]:
+    (vertices, *counts), locators = solved
+    yield with_record(pa.table({}), dict(zip(_COUNTS, map(int, counts), strict=True)))
+    for columns in (vertices, *locators):
+        yield from columns.tables()
+
+
+def _solved(bounds: list[tuple[int, int]], tables: Iterator[pa.Table]) -> SolvedSlice:
+    record = record_of(next(tables), dict.fromkeys(_COUNTS, is_count))
+    vertices = TaskColumns.read(tables, pa.types.is_uint32, pa.types.is_uint64)
+    roots, used = vertices.on(CpuEngine(1))
+    check(len(used) == flag_length(len(roots)) and is_below(roots, len(roots)), "parents beyond the vertices")
+    is_root = roots == np.arange(len(roots), dtype=np.uint32)
+    check(bool(is_root[roots].all()) and np.count_nonzero(is_root) == record["components"], "parents that are no roots")
+    locators = [TaskColumns.read(tables, pa.types.is_uint64) for _ in bounds]
+    for columns, bound in zip(locators, bounds, strict=True):
+        locator = columns.load()
+        check(ascends(locator) and are_within(locator, *bound), "rows of other partitions, or in another order")
+    return SliceState(vertices, *(record[name] for name in _COUNTS)), locators
+
+
+def cuts(statistics: Statistics, slices: int) -> list[Cut]:
+    """Choose where to cut all runs into at most `slices` slices of about equal length (a task)."""
+    indexes = statistics.indexes
+    rows = sum(len(index.key) * index.grain for index in indexes)
+    grain = max((index.grain for index in indexes), default=1)
+    return cuts_of(indexes, max(1, rows // slices) + grain * len(indexes))[: slices - 1]
 
 
 def cut(
-    edges: GroupEdges, group: int, found: Survey, places: list[Cut], numbering: Numbering, slices: range
+    edges: GroupEdges, group: int, statistics: Statistics, cuts: list[Cut], numbering: Numbering, slices: range
 ) -> list[Run | None]:
-    """Return a group's pieces of these slices, its vertices numbered as in all groups (a task)."""
-    # Where the runs lie: from files a piece is read, brought in order and written to files on the host.
-    arguments = (edges, group, found, places, numbering, slices)
-    return where_they_wait(waits_on_gpu(edges), lambda engine: _cut(engine, *arguments))
+    """Return a group's pieces of these slices, with the vertices of all groups (a task)."""
 
+    def task(engine: Engine) -> list[Run | None]:
+        numbers = None if numbering.numbers is None else numbering.numbers.load(engine)
+        if numbering.total != statistics.dense if numbers is None else len(numbers) != edges.encoder.vertices:
+            raise false_checkpoint()
+        places = [
+            [each.place_in(run, number) for number, run in enumerate(edges.runs, statistics.first[group])]
+            for each in cuts
+        ]
+        places = [[0] * len(edges.runs), *places, [len(run) for run in edges.runs]]
+        pieces: list[Run | None] = []
+        for slice_ in slices:
+            begins, ends = (places[min(place, len(places) - 1)] for place in (slice_, slice_ + 1))
+            spans = list(zip(begins, ends, strict=True))
+            pieces.append(_piece(engine, edges.runs, spans, numbers) if ends != begins else None)
+        return pieces
 
-def _cut(
-    engine: Engine, edges: GroupEdges, group: int, found: Survey, places: list[Cut], numbering: Numbering, slices: range
-) -> list[Run | None]:
-    numbers = None if numbering.numbers is None else load(engine, numbering.numbers)
-    if numbering.total != found.dense if numbers is None else len(numbers) != edges.vertices:
-        raise false_checkpoint()
-    bounds = [_places(edges.runs, found.first[group], place) for place in places]
-    bounds = [[0] * len(edges.runs), *bounds, [len(run) for run in edges.runs]]
-    pieces: list[Run | None] = []
-    for slice_ in slices:
-        begins, ends = (bounds[min(place, len(bounds) - 1)] for place in (slice_, slice_ + 1))
-        spans = list(zip(begins, ends, strict=True))
-        pieces.append(_piece(engine, edges.runs, spans, numbers) if ends != begins else None)
-    return pieces
-
-
-def _places(runs: list[Run], first: int, place: Cut) -> list[int]:
-    """Rows of each run that come before a cut; the first run has this number."""
-    return [place.place_in(run, number) for number, run in enumerate(runs, first)]
+    # Pieces of files are read, sorted and written on the host.
+    return near(edges.on_gpu, task)
 
 
 def _piece(engine: Engine, runs: list[Run], spans: list[tuple[int, int]], numbers: Array | None) -> Run:
-    parts = [on_side(engine, rows).arrays for rows in read_spans(runs, spans)]
+    parts = [rows_on(engine, rows).arrays for rows in read_spans(runs, spans)]
     rows = Rows(*map(engine.xp.concatenate, zip(*parts, strict=True)))
     if numbers is not None:
         rows = Rows(numbers[rows.source], numbers[rows.target], rows.weight, rows.locator)
-    return leave_sorted(engine, rows, None, max(run.grain for run in runs))
+    return sorted_run(engine, rows, None, max(run.grain for run in runs))
 
 
 def solve_slice(
     before: SliceState | None, pieces: list[Run | None], totals: list[int], bounds: list[int], size: int
-) -> list[Any]:
-    """Solve a slice (a task): the state after it, then the locators of the edges that each group has in the forest."""
-    if len(set(totals)) > 1 or not (before is None or len(before.parent) == totals[0]):
+) -> SolvedSlice:
+    """Solve a slice (a task): the state after it, and the chosen locators of each group.
+
+    `bounds` are the first partitions of all groups but the first; `size` is the memory of the task, in bytes.
+    """
+    if len(set(totals)) > 1 or not (before is None or len(before.vertices) == totals[0]):
         raise false_checkpoint()
     engine, runs = worker_engine(), [piece for piece in pieces if piece is not None and len(piece)]
     vertices = max(totals, default=0)
@@ -119,58 +159,46 @@ def solve_slice(
     enough = min(max(_ENOUGH, vertices // SHARE), max(1, sum(lengths)))
     capacity = min(RunBudget(size, weight.itemsize).slice_rows(vertices), enough)
     if not engine.on_host:
-        beside = 4 * vertices + vertices // 8 + reserve(engine)
-        fitting = rows_that_fit(engine, max(LEAST_ROWS, sum(lengths)), GPU_SLICE_ROW, beside)
+        others = 4 * vertices + vertices // 8 + reserve(engine)
+        fitting = rows_that_fit(engine, max(LEAST_ROWS, sum(lengths)), GPU_SLICE_ROW, others)
         engine, capacity = (engine, fitting) if fitting else (task_engine(), capacity)
     firsts = np.array(bounds, np.uint64) << np.uint64(POSITION_BITS)
 
-    def solve(most: int) -> _Solved:
-        return _solve(engine, before, runs, vertices, _Buffer(most, weight), firsts)
+    def solve(rows: int) -> SolvedSlice:
+        state = None
+        used = flag_words(engine, vertices)
+        if before is not None:
+            parent, used = before.vertices.on(engine, writable=True)
+            state = parent, before.components
+        kruskal = SliceKruskal(engine, vertices, rows, weight, 0, state)
+        locators = _solve(engine, kruskal, runs, rows, used, firsts)
+        parent, components = kruskal.parent, kruskal.components
+        del kruskal  # the buffer's memory
+        counts = sum(lengths), sum(map(len, locators)), sum(run.nbytes for run in runs), max(lengths, default=0)
+        return SliceState(TaskColumns.stored(engine, parent, used), components, *counts), locators
 
-    solved = on_device(engine, capacity, solve)
-    counts = (sum(lengths), sum(map(len, solved.locators)), sum(run.nbytes for run in runs), max(lengths, default=0))
-    return [SliceState(*solved[:3], *counts), *solved.locators]
-
-
-class _Buffer(NamedTuple):
-    """Rows that are solved at a time, and the type of their weights."""
-
-    rows: int
-    weight: np.dtype[Any]
-
-
-class _Solved(NamedTuple):
-    """The roots, the flags of used vertices, how many roots there are, and each group's chosen locators, ascending."""
-
-    parent: LeftArray
-    used: LeftArray
-    components: int
-    locators: list[StoredArray]
+    return on_device(engine, capacity, solve)
 
 
 def _solve(
-    engine: Engine, before: SliceState | None, runs: list[Run], vertices: int, buffer: _Buffer, firsts: Array
-) -> _Solved:
-    """Solve a slice whose groups' locators begin at `firsts`, but for the first group's.
+    engine: Engine, kruskal: SliceKruskal, runs: list[Run], rows: int, used: Array, firsts: Array
+) -> list[TaskColumns]:
+    """Return the chosen locators of each group, ascending, and flag the ends of chosen edges in `used`.
 
-    Chosen locators go to files at once: those of a slice may be a third of the memory.
+    `firsts` are the first locators of all groups but the first. Chosen locators go to files at once: those of a slice
+    may be a third of the memory.
     """
-    state = None if before is None else (_own(engine, before.parent), before.components)
-    used = flag_words(engine, vertices) if before is None else _own(engine, before.used)
-    chosen = [StoredArray(local_directory(), np.zeros(0, np.uint64)) for _ in range(1 + len(firsts))]
-    kruskal = SliceKruskal(engine, vertices, buffer.rows, buffer.weight, 0, state)
-    for rows, positions in kruskal.solve_runs(runs, max(1, buffer.rows // (_SPANS if engine.on_host else 2))):
-        for ends in (rows.source, rows.target):
+    files = [StoredArray(local_directory(), np.zeros(0, np.uint64)) for _ in range(1 + len(firsts))]
+    for chosen, positions in kruskal.solve_runs(runs, max(1, rows // (_SPANS if engine.on_host else 2))):
+        for ends in (chosen.source, chosen.target):
             engine.launch("set_flags", len(positions), ends[positions], used)
-        locator = _locators(engine, rows, positions)
+        locator = _locators(engine, chosen, positions)
         locator.sort()
-        for part, own in zip(chosen, np.split(locator, np.searchsorted(locator, firsts)), strict=True):
-            part.append(own)
-    for part in chosen:
-        part.sort()
-    parent, components = kruskal.parent, kruskal.components
-    del kruskal, rows, positions  # the buffer's memory
-    return _Solved(leave(engine, parent), leave(engine, used), components, chosen)
+        for file, own in zip(files, np.split(locator, np.searchsorted(locator, firsts)), strict=True):
+            file.append(own)
+    for file in files:
+        file.sort()
+    return [TaskColumns(CpuEngine(1), file) for file in files]
 
 
 def _locators(engine: Engine, rows: Rows, positions: Array) -> Array:
@@ -178,18 +206,15 @@ def _locators(engine: Engine, rows: Rows, positions: Array) -> Array:
     return engine.to_host(rows.arrays[3][positions])
 
 
-def _own(engine: Engine, left: LeftArray) -> Array:
-    """A column that may be written to: a task may run again from the state before."""
-    column = load(engine, left)
-    return column.copy() if isinstance(left, TaskColumns) else column
+def locators_of(solved: SolvedSlice, group: int) -> TaskColumns:
+    """Return a group's chosen locators of a slice (a task)."""
+    return solved[1][group]
 
 
 def records(states: list[SliceState]) -> pd.DataFrame:
     """Return a frame with one record a slice (a task)."""
     trace = Trace()
-    last = states[-1]
-    unused = len(last.parent) - count_set(task_engine(), last.used.load())
-    before = len(last.parent) - unused
+    before = count_set(task_engine(), states[-1].vertices.on(CpuEngine(1))[1])
     for state in states:
         trace.round(vertices=before, edges=state.edges, chosen=state.chosen)
         before -= state.chosen

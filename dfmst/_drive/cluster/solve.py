@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
 from dfmst._drive.cluster.checkpoint import EDGE_TABLE, Progress
-from dfmst._drive.cluster.devices import device_engine, on_device
+from dfmst._drive.cluster.devices import TaskColumns, device_engine, on_device
 from dfmst._drive.cluster.tables import (
     Columns,
     DeviceTable,
@@ -28,19 +29,21 @@ from dfmst._drive.cluster.tables import (
     id_pair,
     in_row_order,
     kept,
+    kind_metadata,
     like_of,
     metadata_of,
     take,
     weight_kind,
 )
 from dfmst._drive.plan.formulas import BUFFER, SMALL_BUFFER
+from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.dictionary import mixed_signs
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
 from dfmst._edges.vertices import IdColumns, dense_vertices
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._fold.buffer import Rows
-from dfmst._fold.fold import BufferFold
+from dfmst._fold.fold import BufferFold, Fold
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import CapacityError
 
@@ -177,16 +180,50 @@ def resume(fold: TableFold, path: str | None, partitions: int) -> Progress:
     return progress
 
 
-class TableFold:
-    """The forest of tables whose locators ascend, in memory that grows with the vertices and not with the rows."""
+class StoredEncoder(NamedTuple):
+    """The state of an encoder (:class:`dfmst._edges.encode.Encoder`): the bound of dense ids, and the other ids."""
 
-    def __init__(self, engine: Engine, buffer: int = BUFFER, numbered_there: bool = True) -> None:
-        self.engine, self._buffer = engine, buffer
-        there = numbered_there and not engine.on_host
-        self._encoder = DeviceEncoder(engine=engine) if there else Encoder(engine=host_engine(engine))
-        self._like: pa.Table | None = None
-        self._fold: BufferFold | None = None
-        self._capacity = 0
+    dense: int = 0
+    ids: TaskColumns | None = None
+
+    @classmethod
+    def of(cls, engine: Engine, encoder: Encoder) -> StoredEncoder:
+        """Take the state of an encoder; ids that a GPU numbers stay there while it has room."""
+        if isinstance(encoder, DeviceEncoder):
+            ids: Any = encoder.ids_there
+        else:
+            engine, ids = host_engine(engine), encoder.values
+        return cls(encoder.dense, None if ids is None else TaskColumns.stored(engine, ids))
+
+    @property
+    def vertices(self) -> int:
+        """Exclusive upper bound of the vertices."""
+        return self.dense + (0 if self.ids is None else len(self.ids))
+
+    @property
+    def type(self) -> pa.DataType | None:
+        """The type of the ids; ``None`` if all are dense."""
+        return None if self.ids is None else self.ids.types[0]
+
+    def on(self, engine: Engine, bound: int | None = 0) -> Encoder:
+        """Make the encoder: on a GPU if that is the engine and ids are integers."""
+        ids = None if self.ids is None else self.ids.on(engine)[0]
+        if engine.on_host or isinstance(ids, pa.Array):
+            ids = arrow_numbers(ids) if isinstance(ids, np.ndarray) else ids
+            return Encoder(bound, self.dense, ids, host_engine(engine))
+        return DeviceEncoder(bound, self.dense, ids, engine)
+
+
+class EncodedFold(ABC):
+    """A fold of tables whose locators ascend: ids become vertices, and :meth:`_fold_for` returns the fold of the rows.
+
+    `rows` is the number of rows that go to a GPU at a time; `kind` is the type of the weights, empty without rows.
+    """
+
+    def __init__(self, engine: Engine, encoder: Encoder, rows: int = _MOVED) -> None:
+        self.engine, self._encoder = engine, encoder
+        self._step = _MOVED if engine.on_host else min(_MOVED, rows)
+        self.kind = ""
 
     @property
     def has_device_dictionary(self) -> bool:
@@ -195,23 +232,28 @@ class TableFold:
 
     def add(self, table: Table) -> None:
         """Add rows that come after all rows before them."""
-        engine = host_engine(self.engine)  # what goes to a GPU goes there as vertices, where ids are vertices
-        side = table.columns.engine if isinstance(table, DeviceTable) else engine
-        self.add_columns(columns_of(side, table), table, table.num_rows)
+        # Rows of the host go to a GPU as vertices, if ids are vertices.
+        on_gpu = isinstance(table, DeviceTable) and not self.engine.on_host
+        engine = self.engine if on_gpu else host_engine(self.engine)
+        self.add_columns(columns_of(engine, table), table, table.num_rows)
 
     def add_columns(self, columns: Columns, table: Table, rows: int) -> None:
-        """Add columns, chosen from so many rows of a table, on either side (see :meth:`add`)."""
+        """Add columns of the host or the GPU, which were chosen from `rows` rows of a table (see :meth:`add`)."""
         if not len(columns):
             return
-        like = like_of(table)
-        self._like = self._like if self._like is not None else like
-        check_kinds(map(weight_kind, (self._like, like)))
+        kind = weight_kind(like_of(table))
+        check_kinds([self.kind or kind, kind])
+        self.kind = kind
         ids = columns.ids
         if not are_integers(ids.source):
             self._encoder = self._encoder.on_host()
         for begin, end, ends in self._numbered(ids, rows):
-            fold = self._make_room(columns.key.dtype)
+            fold = self._fold_for(columns.key.dtype)
             fold.add(Rows(*map(self.engine.from_host, (*ends, columns.key[begin:end], columns.row[begin:end]))))
+
+    @abstractmethod
+    def _fold_for(self, weight: np.dtype[Any]) -> Fold:
+        """Return the fold of rows with weights of this type and any vertex of the encoder."""
 
     def _numbered(self, ids: IdColumns, rows: int) -> Iterator[tuple[int, int, tuple[Array, Array]]]:
         """Yield the vertices in pieces, each with its span."""
@@ -219,36 +261,45 @@ class TableFold:
         if not on_device and are_integers(ids.source):
             ids = ids._replace(source=self.engine.to_host(ids.source), target=self.engine.to_host(ids.target))
         whole = self._encoder.encode_dense(ids, rows) if on_device else self._encoder.encode(ids, rows)
-        for begin in range(0, count, _MOVED):
-            end = min(begin + _MOVED, count)
+        for begin in range(0, count, self._step):
+            end = min(begin + self._step, count)
             if whole is not None:
                 yield begin, end, (whole[0][begin:end], whole[1][begin:end])
-            else:  # so that no more than a piece has its ids on the device, beside its vertices
+            else:  # only the ids of one piece are on the device next to its vertices
                 piece = ids._replace(source=ids.source[begin:end], target=ids.target[begin:end])
                 yield begin, end, self._encoder.encode(piece, 0)
 
+
+class TableFold(EncodedFold):
+    """The forest of tables whose locators ascend, in memory that grows with the vertices and not with the rows."""
+
+    def __init__(self, engine: Engine, buffer: int = BUFFER, numbered_there: bool = True) -> None:
+        super().__init__(engine, StoredEncoder().on(engine if numbered_there else host_engine(engine), None))
+        self._buffer = buffer
+        self._fold: BufferFold | None = None
+        self._capacity = 0
+
     def forest(self) -> Table:
         """Return the forest of all rows so far."""
-        if self._fold is None or self._like is None:
+        if self._fold is None:
             return empty_table()
-        forest, metadata = self._fold.forest(), self._like.schema.metadata
+        forest, metadata = self._fold.forest(), kind_metadata(self.kind)
         if isinstance(self._encoder, DeviceEncoder):
             ends = map(self._encoder.decode_there, forest.arrays[:2])
-            # The rest is copied: it lies in the fold's buffer.
+            # The other columns are views into the fold's buffer.
             return kept(self.engine, Columns(*ends, *(column.copy() for column in forest.arrays[2:])), metadata)
         source, target, weight, locator = map(self.engine.to_host, forest.arrays)
         arrays = [*map(self._encoder.decode, (source, target)), pa.array(weight.copy()), pa.array(locator.copy())]
         return pa.table(arrays, names=list(Columns._fields), metadata=metadata)
 
-    def _make_room(self, dtype: np.dtype[Any]) -> BufferFold:
+    def _fold_for(self, weight: np.dtype[Any]) -> BufferFold:
         vertices = self._encoder.count
-        # The buffer is made anew where the vertices outgrow it.
         if self._fold is not None and self._capacity >= 2 * vertices:
             return self._fold
-        # What waits is solved before there is a second buffer.
+        # A larger buffer takes the forest of the rows so far.
         forest = None if self._fold is None else self._fold.forest()
         self._capacity = max(_LEAST_BUFFER, self._buffer * vertices)
-        larger = BufferFold(self.engine, vertices, self._capacity, weight_dtype=dtype)
+        larger = BufferFold(self.engine, vertices, self._capacity, weight_dtype=weight)
         if forest is not None:
             larger.add(forest)
         self._fold = larger

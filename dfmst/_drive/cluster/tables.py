@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.cluster.devices import TaskColumns, device_bytes, register_for_gpus, waiting_bytes
+from dfmst._drive.cluster.devices import TaskColumns, has_room, register_for_gpus
 from dfmst._edges.arrow_values import native_values
 from dfmst._edges.dictionary import concat_ids
 from dfmst._edges.encode import are_integers
@@ -139,7 +139,6 @@ def in_row_order(table: pa.Table) -> pa.Table:
     return table if bool((row[1:] > row[:-1]).all()) else take(table, np.argsort(row, kind="stable"))
 
 
-_WAITING = 0.25  # share of a GPU that results may hold which wait for other tasks
 _MOVED = 1 << 20  # rows that go to a GPU at a time
 
 
@@ -260,16 +259,6 @@ def with_metadata(table: Table, more: dict[bytes, bytes]) -> Table:
         if isinstance(table, DeviceTable)
         else table.replace_schema_metadata(metadata)
     )
-
-
-def has_room(engine: Engine, size: int) -> bool:
-    """Whether so many bytes more may wait on a GPU for other tasks."""
-    return waiting_bytes() + size <= _WAITING * device_bytes(engine)
-
-
-def reserve(engine: Engine) -> int:
-    """Bytes of a GPU that results may still take which wait for other tasks."""
-    return max(0, int(_WAITING * device_bytes(engine)) - waiting_bytes())
 
 
 def kept(engine: Engine, columns: Columns, metadata: dict[bytes, bytes]) -> DeviceTable:

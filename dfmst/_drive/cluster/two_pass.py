@@ -1,8 +1,9 @@
 """``strategy="two-pass"``: Filter-Kruskal on a cluster, for tables that can be read twice.
 
-The first read folds only the light rows, about `LIGHT` · n of them. Their forest makes a cycle filter of one byte a
-vertex, which goes to every worker. The second read drops the rows that the filter beats and merges the others. A row
-of a sample bounds the light rows in the order (key, locator), so that equal weights cannot all be light.
+The first pass folds only the light rows, about `LIGHT` times the number of vertices. Their forest makes a cycle filter
+of one byte a vertex, which goes to every worker. The second pass drops the rows that close a cycle of lighter rows, and
+merges the others. A row of a sample bounds the light rows in the order (key, locator), so that equal weights cannot all
+be light.
 
 Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. ALENEX 2009; Karloff, Suri,
 Vassilvitskii: A model of computation for MapReduce. SODA 2010 (filtering in rounds).
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,14 +22,13 @@ import pyarrow as pa
 
 from dfmst._common.types import Array
 from dfmst._drive.cluster.checkpoint import EDGE_TABLE, digests_by_number, false_checkpoint
-from dfmst._drive.cluster.cycle_filter import ActiveFilter, BroadcastFilter
-from dfmst._drive.cluster.devices import on_device
+from dfmst._drive.cluster.devices import TaskColumns, on_device, register_for_gpus
 from dfmst._drive.cluster.graph import TaskGraph
 from dfmst._drive.cluster.groups import Group, add_merge_tree
 from dfmst._drive.cluster.partitions import FileRows, is_part
 from dfmst._drive.cluster.read import read_edges
-from dfmst._drive.cluster.row_hashes import changed, digest_of, row_marks
-from dfmst._drive.cluster.solve import TableFold, folded, merge, resume, task_engine, worker_engine
+from dfmst._drive.cluster.row_hashes import changed, digest_of, row_hashes
+from dfmst._drive.cluster.solve import StoredEncoder, TableFold, folded, merge, resume, task_engine, worker_engine
 from dfmst._drive.cluster.tables import (
     Columns,
     DeviceTable,
@@ -35,6 +36,7 @@ from dfmst._drive.cluster.tables import (
     column_values,
     columns_of,
     concat,
+    empty_table,
     is_key_type,
     metadata_of,
     pieces,
@@ -44,19 +46,23 @@ from dfmst._drive.cluster.tables import (
 )
 from dfmst._drive.plan.formulas import LIGHT
 from dfmst._drive.plan.plan import kinds_of
-from dfmst._edges.encode import are_integers
+from dfmst._edges.encode import Encoder, are_integers
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine
+from dfmst._engines.primitives.cycle_filter import CycleFilter, FilterTables
+from dfmst._engines.primitives.edges import Edges
+from dfmst._engines.primitives.flags import compact
 from dfmst._fold.checkpoint import Codec, checked_table, record_of, with_record
 from dfmst.formats.provenance import is_count, read_record
 
 SAMPLED_PARTS = 4  # of all groups together
 _SAMPLE = 1 << 13  # rows of a partition
 _COUNTED_ROWS = 1 << 16
+_DIGESTS = b"digests"
 
 
 class KeySample(NamedTuple):
-    """Keys and locators of some rows of a group, how many rows and vertices it may have, and digests of partitions."""
+    """Keys and locators of some rows of a group, estimates for the group, and digests of the sampled partitions."""
 
     key: Array
     row: Array
@@ -65,7 +71,7 @@ class KeySample(NamedTuple):
     digests: dict[int, int]
 
 
-def _sample_tables(drawn: KeySample) -> Iterable[pa.Table]:
+def _sample_tables(drawn: KeySample) -> Iterator[pa.Table]:
     record = {"rows": drawn.rows, "vertices": drawn.vertices, "digests": drawn.digests}
     yield with_record(pa.table({"key": drawn.key, "row": drawn.row}), record)
 
@@ -77,7 +83,6 @@ def _sample(tables: Iterator[pa.Table]) -> KeySample:
     return KeySample(key, row, record["rows"], record["vertices"], digests_by_number(record.get("digests")))
 
 
-#: Of a group's sample.
 SAMPLE = Codec(_sample_tables, _sample)
 
 
@@ -89,7 +94,7 @@ class LightBound(NamedTuple):
 
 
 def sample(group: Group, frames: Any, columns: EdgeColumns, parts: int) -> KeySample:
-    """Return some rows of some of a group's partitions, evenly spread (a task)."""
+    """Return evenly spread rows of at most `parts` of a group's partitions (a task)."""
     engine = task_engine()
     numbered = list(enumerate(group.complete(frames).parts, group.first))
     step = -(-len(numbered) // parts)
@@ -108,9 +113,9 @@ def sample(group: Group, frames: Any, columns: EdgeColumns, parts: int) -> KeySa
 
 
 def likely_vertices(table: Table) -> int:
-    """Estimate the vertices of a graph from one partition.
+    """Estimate the number of vertices of a graph from one partition, at most the largest integer id and one more.
 
-    Integer ids bound it. It only decides how much work goes where, never what comes out.
+    No result depends on it, only the share of each pass.
     """
     if not table.num_rows:
         return 0
@@ -127,43 +132,40 @@ def likely_vertices(table: Table) -> int:
 
 
 def light_bound(samples: list[KeySample], vertices: int | None) -> LightBound | None:
-    """Return the row at the rank of `LIGHT` times the vertices (a task); ``None`` where all rows are light."""
-    key, row = (
-        np.concatenate([getattr(sample, name) for sample in samples if len(sample.key)] or [[]])
-        for name in ("key", "row")
-    )
+    """Return the row at the rank of `LIGHT` times the vertices (a task); ``None`` if all rows are light."""
+    filled = [(sample.key, sample.row) for sample in samples if len(sample.key)]
+    if not filled:
+        return None
+    key, row = map(np.concatenate, zip(*filled, strict=True))
     rows = sum(sample.rows for sample in samples)
     share = LIGHT * (vertices or max(sample.vertices for sample in samples)) / max(rows, 1)
-    if share >= 1 or not len(key):
+    if share >= 1:
         return None
     at = np.lexsort([row, key])[int(share * len(key))]
     return LightBound(int(key[at]), int(row[at]))
 
 
 def part_digest(number: int, part: Any, table: Table) -> dict[int, int]:
-    """Return the digest of a partition's edges by its number; none of a file, which is known by its stamp."""
+    """Return the digest of a partition's edges by its number; none for a file, which has a stamp."""
     if isinstance(part, FileRows):
         return {}
     xp = table.columns.engine.xp if isinstance(table, DeviceTable) else np
-    return {number: digest_of(row_marks(table), xp)}
+    return {number: digest_of(row_hashes(table), xp)}
 
 
 def is_light(engine: Engine, columns: Columns, bound: LightBound) -> Array:
-    """Flag the light rows of columns, whose locators ascend."""
+    """Flag the light rows of columns whose locators ascend."""
     xp, key = engine.xp, columns.key
     if not len(key):
         none: Array = xp.zeros(0, np.bool_)
         return none
     limit = key.dtype.type(min(bound.key, np.iinfo(key.dtype).max))
-    # Rows ascend, so that those of the bound's key are light up to a position.
+    # Locators ascend: of the rows with the key of the bound, those up to a position are light.
     last = engine.from_host(np.array([bound.row], np.uint64))
     light: Array = key < limit
     ties = key[: int(xp.searchsorted(columns.row, last, side="right")[0])] == limit
     light[: len(ties)] |= ties
     return light
-
-
-_DIGESTS = b"digests"
 
 
 def add_two_passes(
@@ -174,8 +176,8 @@ def add_two_passes(
     inputs = [(*group.arguments(), columns) for group in groups]
     samples = [graph.add("sample", number, sample, *input, each, durable=SAMPLE) for number, input in enumerate(inputs)]
     bound = graph.add("threshold", 0, light_bound, samples, vertices)
-    # Dask runs a task where its inputs are. The bound is on one worker: each group's task also takes its own sample,
-    # which draws it to another worker; in the second pass it takes the digests of the first pass.
+    # Dask runs a task on a worker that has its inputs. The bound is on one worker, so each group's task also takes its
+    # own sample, or in the second pass the digests of the first.
     forests = []
     for number, input in enumerate(inputs):
         known = (bound, samples[number], graph.partial("light", number))
@@ -191,6 +193,69 @@ def add_two_passes(
     return graph.add("merge", 0, merge, [light, residue], durable=EDGE_TABLE)
 
 
+@register_for_gpus
+@dataclass(frozen=True)
+class BroadcastFilter:
+    """A cycle filter (:class:`dfmst._engines.primitives.cycle_filter.CycleFilter`) for all workers.
+
+    The last two vertices stand for ends that the forest does not reach.
+
+    Attributes
+    ----------
+    encoder
+        Of the vertices.
+    tables
+        The columns of the filter.
+    ties
+        Whether rows as heavy as the heaviest of the cycle pass.
+    """
+
+    encoder: StoredEncoder
+    tables: TaskColumns
+    ties: int
+
+    @classmethod
+    def of_forest(cls, engine: Engine, columns: Columns) -> BroadcastFilter:
+        """Make the filter of a forest whose columns are in an engine's memory."""
+        encoder = StoredEncoder().on(engine, None)
+        ends = [engine.from_host(column.astype(np.uint32)) for column in encoder.encode(columns.ids)]
+        rows = engine.xp.arange(len(columns), dtype=np.uint32)
+        edges = Edges(ends[0], ends[1], engine.from_host(columns.key), rows)
+        level, limit, tree, ties = CycleFilter.of_forest(engine, edges, encoder.count + 2).tables
+        tables = TaskColumns(engine, level, limit, *(() if tree is None else (tree,)))
+        return cls(StoredEncoder.of(engine, encoder), tables, ties)
+
+    def on(self, engine: Engine) -> ActiveFilter:
+        """Return the filter with its tables in an engine's memory."""
+        level, limit, *tree = self.tables.on(engine)
+        tables = FilterTables(level, limit, tree[0] if tree else None, self.ties)
+        return ActiveFilter(engine, self.encoder.on(engine, None), CycleFilter.of_tables(engine, tables))
+
+
+class ActiveFilter(NamedTuple):
+    """A broadcast filter in the memory of a task."""
+
+    engine: Engine
+    encoder: Encoder
+    cycle_filter: CycleFilter
+
+    def passing(self, columns: Columns) -> Array:
+        """Positions of the rows that may enter the forest; all come after its rows in the order (key, row)."""
+        encoder = self.encoder if are_integers(columns.source) else self.encoder.on_host()
+        source, target, key = map(self.engine.from_host, (*encoder.find(columns.ids), columns.key))
+        positions = compact(self.engine, self.cycle_filter.passing(source, target, key, 0))
+        on_engine = isinstance(columns.source, self.engine.xp.ndarray)
+        return positions if on_engine else self.engine.to_host(positions)
+
+
+def broadcast_filter(forest: Table) -> BroadcastFilter | None:
+    """Return the filter of a forest (a task); ``None`` if the forest is empty."""
+    if not forest.num_rows:
+        return None
+    engine = side_of(worker_engine(), forest)
+    return on_device(engine, 1, lambda _: BroadcastFilter.of_forest(engine, columns_of(engine, forest)), least=1)
+
+
 def fold_light(
     group: Group,
     frames: Any,
@@ -200,71 +265,16 @@ def fold_light(
     partial: str | None = None,
 ) -> Table:
     """Return the forest of a group's light rows (a task), with the digests of its partitions."""
-    return folded(lambda forest: _fold_light(forest, group, frames, columns, bound, drawn, partial))
 
+    def add_light(forest: TableFold, table: Table) -> None:
+        if bound is None:
+            forest.add(table)
+            return
+        engine = table.columns.engine if isinstance(table, DeviceTable) else task_engine()
+        rows = columns_of(engine, table)
+        forest.add_columns(rows.take(engine.xp.flatnonzero(is_light(engine, rows, bound))), table, len(rows))
 
-def _fold_light(
-    forest: TableFold,
-    group: Group,
-    frames: Any,
-    columns: EdgeColumns,
-    bound: LightBound | None,
-    drawn: KeySample,
-    partial: str | None,
-) -> Table:
-    saved = resume(forest, partial, len(group.complete(frames).parts))
-    digests = dict(saved.digests)
-    tables = _tables_as_before(task_engine(), group, frames, columns, drawn.digests, saved.done, digests)
-    for done, table in enumerate(tables, saved.done + 1):
-        _add_light(forest, table, bound)
-        saved.save(done, forest.forest, digests)
-    return with_metadata(forest.forest(), {_DIGESTS: json.dumps(digests).encode()})
-
-
-def _add_light(forest: TableFold, table: Table, bound: LightBound | None) -> None:
-    """Add a table's light rows, chosen where the table lies."""
-    if bound is None:
-        forest.add(table)
-        return
-    side = table.columns.engine if isinstance(table, DeviceTable) else task_engine()
-    columns = columns_of(side, table)
-    forest.add_columns(columns.take(side.xp.flatnonzero(is_light(side, columns, bound))), table, len(columns))
-
-
-def digests_of(forest: Table) -> dict[int, int]:
-    """Return the digests that :func:`fold_light` has put to a forest (a task)."""
-    try:
-        return digests_by_number(read_record(metadata_of(forest).get(_DIGESTS)))
-    except ValueError as error:
-        raise false_checkpoint() from error
-
-
-def _tables_as_before(
-    engine: Engine,
-    group: Group,
-    frames: Any,
-    columns: EdgeColumns,
-    before: dict[int, int],
-    done: int,
-    now: dict[int, int] | None = None,
-) -> Iterator[Table]:
-    """Read a group from partition `done` on, and check its digests against earlier ones; add new ones to `now`."""
-    parts = list(enumerate(group.complete(frames).parts, group.first))[done:]
-    for (number, part), table in zip(parts, group.tables(engine, columns, frames, done), strict=True):
-        digest = part_digest(number, part, table)
-        if before.get(number, digest.get(number)) != digest.get(number):
-            raise changed(number, part.name if is_part(part) else "")
-        if now is not None:
-            now |= digest
-        yield table
-
-
-def broadcast_filter(forest: Table) -> BroadcastFilter | None:
-    """Return the filter of a forest (a task); ``None`` where that is empty."""
-    if not forest.num_rows:
-        return None
-    engine = side_of(worker_engine(), forest)
-    return on_device(engine, 1, lambda _: BroadcastFilter.of_forest(engine, columns_of(engine, forest)), least=1)
+    return folded(lambda forest: _fold(forest, group, frames, columns, add_light, drawn.digests, partial))
 
 
 def fold_residue(
@@ -277,34 +287,51 @@ def fold_residue(
     partial: str | None = None,
 ) -> Table:
     """Return the forest of a group's rows that are not light and pass the filter (a task)."""
-    return folded(lambda forest: _fold_residue(forest, group, frames, columns, bound, cycle_filter, digests, partial))
+    if bound is None:
+        return empty_table()
+
+    def fold(forest: TableFold) -> Table:
+        active = None if cycle_filter is None else cycle_filter.on(forest.engine)
+
+        def add_rest(forest: TableFold, table: Table) -> None:
+            engine = side_of(forest.engine, table)
+            for rows in pieces(engine, table):
+                passing = rows if active is None else rows.take(active.passing(rows))
+                rest = engine.xp.flatnonzero(~is_light(engine, passing, bound))
+                forest.add_columns(passing.take(rest), table, len(rows))
+
+        return _fold(forest, group, frames, columns, add_rest, digests, partial)
+
+    return folded(fold)
 
 
-def _fold_residue(
+def _fold(
     forest: TableFold,
     group: Group,
     frames: Any,
     columns: EdgeColumns,
-    bound: LightBound | None,
-    cycle_filter: BroadcastFilter | None,
-    digests: dict[int, int],
+    add: Callable[[TableFold, Table], None],
+    before: dict[int, int],
     partial: str | None,
 ) -> Table:
-    engine = forest.engine
-    active = None if cycle_filter is None else cycle_filter.on(engine)
-    if bound is not None:
-        saved = resume(forest, partial, len(group.complete(frames).parts))
-        tables = _tables_as_before(task_engine(), group, frames, columns, digests, saved.done)
-        for done, table in enumerate(tables, saved.done + 1):
-            _add_rest(engine, forest, table, active, bound)
-            saved.save(done, forest.forest)
-    return forest.forest()
+    """Fold the rows that `add` takes, compare the partitions' digests with earlier ones, and return both."""
+    parts = list(enumerate(group.complete(frames).parts, group.first))
+    saved = resume(forest, partial, len(parts))
+    digests = dict(saved.digests)
+    tables = group.tables(task_engine(), columns, frames, saved.done)
+    for done, ((number, part), table) in enumerate(zip(parts[saved.done :], tables, strict=True), saved.done + 1):
+        digest = part_digest(number, part, table)
+        if before.get(number, digest.get(number)) != digest.get(number):
+            raise changed(number, part.name if is_part(part) else "")
+        digests |= digest
+        add(forest, table)
+        saved.save(done, forest.forest, digests)
+    return with_metadata(forest.forest(), {_DIGESTS: json.dumps(digests).encode()})
 
 
-def _add_rest(engine: Engine, forest: TableFold, table: Table, active: ActiveFilter | None, bound: LightBound) -> None:
-    """Add a table's rows that are not light and pass the filter, chosen where they are folded."""
-    side = side_of(engine, table)
-    for columns in pieces(side, table):
-        passing = columns if active is None else columns.take(active.passing(columns))
-        rest = side.xp.flatnonzero(~is_light(side, passing, bound))
-        forest.add_columns(passing.take(rest), table, len(columns))
+def digests_of(forest: Table) -> dict[int, int]:
+    """Return the digests of a group's partitions, which :func:`fold_light` adds to its forest (a task)."""
+    try:
+        return digests_by_number(read_record(metadata_of(forest).get(_DIGESTS)))
+    except ValueError as error:
+        raise false_checkpoint() from error

@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 
 import dfmst.dask
 from dfmst._drive.cluster.client import Resources
+from dfmst._drive.cluster.devices import local_directory
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows, frame_parts, size_of_parts
-from dfmst._drive.cluster.shuffle_edges import GroupEdges, distribute, summarize, survey
-from dfmst._drive.cluster.shuffle_numbering import Numbering, ask, number_ids, settle
-from dfmst._drive.cluster.shuffle_runs import local_directory
+from dfmst._drive.cluster.shuffle_edges import GroupEdges, all_statistics, distribute, group_statistics
+from dfmst._drive.cluster.shuffle_numbering import Numbering, number_group, number_ids, split_ids
+from dfmst._drive.cluster.shuffle_runs import GroupSizes
 from dfmst._drive.cluster.shuffle_slices import cut, cuts, solve_slice
 from dfmst._drive.cluster.solve import task_engine
 from dfmst._drive.plan.plan import id_words
@@ -43,7 +44,9 @@ def columns(source, target):
 
 def group_of(tables: list[pa.Table], first: int, rows: int = 100, dense: int = 0) -> GroupEdges:
     """The edges of a group of tables with the columns u, v and w."""
-    return distribute(Group(first, tables), tables[0], EdgeColumns("u", "v", "w", False, "raise"), rows, dense)
+    return distribute(
+        Group(first, tables), tables[0], EdgeColumns("u", "v", "w", False, "raise"), GroupSizes(rows, dense)
+    )
 
 
 def tables_of(ids: str, count: int, seed: int = 0) -> list[pa.Table]:
@@ -63,18 +66,18 @@ def tables_of(ids: str, count: int, seed: int = 0) -> list[pa.Table]:
 def test_groups_number_their_vertices_alike(ids, owners):
     tables = tables_of(ids, 3)
     groups = [group_of([table], number) for number, table in enumerate(tables)]
-    found = survey([summarize(group) for group in groups])
+    found = all_statistics([group_statistics(group) for group in groups])
     assert found.dense is None
-    asked = [ask(group, found, owners) for group in groups]
+    asked = [split_ids(group, found, owners) for group in groups]
     answers = [number_ids([each[owner] for each in asked]) for owner in range(owners)]
     counts = [answer[0] for answer in answers]
     named: dict[object, set[int]] = {}
     for place, group in enumerate(groups):
-        numbering = settle(group, found, asked[place], counts, [answer[1 + place] for answer in answers])
+        numbering = number_group(group, found, asked[place], counts, [answer[1 + place] for answer in answers])
         assert numbering.total == sum(counts) == 60
         for run in group.runs:
             rows = run.part(0, len(run))
-            decoded = group.encoder(task_engine()).decode(rows.source).to_pylist()
+            decoded = group.encoder.on(task_engine()).decode(rows.source).to_pylist()
             for vertex, end in zip(decoded, numbering.numbers.load()[rows.source].tolist(), strict=True):
                 named.setdefault(vertex, set()).add(end)
     assert all(len(numbers) == 1 for numbers in named.values())
@@ -84,7 +87,7 @@ def test_groups_number_their_vertices_alike(ids, owners):
 @pytest.mark.parametrize("slices", [1, 2, 5])
 def test_slices_cut_all_runs_at_the_same_places(slices):
     groups = [group_of([table], number, dense=100) for number, table in enumerate(tables_of("dense", 3))]
-    found = survey([summarize(group) for group in groups])
+    found = all_statistics([group_statistics(group) for group in groups])
     assert found.dense == 60
     places = cuts(found, slices)
     numbering = Numbering(None, 60)
@@ -117,7 +120,7 @@ def test_solving_a_slice_holds_the_vertices_and_a_buffer_however_many_edges_it_c
     room = RunBudget((37 << 20) + 5 * vertices, 8)
     solve_slice(None, [], [1], [], room.size)  # imports what it needs
     tracemalloc.start()
-    state, *parts = solve_slice(None, [run], [vertices], [], room.size)
+    state, parts = solve_slice(None, [run], [vertices], [], room.size)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (state.chosen, state.components) == (vertices - 1, 1)
@@ -132,7 +135,7 @@ def test_the_buffer_of_a_slice_is_no_longer_than_pays():
     ends = draw.integers(0, vertices, (2, 4 << 20)).astype(np.uint32)
     run.append([Rows(*ends, np.arange(4 << 20, dtype=np.uint64), np.arange(4 << 20, dtype=np.uint64))])
     tracemalloc.start()
-    (state, _) = solve_slice(None, [run], [vertices], [], 1 << 30)
+    state, _ = solve_slice(None, [run], [vertices], [], 1 << 30)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert state.edges == 4 << 20
@@ -143,7 +146,7 @@ def test_a_batch_drops_what_its_cycles_beat():
     tables = tables_of("dense", 8)
     (group,) = [group_of(tables[:1] * 8, 0, rows=600, dense=100)]
     assert [len(run) for run in group.runs] == [59, 59]
-    assert next(len(marks.columns) for marks in group.marks if marks is not None) == 59
+    assert next(len(hashes.columns) for hashes in group.hashes if hashes is not None) == 150
 
 
 @pytest.mark.parametrize("what", ["run", "array", "ids"])

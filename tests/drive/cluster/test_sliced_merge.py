@@ -17,9 +17,8 @@ import dfmst.dask
 from dfmst._drive.cluster.build import Options, forest_graph
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows, FrameParts
-from dfmst._drive.cluster.shuffle import edges_codec
-from dfmst._drive.cluster.shuffle_edges import distribute
-from dfmst._drive.cluster.shuffle_runs import FoldRoom
+from dfmst._drive.cluster.shuffle_edges import distribute, edges_codec
+from dfmst._drive.cluster.shuffle_runs import GroupSizes
 from dfmst._drive.plan.formulas import BASE, fitting_vertices, slice_memory
 from dfmst._edges.read import EdgeColumns
 from dfmst._fold.budget import MemoryRunBudget
@@ -106,13 +105,12 @@ def test_auto_prefers_it_to_a_shuffle_that_moves_more():
 
 def test_a_group_is_kept_and_travels():
     table = pa.table({"u": np.arange(1000) % 90, "v": np.arange(1000) * 7 % 91, "w": np.arange(1000) % 13})
-    arguments = (Group(0, [table]), table, EdgeColumns("u", "v", "w"), 100, 0)
-    edges = distribute(*arguments, FoldRoom(64 << 20, 100))
+    edges = distribute(Group(0, [table]), table, EdgeColumns("u", "v", "w"), GroupSizes(100, 0, 64 << 20, 100))
     (run,) = edges.runs
     whole = run.part(0, len(run))
     assert (np.diff(whole.weight.astype(np.int64)) >= 0).all()
     travelled = pickle.loads(pickle.dumps(run))
-    codec = edges_codec(arguments[0], 0)
+    codec = edges_codec(0, 1, 0)
     kept = codec.content(iter(list(codec.tables(edges)))).runs[0]
     for other in (travelled, kept):
         for column, same in zip(other.part(0, len(run)).arrays, whole.arrays, strict=True):
@@ -147,9 +145,9 @@ def test_what_is_left_of_a_group_with_too_many_vertices(name):
         named = {"u": ends[0], "v": ends[1], "text": texts[0], "text2": texts[1], "w": weight, "row": row}
         tables.append(pa.table(named))
     columns = EdgeColumns(name, "v" if name == "u" else "text2", "w")
-    room = FoldRoom(MemoryRunBudget(0, 8).least(60), 40)
+    sizes = GroupSizes(200, 0, MemoryRunBudget(0, 8).least(60), 40)
     with pytest.warns(UserWarning, match="more vertices than planned"):
-        edges = distribute(Group(0, tables), None, columns, 200, 0, room)
+        edges = distribute(Group(0, tables), None, columns, sizes)
     assert [type(run) for run in edges.runs] == [Run] * len(edges.runs)
     assert len(edges.runs) == 4
     assert len(edges.runs[0]) < 40
@@ -157,4 +155,9 @@ def test_what_is_left_of_a_group_with_too_many_vertices(name):
     locators = np.concatenate([run.part(0, len(run)).locator for run in edges.runs])
     part, position = (locators >> np.uint64(32)).astype(int), (locators & np.uint64(0xFFFFFFFF)).astype(int)
     assert set(whole) <= set((500 * part + position).tolist())
-    assert [len(marks.columns) for marks in edges.marks if marks is not None] == np.bincount(part).tolist()
+    for number, (hashes, table) in enumerate(zip(edges.hashes, tables, strict=True)):
+        assert hashes is not None
+        chosen = position[part == number]
+        (same,) = distribute(Group(number, [table.take(chosen)]), None, columns, GroupSizes(200, 0)).hashes
+        assert same is not None
+        assert hashes.digest(chosen) == same.digest(np.arange(len(chosen)))
