@@ -14,8 +14,9 @@ import pytest
 
 import dfmst
 from dfmst._drive.cluster.groups import Group, fold
-from dfmst._drive.cluster.shuffle_edges import distribute, summarize, survey
-from dfmst._drive.cluster.shuffle_numbering import ask, number_ids, settle
+from dfmst._drive.cluster.shuffle_edges import all_statistics, distribute, group_statistics
+from dfmst._drive.cluster.shuffle_numbering import number_group, number_ids, split_ids
+from dfmst._drive.cluster.shuffle_runs import GroupSizes
 from dfmst._drive.cluster.shuffle_slices import solve_slice
 from dfmst._drive.plan import formulas
 from dfmst._edges.read import EdgeColumns
@@ -119,20 +120,19 @@ def test_bytes_of_an_id_that_a_shuffle_numbers() -> None:
     """The id, its vertex in the question and in the answer's order, and its number."""
     ends = np.random.default_rng(0).integers(0, 10**4, (2, 10**5)) * 10**12
     table = pa.table({"u": ends[0], "v": ends[1], "w": np.arange(10**5)})
-    group = distribute(Group(0, [table]), table, EdgeColumns("u", "v", "w"), 10**5, 0)
-    found = survey([summarize(group)])
-    questions = ask(group, found, 1)
+    group = distribute(Group(0, [table]), table, EdgeColumns("u", "v", "w"), GroupSizes(10**5, 0))
+    found = all_statistics([group_statistics(group)])
+    questions = split_ids(group, found, 1)
     count, *numbers = number_ids(questions)
-    numbering = settle(group, found, questions, [count], numbers)
-    question = questions[0]
-    sent = (question.vertices, question.ids, *numbers, numbering.numbers)
-    assert sum(column.load().nbytes for column in sent) / count == formulas.SPARSE_ID + formulas.NUMBERING
+    numbering = number_group(group, found, questions, [count], numbers)
+    sent = (questions[0], *numbers, numbering.numbers)
+    assert sum(columns.nbytes for columns in sent) / count == formulas.SPARSE_ID + formulas.NUMBERING
 
 
 def test_bytes_of_a_vertex_in_the_state_of_a_slice() -> None:
     vertices = 8000
     ends = np.arange(vertices)
     table = pa.table({"u": ends, "v": (ends + 1) % vertices, "w": ends})
-    group = distribute(Group(0, [table]), table, EdgeColumns("u", "v", "w"), 10**5, vertices)
+    group = distribute(Group(0, [table]), table, EdgeColumns("u", "v", "w"), GroupSizes(10**5, vertices))
     state, *_ = solve_slice(None, list(group.runs), [vertices], [], 1 << 27)
-    assert sum(column.load().nbytes for column in (state.parent, state.used)) == formulas.STATE * vertices
+    assert state.vertices.nbytes == formulas.STATE * vertices
