@@ -1,8 +1,8 @@
-"""Frames of engines that compute when asked, and stay there: DuckDB, Dask and PySpark.
+"""Lazy frames of DuckDB, Dask and PySpark, which are not collected.
 
-Ties are broken by a row's position, so rows must have one. In a DuckDB relation it is the order that its rows are
-inserted in, which DuckDB preserves by default; in a Dask frame it is partition by partition. PySpark promises
-no order: there, and wherever the user prefers it, columns give it (`order`), no two rows the same.
+Ties are broken by a row's position: in a DuckDB relation the order of insertion, which DuckDB preserves by default; in
+a Dask frame partition by partition. Rows of PySpark have no order: columns without equal rows (`order`) must give it,
+and can give it for the other engines.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dfmst._edges.arrow_values import to_arrow
 from dfmst._edges.device_frame import NAMES_HINT, DeviceView
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns, check_ends, invalid_rows
-from dfmst._edges.tables import DuckDbTables, Tables, as_lazy, lasting, open_tables, with_positions
+from dfmst._edges.tables import DuckDbTables, Tables, as_lazy, open_tables, with_positions
 from dfmst._edges.unify import common_id_type
 from dfmst._edges.vertices import different_ids, no_common_integer, unsuitable_ids
 from dfmst._edges.weights import unsupported_weights
@@ -33,29 +33,12 @@ _POSITION = "dfmst_position"
 
 @dataclass(frozen=True, slots=True)
 class LazyView:
-    """A frame of such an engine, its rows numbered.
+    """A lazy frame with numbered rows."""
 
-    Attributes
-    ----------
-    native
-        The user's frame.
-    tables
-        Makes tables in its engine.
-    numbered
-        Its columns, or those that were asked for, and the rows' positions from 0.
-    order
-        Columns that give the positions; empty: the engine's own order does.
-    """
-
-    native: Any
-    tables: Tables
-    numbered: nw.LazyFrame[Any]
-    order: tuple[str, ...]
-
-    @property
-    def engine(self) -> str:
-        """The engine's name."""
-        return str(self.numbered.implementation.value)
+    native: Any  # the user's frame
+    tables: Tables  # makes tables in its engine
+    numbered: nw.LazyFrame[Any]  # all or the needed columns, and the positions of the rows, from 0
+    order: tuple[str, ...]  # columns that give the positions; empty: the order of the engine
 
     def columns(self, names: Sequence[Any]) -> nw.LazyFrame[Any]:
         """Return the positions as ``row``, and columns under the names ``source``, ``target`` and ``weight``."""
@@ -73,26 +56,30 @@ class LazyView:
             keys = self.numbered.join(wanted, on=_POSITION, how="semi").select(*self.order)
             keys = self.tables.keep(keys, "keys")
             forest = as_lazy(self.native).join(keys, on=list(self.order), how="semi").sort(*self.order)
-            return lasting(forest, self.tables)
+            return self.tables.lasting(forest)
         if self.numbered.implementation.is_duckdb():
             forest = self.numbered.join(wanted, on=_POSITION, how="semi").sort(_POSITION)
-            return lasting(forest.drop(_POSITION), self.tables)
+            return self.tables.lasting(forest.drop(_POSITION))
         positions = np.sort(wanted.collect()[_POSITION].to_numpy())
         numbered: Any = nw.to_native(self.numbered)
         return numbered.map_partitions(_rows_at, positions, meta=self.native._meta)
 
 
 def open_lazy_frame(edges: Frame, order: tuple[str, ...], names: Sequence[Any]) -> LazyView | None:
-    """Recognize a frame of an engine that computes when asked; ``None`` for any other."""
-    frame = _recognize(edges)
-    if frame is None:
-        return None
+    """Recognize a lazy frame of one of these engines; ``None`` for any other."""
+    if type(edges).__module__.partition(".")[0] == "dask":
+        frame = as_lazy(edges)
+    else:
+        recognized = nw.from_native(edges, pass_through=True)
+        if not isinstance(recognized, nw.LazyFrame) or recognized.implementation.is_polars():
+            return None
+        frame = recognized
     known = frame.collect_schema().names()
     if _POSITION in known:
         raise InvalidEdgesError(f"the frame has a column {_POSITION!r}, a name that dfmst uses", "rename the column")
     if "*" in known and not frame.implementation.is_dask():
-        message = f"the frame has a column '*', which {frame.implementation.value} takes for all columns"
-        raise InvalidEdgesError(message, "rename the column, or collect the frame: dfmst then takes any algorithm")
+        message = f"the frame has a column '*', which stands for all columns in {frame.implementation.value}"
+        raise InvalidEdgesError(message, "rename the column, or collect the frame for any other algorithm")
     tables = open_tables(frame)
     try:
         numbered = _by_columns(frame, tables, order, names) if order else _by_position(edges, frame, tables)
@@ -102,19 +89,12 @@ def open_lazy_frame(edges: Frame, order: tuple[str, ...], names: Sequence[Any]) 
     return LazyView(edges, tables, numbered, order)
 
 
-def _recognize(edges: Frame) -> nw.LazyFrame[Any] | None:
-    if type(edges).__module__.partition(".")[0] == "dask":
-        return as_lazy(edges)
-    frame = nw.from_native(edges, pass_through=True)
-    return frame if isinstance(frame, nw.LazyFrame) and not frame.implementation.is_polars() else None
-
-
 def _by_position(edges: Frame, frame: nw.LazyFrame[Any], tables: Tables) -> nw.LazyFrame[Any]:
     """Number the rows in the engine's own order."""
     if isinstance(tables, DuckDbTables):
         preserved = edges.query("dfmst_rows", "SELECT current_setting('preserve_insertion_order')").fetchall()
         if preserved[0][0]:
-            # A copy: a query with a join may give its rows in another order each time.
+            # A query with a join may return its rows in another order each time: number the rows of a copy.
             number = "row_number() OVER () - 1" if "rowid" in map(str.lower, edges.columns) else "rowid"
             return as_lazy(tables.select(tables.make(edges, "input"), f'{number} AS "{_POSITION}", *'))
         reason = "DuckDB's preserve_insertion_order is off, so that its rows have no order"
@@ -137,7 +117,7 @@ def _by_columns(
 
 
 def _rows_at(part: Any, positions: Array) -> Any:
-    """The rows of a Dask frame's partition that are among ascending positions."""
+    """Return the rows of a partition at ascending positions of the whole Dask frame."""
     begin = int(part[_POSITION].iloc[0]) if len(part) else 0
     first, last = np.searchsorted(positions, [begin, begin + len(part)])
     return part.iloc[positions[first:last] - begin].drop(columns=_POSITION)
@@ -178,14 +158,13 @@ def rows_in_order(view: FrameView | DeviceView, order: Sequence[Any]) -> Array:
 
 
 _TEXT = (nw.String, nw.Categorical, nw.Enum)
-_IDS = (nw.Boolean, nw.Date, nw.Datetime, nw.Time, nw.Duration, nw.Decimal, nw.Binary)
-_SIGNED = (nw.Int8, nw.Int16, nw.Int32, nw.Int64)
-_UNSIGNED = (nw.UInt8, nw.UInt16, nw.UInt32)
-_LARGEST = (1 << 63) - 1
+_MEASURED = (nw.Decimal, nw.Duration, nw.Datetime, nw.Date, nw.Time)  # weights that engines compare
+_IDS = (*_TEXT, *_MEASURED, nw.Boolean, nw.Binary)
+_IN_INT64 = (nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32)
 
 
 def lazy_edges(view: LazyView, columns: EdgeColumns) -> nw.LazyFrame[Any]:
-    """Read the edges of a frame that stays in its engine."""
+    """Return positions, ids of one type and weights, of which the least comes first."""
     check_ends(columns.source, columns.target)
     names = [name for name in columns.names if name is not None]
     rows = _typed_objects(view.columns(names), columns)
@@ -200,7 +179,7 @@ def lazy_edges(view: LazyView, columns: EdgeColumns) -> nw.LazyFrame[Any]:
 
 
 def _typed_objects(rows: nw.LazyFrame[Any], columns: EdgeColumns) -> nw.LazyFrame[Any]:
-    """Give Python objects in a Dask frame their Arrow type: as text, 1 and "1" would be one id."""
+    """Return Dask columns of Python objects in their Arrow types: as text, 1 and "1" would be one id."""
     native: Any = nw.to_native(rows)
     if not rows.implementation.is_dask():
         return rows
@@ -227,7 +206,7 @@ def _typed_objects(rows: nw.LazyFrame[Any], columns: EdgeColumns) -> nw.LazyFram
 
 
 def _column_types(rows: nw.LazyFrame[Any]) -> dict[str, Any]:
-    """Types of the columns; Narwhals has none for decimals of 256 bits."""
+    """Return the types of the columns; Narwhals has no type for decimals of 256 bits."""
     types = dict(rows.collect_schema())
     if rows.implementation.is_dask():
         native: Any = nw.to_native(rows)
@@ -236,12 +215,12 @@ def _column_types(rows: nw.LazyFrame[Any]) -> dict[str, Any]:
 
 
 def _object_kind(series: Any, name: Any) -> Any:
-    """The Arrow type of a partition's ids, as a series of one row."""
+    """Return the Arrow type of a partition's ids, as a series of one row."""
     return type(series)([to_arrow(name, series.to_numpy()).type], dtype=object)
 
 
 def _with_types(part: Any, kinds: dict[str, pa.DataType]) -> Any:
-    """A partition with its columns of objects as columns of Arrow."""
+    """Return a partition with its columns of objects as Arrow columns."""
     import pandas as pd
 
     typed = {end: to_arrow(end, part[end].to_numpy()).cast(kind) for end, kind in kinds.items()}
@@ -249,12 +228,12 @@ def _with_types(part: Any, kinds: dict[str, pa.DataType]) -> Any:
 
 
 def _common_ids(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> list[nw.Expr]:
-    """Both id columns in one type."""
+    """Return both id columns in one type."""
     ends = nw.col("source", "target")
     common: Any = None
     first, second = types["source"], types["target"]
     for name, kind in ((columns.source, first), (columns.target, second)):
-        if not (kind.is_integer() or isinstance(kind, (*_TEXT, *_IDS))):
+        if not (kind.is_integer() or isinstance(kind, _IDS)):
             raise unsuitable_ids(name, kind)
     if isinstance(first, _TEXT) and isinstance(second, _TEXT):
         common = nw.String
@@ -266,22 +245,18 @@ def _common_ids(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> li
     return [ends if common is None else ends.cast(common)]
 
 
-#: Weights that are compared as they are.
-_MEASURED = (nw.Decimal, nw.Duration, nw.Datetime, nw.Date, nw.Time)
-
-
 def _check_range(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> None:
     """Raise an error if integer columns of two types do not both fit signed 64 bits."""
     for end in ("source", "target"):
-        if isinstance(types[end], (*_SIGNED, *_UNSIGNED)):
+        if isinstance(types[end], _IN_INT64):
             continue
         largest = rows.select(nw.col(end).max()).collect().item()
-        if not isinstance(types[end], nw.UInt64) or (largest is not None and int(largest) > _LARGEST):
+        if not isinstance(types[end], nw.UInt64) or (largest is not None and int(largest) >= 1 << 63):
             raise no_common_integer((columns.source, types["source"]), (columns.target, types["target"]))
 
 
 def _weight(name: Any, kind: Any, maximum: bool) -> tuple[nw.Expr, nw.Expr]:
-    """Return expressions of the weight such that the least comes first, and of its being missing."""
+    """Return expressions of the weight, of which the least comes first, and of whether it is missing."""
     weight = nw.col("weight")
     missing = weight.is_null()
     if kind.is_float():
@@ -294,7 +269,7 @@ def _weight(name: Any, kind: Any, maximum: bool) -> tuple[nw.Expr, nw.Expr]:
         raise unsupported_weights(name, kind)
     if not maximum:
         return weight, missing
-    if isinstance(kind, (*_SIGNED, *_UNSIGNED)):
+    if isinstance(kind, _IN_INT64):
         return -1 - weight.cast(nw.Int64), missing  # the complement: the least integer has no negative
     return weight.rank("min", descending=True), missing
 

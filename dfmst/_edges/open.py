@@ -1,4 +1,4 @@
-"""Recognition of frames: unwrapped, checked for repeated names, and opened as a view."""
+"""Frames of any kind as views: unwrapped, checked for repeated names."""
 
 from __future__ import annotations
 
@@ -36,13 +36,15 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
     if is_plain_pandas(edges) or isinstance(edges, pa.Table):
         return FrameView(edges, as_user=as_user)
     frame = nw.from_native(edges, pass_through=True)
-    if isinstance(frame, nw.DataFrame) and _in_memory(frame):
-        return FrameView(nw.to_native(frame), as_user=as_user)
+    if isinstance(frame, nw.DataFrame):
+        kind = frame.implementation
+        if kind.is_pandas() or kind.is_polars() or kind.is_pyarrow():
+            return FrameView(nw.to_native(frame), as_user=as_user)
     if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
         with _computing(edges, argument):
             return FrameView(nw.to_native(frame.collect()), lazy=True, as_user=as_user)
     if hasattr(edges, "__arrow_c_stream__") or hasattr(edges, "__arrow_c_array__"):
-        # Suppressed: a stream of a column, not of a table.
+        # An error means that this is a column, not a table.
         with _computing(edges, argument), contextlib.suppress(pa.ArrowException, TypeError, ValueError):
             return FrameView(pa.table(edges), as_user=as_user)
     message = f"{argument} is a {type(edges).__name__}, not a frame that dfmst reads"
@@ -54,7 +56,7 @@ def open_frame(edges: Frame, argument: str = "edges") -> FrameView | DeviceView:
 
 @contextlib.contextmanager
 def _computing(edges: Frame, argument: str) -> Iterator[None]:
-    """A lazy frame is computed as it is opened: what its library raises then is said of the frame."""
+    """Context manager: report errors of a library that computes a frame."""
     try:
         yield
     except MemoryError:
@@ -62,33 +64,26 @@ def _computing(edges: Frame, argument: str) -> Iterator[None]:
     except Exception as error:
         library = type(edges).__module__.partition(".")[0].lstrip("_")
         message = f"{argument} could not be computed: {library} says {type(error).__name__}: {error}"
-        raise UnsupportedFrameError(message, f"compute it by {library} itself to see where it fails") from error
+        raise UnsupportedFrameError(message, f"compute it with {library} to see where it fails") from error
 
 
 def open_host_frame(edges: Frame, argument: str = "edges") -> FrameView:
-    """Recognize a frame, and copy one on a GPU to the host."""
+    """Recognize a frame, and copy a frame on a GPU to the host."""
     view = open_frame(edges, argument)
-    if isinstance(view, DeviceView):
-        return FrameView(view.to_arrow())
-    return view
-
-
-def _in_memory(frame: nw.DataFrame[Any]) -> bool:
-    kind = frame.implementation
-    return bool(kind.is_pandas() or kind.is_polars() or kind.is_pyarrow())
+    return FrameView(view.to_arrow()) if isinstance(view, DeviceView) else view
 
 
 def unwrap(edges: Any) -> tuple[Any, AsUser | None]:
-    """Return a frame that Narwhals or Arrow reads, and what makes the user's kind of one.
+    """Return a frame that Narwhals or Arrow reads, and a function that converts results to the user's kind of frame.
 
-    Frames of Narwhals are unwrapped (those of its stable versions too), batches become tables, and a dataset is read.
-    A table of Ibis comes back as one in memory; a relation of DuckDB as a ``pyarrow.Table``, since a relation does not
-    tell its connection.
+    Frames of Narwhals and of its stable versions are unwrapped, batches become tables, and a dataset is read. The
+    result for a table of Ibis is a table in memory; for a relation of DuckDB, whose connection is not public, a
+    ``pyarrow.Table``.
     """
     narwhals = sys.modules.get("narwhals")  # a frame of it exists only if it is imported
     if narwhals is not None and isinstance(edges, (narwhals.DataFrame, narwhals.LazyFrame)):
         native, inner = unwrap(edges.to_native())
-        wrap = _wrapper(edges)
+        wrap: AsUser = getattr(sys.modules[type(edges).__module__], "from_native", narwhals.from_native)
         return native, (wrap if inner is None else lambda frame: wrap(inner(frame)))
     if isinstance(edges, pa.RecordBatch):
         return pa.Table.from_batches([edges]), _as_batch
@@ -100,13 +95,6 @@ def unwrap(edges: Any) -> tuple[Any, AsUser | None]:
     return edges, None
 
 
-def _wrapper(edges: Any) -> AsUser:
-    """``from_native`` of the version of Narwhals that a frame belongs to."""
-    home = type(edges).__module__
-    from_native: AsUser = getattr(sys.modules[home], "from_native", sys.modules["narwhals"].from_native)
-    return from_native
-
-
 def _as_batch(table: pa.Table) -> pa.RecordBatch:
     columns = [pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type) for column in table]
     return pa.RecordBatch.from_arrays(columns, schema=table.schema)
@@ -115,9 +103,9 @@ def _as_batch(table: pa.Table) -> pa.RecordBatch:
 def check_names(edges: Any, argument: str) -> None:
     """Raise an error if two columns of a frame share a name."""
     if is_plain_pandas(edges):
-        if getattr(edges.columns, "is_unique", False):  # pandas remembers it; proxies of cuDF's may not
+        if getattr(edges.columns, "is_unique", False):  # pandas caches it; proxies of cuDF may lack it
             return
-    elif hasattr(edges, "collect_schema"):  # a polars LazyFrame, which cannot hold a name twice
+    elif hasattr(edges, "collect_schema"):  # a polars LazyFrame, in which names are unique
         return
     # The .columns of a pyarrow table are its data.
     names: Any = getattr(edges, "column_names", None)

@@ -1,4 +1,4 @@
-"""Two or more frames of one kind: stacked, and compared value by value."""
+"""Frames of one kind: stacked, and compared value by value."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from dfmst._common.types import Array
 from dfmst._edges.arrow_values import is_missing
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.unify import CommonSchema, native_type
+from dfmst._edges.unify import CommonSchema, family_of, native_type
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 
 def stack_frames(named: Sequence[tuple[str, FrameView | DeviceView]]) -> nw.DataFrame[Any] | Any:
     """Stack frames, each with a name for messages; frames of cuDF on the GPU, with their labels."""
-    if any(view.on_device for _, view in named):
-        for other in named[1:]:
-            _check_on_device(named[0], other)
+    on_device = any(view.on_device for _, view in named)
+    for other in named[1:]:
+        check_stackable(named[0], other, types=on_device)
+    if on_device:
         names = list(named[0][1].frame.columns)
         return sys.modules["cudf"].concat([view.frame[names] for _, view in named])
     return _stack_on_host([(name, view) for name, view in named if isinstance(view, FrameView)])
@@ -31,11 +32,6 @@ def stack_frames(named: Sequence[tuple[str, FrameView | DeviceView]]) -> nw.Data
 
 def _stack_on_host(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
     first = named[0][1].frame
-    for name, view in named[1:]:
-        if first.implementation is not view.frame.implementation:
-            raise _two_kinds(named[0][0], name, *(each.implementation.name.lower() for each in (first, view.frame)))
-        if set(first.columns) != set(view.frame.columns):
-            check_stackable(named[0], (name, view))
     unlike = any(_native_types(view) != _native_types(named[0][1]) for _, view in named)
     if unlike and not first.implementation.is_pandas():
         return _stack_as_arrow(named)
@@ -52,7 +48,7 @@ def _stack_on_host(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
 
 
 def _native_types(view: FrameView) -> list[tuple[Any, str]]:
-    """Name and type of each column; the library's own type is finer than Narwhals'."""
+    """Return the name and the library's type of each column, as types of Narwhals are less exact."""
     return [(name, native_type(view.frame.get_column(name))) for name in view.frame.columns]
 
 
@@ -86,12 +82,36 @@ def _check_values(stacked: Any, named: list[tuple[str, FrameView]]) -> None:
                 raise InvalidEdgesError(message, "cast one of them, so that equal values are equal")
 
 
-def check_stackable(first: tuple[str, FrameView], second: tuple[str, FrameView]) -> None:
-    """Raise an error if two frames, each with a name for messages, cannot be stacked."""
+def check_stackable(
+    first: tuple[str, FrameView | DeviceView], second: tuple[str, FrameView | DeviceView], *, types: bool = True
+) -> None:
+    """Raise an error if two frames, each with a name for messages, differ in columns or (`types`) their types."""
     (name, view), (later, other) = first, second
-    if view.frame.implementation is not other.frame.implementation:
-        raise _two_kinds(name, later, *(frame.frame.implementation.name.lower() for frame in (view, other)))
-    _check_columns((name, view.frame.schema), (later, other.frame.schema))
+    if _kind(view) != _kind(other):
+        message = f"{name} and {later} are frames of two kinds: {_kind(view)} and {_kind(other)}"
+        raise UnsupportedFrameError(message, "convert one of them first")
+    first_types, second_types = _types(view), _types(other)
+    for which, own, rival in ((later, second_types, first_types), (name, first_types, second_types)):
+        missing = [column for column in rival if column not in own]
+        if missing:
+            message = f"{which} has no column {missing[0]!r}, which the other frame has"
+            raise InvalidEdgesError(message, "give both the same columns")
+    for column, kind in first_types.items() if types else ():
+        if kind != second_types[column]:
+            message = f"column {column!r} is {kind} in {name} and {second_types[column]} in {later}"
+            raise InvalidEdgesError(message, "cast one of them, so that equal values are equal")
+
+
+def _kind(view: FrameView | DeviceView) -> str:
+    return "cudf" if isinstance(view, DeviceView) else view.frame.implementation.name.lower()
+
+
+def _types(view: FrameView | DeviceView) -> Mapping[Any, Any]:
+    """Return the type of each column; cuDF stacks columns of different categories."""
+    if isinstance(view, FrameView):
+        return view.frame.schema
+    types = {name: view.frame[name].dtype for name in view.frame.columns}
+    return {name: "category" if hasattr(dtype, "categories") else dtype for name, dtype in types.items()}
 
 
 def stack_on_device(
@@ -102,48 +122,10 @@ def stack_on_device(
     return DeviceView(stacked, getattr(first[1], "proxied", False))
 
 
-def _check_on_device(first: tuple[str, DeviceView | FrameView], second: tuple[str, DeviceView | FrameView]) -> None:
-    (name, view), (later, other) = first, second
-    if not isinstance(view, DeviceView) or not isinstance(other, DeviceView):
-        kinds = ("cudf" if frame.on_device else "a frame on the host" for frame in (view, other))
-        raise _two_kinds(name, later, *kinds)
-    _check_columns((name, _device_types(view)), (later, _device_types(other)))
-
-
-def _device_types(view: DeviceView) -> dict[Any, Any]:
-    """The type of each column; categories may differ, as cuDF puts those of both into one type."""
-    types = {name: view.frame[name].dtype for name in view.frame.columns}
-    return {name: "category" if hasattr(dtype, "categories") else dtype for name, dtype in types.items()}
-
-
-def _two_kinds(name: str, later: str, first: str, second: str) -> UnsupportedFrameError:
-    message = f"{name} and {later} are frames of two kinds: {first} and {second}"
-    return UnsupportedFrameError(message, "convert one of them first")
-
-
-def _check_columns(first: tuple[str, Mapping[Any, Any]], second: tuple[str, Mapping[Any, Any]]) -> None:
-    """Raise an error if two frames, each a name and the types of its columns, differ."""
-    (name, types), (later, rival_types) = first, second
-    for which, own, rival in ((later, rival_types, types), (name, types, rival_types)):
-        missing = [column for column in rival if column not in own]
-        if missing:
-            message = f"{which} has no column {missing[0]!r}, which the other frame has"
-            raise InvalidEdgesError(message, "give both the same columns")
-    for column, kind in types.items():
-        if kind != rival_types[column]:
-            message = f"column {column!r} is {kind} in {name} and {rival_types[column]} in {later}"
-            raise InvalidEdgesError(message, "cast one of them, so that equal values are equal")
-
-
 _DAY = 86_400  # seconds
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _OBJECTS = {date: pa.date32(), time: pa.time64("us")}
-_TIME_KINDS = {
-    "naive": lambda dtype: pa.types.is_date(dtype) or (pa.types.is_timestamp(dtype) and dtype.tz is None),
-    "aware": pa.types.is_timestamp,
-    "time": pa.types.is_time,
-    "duration": pa.types.is_duration,
-}
+_TIMES = {"date": "naive", "naive": "naive", "aware": "aware", "time": "time", "duration": "duration"}
 
 
 def differences(first: FrameView, second: FrameView) -> Iterator[tuple[str, Array]]:
@@ -162,7 +144,7 @@ def differences(first: FrameView, second: FrameView) -> Iterator[tuple[str, Arra
 def _values(view: FrameView, name: Any) -> Any:
     try:
         return view.column(name)
-    except Exception:  # values that Arrow has no type for: Python compares them
+    except Exception:  # Arrow has no type for the values: compare them as Python objects
         return view.series(name).to_list()
 
 
@@ -181,7 +163,7 @@ def _differs(first: Any, second: Any) -> Array:
 
 
 class _Instants(NamedTuple):
-    """Dates, times or durations as whole seconds and the rest in nanoseconds, which holds those of any unit."""
+    """Dates, times or durations of any unit, as whole seconds and the rest in nanoseconds."""
 
     kind: str
     seconds: Array
@@ -192,21 +174,18 @@ class _Instants(NamedTuple):
 def _instants(values: Any) -> _Instants | None:
     """Return the entries of a NumPy or Arrow column of times; ``None`` for any other column."""
     column = values
-    try:
-        if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
-            column = pa.array(values)
-        elif (
-            isinstance(values, np.ndarray)
-            and values.dtype == object
-            and len(kinds := {*map(type, values)} - {type(None)}) == 1
-        ):
-            column = pa.array(values, dtype) if (dtype := _OBJECTS.get(kinds.pop())) else values
-    except pa.ArrowException:  # a unit that Arrow does not have
+    if isinstance(values, np.ndarray):
+        objects = {*map(type, values)} - {type(None)} if values.dtype == object else set()
+        dtype = _OBJECTS.get(objects.pop()) if len(objects) == 1 else None
+        if dtype is None and values.dtype.kind not in "mM":
+            return None
+        try:
+            column = pa.array(values, dtype)
+        except pa.ArrowException:  # Arrow does not have the unit
+            return None
+    if not isinstance(column, (pa.Array, pa.ChunkedArray)) or family_of(column.type) not in _TIMES:
         return None
-    dtype = getattr(column, "type", None)
-    if not isinstance(dtype, pa.DataType) or not pa.types.is_temporal(dtype) or pa.types.is_interval(dtype):
-        return None
-    kind = next(name for name, has in _TIME_KINDS.items() if has(dtype))
+    dtype, kind = column.type, _TIMES[family_of(column.type)]
     counts = pc.fill_null(column.cast(pa.int32() if dtype.bit_width == 32 else pa.int64()), 0)
     counts = np.asarray(counts.to_numpy(zero_copy_only=False), np.int64)
     missing = column.is_null().to_numpy(zero_copy_only=False)

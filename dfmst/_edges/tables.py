@@ -1,10 +1,7 @@
 """Tables between the steps of an algorithm that works on frames.
 
-Libraries that compute at once need none. In an engine that computes when asked, a plan of many rounds would grow
-without end, so each step's result becomes a table of that engine: DuckDB's are temporary tables, which it spills to
-disk by itself; Dask's are persisted, under a fresh index; PySpark's are local checkpoints.
-
-A *slot* holds one table: its next table takes the place of the last one.
+The plan of a lazy frame would grow with every step, so each result becomes a table of the engine: temporary tables of
+DuckDB, persisted frames of Dask with a new index, local checkpoints of PySpark. A *slot* has one table at a time.
 """
 
 from __future__ import annotations
@@ -12,7 +9,7 @@ from __future__ import annotations
 import uuid
 import warnings
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -21,21 +18,8 @@ from dfmst._common.types import Array
 from dfmst.errors import UnsupportedFrameError
 
 
-class Tables(Protocol):
-    """Makes tables of lazy frames."""
-
-    def keep(self, frame: nw.LazyFrame[Any], slot: str) -> nw.LazyFrame[Any]:
-        """Compute a frame, and return its table."""
-
-    def number(self, frame: nw.LazyFrame[Any], name: str, order: Sequence[str], slot: str) -> nw.LazyFrame[Any]:
-        """Return a table of the frame's rows with their place in an order, from 0, as the column `name`."""
-
-    def close(self) -> None:
-        """Drop the tables of all slots."""
-
-
-class NativeTables:
-    """Frames that are in memory, and tables that go when nobody holds them any more."""
+class Tables:
+    """Makes tables of frames in memory and of PySpark, which are freed with their last reference."""
 
     def keep(self, frame: nw.LazyFrame[Any], slot: str) -> nw.LazyFrame[Any]:
         """Compute a frame, and return its table."""
@@ -45,58 +29,59 @@ class NativeTables:
         return as_lazy(native.localCheckpoint()) if frame.implementation.is_pyspark() else frame
 
     def number(self, frame: nw.LazyFrame[Any], name: str, order: Sequence[str], slot: str) -> nw.LazyFrame[Any]:
-        """Return a table of the frame's rows with their place in an order, from 0, as the column `name`."""
+        """Return a table of the rows with their position in an order, from 0, as the column `name`."""
         if frame.implementation.is_pyspark():
             return self.keep(frame.with_row_index(name, order_by=order), slot)
         return frame.sort(*order).collect().with_row_index(name).lazy()
 
+    def lasting(self, frame: nw.LazyFrame[Any]) -> Any:
+        """Return the library's own frame, which does not need the tables of slots."""
+        return nw.to_native(frame)
+
     def close(self) -> None:
-        """Nothing to drop."""
+        """Drop the tables of all slots."""
 
 
-class DaskTables(NativeTables):
-    """Persisted Dask frames."""
+class DaskTables(Tables):
+    """Persists Dask frames."""
 
     def keep(self, frame: nw.LazyFrame[Any], slot: str) -> nw.LazyFrame[Any]:
         """Compute a frame, and return its table."""
         native: Any = nw.to_native(frame)
-        # Joins and concatenations leave labels that occur several times, and divisions that no longer hold.
+        # After joins and concatenations, labels occur several times, and divisions are wrong.
         return as_lazy(native.reset_index(drop=True).persist())
 
     def number(self, frame: nw.LazyFrame[Any], name: str, order: Sequence[str], slot: str) -> nw.LazyFrame[Any]:
-        """Sort and count: Narwhals' own way would align two frames by their index."""
+        """Sort and count, as Narwhals would align two frames by their index."""
         native: Any = nw.to_native(self.keep(frame, slot))  # a sort reads its input twice
         types = frame.collect_schema()
         keys = {f"dfmst_{column}": column for column in order if types[column].is_float()}
-        # Dask cuts a sort into partitions by quantiles, between which infinities have no mean.
+        # Dask sorts by quantiles, which it cannot compute of infinities.
         bits = {key: native[column].map_partitions(_ordered_bits, meta=(key, "int64")) for key, column in keys.items()}
         by = [f"dfmst_{column}" if types[column].is_float() else column for column in order]
         ordered = native.assign(**bits).sort_values(by).drop(columns=list(bits))
         return self.keep(as_lazy(with_positions(ordered.reset_index(drop=True), name)), slot)
 
 
-class DuckDbTables:
-    """Temporary tables of a connection."""
+class DuckDbTables(Tables):
+    """Makes temporary tables in a connection of DuckDB."""
 
     def __init__(self, relation: Any) -> None:
         self._relation = relation
-        self._prefix = f"dfmst_{uuid.uuid4().hex}"
-        self._made = 0
-        self._slots: dict[str, str] = {}
+        self._slots: dict[str, str] = {}  # slot -> name of its table
 
     def keep(self, frame: nw.LazyFrame[Any], slot: str) -> nw.LazyFrame[Any]:
         """Compute a frame, and return its table."""
         return as_lazy(self.select(self.make(nw.to_native(frame), slot)))
 
     def number(self, frame: nw.LazyFrame[Any], name: str, order: Sequence[str], slot: str) -> nw.LazyFrame[Any]:
-        """Sort into a table, whose rows DuckDB numbers itself; a window over all rows would not fit the memory."""
+        """Sort into a table, of which DuckDB numbers the rows; a window over all rows may exceed the memory."""
         table = self.make(nw.to_native(frame.sort(*order)), slot)
         return as_lazy(self.select(table, f'rowid AS "{name}", *'))
 
     def make(self, relation: Any, slot: str | None = None) -> str:
-        """Compute a relation into a table, in its order; the table's name. Without a slot, it stays."""
-        self._made += 1
-        name = f"{self._prefix}_{self._made}"
+        """Compute a relation into a table in its order, and return its name. A table without a slot is not dropped."""
+        name = f"dfmst_{uuid.uuid4().hex}"
         relation.query("dfmst_rows", f"CREATE TEMP TABLE {name} AS SELECT * FROM dfmst_rows")
         if slot is not None:
             self._drop(slot)
@@ -107,19 +92,23 @@ class DuckDbTables:
         """Return the relation of a table."""
         return self._relation.query("dfmst_rows", f"SELECT {columns} FROM {table}")
 
+    def lasting(self, frame: nw.LazyFrame[Any]) -> Any:
+        """Return a relation that does not need the tables of slots."""
+        native: Any = nw.to_native(frame)
+        return native.materialize() if hasattr(native, "materialize") else self.select(self.make(native))
+
     def close(self) -> None:
         """Drop the tables of all slots."""
         for slot in list(self._slots):
             self._drop(slot)
 
     def _drop(self, slot: str) -> None:
-        table = self._slots.pop(slot, None)
-        if table is not None:
-            self._relation.query("dfmst_rows", f"DROP TABLE {table}")
+        if slot in self._slots:
+            self._relation.query("dfmst_rows", f"DROP TABLE {self._slots.pop(slot)}")
 
 
 def _ordered_bits(floats: Any) -> Any:
-    """Integers in the order of a pandas column of floats without NaN."""
+    """Return integers in the order of a pandas column of floats without NaN."""
     bits = ordered_integers(floats.to_numpy(np.float64))
     return type(floats)(bits, index=floats.index, name=f"dfmst_{floats.name}")
 
@@ -127,7 +116,7 @@ def _ordered_bits(floats: Any) -> Any:
 def ordered_integers(floats: Array) -> Array:
     """Return integers in the order of floats without NaN; -0.0 equals 0.0.
 
-    Nothing is computed with the floats: CuPy's kernels take denormal numbers for 0.
+    The bits are compared, not the floats: kernels of CuPy replace denormal numbers by 0.
     """
     bits = floats.view(np.dtype(f"i{floats.dtype.itemsize}"))
     sign = bits >> (8 * bits.dtype.itemsize - 1)  # -1 or 0
@@ -143,30 +132,20 @@ def with_positions(frame: Any, name: str) -> Any:
 def as_lazy(native: Any) -> nw.LazyFrame[Any]:
     """Return Narwhals' lazy frame of a library's own."""
     with warnings.catch_warnings():
-        # Narwhals warns of every Dask frame while its support moves to another package.
+        # Narwhals warns for every Dask frame.
         warnings.filterwarnings("ignore", "Dask support is moving", FutureWarning)
         frame: nw.LazyFrame[Any] = nw.from_native(native).lazy()
         return frame
 
 
-def lasting(frame: nw.LazyFrame[Any], tables: Tables) -> Any:
-    """Return a library's own frame that no longer needs the tables it was made of."""
-    native: Any = nw.to_native(frame)
-    if not isinstance(tables, DuckDbTables):
-        return native
-    return native.materialize() if hasattr(native, "materialize") else tables.select(tables.make(native))
-
-
 def open_tables(frame: nw.LazyFrame[Any]) -> Tables:
-    """Return what makes tables of frames of this library."""
+    """Return an object that makes tables of frames of this library."""
     kind = frame.implementation
     if kind.is_duckdb():
         return DuckDbTables(nw.to_native(frame))
     if kind.is_dask():
         return DaskTables()
     if kind.is_pandas_like() or kind.is_pyarrow() or kind.is_polars() or kind.is_pyspark():
-        return NativeTables()
-    message = (
-        f"a forest in dataframe steps needs a table after each step, and {kind.value} makes none that dfmst knows of"
-    )
+        return Tables()
+    message = f"algorithm='dataframe' needs a table after each step, and dfmst cannot make tables of {kind.value}"
     raise UnsupportedFrameError(message, "collect the frame, as pandas, polars or pyarrow")

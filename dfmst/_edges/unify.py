@@ -1,6 +1,6 @@
 """Types that hold the values of two columns exactly, and columns of several tables in such types.
 
-Which ids can be compared, and as what:
+Ids are compared as follows:
 
 ====================================  ==========================================================
 ids                                   compared as
@@ -17,10 +17,8 @@ booleans                              booleans
 extension types                       their storage, if both are of one type
 ====================================  ==========================================================
 
-Every other pair (bool and int, date and timestamp, UTC and naive, …) is refused: equal ids would not be
-equal, or different ones would be.
-
-Columns of floats and of nested types, which cannot be ids, have common types, too.
+Every other pair (bool and int, date and timestamp, UTC and naive, …) is refused: equal ids would be different, or
+different ids would be equal. Columns of floats and of nested types, which cannot be ids, have common types, too.
 """
 
 from __future__ import annotations
@@ -40,17 +38,11 @@ _CAST = "cast one of them, so that equal values are equal"
 
 
 class CommonSchema:
-    """Columns of several tables, each in the type that holds the values of all.
-
-    Attributes
-    ----------
-    schema
-        The columns, in the order in which they come first, with the first table's metadata.
-    """
+    """The columns of several tables, each in a type for the values of all tables."""
 
     def __init__(self, tables: Iterable[tuple[object, pa.Schema]]) -> None:
-        self.schema: pa.Schema = pa.schema([])
-        self._types: dict[str, dict[pa.DataType, object]] = {}  # of each column, and the first table with each type
+        self.schema: pa.Schema = pa.schema([])  # columns by first occurrence, with the first table's metadata
+        self._types: dict[str, dict[pa.DataType, object]] = {}  # column -> type -> first table
         for number, (name, schema) in enumerate(tables):
             self.schema = self._joined(name, schema) if number else schema
             for field in schema:
@@ -62,7 +54,7 @@ class CommonSchema:
             return ours
         for names in (ours.names, theirs.names):
             if len(set(names)) < len(names):
-                message = f"{name} has other columns than earlier tables, and there are two of one name"
+                message = f"{name} has other columns than earlier tables, and two columns have the same name"
                 raise InvalidEdgesError(message, "give all tables the same columns")
         fields = {field.name: field for field in ours}
         for field in theirs:
@@ -76,7 +68,7 @@ class CommonSchema:
         return pa.schema([each.with_nullable(each.name not in full) for each in fields.values()], ours.metadata)
 
     def append(self, columns: Mapping[str, pa.DataType]) -> None:
-        """Add columns that no table has: :meth:`fit` gives them one value."""
+        """Add columns that no table has, for the constants of :meth:`fit`."""
         for name, kind in columns.items():
             self.schema = self.schema.append(pa.field(name, kind))
 
@@ -95,7 +87,7 @@ class CommonSchema:
         schema = self.columns(columns)
         if batch.schema.names == schema.names and batch.schema.types == schema.types:
             return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-        if not batch.num_rows:  # of any types
+        if not batch.num_rows:
             return pa.RecordBatch.from_pylist([], schema)
         arrays = []
         for field in schema:
@@ -114,7 +106,7 @@ class CommonSchema:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _unlike(self, field: pa.Field, name: object, reason: str = "") -> InvalidEdgesError:
-        """The error for a column whose type in a table does not go with those of others."""
+        """Return the error for a column of which two types have no common type."""
         types = self._types[field.name].items()
         other, first = next((pair for pair in types if common_type(pair[0], field.type) is None), None) or next(
             (pair for pair in types if pair[0] != field.type), (field.type, name)
@@ -127,12 +119,11 @@ def cast_exactly(column: Any, kind: pa.DataType) -> Any:
     """Cast an Arrow column."""
     if column.type == kind:
         return column
-    if pa.types.is_integer(column.type) and pa.types.is_decimal(kind):  # Arrow asks for digits of all integers
+    if pa.types.is_integer(column.type) and pa.types.is_decimal(kind):  # else Arrow checks digits of the integer type
         column = column.cast(pa.decimal256(_MOST_DIGITS, kind.scale))
     cast = column.cast(kind)
-    # Arrow checks all casts but those that round.
-    rounded = pa.types.is_floating(kind) and (pa.types.is_floating(column.type) or pa.types.is_decimal(column.type))
-    if rounded:
+    # Arrow checks all other casts.
+    if pa.types.is_floating(kind) and (pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)):
         same = pc.or_kleene(pc.equal(cast.cast(column.type), column), pc.is_nan(cast))
         if not pc.all(same).as_py() and len(column) > column.null_count:
             raise pa.ArrowInvalid(f"{kind} rounds a value")
@@ -152,7 +143,7 @@ def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
     if any(encoded):
         values = common_type(*(kind.value_type if pa.types.is_dictionary(kind) else kind for kind in (first, second)))
         return pa.dictionary(pa.int32(), values) if all(encoded) and values is not None else values
-    families = {_family(first), _family(second)}
+    families = {family_of(first), family_of(second)}
     if families == {"aware"} and first.tz != second.tz:
         return None
     if families <= {"integer", "float"} or (first.id == second.id and first.num_fields):
@@ -170,7 +161,7 @@ def common_id_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | Non
         return first
     if pa.types.is_null(first):
         return second
-    families = {_family(first), _family(second)}
+    families = {family_of(first), family_of(second)}
     if families <= {"integer", "decimal"}:
         return _numeric(first, second)
     if len(families) > 1:
@@ -192,8 +183,8 @@ _TIMED = ("time", "duration", "naive", "aware")
 _LARGEST = {"text": pa.large_string(), "binary": pa.large_binary(), "date": pa.date64()}
 
 
-def _family(kind: pa.DataType) -> str:
-    """Name of the row of the table that a type is in; types in none have a name of their own."""
+def family_of(kind: pa.DataType) -> str:
+    """Return the family of a type; the name of the type if it has none."""
     tests = {
         "integer": pa.types.is_integer,
         "decimal": pa.types.is_decimal,
@@ -213,48 +204,38 @@ def _family(kind: pa.DataType) -> str:
 
 def _numeric(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
     if pa.types.is_integer(first) and pa.types.is_integer(second):
-        unsigned = pa.uint64() in (first, second)
-        return pa.uint64() if unsigned else pa.int64()
-    scales = [max(0, kind.scale) if pa.types.is_decimal(kind) else 0 for kind in (first, second)]
-    whole = [_whole_digits(kind) for kind in (first, second)]
-    digits = max(whole) + max(scales)
-    if digits > _MOST_DIGITS:
+        return pa.uint64() if pa.uint64() in (first, second) else pa.int64()
+    whole = scale = 0  # digits before and after the decimal point
+    for kind in (first, second):
+        if pa.types.is_decimal(kind):
+            whole, scale = max(whole, kind.precision - kind.scale), max(scale, kind.scale)
+        else:
+            whole = max(whole, _DIGITS[kind.bit_width] + int(kind == pa.uint64()))
+    if whole + scale > _MOST_DIGITS:
         return None
-    return pa.decimal128(digits, max(scales)) if digits <= 38 else pa.decimal256(digits, max(scales))
-
-
-def _whole_digits(kind: pa.DataType) -> int:
-    """Digits before the decimal point."""
-    if pa.types.is_decimal(kind):
-        return int(kind.precision - kind.scale)
-    return _DIGITS[kind.bit_width] + int(kind == pa.uint64())
+    return pa.decimal128(whole + scale, scale) if whole + scale <= 38 else pa.decimal256(whole + scale, scale)
 
 
 def native_type(series: nw.Series[Any]) -> str:
-    """The library's own name of the column's type, finer than Narwhals': string and large_string differ."""
+    """Return the library's name of a column's type, which for Arrow distinguishes string from large_string."""
     native = nw.to_native(series)
     return str(native.type if hasattr(native, "type") else native.dtype)
 
 
-def have_common_type(first: nw.Series[Any], second: nw.Series[Any]) -> bool:
-    """Whether there is a type for entries of both columns."""
-    kinds = (nw.String, nw.Categorical, nw.Enum)
-    text = isinstance(first.dtype, kinds) and isinstance(second.dtype, kinds)
-    integers = first.dtype.is_integer() and second.dtype.is_integer()
-    return native_type(first) == native_type(second) or text or integers
-
-
 def series_type(first: nw.Series[Any], second: nw.Series[Any]) -> Any:
-    """A type for entries of both columns: integers of 64 bits or of polars' 128, or text."""
-    if not first.dtype.is_integer():
+    """Return the type for entries of two columns, text or integers of 64 or 128 bits; ``None`` for other columns."""
+    kinds = (nw.String, nw.Categorical, nw.Enum)
+    if isinstance(first.dtype, kinds) and isinstance(second.dtype, kinds):
         return nw.String
+    if not (first.dtype.is_integer() and second.dtype.is_integer()):
+        return None
     if nw.Int128 in (first.dtype, second.dtype):
         return nw.Int128
     return nw.UInt64 if nw.UInt64 in (first.dtype, second.dtype) else nw.Int64
 
 
 def narrow_decimals(column: pa.Array) -> pa.Array:
-    """Decimals of at most 38 digits: polars has no longer ones."""
+    """Return decimals of at most 38 digits, the most that polars has."""
     if not pa.types.is_decimal256(column.type):
         return column
     try:

@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Frame
-from dfmst._edges.arrow_values import listed_values
+from dfmst._edges.arrow_values import arrow_column, listed_values
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import Input
 from dfmst._edges.host_frame import FrameView, host_column
-from dfmst._edges.unify import have_common_type
-from dfmst._edges.vertices import IdColumns, ids_beside
+from dfmst._edges.unify import native_type, series_type
+from dfmst._edges.vertices import ids_beside
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst.errors import InvalidEdgesError
@@ -25,40 +25,26 @@ from dfmst.errors import InvalidEdgesError
 
 @dataclass(frozen=True, slots=True)
 class VertexList:
-    """Vertices in ascending order, each with a place; all on the host.
-
-    Attributes
-    ----------
-    view, names, input
-        The frame, its id columns and its table, vertices numbered in the order of their ids.
-    vertex
-        Place -> vertex of the table, ``int64``; -1 if it is in no row.
-    place
-        Vertex of the table -> place, ``uint32``.
-    ids
-        Place -> id, if the vertices were listed; else ``None``.
-    """
+    """Vertices in the order of their ids, each with a place from 0; all on the host."""
 
     view: FrameView
-    names: tuple[Any, Any]
-    input: Input
-    vertex: Array
-    place: Array
-    ids: pa.Array | None
+    names: tuple[Any, Any]  # id columns
+    input: Input  # its table numbers vertices in the order of their ids
+    vertex: Array  # place -> vertex of the table, ``int64``; -1 if it is in no row
+    place: Array  # vertex of the table -> place, ``uint32``
+    ids: pa.Array | None  # place -> id; None if the user did not list the vertices
 
     def __len__(self) -> int:
-        """Return the number of vertices."""
         return len(self.vertex)
 
     def frame(self, columns: Mapping[str, Array], numbers: Mapping[str, Array] | None = None) -> Frame:
         """Build a frame of the user's kind from columns of places, which become ids, and columns of numbers."""
-        ids = self.ids
         view = replace(self.view, lazy=False, as_user=None) if numbers else self.view
-        if ids is None:
+        if self.ids is None:
             vertices = {name: self.vertex[at] for name, at in columns.items()}
             frame = vertex_frame(view, self.names, self.input, vertices)
         else:
-            frame = id_frame(view, self.names, {name: ids.take(pa.array(at)) for name, at in columns.items()})
+            frame = _id_frame(view, self.names, {name: self.ids.take(pa.array(at)) for name, at in columns.items()})
         if not numbers:
             return frame
         added = nw.from_dict(dict(numbers), backend=view.frame.implementation)
@@ -95,36 +81,35 @@ def list_vertices(
 def find_places(listed: VertexList, argument: str, ids: list[Any]) -> Array:
     """Return the places of ids, ``int64``."""
     wanted = ids_beside((argument, id_column(ids)), ("ids", listed.values()))
-    columns = [pa.array(column) if isinstance(column, np.ndarray) else column for column in wanted[:2]]
-    match = pc.index_in(columns[0], value_set=columns[1])
+    match = pc.index_in(arrow_column(argument, wanted.source), value_set=arrow_column("ids", wanted.target))
     unknown = np.asarray(match.is_null())
     if unknown.any():
         message = f"{argument}: {ids[int(unknown.argmax())]!r} is not a vertex of the table"
-        raise InvalidEdgesError(message, "name one that is the end of a row, or in vertices=")
+        raise InvalidEdgesError(message, "name an end of a row, or list it in vertices=")
     return np.asarray(match).astype(np.int64)
 
 
 def _aligned(name: Any, input: Input, vertices: Any) -> tuple[pa.Array, pa.Array]:
-    """The list, and the ids of the table's vertices, in one type."""
+    """Return listed ids and the ids of the table's vertices in one type."""
     listed, values, total = id_column(vertices), input.vertices.values, input.vertices.total
-    if values is None:  # ids of any type go with none
+    if values is None:  # a table without vertices takes ids of any type
         values = pa.array(np.arange(total, dtype=np.int64)) if total or not len(listed) else pa.nulls(0)
-    ids: IdColumns = ids_beside(("vertices", listed), (name, values))
+    ids = ids_beside(("vertices", listed), (name, values))
     if ids.null_source is not None:
         count, first = int(ids.null_source.sum()), int(ids.null_source.argmax())
         message = f"vertices has {count:,} null entries, the first at position {first}"
         raise InvalidEdgesError(message, "leave them out")
-    return tuple(pa.array(column) if isinstance(column, np.ndarray) else column for column in ids[:2])
+    return arrow_column("vertices", ids.source), arrow_column(name, ids.target)
 
 
 def id_column(vertices: Any) -> Any:
-    """Return a list, an array or a column of ids as an array, NumPy's or Arrow's."""
+    """Return a list, an array or a column of ids as an array of NumPy or Arrow."""
     if isinstance(vertices, (pa.Array, pa.ChunkedArray)):
         return vertices
     series = nw.from_native(vertices, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return host_column("vertices", series)
-    if not hasattr(vertices, "__array__") and not (isinstance(vertices, Iterable) and not isinstance(vertices, str)):
+    if not hasattr(vertices, "__array__") and (isinstance(vertices, str) or not isinstance(vertices, Iterable)):
         message = f"vertices is {vertices!r}; it must be a list, an array or a column of ids"
         raise TypeError(message)
     column = listed_values("vertices", vertices)
@@ -165,18 +150,18 @@ def vertex_frame(
     """Build a frame of the user's kind whose columns are vertices."""
     if isinstance(view, DeviceView):
         return view.build_vertices(names, input.vertices.values, columns)
-    kind = _integer_type(view, names)
-    if input.vertices.values is None and kind is not None:
+    kind, values = _integer_type(view, names), input.vertices.values
+    if values is None and kind is not None:
         return view.build({name: column.astype(kind) for name, column in columns.items()})
-    if not have_common_type(*(view.series(name) for name in names)):
-        values = input.vertices.values
+    source, target = (view.series(name) for name in names)
+    if native_type(source) != native_type(target) and series_type(source, target) is None:
         ids = {name: pa.array(column) for name, column in columns.items()}
         return view.build_arrow(ids if values is None else {name: values.take(at) for name, at in ids.items()})
     positions = _first_positions(input, len(view))
     return view.build_from(names, {name: positions[column] for name, column in columns.items()})
 
 
-def id_frame(view: FrameView, names: tuple[Any, Any], columns: Mapping[str, Any]) -> Frame:
+def _id_frame(view: FrameView, names: tuple[Any, Any], columns: Mapping[str, Any]) -> Frame:
     """Build a frame of the user's kind from ids; integers get the type of the id columns if it holds them."""
     kind = _integer_type(view, names)
     if kind is None or not all(_fits(column, kind) for column in columns.values()):
@@ -193,12 +178,10 @@ def _integer_type(view: FrameView, names: tuple[Any, Any]) -> np.dtype | None:
 
 def _fits(column: Any, kind: np.dtype) -> bool:
     """Whether all entries are integers that a type holds."""
-    if not isinstance(column, np.ndarray):
-        if not pa.types.is_integer(column.type):
-            return False
-        column = column.to_numpy()
-    bounds = np.iinfo(kind)
-    return not len(column) or (int(column.min()) >= int(bounds.min) and int(column.max()) <= int(bounds.max))
+    if not pa.types.is_integer(column.type):
+        return False
+    values, bounds = column.to_numpy(), np.iinfo(kind)
+    return not len(values) or (int(values.min()) >= int(bounds.min) and int(values.max()) <= int(bounds.max))
 
 
 def _first_positions(input: Input, rows: int) -> Array:

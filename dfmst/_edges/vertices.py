@@ -29,7 +29,6 @@ from dfmst.errors import InvalidEdgesError
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}  # by bytes
 _ALWAYS_DENSE = 4096  # ids below this bound are vertices in any table
-_BLOCK = 1 << 16
 _FEW = 1 << 18  # rows up to which Arrow's dictionary encoding is faster than ours
 _LONG = 1 << 18  # rows from which deferred checks save time
 SHORT = 1 << 16  # rows up to which one launch that checks and solves a table takes less time than many on 2 threads
@@ -60,7 +59,7 @@ def dense_vertices(
     if isinstance(source, engine.xp.ndarray):
         first, second = (_unsigned(column) for column in (source, target))
         if largest is None:
-            largest = max(_largest(engine, first), _largest(engine, second))
+            largest = max(int(first.max()), int(second.max())) if len(first) else -1
         count = largest + 1
         if bound is not None:
             if count > bound:
@@ -97,18 +96,6 @@ def unchecked_vertices(ids: IdColumns, bound: int | None = None) -> Vertices | N
 def _unsigned(column: Array) -> Array:
     """Return a view of integers as unsigned: a negative id is too large for any bound."""
     return column.view(_UNSIGNED[column.dtype.itemsize])
-
-
-def _largest(engine: Engine, ids: Array) -> int:
-    """Largest entry of an unsigned column; -1 if empty."""
-    if not len(ids):
-        return -1
-    if not engine.on_host or len(ids) <= _BLOCK:
-        return int(ids.max())
-    blocks = -(-len(ids) // _BLOCK)
-    largest = engine.xp.empty(blocks, np.uint64)
-    engine.launch("largest_id", blocks, ids, len(ids), _BLOCK, largest, grain=1)
-    return int(largest.max())
 
 
 def factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Vertices:

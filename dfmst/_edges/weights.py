@@ -25,7 +25,6 @@ from dfmst._engines import Engine
 from dfmst.errors import InvalidEdgesError
 
 DECIMAL_DIGITS = 18  # of a decimal of 64 bits
-_BLOCK = 1 << 16
 _WITH_COMMA = r"^\s*[+-]?[0-9]*,[0-9]+\s*$"
 _SHOWN = 40  # characters of a text that messages quote
 _KERNEL_TYPES = frozenset(map(np.dtype, ("i4", "u4", "f4", "i8", "u8", "f8")))
@@ -127,16 +126,11 @@ def weights_as(name: object, column: Any, kind: pa.DataType) -> Any:
 
 
 def missing_weights(engine: Engine, weights: WeightColumn) -> Array | None:
-    """Flag rows whose weight is null or NaN; ``None`` if there are none in a long column on the host."""
+    """Flag rows whose weight is null or NaN; on the host, ``None`` if there are none."""
     values = weights.values
-    if values.dtype.kind != "f":
+    # The minimum of a column with a NaN is NaN.
+    if values.dtype.kind != "f" or not len(values) or (engine.on_host and not np.isnan(values.min())):
         return weights.invalid
-    if engine.on_host and len(values) > _BLOCK:
-        blocks = -(-len(values) // _BLOCK)
-        counts = engine.xp.empty(blocks, np.uint64)
-        engine.launch("count_nan", blocks, values, len(values), _BLOCK, counts, grain=1)
-        if not int(counts.sum()):
-            return weights.invalid
     missing: Array = engine.xp.isnan(values)
     return missing if weights.invalid is None else missing | weights.invalid
 

@@ -8,12 +8,12 @@ from dfmst._common.arguments import check_choice, whole_number
 from dfmst._engines.base import Engine
 from dfmst._engines.cpu import CpuEngine
 from dfmst._engines.cuda import CudaEngine
-from dfmst._engines.scratch import release_device_scratch, release_scratch
+from dfmst._engines.scratch import release_scratch, trim_device_scratch
 
 __all__ = ["CpuEngine", "CudaEngine", "Engine", "host_engine", "release_memory", "select_engine"]
 
 
-_SERIAL_ROWS = 100_000  # below them, a second thread costs more than it does
+_SERIAL_ROWS = 100_000  # below, a second thread takes more time than it saves
 
 
 def select_engine(
@@ -32,19 +32,19 @@ def select_engine(
     return CpuEngine() if threads is None else _cpu_engine(threads)
 
 
-#: To make an engine takes as long as a small launch.
-_cpu_engine = lru_cache(CpuEngine)
+_cpu_engine = lru_cache(CpuEngine)  # a new engine takes as long as a small launch
 
 
 def host_engine(engine: Engine) -> Engine:
-    """The engine itself if its columns are on the host, else a CPU engine."""
+    """Return the engine if its columns are on the host, else a CPU engine."""
     return engine if engine.on_host else CpuEngine()
 
 
 def release_memory() -> None:
-    """Give back the memory that dfmst keeps between calls, on the host and on the current GPU.
+    """Free the memory that dfmst reserves between calls, on the host and on the current GPU.
 
-    Up to 64 MiB on the host; on a GPU up to a sixteenth of its memory, if cuDF is loaded and RMM has no pool.
+    This is up to 64 MiB on the host. On a GPU it is up to a sixteenth of its memory, if cuDF is imported and RMM has no
+    pool.
 
     Examples
     --------
@@ -52,4 +52,4 @@ def release_memory() -> None:
     >>> dfmst.release_memory()
     """
     release_scratch()
-    release_device_scratch()
+    trim_device_scratch()

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 
@@ -29,7 +29,7 @@ _UNGUARDED = nullcontext()
 
 @cache
 def library_path() -> Path:
-    """The compiled kernels that suit this processor, or those that ``DFMST_KERNELS`` points to (sanitizer builds)."""
+    """Return the library of kernels for this processor, or the one that ``DFMST_KERNELS`` names (sanitizer builds)."""
     override = os.environ.get("DFMST_KERNELS")
     if override:
         return Path(override)
@@ -51,23 +51,19 @@ def _library() -> ctypes.CDLL:
     return _load(library_path())
 
 
-_functions: dict[str, Any] = {}  # by variant: hashing a kernel's description costs as much as a small launch
-_checked: dict[Any, Any] = {}  # by the description of a launch, so that it is checked once
+_checked: dict[Any, Any] = {}  # key of a launch -> function, so that equal launches are checked once
 
 
 def _function(variant: str, kernel: Kernel) -> Any:
-    if variant in _functions:
-        return _functions[variant]
     function = getattr(_library(), variant)
-    types = [ctypes.c_void_p if p.pointer else _SCALARS[p.type] for p in kernel.parameters]
-    function.argtypes = [ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint64, *types]
-    function.restype = None
-    _functions[variant] = function
+    if function.argtypes is None:
+        types = [ctypes.c_void_p if p.pointer else _SCALARS[p.type] for p in kernel.parameters]
+        function.argtypes, function.restype = [ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint64, *types], None
     return function
 
 
 def default_threads() -> int:
-    """Threads to use by default: ``DFMST_NUM_THREADS``, else the processors this process may run on."""
+    """Return the default number of threads: ``DFMST_NUM_THREADS``, else the processors of this process."""
     configured = os.environ.get("DFMST_NUM_THREADS")
     if configured:
         try:
@@ -101,7 +97,7 @@ class CpuEngine:
         function(count, self.threads, grain, *values)
 
     def prepare(self, kernel: str, *arguments: Array | int | None) -> Callable[[int], None]:
-        """Launch with these arguments later: a check costs little compared to a kernel on the host."""
+        """Return a function that launches the kernel: a check takes little time compared to a kernel on the host."""
         return lambda count: self.launch(kernel, count, *arguments)
 
     def launch_alone(self, kernel: str, *arguments: Array | int | None) -> None:
@@ -109,7 +105,7 @@ class CpuEngine:
         self.launch(kernel, 1, *arguments)
 
     def sort_records(self, records: Array, bits: int) -> Array:
-        """Least-significant-digit radix sort over bits ``[32, 32 + bits)``: stable, and parallel over blocks."""
+        """Sort records stably by bits ``[32, 32 + bits)``: a radix sort from the lowest digit, parallel over blocks."""
         passes = -(-bits // _DIGIT_BITS) if len(records) else 0
         blocks = -(-len(records) // _SORT_BLOCK)
         other = self.xp.empty_like(records) if passes else records
@@ -127,86 +123,70 @@ class CpuEngine:
         return records
 
     def stretch(self, most: int) -> int:
-        """`most`: long stretches keep a thread's reads in order and its counts few."""
+        """Return `most`, so that a thread reads in order and writes few counts."""
         return most
 
     def in_scratch(self) -> Self:
-        """Columns come out of memory that this process keeps (see :mod:`dfmst._engines.scratch`)."""
+        """Return the engine with columns in reused memory (see :mod:`dfmst._engines.scratch`)."""
         return type(self)(self.threads, xp=shared_scratch())
 
     def lasting(self) -> Self:
-        """Columns are NumPy's own."""
+        """Return the engine with columns of NumPy."""
         return self if self.xp is np else type(self)(self.threads)
 
     def from_host(self, column: Array) -> Array:
-        """The column itself; one at an odd address, as another process may have sent it, is copied to an even one."""
+        """Return the column; a column at an odd address, which another process may have sent, is copied."""
         return column if column.flags.aligned else column.copy()
 
     def to_host(self, column: Array) -> Array:
-        """The column itself."""
+        """Return the column."""
         return column
 
     def guard(self) -> AbstractContextManager[None]:
-        """Do nothing: a host has no device faults."""
+        """Do nothing."""
         return _UNGUARDED
 
 
 _HEAD = object.__basicsize__  # bytes of an object before its own fields
 _FIELDS = (ctypes.c_uint64 * 7).from_address  # data, dimensions, shape, strides, base, dtype, flags
 _HALF = 0xFFFFFFFF  # flags take 32 bits
-#: NumPy's own objects for these types: they are never freed, so no other dtype takes their place in memory.
+#: NumPy never frees its own objects of these types, so that their addresses identify them.
 _LASTING = frozenset(map(id, TYPES.values()))
 
-Described: TypeAlias = tuple[tuple[Any, ...] | None, list[Any]]
+
+def has_known_fields() -> bool:
+    """Whether arrays have the fields of NumPy's stable binary interface in memory."""
+    if sys.implementation.name != "cpython" or sys.maxsize < 1 << 32:
+        return False
+    column = np.arange(8, dtype=np.float64)[2::2]
+    column.flags.writeable = False
+    fields = _FIELDS(id(column) + _HEAD)
+    return (fields[0], fields[5], fields[6] & _HALF) == (column.ctypes.data, id(column.dtype), column.flags.num)
 
 
-def _documented(kernel: str, arguments: tuple[Any, ...]) -> Described:
-    """Describe columns by NumPy's public attributes."""
+_KNOWN_FIELDS = has_known_fields()
+
+
+def described(kernel: str, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...] | None, list[Any]]:
+    """Return a key of a launch and its arguments, with the addresses of columns.
+
+    Launches of one key pass the same checks; it is ``None`` if a column is of an unusual type. The fields of arrays are
+    read from memory: NumPy's public attributes take a fifth of a call on 10 rows (``bench/small_calls.py``).
+    """
     key: list[Any] = [kernel]
     values = []
-    known = True
-    for argument in arguments:
-        if isinstance(argument, np.ndarray):
-            kind = id(argument.dtype)
-            known &= type(argument) is np.ndarray and kind in _LASTING
-            key += (kind, argument.flags.num)
-            values.append(int(argument.__array_interface__["data"][0]))
-        else:
-            key.append(type(argument))
-            values.append(argument)
-    return tuple(key) if known else None, values
-
-
-def _direct(kernel: str, arguments: tuple[Any, ...]) -> Described:
-    """By the fields of NumPy's array object: a third of the time."""
-    key: list[Any] = [kernel]
-    values = []
-    known, array, lasting = True, np.ndarray, _LASTING
+    known, array, lasting = _KNOWN_FIELDS, np.ndarray, _LASTING
     for argument in arguments:
         kind = type(argument)
-        if kind is array:
+        if kind is array and known:
             fields = _FIELDS(id(argument) + _HEAD)
-            known &= fields[5] in lasting
+            known = fields[5] in lasting
             key += (fields[5], fields[6] & _HALF)
             values.append(fields[0])
         elif isinstance(argument, array):
-            return _documented(kernel, arguments)
+            known = False
+            values.append(argument.ctypes.data)
         else:
             key.append(kind)
             values.append(argument)
     return tuple(key) if known else None, values
-
-
-def _fastest() -> Callable[[str, tuple[Any, ...]], Described]:
-    """The faster way that works here: CPython keeps the fields of NumPy's stable binary interface."""
-    if sys.implementation.name != "cpython" or sys.maxsize < 1 << 32:
-        return _documented
-    read_only = np.arange(8, dtype=np.float64)[::2]
-    read_only.flags.writeable = False
-    probe = ("", (np.arange(8, dtype=np.uint32)[3:], 1, read_only, None))
-    return _direct if _direct(*probe) == _documented(*probe) else _documented
-
-
-#: ``described(kernel, arguments)``: the key of a launch's checks, and the arguments with addresses in place of
-#: columns. Launches of equal descriptions pass the same checks. ``None``: a column is of a kind that has none.
-described = _fastest()

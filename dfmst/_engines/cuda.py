@@ -1,8 +1,7 @@
-"""The CUDA engine: the CPU's kernel texts, compiled by CuPy at run time, over columns in device memory.
+"""The CUDA engine: CuPy compiles the kernels at run time and caches them on disk.
 
-Everything runs on the default stream, which is cuDF's as well, so that launches, array calls and cuDF's own work follow
-each other without a wait. A caller's own stream is put in order with it. CuPy keeps compiled kernels on disk: only the
-first run ever compiles them.
+All work runs on the default stream, which cuDF uses, too, so that no call waits for another stream. Work of a caller's
+own stream is ordered with it.
 """
 
 from __future__ import annotations
@@ -22,48 +21,41 @@ from dfmst._common.types import Array
 from dfmst._engines.base import TYPES, bind
 from dfmst._engines.cpu import CpuEngine
 from dfmst._engines.kernels import Kernel, translation_units
-from dfmst._engines.scratch import PooledModule, device_scratch, kept_bytes, trim_device_scratch
+from dfmst._engines.scratch import PooledModule, device_scratch, free_pool_bytes, trim_device_scratch
 from dfmst.errors import CapacityError, DeviceError, DfmstError, EngineUnavailableError
 
-_WAVES = 16  # blocks a multiprocessor is given, as a multiple of those it can hold: late blocks even out the load
+BLOCK = 256  # threads a block
+_WAVES = 16  # blocks of a launch, as a multiple of those that run at once: more blocks balance the load
 _BYTES = re.compile(r"allocat\w* ([\d,]+) bytes")
 
-
-BLOCK = 256  # threads a block
-
-#: Compiler options of every kernel. Fused products and sums would make other floats than the CPU's.
+#: Compiler options of every kernel. Fused products and sums would differ from the floats of CPUs.
 OPTIONS = ("--std=c++17", "--fmad=false")
-
-
-@cache
-def _texts() -> dict[str, str]:
-    return {unit.name: unit.text for unit in translation_units()}
 
 
 @cache
 def module_of(xp: Any, name: str) -> Any:
     """Return a translation unit, which CuPy compiles when it is used."""
-    return xp.RawModule(code=_texts()[name], options=OPTIONS)
+    return xp.RawModule(code=next(unit.text for unit in translation_units() if unit.name == name), options=OPTIONS)
 
 
 @cache
 def function_of(xp: Any, variant: str, kernel: Kernel) -> Any:
     """Return a kernel's function for one type."""
     if kernel.on_host:
-        raise LookupError(f"kernel {kernel.name} is compiled for CPUs alone")
+        raise LookupError(f"kernel {kernel.name} is compiled for CPUs only")
     return module_of(xp, kernel.variants()[variant]).get_function(variant)
 
 
 @cache
 def threads_of(xp: Any, device: int) -> int:
-    """Return how many threads a device holds at once."""
+    """Return the number of threads that a device runs at once."""
     attributes = xp.cuda.Device(device).attributes
     return int(attributes["MultiProcessorCount"] * attributes["MaxThreadsPerMultiProcessor"])
 
 
 @cache
 def resident_blocks(xp: Any, variant: str, kernel: Kernel, device: int) -> int:
-    """Return the blocks of a kernel that a device holds at once."""
+    """Return the number of blocks of a kernel that a device runs at once."""
     pointer = function_of(xp, variant, kernel).kernel.ptr
     blocks = xp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(pointer, BLOCK, 0)
     return int(blocks * xp.cuda.Device(device).attributes["MultiProcessorCount"])
@@ -96,20 +88,20 @@ USE_CPU = "engine='cpu'", "--engine cpu"
 
 
 def load_cupy() -> Any:
-    """Return CuPy with a device that it can use. Its allocator stays the one that the process has."""
+    """Return CuPy, or raise an error if it cannot use a device."""
     try:
         xp = import_module("cupy")
     except ImportError as error:
         raise _unavailable(f"needs CuPy: {error}") from error
     try:
         devices = xp.cuda.runtime.getDeviceCount()
-    except Exception as error:  # no driver, an old one, a device that is gone: CuPy has an error class for each
+    except Exception as error:  # CuPy has an error class for no driver, an old driver, and so on
         raise _unavailable(f"finds no CUDA device: {error}") from error
     if not devices:
         raise _unavailable("finds no CUDA device", "use engine='cpu', or another machine")
     try:
         xp.cuda.nvrtc.getVersion()
-    except Exception as error:  # CuPy's wheel comes without the toolkit, and says so in the words of its loader
+    except Exception as error:  # CuPy's wheel does not contain CUDA's toolkit
         raise _unavailable(f"needs NVRTC, CUDA's compiler: {error}") from error
     return xp
 
@@ -120,9 +112,9 @@ def _unavailable(reason: str, hint: str = _INSTALL) -> EngineUnavailableError:
 
 @contextmanager
 def default_stream(xp: Any) -> Iterator[None]:
-    """Work on the default stream, after the earlier work of the caller's stream and before its later work.
+    """Context manager: work on the default stream, in order with the work of the caller's stream.
 
-    Only a stream made with ``non_blocking=True`` needs it: any other and the default stream wait for each other.
+    Streams made without ``non_blocking=True`` are in order with the default stream by themselves.
     """
     stream, default = xp.cuda.get_current_stream(), xp.cuda.Stream.null
     if not stream.is_non_blocking:
@@ -151,12 +143,12 @@ class CudaEngine:
 
     @property
     def threads(self) -> int:
-        """How many threads the device holds at once."""
+        """Number of threads that the device runs at once."""
         return threads_of(self.xp, self._device)
 
     @property
     def in_steps(self) -> bool:
-        """Whether the device launches grids whose threads wait for each other."""
+        """Whether the device runs kernels whose threads wait for each other."""
         return is_cooperative(self._cupy, self._device)
 
     @property
@@ -164,23 +156,21 @@ class CudaEngine:
         return int(self.xp.cuda.runtime.getDevice())
 
     def launch(self, kernel: str, count: int, *arguments: Array | int | None, grain: int = 4096) -> None:
-        """Run a kernel for every index below `count` (see :class:`dfmst._engines.base.Engine`).
-
-        `grain` does not matter here: neighboring threads take neighboring indices.
-        """
+        """Run a kernel for every index below `count` (see :class:`dfmst._engines.base.Engine`); `grain` is ignored."""
         self.prepare(kernel, *arguments)(count)
 
     def prepare(self, kernel: str, *arguments: Array | int | None) -> Callable[[int], None]:
-        """Check a launch's arguments once, for many launches: the check takes longer than a small kernel."""
+        """Check the arguments once for many launches: the check takes longer than a small kernel."""
         variant, signature = bind(kernel, arguments)
         values: list[Any] = []
         for parameter, argument in zip(signature.parameters, arguments, strict=True):
-            if parameter.pointer:
-                self._check_place(kernel, parameter.name, argument)
-                values.append(argument)
-            else:
-                # CuPy passes a Python integer as 64 bits, whatever the kernel takes.
-                values.append(TYPES[parameter.type].type(argument))
+            if parameter.pointer and argument is not None and not isinstance(argument, self.xp.ndarray):
+                message = (
+                    f"kernel {kernel}: {parameter.name} is a {type(argument).__name__} on the host, not a CuPy array"
+                )
+                raise TypeError(message)
+            # CuPy passes a Python integer as 64 bits.
+            values.append(argument if parameter.pointer else TYPES[parameter.type].type(argument))
         most_blocks, options = max(1, self.threads // BLOCK) * _WAVES, {}
         with self._naming(kernel):
             function = function_of(self._cupy, variant, signature)
@@ -201,7 +191,7 @@ class CudaEngine:
 
     @contextmanager
     def _naming(self, kernel: str) -> Iterator[None]:
-        """Say which kernel a fault comes from."""
+        """Context manager: raise an error that names the kernel of a fault."""
         try:
             yield
         except faults_of(self.xp) as error:
@@ -210,10 +200,9 @@ class CudaEngine:
             raise DeviceError(message, hint, option=USE_CPU) from error
 
     def launch_alone(self, kernel: str, *arguments: Array | int | None) -> None:
-        """Run a sequential kernel on the host: its columns are copied there, and those it writes are copied back.
+        """Run a sequential kernel on the host, with copies of its columns there and back.
 
-        One thread of a GPU waits for its memory hundreds of times longer than one of a CPU, so that both copies cost
-        less than the steps they save.
+        One thread of a GPU waits for memory hundreds of times longer than one of a CPU, so that the copies save time.
         """
         _, signature = bind(kernel, arguments)
         copies = [self.to_host(argument) if _is_column(argument) else argument for argument in arguments]
@@ -223,24 +212,24 @@ class CudaEngine:
                 argument.set(copy)  # type: ignore[attr-defined]
 
     def sort_records(self, records: Array, bits: int) -> Array:
-        """Sort stably by bits ``[32, 32 + bits)``: CuPy's argsort, a radix sort of the 32 bits and the places."""
+        """Sort records stably by bits ``[32, 32 + bits)``, with CuPy's radix sort of the leading halves."""
         if not bits or not len(records):
             return records
-        # On a little-endian machine, as all with a GPU are, the second word of a record is its leading half.
+        # All machines with a GPU are little-endian: the second word of a record is its leading half.
         leading = self.xp.ascontiguousarray(records.view(np.uint32)[1::2])
         ordered: Array = records[self.xp.argsort(leading)]
         return ordered
 
     def stretch(self, most: int) -> int:
-        """One entry an index: there are threads enough, and neighbors read side by side."""
+        """Return 1: threads are many, and neighbors read adjacent entries."""
         return 1
 
     def in_scratch(self) -> CudaEngine:
-        """Columns come out of memory that is kept between calls (see :mod:`dfmst._engines.scratch`)."""
+        """Return the engine with columns in reused memory (see :mod:`dfmst._engines.scratch`)."""
         return self._with(device_scratch(self._cupy))
 
     def lasting(self) -> CudaEngine:
-        """Columns come out of the memory of CuPy's allocator."""
+        """Return the engine with columns in the memory of CuPy's allocator."""
         return self._with(self._cupy)
 
     def _with(self, xp: Any) -> CudaEngine:
@@ -251,10 +240,7 @@ class CudaEngine:
         return self.xp.plain if isinstance(self.xp, PooledModule) else self.xp
 
     def from_host(self, column: Array) -> Array:
-        """Copy a NumPy column to the device, straight from its memory.
-
-        CuPy's ``asarray`` would copy it to pinned memory first, as large as the column, and keep that.
-        """
+        """Copy a NumPy column to the device; not with ``cupy.asarray``, which allocates as much pinned memory."""
         moved: Any = column
         if not isinstance(column, self.xp.ndarray):
             moved = self.xp.empty(column.shape, column.dtype)
@@ -269,7 +255,7 @@ class CudaEngine:
 
     @contextmanager
     def guard(self) -> Iterator[None]:
-        """Turn faults of the device within the block into dfmst's errors; work there is in order with the caller's."""
+        """Context manager: raise errors of dfmst for faults of the device, in order with the caller's stream."""
         try:
             with default_stream(self._cupy):
                 yield
@@ -285,15 +271,10 @@ class CudaEngine:
 
     def _out_of_memory(self, error: MemoryError) -> CapacityError:
         free, total = self.xp.cuda.runtime.memGetInfo()
-        free += self.xp.get_default_memory_pool().free_bytes() + kept_bytes()
+        free += self.xp.get_default_memory_pool().free_bytes() + free_pool_bytes()
         found = _BYTES.search(str(error))
         needed = f"{int(found[1].replace(',', '')):,} more bytes" if found else "more bytes"
-        # Temporary columns are given back by now, so that more may be free than was missing.
+        # Temporary columns are free now.
         message = f"the GPU is out of memory: {needed} were needed at once; now {free:,} of {total:,} bytes are free"
         hint = "fold the table in parts with dfmst.stream, spread it over a Dask cluster, or use engine='cpu'"
         return CapacityError(message, hint, option=USE_CPU)
-
-    def _check_place(self, kernel: str, parameter: str, argument: Any) -> None:
-        if argument is not None and not isinstance(argument, self.xp.ndarray):
-            message = f"kernel {kernel}: {parameter} is a {type(argument).__name__} on the host, not a CuPy array"
-            raise TypeError(message)

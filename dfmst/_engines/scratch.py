@@ -1,8 +1,7 @@
-"""Memory that the calls of a process share: temporary columns of one call reuse that of the call before.
+"""Memory for temporary columns that the calls of a process share.
 
-A fresh column costs more than the first pass over it: the system hands out its pages one by one, each cleared, and
-takes them back when the column goes (a tenth to nearly half of a call's time). So temporary columns come out of one
-slab, first fit, lowest address first. A column that does not fit is allocated as usual.
+To allocate a column takes longer than the first pass over it, as the system clears every page: a tenth to nearly half
+of a call. So temporary columns are parts of one slab, the first that fits. Other columns are allocated as usual.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
-from functools import wraps
+from functools import partial
 from math import prod
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
@@ -23,14 +22,14 @@ from numpy.typing import DTypeLike
 
 from dfmst._common.types import Array
 
-SLAB = 64 << 20  # bytes that a process keeps at most; only those that were ever written take memory
-_LEAST = 1 << 14  # bytes below which an ordinary allocation costs less
-_LINE = 64  # a column begins with a cache line
+SLAB = 64 << 20  # bytes, of which only those that were written take memory
+_LEAST = 1 << 14  # bytes of a column below which an ordinary allocation takes less time
+_LINE = 64  # bytes of a cache line, with which a column begins
 _FILL = 1 << 15  # entries of an ascending column written at a time
 
 
 class _Piece(weakref.ref[Array]):
-    """Watches a column, and remembers its place. Views of a column hold it: its base is not an array."""
+    """A weak reference to a column, with its place. Views refer to the column, as its base is not an array."""
 
     __slots__ = ("begin", "end")
     begin: int
@@ -38,18 +37,18 @@ class _Piece(weakref.ref[Array]):
 
 
 class Scratch:
-    """A slab from which columns are cut, and to which they return when the last view of them goes."""
+    """A slab of memory for columns; the memory of a column is free again after its last view."""
 
     def __init__(self, size: int = SLAB) -> None:
         self._size = size - size % _LINE
         self._lock = threading.Lock()
         self._slab: memoryview | None = None
-        self._free = [(0, self._size)]  # ascending, none touching the next
-        self._held: dict[int, _Piece] = {}
-        self._returned: deque[_Piece] = deque()  # a column may go at any time, inside these methods too
+        self._free = [(0, self._size)]  # ascending, with used memory between them
+        self._used: dict[int, _Piece] = {}
+        self._returned: deque[_Piece] = deque()  # Python may delete a column at any time, even in these methods
 
     def column(self, length: int, dtype: DTypeLike) -> Array:
-        """A column of any content, shape ``(length,)``."""
+        """Return a column of any content, shape ``(length,)``."""
         kind = np.dtype(dtype)
         size = -(-length * kind.itemsize // _LINE) * _LINE
         begin = self._cut(size) if _LEAST <= size <= self._size else None
@@ -58,19 +57,19 @@ class Scratch:
         column: Array = np.frombuffer(self._slab, kind, length, begin)  # type: ignore[arg-type]  # a cut reserves it
         piece = _Piece(column, self._returned.append)
         piece.begin, piece.end = begin, begin + size
-        self._held[begin] = piece
+        self._used[begin] = piece
         return column
 
     def used(self) -> int:
-        """Bytes that columns take."""
+        """Return the bytes of the columns."""
         with self._lock:
             self._take_back()
             return self._size - sum(end - begin for begin, end in self._free)
 
     def _cut(self, size: int) -> int | None:
-        """Take free memory, and return its begin; ``None`` if none is long enough, or if another call holds the lock.
+        """Reserve memory, and return its begin; ``None`` if no free part is long enough, or if the lock is taken.
 
-        That call may be further up in this thread: a signal handler or a finalizer runs between any two steps.
+        This thread itself may have the lock: a signal handler or a finalizer can run between any two steps.
         """
         if not self._lock.acquire(blocking=False):
             return None
@@ -79,7 +78,9 @@ class Scratch:
             for place, (begin, end) in enumerate(self._free):
                 if end - begin >= size:
                     if self._slab is None:
-                        self._slab = _reserve(self._size)
+                        slab = np.empty(self._size + _LINE, np.uint8)
+                        pad = -slab.ctypes.data % _LINE
+                        self._slab = slab.data[pad : pad + self._size]
                     self._free[place : place + 1] = [(begin + size, end)] if end - begin > size else []
                     return begin
             return None
@@ -87,12 +88,12 @@ class Scratch:
             self._lock.release()
 
     def _take_back(self) -> None:
-        """Join returned memory with adjacent free memory."""
+        """Merge returned memory with adjacent free memory."""
         if not self._returned:
             return
         while self._returned:
             piece = self._returned.popleft()
-            del self._held[piece.begin]
+            del self._used[piece.begin]
             self._free.append((piece.begin, piece.end))
         self._free.sort()
         joined = [self._free[0]]
@@ -104,44 +105,38 @@ class Scratch:
         self._free = joined
 
 
-def _reserve(size: int) -> memoryview:
-    slab = np.empty(size + _LINE, np.uint8)
-    pad = -slab.ctypes.data % _LINE
-    return slab.data[pad : pad + size]
-
-
 class ScratchModule:
-    """NumPy whose new columns are cut from a scratch."""
+    """NumPy with functions that create columns in a scratch."""
 
     def __init__(self, scratch: Scratch) -> None:
         self._column = scratch.column
 
     def __getattr__(self, name: str) -> Any:
-        """Anything else is NumPy's own."""
+        """Return any other attribute of NumPy."""
         attribute = getattr(np, name)
         setattr(self, name, attribute)
         return attribute
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
-        """A column, or several, of any content."""
+        """Return an array of any content."""
         return self._column(shape, dtype) if isinstance(shape, int) else self._column(prod(shape), dtype).reshape(shape)
 
     def empty_like(self, column: Array) -> Array:
-        """Columns of the same shape and type, of any content."""
+        """Return an array of the same shape and type, of any content."""
         return self.empty(column.shape, column.dtype)
 
     def full(self, shape: int | tuple[int, ...], value: Any, dtype: DTypeLike) -> Array:
-        """Columns of equal entries."""
+        """Return an array of equal entries."""
         column = self.empty(shape, dtype)
         column.fill(value)
         return column
 
     def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
-        """Columns of zeros."""
+        """Return an array of zeros."""
         return self.full(shape, 0, dtype)
 
     def arange(self, *bounds: Any, dtype: DTypeLike | None = None) -> Array:
-        """Ascending numbers; columns that begin with 0 are written block by block."""
+        """Return ascending numbers; from 0, they are written block by block."""
         if len(bounds) > 1 or dtype is None:
             return np.arange(*bounds, dtype=dtype)
         column = self._column(bounds[0], dtype)
@@ -156,54 +151,53 @@ _module = ScratchModule(Scratch())
 
 
 def shared_scratch() -> ScratchModule:
-    """The scratch of this process."""
+    """Return the scratch of this process."""
     return _module
 
 
 def release_scratch() -> None:
-    """Give the slab back as soon as no column uses it; the next call reserves another."""
+    """Free the slab after its last column; the next call reserves another slab."""
     global _module
     _module = ScratchModule(Scratch())
 
 
-# A forked process has the columns of its parent's threads, which nobody there will return.
+# In a forked process, the columns of the parent's threads would never be free.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=release_scratch)
 
 
-_KEPT_SHARE = 16  # of a device's memory, the part that the pool may keep between calls: one sixteenth
+_POOL_SHARE = 16  # the pool may have a sixteenth of a device's memory between calls
 
 
 class PooledModule:
-    """CuPy whose functions take memory from a pool; operators of arrays still take it from CuPy's allocator."""
+    """CuPy with functions that allocate memory in a pool; operators of arrays use CuPy's allocator."""
 
     def __init__(self, xp: Any) -> None:
         self.plain = xp
         self.pool = xp.cuda.MemoryPool()
 
     def __getattr__(self, name: str) -> Any:
-        """A function with the pool's memory; anything else is CuPy's own."""
+        """Return a function that allocates in the pool, or any other attribute of CuPy."""
         attribute = getattr(self.plain, name)
         if isinstance(attribute, (FunctionType, BuiltinFunctionType)):
-            attribute = self._pooled(attribute)
+            attribute = partial(self._call, attribute)
         setattr(self, name, attribute)
         return attribute
 
-    def _pooled(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def call(*arguments: Any, **options: Any) -> Any:
-            with self.plain.cuda.using_allocator(self.pool.malloc):
-                return function(*arguments, **options)
-
-        return call
+    def _call(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        with self.plain.cuda.using_allocator(self.pool.malloc):
+            return function(*arguments, **options)
 
 
 _shared: PooledModule | None = None
 
 
 def device_scratch(xp: Any) -> Any:
-    """The module for temporary columns: CuPy itself if its allocator keeps memory, else one with a pool."""
-    if not _asks_the_driver(xp):
+    """Return the module for temporary columns: CuPy, or CuPy with a pool if each allocation asks the driver."""
+    rmm, adapter = sys.modules.get("rmm"), sys.modules.get("rmm.allocators.cupy")
+    if rmm is None or adapter is None or xp.cuda.get_allocator() != adapter.rmm_cupy_allocator:
+        return xp
+    if type(rmm.mr.get_current_device_resource()) is not rmm.mr.CudaMemoryResource:
         return xp
     global _shared
     if _shared is None or _shared.plain is not xp:
@@ -211,27 +205,12 @@ def device_scratch(xp: Any) -> Any:
     return _shared
 
 
-def trim_device_scratch(memory: int) -> None:
-    """Give the pool's free memory back if it is more than a share of the device's `memory`, in bytes."""
-    if _shared is not None and _shared.pool.free_bytes() > memory // _KEPT_SHARE:
-        _shared.pool.free_all_blocks()
-
-
-def kept_bytes() -> int:
-    """Bytes of the current device that the pool keeps and nobody uses."""
+def free_pool_bytes() -> int:
+    """Return the free bytes of the pool on the current device."""
     return 0 if _shared is None else int(_shared.pool.free_bytes())
 
 
-def release_device_scratch() -> None:
-    """Give all of the pool's free memory back to the driver."""
-    if _shared is not None:
+def trim_device_scratch(memory: int = 0) -> None:
+    """Free the unused memory of the pool if it exceeds a share of the device's `memory`, in bytes."""
+    if _shared is not None and free_pool_bytes() > memory // _POOL_SHARE:
         _shared.pool.free_all_blocks()
-
-
-def _asks_the_driver(xp: Any) -> bool:
-    """Whether CuPy's memory is RMM's, and RMM's is the driver's."""
-    rmm = sys.modules.get("rmm")
-    adapter = sys.modules.get("rmm.allocators.cupy")
-    if rmm is None or adapter is None or xp.cuda.get_allocator() != adapter.rmm_cupy_allocator:
-        return False
-    return type(rmm.mr.get_current_device_resource()) is rmm.mr.CudaMemoryResource

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 import dfmst
-from dfmst._edges.tables import DuckDbTables, NativeTables
+from dfmst._edges.tables import DuckDbTables, Tables
 from dfmst.algorithms import Dataframe
 from tests.support.oracle import kruskal_rows
 
@@ -301,7 +301,7 @@ def test_names_that_the_steps_use_themselves():
     with pytest.raises(dfmst.InvalidEdgesError, match="column 'dfmst_position', a name that dfmst uses"):
         solve(edges.project("*, 1 as dfmst_position"))
     star = edges.project('*, 1 as "*"')
-    with pytest.raises(dfmst.InvalidEdgesError, match=r"column '\*', which duckdb takes for all columns"):
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"column '\*', which stands for all columns in duckdb"):
         solve(star)
     assert rows_in(dfmst.minimum_spanning_forest(star)) == expected(table)
     frame = table.to_pandas().assign(rank=1, vertex=2, parent=3, root=4)
@@ -320,7 +320,7 @@ def test_a_missing_operation_is_named(library, monkeypatch):
     def number(*_):
         raise NotImplementedError("'rank' is not implemented for this backend")
 
-    for kind in (NativeTables, DuckDbTables):
+    for kind in (Tables, DuckDbTables):
         monkeypatch.setattr(kind, "number", number)
     name = library.partition(" ")[0]
     with pytest.raises(dfmst.UnsupportedFrameError, match=f"{name} lacks an operation that .* takes: 'rank' is not"):

@@ -499,7 +499,7 @@ def test_frames_on_the_device_are_updated_there(kind):
 def test_frames_that_cannot_be_stacked_on_the_device():
     frame = cudf.DataFrame.from_arrow(pa.table({**TRIANGLE, "w": [3, 1, 2]}))
     cases = [
-        (pd.DataFrame({**TRIANGLE, "w": [3, 1, 2]}), "frames of two kinds: cudf and a frame on the host"),
+        (pd.DataFrame({**TRIANGLE, "w": [3, 1, 2]}), "frames of two kinds: cudf and pandas"),
         (cudf.DataFrame.from_arrow(pa.table(TRIANGLE)), "new_edges has no column 'w'"),
         (
             cudf.DataFrame.from_arrow(pa.table({**TRIANGLE, "w": [3.0, 1, 2]})),

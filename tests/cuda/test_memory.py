@@ -11,7 +11,7 @@ import pytest
 import dfmst
 from dfmst._engines import CudaEngine, select_engine
 from dfmst._engines.cuda import memory_of
-from dfmst._engines.scratch import PooledModule, device_scratch, kept_bytes
+from dfmst._engines.scratch import PooledModule, device_scratch, free_pool_bytes
 from dfmst.errors import CapacityError
 from tests.support.gpu import standin
 from tests.support.gpu.standin import cupy
@@ -96,9 +96,9 @@ def test_the_pool_is_given_back_on_demand(device):
     columns = graph()
     before = cupy.driver_memory.used
     mallocs(columns)
-    assert kept_bytes() > 0
+    assert free_pool_bytes() > 0
     dfmst.release_memory()
-    assert kept_bytes() == 0
+    assert free_pool_bytes() == 0
     assert cupy.driver_memory.used == before
 
 
@@ -106,7 +106,7 @@ def test_the_pool_keeps_a_share_of_the_device_at_most(device, monkeypatch):
     cupy.cuda.set_allocator(RMM)
     monkeypatch.setattr("dfmst._engines.cuda.memory_of", lambda xp, device: 16 * 1000)
     mallocs(graph())
-    assert kept_bytes() <= 1000
+    assert free_pool_bytes() <= 1000
     assert memory_of(cupy, 0) == 1 << 34
 
 
@@ -115,7 +115,7 @@ def test_out_of_memory_counts_what_the_pool_keeps(device, monkeypatch):
     mallocs(graph())
     engine = CudaEngine()
     free = cupy.cuda.runtime.memGetInfo()[0]
-    with pytest.raises(CapacityError, match=f"now {free + kept_bytes():,} of"), engine.guard():
+    with pytest.raises(CapacityError, match=f"now {free + free_pool_bytes():,} of"), engine.guard():
         raise MemoryError
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dfmst._engines import CpuEngine
+from dfmst._engines import CpuEngine, cpu
 from dfmst._engines.base import TYPES
-from dfmst._engines.cpu import _direct, _documented, described
+from dfmst._engines.cpu import described
 
 COLUMNS = {
     "whole": np.arange(10, dtype=np.uint32),
@@ -38,10 +38,11 @@ def test_columns_of_one_kind_have_one_description(dtype):
 
 
 @pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
-def test_both_ways_to_describe_agree(column):
+def test_without_known_fields(column, monkeypatch):
     arguments = (column, 1, None, column.view(type("Column", (np.ndarray,), {})), column)
-    for end in (1, 3, 5):
-        assert _direct("k", arguments[:end]) == _documented("k", arguments[:end])
+    _, addresses = described("k", arguments)
+    monkeypatch.setattr(cpu, "_KNOWN_FIELDS", False)
+    assert described("k", arguments) == (None, addresses)
 
 
 def test_other_kinds_have_none(tmp_path: Path):

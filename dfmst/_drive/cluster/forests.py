@@ -31,7 +31,7 @@ def stacked(forest: Any, new_edges: Any) -> Any:
     frames = [_on_dask(name, frame) for name, frame in (("forest", forest), ("new_edges", new_edges))]
     views = [open_frame(make_meta(frame)) for frame in frames]
     if all(isinstance(view, FrameView) for view in views):
-        check_stackable(("forest", views[0]), ("new_edges", views[1]))  # type: ignore[arg-type]
+        check_stackable(("forest", views[0]), ("new_edges", views[1]))
     return dd.concat([frames[0], frames[1][list(frames[0].columns)]])
 
 

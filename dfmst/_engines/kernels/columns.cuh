@@ -9,14 +9,6 @@ KERNEL_OF(V, largest_id, (const V* id, u64 length, u64 block, u64* largest)) {
   largest[i] = top;
 } END
 
-// NaN weights of a block of rows.
-KERNEL_OF(W, count_nan, (const W* weight, u64 length, u64 block, u64* counts)) {
-  const u64 end = (i + 1) * block < length ? (i + 1) * block : length;
-  u64 total = 0;
-  for (u64 j = i * block; j < end; ++j) total += weight[j] != weight[j];
-  counts[i] = total;
-} END
-
 DEVICE void raise(u64* note, u64 value) {
   if (value > load(note)) atomic_max(note, value);
 }

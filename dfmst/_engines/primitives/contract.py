@@ -14,9 +14,9 @@ from dfmst._engines.primitives.edges import Edges, end_words, gather_edges, spre
 from dfmst._engines.primitives.flags import FLAG_GRAIN, compact, compact_all, count_set, flag_words, flags_to_write
 from dfmst._engines.primitives.sort import sort_order
 
-_FEW_VERTICES = 1 << 15  # of at most these, one thread replaces several launches by one
+_FEW_VERTICES = 1 << 15  # up to which one launch on one thread takes less time than several launches
 _NONE = np.iinfo(np.uint64).max
-_PAIRS_PER_EDGE = 2  # pairs of vertices that a table takes less time to hold than the edges take to sort
+_PAIRS_PER_EDGE = 2  # pairs of vertices an edge up to which a table of pairs takes less time than a sort of the edges
 
 
 def flatten(engine: Engine, parent: Array) -> None:
@@ -26,7 +26,7 @@ def flatten(engine: Engine, parent: Array) -> None:
 
 
 def number_sets(engine: Engine, parent: Array) -> tuple[Array, int] | None:
-    """As `flatten`, and of few vertices on the host as `contract` at once; ``None``: only flattened."""
+    """Flatten `parent`, and number the sets of few vertices on the host; ``None``: the sets are not numbered."""
     if not engine.on_host or len(parent) > _FEW_VERTICES:
         flatten(engine, parent)
         return None
@@ -41,20 +41,20 @@ def count_roots(engine: Engine, parent: Array) -> int:
 
 
 def flag_roots(engine: Engine, parent: Array) -> Array:
-    """Flags of the vertices that are their own parent."""
+    """Flag the vertices that are their own parent."""
     flags = flags_to_write(engine, len(parent))
     engine.launch("flag_roots", len(flags), parent, len(parent), flags, grain=FLAG_GRAIN)
     return flags
 
 
 def contract(engine: Engine, parent: Array, roots: Array | None = None) -> tuple[Array, int]:
-    """Number the roots of a flattened `parent` densely."""
+    """Return the number of each vertex's root in a flattened `parent`, and of all roots."""
     numbered = compact(engine, flag_roots(engine, parent) if roots is None else roots)
     return _label(engine, parent, numbered), len(numbered)
 
 
 def _label(engine: Engine, parent: Array, numbered: Array) -> Array:
-    """Each vertex's place among the listed roots."""
+    """Return the position of each vertex's root among the listed roots."""
     rank = engine.xp.empty(len(parent), np.uint32)
     engine.launch("rank_roots", len(numbered), numbered, rank)
     label: Array = engine.xp.empty(len(parent), np.uint32)
@@ -65,7 +65,7 @@ def _label(engine: Engine, parent: Array, numbered: Array) -> Array:
 def contract_edges(
     engine: Engine, edges: Edges, parent: Array, flip: int = 0, drop_isolated: bool = False
 ) -> tuple[Edges, int]:
-    """Make a vertex of every component of a flattened `parent`, and keep the edges between different ones."""
+    """Make one vertex of every component of a flattened `parent`, and return the edges between components."""
     flags = flags_to_write(engine, len(edges))
     arguments = (edges.source, edges.target, len(edges), parent, None, flags)
     engine.launch("flag_crossing", len(flags), *arguments, grain=FLAG_GRAIN)
@@ -82,14 +82,14 @@ def contract_edges(
 
 
 def drop_parallel(engine: Engine, edges: Edges, vertices: int) -> Edges:
-    """The lightest edge of each pair of vertices; keys are ordered."""
+    """Return the lightest edge of each pair of vertices; keys are ordered."""
     return gather_edges(engine, edges, compact(engine, flag_lightest(engine, edges, vertices)), None)
 
 
 def lightest_flagged(engine: Engine, edges: Edges, flip: int, flags: Array, label: Array, labels: int) -> Array:
-    """The lightest flagged edge of each pair of labels, of which there are few, in a table of all pairs.
+    """Return a table of the lightest flagged edge of each pair of (few) labels.
 
-    Entry ``a * labels + b``, where ``a <= b``, holds the edge's position in its low half; all ones: none.
+    The low half of entry ``a * labels + b`` with ``a <= b`` is the position of the edge. All ones: there is no edge.
     """
     best: Array = engine.xp.full(labels * labels, _NONE, np.uint64)
     columns = (*end_words(edges.source, edges.target), label, labels, edges.key, flip, flags, best)
@@ -98,15 +98,13 @@ def lightest_flagged(engine: Engine, edges: Edges, flip: int, flags: Array, labe
 
 
 def listed_pairs(engine: Engine, best: Array) -> Array:
-    """Positions of the edges in a table of pairs, ascending."""
+    """Return the positions of the edges in a table of pairs, ascending."""
     pairs = engine.to_host(best)
-    positions = pairs[pairs != _NONE].astype(np.uint32)  # of an entry, the low half
-    positions.sort()
-    return engine.from_host(positions)
+    return engine.from_host(np.sort(pairs[pairs != _NONE].astype(np.uint32)))  # the low halves
 
 
 def join_pairs(engine: Engine, edges: Edges, flip: int, best: Array, labels: int, flags: Array) -> tuple[int, int]:
-    """Kruskal on the edges in a table of pairs, on the host: flags the rows; how many edges there are, and joined."""
+    """Flag the forest of a table of pairs, on the host; return the number of its edges, and of those in the forest."""
     found = np.empty(2, np.uint64)
     columns = (best, np.empty(labels, np.uint32), flags, found)
     engine.launch_alone("scan_pairs", edges.key, flip, edges.row, labels, *columns)
@@ -115,7 +113,7 @@ def join_pairs(engine: Engine, edges: Edges, flip: int, best: Array, labels: int
 
 
 def flag_lightest(engine: Engine, edges: Edges, vertices: int) -> Array:
-    """Flags of the lightest edge of each pair of vertices: groupby-min, in a table of all pairs or over sorted runs."""
+    """Flag the lightest edge of each pair of vertices, with a table of all pairs or by sorted runs."""
     code = engine.xp.empty(len(edges), np.uint64)
     engine.launch("pair_codes", len(edges), edges.source, edges.target, vertices, code)
     flags = flag_words(engine, len(edges))
@@ -129,17 +127,17 @@ def flag_lightest(engine: Engine, edges: Edges, vertices: int) -> Array:
     return flags
 
 
-_SAMPLE = 256  # edges: each is a read or two from memory
-_BYTE_VERTICES = 1 << 15  # of at most these, a byte each fits a first-level cache, and reads faster than a bit
-_FEW_OUTSIDE = 32  # vertices outside the giant component, up to which registers tell most ends apart from them
-_MANY = 1 << 14  # words from which that saves more than it costs to prepare
-_LONG = 1 << 16  # words from which a trial of gathers is a small part
+_SAMPLE = 256  # edges
+_BYTE_VERTICES = 1 << 15  # up to which a byte a vertex fits a first-level cache, and is read faster than a bit
+_FEW_OUTSIDE = 32  # vertices outside the giant component, which registers can list
+_MANY = 1 << 14  # words from which such a list saves time
+_LONG = 1 << 16  # words from which a trial of gathers takes a small part of the time
 _TRIAL = 1 << 11  # words of a turn
-_TURNS = 3  # for each way: the first touches other memory than the next, and threads may be interrupted
-_GIANT = 0.5  # share of the sampled edges above which it pays to test for one component first
-_VERTICES = 16  # per edge at most, if all labels are read for that
+_TURNS = 3  # for each way, as threads may be interrupted
+_GIANT = 0.5  # share of the sampled edges above which a test for one component saves time
+_VERTICES = 16  # per edge at most, as the test reads all labels
 
-_gathers: dict[int, int] = {}  # bytes of an id -> whether gathers pay here
+_gathers: dict[int, int] = {}  # bytes of an id -> 1 if gathers are faster on this processor
 
 
 def crossing_flags(
@@ -150,11 +148,10 @@ def crossing_flags(
     excluded: Array | None = None,
     outside: Array | None = None,
 ) -> Array:
-    """Flags of the edges whose ends have different labels.
+    """Flag the edges whose ends have different labels.
 
-    If most edges begin in one component, one bit a vertex (a byte, of few) decides most edges without leaving the
-    cache: with both ends in it an edge does not cross, with one end it does. Only the edges with no end in it need
-    their labels.
+    If most edges begin in one component, one bit a vertex (a byte, of few vertices) fits the cache and is enough for
+    edges with an end in it. Only the other edges need their labels.
     """
     edges, giant = len(source), giant_component(engine, source, label)
     flags = flags_to_write(engine, edges)
@@ -165,9 +162,8 @@ def crossing_flags(
                 return flags
         engine.launch("flag_crossing", len(flags), source, target, edges, label, excluded, flags, grain=FLAG_GRAIN)
         return flags
-    aside, inside = flags_to_write(engine, edges), _find_inside(engine, label, giant)
-    if len(flags) < _MANY:
-        inside = inside._replace(tables=None)
+    aside = flags_to_write(engine, edges)
+    inside = _find_inside(engine, label, giant, listed=len(flags) >= _MANY)
     _flag_leaving(engine, (source, target), inside, len(label), excluded, outside, (flags, aside))
     if outside is not None and outside[0]:
         return flags
@@ -176,19 +172,15 @@ def crossing_flags(
 
 
 class _Inside(NamedTuple):
-    """The vertices of the giant component.
-
-    A flag a vertex, and of few vertices on the host a byte for each; ``tables`` are two of 256 flags that list the
-    vertices outside (see kernel ``find_inside``), ``None`` if these are more than a few.
-    """
+    """The vertices of the giant component."""
 
     flags: Array
-    bytes: Array | None
-    tables: Array | None
+    bytes: Array | None  # a byte a vertex; None on a GPU, and for many vertices
+    tables: Array | None  # two tables of 256 flags that list few vertices outside (see kernel ``find_inside``)
 
 
-def _find_inside(engine: Engine, label: Array, giant: int) -> _Inside:
-    """The vertices of this label."""
+def _find_inside(engine: Engine, label: Array, giant: int, *, listed: bool) -> _Inside:
+    """Find the vertices of this label, and list the others if they are few."""
     length = len(label)
     flags = flags_to_write(engine, length)
     if not engine.on_host or length > _BYTE_VERTICES:
@@ -196,7 +188,7 @@ def _find_inside(engine: Engine, label: Array, giant: int) -> _Inside:
         return _Inside(flags, None, None)
     inside, tables, others = np.empty(length, np.uint8), np.empty(16, np.uint32), np.empty(1, np.uint64)
     engine.launch("find_inside", 1, label, length, giant, _FEW_OUTSIDE, flags, inside, tables, others)
-    return _Inside(flags, inside, None if others[0] > _FEW_OUTSIDE else tables)
+    return _Inside(flags, inside, tables if listed and others[0] <= _FEW_OUTSIDE else None)
 
 
 def _flag_leaving(
@@ -208,11 +200,10 @@ def _flag_leaving(
     outside: Array | None,
     flags: tuple[Array, Array],
 ) -> None:
-    """Flag edges with one end in the giant component or none, and in a second column those with none."""
+    """Flag edges with at most one end in the giant component, and in a second column edges with no end in it."""
     name, last = ("flag_leaving", ()) if outside is None else ("flag_leaving_checked", (vertices, outside))
 
     def flag(begin: int, end: int, gathers: int) -> None:
-        """Flag the words from `begin` to `end`."""
         source, target = (column[64 * begin : 64 * end] for column in ends)
         words = [None if column is None else column[begin:end] for column in (excluded, *flags)]
         arguments = (source, target, len(source), giant.flags, giant.bytes, gathers, giant.tables, *words, *last)
@@ -224,10 +215,10 @@ def _flag_leaving(
 
 
 def _try_gathers(width: int, words: int, flag: Callable[[int, int, int], None]) -> int:
-    """Find out once, on the first words of a long column, whether this processor's gathers pay; how many are done.
+    """Measure once, on the first words of a long column, whether gathers are faster; return the number of words done.
 
-    They take a third of the time off on most processors, and add to it on some: Intel's with the microcode of 2023
-    against data sampling, AMD's before 2020.
+    They save a third of the time on most processors, but not on those of AMD before 2020, and of Intel with microcode
+    against data sampling.
     """
     if width in _gathers or words < _LONG:
         return 0
@@ -241,10 +232,10 @@ def _try_gathers(width: int, words: int, flag: Callable[[int, int, int], None]) 
 
 
 def giant_component(engine: Engine, source: Array, label: Array) -> int | None:
-    """Label of the component that most of a sample of edges begins in.
+    """Return the label of the component in which most of a sample of edges begin.
 
-    ``None`` if that is at most half of them, or if the edges are few compared to the vertices: their flags take a look
-    at every label. A vertex in `source` outside `label` counts as the last.
+    ``None`` if these are at most half, or if the edges are few compared to the vertices, of which every label would be
+    read. A vertex in `source` outside `label` counts as the last vertex.
     """
     if len(source) * _VERTICES < len(label) or not len(source):
         return None

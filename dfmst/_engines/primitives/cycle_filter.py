@@ -1,11 +1,11 @@
-"""Which of a stream's new rows may still enter the forest of the rows before them.
+"""A filter of the new rows of a stream that may enter the forest of the earlier rows.
 
-A new row is out of every later forest if the forest's path between its ends has no edge that comes after it: the cycle
-property. The path's heaviest edge is bounded by the moments at which both ends joined their tree while the forest was
-linked in ascending order (:mod:`dfmst._engines.primitives.kruskal_tree`). One byte a vertex holds that moment, rounded
-up to one of 254 levels, so that a row costs two look-ups in a table that caches hold; if no tree holds nearly all
-vertices, two more tell whether both ends are in one. On a random graph nearly every row that cannot enter is dropped:
-of rows in random order only about one in rows / vertices can.
+By the cycle property, no later forest contains a row that is heavier than the forest's path between its ends. An upper
+bound of the heaviest edge of the path is the later of the two edges by which the ends joined their tree, when the
+forest was linked in ascending order (:mod:`dfmst._engines.primitives.kruskal_tree`). One byte a vertex is the rank of
+that edge, rounded up to one of 254 levels, so that a row needs two reads from a table in the cache. If no tree has
+nearly all vertices, two more reads compare the trees of the ends. On a random graph, the filter drops nearly every row
+that cannot enter.
 
 References
 ----------
@@ -34,22 +34,22 @@ from dfmst._engines.primitives.kruskal_tree import (
 from dfmst._engines.primitives.sort import sort_order
 
 _LEVELS = 254  # of a byte; 0 is for self-loops, 255 for vertices outside the largest tree
-_LARGE = 0.95  # share of the vertices in one tree above which the others are left alone
+_LARGE = 0.95  # share of the vertices in one tree above which rows of other trees pass
 _SAMPLE = 1 << 16
 _LAST = int(np.iinfo(np.uint32).max)
 
 
 class FilterTables(NamedTuple):
-    """Level of each vertex, limit of each level, tree of each vertex (``None``: one matters), whether ties pass."""
+    """The tables of a filter."""
 
-    level: Array
-    limit: Array
-    tree: Array | None
-    ties: int
+    level: Array  # of each vertex
+    limit: Array  # key of each level
+    tree: Array | None  # of each vertex; None: one tree has nearly all vertices
+    ties: int  # whether rows of the limit pass
 
 
 class CycleFilter:
-    """Drops rows that are heavier than the forest's path between their ends."""
+    """Finds rows that are heavier than the forest's path between their ends."""
 
     def __init__(self, engine: Engine, ranked: RankedForest, trees: KruskalTree, ties: bool = False) -> None:
         xp = engine.xp
@@ -72,15 +72,15 @@ class CycleFilter:
 
     @classmethod
     def of_forest(cls, engine: Engine, forest: Edges, vertices: int) -> CycleFilter:
-        """Make the filter of a forest: ``uint32`` ends, ordered keys, and any rows that ascend."""
-        if not engine.on_host:  # the Kruskal tree would be made on the host
+        """Make the filter of a forest: ``uint32`` ends, ordered keys, and ascending rows."""
+        if not engine.on_host:  # the Kruskal tree needs the host
             return cls.of_tables(engine, FilterTables(*joined_levels(engine, forest, vertices, _LARGE), 0))
         ranked = rank_forest(engine, forest)
         return cls(engine, ranked, build_kruskal_tree(engine, ranked.ends, vertices))
 
     @property
     def tables(self) -> FilterTables:
-        """All that another process needs (:meth:`of_tables`)."""
+        """The tables, for :meth:`of_tables` in another process."""
         return FilterTables(self._level, self._limit, self._tree, self._ties)
 
     @classmethod
@@ -93,11 +93,11 @@ class CycleFilter:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the filter holds."""
+        """Bytes of the tables."""
         return int(self._level.nbytes + self._limit.nbytes + (0 if self._tree is None else self._tree.nbytes))
 
     def grow(self, vertices: int) -> None:
-        """Take in vertices that the forest does not reach."""
+        """Add vertices that are not in the forest."""
         xp, known = self._engine.xp, len(self._level)
         self._level = xp.concatenate([self._level, xp.full(vertices - known, 255, np.uint8)])
         if self._tree is not None:
@@ -137,7 +137,7 @@ def joined_levels(engine: Engine, forest: Edges, vertices: int, large: float) ->
 def _cores(
     engine: Engine, forest: Edges, order: Array, vertices: int, large: float
 ) -> tuple[Array, Array | None, Array | None]:
-    """The core of each vertex's tree; the trees, or flags of the vertices that are not in the largest one."""
+    """Return the core of each vertex's tree; and the trees, or flags of the vertices outside the largest tree."""
     xp, half = engine.xp, len(order) // 2
     parent = xp.arange(vertices, dtype=np.uint32)
     _unite(engine, forest, order[:half], parent)
@@ -154,7 +154,7 @@ def _cores(
 
 
 def _most_frequent(engine: Engine, sample: Array) -> tuple[int, int]:
-    """The most frequent entry, and how often it occurs."""
+    """Return the most frequent entry, and the number of its occurrences."""
     entries, counts = engine.xp.unique(sample, return_counts=True)
     place = counts.argmax()
     return int(entries[place]), int(counts[place])

@@ -15,29 +15,24 @@ from dfmst._engines.base import Engine
 from dfmst._engines.primitives.sort import sort_order
 from dfmst.errors import CapacityError
 
-_SAMPLE_GRAIN = 1 << 10  # every entry of a sample waits for memory
-_MIXING = 2654435769  # 2^32 divided by the golden ratio: multiples of it are spread evenly below 2^32 (Knuth)
+_SAMPLE_GRAIN = 1 << 10  # entries, each of which waits for memory
+_MIXING = 2654435769  # 2^32 divided by the golden ratio, of which multiples are spread evenly below 2^32 (Knuth)
 
 
 class Edges(NamedTuple):
-    """Edges an algorithm works on, in ascending row order.
-
-    ``source`` and ``target`` are vertex columns, ``key`` a weight column or its ordered key,
-    ``row`` the table's row of each edge (``None``: the position itself).
-    """
+    """The edges of a step of an algorithm, in ascending row order."""
 
     source: Array
     target: Array
-    key: Array
-    row: Array | None
+    key: Array  # weights or their ordered keys
+    row: Array | None  # the table's row of each edge; None: its position
 
     def __len__(self) -> int:
-        """Return the number of edges."""
         return len(self.source)
 
 
 def gather_keys(engine: Engine, key: Array, positions: Array | None, flip: int = 0) -> Array:
-    """Ordered keys of the weights (or keys) at `positions` (``None``: all of them)."""
+    """Return the ordered keys of the weights (or keys) at `positions` (``None``: of all)."""
     length = len(key) if positions is None else len(positions)
     gathered: Array = engine.xp.empty(length, np.uint32 if key.dtype.itemsize == 4 else np.uint64)
     engine.launch("gather_keys", length, key, flip, positions, gathered)
@@ -45,23 +40,22 @@ def gather_keys(engine: Engine, key: Array, positions: Array | None, flip: int =
 
 
 def gather_edges(engine: Engine, edges: Edges, positions: Array | None, label: Array | None, flip: int = 0) -> Edges:
-    """Take edges by position (``None``: all of them), their ends relabeled and their weights as ordered keys."""
+    """Return edges by position (``None``: all), with labels of their ends and ordered keys."""
     length = len(edges) if positions is None else len(positions)
-    xp = engine.xp
-    source, target = (xp.empty(length, np.uint32) for _ in range(2))
+    source, target = (engine.xp.empty(length, np.uint32) for _ in range(2))
     engine.launch("gather_labels", length, edges.source, edges.target, positions, label, source, target)
     key = gather_keys(engine, edges.key, positions, flip)
     if positions is None:
         return Edges(source, target, key, edges.row)
     if edges.row is None:
         return Edges(source, target, key, positions)
-    row = xp.empty(length, np.uint32)
+    row = engine.xp.empty(length, np.uint32)
     engine.launch("gather_rows", length, positions, edges.row, row)
     return Edges(source, target, key, row)
 
 
 def key_edges(engine: Engine, edges: Edges, flip: int = 0) -> Edges:
-    """All edges with ``uint32`` ends and ordered keys, for reading: columns that are so already are not copied."""
+    """Return all edges with ``uint32`` ends and ordered keys, to read only: such columns are not copied."""
     source, target, key = edges.source, edges.target, edges.key
     if source.dtype != np.uint32:
         source, target = (engine.xp.empty(len(edges), np.uint32) for _ in range(2))
@@ -72,28 +66,28 @@ def key_edges(engine: Engine, edges: Edges, flip: int = 0) -> Edges:
 
 
 def end_words(source: Array, target: Array) -> tuple[Array, Array, int]:
-    """The ends as ``uint32`` words, each beginning with the lowest word of its first id; and the words of an id."""
+    """Return the ends as ``uint32`` words from the lowest word of the first id, and the number of words of an id."""
     stride = source.dtype.itemsize // 4
     first = stride - 1 if sys.byteorder == "big" else 0
     return source.view(np.uint32)[first:], target.view(np.uint32)[first:], stride
 
 
 def used_vertices(engine: Engine, edges: Any) -> Array:
-    """One byte a vertex: whether an edge of the table (it has ``source``, ``target`` and ``vertices``) ends in it."""
+    """Return one byte a vertex: whether an edge of a table (with ``source``, ``target``, ``vertices``) ends in it."""
     occurs: Array = engine.xp.zeros(edges.vertices, np.uint8)
     engine.launch("mark_vertices", len(edges), edges.source, edges.target, None, None, occurs)
     return occurs
 
 
 def spread_positions(xp: Any, length: int, size: int) -> Array:
-    """`size` ascending positions below `length`, one in each of as many equal stretches.
+    """Return `size` ascending positions below `length`, one in each of as many equal ranges.
 
-    The place within a stretch is deterministic, and follows no period that the rows may have. `xp` is NumPy
-    for positions on the host, or an engine's array module.
+    The position within a range is deterministic, without the periods that rows may have. `xp` is NumPy or the array
+    module of an engine.
     """
     step, stretch = spread_steps(length, size)
     number = xp.arange(size, dtype=np.uint64)
-    offset = number * np.uint64(_MIXING)  # changed in place from here: fresh columns of this length cost more
+    offset = number * np.uint64(_MIXING)  # changed in place below, to save time
     offset &= np.uint64(0xFFFFFFFF)
     offset *= np.uint64(stretch)
     offset >>= np.uint64(32)
@@ -105,38 +99,36 @@ def spread_positions(xp: Any, length: int, size: int) -> Array:
 
 
 def spread_position(number: int, length: int, size: int) -> int:
-    """Entry `number` of `spread_positions`."""
+    """Return entry `number` of `spread_positions`."""
     step, stretch = spread_steps(length, size)
     return (number * step >> 32) + ((number * _MIXING & 0xFFFFFFFF) * stretch >> 32)
 
 
 def sample_keys(engine: Engine, key: Array, size: int, flip: int = 0) -> Array:
-    """Ordered keys of the weights (or keys) at `size` spread positions, in their order."""
+    """Return the ordered keys of the weights (or keys) at `size` spread positions."""
     sampled: Array = engine.xp.empty(size, np.uint32 if key.dtype.itemsize == 4 else np.uint64)
     engine.launch("sample_keys", size, key, flip, *spread_steps(len(key), size), sampled, grain=_SAMPLE_GRAIN)
     return sampled
 
 
 def spread_steps(length: int, size: int) -> tuple[int, int]:
-    """Distance between positions in 2^32ths of a row, and rows of a stretch at least."""
+    """Return the distance between positions in 2^32ths of a row, and the least number of rows in a range."""
     return -(-(length << 32) // size) if size else 0, length // size if size else 0
 
 
 class Adjacency(NamedTuple):
-    """Every vertex's incident edges, one entry for each end of an edge."""
+    """The incident edges of every vertex, with an entry for each end of an edge."""
 
     offset: Array  # begin of each vertex's list, and end of the last one; ``uint64``, shape ``(vertices + 1,)``
-    edge: Array  # position of the edge among the edges; ``uint32``, shape ``(offset[-1],)``
-    other: Array  # the vertex at the edge's other end; ``uint32``, shape ``(offset[-1],)``
+    edge: Array  # position of the edge; ``uint32``, shape ``(offset[-1],)``
+    other: Array  # the vertex at its other end; ``uint32``, shape ``(offset[-1],)``
 
 
 def adjacency(engine: Engine, edges: Edges, vertices: int, by_weight: bool = False) -> Adjacency:
-    """List each vertex's incident edges by ascending position, self-loops left out.
+    """List the incident edges of each vertex by ascending position or weight, without self-loops.
 
-    Notes
-    -----
-    One stable radix sort of ``2 * len(edges)`` records by vertex; by weight, one more of the edges by key before it.
-    It is the order of Nobari et al. (2012), footnote 3: weights first, then start vertices.
+    This is a stable radix sort of the edges by weight, then of ``2 * len(edges)`` records by vertex, as in Nobari et
+    al. (2012), footnote 3.
     """
     xp, length = engine.xp, 2 * len(edges)
     if length > ROW_LIMIT:

@@ -1,12 +1,11 @@
-"""Ids and their numbers: a hash table that grows and is never built anew for a batch.
+"""Ids and their numbers: a hash table that grows with every batch.
 
-A table has a slot of 8 bytes for each id, at most :data:`_LOAD` of them in use, and the ids themselves in the
-order of their numbers. See ``ids.cuh`` for the slots.
+A table has slots of 8 bytes (see ``ids.cuh``), of which ids use at most the share :data:`_LOAD`, and the ids in the
+order of their numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +16,7 @@ from dfmst._engines.primitives.flags import compact, flag_words, ones
 
 #: Number that :meth:`IdTable.find` gives to ids that are not in the table.
 UNKNOWN = (1 << 32) - 1
-# Slots take 8 / 0.6 · 1.4 = 19 bytes an id at most. Fuller tables that grow by more would take the same bytes, and a
-# fifth longer for a look-up.
+# Slots take 8 / 0.6 · 1.4 = 19 bytes an id at most. With a higher load and growth, a look-up takes a fifth longer.
 _LOAD = 0.6
 _GROWTH = 1.4
 _LEAST_SLOTS = 1 << 10
@@ -28,23 +26,20 @@ _LEAST_BLOCK, _BLOCK = 1 << 14, 262144  # ids
 
 
 class IdWords(NamedTuple):
-    """Ids as kernels read them."""
+    """Ids as kernels read them: integers or texts."""
 
-    # Integers, or hashes of the texts' bytes, ``uint64`` of shape ``(ids,)``; ``None``: hashes to be made.
-    word: Array | None
-    # Begin of each text's bytes, and end of the last, ``uint64`` of shape ``(ids + 1,)``; ``None`` for integers.
-    offset: Array | None = None
-    content: Array | None = None  # the bytes
+    word: Array | None  # integers or hashes of texts, ``uint64`` of shape ``(ids,)``; None: hashes are not computed
+    offset: Array | None = None  # begin of each text and end of the last, ``uint64`` of shape ``(ids + 1,)``
+    content: Array | None = None  # bytes of the texts
 
     def __len__(self) -> int:
-        """Return the number of ids."""
         if self.word is not None:
             return len(self.word)
         assert self.offset is not None
         return len(self.offset) - 1
 
     def hashed(self, engine: Engine, begin: int, end: int) -> IdWords:
-        """Return a span of the ids, with their words."""
+        """Return a range of the ids, with their words."""
         offset = None if self.offset is None else self.offset[begin : end + 1]
         if self.word is not None:
             return IdWords(self.word[begin:end], offset, self.content)
@@ -52,22 +47,19 @@ class IdWords(NamedTuple):
 
 
 class IdTable:
-    """Numbers ids from 0 on, in the order of their first occurrence.
-
-    ``count``: how many ids there are.
-    """
+    """Numbers ids from 0 in the order of their first occurrence."""
 
     def __init__(self, engine: Engine, *, texts: bool) -> None:
         self._engine, self._temporary = engine, engine.in_scratch()
-        self.count = 0
+        self.count = 0  # of ids
         self._slots: Array = _free_slots(engine, _LEAST_SLOTS)
-        # One entry more than there may be ids: texts have an end as well.
+        # One entry more than ids, for the end of the last text.
         self._known: Array = engine.xp.zeros(_room(_LEAST_SLOTS) + 1, np.uint64)
         self._content: Array | None = engine.xp.zeros(0, np.uint8) if texts else None
 
     @classmethod
     def of_distinct(cls, engine: Engine, ids: IdWords) -> IdTable:
-        """Make the table of ids of which no two are equal, by their positions."""
+        """Make the table of different ids, numbered by their positions."""
         table = cls(engine, texts=ids.offset is not None)
         table.count = len(ids)
         if ids.word is not None:
@@ -94,29 +86,25 @@ class IdTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the slots and the ids; the texts twice, as they are copied to grow."""
+        """Bytes of the slots and ids, with texts twice, as they are copied to grow."""
         return int(self._slots.nbytes + self.known.nbytes + (0 if self._content is None else 2 * self.content.nbytes))
 
     def find(self, ids: IdWords, unknown: int = UNKNOWN) -> Array:
-        """Return the numbers of ids, ``uint32``; those that are not in the table get `unknown`."""
+        """Return the numbers of ids, ``uint32``; ids that are not in the table get `unknown`."""
         number: Array = self._engine.xp.empty(len(ids), np.uint32)
         self._look_up("find_ids", ids.hashed(self._temporary, 0, len(ids)), unknown, number)
         return number
 
     def encode(self, ids: IdWords) -> Array:
-        """Return the numbers of ids, ``uint32``; those that are not in the table are added to it."""
+        """Return the numbers of ids, ``uint32``; new ids are added to the table."""
         number: Array = self._engine.xp.empty(len(ids), np.uint32)
-        for begin, end in self._blocks(len(number)):
-            self._encode_block(ids.hashed(self._temporary, begin, end), number[begin:end])
-        return number
-
-    def _blocks(self, length: int) -> Iterator[tuple[int, int]]:
-        """Blocks no longer than a few times the table: all ids of one may be new, and it has room for them before."""
         begin = 0
-        while begin < length:
-            end = min(length, begin + min(max(2 * self.count, _LEAST_BLOCK), _BLOCK))
-            yield begin, end
+        while begin < len(number):
+            # The table must have space for a block of new ids.
+            end = min(len(number), begin + min(max(2 * self.count, _LEAST_BLOCK), _BLOCK))
+            self._encode_block(ids.hashed(self._temporary, begin, end), number[begin:end])
             begin = end
+        return number
 
     def _encode_block(self, ids: IdWords, number: Array) -> None:
         engine = self._temporary
@@ -156,19 +144,18 @@ class IdTable:
         self._engine.launch("copy_texts", len(position), begin, ids.content, self._known[self.count :], self._content)
 
     def _grow(self, least: int) -> None:
-        """Make a larger table, with room for `least` ids."""
+        """Make a larger table, with space for `least` ids."""
         slots = max(int(least / _LOAD) + 2, int(_GROWTH * len(self._slots)))
-        self._slots = self._slots[:0]  # the ids suffice to make it anew
+        self._slots = self._slots[:0]  # freed before the new table is made of the ids
         self._known = self._longer(self.known, _room(slots) + 1)
         self._slots = _free_slots(self._engine, slots)
         for begin in range(0, self.count, _BLOCK):
-            word = self._known_words(begin, min(begin + _BLOCK, self.count))
+            end = min(begin + _BLOCK, self.count)
+            if self._content is None:
+                word = self._known[begin:end]
+            else:
+                word = hash_texts(self._temporary, self._known[begin : end + 1], self._content)
             self._engine.launch("place_ids", len(word), word, begin, self._slots, slots)
-
-    def _known_words(self, begin: int, end: int) -> Array:
-        if self._content is None:
-            return self._known[begin:end]
-        return hash_texts(self._temporary, self._known[begin : end + 1], self._content)
 
     def _longer(self, column: Array, length: int) -> Array:
         longer: Array = self._engine.xp.empty(length, column.dtype)
@@ -177,7 +164,7 @@ class IdTable:
 
 
 def hash_texts(engine: Engine, offset: Array | None, content: Array | None) -> Array:
-    """Return a word for each text, equal for equal bytes."""
+    """Return the hash of each text."""
     assert offset is not None
     word: Array = engine.xp.empty(len(offset) - 1, np.uint64)
     engine.launch("hash_texts", len(word), offset, content, word)
@@ -185,12 +172,12 @@ def hash_texts(engine: Engine, offset: Array | None, content: Array | None) -> A
 
 
 def _free_slots(engine: Engine, slots: int) -> Array:
-    """Slots that begin with a line of the cache: a look-up reads a whole line."""
+    """Return free slots from the begin of a cache line, as a look-up reads a whole line."""
     column: Array = ones(engine, 2 * (slots + _LINE)).view(np.uint64)
     skipped = -column.ctypes.data // 8 % _LINE if engine.on_host else 0
     return column[skipped : skipped + slots]
 
 
 def _room(slots: int) -> int:
-    """Ids that a table of `slots` slots may hold."""
+    """Return the number of ids that a table of `slots` slots can contain."""
     return int(_LOAD * slots)

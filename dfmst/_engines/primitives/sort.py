@@ -1,4 +1,4 @@
-"""The order of a key column: a stable radix sort of records, whatever the keys' width."""
+"""The order of a column of keys of 32 or 64 bits: a stable radix sort of records."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._engines.base import Engine
 
-_LEADING_BITS = 30  # of a wider range: three passes of ten bits, and few keys that agree in them
-_LONGEST_RUN = 32  # keys with equal leading bits that an insertion sort still orders well
+_LEADING_BITS = 30  # of a wider range: three passes of ten bits, in which few keys are equal
+_LONGEST_RUN = 32  # keys with equal leading bits up to which an insertion sort is fast
 
 
 def sort_order(engine: Engine, key: Array) -> Array:
-    """Places of the keys (``uint32`` or ``uint64``) in ascending order; equal keys stay in place order.
+    """Return the positions of the keys (``uint32`` or ``uint64``) in ascending order, stably.
 
-    A radix sort by the leading bits of the keys' range, then an insertion sort of the few runs whose
-    leading bits agree. If such runs are long and not of equal keys, a second radix sort replaces it.
+    A radix sort by the leading bits is followed by an insertion sort of the runs with equal leading bits. If such runs
+    are long and contain different keys, a second radix sort replaces it.
     """
     order: Array = engine.xp.empty(len(key), np.uint32)
     if not len(key):
@@ -46,41 +46,37 @@ def _sort_by_halves(engine: Engine, key: Array, low: int, spread: int) -> Array:
     return engine.sort_records(records, spread - 32)
 
 
-_BLOCK = 1 << 16  # edges a thread takes at a time in the first pass, at most
-_MOST_SPANS = 256  # blocks whose least and greatest keys one thread compares
-_LEAST_BLOCK = 1 << 12  # and at least, with several threads
+_BLOCK = 1 << 16  # edges that a thread takes at a time in the first pass, at most
+_MOST_SPANS = 256  # blocks of which one thread compares the least and greatest keys
+_LEAST_BLOCK = 1 << 12  # edges that a thread takes at a time at least, with several threads
 
 
 class LeadingBits(NamedTuple):
-    """Bits of keys above the least one.
+    """The leading bits of the differences of keys from the least key."""
 
-    ``column`` is ``uint32``, of which ``bits`` are used. ``key`` holds the whole keys if the bits do not distinguish
-    all of them, otherwise it is ``None``.
-    """
-
-    column: Array
+    column: Array  # ``uint32``, of which ``bits`` are used
     bits: int
-    key: Array | None
+    key: Array | None  # the keys, if different keys have equal bits
 
 
 def leading_bits(engine: Engine, key: Array) -> LeadingBits:
-    """Take the leading bits of ordered keys; a column of ``uint32`` keys is changed in place."""
+    """Return the leading bits of ordered keys; a column of ``uint32`` keys is changed in place."""
     return _take_bits(engine, key, *_span(engine, key))
 
 
 def gather_leading_bits(engine: Engine, key: Array, positions: Array | None, flip: int) -> LeadingBits:
-    """Take the leading bits of the weights' (or keys') ordered keys at `positions` (``None``: of all)."""
+    """Return the leading bits of the ordered keys of weights (or keys) at `positions` (``None``: of all)."""
     return _take_bits(engine, *_gather_span(engine, key, positions, flip))
 
 
 def gather_keys_to_lead(engine: Engine, key: Array, flip: int) -> tuple[Array, int, int]:
-    """All ordered keys, the least one, and the low bits above it that a key loses: the others fit ``uint32``."""
+    """Return all ordered keys, the least key, and the number of low bits to drop, so that the others fit ``uint32``."""
     gathered, low, high = _gather_span(engine, key, None, flip)
     return gathered, low, _shift((high - low).bit_length())
 
 
 def _gather_span(engine: Engine, key: Array, positions: Array | None, flip: int) -> tuple[Array, int, int]:
-    """Ordered keys, the least and the greatest of them."""
+    """Return ordered keys, the least and the greatest key."""
     length = len(key) if positions is None else len(positions)
     block = max(_LEAST_BLOCK, -(-length // _MOST_SPANS))
     blocks = -(-length // block)
@@ -92,7 +88,6 @@ def _gather_span(engine: Engine, key: Array, positions: Array | None, flip: int)
 
 
 def _take_bits(engine: Engine, key: Array, low: int, high: int) -> LeadingBits:
-    """Bits above the least key of all."""
     spread = (high - low).bit_length()
     shift = _shift(spread)
     column = key if key.dtype == np.uint32 else engine.xp.empty(len(key), np.uint32)
@@ -101,12 +96,12 @@ def _take_bits(engine: Engine, key: Array, low: int, high: int) -> LeadingBits:
 
 
 def _shift(spread: int) -> int:
-    """Low bits that keys of `spread` bits lose."""
+    """Return the number of low bits to drop from keys of `spread` bits."""
     return spread - _LEADING_BITS if spread > 32 else 0
 
 
 def _span(engine: Engine, key: Array) -> tuple[int, int]:
-    """The least and the greatest key."""
+    """Return the least and the greatest key."""
     if len(key) <= _LEAST_BLOCK:
         return int(key.min()), int(key.max())
     blocks = -(-len(key) // _LEAST_BLOCK)
@@ -116,7 +111,7 @@ def _span(engine: Engine, key: Array) -> tuple[int, int]:
 
 
 def block_length(engine: Engine, edges: int) -> int:
-    """Edges that a thread takes at a time: at least two blocks for every thread, unless counting would cost more."""
+    """Return the edges that a thread takes at a time, at least two blocks a thread unless blocks become too short."""
     if engine.threads == 1:
         return _BLOCK
     return min(_BLOCK, max(_LEAST_BLOCK, -(-edges // (2 * engine.threads))))

@@ -111,22 +111,6 @@ def test_gather_keys(engine, dtype, length):
 
 @each_engine
 @pytest.mark.parametrize("dtype", WEIGHTS)
-@given(seed=seeds, length=st.sampled_from(LENGTHS), block=st.sampled_from([1, 63, 64, 65, 5000]))
-@quick
-def test_count_nan(engine, dtype, seed, length, block):
-    rng = np.random.default_rng(seed)
-    weight = weights(rng, dtype, length)
-    if weight.dtype.kind == "f":
-        weight[rng.random(length) < 0.2] = np.nan
-    blocks = -(-length // block)
-    counts = np.full(blocks, 99, np.uint64)
-    engine.launch("count_nan", blocks, weight, length, block, counts, grain=1)
-    expected = [np.isnan(weight[at * block : (at + 1) * block]).sum() for at in range(blocks)]
-    np.testing.assert_array_equal(counts, np.array(expected, np.uint64))
-
-
-@each_engine
-@pytest.mark.parametrize("dtype", WEIGHTS)
 @given(seed=seeds, length=st.sampled_from(LENGTHS[1:]), flip=st.booleans())
 @quick
 def test_flag_light(engine, dtype, seed, length, flip):

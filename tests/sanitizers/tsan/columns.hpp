@@ -115,10 +115,6 @@ template <typename W> void weights(const Graph& graph) {
   const u64 length = graph.size(), block = 100, blocks = (length + block - 1) / block;
   const std::vector<W> weight(graph.weight.begin(), graph.weight.end());
 
-  std::vector<u64> counts(blocks, NONE);
-  launch_count_nan(W(), blocks, weight.data(), length, block, counts.data());
-  CHECK(std::all_of(counts.begin(), counts.end(), [](u64 count) { return count == 0; }));
-
   std::vector<u64> notes(4);
   launch_survey_edges(W(), blocks, graph.source.data(), graph.target.data(), 1, weight.data(), length, 1, notes.data());
   CHECK(notes[0] < graph.vertices && notes[1] == 0);
