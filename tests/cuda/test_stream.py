@@ -22,7 +22,7 @@ from tests.support.gpu.standin import cudf, cupy
 @pytest.mark.parametrize("text", [False, True])
 def test_the_rows_of_a_run_on_the_host(device, tmp_path, monkeypatch, maximum, text):
     monkeypatch.setattr("dfmst._fold.budget._BATCH", 3_000)
-    monkeypatch.setattr("dfmst._fold.budget._MOST", 2)
+    monkeypatch.setattr("dfmst._fold.budget.MOST", 2)
     rng = np.random.default_rng(0)
     ends, weight = rng.integers(0, 2_000, (2, 40_000)), rng.integers(0, 90, 40_000)
     ids = [column.astype(str) if text else column for column in ends]
@@ -40,7 +40,7 @@ def test_the_rows_of_a_run_on_the_host(device, tmp_path, monkeypatch, maximum, t
 def test_a_dictionary_from_any_batch_on(device, tmp_path, monkeypatch, batch):
     """The batch that is in flight then is folded before the buffer changes."""
     monkeypatch.setattr("dfmst._fold.budget._BATCH", 2_000)
-    monkeypatch.setattr("dfmst._fold.budget._MOST", 2)
+    monkeypatch.setattr("dfmst._fold.budget.MOST", 2)
     rng = np.random.default_rng(0)
     ends, weight = rng.integers(0, 1_000, (2, 12_000)), rng.integers(0, 90, 12_000)
     ends[0, batch * 2_000 + 5 :: 3] += 10**12

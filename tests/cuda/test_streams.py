@@ -99,7 +99,7 @@ def test_an_upload_that_ends_early_waits_for_its_copies(device):
 @pytest.mark.parametrize("first", [True, False], ids=["the first batch", "a later batch"])
 def test_a_stream_whose_rows_are_all_dropped(device, tmp_path, monkeypatch, first):
     monkeypatch.setattr("dfmst._fold.budget._BATCH", 1000)
-    monkeypatch.setattr("dfmst._fold.budget._MOST", 2)
+    monkeypatch.setattr("dfmst._fold.budget.MOST", 2)
     rng = np.random.default_rng(0)
     weight = rng.random(4000)
     weight[: 1000 if first else 4000] = np.nan

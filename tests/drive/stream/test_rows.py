@@ -72,7 +72,7 @@ def test_memory_limits(tmp_path, monkeypatch, times, ties):
     table = edges(40_000, 600_000, ties=ties)
     parts = write_parts(tmp_path / "parts", table, 3, 50_000)
     tight(monkeypatch, 10_000)
-    monkeypatch.setattr("dfmst._fold.budget._MOST", 8)
+    monkeypatch.setattr("dfmst._fold.budget.MOST", 8)
     limit = Budget(0).needed(40_000)
     expected = dfmst.minimum_spanning_forest(table)
     assert dfmst.stream.minimum_spanning_forest(parts, memory_limit=int(limit * times)).equals(expected)
