@@ -77,10 +77,8 @@ def minimum_spanning_forest(
         Parquet files: a path, a directory, a pattern such as ``"part-*.parquet"``, or a list of these; a
         ``pyarrow.dataset``; or frames: a list, or a function that returns an iterator. They are read twice, so an
         iterator itself is refused. Frames of cuDF stay on the GPU.
-    source, target, weight
-        Column names; ``weight=None``: all weights are equal.
-    by, keep, drop
-        Not supported in streams; the error names a replacement.
+    source, target, weight, by, keep, drop
+        As for :func:`dfmst.minimum_spanning_forest`. A key of two weights has 32 bits of each.
     memory_limit
         Memory of this process while it folds: bytes, or a text such as ``"2GiB"``. 256 MiB are for the interpreter,
         libraries and batches. The least limit is 288 MiB and 48 bytes a vertex; below 256 MiB and 132 bytes a vertex

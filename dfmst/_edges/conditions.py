@@ -8,6 +8,7 @@ knows of any of this.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -71,21 +72,6 @@ class Conditions:
 NO_CONDITIONS = Conditions()
 
 
-_INSTEAD = {
-    "by": "put the group into both ids, as text: the forest of such ids is that of every group",
-    "keep": "give these rows a weight before all others",
-    "drop": "leave these rows out",
-}
-
-
-def refuse_conditions(where: str, by: Any, keep: Any, drop: Any) -> None:
-    """Raise an error for conditions of a forest whose rows are read part by part."""
-    named = {name: value for name, value in (("by", by), ("keep", keep), ("drop", drop)) if value is not None}
-    for name, value in named.items():
-        message = f"{name}={value!r} needs all rows in memory, and {where} reads them part by part"
-        raise InvalidEdgesError(message, f"{_INSTEAD[name]}; or call dfmst.minimum_spanning_forest on the whole table")
-
-
 def apply_conditions(engine: Engine, view: FrameView, conditions: Conditions, input: Input) -> Input:
     """Return the table whose forest meets the conditions, and the rows that it has by condition."""
     if conditions.by:
@@ -96,35 +82,43 @@ def apply_conditions(engine: Engine, view: FrameView, conditions: Conditions, in
         input = replace(input, table=table, vertices=vertices)
     if conditions.keep is None and conditions.drop is None:
         return input
-    keep, drop = (_mask(view, name, input) for name in (conditions.keep, conditions.drop))
-    both = np.flatnonzero(keep & drop)
-    if len(both):
-        message = f"{len(both):,} rows are to be kept by column {conditions.keep!r} and dropped by {conditions.drop!r}"
-        row = _frame_row(input, both[0])
-        raise InvalidEdgesError(f"{message}, the first is row {row}", "unset one of the two", row=row)
-    table = input.table
-    source, target = table.source, np.where(drop, table.source, table.target)
-    forced = np.flatnonzero(keep)
+    table, none = input.table, np.zeros(0, bool)
+    keep, drop = condition_masks(conditions, view.column, input.kept)
+    source, target = table.source, table.target if drop is None else np.where(drop, table.source, table.target)
+    forced = np.flatnonzero(none if keep is None else keep)
     if len(forced):
         label = _united(engine, input, forced, conditions.keep)
         source, target = label[source], label[target]
     table = replace(table, source=source, target=target)
-    return replace(input, table=table, forced=forced, barred=np.flatnonzero(drop))
+    return replace(input, table=table, forced=forced, barred=np.flatnonzero(none if drop is None else drop))
 
 
-def _mask(view: FrameView, name: Any, input: Input) -> Array:
-    """A boolean column's entries in the table's rows."""
-    if name is None:
-        return np.zeros(len(input.table), bool)
-    column = plain_ids(arrow_column(name, view.column(name)))
+def condition_masks(
+    conditions: Conditions, column: Callable[[Any], Any], kept: Array | None, first_row: int = 0
+) -> tuple[Array | None, Array | None]:
+    """Return which of the kept rows (``None``: all) must and must not be in the forest; ``None`` without condition."""
+    keep, drop = (
+        None if name is None else _mask(name, column(name), first_row) for name in (conditions.keep, conditions.drop)
+    )
+    keep, drop = (mask if mask is None or kept is None else mask[kept] for mask in (keep, drop))
+    both = np.zeros(0, np.int64) if keep is None or drop is None else np.flatnonzero(keep & drop)
+    if len(both):
+        message = f"{len(both):,} rows are to be kept by column {conditions.keep!r} and dropped by {conditions.drop!r}"
+        row = first_row + int(both[0] if kept is None else kept[both[0]])
+        raise InvalidEdgesError(f"{message}, the first is row {row}", "unset one of the two", row=row)
+    return keep, drop
+
+
+def _mask(name: Any, values: Any, first_row: int) -> Array:
+    """The entries of a boolean column."""
+    column = plain_ids(arrow_column(name, values))
     column = _booleans(name, column) if len(column) else column
     mask = np.asarray(column.is_null())
     if mask.any():
-        row = int(mask.argmax())
+        row = first_row + int(mask.argmax())
         message = f"column {name!r} has {int(mask.sum()):,} nulls, the first in row {row}"
         raise InvalidEdgesError(message, "fill them with True or False", row=row)
-    mask = np.asarray(column).astype(bool)
-    return mask if input.kept is None else mask[input.kept]
+    return np.asarray(column).astype(bool)
 
 
 def _booleans(name: Any, column: Any) -> Any:
@@ -152,10 +146,15 @@ def _united(engine: Engine, input: Input, forced: Array, name: Any) -> Array:
     united = len(label) - int((label == np.arange(len(label), dtype=np.uint32)).sum())
     if united == len(forced):
         return label
-    closing = [_frame_row(input, forced[at]) for at in _closing_rows(rows)]
+    closing = forced[_closing_rows(rows)]
+    raise cycles_of_kept(name, (closing if input.kept is None else input.kept[closing]).tolist())
+
+
+def cycles_of_kept(name: Any, closing: list[int]) -> InvalidEdgesError:
+    """Return the error for rows to keep of which some close a cycle."""
     shown = ", ".join(map(str, closing[:5])) + (" ..." if len(closing) > 5 else "")
     message = f"the rows to keep (column {name!r}) form cycles: {len(closing):,} of them close one, in row {shown}"
-    raise InvalidEdgesError(message, "unset at least one row of each cycle", row=closing[0])
+    return InvalidEdgesError(message, "unset at least one row of each cycle", row=closing[0])
 
 
 def _closing_rows(rows: EdgeTable) -> list[int]:
@@ -177,10 +176,6 @@ def _closing_rows(rows: EdgeTable) -> list[int]:
     return closing
 
 
-def _frame_row(input: Input, row: Any) -> int:
-    return int(row if input.kept is None else input.kept[row])
-
-
 _FEW = 4096  # pairs below this bound are vertices as they are
 
 
@@ -195,21 +190,25 @@ def group_codes(names: tuple[Any, ...], *frames: tuple[FrameView, Array | None])
     return np.split(group, ends[:-1])
 
 
-def _entries(view: FrameView, name: Any, rows: Array | None) -> pa.Array:
+def group_entries(name: Any, values: Any) -> pa.Array:
     """A column whose equal values have equal bits; dictionaries stay encoded, since decoded texts may pass 2 GiB."""
-    column = arrow_column(name, view.column(name))
-    if pa.types.is_dictionary(column.type):
-        column = pa.DictionaryArray.from_arrays(column.indices, _plain_values(column.dictionary))
-    else:
-        column = _plain_values(column)
+    column = arrow_column(name, values)
+    if not pa.types.is_dictionary(column.type):
+        return _plain_values(column)
+    return pa.DictionaryArray.from_arrays(column.indices, _plain_values(column.dictionary))
+
+
+def _entries(view: FrameView, name: Any, rows: Array | None) -> pa.Array:
+    column = group_entries(name, view.column(name))
     return column if rows is None else column.take(pa.array(rows))
 
 
 def _plain_values(column: pa.Array) -> pa.Array:
+    """Values without an encoding, with one zero and one NaN."""
     column = plain_ids(column)
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
-    if pa.types.is_floating(column.type):  # one zero and one NaN
+    if pa.types.is_floating(column.type):
         column = pc.add(column.cast(pa.float64()), 0.0)
         column = pc.if_else(pc.is_nan(column), math.nan, column)
     return column
@@ -226,8 +225,7 @@ def _codes(name: Any, columns: list[pa.Array]) -> Array:
         codes: Array = pc.dictionary_encode(joint, null_encoding="encode").indices.to_numpy()
     except (pa.ArrowException, AttributeError, TypeError) as error:
         listed = " and ".join(sorted({str(kind) for kind in kinds}))
-        message = f"column {name!r} holds {listed} values, by which rows cannot be grouped"
-        raise InvalidEdgesError(message, "make a plain column of it, the same in all frames") from error
+        raise no_groups(name, listed) from error
     *parts, null = np.split(codes, np.cumsum([len(column) for column in values]))
     return np.concatenate([_row_codes(column, part, null) for column, part in zip(columns, parts, strict=True)])
 
@@ -239,6 +237,12 @@ def _row_codes(column: pa.Array, codes: Array, null: Array) -> Array:
     places = column.indices.cast(pa.int64()).fill_null(len(codes)).to_numpy()
     row_codes: Array = np.concatenate([codes, null])[places]
     return row_codes
+
+
+def no_groups(name: Any, kinds: str) -> InvalidEdgesError:
+    """Return the error for a column that names no groups."""
+    message = f"column {name!r} holds {kinds} values, by which rows cannot be grouped"
+    return InvalidEdgesError(message, "make a plain column of it, the same in all frames")
 
 
 def pair_vertices(engine: Engine, group: Array, source: Array, target: Array, total: int) -> Vertices:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
@@ -41,7 +41,7 @@ class EdgeColumns:
     invalid: Invalid = "raise"  # "drop" leaves out rows with null ids, or with null or NaN weights
     conditions: Conditions = NO_CONDITIONS
     keys: tuple[Any, Any, Any] | None = None  # source, target and weight of the call, if one is a list of names
-    types: tuple[Any, Any, Any] = (None, None, None)  # Arrow types in which partitions are compared; None: their own
+    types: dict[Any, pa.DataType] = field(default_factory=dict)  # by column, in which partitions are compared
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -58,6 +58,60 @@ class EdgeColumns:
     def names(self) -> tuple[Any, Any, Any]:
         """Source, target and weight."""
         return self.source, self.target, self.weight
+
+    @property
+    def end_parts(self) -> list[tuple[Any, Any]]:
+        """Names of the columns of an id: of the source and of the target."""
+        if self.keys is None or not isinstance(self.keys[0], list):
+            return [(self.source, self.target)]
+        return list(zip(*self.keys[:2], strict=True))
+
+    @property
+    def weights(self) -> list[Any]:
+        """Names of the weight columns."""
+        if self.has_joint_weight:
+            return list(self.keys[2])  # type: ignore[index]
+        return [] if self.weight is None else [self.weight]
+
+    @property
+    def id_names(self) -> list[Any]:
+        """Columns that ids are made of."""
+        return list(dict.fromkeys([*(name for pair in self.end_parts for name in pair), *self.conditions.by]))
+
+    @property
+    def read_names(self) -> list[Any]:
+        """All columns that are read, each once."""
+        return list(dict.fromkeys([*self.id_names, *self.weights, *self.conditions.columns]))
+
+    @property
+    def plain_ends(self) -> tuple[Any, ...]:
+        """Source and target if each is one column without a group, else no names."""
+        return () if self.joint_ids else self.names[:2]
+
+    @property
+    def has_joint_weight(self) -> bool:
+        """Whether the weight is a list of columns."""
+        return self.keys is not None and isinstance(self.keys[2], list)
+
+    @property
+    def joint_ids(self) -> bool:
+        """Whether an id has several columns, or a group."""
+        return bool(self.conditions.by) or len(self.end_parts) > 1 or self.end_parts[0] != self.names[:2]
+
+    @property
+    def keyed(self) -> bool:
+        """Whether batches have keys in place of weights (:mod:`dfmst._edges.joint`)."""
+        return self.conditions.keep is not None or self.has_joint_weight
+
+    @property
+    def heavy_first(self) -> bool:
+        """Whether heavier values of a batch's weights come first; keys ascend."""
+        return self.maximum and not self.keyed
+
+    @property
+    def joint(self) -> bool:
+        """Whether there is more to read than three columns."""
+        return bool(self.conditions) or self.keys is not None
 
 
 def read_table(
@@ -82,8 +136,7 @@ def read_table(
     input = number_ids(reader, read, checked, columns.maximum, in_order=in_order)
     if conditions:
         if isinstance(view, DeviceView):
-            message = f"{' and '.join(conditions.words)} needs a frame on the host, and this frame is on a GPU"
-            raise UnsupportedFrameError(message, "pass edges.to_arrow()")
+            raise on_gpu(columns)
         input = apply_conditions(reader, view, conditions, input)
     if reader.on_host == engine.on_host:
         return input
@@ -116,6 +169,12 @@ def edge_columns(source: Any, target: Any, weight: Any, *options: Any) -> EdgeCo
     keys = source, target, weight
     if not (isinstance(source, list) or isinstance(target, list) or isinstance(weight, list)):
         return EdgeColumns(source, target, weight, *options)
+    lists = isinstance(source, list), isinstance(target, list)
+    if any(lists) and not (all(lists) and len(source) == len(target) > 0):
+        message = f"source is {source!r} and target is {target!r}: they must name equally many columns"
+        raise InvalidEdgesError(message, "name the columns of both ends in the same order")
+    if isinstance(weight, list) and not weight:
+        raise InvalidEdgesError("weight is an empty list", "name a column, or pass weight=None")
     source, target, weight = (str(key) if isinstance(key, list) else key for key in keys)
     return replace(EdgeColumns(source, target, weight, *options), keys=keys)
 
@@ -129,19 +188,19 @@ def compose(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns) 
         return view
     source, target, weight = columns.keys
     if isinstance(view, DeviceView):
-        message = "a key of several columns needs a frame on the host, and this frame is on a GPU"
-        raise UnsupportedFrameError(message, "pass edges.to_arrow()")
+        raise on_gpu(columns)
     composed: dict[str, Any] = {}
-    if isinstance(source, list) or isinstance(target, list):
-        if not (isinstance(source, list) and isinstance(target, list) and len(source) == len(target) > 0):
-            message = f"source is {source!r} and target is {target!r}: they must name equally many columns"
-            raise InvalidEdgesError(message, "name the columns of both ends in the same order")
+    if isinstance(source, list):
         composed = dict(zip((str(source), str(target)), _composed_ids(view, source, target), strict=True))
     if isinstance(weight, list):
-        if not weight:
-            raise InvalidEdgesError("weight is an empty list", "name a column, or pass weight=None")
         composed[str(weight)] = _composed_weights(host_engine(engine), view, weight)
     return replace(view, composed=composed)
+
+
+def on_gpu(columns: EdgeColumns) -> UnsupportedFrameError:
+    """Return the error for conditions, or keys of several columns, of a frame on a GPU."""
+    needs = "a key of several columns needs" if columns.keys else f"{' and '.join(columns.conditions.words)} needs"
+    return UnsupportedFrameError(f"{needs} a frame on the host, and this frame is on a GPU", "pass edges.to_arrow()")
 
 
 def _composed_ids(view: FrameView, source: list[Any], target: list[Any]) -> list[pa.Array]:
@@ -193,6 +252,8 @@ class CheckedColumns(NamedTuple):
     kept: Array | None  # rows of the frame; None: all
     unchecked: Vertices | None = None  # ids as vertices, if the algorithm checks them and the weights
     statistics: Statistics | None = None  # of columns on a GPU
+    forced: Array | None = None  # flags the rows that must be in the forest; None: no condition
+    barred: Array | None = None  # flags the rows that must not be
 
 
 def check_invalid(invalid: str) -> None:
@@ -242,14 +303,18 @@ def check_columns(
         end, mask = flagged[0]
         raise invalid_rows(names, end, int(mask.sum()), first_row + int(mask.argmax()))
     kept = reader.xp.flatnonzero(~reduce(operator.or_, [mask for _, mask in flagged]))
+    return CheckedColumns(*take_rows(reader, ids, weights, kept), kept)
+
+
+def take_rows(engine: Engine, ids: IdColumns, weights: WeightColumn, rows: Array) -> tuple[IdColumns, WeightColumn]:
+    """Return checked columns of some rows."""
 
     def take(column: Any) -> Any:
-        if isinstance(column, reader.xp.ndarray):
-            return column[kept]
-        return column.take(pa.array(kept) if isinstance(column, pa.Array) else kept)
+        if isinstance(column, engine.xp.ndarray):
+            return column[rows]
+        return column.take(pa.array(rows) if isinstance(column, pa.Array) else rows)
 
-    ids = IdColumns(take(ids.source), take(ids.target), None, None)
-    return CheckedColumns(ids, WeightColumn(take(weights.values), None), kept)
+    return IdColumns(take(ids.source), take(ids.target), None, None), WeightColumn(take(weights.values), None)
 
 
 def invalid_rows(names: tuple[Any, Any, Any], end: int, count: int, first: int) -> InvalidEdgesError:

@@ -31,7 +31,7 @@ import pyarrow as pa
 from dfmst._common.deferred import nw, pc
 from dfmst.errors import InvalidEdgesError
 
-_UNITS = ("s", "ms", "us", "ns")
+UNITS = ("s", "ms", "us", "ns")
 _MOST_DIGITS = 76
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _CAST = "cast one of them, so that equal values are equal"
@@ -169,7 +169,7 @@ def common_id_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | Non
     family = families.pop()
     if family in _LARGEST:
         return _LARGEST[family]
-    unit = max((first.unit, second.unit), key=_UNITS.index) if family in _TIMED else None
+    unit = max((first.unit, second.unit), key=UNITS.index) if family in _TIMED else None
     if family == "time":
         return pa.time64(unit) if unit in ("us", "ns") else pa.time32(unit)
     if family == "duration":

@@ -251,7 +251,7 @@ def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
 MakeRun = Callable[[np.dtype[Any]], Run]
 
 _VERSION = 3  # of the file: raised whenever its meaning changes
-_NUMBERS = ("dense", "done", "dropped")
+_NUMBERS = ("dense", "done", "dropped", "forced")
 _FIELDS: dict[str, Callable[[Any], bool]] = {
     "version": lambda value: value == _VERSION,
     "fingerprint": lambda value: isinstance(value, dict) and isinstance(value.get("files"), (dict, NoneType)),
@@ -271,6 +271,7 @@ class FoldState:
     loops: Array  # vertices with a self-loop
     done: int  # rows read
     dropped: int  # rows dropped as invalid
+    forced: int = 0  # rows that must be in the forest
 
 
 def row_tables(rows: Rows | Run) -> Iterator[pa.Table]:

@@ -89,7 +89,6 @@ def _choose(job: ForestJob) -> Callable[[ForestJob, _Watch, _Saved], Forest]:
         return _find_on_cluster
     if not is_streamed(job.inputs, job.memory_limit, job.gpu_memory_limit, job.checkpoint, job.spill_dir):
         return _find_in_memory
-    job.require_memory("--memory-limit, --spill-dir and --checkpoint")
     if job.trace:
         raise click.UsageError("--trace needs the rows in memory; leave --memory-limit and --checkpoint out.")
     return _find_as_stream
@@ -165,6 +164,7 @@ def _find_as_stream(job: ForestJob, watch: _Watch, saved: _Saved) -> Forest:
             job.target,
             job.weight,
             **limits,
+            **job.conditions,
             maximum=job.maximum,
             checkpoint=job.checkpoint,
             spill_dir=job.spill_dir,
@@ -192,6 +192,7 @@ def _find_on_cluster(job: ForestJob, watch: _Watch, saved: _Saved) -> Forest:
             job.source,
             job.target,
             job.weight,
+            **job.conditions,
             maximum=job.maximum,
             invalid=job.invalid,
             strategy=job.strategy,  # type: ignore[arg-type]

@@ -69,12 +69,6 @@ class ForestJob:
         columns = columns_by_option(self.source, self.target, self.weight)
         return columns | {"--by": next(iter(self.by), None), "--keep": self.keep, "--drop": self.drop}
 
-    def require_memory(self, option: str) -> None:
-        """Raise if an option excludes ``--by``, ``--keep`` and ``--drop``."""
-        for name, value in self.conditions.items():
-            if value is not None:
-                raise click.UsageError(f"--{name} needs the rows in memory; leave {option} out.")
-
     def check_driver(self) -> None:
         """Raise if options exclude each other, or two of them name the same column."""
         self.columns()
@@ -104,7 +98,6 @@ class ForestJob:
                 raise click.UsageError(f"{option} and {name} cannot be combined.{instead}")
         if self.gpu_memory_limit is not None and (not self.gpus or self.scheduler is not None):
             raise click.UsageError("--gpu-memory-limit needs --gpus, and no --scheduler.")
-        self.require_memory("--workers and --scheduler")
 
     def check_report(self, target: Path | None) -> None:
         """Raise before any file is read if the report cannot be made."""

@@ -176,9 +176,9 @@ def parquet_footer(path: str | os.PathLike[str]) -> pyarrow.parquet.FileMetaData
 
 
 def parquet_size(
-    files: Iterable[tuple[str | os.PathLike[str], Iterable[int] | None]], ends: tuple[Any, Any]
+    files: Iterable[tuple[str | os.PathLike[str], Iterable[int] | None]], ends: tuple[Any, ...]
 ) -> TableSize:
-    """Add up the sizes of Parquet files."""
+    """Add up the sizes of Parquet files; without `ends` the vertices are not known."""
     rows, largest, bounded = 0, -1, True
     for path, groups in files:
         footer = parquet_footer(path)
@@ -191,10 +191,10 @@ def parquet_size(
                     low, high = _range(column.statistics)
                     bounded &= low is not None and low >= 0
                     largest = max(largest, high or 0)
-    return TableSize(rows, min(largest + 1, 2 * rows) if bounded and rows else None)
+    return TableSize(rows, min(largest + 1, 2 * rows) if bounded and rows and ends else None)
 
 
-def _check_ends(path: Any, footer: Any, ends: tuple[Any, Any]) -> None:
+def _check_ends(path: Any, footer: Any, ends: tuple[Any, ...]) -> None:
     names = footer.schema.to_arrow_schema().names
     for name in ends:
         if name not in names:

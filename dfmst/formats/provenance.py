@@ -10,7 +10,7 @@ import base64
 import json
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import NoneType
@@ -90,8 +90,8 @@ class Provenance:
     locator: Array | None
     conditions: tuple[str, ...] = ()
 
-    def require(self, what: str, names: tuple[Any, Any, Any], maximum: bool) -> None:
-        """Raise InvalidEdgesError if a forest was made with other columns, in another order, or under conditions."""
+    def require(self, what: str, names: tuple[Any, Any, Any], maximum: bool, conditions: Sequence[str] = ()) -> None:
+        """Raise InvalidEdgesError if a forest was made with other columns or conditions, or in another order."""
         if self.names != names:
             recorded, wanted = (", ".join(map(repr, columns)) for columns in (self.names, names))
             message = f"{what} was made with the columns {recorded}, not {wanted}"
@@ -100,8 +100,9 @@ class Provenance:
             kinds = ("minimum", "maximum") if maximum else ("maximum", "minimum")
             message = f"{what} is a {kinds[0]} spanning forest, not a {kinds[1]} one"
             raise InvalidEdgesError(message, "keep its order, or make the forest anew from all rows")
-        if self.conditions:
-            message = f"{what} was made with {' and '.join(self.conditions)}, which need the whole table"
+        if list(self.conditions) != list(conditions):
+            made, wanted = (" and ".join(words) or "no conditions" for words in (self.conditions, conditions))
+            message = f"{what} was made with {made}, not with {wanted}"
             raise InvalidEdgesError(message, "make the forest anew from all rows")
 
 

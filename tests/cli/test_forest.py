@@ -280,5 +280,6 @@ def test_conditions(dfmst, parquet, rows):
     dfmst("forest", "in.parquet", "--drop", "built", "-o", "out.parquet")
     assert rows("out.parquet")["weight"] == [1, 2]
     assert "did you mean 'day'" in dfmst("forest", "in.parquet", "--by", "dya", code=2).stderr.lower()
-    streamed = dfmst("forest", "in.parquet", "--by", "day", "--checkpoint", "kept", code=2)
-    assert "--by needs the rows in memory" in streamed.stderr
+    stream = ("--checkpoint", "kept", "--by", "day", "--keep", "built")
+    dfmst("forest", "in.parquet", *stream, "-o", "streamed.parquet", "--verify")
+    assert rows("streamed.parquet")["weight"] == [3, 1, 5, 4]

@@ -91,14 +91,14 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
     return table.to_pandas(types_mapper=pd.ArrowDtype)
 
 
-def on_dask(parts: list[pd.DataFrame], strategy: Any) -> Any:
+def on_dask(parts: list[pd.DataFrame], strategy: Any, **options: Any) -> Any:
     import dask
     import dask.dataframe as dd
 
     import dfmst.dask
 
     edges = dd.from_delayed([dask.delayed(part) for part in parts], verify_meta=False)
-    return dfmst.dask.minimum_spanning_forest(edges, strategy=strategy).compute(scheduler="sync")
+    return dfmst.dask.minimum_spanning_forest(edges, strategy=strategy, **options).compute(scheduler="sync")
 
 
 READERS: dict[str, Callable[[list[pa.Table], Path], Any]] = {
@@ -124,6 +124,26 @@ def test_values_are_compared(tmp_path: Path, kinds: str, role: str, reader: str)
         assert list(
             map(int, forest["row"].to_pylist() if isinstance(forest, pa.Table) else forest["row"])
         ) == forest_of(order)
+
+
+GROUPS: dict[str, Any] = {**IDS, "floats and integers": WEIGHTS["floats and integers"]}
+GROUP_READERS: dict[str, Callable[[list[pa.Table], Path], Any]] = {
+    "files": lambda tables, folder: dfmst.stream.minimum_spanning_forest(files(tables, folder), by="group"),
+    "pandas": lambda tables, folder: dfmst.stream.minimum_spanning_forest(list(map(to_pandas, tables)), by="group"),
+    "merge": lambda tables, folder: on_dask(list(map(to_pandas, tables)), "merge", by="group"),
+}
+
+
+@pytest.mark.parametrize("reader", GROUP_READERS)
+@pytest.mark.parametrize("kinds", GROUPS)
+def test_groups_are_compared(tmp_path: Path, kinds: str, reader: str) -> None:
+    """Rows 0 and 3, and 1 and 4, are parallel edges of one group; rows 2 and 5 of two groups."""
+    tables = [
+        pa.table({"source": [1, 2, 3], "target": [2, 3, 4], "weight": [place] * 3, "group": make(groups)})
+        for place, make, groups in zip((2, 1), GROUPS[kinds], ([1, 2, 3], [1, 2, 4]), strict=True)
+    ]
+    forest = pa.table(GROUP_READERS[reader](tables, tmp_path))
+    assert forest["weight"].to_pylist() == [2, 1, 1, 1]
 
 
 @pytest.mark.parametrize("strategy", ["merge", "two-pass", "shuffle"])

@@ -207,23 +207,6 @@ def test_where_conditions_are_not_known():
         dfmst.minimum_spanning_forest(ROADS, by="built", algorithm="dataframe")
 
 
-def test_conditions_need_all_rows():
-    """Streams and Dask frames say what to do in place of a condition, and that gives the same rows."""
-    dd, dask_forest = pytest.importorskip("dask.dataframe"), pytest.importorskip("dfmst.dask").minimum_spanning_forest
-    rng = np.random.default_rng(3)
-    rows = {"window": rng.integers(0, 3, 90), "source": rng.integers(0, 9, 90), "target": rng.integers(0, 9, 90)}
-    table = pd.DataFrame({**rows, "weight": rng.integers(0, 9, 90), "built": False})
-    parts = dd.from_pandas(table, npartitions=2)
-    for name, column in (("by", "window"), ("keep", "built"), ("drop", "built")):
-        for call, edges in ((dfmst.stream.minimum_spanning_forest, [table]), (dask_forest, parts)):
-            options: dict[str, Any] = {name: column}
-            with pytest.raises(dfmst.InvalidEdgesError, match=f"{name}='{column}' needs all rows in memory, and a"):
-                call(edges, **options)
-    ids = {end: table.window.astype(str) + ":" + table[end].astype(str) for end in ("source", "target")}
-    stream = dfmst.stream.minimum_spanning_forest([table.assign(**ids)])
-    assert stream.index.equals(dfmst.minimum_spanning_forest(table, by="window").index)
-
-
 #: The texts take 3 GiB once decoded; one of them is null, as are some codes.
 LONG_DICTIONARY = """
 import dfmst, pyarrow as pa

@@ -90,7 +90,7 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     """Build the graph that finds a forest."""
     at_hand = resources()
     memory = parse_memory(options.memory_limit or at_hand.memory)
-    strategy, size, merged = _strategy(parts, columns.names[:2], options, replace(at_hand, memory=memory))
+    strategy, size, merged = _strategy(parts, columns, options, replace(at_hand, memory=memory))
     work = (parts.token, columns, strategy, options.split_every, options.n_vertices)
     checkpoint = None if options.checkpoint is None else str(private_directory(options.checkpoint))
     workers = at_hand.workers if checkpoint is None else first_workers(checkpoint, tokenize(work), at_hand.workers)
@@ -124,10 +124,8 @@ def forest_frame(edges: Any, columns: EdgeColumns, options: Options, return_trac
         raise UnsupportedFrameError(message, "call dfmst.minimum_spanning_forest for a frame in memory")
     empty = make_meta(edges)
     view = open_frame(empty)
-    names = list(dict.fromkeys(name for name in columns.names if name is not None))
-    for name in names:
-        view.column(name)
-    columns = replace(columns, types=column_types(view, columns.names))
+    names = columns.read_names
+    columns = replace(columns, types=column_types(view, names))
     parts = frame_parts(edges, names)
     graph, rows, trace, _ = forest_graph(parts, columns, options)
     keys = []
@@ -142,11 +140,11 @@ def forest_frame(edges: Any, columns: EdgeColumns, options: Options, return_trac
 
 
 def _strategy(
-    parts: FrameParts, ends: tuple[Any, Any], options: Options, at_hand: Resources
+    parts: FrameParts, columns: EdgeColumns, options: Options, at_hand: Resources
 ) -> tuple[str, TableSize | None, Work | None]:
     """The strategy to take, the size of the table where that was read for it, and the work of a merge in slices."""
     # Footers are read only where something depends on them.
-    size = size_of_parts(parts.edges, ends) if options.strategy != "two-pass" else None
+    size = size_of_parts(parts.edges, columns.plain_ends) if options.strategy != "two-pass" else None
     if options.strategy in ("two-pass", "shuffle"):
         return options.strategy, size, None
     if size is None:
@@ -154,10 +152,10 @@ def _strategy(
         return "merge" if fits else "shuffle", None, None
     files, dense = [(part.path, part.groups) for part in parts.edges], (size.vertices or 2 * size.rows) < 2 * size.rows
     vertices = options.n_vertices or size.vertices or 2 * size.rows
-    id_bytes = DENSE_ID if dense else id_bytes_of(files, ends, dense)
+    id_bytes = DENSE_ID if dense else id_bytes_of(files, columns, dense)
     if options.n_vertices is None and 2 * size.rows <= vertices > fitting_vertices(at_hand.memory, id_bytes):
         # Twice the rows is a loose bound; only where that does not fit it pays to look at some.
-        vertices = min(vertices, estimate_vertices(files, ends))
+        vertices = min(vertices, estimate_vertices(files, columns))
     size_of_work = (max(1, vertices), max(1, size.rows), max(1, len(parts.edges)), max(1, at_hand.workers))
     work = Work(*size_of_work, at_hand.memory, id_bytes, at_hand.device)
     plan = plan_of(work, "merge") if options.strategy == "merge" else fitting_plan(work, parts.rereadable)

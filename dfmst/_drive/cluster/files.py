@@ -27,7 +27,8 @@ from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows, FrameParts, file_stamp, size_of_parts
 from dfmst._drive.cluster.rows import Chosen, gather
 from dfmst._drive.stream.parquet import ParquetSource
-from dfmst._edges.read import EdgeColumns
+from dfmst._edges.conditions import Conditions
+from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst._edges.weights import Total, total_weight
 from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import Codec
@@ -102,12 +103,16 @@ class WrittenRows(ForestRows):
     @cached_property
     def total_weight(self) -> Total | None:
         weight = self._columns.weight
-        return None if weight is None else total_weight(_read_all(self._source, [weight]).column(weight))
+        if weight is None or self._columns.has_joint_weight:
+            return None
+        return total_weight(_read_all(self._source, [weight]).column(weight))
 
     def certify(self, progress: Progress) -> Certificate:
         edges = _read_all(ParquetSource([path for path, _ in _files(self._inputs)], self._inputs))
-        columns = self._columns
-        return verify(edges, self.frame, *columns.names, maximum=columns.maximum, invalid=columns.invalid)
+        columns, conditions = self._columns, self._columns.conditions
+        options: dict[str, Any] = {"maximum": columns.maximum, "invalid": columns.invalid}
+        options |= {"by": list(conditions.by) or None, "keep": conditions.keep, "drop": conditions.drop}
+        return verify(edges, self.frame, *columns.names, **options)
 
 
 def _read_all(source: ParquetSource, names: Sequence[str] | None = None) -> pa.Table:
@@ -129,7 +134,7 @@ def write_forest(
     from distributed import KilledWorker
 
     files = _files(inputs)
-    parts = _parts(files, [path for path in inputs if path.is_dir()], columns.names)
+    parts = _parts(files, [path for path in inputs if path.is_dir()], columns.read_names)
     names = [name for _, name in files]
     forest = forest_graph(parts, columns, options)
     graphs, strategy = [forest.graph], forest.strategy
@@ -146,7 +151,7 @@ def write_forest(
         written = _write_forest(forest, *arguments)
     for graph in graphs:
         graph.remove_kept()
-    size = size_of_parts(parts.edges, columns.names[:2])
+    size = size_of_parts(parts.edges, columns.plain_ends)
     rows, moved, peak = written
     return Forest(
         WrittenRows(inputs, output, columns, peak),
@@ -211,7 +216,7 @@ def _parts(files: Sequence[tuple[Path, str]], folders: Sequence[Path], names: Se
     footers = [(path, parquet_footer(path)) for path, _ in files]
     sources = [(path, footer.schema.to_arrow_schema(), footer.num_rows) for path, footer in footers]
     common, constants = common_columns(sources, folders)
-    wanted = [name for name in dict.fromkeys(names) if name is not None]
+    wanted = list(names)
     for path, schema, rows in sources:
         for name in wanted:
             if name not in (*schema.names, *constants[path]) and (rows or name not in common.schema.names):
@@ -248,10 +253,13 @@ def _files(inputs: Sequence[Path]) -> list[tuple[Path, str]]:
 def forest_of_files(
     inputs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     output: str | os.PathLike[str],
-    source: str = "source",
-    target: str = "target",
-    weight: str | None = "weight",
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
     *,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
     maximum: bool = False,
     invalid: Invalid = "raise",
     strategy: Strategy = "auto",
@@ -278,11 +286,9 @@ def forest_of_files(
         Parquet files, or directories of them, in the order of the rows; every worker must see them.
     output
         The directory to make, with a file for each of the input's, named alike.
-    source, target, weight
-        Column names; ``weight=None``: all weights are equal.
     maximum
         Whether heavier rows come first.
-    invalid, strategy, split_every, checkpoint, n_vertices, memory_limit
+    source, target, weight, by, keep, drop, invalid, strategy, split_every, checkpoint, n_vertices, memory_limit
         As for :func:`minimum_spanning_forest`.
     workers
         Worker processes to start on this machine for this run.
@@ -335,12 +341,12 @@ def forest_of_files(
         raise ValueError(message)
     wanted = Gpus(None if gpu_memory_limit is None else parse_memory(gpu_memory_limit)) if gpus else None
     paths = [existing_path(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
-    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
     options = Options(strategy, split_every, checkpoint, n_vertices, memory_limit)
     tell = progress if callable(progress) else (lambda step: None)
     bar = RowBar("finding the forest", unit="tasks") if progress is True else None
     check_directory(Path(output), paths)
-    require_columns(paths, columns.names)
+    require_columns(paths, columns.read_names)
     if client is None:
         tell("starting workers" if scheduler is None else f"connecting to {scheduler}")
     alone = nullcontext() if checkpoint is None else sole_use(private_directory(checkpoint))

@@ -13,10 +13,10 @@ from dfmst._common.arguments import check_choice
 from dfmst._common.dispatch import variant
 from dfmst._common.types import Invalid
 from dfmst._drive.cluster.build import Options, Strategy, forest_frame
-from dfmst._edges.conditions import refuse_conditions
+from dfmst._edges.conditions import Conditions
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.open import open_frame
-from dfmst._edges.read import EdgeColumns
+from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst._edges.stack import check_stackable
 from dfmst._trees.forest import find_forest, in_frame_steps
 from dfmst.algorithms import Algorithm
@@ -64,8 +64,7 @@ def _forest(
         return find_forest(edges, source, target, weight, maximum=maximum, **chosen, **conditions)
     message = f"algorithm is {algorithm!r}; a Dask frame takes 'auto' or 'dataframe'"
     check_choice(algorithm, ("auto",), message)
-    refuse_conditions("a Dask frame's forest", by, keep, drop)
-    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
     return forest_frame(edges, columns, Options(**options), return_trace)
 
 
@@ -98,10 +97,9 @@ def minimum_spanning_forest(
     edges
         A Dask (or dask-cuDF) frame. Its partitions must be the same whenever they are computed: call ``persist()`` on
         a frame of random numbers first.
-    source, target, weight
-        As for :func:`dfmst.minimum_spanning_forest`; weights must be 64-bit numbers, or decimals that fit those.
-    by, keep, drop
-        Not supported by kernels on a cluster; the error names a replacement.
+    source, target, weight, by, keep, drop
+        As for :func:`dfmst.minimum_spanning_forest`; weights must be 64-bit numbers, or decimals that fit those. A key
+        of two weights has 32 bits of each.
     algorithm
         ``"auto"`` solves partitions by kernels, as `strategy` says; ``"dataframe"`` uses Dask's own joins and groupbys.
     strategy

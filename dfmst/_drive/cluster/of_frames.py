@@ -21,6 +21,7 @@ from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID
 from dfmst._drive.plan.plan import plan as plan_of_sizes
 from dfmst._drive.plan.plan import size_of_groups
 from dfmst._drive.plan.terms import Plan
+from dfmst._edges.conditions import Conditions
 from dfmst._edges.open import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import id_columns
@@ -162,7 +163,7 @@ def plan(
     parts = frame_parts(edges, list(dict.fromkeys((source, target)))).edges
     if all(hasattr(part, "groups") for part in parts):
         groups = [(part.path, part.groups) for part in parts]
-        vertices, rows, id_bytes = size_of_groups(groups, (source, target), n_vertices, None)
+        vertices, rows, id_bytes = size_of_groups(groups, EdgeColumns(source, target), n_vertices, None)
     else:
         vertices, rows, id_bytes = _counted(edges, source, target, n_vertices)
     at_hand = resources()
@@ -197,6 +198,9 @@ def verify(
     weight: Any = "weight",
     *,
     maximum: bool = False,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
     invalid: Invalid = "raise",
 ) -> Certificate:
     """Check whether a frame holds the rows of a Dask frame's minimum spanning forest, without solving it.
@@ -210,7 +214,7 @@ def verify(
         A Dask frame.
     forest
         The frame to check: of Dask, or in memory.
-    source, target, weight, maximum, invalid
+    source, target, weight, maximum, by, keep, drop, invalid
         As for :func:`dfmst.verify`.
 
     Returns
@@ -236,6 +240,8 @@ def verify(
     if not isinstance(edges, dd.DataFrame):
         message = f"edges is a {type(edges).__name__}, not a Dask frame"
         raise UnsupportedFrameError(message, "call dfmst.verify for frames in memory")
-    shared = [name for name in edges.columns if name in getattr(forest, "columns", ())]
+    read = {*getattr(forest, "columns", ()), *Conditions.of(by, keep, drop).columns}
+    shared = [name for name in edges.columns if name in read]
     rows, claimed = computed(edges[shared] if shared else edges, forest)
-    return verify_rows(rows, claimed, source, target, weight, maximum=maximum, invalid=invalid)
+    options: dict[str, Any] = {"maximum": maximum, "by": by, "keep": keep, "drop": drop, "invalid": invalid}
+    return verify_rows(rows, claimed, source, target, weight, **options)

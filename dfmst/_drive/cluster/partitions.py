@@ -199,7 +199,7 @@ def _parts(frame: Any) -> tuple[list[Any], dict[Hashable, Any]]:
     return [SubGraph(tasks, key) for tasks, key in zip(own, keys, strict=True)], {}
 
 
-def size_of_parts(parts: list[Any], ends: tuple[Any, Any]) -> TableSize | None:
+def size_of_parts(parts: list[Any], ends: tuple[Any, ...]) -> TableSize | None:
     """Read the size of a table in its files' footers; ``None`` where the parts are no files."""
     if not all(isinstance(part, FileRows) for part in parts):
         return None

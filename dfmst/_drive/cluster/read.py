@@ -25,12 +25,14 @@ from dfmst._drive.cluster.tables import (
     weight_kind,
 )
 from dfmst._edges.arrow_values import arrow_column, is_missing, plain_ids, to_arrow
+from dfmst._edges.conditions import Conditions, condition_masks
 from dfmst._edges.device_frame import DeviceView, device_ids, device_weights
 from dfmst._edges.edge_table import check_capacity, flip_bits
 from dfmst._edges.encode import are_integers
 from dfmst._edges.host_frame import FrameView
+from dfmst._edges.joint import check_joint
 from dfmst._edges.open import open_frame
-from dfmst._edges.read import HOST, EdgeColumns, check_columns
+from dfmst._edges.read import HOST, EdgeColumns, check_columns, on_gpu, take_rows
 from dfmst._edges.unify import cast_exactly, common_id_type
 from dfmst._edges.vertices import IdColumns, id_columns
 from dfmst._edges.weights import constant_weights, weight_column, weight_type, weights_as
@@ -88,8 +90,22 @@ def edge_table(engine: Engine, frame: Any, number: int, columns: EdgeColumns) ->
     """Return the edges of a partition's frame; of one on a GPU, those of its forest."""
     view = open_frame(frame)
     if isinstance(view, DeviceView):
+        if columns.joint:
+            raise on_gpu(columns)
         return _device_forest(view, number, columns)
-    return _table(engine, _host_edges(engine, view, columns), number, columns.maximum)
+    return _table(engine, _host_edges(engine, view, columns), number, columns.heavy_first)
+
+
+def closing_rows(engine: Engine, view: FrameView, columns: EdgeColumns, position: Array) -> list[int]:
+    """Return the positions of rows to keep that are not among those of the forest: they close cycles."""
+    keep = columns.conditions.keep
+    forced, _ = condition_masks(Conditions(keep=keep), view.column, None)
+    rest: Array = np.setdiff1d(np.flatnonzero(forced), position) if forced is not None else position[:0]
+    if not len(rest):
+        return []
+    valid = _host_edges(engine, FrameView(view.take(engine, rest)), columns).position
+    closing: list[int] = (rest if valid is None else rest[valid]).tolist()
+    return closing
 
 
 def taken_edges(
@@ -113,7 +129,7 @@ def taken_edges(
         edges = _host_edges(engine, view, columns)
     if edges.kind != kind:
         edges = edges._replace(weight=edges.weight.astype(np.dtype(kind)))
-    table = _table(engine, edges, 0, columns.maximum)
+    table = _table(engine, edges, 0, columns.heavy_first)
     return table.set_column(0, "source", table["source"].cast(source)).set_column(
         1, "target", table["target"].cast(target)
     )
@@ -134,24 +150,30 @@ def _table(engine: Engine, edges: _Edges, number: int, maximum: bool) -> pa.Tabl
 def _host_edges(engine: Engine, view: FrameView, columns: EdgeColumns) -> _Edges:
     rows = len(view)
     check_capacity(rows)
-    source, target, weight = columns.types
-    read: dict[Any, Any] = {}
-    if rows:
-        ends = zip(columns.names[:2], (source, target), strict=True)
-        read = {name: _ids(name, view.column(name), kind) for name, kind in ends}
-        if columns.weight is not None:
-            read[columns.weight] = _weights(columns.weight, _plain_column(view, columns.weight), weight)
-    column = read.__getitem__ if rows else view.column
-    checked = check_columns(engine, HOST, column, rows, columns.names, columns.invalid)
-    values = checked.weights.values
-    named = columns.weight is not None and rows
-    kind = _kind(columns.weight, read[columns.weight], values) if named else "none"
-    return _Edges(checked.ids, values, kind, checked.kept)
+    types, weights = columns.types, columns.weights if rows else []
+    ends = [name for pair in columns.end_parts for name in pair] if rows else []
+    read = {name: _ids(name, view.column(name), types.get(name)) for name in ends}
+    read |= {name: _weights(name, _plain_column(view, name), types.get(name)) for name in weights}
+
+    def column(name: Any) -> Any:
+        return read[name] if name in read else view.column(name)
+
+    if columns.joint:
+        checked = check_joint(engine, columns, column, rows)
+    else:
+        checked = check_columns(engine, HOST, column, rows, columns.names, columns.invalid)
+    ids, values, position = checked.ids, checked.weights.values, checked.kept
+    kind = ", ".join(_kind(name, read[name], values) for name in weights) or "none"
+    if checked.barred is not None:
+        rest = np.flatnonzero(~checked.barred)
+        ids, (values, _) = take_rows(engine, ids, checked.weights, rest)
+        position = rest if position is None else position[rest]
+    return _Edges(ids, values, f"keys of {kind}" if columns.keyed else kind, position)
 
 
-def column_types(view: FrameView | DeviceView, names: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+def column_types(view: FrameView | DeviceView, names: list[Any]) -> dict[Any, Any]:
     """Return the types of the columns of an empty frame, for :attr:`EdgeColumns.types`."""
-    return tuple(None if name is None else _type_of(view.column(name)) for name in names)  # type: ignore[return-value]
+    return {name: _type_of(view.column(name)) for name in names}
 
 
 def _type_of(column: Any) -> pa.DataType | None:

@@ -14,17 +14,18 @@ from dfmst._drive.cluster.checkpoint import false_checkpoint
 from dfmst._drive.cluster.devices import TaskColumns
 from dfmst._drive.cluster.graph import TaskGraph
 from dfmst._drive.cluster.partitions import FileRows, read_part
-from dfmst._drive.cluster.read import taken_edges
+from dfmst._drive.cluster.read import closing_rows, taken_edges
 from dfmst._drive.cluster.row_hashes import ColumnTypes, RowHashes, changed, column_types, digest_of, row_hashes
 from dfmst._drive.cluster.solve import task_engine
 from dfmst._drive.cluster.tables import POSITION_BITS, DeviceTable, Table, column_values, columns_of, in_row_order
+from dfmst._edges.conditions import cycles_of_kept
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.open import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine, select_engine
 from dfmst._fold.checkpoint import ascends, is_below
-from dfmst.errors import DfmstError
+from dfmst.errors import DfmstError, InvalidEdgesError
 
 
 class Chosen(NamedTuple):
@@ -158,6 +159,11 @@ def gather(part: Any, chosen: Chosen, number: int, columns: EdgeColumns, file: F
     with engine.guard():
         if len(chosen.position) and int(chosen.position[-1]) >= len(view):
             raise changed(number, name)
+        if isinstance(view, FrameView):
+            closing = closing_rows(engine, view, columns, chosen.position)
+            if closing:
+                error = cycles_of_kept(columns.conditions.keep, closing)
+                raise InvalidEdgesError(f"partition {number}{name and f' ({name})'}: {error.message}", error.hint)
         taken = view.take(engine, engine.from_host(chosen.position.astype(np.int64)))
         _check(engine, open_frame(taken), chosen, number, columns, name)
         return taken

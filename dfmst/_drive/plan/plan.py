@@ -10,13 +10,16 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.arguments import check_choice, check_column_name, with_numbers
+from dfmst._common.arguments import check_choice, with_numbers
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._drive.plan.formulas import DENSE_ID, DEVICE_SHARE, PLANS, SPARSE_ID, STREAMS, Work, automatic_plan, plan_of
 from dfmst._drive.plan.terms import Plan
 from dfmst._edges import dictionary
 from dfmst._edges.arrow_values import whole_ids
+from dfmst._edges.conditions import Conditions
+from dfmst._edges.joint import joint_ids
+from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst._engines import CpuEngine
 from dfmst._fold.budget import parse_memory
 
@@ -37,6 +40,7 @@ def plan(
     files: PathLike | Sequence[PathLike] = (),
     source: Any = "source",
     target: Any = "target",
+    by: Any = None,
     partitions: int | None = None,
     workers: int = 1,
     memory_limit: int | str | None = None,
@@ -54,8 +58,8 @@ def plan(
         are not dense integers.
     files
         Parquet files, or directories of them, that hold the graph.
-    source, target
-        The id columns of `files`.
+    source, target, by
+        The id columns of `files`, and their groups, as for :func:`dfmst.minimum_spanning_forest`.
     partitions
         Number of equally sized partitions. Default: the number of `files`, or 1.
     workers
@@ -100,12 +104,11 @@ def plan(
       merging                         360 MB  64 · min(2 · n, m) + 52 · n
       limit                          3.22 GB
     """
-    for argument, name in (("source", source), ("target", target)):
-        check_column_name(argument, name)
+    columns = edge_columns(source, target, None, False, "raise", Conditions.of(by, None, None))
     paths = [files] if isinstance(files, (str, os.PathLike)) else list(files)
     if paths:
         groups: RowGroups = [(file, None) for file in _parquet_files(paths)]
-        n_vertices, n_edges, found = size_of_groups(groups, (source, target), n_vertices, n_edges)
+        n_vertices, n_edges, found = size_of_groups(groups, columns, n_vertices, n_edges)
         partitions = len(groups) if partitions is None else partitions
         id_bytes = found if id_bytes is None else id_bytes
     if n_vertices is None or n_edges is None:
@@ -138,21 +141,21 @@ def _parquet_files(paths: Sequence[PathLike]) -> list[PathLike]:
 
 
 def size_of_groups(
-    groups: RowGroups, ends: tuple[Any, Any], vertices: int | None, edges: int | None
+    groups: RowGroups, columns: EdgeColumns, vertices: int | None, edges: int | None
 ) -> tuple[int, int, int]:
     """Return vertices and rows of Parquet files, if they are not given, and the bytes of an id."""
     from dfmst.formats.parquet import parquet_size
 
-    size = parquet_size(groups, ends)
+    size = parquet_size(groups, columns.plain_ends)
     edges = max(size.rows, 1) if edges is None else edges
     dense = size.vertices is not None and size.vertices < 2 * size.rows
     if vertices is None:
         known = size.vertices if dense else None
-        vertices = max(1, min(2 * size.rows, estimate_vertices(groups, ends))) if known is None else known
-    return vertices, edges, id_bytes_of(groups, ends, dense)
+        vertices = max(1, min(2 * size.rows, estimate_vertices(groups, columns))) if known is None else known
+    return vertices, edges, id_bytes_of(groups, columns, dense)
 
 
-def estimate_vertices(files: RowGroups, ends: tuple[Any, Any]) -> int:
+def estimate_vertices(files: RowGroups, columns: EdgeColumns) -> int:
     """Estimate the vertices of Parquet files from rows of a few row groups.
 
     Half of the sample is compared with the whole sample. If the half has half as many vertices, as in files that are
@@ -171,8 +174,8 @@ def estimate_vertices(files: RowGroups, ends: tuple[Any, Any]) -> int:
     step = max(1, -(-len(groups) // max(_GROUPS, min(_MOST_GROUPS, enough))))
     chosen_groups = groups[step // 2 :: step]
     most = _SAMPLE // max(1, len(chosen_groups))
-    columns = (_sampled_columns(path, group, ends, most) for path, group, _ in chosen_groups)
-    samples = [ids for ids in (np.concatenate([id_words(column) for column in pair]) for pair in columns) if len(ids)]
+    pairs = (_sampled_ids(path, group, columns, most) for path, group, _ in chosen_groups)
+    samples = [ids for ids in (np.concatenate([id_words(column) for column in pair]) for pair in pairs) if len(ids)]
     if not samples:
         return 0
     if step == 1 and all(count < 2 * most for *_, count in groups):
@@ -201,31 +204,38 @@ def kinds_of(often: Array) -> float:
     return len(often) + once * (once - 1) / (2 * (twice + 1))
 
 
-def _sampled_columns(path: PathLike, group: int, ends: tuple[Any, Any], most: int) -> list[pa.ChunkedArray]:
+def _sampled_ids(path: PathLike, group: int, columns: EdgeColumns, most: int) -> list[Any]:
     """Both ids of about `most` rows of a row group."""
     from pyarrow.parquet import ParquetFile
 
     from dfmst.formats.files import open_native
 
     with open_native(path) as native, ParquetFile(native) as file:
-        table = file.read_row_group(group, columns=list(ends))
+        table = file.read_row_group(group, columns=columns.id_names)
     taken = table.take(pa.array(np.arange(0, table.num_rows, max(1, table.num_rows // most))))
-    return [pc.drop_null(taken.column(name)) for name in ends]
+    if not columns.joint_ids:
+        return [pc.drop_null(taken.column(name)) for name in columns.names[:2]]
+    folder = os.path.basename(os.path.dirname(path))  # names a group whose column is in no file
+
+    def column(name: Any) -> Any:
+        return taken.column(name) if name in taken.column_names else pa.repeat(folder, taken.num_rows)
+
+    return [pc.drop_null(ids) for ids in joint_ids(columns, column)]
 
 
-def id_bytes_of(files: RowGroups, ends: tuple[Any, Any], dense: bool) -> int:
+def id_bytes_of(files: RowGroups, columns: EdgeColumns, dense: bool) -> int:
     """Return the bytes of an id of Parquet files, as it is sent."""
     from dfmst.formats.parquet import parquet_footer
 
     for path, chosen in files:
         for group in range(parquet_footer(path).num_row_groups) if chosen is None else chosen:
-            columns = _sampled_columns(path, group, ends, _SAMPLE // _GROUPS)
-            if not len(columns[0]):
+            ids = _sampled_ids(path, group, columns, _SAMPLE // _GROUPS)
+            if not len(ids[0]):
                 continue
-            if pa.types.is_integer(columns[0].type):
+            if pa.types.is_integer(ids[0].type):
                 return DENSE_ID if dense else SPARSE_ID
-            content = sum(pc.sum(pc.binary_length(_plain(column))).as_py() or 0 for column in columns)
-            return SPARSE_ID + round(content / sum(map(len, columns)))
+            content = sum(pc.sum(pc.binary_length(_plain(column))).as_py() or 0 for column in ids)
+            return SPARSE_ID + round(content / sum(map(len, ids)))
     return DENSE_ID
 
 

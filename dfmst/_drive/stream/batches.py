@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -12,7 +12,8 @@ import pyarrow as pa
 from dfmst._common.types import Array
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.read import DEVICE, HOST, CheckedColumns, EdgeColumns, check_columns
+from dfmst._edges.joint import check_joint
+from dfmst._edges.read import DEVICE, HOST, CheckedColumns, EdgeColumns, check_columns, on_gpu
 from dfmst._edges.weights import DECIMAL_DIGITS, weight_type, weights_as
 from dfmst._engines import Engine, host_engine
 from dfmst._fold.buffer import Rows
@@ -112,55 +113,59 @@ class Job:
     @property
     def names(self) -> list[Any]:
         """The columns to read."""
-        source, target, weight = self.columns.names
-        return [source, target] if weight is None else [source, target, weight]
+        return self.columns.read_names
 
 
-def read_batch(job: Job, batch: Batch, weights: WeightType) -> CheckedColumns:
+def read_batch(job: Job, batch: Batch, weights: WeightTypes) -> CheckedColumns:
     """Check a batch's ids and weights, which are in the type of those before."""
     columns = job.columns
+    if columns.joint and isinstance(batch.frame, DeviceView):
+        raise on_gpu(columns)
     if batch.readable_on_device(columns.names[:2], columns.weight) and not job.engine.on_host:
         engine, readers = job.engine, DEVICE
     else:
         engine, readers, batch = host_engine(job.engine), HOST, batch.on_host(job.names)
 
     def column(name: Any) -> Any:
-        return weights.read(batch) if name == columns.weight else batch.column(name)
+        return weights.read(name, batch) if name in columns.weights else batch.column(name)
 
     try:
-        if columns.weight is not None:
-            _refuse_wide(columns.weight, batch.column(columns.weight))
+        for name in columns.weights:
+            _refuse_wide(name, batch.column(name))
+        if columns.joint:
+            return check_joint(engine, columns, column, batch.rows, batch.row)
         return check_columns(engine, readers, column, batch.rows, columns.names, columns.invalid, batch.row)
     except InvalidEdgesError as error:
         raise error.at(batch.place) from error
 
 
-class WeightType:
-    """The type of a source's weights: that of the first batch, to which later batches are cast.
+class WeightTypes:
+    """The types of a source's weights: those of the first batch, to which later batches are cast.
 
-    `kind` is widened to a type that kernels read; ``None`` before the first batch.
+    `kinds` are by column, widened to types that kernels read; empty before the first batch.
     """
 
-    def __init__(self, name: Any, kind: pa.DataType | None = None) -> None:
-        self._name = name
-        self._place = "the forest"
-        self.kind = kind
+    def __init__(self, kinds: Mapping[Any, pa.DataType] | None = None) -> None:
+        self.kinds: dict[Any, pa.DataType] = dict(kinds or {})
+        self._places = dict.fromkeys(self.kinds, "the forest")
 
-    def read(self, batch: Batch) -> Any:
+    def read(self, name: Any, batch: Batch) -> Any:
         """Return the weights of a batch in the type of the first."""
-        column = batch.column(self._name)
+        column = batch.column(name)
         kind = weight_type(column)
-        if self.kind is None and not pa.types.is_null(kind):
-            self.kind, self._place = kind, batch.place
-        if self.kind is None:
-            return column
+        if name not in self.kinds:
+            if pa.types.is_null(kind):
+                return column
+            self.kinds[name], self._places[name] = kind, batch.place
+        first = self.kinds[name]
         try:
-            return weights_as(self._name, column, self.kind)
+            return weights_as(name, column, first)
         except pa.ArrowException as error:
-            if kind == self.kind:
-                raise _wide(self._name, column.type) from error
-            known = f"{self.kind}, its type in {self._place}, does not hold"
-            message = f"column {self._name!r} holds {kind} weights that {known}"
+            if kind == first:
+                raise _wide(name, column.type) from error
+            message = (
+                f"column {name!r} holds {kind} weights that {first}, its type in {self._places[name]}, does not hold"
+            )
             raise InvalidEdgesError(message, "give the column one type everywhere") from error
 
 

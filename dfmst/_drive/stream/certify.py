@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.stream.batches import Batch, EdgeSource, Job, WeightType, read_batch
+from dfmst._drive.stream.batches import Batch, EdgeSource, Job, WeightTypes, read_batch
 from dfmst._drive.stream.fold_rows import FoldedForest
 from dfmst._drive.stream.prefetch import prefetch
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.edge_table import check_capacity, flip_bits
+from dfmst._edges.read import CheckedColumns
 from dfmst._engines import host_engine
 from dfmst._engines.primitives.cycle_filter import CycleFilter
 from dfmst._engines.primitives.edges import Edges, gather_edges, gather_keys
@@ -44,10 +45,10 @@ class _Certifier:
         self.job, self.engine = job, host_engine(job.engine)
         self.rows = forest.rows.part(0, len(forest.rows))
         self.encoder = forest.encoder
-        self.weights = WeightType(job.columns.weight, forest.weight_type)
+        self.weights = WeightTypes(forest.weight_types)
         self.vertices = forest.encoder.count if len(forest.rows) else 0  # later ids are larger
         self.locator = self.rows.arrays[3]
-        self.flip = flip_bits(self.rows.weight.dtype, job.columns.maximum)
+        self.flip = flip_bits(self.rows.weight.dtype, job.columns.heavy_first)
         key = gather_keys(self.engine, self.rows.weight, None, self.flip)
         edges = Edges(self.rows.source, self.rows.target, key, self.locator.astype(np.uint32))
         self.ranked = rank_forest(self.engine, edges)
@@ -62,10 +63,16 @@ class _Certifier:
         """Return the violation that the first row of a batch shows; the forest's own rows are compared, too."""
         checked = read_batch(replace(self.job, engine=self.engine), batch, self.weights)
         check_capacity(batch.first + batch.rows)
-        source, target = self.encoder.encode(checked.ids)
-        self._note_loops(source[source == target])
         number = np.arange(batch.first, batch.first + batch.rows, dtype=np.uint32)
         row = number if checked.kept is None else number[checked.kept]
+        violation = self._first_against(row, checked)
+        if violation is not None:
+            return violation
+        source, target = self.encoder.encode(checked.ids)
+        if checked.barred is not None:
+            self._note_loops(np.concatenate([source[checked.barred], target[checked.barred]]))
+            target = np.where(checked.barred, source, target)
+        self._note_loops(source[source == target])
         self.read, self.dropped = self.read + batch.rows, self.dropped + batch.rows - len(row)
         columns: tuple[Array, ...] = (source, target, checked.weights.values, row)
         violation = self._first_changed(Edges(*columns), batch)
@@ -79,6 +86,16 @@ class _Certifier:
                 return Violation("not-spanning", first, f"{_row(first)} has an end that no row of the forest has")
             columns = tuple(column[~unknown] for column in columns)
         return self._first_lighter(Edges(*columns)) if len(columns[0]) else None
+
+    def _first_against(self, row: Array, checked: CheckedColumns) -> Violation | None:
+        """The first row that must be in the forest and is not, or the other way around."""
+        for mask, kind, wanted in ((checked.forced, "kept", True), (checked.barred, "dropped", False)):
+            rows = row if mask is None else row[mask]
+            wrong = rows[:0] if mask is None else rows[self._in_forest(rows) != wanted]
+            if len(wrong):
+                rest = "is left out" if wanted else "is in the forest"
+                return Violation(f"not-{kind}", int(wrong[0]), f"{_row(int(wrong[0]))} is to be {kind}, and {rest}")
+        return None
 
     def _first_changed(self, rows: Edges, batch: Batch) -> Violation | None:
         """The first of the forest's rows that the batch holds otherwise, or not at all."""

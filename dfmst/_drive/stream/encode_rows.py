@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.stream.batches import Batch, Job, WeightType, read_batch
+from dfmst._drive.stream.batches import Batch, Job, WeightTypes, read_batch
 from dfmst._edges.dictionary import DistinctIds
 from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
 from dfmst._edges.vertices import IdColumns
@@ -22,10 +22,11 @@ from dfmst._fold.buffer import Rows
 
 
 class Position(NamedTuple):
-    """Progress of a pass: rows of the source, and those of them that were dropped as invalid."""
+    """Progress of a pass: rows of the source, those that were dropped as invalid, and those that must be kept."""
 
     rows: int = 0
     dropped: int = 0
+    forced: int = 0
 
 
 _PIECE = 1 << 20  # ids counted at a time
@@ -46,7 +47,7 @@ class RowEncoder:
         self.memory = Budget(job.memory) if job.engine.on_host else gpu_budget(job.gpu_memory, job.engine)
         self.memory.check(0)
         self.encoder = self.new_encoder()
-        self.weights = WeightType(job.columns.weight)
+        self.weights = WeightTypes()
         self.loops = np.zeros(0, np.uint32)  # vertices with a self-loop
         self.read = Position()
         self.waiting: Batch | None = None
@@ -81,10 +82,12 @@ class RowEncoder:
                 checked = read_batch(replace(self.job, engine=self.engine), part, self.weights)
                 weight = checked.weights.values
                 self.note_weight(weight.dtype)
-                position = Position(part.first + part.rows, self.read.dropped + part.rows - len(weight))
+                forced = 0 if checked.forced is None else int(np.count_nonzero(checked.forced))
+                dropped = self.read.dropped + part.rows - len(weight)
+                position = Position(part.first + part.rows, dropped, self.read.forced + forced)
                 self.waiting = batch.part(part.first - batch.first, batch.rows)  # until it is encoded
                 with self._growing:
-                    ends = self._encode(self._in_place(checked.ids), position.rows)
+                    ends = self._encode(self._in_place(checked.ids), position.rows, checked.barred)
                 if ends is None:
                     return
                 self.waiting, self.read = None, position
@@ -139,8 +142,11 @@ class RowEncoder:
         )
         return Rows(source, target, rows.weight, rows.locator)
 
-    def _encode(self, ids: IdColumns, rows: int) -> tuple[Array, Array] | None:
-        """Return the vertices of both columns; ``None`` if they must wait for another budget."""
+    def _encode(self, ids: IdColumns, rows: int, barred: Array | None) -> tuple[Array, Array] | None:
+        """Return the vertices of both columns; ``None`` if they must wait for another budget.
+
+        Rows that must not be in the forest become self-loops.
+        """
         ends = self.encoder.encode(ids) if self.memory.id_bytes else self.encoder.encode_dense(ids)
         if ends is None:
             dense = _dense_vertices(ids, rows)
@@ -153,6 +159,15 @@ class RowEncoder:
         self.wanted.check(vertices)
         if self.wanted is not self.memory:
             return None
+        if barred is not None:
+            source: Any
+            source, target = ends
+            barred = barred if isinstance(source, np.ndarray) else self.engine.from_host(barred)
+            self._note_loops(source[barred], source[barred])
+            self._note_loops(target[barred], target[barred])
+            target = target.copy()
+            target[barred] = source[barred]
+            ends = source, target
         self._note_loops(*ends)
         return ends
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.stream.batches import Batch, EdgeSource, Job
+from dfmst._drive.stream.batches import Batch, EdgeSource, Job, Locators, WeightTypes, read_batch
 from dfmst._drive.stream.encode_rows import Position, RowEncoder
 from dfmst._drive.stream.prefetch import prefetch, upload
+from dfmst._edges.conditions import cycles_of_kept
 from dfmst._edges.encode import Encoder
 from dfmst._fold.budget import AHEAD, Budget, least_id_bytes
 from dfmst._fold.buffer import Rows
@@ -59,11 +60,12 @@ class _Pass:
                 self.coder.check_all(batches)
                 raise
         forest = self._finish()
+        self._check_forced(forest)
         if self.checkpoint:
             self.checkpoint.save(lambda: self._state(forest))
         encoder = self.coder.encoder.on_host()
         used = count_used(forest, self.coder.loops, encoder.count)
-        return FoldedForest(forest, encoder, *self.folded, used, self.coder.weights.kind)
+        return FoldedForest(forest, encoder, *self.folded[:2], used, self.coder.weights.kinds)
 
     def _fold(self, batches: Iterator[Batch]) -> None:
         """Fold batches until one has to wait."""
@@ -77,9 +79,9 @@ class _Pass:
     def _begin(self) -> None:
         """Choose how ids are encoded, or continue from a checkpoint."""
         coder = self.coder
-        ends = self.job.columns.names[:2]
-        self.known = self.source.vertices(ends)
-        dense = integers = self.source.integers(ends)
+        ends = self.job.columns.plain_ends
+        self.known = self.source.vertices(ends) if ends else None
+        dense = integers = bool(ends) and self.source.integers(ends)
         if self.known is not None and self.known > coder.memory.most_vertices:
             if self.known <= 2 * (self.source.rows or 0):
                 coder.fit(self.known)  # dense, and too many
@@ -97,7 +99,7 @@ class _Pass:
         if state is not None:
             coder.encoder = coder.new_encoder(bound, max(coder.encoder.dense, state.dense), state.values)
             coder.loops = state.loops
-            coder.read = self.folded = Position(state.done, state.dropped)
+            coder.read = self.folded = Position(state.done, state.dropped, state.forced)
             self._refold(state.rows)
 
     @property
@@ -173,7 +175,7 @@ class _Pass:
         self._refold_run(forests[0])
 
     def _new_fold(self, kind: np.dtype[Any]) -> Fold:
-        memory, maximum = self.memory, self.job.columns.maximum
+        memory, maximum = self.memory, self.job.columns.heavy_first
         if memory.in_runs:
             bound = memory.most_vertices if self.known is None else self.known
             return RunFold(self.coder.engine, self.job.spill, memory.runs(), bound, kind, maximum=maximum)
@@ -196,6 +198,21 @@ class _Pass:
         self.fold = None
         return rows
 
+    def _check_forced(self, forest: Rows | Run) -> None:
+        """Raise if rows to keep, whose key is 0, are not all in the forest: they form cycles."""
+        found = 0
+        if self.folded.forced:
+            found = sum(int(np.count_nonzero(rows.weight == 0)) for rows in read_pieces(forest))
+        if found == self.folded.forced:
+            return
+        known, closing, weights = Locators(forest), [], WeightTypes(self.coder.weights.kinds)
+        for batch in self.source.batches(self.job.names, self.memory.batch_rows):
+            checked = read_batch(self.job, batch, weights)
+            kept = np.arange(batch.rows) if checked.kept is None else checked.kept
+            rows = kept[checked.forced].astype(np.uint64) + np.uint64(batch.first)
+            closing += np.setdiff1d(rows, known.below(batch.first + batch.rows)).tolist()
+        raise cycles_of_kept(self.job.columns.conditions.keep, closing)
+
     def _finish(self) -> Rows | Run:
         """The forest; on disk if its rows are."""
         if not isinstance(self.fold, RunFold):
@@ -213,7 +230,7 @@ class FoldedForest:
     source_rows: int  # rows read
     dropped: int  # rows dropped as invalid
     vertices: int  # vertices that occur
-    weight_type: pa.DataType | None = None  # None if no rows were read
+    weight_types: Mapping[Any, pa.DataType] = field(default_factory=dict)  # by column; empty if no rows were read
 
 
 def count_used(forest: Rows | Run, loops: Array, vertices: int) -> int:

@@ -21,8 +21,8 @@ from dfmst._drive.stream.fold_rows import FoldedForest, fold_source
 from dfmst._drive.stream.gather import Proof, RefutedError, forest_total, gather_rows
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.sources import FrameSource, on_device, open_source
-from dfmst._edges.conditions import refuse_conditions
-from dfmst._edges.read import EdgeColumns
+from dfmst._edges.conditions import Conditions
+from dfmst._edges.read import edge_columns
 from dfmst._edges.weights import Total
 from dfmst._engines import host_engine, select_engine
 from dfmst._fold.budget import parse_memory
@@ -54,11 +54,7 @@ class StreamRows(ForestRows):
 
     @cached_property
     def total_weight(self) -> Total | None:
-        weight, source = self.job.columns.weight, self.source
-        if weight is None:
-            return None
-        unit = source.schema.field(weight).type if isinstance(source, ParquetSource) else self.folded.weight_type
-        return forest_total(self.folded, unit)
+        return forest_total(self.source, self.folded, self.job.columns)
 
     @cached_property
     def frame(self) -> Any:
@@ -182,8 +178,7 @@ def fold(
     >>> forest.frame.to_pydict()
     {'source': [1, 0], 'target': [2, 2], 'weight': [1, 2]}
     """
-    refuse_conditions("a stream", by, keep, drop)
-    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
     runner = select_engine(engine, threads, on_device=on_device(edges))
     solver = name_of(resolve(algorithm, runner))
     limit, gpu_limit = parse_memory(memory_limit), parse_memory(gpu_memory_limit, "gpu_memory_limit")
@@ -223,6 +218,7 @@ def _open_checkpoint(
         raise InvalidEdgesError(message, "leave checkpoint out, or write the frames to Parquet files first")
     columns = job.columns
     options = {"columns": list(columns.names), "maximum": columns.maximum, "invalid": columns.invalid}
+    options["conditions"] = columns.conditions.words
 
     def make_run(weight: np.dtype[Any]) -> Run:
         assert job.spill is not None

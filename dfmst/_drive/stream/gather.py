@@ -14,9 +14,12 @@ from dfmst._drive.stream.batches import Job, Locators
 from dfmst._drive.stream.certify import StreamVerdict, certify_rows
 from dfmst._drive.stream.fold_rows import FoldedForest
 from dfmst._drive.stream.parquet import ParquetSource
+from dfmst._drive.stream.sources import FrameSource
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.dictionary import plain_type
-from dfmst._edges.weights import Total, total_of_pieces
+from dfmst._edges.open import open_frame
+from dfmst._edges.read import EdgeColumns
+from dfmst._edges.weights import Total, total_of_pieces, weight_column, weights_as
 from dfmst._fold.runs import read_pieces
 from dfmst._trees.optimality import Violation
 from dfmst.errors import InvalidEdgesError
@@ -51,7 +54,8 @@ def gather_rows(
 
     Ids and plain weights come from the fold; only the other columns are read from the files.
     """
-    record = Provenance(job.columns.names, job.columns.maximum, forest.source_rows, None)
+    columns = job.columns
+    record = Provenance(columns.names, columns.maximum, forest.source_rows, None, tuple(columns.conditions.words))
     schema = with_provenance(
         source.schema, record, len(forest.rows), lambda: (rows.arrays[3] for rows in read_pieces(forest.rows))
     )
@@ -63,22 +67,42 @@ def gather_rows(
     return pa.RecordBatchReader.from_batches(schema, _joined(pieces, forest, folded, schema))
 
 
-def forest_total(forest: FoldedForest, unit: pa.DataType | None) -> Total | None:
-    """Exact sum of the forest's weights; `unit` is the type of decimals and durations."""
+def forest_total(source: ParquetSource | FrameSource, forest: FoldedForest, columns: EdgeColumns) -> Total | None:
+    """Exact sum of the forest's weights; ``None`` without a weight column, or with several."""
+    weight = columns.weight
+    if weight is None or columns.has_joint_weight:
+        return None
+    unit = forest.weight_types.get(weight)
+    if isinstance(source, ParquetSource):
+        unit = source.schema.field(weight).type
     duration = unit is not None and pa.types.is_duration(unit)
     kind = f"m8[{unit.unit}]" if duration else None  # type: ignore[union-attr]
 
     def weights() -> Iterator[Array]:
-        return (rows.weight.view(kind) if kind else rows.weight for rows in read_pieces(forest.rows))
+        pieces = (
+            _read_weights(source, forest, weight)
+            if columns.keyed
+            else (rows.weight for rows in read_pieces(forest.rows))
+        )
+        return (values.view(kind) if kind else values for values in pieces)
 
     total = total_of_pieces(weights)
     decimal = unit is not None and pa.types.is_decimal(unit) and isinstance(total, int)
     return Decimal(total).scaleb(-unit.scale) if decimal else total  # type: ignore[arg-type, union-attr]
 
 
+def _read_weights(source: ParquetSource | FrameSource, forest: FoldedForest, name: Any) -> Iterator[Array]:
+    """Read the weights of the forest's rows, of which the fold has keys."""
+    for rows in source.take(Locators(forest.rows), [name], _PIECE):
+        column, known = open_frame(rows).column(name), forest.weight_types.get(name)
+        yield weight_column(name, column if known is None else weights_as(name, column, known)).values
+
+
 def _folded(forest: FoldedForest, job: Job, schema: pa.Schema) -> dict[Any, str]:
     """Columns whose values the fold has unchanged, and their names in its rows."""
-    columns = {job.columns.source: "source", job.columns.target: "target", job.columns.weight: "weight"}
+    columns = {} if job.columns.joint_ids else {job.columns.source: "source", job.columns.target: "target"}
+    if not job.columns.keyed:
+        columns[job.columns.weight] = "weight"
     ids = forest.encoder.type
     return {
         name: column

@@ -15,15 +15,16 @@ import pyarrow as pa
 
 from dfmst._common.progress import Tell, showing
 from dfmst._common.types import Array, Invalid
-from dfmst._drive.stream.batches import Job, WeightType, read_batch
+from dfmst._drive.stream.batches import Job, WeightTypes, read_batch
 from dfmst._drive.stream.certify import StreamVerdict, certify_source
 from dfmst._drive.stream.fold_rows import FoldedForest
 from dfmst._drive.stream.gather import forest_total
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.sources import open_parquet
+from dfmst._edges.conditions import Conditions
 from dfmst._edges.encode import Encoder
 from dfmst._edges.host_frame import FrameView
-from dfmst._edges.read import EdgeColumns
+from dfmst._edges.read import edge_columns
 from dfmst._edges.stack import differences
 from dfmst._engines import host_engine, select_engine
 from dfmst._fold.budget import Budget, parse_memory
@@ -44,6 +45,9 @@ def verify(
     weight: Any = "weight",
     *,
     maximum: bool = False,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
     memory_limit: int | str = "2GiB",
     engine: str = "auto",
     invalid: Invalid = "raise",
@@ -65,6 +69,8 @@ def verify(
         Column names in both; ``weight=None``: all weights are equal.
     maximum
         Check for the maximum spanning forest.
+    by, keep, drop
+        As the forest was made.
     memory_limit, engine, invalid, threads, progress
         As for :func:`dfmst.stream.minimum_spanning_forest`; the forest takes 100 bytes a vertex.
 
@@ -93,13 +99,13 @@ def verify(
     verified: 2 rows, 1 component, total weight 3
     """
     files = open_parquet(edges)
-    columns = EdgeColumns(source, target, weight, maximum, invalid)
+    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
     limit = parse_memory(memory_limit)
     with showing(progress, "verifying", limit) as tell:
         job = Job(columns, limit, select_engine(engine, threads), progress=tell)
         files.require(job.names)
         rows, verdict = _verify_file(files, Path(forest), job)
-    total = None if weight is None else forest_total(rows, files.schema.field(weight).type)
+    total = forest_total(files, rows, columns)
     components = max(0, verdict.vertices - len(rows.rows))
     return Certificate(verdict.violation is None, len(rows.rows), total, components, verdict.violation)
 
@@ -113,7 +119,7 @@ def _verify_file(source: ParquetSource, path: Path, job: Job) -> tuple[FoldedFor
     if record is None or record.locator is None:
         message = f"{path} does not say which rows it holds, and to search for them all rows must fit the memory"
         raise InvalidEdgesError(message, "leave the memory limit out, or make the forest with dfmst forest")
-    record.require(str(path), job.columns.names, job.columns.maximum)
+    record.require(str(path), job.columns.names, job.columns.maximum, job.columns.conditions.words)
     file.require(job.names)
     violation = _difference(source, file, record.locator)
     forest = _read(file, record, record.locator, job)
@@ -166,7 +172,7 @@ def _read(file: ParquetSource, record: Provenance, locator: Array, job: Job) -> 
     memory = Budget(job.memory)
     encoder = Encoder(memory.most_vertices, engine=host_engine(job.engine))
     parts: list[tuple[Array, Array, Array]] = []
-    weights = WeightType(job.columns.weight)
+    weights = WeightTypes()
     for batch in file.batches(job.names, _PIECE):
         checked = read_batch(job, batch, weights)
         source, target = encoder.encode(checked.ids)
@@ -178,4 +184,4 @@ def _read(file: ParquetSource, record: Provenance, locator: Array, job: Job) -> 
     occurs[source] = True
     occurs[target] = True
     rows = Rows(source, target, weight, locator)
-    return FoldedForest(rows, encoder, record.rows, 0, int(np.count_nonzero(occurs)), weights.kind)
+    return FoldedForest(rows, encoder, record.rows, 0, int(np.count_nonzero(occurs)), weights.kinds)

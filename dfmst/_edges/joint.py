@@ -1,0 +1,240 @@
+"""Ids, weights and conditions of several columns, in a form that means the same in every batch of a table.
+
+A table in memory is numbered as a whole (:mod:`dfmst._edges.conditions`). The batches of a stream and the partitions of
+a cluster are read one by one: an id of several columns, or of a group and an id, becomes one binary value; rows to keep
+get the least key; a key of two weights has 32 bits of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.deferred import pc
+from dfmst._common.types import Array
+from dfmst._edges.arrow_values import numbers_of_arrow
+from dfmst._edges.conditions import condition_masks, group_entries, no_groups
+from dfmst._edges.edge_table import flip_bits
+from dfmst._edges.read import HOST, CheckedColumns, EdgeColumns, check_columns
+from dfmst._edges.unify import UNITS
+from dfmst._edges.vertices import IdColumns, id_columns
+from dfmst._edges.weights import constant_weights, missing_weights, weight_column
+from dfmst._engines import Engine
+from dfmst._engines.primitives.edges import gather_keys
+from dfmst.errors import InvalidEdgesError
+
+_HIGHEST = (1 << 64) - 1
+_NULL = b"~"  # the group of rows without one
+
+
+def check_joint(
+    engine: Engine, columns: EdgeColumns, column: Callable[[Any], Any], rows: int, first_row: int = 0
+) -> CheckedColumns:
+    """Read and check a batch's columns; :attr:`EdgeColumns.joint` says when :func:`check_columns` does not suffice.
+
+    If rows are to be kept or weights have several columns, the weights are keys of 64 bits, ascending for a maximum
+    forest too.
+    """
+    if not rows:
+        for name in columns.read_names:  # raises if one is absent
+            column(name)
+        none = np.zeros(0, np.int64)
+        return CheckedColumns(IdColumns(none, none, None, None), constant_weights(0), None)
+    composed = dict(zip(columns.names[:2], joint_ids(columns, column), strict=True)) if columns.joint_ids else {}
+    if columns.has_joint_weight:
+        composed[columns.weight] = _joint_weights(engine, columns.weights, column, first_row)
+
+    def read(name: Any) -> Any:
+        return composed[name] if name in composed else column(name)
+
+    checked = check_columns(engine, HOST, read, rows, columns.names, columns.invalid, first_row)
+    keep, drop = condition_masks(columns.conditions, column, checked.kept, first_row)
+    if columns.keyed:
+        checked = checked._replace(weights=checked.weights._replace(values=_keys(engine, columns, checked, keep)))
+    return checked._replace(forced=keep, barred=drop)
+
+
+def _keys(engine: Engine, columns: EdgeColumns, checked: CheckedColumns, keep: Array | None) -> Array:
+    """Keys of the weights in ascending order; rows to keep have key 0, and no others."""
+    values, maximum = checked.weights.values, columns.maximum
+    key = gather_keys(engine, values, None, flip_bits(values.dtype, maximum)).astype(np.uint64)
+    if keep is None:
+        return key
+    shift = not (maximum and values.dtype == np.uint64)  # 0 is a frequent weight: its key must have a place
+    full = (key == (_HIGHEST if shift else 0)) & ~keep
+    if full.any():
+        message = f"column {columns.weight!r} holds {values[full.argmax()]}, for which keep= has no key of 64 bits"
+        raise InvalidEdgesError(message, "subtract a constant from the weights, or cast them to float64")
+    return np.where(keep, np.uint64(0), key + np.uint64(shift))
+
+
+def _joint_weights(engine: Engine, names: list[Any], column: Callable[[Any], Any], first_row: int) -> pa.Array:
+    """One key of two weights, the first decides; null if one of them is null or NaN."""
+    if not 0 < len(names) < 3:
+        message = f"weight names {len(names)} columns; streams and Dask frames take one or two"
+        raise InvalidEdgesError(message, "make one column of them, or call dfmst.minimum_spanning_forest in memory")
+    key, missing = np.zeros(1, np.uint64), np.zeros(1, bool)
+    for name in names:
+        weights = weight_column(name, column(name))
+        mask, values = missing_weights(engine, weights), weights.values
+        missing = missing if mask is None else missing | mask
+        if len(names) > 1:
+            values = _narrowed(name, values, mask, first_row)
+        key = (key << np.uint64(32)) | gather_keys(engine, values, None)
+    return pa.array(key, mask=np.broadcast_to(missing, len(key)))
+
+
+def _narrowed(name: Any, values: Array, missing: Array | None, first_row: int) -> Array:
+    """Weights in a type of 32 bits."""
+    with np.errstate(all="ignore"):
+        narrow = values.astype(f"{values.dtype.kind}4", copy=False)
+        changed = narrow.astype(values.dtype, copy=False) != values
+    changed = changed if missing is None else changed & ~missing
+    if changed.any():
+        row = int(changed.argmax())
+        message = f"column {name!r} holds {values[row]} in row {first_row + row}, which takes more than 32 bits"
+        hint = "in streams and on Dask, cast both weight columns to int32 or float32, or make one column of them"
+        raise InvalidEdgesError(message, hint)
+    return narrow
+
+
+def joint_ids(columns: EdgeColumns, column: Callable[[Any], Any]) -> list[pa.Array]:
+    """Return the ids of both ends: groups, then the parts of the id; null if a part of the id is."""
+    pairs = [id_columns(*((name, column(name)) for name in names)) for names in columns.end_parts]
+    groups = [_group_bytes(name, group_entries(name, column(name))) for name in columns.conditions.by]
+    ends = []
+    for place in range(2):
+        null = np.zeros(1, bool)
+        for pair in pairs:
+            mask = pair[place + 2]
+            null = null if mask is None else null | mask
+        ids = _joined([*groups, *(id_bytes(pair[place]) for pair in pairs)])
+        ends.append(pc.if_else(pa.array(np.broadcast_to(null, len(ids))), None, ids) if null.any() else ids)
+    return ends
+
+
+def _group_bytes(name: Any, entries: pa.Array) -> Array | pa.Array:
+    """The bytes of groups; nulls are a group, too."""
+    if pa.types.is_dictionary(entries.type):
+        words = _group_bytes(name, entries.dictionary)
+        words = _binary(words) if isinstance(words, np.ndarray) else words
+        return words.take(entries.indices).fill_null(_NULL)
+    try:
+        words = id_bytes(entries)
+    except (pa.ArrowException, AttributeError, TypeError) as error:
+        raise no_groups(name, str(entries.type)) from error
+    if not entries.null_count:
+        return words
+    words = _binary(words) if isinstance(words, np.ndarray) else words
+    return pc.if_else(entries.is_valid(), words, _scalar(_NULL))
+
+
+def _joined(parts: list[Array | pa.Array]) -> pa.Array:
+    """Join the bytes of parts row by row."""
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return _binary(np.concatenate(parts, axis=1))
+    columns = [_binary(part) if isinstance(part, np.ndarray) else part for part in parts]
+    return pc.binary_join_element_wise(*columns, _scalar(b""))
+
+
+def id_bytes(column: Array | pa.Array) -> Array | pa.Array:
+    """Return the bytes of ids or groups: a matrix of bytes, or ``large_binary`` if they differ in length.
+
+    Equal values of all comparable types have equal bytes, and no value's bytes begin those of another. Nulls have any.
+    """
+    if isinstance(column, np.ndarray):
+        return _integer_bytes(column)
+    kind = column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return id_bytes(column.storage)
+    types = pa.types
+    if types.is_null(kind):
+        return np.zeros((len(column), 1), np.uint8)
+    if types.is_decimal(kind):
+        return _by_value(column, _decimal_bytes)
+    if types.is_string(kind) or types.is_large_string(kind):
+        return _text_bytes(b"t", column.cast(pa.large_string()).cast(pa.large_binary()))
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        return _text_bytes(b"y", column.cast(pa.large_binary()))
+    if types.is_boolean(kind):
+        return _words(b"b", column.fill_null(False).cast(pa.int64()).to_numpy())
+    if types.is_temporal(kind) and not types.is_interval(kind):
+        return _moment_bytes(column)
+    values = numbers_of_arrow(column.fill_null(0))
+    return _float_bytes(values) if values.dtype.kind == "f" else _integer_bytes(values)
+
+
+def _integer_bytes(values: Array) -> Array | pa.Array:
+    if values.dtype.kind not in "iu":
+        raise TypeError(values.dtype)
+    words = _words(b"i", values.astype(np.int64))
+    large = values >> 63 == 1 if values.dtype == np.uint64 else np.zeros(1, bool)
+    if not large.any():
+        return words
+    return pc.if_else(pa.array(large), _by_value(pa.array(values), _decimal_bytes), _binary(words))
+
+
+def _float_bytes(values: Array) -> Array:
+    """Whole floats have the bytes of integers."""
+    values = values.astype(np.float64)
+    whole = (np.abs(values) < 2.0**63) & (np.floor(values) == values)
+    words = _words(b"i", np.where(whole, values, 0).astype(np.int64))
+    words[~whole] = _words(b"f", values[~whole].view(np.int64))
+    return words
+
+
+def _moment_bytes(column: pa.Array) -> Array:
+    """Seconds, then nanoseconds, of dates and times of any unit."""
+    kind = column.type
+    tag = b"T" if pa.types.is_timestamp(kind) else b"S" if pa.types.is_duration(kind) else b"H"
+    tag = b"D" if pa.types.is_date(kind) else b"A" if getattr(kind, "tz", None) else tag
+    counts = column.view(pa.int32() if kind.bit_width == 32 else pa.int64()).fill_null(0).to_numpy().astype(np.int64)
+    if pa.types.is_date32(kind):
+        counts, unit = counts * 86_400, "s"
+    else:
+        unit = "ms" if pa.types.is_date64(kind) else kind.unit
+    whole, rest = np.divmod(counts, 1000 ** UNITS.index(unit))
+    return np.concatenate([_words(tag, whole), _words(b".", rest * 1000 ** (3 - UNITS.index(unit)))], axis=1)
+
+
+def _text_bytes(tag: bytes, texts: pa.Array) -> pa.Array:
+    lengths = pc.binary_length(texts).fill_null(0).to_numpy()
+    return pc.binary_join_element_wise(_binary(_words(tag, lengths)), texts.fill_null(b""), _scalar(b""))
+
+
+def _by_value(column: pa.Array, to_bytes: Callable[[Any], bytes | None]) -> pa.Array:
+    """Convert each different value once."""
+    encoded = column.dictionary_encode()
+    return pa.array(map(to_bytes, encoded.dictionary.to_pylist()), pa.large_binary()).take(encoded.indices)
+
+
+def _decimal_bytes(value: Decimal | int) -> bytes:
+    """Whole numbers of 64 bits have the bytes of integers."""
+    text = f"{value:f}" if isinstance(value, Decimal) else str(value)
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    if "." not in text and -(1 << 63) <= int(text) < 1 << 63:
+        return b"i" + int(text).to_bytes(8, "little", signed=True)
+    return b"n" + text.encode() + b";"
+
+
+def _words(tag: bytes, values: Array) -> Array:
+    """A byte that names the type, and 64 bits, for each value."""
+    table = np.empty((len(values), 9), np.uint8)
+    table[:, 0] = tag[0]
+    table[:, 1:] = values.astype("<i8", copy=False).view(np.uint8).reshape(-1, 8)
+    return table
+
+
+def _binary(table: Array) -> pa.Array:
+    """Rows of a matrix of bytes as an Arrow array."""
+    rows, width = table.shape
+    offsets, content = np.arange(rows + 1, dtype=np.int64) * width, np.ascontiguousarray(table)
+    return pa.Array.from_buffers(pa.large_binary(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(content)])
+
+
+def _scalar(value: bytes) -> pa.Scalar:
+    return pa.scalar(value, pa.large_binary())
