@@ -15,7 +15,7 @@ import pyarrow as pa
 from dfmst._common.deferred import pc
 from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.errors import FormatError
-from dfmst.formats.files import ACCEPT, ACCEPT_OPTION, HEAD_BYTES, GraphFile, Line
+from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line
 from dfmst.formats.text_columns import infer_types, parse
 from dfmst.formats.text_reader import Block, TextReader, cut_at_newline, cut_outside_quotes
 from dfmst.formats.text_rows import NUMBER, REAL, WHOLE, Field, Layout, split_rows
@@ -45,7 +45,7 @@ class HeaderCounts:
             hint = "correct the vertex or the count of vertices"
         if row is not None:
             line = next(line for at, (line, _) in enumerate(split_rows(block, layout)) if at == row)
-            raise block.file.problem(message, line, f"{hint}, {ACCEPT}", ACCEPT_OPTION)
+            raise block.file.problem(message, line, f"{hint}, {ACCEPT}")
 
     def _first_out_of_range(self, batch: pa.RecordBatch) -> int | None:
         if self.lowest is None or self.highest is None or not batch.num_rows:
@@ -103,7 +103,7 @@ def _batches(file: GraphFile, layout: Layout, skip: int, counts: HeaderCounts) -
         yield batch
     if counts.rows is not None and rows < counts.rows:
         message = f"the file ends after {rows} rows; line {counts.line} promises {counts.rows}"
-        raise file.problem(message, last_line, f"the file is cut: fetch it again, {ACCEPT}", ACCEPT_OPTION)
+        raise file.problem(message, last_line, f"the file is cut: fetch it again, {ACCEPT}")
 
 
 def _blocks(file: GraphFile, layout: Layout, skip: int) -> Iterator[Block]:
@@ -225,7 +225,7 @@ def _dimacs_counts(line: Line, earlier: HeaderCounts | None, file: GraphFile) ->
     elif earlier is not None:
         message = f"a second p line, after that in line {earlier.line}"
     if message:
-        raise file.problem(message, line, f"it reads: p sp VERTICES ROWS; correct it, {ACCEPT}", ACCEPT_OPTION)
+        raise file.problem(message, line, f"it reads: p sp VERTICES ROWS; correct it, {ACCEPT}")
     return HeaderCounts(rows=rows, lowest=1, highest=vertices, line=line.number)
 
 

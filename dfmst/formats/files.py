@@ -31,6 +31,9 @@ OPENERS: dict[str | None, Callable[[Path], Any]] = {
     "zstd": lambda path: pa.CompressedInputStream(open_native(path), "zstd"),
 }
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError)
+#: End of hints for counts that are wrong, and the option of the command line for its argument.
+ACCEPT = "or read it as it is with counts='ignore'"
+ACCEPT_OPTION = "counts='ignore'", "--ignore-counts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class GraphFile:
         return next((name for magic, name in MAGIC.items() if start.startswith(magic)), None)
 
     def problem(
-        self, message: str, line: Line | int | None = None, hint: str = "", option: tuple[str, str] | None = None
+        self, message: str, line: Line | int | None = None, hint: str = "", option: tuple[str, str] = ACCEPT_OPTION
     ) -> FormatError:
         """Build the error for a fault of this file, as :func:`problem`."""
         return problem(self.path, message, line, hint, option)
@@ -120,8 +123,6 @@ class Line:
 
 
 LONGEST_QUOTE = 60  # characters
-ACCEPT = "or read it as it is with counts='ignore'"
-ACCEPT_OPTION = "counts='ignore'", "--ignore-counts"
 
 
 def existing_path(name: str | os.PathLike[str]) -> Path:

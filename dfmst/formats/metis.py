@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from dfmst._common.number_patterns import is_whole, read_count
-from dfmst.formats.files import ACCEPT, ACCEPT_OPTION, HEAD_BYTES, GraphFile, Line, problem
+from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line
 from dfmst.formats.text_reader import Block, TextReader
 
 BLANKS = bytes.maketrans(b"\t\r\f\v", b"    ")
@@ -33,39 +32,28 @@ class MetisBlock:
     counts: Whole
     values: Whole
 
-    def line(self, at: int) -> Line:
-        """Return one of the lines."""
-        return Line(self.data.split(b"\n")[at], int(self.numbers[at]))
+    def refuse(self, file: GraphFile, wrong: npt.NDArray[np.bool_], message: str, hint: str) -> None:
+        """Raise FormatError at the first line that is wrong."""
+        if wrong.any():
+            at = int(wrong.argmax())
+            raise file.problem(message, Line(self.data.split(b"\n")[at], int(self.numbers[at])), hint)
 
 
-def read_block(block: Block, path: Path, vertices: int) -> MetisBlock:
-    """Split a block into numbers."""
-    data, numbers = _vertex_lines(block)
-    counts = _words_in_lines(data)
-    extra = np.flatnonzero(counts[vertices:])
-    if len(extra):
-        at = vertices + int(extra[0])
-        raise problem(
-            path,
-            "more lines than the header promises vertices",
-            Line(data.split(b"\n")[at], int(numbers[at])),
-            f"correct the number of vertices in the header, {ACCEPT}",
-            ACCEPT_OPTION,
-        )
-    values = _values(data, numbers, path)
-    return MetisBlock(data, numbers[:vertices], counts[:vertices], values)
-
-
-def _vertex_lines(block: Block) -> tuple[bytes, Whole]:
-    """Remove the comments; each remaining line ends in a newline."""
+def _read_block(block: Block, vertices: int) -> MetisBlock:
+    """Split the lines of a block, for the next `vertices` vertices, into numbers."""
     data = block.data.translate(BLANKS)
-    if not data.endswith(b"\n"):
-        data += b"\n"
-    if b"%" not in data:
-        return data, np.arange(block.line, block.line + data.count(b"\n"))
-    lines = data.split(b"\n")[:-1]
-    rows = [at for at, line in enumerate(lines) if not line.lstrip().startswith(b"%")]
-    return b"".join(lines[at] + b"\n" for at in rows), np.array(rows, dtype=np.int64) + block.line
+    data = data if data.endswith(b"\n") else data + b"\n"
+    numbers: Whole = np.arange(block.line, block.line + data.count(b"\n"))
+    if b"%" in data:
+        lines = data.split(b"\n")[:-1]
+        rows = [at for at, line in enumerate(lines) if not line.lstrip().startswith(b"%")]
+        data, numbers = b"".join(lines[at] + b"\n" for at in rows), numbers[rows]
+    counts = _words_in_lines(data)
+    whole = MetisBlock(data, numbers, counts, _values(data, numbers, block.file))
+    extra = (counts > 0) & (np.arange(len(counts)) >= vertices)
+    hint = f"correct the number of vertices in the header, {ACCEPT}"
+    whole.refuse(block.file, extra, "more lines than the header promises vertices", hint)
+    return replace(whole, numbers=numbers[:vertices], counts=counts[:vertices])
 
 
 def _words_in_lines(data: bytes) -> Whole:
@@ -77,12 +65,12 @@ def _words_in_lines(data: bytes) -> Whole:
     return np.diff(np.searchsorted(np.flatnonzero(starts), ends), prepend=0)
 
 
-def _values(data: bytes, numbers: Whole, path: Path) -> Whole:
+def _values(data: bytes, numbers: Whole, file: GraphFile) -> Whole:
     if not data.strip():
         return np.empty(0, dtype=np.int64)
     # PyArrow reads 0x10 as 16; in a METIS file it is an error.
     if b"x" in data or b"X" in data:
-        return _values_by_line(data, numbers, path)
+        return _values_by_line(data, numbers, file)
     try:
         table: Any = pyarrow.csv.read_csv(
             pa.BufferReader(data.translate(AS_LINES)),
@@ -91,23 +79,19 @@ def _values(data: bytes, numbers: Whole, path: Path) -> Whole:
             convert_options=pyarrow.csv.ConvertOptions(column_types={"value": pa.int64()}, null_values=[]),
         )
     except pa.ArrowInvalid:
-        return _values_by_line(data, numbers, path)
+        return _values_by_line(data, numbers, file)
     values: Whole = table["value"].to_numpy()
     return values
 
 
-def _values_by_line(data: bytes, numbers: Whole, path: Path) -> Whole:
+def _values_by_line(data: bytes, numbers: Whole, file: GraphFile) -> Whole:
     values: list[int] = []
     for at, line in enumerate(data.split(b"\n")):
         for word in line.split():
             text = word.decode("utf-8", errors="replace")
             if not is_whole(text) or len(text) > LONGEST_WORD or not -(2**63) <= int(word) < 2**63:
-                raise problem(
-                    path,
-                    f"not a whole number of 64 bits, {text[:40]!r}",
-                    Line(line, int(numbers[at])),
-                    "repair the line",
-                )
+                message = f"not a whole number of 64 bits, {text[:40]!r}"
+                raise file.problem(message, Line(line, int(numbers[at])), "repair the line")
             values.append(int(word))
     return np.array(values, dtype=np.int64)
 
@@ -139,7 +123,7 @@ def open_metis(file: GraphFile) -> pa.RecordBatchReader:
             if line.text and not line.text.startswith(b"%"):
                 header = _read_header(line, file)
                 return pa.RecordBatchReader.from_batches(header.schema, _batches(file, header))
-        raise problem(file.path, "no header", max(1, reader.line - 1), "the file is empty: fetch it again")
+        raise file.problem("no header", max(1, reader.line - 1), "the file is empty: fetch it again")
 
 
 def _read_header(line: Line, file: GraphFile) -> Header:
@@ -147,12 +131,8 @@ def _read_header(line: Line, file: GraphFile) -> Header:
     flags = words[2].zfill(3) if len(words) > 2 else b"000"
     numbers = [number for number in map(read_count, words) if number is not None]
     if not 2 <= len(words) == len(numbers) <= 4 or len(flags) > 3 or flags.strip(b"01"):
-        raise problem(
-            file.path,
-            "not a METIS header",
-            line,
-            "it reads: VERTICES EDGES [FORMAT [NUMBER_OF_VERTEX_WEIGHTS]], FORMAT such as 0, 1, 10 or 011",
-        )
+        hint = "it reads: VERTICES EDGES [FORMAT [NUMBER_OF_VERTEX_WEIGHTS]], FORMAT such as 0, 1, 10 or 011"
+        raise file.problem("not a METIS header", line, hint)
     has_size, has_weights, weighted = (flag == ord("1") for flag in flags)
     vertex_weights = numbers[3] if len(words) == 4 else 1
     prefix = has_size + (vertex_weights if has_weights else 0)
@@ -165,30 +145,25 @@ def _batches(file: GraphFile, header: Header) -> Iterator[pa.RecordBatch]:
     with TextReader(file) as reader:
         reader.skip(header.line)
         for text in reader.blocks():
-            block = read_block(text, file.path, header.vertices - vertices)
+            block = _read_block(text, header.vertices - vertices)
             batch = _edges(block, header, vertices, file)
             vertices += len(block.counts)
             rows += batch.num_rows
-            last_line = text.line + text.data.count(b"\n") - text.data.endswith(b"\n")
+            last_line = text.last_line
             yield batch
     # Blank lines at the end may be missing: their vertices have no neighbor.
     if header.edges is not None and (rows != 2 * header.edges or (header.prefix and vertices < header.vertices)):
-        raise problem(
-            file.path,
-            f"the file ends after {vertices} of {header.vertices} vertices with {rows} entries; line {header.line} "
-            f"promises {header.edges} edges, each listed twice",
-            last_line,
-            f"the file is cut, or the header counts wrong: fetch it again, {ACCEPT}",
-            ACCEPT_OPTION,
-        )
+        message = f"the file ends after {vertices} of {header.vertices} vertices with {rows} entries; "
+        message += f"line {header.line} promises {header.edges} edges, each listed twice"
+        raise file.problem(message, last_line, f"the file is cut, or the header counts wrong: fetch it again, {ACCEPT}")
 
 
 def _edges(block: MetisBlock, header: Header, vertices: int, file: GraphFile) -> pa.RecordBatch:
     """Turn the lines of one block, after ``vertices`` lines, into rows."""
     neighbors = block.counts - header.prefix
-    _check(neighbors < 0, "too few numbers", "the vertex weights of the header are missing", block, file)
+    block.refuse(file, neighbors < 0, "too few numbers", "the vertex weights of the header are missing")
     if header.weighted:
-        _check(neighbors % 2 == 1, "a neighbor without a weight", "repair or remove the line", block, file)
+        block.refuse(file, neighbors % 2 == 1, "a neighbor without a weight", "repair or remove the line")
     line_of_value = np.repeat(np.arange(len(block.counts)), block.counts)
     position = np.arange(len(block.values)) - np.repeat(np.cumsum(block.counts) - block.counts, block.counts)
     in_pairs = position >= header.prefix
@@ -198,13 +173,6 @@ def _edges(block: MetisBlock, header: Header, vertices: int, file: GraphFile) ->
     outside = np.zeros(len(block.counts), dtype=bool)
     outside[lines[(target < 1) | (target > header.vertices)]] = True
     message = f"a neighbor outside the range 1 to {header.vertices} of line {header.line}"
-    _check(outside, message, f"correct the vertex or the header, {ACCEPT}", block, file)
+    block.refuse(file, outside, message, f"correct the vertex or the header, {ACCEPT}")
     columns = [lines + (vertices + 1), target, values[1::2]][: len(header.schema.names)]
     return pa.record_batch([pa.array(column, pa.int64()) for column in columns], schema=header.schema)
-
-
-def _check(wrong: npt.NDArray[np.bool_], message: str, hint: str, block: MetisBlock, file: GraphFile) -> None:
-    """Raise FormatError at the first line that is wrong."""
-    if wrong.any():
-        line = block.line(int(wrong.argmax()))
-        raise problem(file.path, message, line, hint, ACCEPT_OPTION)

@@ -6,34 +6,26 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from itertools import count
 from operator import itemgetter
-from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.errors import EngineUnavailableError, FormatError
-from dfmst.formats.files import ACCEPT, ACCEPT_OPTION, GraphFile, Line, problem
+from dfmst.formats.files import ACCEPT, GraphFile, Line
 from dfmst.formats.text_reader import TextReader
 from dfmst.formats.text_rows import WHOLE_TYPES, exact_real
 
-
-class EdgeRecord(NamedTuple):
-    """An edge: its two ends and its attributes by name."""
-
-    source: Any
-    target: Any
-    attributes: dict[str, Any]
-
-
+#: An edge: its two ends, and its attributes by name.
+Edge: TypeAlias = tuple[Any, Any, dict[str, Any]]
 #: The edges in the order of the file, the ids of its nodes, and the default values of attributes.
-Graph: TypeAlias = tuple[list[EdgeRecord], Collection[Any], dict[str, Any]]
+Graph: TypeAlias = tuple[list[Edge], Collection[Any], dict[str, Any]]
 
 ROWS_IN_A_BATCH = 1 << 18
 # NetworkX lists edges by their nodes: this attribute stores the row.
@@ -85,7 +77,7 @@ def _open(file: GraphFile, kind: str, read: Callable[[Any, bytes], Graph]) -> pa
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about parts that it ignores, such as ports
-            table = records_table(file.path, *read(networkx, data))
+            table = _edge_table(file, *read(networkx, data))
     except (FormatError, MemoryError):
         raise
     except Exception as error:  # NetworkX raises errors of any type for a broken text
@@ -97,18 +89,18 @@ def _broken(file: GraphFile, kind: str, data: bytes, error: Exception) -> Format
     """Build an error from one of NetworkX or its parsers, with the line if their message has it."""
     if isinstance(error, UnicodeDecodeError):
         line = data.count(b"\n", 0, error.start) + 1
-        return problem(file.path, "bytes that are not UTF-8", line, "save the file as UTF-8")
+        return file.problem("bytes that are not UTF-8", line, "save the file as UTF-8")
     reason = f"unknown {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
     place = PLACE.search(reason)
     reason = reason[: place.start() if place else None].partition("\n")[0]
     message = f"broken {kind} ({reason if len(reason) <= LONGEST_REASON else reason[:LONGEST_REASON] + '...'})"
     if isinstance(error, OtherCountError):
-        return problem(file.path, message, hint=f"fetch it again, {ACCEPT}", option=ACCEPT_OPTION)
+        return file.problem(message, hint=f"fetch it again, {ACCEPT}")
     if place is None:
-        return problem(file.path, message, hint=HINTS[kind])
+        return file.problem(message, hint=HINTS[kind])
     lines = data.rstrip().split(b"\n")
     line = min(int(place[1] or place[2]), len(lines))  # the end of the text counts as one more line
-    return problem(file.path, message, Line(lines[line - 1], line), HINTS[kind])
+    return file.problem(message, Line(lines[line - 1], line), HINTS[kind])
 
 
 def _read_gml(networkx: Any, data: bytes) -> Graph:
@@ -116,11 +108,11 @@ def _read_gml(networkx: Any, data: bytes) -> Graph:
         text = data.decode()
     except UnicodeDecodeError:
         text = data.decode("latin-1")  # older writers use it, and the format's own definition allows it
-    check_gml_numbers(text)
+    for piece in GML_NUMBER.finditer(text):
+        if piece["point"] or piece["fraction"]:
+            exact_real(piece["number"])
     graph = networkx.parse_gml(_with_rows(text).split("\n"), label="id")
-    records = [EdgeRecord(*edge) for edge in graph.edges(data=True)]
-    records.sort(key=lambda record: record.attributes.pop(ROW))
-    return records, graph, {}
+    return sorted(graph.edges(data=True), key=lambda edge: edge[2].pop(ROW)), graph, {}
 
 
 def _with_rows(text: str) -> str:
@@ -145,7 +137,7 @@ def _with_rows(text: str) -> str:
 
 
 def _read_graphml(networkx: Any, data: bytes, check_counts: bool) -> Graph:
-    records: list[EdgeRecord] = []
+    edges: list[Edge] = []
 
     class Reader(networkx.GraphMLReader):  # type: ignore[misc]
         """Collects the edges in order instead of adding them to the graph."""
@@ -155,9 +147,9 @@ def _read_graphml(networkx: Any, data: bytes, check_counts: bool) -> Graph:
             for value in edge.iterfind(f"{{{self.NS_GRAPHML}}}data"):
                 key = keys[value.get("key")]
                 if value.text is None and not len(value) and key["type"] is not str:
-                    raise ValueError(f"edge {len(records)} (from 0) has no value for {key['name']!r}")
-                check_attribute(key["type"], value.text, f"{key['name']!r} of edge {len(records)} (from 0)")
-            records.append(EdgeRecord(edge.get("source"), edge.get("target"), attributes))
+                    raise ValueError(f"edge {len(edges)} (from 0) has no value for {key['name']!r}")
+                check_attribute(key["type"], value.text, f"{key['name']!r} of edge {len(edges)} (from 0)")
+            edges.append((edge.get("source"), edge.get("target"), attributes))
 
     reader = Reader()
     # As networkx.read_graphml does.
@@ -166,7 +158,7 @@ def _read_graphml(networkx: Any, data: bytes, check_counts: bool) -> Graph:
     check_entities(data)
     if not graphs:
         raise ValueError(f"no graph in the XML namespace {reader.NS_GRAPHML}")
-    if len(records) < sum(1 for _ in reader.xml.iter(f"{{{reader.NS_GRAPHML}}}edge")):
+    if len(edges) < sum(1 for _ in reader.xml.iter(f"{{{reader.NS_GRAPHML}}}edge")):
         raise ValueError("edges in a graph within a node, which NetworkX leaves out")
     if check_counts:
         for graph in reader.xml.iter(f"{{{reader.NS_GRAPHML}}}graph"):
@@ -178,18 +170,15 @@ def _read_graphml(networkx: Any, data: bytes, check_counts: bool) -> Graph:
             check_attribute(keys[key.get("id")]["type"], default.text, f"the default of {key.get('attr.name')!r}")
     keys = {name: key for name, key in keys.items() if key["for"] in ("edge", "all", None)}
     common = {keys[name]["name"]: value for name, value in defaults.items() if name in keys}
-    ids = _ids_by_name(set().union(*graphs))
-    rows = [EdgeRecord(ids.get(start, start), ids.get(end, end), values) for start, end, values in records]
-    return rows, set(ids.values()), common
-
-
-def _ids_by_name(names: Collection[str]) -> dict[str, Any]:
-    """Return the ids that nodes have in the table.
-
-    They are numbers only if all are written as Python writes integers: "07" and "7" may be two vertices.
-    """
+    names = set().union(*graphs)
+    # Ids are numbers only if all are written as Python writes integers: "07" and "7" may be two vertices.
     plain = all(is_whole(name) and len(name) < 19 and str(int(name)) == name for name in names)
-    return {name: int(name) if plain else name for name in names}
+    ids = {name: int(name) if plain else name for name in names}
+    return (
+        [(ids.get(start, start), ids.get(end, end), values) for start, end, values in edges],
+        set(ids.values()),
+        common,
+    )
 
 
 def _read_node_link(networkx: Any, data: bytes) -> Graph:
@@ -208,12 +197,9 @@ def _read_node_link(networkx: Any, data: bytes) -> Graph:
     multigraph = {"directed": True, "multigraph": True, "nodes": nodes}
     graph = networkx.node_link_graph({**multigraph, "links": edges, "edges": edges})
     ends = sorted(graph.edges(keys=True), key=itemgetter(2))
-    ignored = ("source", "target")
-    records = [
-        EdgeRecord(start, end, {name: value for name, value in links[row].items() if name not in ignored})
-        for start, end, row in ends
-    ]
-    return records, networkx.node_link_graph({**multigraph, "links": [], "edges": []}), {}
+    others = [{name: value for name, value in link.items() if name not in ("source", "target")} for link in links]
+    rows = [(start, end, others[row]) for start, end, row in ends]
+    return rows, networkx.node_link_graph({**multigraph, "links": [], "edges": []}), {}
 
 
 MOST_DIGITS = 4000  # Python reads no longer ones
@@ -228,13 +214,6 @@ KNOWN_ENTITIES = frozenset({b"lt", b"gt", b"amp", b"quot", b"apos"})
 
 class OtherCountError(ValueError):
     """The counts in a graph differ from its nodes or edges."""
-
-
-def check_gml_numbers(text: str) -> None:
-    """Raise ValueError at a real number of a GML text that a float does not hold."""
-    for piece in GML_NUMBER.finditer(text):
-        if piece["point"] or piece["fraction"]:
-            exact_real(piece["number"])
 
 
 def check_entities(data: bytes) -> None:
@@ -299,71 +278,67 @@ MAX_FLOAT = int(sys.float_info.max)
 WEIGHT_NAMES = ("weight", "value", "dist", "distance", "length", "len", "cost")
 
 
-def records_table(
-    path: Path, records: Sequence[EdgeRecord], nodes: Container[Any], defaults: Mapping[str, Any]
-) -> pa.Table:
+def _edge_table(file: GraphFile, edges: Sequence[Edge], nodes: Container[Any], defaults: Mapping[str, Any]) -> pa.Table:
     """Return edges as ``source``, ``target``, ``weight`` if any attribute is one, and the other attributes."""
-    for row, record in enumerate(records):
-        for end in record[:2]:
+    for row, edge in enumerate(edges):
+        for end in edge[:2]:
             if end is None or end not in nodes:
-                reason = (
-                    "has no source or no target" if end is None else f"leads to {repr(end)[:60]}, which is not a node"
-                )
-                raise problem(path, f"edge {row} (from 0) {reason}", hint="every end of an edge is the id of a node")
-    ids = _ids(path, [record.source for record in records] + [record.target for record in records])
-    columns = {"source": ids[: len(records)], "target": ids[len(records) :]}
-    names = dict.fromkeys([*defaults, *(name for record in records for name in record.attributes)])
-    stored = sum(len(record) + len(record.attributes) for record in records)
-    if len(names) * len(records) > max(MOST_CELLS, FULL_ENOUGH * stored):
-        message = f"{len(names):,} attributes of {len(records):,} edges, of which nearly all are missing"
-        raise problem(path, message, hint="write rare attributes into one attribute, as text")
-    attributes = {name: [record.attributes.get(name, defaults.get(name)) for record in records] for name in names}
-    weight = next((name for name in WEIGHT_NAMES if _is_numeric(attributes.get(name, []))), None)
+                missing = end is None
+                reason = "has no source or no target" if missing else f"leads to {repr(end)[:60]}, which is not a node"
+                raise file.problem(f"edge {row} (from 0) {reason}", hint="every end of an edge is the id of a node")
+    ids = _ids(file, [edge[0] for edge in edges] + [edge[1] for edge in edges])
+    columns = {"source": ids[: len(edges)], "target": ids[len(edges) :]}
+    names = dict.fromkeys([*defaults, *(name for edge in edges for name in edge[2])])
+    if len(names) * len(edges) > max(MOST_CELLS, FULL_ENOUGH * sum(3 + len(edge[2]) for edge in edges)):
+        message = f"{len(names):,} attributes of {len(edges):,} edges, of which nearly all are missing"
+        raise file.problem(message, hint="write rare attributes into one attribute, as text")
+    attributes = {name: [edge[2].get(name, defaults.get(name)) for edge in edges] for name in names}
+    numeric = (name for name in WEIGHT_NAMES if set() < _types(attributes.get(name, [])) <= {int, float})
+    weight = next(numeric, None)
     if weight is not None:
-        columns["weight"] = _column(path, "weight", attributes.pop(weight))
+        columns["weight"] = _column(file, "weight", attributes.pop(weight))
     for name, values in attributes.items():
         free = name if name not in columns else f"{name}_attribute"
-        columns[free] = _column(path, free, values)
+        columns[free] = _column(file, free, values)
     return pa.table(columns)
 
 
-def _is_numeric(values: list[Any]) -> bool:
-    kinds = {type(value) for value in values if value is not None}
-    return bool(kinds) and kinds <= {int, float}
+def _types(values: Iterable[Any]) -> set[type]:
+    return {type(value) for value in values if value is not None}
 
 
-def _ids(path: Path, ids: list[Any]) -> pa.Array:
-    kinds = {type(identifier) for identifier in ids}
+def _ids(file: GraphFile, ids: list[Any]) -> pa.Array:
+    kinds = _types(ids)
     if len(kinds) > 1 or not kinds <= {int, str}:
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         message = f"vertex ids must be all whole numbers or all texts; here they are {names}"
-        raise problem(path, message, hint="write all ids as texts")
-    return pa.array(ids, pa.string()) if kinds == {str} else _whole(path, "vertex ids hold", ids)
+        raise file.problem(message, hint="write all ids as texts")
+    return pa.array(ids, pa.string()) if kinds == {str} else _whole(file, "vertex ids hold", ids)
 
 
-def _column(path: Path, name: str, values: list[Any]) -> pa.Array:
-    kinds = {type(value) for value in values if value is not None}
+def _column(file: GraphFile, name: str, values: list[Any]) -> pa.Array:
+    kinds = _types(values)
     if kinds <= {int}:
-        return _whole(path, f"{name!r} holds", values)
+        return _whole(file, f"{name!r} holds", values)
     if kinds <= {int, float}:
-        return _floats(path, name, values)
+        return _floats(file, name, values)
     if kinds == {bool}:
         return pa.array(values, pa.bool_())
     texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
     return pa.array(texts, pa.string())
 
 
-def _whole(path: Path, what: str, values: list[Any]) -> pa.Array:
+def _whole(file: GraphFile, what: str, values: list[Any]) -> pa.Array:
     for kind in WHOLE_TYPES:
         with suppress(OverflowError, pa.ArrowInvalid):
             return pa.array(values, kind)
     hint = "write the ids as texts, the weights as floats"
-    raise problem(path, f"{what} a whole number beyond 38 digits", hint=hint)
+    raise file.problem(f"{what} a whole number beyond 38 digits", hint=hint)
 
 
-def _floats(path: Path, name: str, values: list[Any]) -> pa.Array:
+def _floats(file: GraphFile, name: str, values: list[Any]) -> pa.Array:
     for value in values:
         if isinstance(value, int) and abs(value) > 2**53 and (abs(value) > MAX_FLOAT or int(float(value)) != value):
             message = f"{name!r} holds {str(value)[:40]} and fractions, and a 64-bit float would round it"
-            raise problem(path, message, hint="write the fractions as whole numbers, in a smaller unit")
+            raise file.problem(message, hint="write the fractions as whole numbers, in a smaller unit")
     return pa.array([None if value is None else float(value) for value in values], pa.float64())

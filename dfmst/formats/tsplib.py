@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.errors import CapacityError
-from dfmst.formats.files import ACCEPT, ACCEPT_OPTION, HEAD_BYTES, GraphFile, Line
+from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line
 from dfmst.formats.text_reader import TextReader
 
 # Distances between such points are whole numbers that a float holds.
@@ -77,8 +77,7 @@ def _read_points(reader: TextReader, file: GraphFile, dimension: Line) -> list[l
     count = read_count(dimension.text)
     if file.check_counts and len(rows) != count:
         message = f"{len(rows)} points; line {dimension.number} promises {count}"
-        hint = f"the file is cut, or DIMENSION is wrong: fetch it again, {ACCEPT}"
-        raise file.problem(message, last_line, hint, ACCEPT_OPTION)
+        raise file.problem(message, last_line, f"the file is cut, or DIMENSION is wrong: fetch it again, {ACCEPT}")
     return rows
 
 
