@@ -14,24 +14,21 @@ from dfmst._common.types import Array
 from dfmst._report.words import label, tick
 
 
-@dataclass(frozen=True, slots=True)
-class LinearScale:
-    """Values from `low` to `high` at places from `start` to `end`."""
+@dataclass(frozen=True)
+class Scale:
+    """Values from `low` to `high` at places from `start` to `end`, and the words of a tick."""
 
     low: float
     high: float
     start: float
     end: float
+    words: Callable[[float], str] = tick
 
     def __call__(self, value: float) -> float:
         """Return the place of a value."""
         # Halves, so that the range of the largest floats is one.
         span = self.high / 2 - self.low / 2
         return self.start + (self.end - self.start) * ((value / 2 - self.low / 2) / span if span else 0.5)
-
-    def words(self, value: float) -> str:
-        """Show a tick."""
-        return tick(value)
 
     def ticks(self, count: int = 5) -> list[float]:
         """Return about `count` round values."""
@@ -45,15 +42,8 @@ class LinearScale:
         return [at * step for at in range(first, last + 1)][: 4 * count]
 
 
-@dataclass(frozen=True)
-class TimeScale(LinearScale):
-    """Dates, or times of a day, in seconds; `show` makes text of one."""
-
-    show: Callable[[float], str]
-
-    def words(self, value: float) -> str:
-        """Show a tick."""
-        return self.show(value)
+class TimeScale(Scale):
+    """Dates, or times of a day, in seconds."""
 
     def ticks(self, count: int = 5) -> list[float]:
         """Return two or three first days of years or of months, days, hours, minutes or seconds."""
@@ -68,25 +58,15 @@ class TimeScale(LinearScale):
         return [self.low]
 
 
-@dataclass(frozen=True, slots=True)
-class LogScale:
-    """Positive values from `low` to `high` at places from `start` to `end`, by their logarithm."""
-
-    low: float
-    high: float
-    start: float
-    end: float
+class LogScale(Scale):
+    """Positive values, by their logarithm."""
 
     def __call__(self, value: float) -> float:
-        """Return the place of a value; what is below the scale is at its start."""
+        """Return the place of a value; values below the scale are at its start."""
         low = math.log10(self.low)
         span = math.log10(self.high) - low
         above = math.log10(max(value, self.low)) - low
         return self.start + (self.end - self.start) * (above / span if span else 0.5)
-
-    def words(self, value: float) -> str:
-        """Show a tick."""
-        return tick(value)
 
     def ticks(self, count: int = 6) -> list[float]:
         """Return about `count` powers of ten."""
@@ -96,22 +76,18 @@ class LogScale:
         return [10.0**power for power in range(first, last + 1, step)]
 
 
-Scale = LinearScale | LogScale
-
-
 def count_scale(most: int, start: float, end: float) -> Scale:
     """Return a scale for counts, logarithmic above 20."""
     if most <= 20:
-        return LinearScale(0, max(2, most + most % 2), start, end)
+        return Scale(0, max(2, most + most % 2), start, end)
     return LogScale(0.7, 10.0 ** math.ceil(math.log10(most)), start, end)
 
 
-WIDTH = 360
-"""Units that charts are wide: about the pixels of a card, so that text keeps its size."""
+WIDTH = 360  # of a chart in units: about the pixels of a card, so that text keeps its size
 
 
 class Drawing:
-    """Collects the elements of a drawing."""
+    """The elements of a drawing. The title of an element shows under the pointer."""
 
     def __init__(self, height: float, name: str, width: float = WIDTH) -> None:
         self.height, self.width = height, width
@@ -128,12 +104,12 @@ class Drawing:
         self._parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{kind}"/>')
 
     def rect(self, x: float, y: float, width: float, height: float, kind: str, title: str = "") -> None:
-        """Draw a rectangle, of half a unit at least; its title shows under the pointer."""
+        """Draw a rectangle, of half a unit at least."""
         place = f'x="{x:.1f}" y="{y:.1f}" width="{max(width, 0.5):.1f}" height="{max(height, 0):.1f}"'
         self._parts.append(f'<rect {place} class="{kind}">{_title(title)}</rect>')
 
     def circle(self, x: float, y: float, radius: float, kind: str, title: str = "") -> None:
-        """Draw a dot; its title shows under the pointer."""
+        """Draw a dot."""
         place = f'cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}"'
         self._parts.append(f'<circle {place} class="{kind}">{_title(title)}</circle>')
 
@@ -170,8 +146,8 @@ def polyline(x: Array, y: Array) -> str:
     return "M" + "L".join(f"{one} {other}" for one, other in zip(x.tolist(), y.tolist(), strict=True))
 
 
-def chains(x: Array, y: Array, source: Array, target: Array) -> tuple[str, int]:
-    """Return links as relative polylines, walked from end to end."""
+def chains(x: Array, y: Array, source: Array, target: Array) -> str:
+    """Return links as relative polylines from end to end."""
     place = x.astype(np.int64) << 32 | y.astype(np.int64)
     used, at = np.unique(np.concatenate([place[source], place[target]]), return_inverse=True)
     one, other = at[: len(source)], at[len(source) :]
@@ -189,7 +165,7 @@ def chains(x: Array, y: Array, source: Array, target: Array) -> tuple[str, int]:
     for start in chain(tips, range(len(used))):
         while stroke := _walk(start, neighbors, drawn, columns, rows):
             strokes.append(stroke)
-    return "".join(strokes), len(link)
+    return "".join(strokes)
 
 
 def _walk(

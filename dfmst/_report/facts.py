@@ -23,7 +23,7 @@ from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
 from dfmst._report.run import Steps
 from dfmst._report.words import clock, grouped, label, moment
 from dfmst._trees.forest import FrameRows
-from dfmst._trees.ordered import OrderedForest, order_forest
+from dfmst._trees.ordered import order_forest
 from dfmst._trees.result import Forest, kind_of
 
 
@@ -38,23 +38,18 @@ def as_floats(name: Any, column: Any) -> Array:
     return floats[~np.isnan(floats)] if np.isnan(floats).any() else floats
 
 
-@dataclass(frozen=True)
 class ForestFacts:
-    """A forest, lightest edge first (heaviest, for a maximum forest)."""
+    """A forest on the host, lightest edge first (heaviest, for a maximum forest)."""
 
-    ordered: OrderedForest  # edges between places in the list of vertices
-    weight_name: Any  # name of the weight column; None: all weights are equal
-
-    @classmethod
-    def of(cls, forest: Frame, columns: EdgeColumns) -> ForestFacts:
-        """Put a forest's rows in order; the frame is on the host."""
+    def __init__(self, forest: Frame, columns: EdgeColumns) -> None:
         plain = EdgeColumns(columns.source, columns.target, columns.weight, columns.maximum)
-        ordered = order_forest(forest, plain, None, algorithm="auto", engine="cpu", threads=None)
-        return cls(ordered, columns.weight)
+        # Edges between places in the list of vertices.
+        self.ordered = order_forest(forest, plain, None, algorithm="auto", engine="cpu", threads=None)
+        self.weight_name = columns.weight  # None: all weights are equal
 
     @property
     def vertices(self) -> int:
-        """Vertices that an edge of the forest ends in."""
+        """Number of vertices with an edge of the forest."""
         return self.ordered.vertices
 
     @cached_property
@@ -75,16 +70,14 @@ class ForestFacts:
     @cached_property
     def degree(self) -> Array:
         """Edges at each vertex, ``int64``."""
-        ends = (self.ordered.source, self.ordered.target)
-        return sum((np.bincount(end, minlength=self.vertices) for end in ends), np.zeros(self.vertices, np.int64))
+        return _degrees(self.ordered.source, self.ordered.target, self.vertices)
 
     @cached_property
     def tree(self) -> Array:
         """Number of each vertex's tree, 0 the largest, ``int64``."""
         table = EdgeTable(self.ordered.source, self.ordered.target, self.ordered.source, self.vertices)
-        smallest, member, count = np.unique(
-            component_labels(self.ordered.engine, table), return_inverse=True, return_counts=True
-        )
+        labels = component_labels(self.ordered.engine, table)
+        smallest, member, count = np.unique(labels, return_inverse=True, return_counts=True)
         rank = np.empty(len(smallest), np.int64)
         rank[np.argsort(-count, kind="stable")] = np.arange(len(smallest))
         return rank[member]
@@ -114,6 +107,10 @@ class ForestFacts:
             return []
         return [label(value) for value in readable(self.ordered.listed.values().take(pa.array(at)))]
 
+    def ends(self, at: int) -> list[str]:
+        """Return the ids of both ends of an edge as text."""
+        return self.names([int(self.ordered.source[at]), int(self.ordered.target[at])])
+
     def extreme(self, count: int) -> Array:
         """Return places in the order of the last edges, the last one first: the longest of a minimum forest."""
         return np.arange(len(self.ordered) - 1, max(-1, len(self.ordered) - 1 - count), -1)
@@ -121,16 +118,12 @@ class ForestFacts:
     def table(self, edges: Array, most: int) -> tuple[list[str], list[list[Any]], int]:
         """Return names and values of columns for some edges, and how many columns were left out."""
         view = self.ordered.view
-        first = [self.ordered.listed.names[0], self.ordered.listed.names[1], self.weight_name]
-        first = [name for name in first if name is not None]
+        first = [name for name in (*self.ordered.listed.names, self.weight_name) if name is not None]
         names = first + [name for name in view.frame.columns if name not in first]
         rows: nw.DataFrame[Any] = view.rows(self.ordered.engine, self.ordered.rows[edges]).frame
         values = [_listed(rows.get_column(name)) for name in names[:most]]
-        return (
-            [label(name) for name in names[:most]],
-            [list(row) for row in zip(*values, strict=True)],
-            max(0, len(names) - most),
-        )
+        table = [list(row) for row in zip(*values, strict=True)]
+        return [label(name) for name in names[:most]], table, max(0, len(names) - most)
 
 
 def _listed(series: nw.Series[Any]) -> list[Any]:
@@ -151,14 +144,9 @@ class GraphFacts:
     dropped: int
     vertices: int
     total: Any  # the forest's total weight; None if all weights are equal
-    weight: Array | None  # weights of the rows, and degree -> vertices; None if only the forest was read
-    degree: Array | None
     maximum: bool  # whether heavier edges come first
-
-    @property
-    def title(self) -> str:
-        """The title of the page."""
-        return f"{self.name} · {self.kind}"
+    weight: Array | None = None  # weights of the rows, and degree -> vertices; None if only the forest was read
+    degree: Array | None = None
 
 
 def of_solution(solution: Forest, steps: Steps, title: str | None) -> tuple[GraphFacts, ForestFacts]:
@@ -167,47 +155,43 @@ def of_solution(solution: Forest, steps: Steps, title: str | None) -> tuple[Grap
     assert isinstance(rows, FrameRows)
     columns, input = solution.columns, rows.solved.input
     with steps("gather"):
-        forest = ForestFacts.of(open_host_frame(solution.frame).frame.to_native(), columns)
+        forest = ForestFacts(open_host_frame(solution.frame).frame.to_native(), columns)
         total = solution.total_weight
     table = input.table if input.forced is None else input.whole()
     host = rows.runner.to_host if input.forced is None else np.asarray
-    count = np.zeros(table.vertices, np.int64)
-    for ends in (table.source, table.target):
-        count += np.bincount(host(ends), minlength=table.vertices)
-    return (
-        GraphFacts(
-            name=title or f"{columns.source} – {columns.target}",
-            kind=kind_of(columns),
-            rows=len(rows.view),
-            dropped=rows.dropped,
-            vertices=rows.vertices,
-            total=total,
-            weight=_weights(rows),
-            degree=np.bincount(count[count > 0]) if len(table) else None,
-            maximum=columns.maximum,
-        ),
-        forest,
+    count = _degrees(host(table.source), host(table.target), table.vertices)
+    graph = GraphFacts(
+        name=title or f"{columns.source} – {columns.target}",
+        kind=kind_of(columns),
+        rows=len(rows.view),
+        dropped=rows.dropped,
+        vertices=rows.vertices,
+        total=total,
+        weight=_weights(rows),
+        degree=np.bincount(count[count > 0]) if len(table) else None,
+        maximum=columns.maximum,
     )
+    return graph, forest
 
 
 def _weights(rows: FrameRows) -> Array | None:
-    """Weights of the rows that were not left out."""
-    if rows.columns.weight is None:
+    """Weights of the rows that were not dropped."""
+    name, chosen = rows.columns.weight, rows.solved.input.kept
+    if name is None:
         return None
-    name, kept = rows.columns.weight, rows.solved.input.kept
     column: Any = rows.view.column(name)
     column = column.to_arrow() if rows.view.on_device else column
-    if kept is not None:
-        column = column[kept] if isinstance(column, np.ndarray) else column.take(kept)
+    if chosen is not None:
+        column = column[chosen] if isinstance(column, np.ndarray) else column.take(chosen)
     return as_floats(name, column)
 
 
 def of_summary(
     rows: Frame, columns: EdgeColumns, summary: Mapping[str, Any], title: str | None
 ) -> tuple[GraphFacts, ForestFacts]:
-    """Read the forest from its rows, and what is known of the graph from the summary of the run that found it."""
+    """Read the forest from its rows, and the graph from the summary of the run that found the forest."""
     view = open_host_frame(rows)
-    forest = ForestFacts.of(view.frame.to_native(), columns)
+    forest = ForestFacts(view.frame.to_native(), columns)
     graph = GraphFacts(
         name=title or f"{columns.source} – {columns.target}",
         kind=str(summary.get("kind", kind_of(columns))),
@@ -215,8 +199,10 @@ def of_summary(
         dropped=int(summary.get("dropped_rows") or 0),
         vertices=int(summary.get("vertices") or forest.vertices),
         total=None if columns.weight is None else total_weight(view.column(columns.weight)),
-        weight=None,
-        degree=None,
         maximum=columns.maximum,
     )
     return graph, forest
+
+
+def _degrees(source: Array, target: Array, vertices: int) -> Array:
+    return np.bincount(source, minlength=vertices) + np.bincount(target, minlength=vertices)

@@ -16,29 +16,20 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._report.facts import ForestFacts
 
-MOST = 2_000
-"""Vertices that are drawn at most."""
-
+MOST = 2_000  # vertices that are drawn
 _WIDER = 1.3
 _GAP = 0.06  # between trees, as a share of the larger one's side
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Places in a plane, y upwards."""
+def lay_out(forest: ForestFacts) -> tuple[Array, Array, bool]:
+    """Return x and y (upwards) of each vertex, NaN if it is not drawn, and whether only a part of a tree is drawn.
 
-    x: Array  # of each vertex of the forest, NaN if it is not drawn
-    y: Array
-    drawn: int  # how many vertices are drawn
-    cut: bool  # whether of a tree only the vertices around its middle are drawn
-
-
-def lay_out(forest: ForestFacts) -> Layout:
-    """Lay out the largest trees as long as they fit; of the largest, if it alone does not, the part around its hub."""
+    The largest trees are drawn that fit; if not even the largest fits, the part around its hub.
+    """
     sizes = forest.tree_sizes
     x, y = np.full(forest.vertices, np.nan), np.full(forest.vertices, np.nan)
     if not len(sizes):
-        return Layout(x, y, 0, False)
+        return x, y, False
     whole = int(np.searchsorted(np.cumsum(sizes), MOST, side="right"))
     cut = whole == 0
     chosen = np.flatnonzero(forest.tree < max(whole, 1))
@@ -47,7 +38,7 @@ def lay_out(forest: ForestFacts) -> Layout:
     _, first = np.unique(forest.tree[hub], return_index=True)
     placed = [_place_tree(_middle(start, neighbors, cut), neighbors) for start in hub[first].tolist()]
     _pack(placed, x, y)
-    return Layout(x, y, sum(len(vertices) for vertices, *_ in placed), cut)
+    return x, y, cut
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,27 +1,37 @@
-"""``dfmst.report``: the page of a frame, of a solution, or of a forest that another run has found."""
+"""``dfmst.report``: the page of a frame, of a solution, or of a forest that another run found."""
 
 from __future__ import annotations
 
 import html
 import os
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+import jinja2
+import numpy as np
+from markupsafe import Markup
 
 from dfmst._common.arguments import check_text
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Frame, Invalid
 from dfmst._edges.read import EdgeColumns
-from dfmst._report.facts import ForestFacts, of_solution, of_summary
-from dfmst._report.page import render_page
+from dfmst._report.charts import Card, degree_card, dendrogram_card, tree_card, weight_card
+from dfmst._report.facts import ForestFacts, GraphFacts, of_solution, of_summary
+from dfmst._report.picture import LONGEST, picture_card
 from dfmst._report.points import Points, edge_points, frame_points
-from dfmst._report.run import Steps, run_of_solution, run_of_summary
+from dfmst._report.run import RunFacts, Steps, round_card, run_card, run_of_solution, run_of_summary
+from dfmst._report.words import clip, duration, grouped, label, percent, rate
 from dfmst._trees.forest import solve
 from dfmst._trees.result import Forest
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
 from dfmst.formats.atomic import atomic_path
+
+_EDGES, _COLUMNS = 10, 9  # longest edges in the table, and their columns
 
 
 class Report:
@@ -51,7 +61,7 @@ class Report:
         return Path(path)
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, so that neither its style nor the notebook's reaches the other."""
+        """Show the page in a frame of its own, so that its style and the notebook's do not mix."""
         style = "width:100%;height:900px;border:0"
         return f'<iframe sandbox="" style="{style}" srcdoc="{html.escape(self.html, quote=True)}"></iframe>'
 
@@ -104,8 +114,7 @@ def report(
         A line at the foot of the page.
     run
         A run's summary, as ``dfmst forest --json`` prints it. With a :class:`~dfmst.forest.Forest` it adds its seconds
-        and whether the forest is verified. With a frame, that frame is the forest, not the graph, and all else comes
-        from the summary.
+        and whether the forest is verified. With a frame, that frame is the forest, and the summary describes the graph.
 
     Returns
     -------
@@ -115,7 +124,7 @@ def report(
     Raises
     ------
     ColumnNotFoundError
-        A column is not there, one of `points` or of `coordinates` included.
+        A column is missing, one of `points` or of `coordinates` included.
     InvalidEdgesError
         As for :func:`dfmst.forest.solve`; no vertex has coordinates; a solution has groups.
     UnsupportedFrameError, EngineUnavailableError, CapacityError
@@ -150,7 +159,8 @@ def report(
         facts = run_of_solution(solution, steps, summary)
     places = _points(forest, columns, points, id, coordinates)
     version = import_module("dfmst").__version__
-    return Report(render_page(graph, forest, facts, places, note or f"Made by dfmst {version}.", version))
+    footer = note or f"Made by dfmst {version}."
+    return Report(_template().render(_page(graph, forest, facts, places), version=version, footer=label(footer)))
 
 
 def _check_words(title: Any, note: Any, run: Any) -> None:
@@ -168,3 +178,93 @@ def _points(forest: ForestFacts, columns: EdgeColumns, points: Any, id: Any, coo
     if coordinates is None:
         return None
     return edge_points(forest.ordered.view, (columns.source, columns.target), coordinates)
+
+
+@cache
+def _template() -> jinja2.Template:
+    folder = files("dfmst._report").joinpath("templates")
+    texts = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in ("report.html", "style.css")}
+    environment = jinja2.Environment(
+        autoescape=True, loader=jinja2.DictLoader(texts), undefined=jinja2.StrictUndefined, trim_blocks=True
+    )
+    return environment.get_template("report.html", globals={"style": Markup(texts["style.css"].strip())})
+
+
+def _page(graph: GraphFacts, forest: ForestFacts, run: RunFacts, points: Points | None) -> dict[str, Any]:
+    """Return the words and the drawings of the template."""
+    trees = graph.vertices - len(forest.ordered)
+    return {
+        "title": label(f"{graph.name} · {graph.kind}"),
+        "heading": label(graph.kind[:1].upper() + graph.kind[1:]),
+        "name": label(graph.name),
+        "verified": bool(run.summary.get("verified")),
+        "about": [label(word) for word in run.about],
+        "keys": _key_figures(graph, forest, run, trees),
+        "longest": _longest(forest),
+        "picture": picture_card(graph, forest, points),
+        "weights": weight_card(graph, forest),
+        "degrees": degree_card(graph, forest),
+        "trees": tree_card(forest, trees, graph.vertices),
+        "dendrogram": dendrogram_card(graph, forest),
+        "rounds": round_card(run),
+        "edges": _edge_table(forest, graph.maximum),
+        "run": run_card(run, graph.rows),
+    }
+
+
+def _longest(forest: ForestFacts) -> list[dict[str, str]]:
+    """The edges that the picture numbers."""
+    edges = [] if forest.weight_name is None else forest.extreme(LONGEST).tolist()
+    named = [(*forest.ends(at), forest.weight_words(float(forest.weight[at]))) for at in edges]
+    return [{"source": clip(one, 60), "target": clip(other, 60), "weight": weight} for one, other, weight in named]
+
+
+def _edge_table(forest: ForestFacts, maximum: bool) -> Card | None:
+    if forest.weight_name is None or not len(forest.ordered):
+        return None
+    places = forest.extreme(_EDGES)
+    head, rows, more = forest.table(places, _COLUMNS)
+    note = f"{len(places):,} of {len(forest.ordered):,}, with their columns"
+    cells = [[grouped(value) if isinstance(value, float) else label(value) for value in row] for row in rows]
+    return {
+        "title": f"The {'lightest' if maximum else 'heaviest'} edges of the forest",
+        "note": note + (f" ({more:,} further columns are left out)." if more else "."),
+        "head": [clip(name, 40) for name in head],
+        "rows": [[clip(cell, 60) for cell in row] for row in cells],
+        "numeric": [at for at in range(len(head)) if all(isinstance(row[at], (int, float)) for row in rows)],
+    }
+
+
+def _key_figures(graph: GraphFacts, forest: ForestFacts, run: RunFacts, trees: int) -> list[Card]:
+    """Return name, value and note of each figure, and whether it stands out in green."""
+    rows, count = len(forest.ordered), graph.vertices
+    largest = int(forest.tree_sizes[0]) if rows else min(1, count)
+    dropped = f"{graph.dropped:,} dropped" if graph.dropped else "edges, none dropped"
+    degree = f"mean degree {2 * (graph.rows - graph.dropped) / count:,.2f}" if count else ""
+    solved = run.seconds.get("solve", run.seconds.get("fold", run.total))
+    rounds = len(run.trace.get("round", ()))
+    speed = ", ".join(word for word in (f"{rounds} rounds" if rounds > 1 else "", rate(graph.rows, solved)) if word)
+    total = "–" if graph.total is None else grouped(graph.total)
+    cards = (
+        ("Rows in", f"{graph.rows:,}", dropped),
+        ("Vertices", f"{count:,}", degree),
+        ("Forest", f"{rows:,}", f"{percent(rows, graph.rows)} of the rows"),
+        ("Total weight", total, _share_of_weight(graph, forest)),
+        ("Trees", f"{trees:,}", f"largest {largest:,}, {percent(largest, count)}"),
+        ("Solved in", duration(solved), speed),
+    )
+    green = ("Forest", "Total weight")
+    return [{"name": name, "value": value, "note": note, "green": name in green} for name, value, note in cards]
+
+
+def _share_of_weight(graph: GraphFacts, forest: ForestFacts) -> str:
+    if graph.total is None:
+        return "all weights are equal"
+    name = label(forest.weight_name)
+    if graph.weight is not None:
+        with np.errstate(all="ignore"):
+            whole, own = float(graph.weight.sum()), float(forest.weight.sum())
+        if np.isfinite(whole) and whole > 0 and own >= 0:
+            part = f"{percent(own, whole)} of all rows’"
+            return part if name == "weight" else f"{clip(name, 12)}, {part}"
+    return name

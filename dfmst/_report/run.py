@@ -1,4 +1,4 @@
-"""The facts that a page shows of the run: steps, memory, bandwidth, and its rounds as charts."""
+"""The cards of a page about the run: its steps, memory and bandwidth, its plan, and its rounds as charts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,19 @@ import numpy as np
 from markupsafe import Markup
 
 from dfmst._common.progress import peak_memory
-from dfmst._report.drawing import WIDTH, Drawing, LinearScale, LogScale, count_scale
+from dfmst._report.drawing import WIDTH, Drawing, Scale, count_scale
 from dfmst._report.words import duration, grouped, label, percent, size
 from dfmst._trees.forest import FrameRows
 from dfmst._trees.result import Forest
 
 _PROBE = 1 << 24  # bytes: twice that is beyond a core's own caches
+_ROW = 16  # bytes that a pass over the edges reads: two ids and a weight of 32 to 64 bits
+_DRIVERS = {"stream": "as a stream", "cluster": "on a cluster"}
+_MOST = 24  # rounds that are drawn
+_LINES = (("edges", "g"), ("vertices", "f"), ("chosen", "h"))
+_PLAIN = ("round", "vertices", "edges", "chosen", "components")
+_COLUMNS = 9  # of the table of rounds
+_SECONDS = "seconds_"  # begin of the names of columns with the seconds of steps
 
 
 @dataclass(slots=True)
@@ -42,60 +49,39 @@ class Steps:
 class RunFacts:
     """A run."""
 
-    about: tuple[str, ...]  # what ran: algorithm, engine, threads, as words
-    seconds: Mapping[str, float]  # by step, in order
-    # Columns of the records of its rounds; empty if it has none.
-    trace: Mapping[str, list[Any]] = field(default_factory=dict)
-    peak: int | None = None  # bytes that the process took at most, and that it might take; None: unknown
-    limit: int | None = None
-    bandwidth: float | None = None  # bytes a second that a copy in memory moves; None: not measured
-    verified: bool = False  # whether the forest was proved minimal
-    # What was planned for a cluster and what happened: (what, planned, happened).
-    plan: tuple[tuple[str, str, str], ...] = ()
+    about: tuple[str, ...]  # algorithm, engine and threads, as words
+    summary: Mapping[str, Any]  # as `dfmst forest --json` prints it
+    trace: Mapping[str, list[Any]] = field(default_factory=dict)  # columns of the records of its rounds
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """Seconds by step, in order; "total" is the whole run, if known."""
+        seconds: Mapping[str, float] = self.summary.get("seconds", {})
+        return seconds
 
     @property
     def total(self) -> float:
         """Seconds of the whole run: its own figure if known, else the sum of the steps."""
         return self.seconds.get("total") or sum(self.seconds.values())
 
-    @property
-    def steps(self) -> dict[str, float]:
-        """Seconds by step, without the total."""
-        return {name: value for name, value in self.seconds.items() if name != "total"}
-
-
-def machine_memory() -> int | None:
-    """Return the bytes of memory of this machine."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
-
-
-@cache
-def bandwidth() -> float:
-    """Return the bytes a second that one thread reads and writes in a copy: the best of three."""
-    source = np.ones(_PROBE // 8)
-    target = np.empty_like(source)
-    best = float("inf")
-    for _ in range(3):
-        begin = time.perf_counter()
-        np.copyto(target, source)
-        best = min(best, time.perf_counter() - begin)
-    return 2 * _PROBE / best
-
 
 def run_of_solution(solution: Forest, steps: Steps, summary: Mapping[str, Any]) -> RunFacts:
-    """Read the run from a solution and its steps; what the summary says comes first."""
+    """Read the run from a solution and its steps; the summary has precedence."""
     assert isinstance(solution.store, FrameRows)
-    records = solution.store.records
+    records, weight = solution.store.records, solution.columns.weight
     trace = {} if records is None else _used_only(records.columns(), solution)
-    return _run_facts({"seconds": steps.seconds, **summary}, _ran(solution), trace)
+    about = [] if weight in (None, "weight") else [f"weight {weight}"]
+    about += [solution.algorithm, f"{solution.threads} thread{'' if solution.threads == 1 else 's'}"]
+    about += ["CUDA" if solution.engine == "cuda" else "CPU", _now()]
+    return RunFacts(tuple(about), {"seconds": steps.seconds, **summary}, trace)
 
 
 def run_of_summary(summary: Mapping[str, Any]) -> RunFacts:
     """Read the run from its summary."""
-    return _run_facts(summary, _words(summary), {})
+    about = [str(summary["algorithm"])] if summary.get("algorithm") else []
+    about += [_DRIVERS[summary["driver"]]] if summary.get("driver") in _DRIVERS else []
+    about += [f"{summary['threads']} threads"] if summary.get("threads") else []
+    return RunFacts((*about, _now()), summary)
 
 
 def _used_only(trace: dict[str, list[Any]], solution: Forest) -> dict[str, list[Any]]:
@@ -110,49 +96,13 @@ def _used_only(trace: dict[str, list[Any]], solution: Forest) -> dict[str, list[
     return {**trace, **counts}
 
 
-def _ran(solution: Forest) -> tuple[str, ...]:
-    weight = solution.columns.weight
-    words = [] if weight in (None, "weight") else [f"weight {weight}"]
-    threads = f"{solution.threads} thread{'' if solution.threads == 1 else 's'}"
-    return (*words, solution.algorithm, threads, "CUDA" if solution.engine == "cuda" else "CPU", _when())
-
-
-_DRIVERS = {"stream": "as a stream", "cluster": "on a cluster"}
-
-
-def _words(summary: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return words for the run that a summary describes."""
-    words = [str(summary["algorithm"])] if summary.get("algorithm") else []
-    if summary.get("driver") in _DRIVERS:
-        words.append(_DRIVERS[summary["driver"]])
-    if summary.get("threads"):
-        words.append(f"{summary['threads']} threads")
-    return (*words, _when())
-
-
-def _when() -> str:
+def _now() -> str:
     return f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def _run_facts(summary: Mapping[str, Any], about: tuple[str, ...], trace: Mapping[str, list[Any]]) -> RunFacts:
-    return RunFacts(
-        about=about,
-        seconds=summary.get("seconds", {}),
-        trace=trace,
-        peak=summary.get("peak_memory", peak_memory()),
-        limit=summary.get("memory_limit"),
-        bandwidth=bandwidth(),
-        verified=bool(summary.get("verified")),
-        plan=tuple(summary.get("plan", ())),
-    )
-
-
-_ROW = 16  # bytes that a pass over the edges reads: two ids and a weight of 32 to 64 bits
 
 
 def run_card(run: RunFacts, rows: int) -> dict[str, Any]:
     """Return the words of the run's card."""
-    steps = [(name, value) for name, value in run.steps.items() if value > 0]
+    steps = [(name, value) for name, value in run.seconds.items() if name != "total" and value > 0]
     note = f"{duration(run.total)} from start to end"
     covered = sum(value for _, value in steps)
     if len(steps) > 1 and run.total > covered * 1.005:
@@ -166,50 +116,64 @@ def run_card(run: RunFacts, rows: int) -> dict[str, Any]:
         }
         for at, (name, value) in enumerate(steps)
     ]
-    plan = [[label(word) for word in row] for row in run.plan]
-    return {"note": f"{note}.", "steps": shown, "facts": _facts(run, rows), "plan": plan}
+    plan = [[label(word) for word in row] for row in run.summary.get("plan", ())]
+    return {"note": f"{note}.", "steps": shown, "facts": _machine_facts(run, rows), "plan": plan}
 
 
-def _facts(run: RunFacts, rows: int) -> list[dict[str, Any]]:
+def _machine_facts(run: RunFacts, rows: int) -> list[dict[str, Any]]:
     facts: list[dict[str, Any]] = []
-    if run.peak is not None:
-        limit, of = (run.limit, "the limit") if run.limit else (machine_memory(), "this machine")
-        text = f"{size(run.peak)} of the {size(limit)} of {of}" if limit else size(run.peak)
-        share = round(min(100.0, 100 * run.peak / limit), 1) if limit else None
+    peak, limit, of = run.summary.get("peak_memory", peak_memory()), run.summary.get("memory_limit"), "the limit"
+    if peak is not None:
+        limit, of = (limit, of) if limit else (_machine_memory(), "this machine")
+        text = f"{size(peak)} of the {size(limit)} of {of}" if limit else size(peak)
+        share = round(min(100.0, 100 * peak / limit), 1) if limit else None
         facts.append({"name": "Peak memory of the process", "text": text, "share": share})
     solved = run.seconds.get("solve", run.seconds.get("fold"))
-    if run.bandwidth and solved and rows:
-        once = rows * _ROW / run.bandwidth
+    if solved and rows:
+        speed = _bandwidth()
+        once = rows * _ROW / speed
         text = f"{duration(once)} for the ids and weights, {percent(once, solved)} of the time to solve"
-        facts.append({"name": f"One pass at {run.bandwidth / 1e9:.1f} GB/s", "text": text, "share": None})
+        facts.append({"name": f"One pass at {speed / 1e9:.1f} GB/s", "text": text, "share": None})
     return facts
 
 
-_MOST = 24  # rounds that are drawn
-_LINES = (("edges", "g"), ("vertices", "f"), ("chosen", "h"))
-_PLAIN = ("round", "vertices", "edges", "chosen", "components")
-_COLUMNS = 9  # of the table
+def _machine_memory() -> int | None:
+    """Return the bytes of memory of this machine."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+@cache
+def _bandwidth() -> float:
+    """Return the bytes a second that one thread reads and writes in a copy: the best of three."""
+    source = np.ones(_PROBE // 8)
+    target = np.empty_like(source)
+    best = float("inf")
+    for _ in range(3):
+        begin = time.perf_counter()
+        np.copyto(target, source)
+        best = min(best, time.perf_counter() - begin)
+    return 2 * _PROBE / best
 
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The records of a run, without gaps that are not numbers."""
+    """The rounds of a run that are drawn."""
 
     columns: dict[str, list[float | None]]  # name -> value of each round; None if a round has none
     steps: dict[str, list[float]]  # name of a step -> seconds in each round
-    left_out: int  # rounds beyond those that are drawn
-
-    def __len__(self) -> int:
-        """Return the number of rounds."""
-        return len(self.columns["round"])
+    more: int  # number of further rounds
 
     @property
     def seconds(self) -> list[float]:
         """Seconds of each round."""
-        return [sum(values) for values in zip(*self.steps.values(), strict=True)] or [0.0] * len(self)
+        count = len(self.columns["round"])
+        return [sum(values) for values in zip(*self.steps.values(), strict=True)] or [0.0] * count
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Return the head and the rows of a table: counts, what the algorithm adds, milliseconds."""
+        """Return the head and the rows of a table: counts, further columns of the algorithm, milliseconds."""
         own = [name for name, values in self.columns.items() if name not in _PLAIN and any(values)]
         names = [name for name in (*_PLAIN, *own) if name in self.columns][:_COLUMNS]
         cells = [["–" if value is None else grouped(value) for value in self.columns[name]] for name in names]
@@ -218,23 +182,16 @@ class Rounds:
             cells.append([f"{1e3 * value:,.2f}" for value in self.seconds])
         return [name.replace("_", " ") for name in names], [list(row) for row in zip(*cells, strict=True)]
 
-    def step_totals(self) -> list[tuple[int, str, str]]:
-        """Return each step's number, name and time in all rounds."""
-        return [(at % 8, name, duration(sum(values))) for at, (name, values) in enumerate(self.steps.items())]
-
 
 def read_rounds(trace: Mapping[str, list[Any]]) -> Rounds | None:
     """Read the columns of a trace; ``None`` if it has no rounds."""
     if not trace.get("round"):
         return None
-    numbers = {name: [_number(value) for value in values] for name, values in trace.items()}
-    columns = {name: values[:_MOST] for name, values in numbers.items() if not name.startswith("seconds_")}
-    steps = {
-        name.removeprefix("seconds_"): [value or 0.0 for value in values[:_MOST]]
-        for name, values in numbers.items()
-        if name.startswith("seconds_")
-    }
-    return Rounds(columns, steps, max(0, len(numbers["round"]) - _MOST))
+    numbers = {name: [_number(value) for value in values[:_MOST]] for name, values in trace.items()}
+    times = {name: [value or 0.0 for value in values] for name, values in numbers.items() if name.startswith(_SECONDS)}
+    columns = {name: values for name, values in numbers.items() if name not in times}
+    steps = {name.removeprefix(_SECONDS): values for name, values in times.items()}
+    return Rounds(columns, steps, max(0, len(trace["round"]) - _MOST))
 
 
 def _number(value: Any) -> float | None:
@@ -245,6 +202,25 @@ def _number(value: Any) -> float | None:
     return None if math.isnan(number) else int(number) if number.is_integer() else number
 
 
+def round_card(run: RunFacts) -> dict[str, Any] | None:
+    """Return charts and a table of the rounds; ``None`` if there are none."""
+    rounds = read_rounds(run.trace)
+    if rounds is None:
+        return None
+    head, rows = rounds.table()
+    more = f" {rounds.more:,} more rounds are not shown." if rounds.more else ""
+    return {
+        "drawing": round_chart(rounds),
+        "times": _time_chart(rounds),
+        "steps": [(at % 8, name, duration(sum(values))) for at, (name, values) in enumerate(rounds.steps.items())],
+        "total": duration(sum(rounds.seconds)),
+        "head": head,
+        "rows": rows,
+        "words": f"Counts at the start of each round, edges chosen in it, components at its end.{more}",
+        "more": more,
+    }
+
+
 def round_chart(rounds: Rounds) -> Markup:
     """Draw edges and vertices at the start of each round, and the edges chosen in it."""
     lines = [(name, kind, rounds.columns[name]) for name, kind in _LINES if name in rounds.columns]
@@ -252,30 +228,28 @@ def round_chart(rounds: Rounds) -> Markup:
     drawing = Drawing(250, "Edges and vertices left, and edges chosen, by round")
     most = max((value for *_, values in lines for value in values if value), default=1)
     height = count_scale(int(most), bottom, top)
-    height = LogScale(0.7, height.high, bottom, top) if isinstance(height, LogScale) else height
     drawing.rows(height, left, right)
-    count = len(rounds)
-    across = LinearScale(1, count, left + 12, right - 12)
+    count = len(rounds.columns["round"])
+    across = Scale(1, count, left + 12, right - 12)
     for at in range(1, count + 1, 1 + count // 12):
         drawing.text(across(at), bottom + 16, f"{at}", "tick", "middle")
     ends = []
     for name, kind, values in lines:
-        points = [(at + 1, value) for at, value in enumerate(values) if value is not None]
+        points = [(at, value) for at, value in enumerate(values, 1) if value is not None]
         places = [(across(at), min(height(value), bottom)) for at, value in points]
         drawing.path("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places) if len(places) > 1 else "", f"ln {kind}")
         for (x, y), (at, value) in zip(places, points, strict=True):
             drawing.circle(x, y, 3, f"dot {kind}", f"round {at}: {grouped(value)} {name}")
         if places:
             ends.append((places[-1][1] + 4, name, kind))
-    _names(drawing, ends, right + 2, bottom)
+    _write_names(drawing, sorted(ends), right + 2, bottom)
     drawing.line(left, bottom, right, bottom, "axis")
     drawing.text(right, bottom + 32, "round", "lab", "end")
     return drawing.markup()
 
 
-def _names(drawing: Drawing, ends: list[tuple[float, str, str]], x: float, bottom: float) -> None:
+def _write_names(drawing: Drawing, ends: list[tuple[float, str, str]], x: float, bottom: float) -> None:
     """Write each line's name at its end, none over another."""
-    ends = sorted(ends)
     places = [y for y, *_ in ends]
     for at in range(1, len(places)):
         places[at] = max(places[at], places[at - 1] + 15)
@@ -285,7 +259,7 @@ def _names(drawing: Drawing, ends: list[tuple[float, str, str]], x: float, botto
         drawing.text(x, y, name, f"note {kind}")
 
 
-def time_chart(rounds: Rounds) -> Markup | None:
+def _time_chart(rounds: Rounds) -> Markup | None:
     """Draw the milliseconds of each round by step; ``None`` if they were not measured."""
     totals = [1e3 * value for value in rounds.seconds]
     if not rounds.steps or not max(totals):
@@ -293,7 +267,7 @@ def time_chart(rounds: Rounds) -> Markup | None:
     row, left, right = 19, 66, WIDTH - 80
     bottom = 2 + row * len(totals)
     drawing = Drawing(bottom + 20, "Milliseconds of each round by step")
-    scale = LinearScale(0, float(np.max(totals)), left, right)
+    scale = Scale(0, max(totals), left, right)
     drawing.columns(scale, 2, bottom)
     for at, total in enumerate(totals):
         y = 2 + row * at
@@ -302,8 +276,7 @@ def time_chart(rounds: Rounds) -> Markup | None:
         for number, (name, values) in enumerate(rounds.steps.items()):
             ms = 1e3 * values[at]
             if ms > 0:
-                place = scale(begin)
-                title = f"round {at + 1}, {name}: {ms:.3f} ms"
+                place, title = scale(begin), f"round {at + 1}, {name}: {ms:.3f} ms"
                 drawing.rect(place, y + 3, scale(begin + ms) - place, row - 6, f"s{number % 8}", title)
             begin += ms
         drawing.text(scale(total) + 5, y + row / 2 + 4, f"{total:.2f} ms", "val")

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 _PREFIXES = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"))
+_JOINERS = "\u200c\u200d"  # invisible, and part of Persian, of Indian scripts and of emoji
+_NO_XML = "\ufffe\uffff"
 
 
 def grouped(value: Any) -> str:
@@ -56,10 +58,8 @@ def percent(part: float, whole: float) -> str:
 
 def duration(seconds: float) -> str:
     """Return seconds in three digits."""
-    if seconds < 1:
-        ms = 1e3 * seconds
-        return f"{ms:.0f} ms" if ms >= 100 else f"{ms:.1f} ms" if ms >= 10 else f"{ms:.2f} ms"
-    return f"{seconds:.0f} s" if seconds >= 100 else f"{seconds:.1f} s" if seconds >= 10 else f"{seconds:.2f} s"
+    value, unit = (1e3 * seconds, "ms") if seconds < 1 else (seconds, "s")
+    return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f} {unit}"
 
 
 def plural(count: int, one: str, more: str) -> str:
@@ -92,10 +92,6 @@ def label(value: Any) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(letter.encode("unicode_escape").decode() if _disturbs(letter) else letter for letter in text)
-
-
-_JOINERS = "\u200c\u200d"  # invisible, and part of Persian, of Indian scripts and of emoji
-_NO_XML = "\ufffe\uffff"
 
 
 def _disturbs(letter: str) -> bool:
