@@ -108,6 +108,14 @@ def memory_now() -> int:
         return 0
 
 
+def machine_memory() -> int | None:
+    """Return the memory of this machine in bytes; ``None`` if the system does not report it."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
 def peak_memory() -> int | None:
     """Return the peak memory of this process in bytes; ``None`` if the system does not report it."""
     peak = _peak_of_status()

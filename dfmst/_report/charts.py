@@ -170,7 +170,8 @@ def tree_card(forest: ForestFacts, trees: int, vertices: int) -> Card:
     drawing = Drawing(bottom + 24, "Vertices of the largest trees")
     scale = LogScale(1, max(10.0, 10.0 ** np.ceil(np.log10(sizes[0]))), left, right)
     drawing.columns(scale, 4, bottom)
-    for at, (name, size) in enumerate(zip(forest.tree_names(_TREES), sizes, strict=True)):
+    names = forest.names(np.unique(forest.tree, return_index=True)[1][:_TREES])
+    for at, (name, size) in enumerate(zip(names, sizes, strict=True)):
         y, end, kind = 4 + _ROW * (at + 0.5), scale(size), f"c{min(at, 2)}"
         drawing.text(left - 7, y + 4, clip(name, 18), "tick", "end")
         drawing.line(left, y, end, y, f"stem {kind}")

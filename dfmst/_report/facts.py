@@ -87,11 +87,6 @@ class ForestFacts:
         """Vertices of each tree, the largest first."""
         return np.bincount(self.tree)
 
-    def tree_names(self, count: int) -> list[str]:
-        """Return the smallest vertex of each of the largest trees."""
-        first = np.unique(self.tree, return_index=True)[1]
-        return self.names(first[:count])
-
     @cached_property
     def merges(self) -> Merges:
         """Merges of the dendrogram, in order."""

@@ -8,8 +8,7 @@ rows.
 from __future__ import annotations
 
 import math
-from collections import deque
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
@@ -20,6 +19,8 @@ MOST = 2_000  # vertices that are drawn
 _WIDER = 1.3
 _GAP = 0.06  # between trees, as a share of the larger one's side
 
+_Neighbors = Callable[[int], list[int]]  # of a vertex
+
 
 def lay_out(forest: ForestFacts) -> tuple[Array, Array, bool]:
     """Return x and y (upwards) of each vertex, NaN if it is not drawn, and whether only a part of a tree is drawn.
@@ -28,12 +29,10 @@ def lay_out(forest: ForestFacts) -> tuple[Array, Array, bool]:
     """
     sizes = forest.tree_sizes
     x, y = np.full(forest.vertices, np.nan), np.full(forest.vertices, np.nan)
-    if not len(sizes):
-        return x, y, False
     whole = int(np.searchsorted(np.cumsum(sizes), MOST, side="right"))
     cut = whole == 0
     chosen = np.flatnonzero(forest.tree < max(whole, 1))
-    neighbors = _Neighbors.of(forest)
+    neighbors = _neighbors(forest)
     hub = chosen[np.lexsort((chosen, -forest.degree[chosen], forest.tree[chosen]))]
     _, first = np.unique(forest.tree[hub], return_index=True)
     placed = [_place_tree(_middle(start, neighbors, cut), neighbors) for start in hub[first].tolist()]
@@ -41,23 +40,11 @@ def lay_out(forest: ForestFacts) -> tuple[Array, Array, bool]:
     return x, y, cut
 
 
-@dataclass(frozen=True, slots=True)
-class _Neighbors:
-    """Neighbors of each vertex, one vertex's after another's."""
-
-    first: Array
-    others: Array
-
-    @classmethod
-    def of(cls, forest: ForestFacts) -> _Neighbors:
-        source, target = forest.ordered.source, forest.ordered.target
-        order = np.argsort(np.concatenate([source, target]), kind="stable")
-        first = np.concatenate([[0], np.cumsum(forest.degree)])
-        return cls(first, np.concatenate([target, source])[order])
-
-    def __getitem__(self, vertex: int) -> list[int]:
-        own: list[int] = self.others[self.first[vertex] : self.first[vertex + 1]].tolist()
-        return own
+def _neighbors(forest: ForestFacts) -> _Neighbors:
+    source, target = forest.ordered.source, forest.ordered.target
+    others = np.concatenate([target, source])[np.argsort(np.concatenate([source, target]), kind="stable")]
+    first = np.concatenate([[0], np.cumsum(forest.degree)])
+    return lambda vertex: others[first[vertex] : first[vertex + 1]].tolist()
 
 
 def _middle(start: int, neighbors: _Neighbors, cut: bool) -> int:
@@ -74,14 +61,12 @@ def _middle(start: int, neighbors: _Neighbors, cut: bool) -> int:
 
 def _breadth_first(start: int, neighbors: _Neighbors) -> tuple[list[int], dict[int, int]]:
     """Vertices from `start` on, as many as are drawn, and the parent of each."""
-    parent, order, waiting = {start: start}, [start], deque([start])
-    while waiting and len(order) < MOST:
-        vertex = waiting.popleft()
-        for other in neighbors[vertex]:
+    parent, order = {start: start}, [start]
+    for vertex in order:
+        for other in neighbors(vertex) if len(order) < MOST else ():
             if other not in parent and len(order) < MOST:
                 parent[other] = vertex
                 order.append(other)
-                waiting.append(other)
     return order, parent
 
 

@@ -34,7 +34,7 @@ _WKB_POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f
 class Points:
     """Coordinates by id."""
 
-    ids: Any  # ids, Arrow; of one that is there twice the first counts
+    ids: pa.ChunkedArray  # of equal ids the first counts
     x: Array  # coordinates, float64
     y: Array
     geographic: bool  # whether they are degrees of longitude and of latitude
@@ -42,8 +42,7 @@ class Points:
     def of(self, values: pa.Array) -> tuple[Array, Array]:
         """Return x and y of vertices, NaN for vertices without coordinates."""
         try:
-            ids = pa.chunked_array(self.ids) if isinstance(self.ids, list) else self.ids
-            match = pc.index_in(values, value_set=ids.cast(values.type))
+            match = pc.index_in(values, value_set=self.ids.cast(values.type))
         except (pa.ArrowException, NotImplementedError):
             match = pa.nulls(len(values), pa.int32())
         there = match.is_valid().to_numpy(zero_copy_only=False)
@@ -52,9 +51,9 @@ class Points:
             example = f"a vertex is {label(values[0].as_py())!r}"
             raise InvalidEdgesError(message, f"{example}: name the points' column of such ids with id=")
         at = pc.fill_null(match, 0).to_numpy()
-        if not len(self.x):
-            return np.full(len(at), np.nan), np.full(len(at), np.nan)
-        return np.where(there, self.x[at], np.nan), np.where(there, self.y[at], np.nan)
+        # A further NaN, for a table without points.
+        x, y = (np.where(there, np.append(axis, np.nan)[at], np.nan) for axis in (self.x, self.y))
+        return x, y
 
 
 def frame_points(points: Any, id: Any = None, coordinates: Any = None) -> Points:
@@ -82,7 +81,7 @@ def edge_points(view: FrameView, ends: tuple[Any, Any], coordinates: Any) -> Poi
         raise InvalidEdgesError("coordinates= names one column, and the edges have no geometry", "name two columns")
     columns = [_numbers(view, f"{end}_{name}") for name in names for end in ends]
     ids = [_arrow(view, end, "") for end in ends]
-    one = pa.concat_arrays([part for column in ids for part in _chunks(column.cast(ids[0].type))])
+    one = pa.chunked_array([chunk for column in ids for chunk in column.cast(ids[0].type).chunks], ids[0].type)
     return _of_columns(one, np.concatenate(columns[:2]), np.concatenate(columns[2:]), str(names[0]), str(names[1]))
 
 
@@ -99,10 +98,6 @@ def _names(coordinates: Any) -> list[Any]:
     return names
 
 
-def _chunks(column: Any) -> list[pa.Array]:
-    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-
-
 def _of_columns(ids: Any, x: Array, y: Array, first: str, second: str) -> Points:
     if first.lower() in _NORTH and second.lower() in _EAST:
         x, y, first, second = y, x, second, first
@@ -116,11 +111,12 @@ def _are_degrees(x: Array, y: Array) -> bool:
     return bool(len(x)) and bool((np.abs(x) <= 360).all() and (np.abs(y) <= 90).all())
 
 
-def _arrow(view: FrameView, name: Any, argument: str) -> Any:
+def _arrow(view: FrameView, name: Any, argument: str) -> pa.ChunkedArray:
     check_column_name(argument or "id", name)
     if name not in view.frame.columns:
         raise missing_column(name, view.frame.columns, f"name the column with {argument}" if argument else "")
-    return pa.chunked_array([pa.array(column)]) if isinstance(column := view.column(name), np.ndarray) else column
+    column = view.column(name)
+    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([pa.array(column)])
 
 
 def _numbers(view: FrameView, name: Any) -> Array:
@@ -153,20 +149,19 @@ def _geometry(points: Any) -> dict[str, Any]:
 def _of_geometry(column: Any, name: Any) -> tuple[Array, Array]:
     """Points as WKB, or as structs of x and y."""
     kind = column.type
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_struct(kind) and {"x", "y"} <= {kind.field(at).name for at in range(kind.num_fields)}:
-        x, y = (_as_floats(pc.struct_field(whole, [axis]), name) for axis in "xy")
+        x, y = (_as_floats(pc.struct_field(column, [axis]), name) for axis in "xy")
         return x, y
     if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
         raise UnsupportedFrameError(f"column {name!r} holds {kind} values, not points", "name two columns of numbers")
-    x, y = np.full(len(whole), np.nan), np.full(len(whole), np.nan)
-    for at, value in enumerate(whole.to_pylist()):
+    x, y = np.full((2, len(column)), np.nan)
+    for at, value in enumerate(column.to_pylist()):
         if value is not None and len(value) >= _WKB_POINT.itemsize:
             order = _WKB_POINT if value[0] else _WKB_POINT.newbyteorder(">")
             one = np.frombuffer(value[: order.itemsize], order)[0]
             if one["kind"] % 1000 == 1:
                 x[at], y[at] = one["x"], one["y"]
-    if len(whole) and np.isnan(x).all():
+    if len(column) and np.isnan(x).all():
         message = f"column {name!r} holds no points"
         raise InvalidEdgesError(message, "store points as WKB, or name two columns of numbers")
     return x, y

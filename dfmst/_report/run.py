@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from dfmst._common.progress import peak_memory
+from dfmst._common.progress import machine_memory, peak_memory
 from dfmst._report.drawing import WIDTH, Drawing, Scale, count_scale
 from dfmst._report.words import duration, grouped, label, percent, size
 from dfmst._trees.forest import FrameRows
@@ -124,7 +123,7 @@ def _machine_facts(run: RunFacts, rows: int) -> list[dict[str, Any]]:
     facts: list[dict[str, Any]] = []
     peak, limit, of = run.summary.get("peak_memory", peak_memory()), run.summary.get("memory_limit"), "the limit"
     if peak is not None:
-        limit, of = (limit, of) if limit else (_machine_memory(), "this machine")
+        limit, of = (limit, of) if limit else (machine_memory(), "this machine")
         text = f"{size(peak)} of the {size(limit)} of {of}" if limit else size(peak)
         share = round(min(100.0, 100 * peak / limit), 1) if limit else None
         facts.append({"name": "Peak memory of the process", "text": text, "share": share})
@@ -135,14 +134,6 @@ def _machine_facts(run: RunFacts, rows: int) -> list[dict[str, Any]]:
         text = f"{duration(once)} for the ids and weights, {percent(once, solved)} of the time to solve"
         facts.append({"name": f"One pass at {speed / 1e9:.1f} GB/s", "text": text, "share": None})
     return facts
-
-
-def _machine_memory() -> int | None:
-    """Return the bytes of memory of this machine."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
 
 
 @cache

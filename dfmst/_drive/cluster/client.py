@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import dask
 
-from dfmst._common.progress import peak_memory
+from dfmst._common.progress import machine_memory, peak_memory
 from dfmst._drive.cluster.dask_internals import bytes_sent
 from dfmst._drive.cluster.devices import worker_device_bytes
 from dfmst._engines import select_engine
@@ -173,14 +173,14 @@ def resources() -> Resources:
     if client is not None:
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
         if workers:
-            limits = [worker["memory_limit"] or _machine_memory() for worker in workers]
+            limits = [worker["memory_limit"] or machine_memory() or _UNKNOWN_MEMORY for worker in workers]
             declared = any(worker["resources"].get("GPU") or "gpu" in worker for worker in workers)
             # One that is lost meanwhile does not answer.
             told = client.run(worker_device_bytes, on_error="ignore") if declared else {}
             device = min(told.values(), default=0)
             return Resources(len(limits), min(limits), max(worker["nthreads"] for worker in workers), device)
     threads = os.cpu_count() or 1
-    return Resources(threads, _machine_memory() // threads)
+    return Resources(threads, (machine_memory() or _UNKNOWN_MEMORY) // threads)
 
 
 def _current_client() -> Any:
@@ -193,13 +193,6 @@ def _current_client() -> Any:
         return default_client()
     except ValueError:
         return None
-
-
-def _machine_memory() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return _UNKNOWN_MEMORY
 
 
 _SPILL = 0.8  # of a worker's GPU memory, from which dask-cuda moves results to the host
