@@ -29,8 +29,7 @@ from dfmst._drive.cluster import devices, solve
 from dfmst._drive.cluster.client import require_gpus, resources
 from dfmst._drive.cluster.devices import spill
 from dfmst._drive.cluster.groups import Group
-from dfmst._drive.cluster.shuffle_edges import distribute
-from dfmst._drive.cluster.shuffle_runs import GroupSizes
+from dfmst._drive.cluster.shuffle_edges import GroupSizes, distribute
 from dfmst._drive.plan.formulas import BASE
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CudaEngine
@@ -45,7 +44,7 @@ VERTICES, ROWS, FILES = 80_000, 160_000, 2
 PURPOSES = {
     "_drive.cluster.devices.__reduce__": "sent",
     "_drive.cluster.devices.spill": "spilled",
-    "_drive.cluster.shuffle_runs.sorted_run": "spilled",
+    "_drive.cluster.shuffle_edges.sorted_run": "spilled",
     "_drive.cluster.devices.stored": "spilled",
     "_drive.cluster.rows.locate": "positions",
     "_drive.cluster.shuffle_slices._locators": "positions",

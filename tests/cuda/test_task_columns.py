@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dfmst._drive.cluster.devices import TaskColumns, result_bytes, spill
-from dfmst._drive.cluster.shuffle_runs import DeviceRun, sorted_run
+from dfmst._drive.cluster.shuffle_edges import DeviceRun, sorted_run
 from dfmst._drive.cluster.solve import solve_tables
 from dfmst._drive.cluster.tables import Columns, DeviceTable, host_table, kept, travelling_table
 from dfmst._engines import CpuEngine, CudaEngine

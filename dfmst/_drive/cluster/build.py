@@ -19,7 +19,7 @@ from dfmst._drive.cluster.partitions import FrameParts, frame_parts, size_of_par
 from dfmst._drive.cluster.read import column_types
 from dfmst._drive.cluster.rows import Portion, choose, gather_from, portions
 from dfmst._drive.cluster.shuffle import ShuffleSizes, add_shuffle, no_records
-from dfmst._drive.cluster.shuffle_runs import GroupSizes
+from dfmst._drive.cluster.shuffle_edges import GroupSizes
 from dfmst._drive.cluster.two_pass import add_two_passes
 from dfmst._drive.plan.formulas import (
     DENSE_ID,

@@ -21,7 +21,6 @@ from dfmst._fold.checkpoint import is_below
 from dfmst.errors import ClusterError
 
 _FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
-_SHIFT = np.uint64(32)
 
 
 class ColumnTypes(NamedTuple):
@@ -74,15 +73,18 @@ def row_hashes(table: Table) -> Array:
     else:
         first, second = (id_words(table.column(name)) for name in ("source", "target"))
         key = column_values(table, "key")
-    hashes: Array = xp.minimum(first, second) * _FACTORS[0]
-    hashes ^= hashes >> _SHIFT
-    hashes += xp.maximum(first, second)
-    hashes *= _FACTORS[1]
-    hashes ^= hashes >> _SHIFT
-    hashes += key.astype(np.uint64, copy=False)
-    hashes *= _FACTORS[2]
-    hashes ^= hashes >> _SHIFT
+    hashes: Array = xp.minimum(first, second)
+    for factor, more in zip(
+        _FACTORS, (xp.maximum(first, second), key.astype(np.uint64, copy=False), np.uint64(0)), strict=True
+    ):
+        _mix(hashes, factor)
+        hashes += more
     return hashes
+
+
+def _mix(hashes: Array, factor: np.uint64) -> None:
+    hashes *= factor
+    hashes ^= hashes >> np.uint64(32)
 
 
 def _words(column: Array) -> Array:
@@ -95,14 +97,12 @@ def digest_of(hashes: Array, xp: Any = np) -> int:
 
     A GPU and the host return the same number, and only this number leaves a GPU.
     """
-    word = xp.arange(1, len(hashes) + 1, dtype=np.uint64) * _FACTORS[0]
-    word += hashes
-    word ^= word >> _SHIFT
-    word *= _FACTORS[1]
-    word ^= word >> _SHIFT
-    word *= _FACTORS[2]
-    word ^= word >> _SHIFT
-    return int(word.sum(dtype=np.uint64))
+    words = xp.arange(1, len(hashes) + 1, dtype=np.uint64)
+    words *= _FACTORS[0]
+    words += hashes
+    for factor in _FACTORS:
+        _mix(words, factor)
+    return int(words.sum(dtype=np.uint64))
 
 
 def changed(number: int, name: str = "") -> ClusterError:

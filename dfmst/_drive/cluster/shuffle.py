@@ -10,6 +10,7 @@ semi-external base case); Osipov, Sanders, Singler: The Filter-Kruskal minimum s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -19,31 +20,18 @@ from dfmst._drive.cluster.graph import TaskGraph
 from dfmst._drive.cluster.groups import Group, pick
 from dfmst._drive.cluster.partitions import FileRows
 from dfmst._drive.cluster.rows import Portion, portions, unite
-from dfmst._drive.cluster.shuffle_edges import all_statistics, distribute, edges_codec, group_statistics, hashes_of
-from dfmst._drive.cluster.shuffle_runs import GroupSizes
-from dfmst._drive.cluster.shuffle_slices import RECORD, cut, cuts, locators_of, records, slice_codec, solve_slice
+from dfmst._drive.cluster.shuffle_edges import GroupSizes, distribute, edges_codec
+from dfmst._drive.cluster.shuffle_slices import RECORD, cut, cuts, records, slice_codec, solve_slice
 from dfmst._edges.read import EdgeColumns
 
 
 class ShuffleSizes(NamedTuple):
-    """Sizes of the tasks of a shuffle.
-
-    Attributes
-    ----------
-    group
-        Of the fold of a group.
-    owners
-        Number of tasks that number ids other than dense integers.
-    slices
-        Number of slices.
-    memory
-        Bytes that solving a slice may take.
-    """
+    """Sizes of the tasks of a shuffle."""
 
     group: GroupSizes
-    owners: int
+    owners: int  # number of tasks that number ids other than dense integers
     slices: int
-    memory: int
+    memory: int  # bytes that solving a slice may take
 
 
 class ShuffledForest(NamedTuple):
@@ -62,72 +50,59 @@ def add_shuffle(
         task = (distribute, *group.arguments(), columns, sizes.group, graph.partial("distribute", number))
         codec = edges_codec(group.first, len(group.parts), sizes.group.dense)
         edges.append(graph.add("distribute", number, *task, durable=codec))
-    each_group = [graph.add("summary", at, group_statistics, each, stays=True) for at, each in enumerate(edges)]
-    statistics = graph.add("survey", 0, all_statistics, each_group)
+    of_groups = _add_each(graph, "summary", numbering.group_statistics, edges)
+    statistics = graph.add("survey", 0, numbering.all_statistics, of_groups)
     numberings = _add_numbering(graph, edges, statistics, sizes.owners)
-    totals = [graph.add("total", at, numbering.total_of, each, stays=True) for at, each in enumerate(numberings)]
+    totals = _add_each(graph, "total", getattr, numberings, "total")
     bounds = [group.first for group in groups[1:]]
     places = graph.add("cuts", 0, cuts, statistics, sizes.slices)
     first = graph.first_missing("slice", sizes.slices)  # only pieces of slices from this one on are needed
     cuttings = []
-    for at, each in enumerate(edges):
-        arguments = (each, at, statistics, places, numberings[at], range(first, sizes.slices))
-        cuttings.append(graph.add("cut", (first, at), cut, *arguments, stays=True))
+    for number, each in enumerate(edges):
+        arguments = (each, number, statistics, places, numberings[number], range(first, sizes.slices))
+        cuttings.append(graph.add("cut", (first, number), cut, *arguments, stays=True))
     codec = slice_codec([(group.first, len(group.parts)) for group in groups])
-    states, locators = [None], []
+    states, slices = [None], []
     for place in range(sizes.slices):
-        pieces = []
-        if place >= first:
-            pieces = [
-                graph.add("piece", (place, at), pick, each, place - first, stays=True)
-                for at, each in enumerate(cuttings)
-            ]
+        pieces = [] if place < first else _add_each(graph, "piece", pick, cuttings, place - first, of=place)
         state = (states[-1], pieces, totals, bounds, sizes.memory)
-        solved = graph.add("slice", place, solve_slice, *state, durable=codec)
-        states.append(graph.add("state", place, pick, solved, 0, stays=True))
-        of_groups = range(len(groups))
-        locators.append([graph.add("locators", (place, at), locators_of, solved, at, stays=True) for at in of_groups])
+        slices.append(graph.add("slice", place, solve_slice, *state, durable=codec))
+        states.append(graph.add("state", place, pick, slices[-1], 0, stays=True))
     trace = graph.add("trace", 0, records, states[1:])
-    rows = _add_rows(graph, groups, edges, locators, portion)
-    graph.use_kept([*(each.chosen for each in rows), trace])
-    return ShuffledForest(rows, trace)
-
-
-def _add_rows(
-    graph: TaskGraph, groups: list[Group], edges: list[Any], locators: list[list[Any]], portion: int
-) -> list[Portion]:
-    """Add the tasks that join the chosen locators of each group from all slices."""
     rows = []
     for number, group in enumerate(groups):
         hashes: Any = [None] * len(group.parts)
         if not isinstance(group.parts[0], FileRows):
-            hashes = graph.add("marks", number, hashes_of, edges[number], stays=True)
-        own = [each[number] for each in locators]
-        chosen = graph.add("chosen-rows", number, unite, own, group.first, hashes)
+            hashes = graph.add("hashes", number, getattr, edges[number], "hashes", stays=True)
+        locators = _add_each(graph, "locators", pick, slices, 1 + number, of=number)
+        chosen = graph.add("chosen-rows", number, unite, locators, group.first, hashes)
         rows += portions(graph, group.first, len(group.parts), portion, chosen)
-    return rows
+    graph.use_kept([*(each.chosen for each in rows), trace])
+    return ShuffledForest(rows, trace)
+
+
+def _add_each(
+    graph: TaskGraph, name: str, task: Callable[..., Any], inputs: list[Any], *arguments: Any, of: int | None = None
+) -> list[Any]:
+    """Add a short task for each input; `of` is the number of a slice, owner or group that has its own such tasks."""
+    return [
+        graph.add(name, number if of is None else (of, number), task, each, *arguments, stays=True)
+        for number, each in enumerate(inputs)
+    ]
 
 
 def _add_numbering(graph: TaskGraph, edges: list[Any], statistics: Any, owners: int) -> list[Any]:
     """Add the tasks that number the vertices of all groups, and return references to each group's numbering."""
-    shares = [
-        graph.add("ask", group, numbering.split_ids, each, statistics, owners, stays=True)
-        for group, each in enumerate(edges)
+    ids = _add_each(graph, "ids", numbering.split_ids, edges, statistics, owners)
+    numbered = [
+        graph.add("number", owner, numbering.number_ids, _add_each(graph, "own-ids", pick, ids, owner, of=owner))
+        for owner in range(owners)
     ]
-    answers = []
-    for owner in range(owners):
-        share = [
-            graph.add("ask-part", (owner, group), pick, each, owner, stays=True) for group, each in enumerate(shares)
-        ]
-        answers.append(graph.add("number", owner, numbering.number_ids, share))
-    counts = [graph.add("count", owner, pick, each, 0, stays=True) for owner, each in enumerate(answers)]
+    counts = _add_each(graph, "count", pick, numbered, 0)
     numberings = []
     for group, each in enumerate(edges):
-        own = [
-            graph.add("number-part", (owner, group), pick, answers[owner], 1 + group, stays=True)
-            for owner in range(owners)
-        ]
-        task = (numbering.number_group, each, statistics, shares[group], counts, own)
+        numbers = _add_each(graph, "numbers", pick, numbered, 1 + group, of=group)
+        task = (numbering.number_group, each, statistics, ids[group], counts, numbers)
         numberings.append(graph.add("name", group, *task, durable=numbering.NUMBERING, stays=True))
     return numberings
 

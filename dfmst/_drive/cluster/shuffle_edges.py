@@ -1,8 +1,15 @@
-"""The edges of a group of partitions, and statistics of all groups."""
+"""The edges of a group of partitions: sorted runs, on the GPU while that has room, otherwise in files.
+
+A group of a sliced merge is folded in memory, with 48 bytes a vertex; its forest becomes one run. A merge of two
+forests would hold both and a table of them. A group of a shuffle is sorted in batches.
+
+Sanders, Schimek: Engineering massively parallel MST algorithms. IPDPS 2023 (local contraction first, then filtering);
+Osipov, Sanders, Singler: The Filter-Kruskal minimum spanning tree algorithm. ALENEX 2009 (light slices first).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from types import NoneType
@@ -14,24 +21,30 @@ import pyarrow as pa
 from dfmst._common.types import Array
 from dfmst._drive.cluster.checkpoint import Progress
 from dfmst._drive.cluster.devices import (
+    BY_KEY,
     TaskColumns,
+    device_bytes,
+    has_room,
+    local_directory,
     new_run,
     on_device,
     register_for_gpus,
     reserve,
+    result_bytes,
     rows_on,
     rows_that_fit,
 )
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows
 from dfmst._drive.cluster.row_hashes import ColumnTypes, RowHashes
-from dfmst._drive.cluster.shuffle_runs import GroupFold, GroupSizes
-from dfmst._drive.cluster.solve import StoredEncoder, task_engine, worker_engine
-from dfmst._drive.cluster.tables import POSITION_BITS, check_kinds
+from dfmst._drive.cluster.solve import EncodedFold, StoredEncoder, task_engine, worker_engine
+from dfmst._drive.cluster.tables import POSITION_BITS
 from dfmst._drive.plan.formulas import EDGE
-from dfmst._edges.dictionary import different_types
+from dfmst._edges.encode import Encoder
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine, Engine
+from dfmst._engines.primitives.sort import sort_order
+from dfmst._fold.budget import ROW, MemoryRunBudget, RunBudget
 from dfmst._fold.buffer import Rows
 from dfmst._fold.checkpoint import (
     Codec,
@@ -44,34 +57,195 @@ from dfmst._fold.checkpoint import (
     row_tables,
     with_record,
 )
-from dfmst._fold.runs import GRAIN, Run, read_pieces
-from dfmst._fold.slices import COMPACT, RunIndex
+from dfmst._fold.fold import RunFold
+from dfmst._fold.runs import GRAIN, Run, read_pieces, write_sorted
+from dfmst._fold.slices import COMPACT, SliceKruskal, forest_positions
 from dfmst.errors import CapacityError
 from dfmst.formats.provenance import is_count
 
 _Result = TypeVar("_Result")
+_KEYS = 256  # in the index of a short run
+_DROPS = 0.9  # share of a batch that remains, above which later batches are only sorted
+_GPU_SORT = 56  # bytes a row to sort on a GPU: keys, records twice, their halves and two orders
+_GPU_SCAN = ROW + COMPACT + 24  # bytes a row to solve a slice on a GPU, without the weights of two buffers
+
+
+class GroupSizes(NamedTuple):
+    """Sizes of the fold of a group."""
+
+    batch: int  # rows of a batch
+    dense: int  # integer ids below are their own vertices
+    memory: int = 0  # bytes for a fold in memory; 0: batches go to files
+    vertices: int = 0  # of a fold in memory, as expected
+
+
+@register_for_gpus
+class DeviceRun(Run):
+    """A sorted run on a GPU, in the host's memory after a spill."""
+
+    def __init__(self, grain: int, columns: TaskColumns, index: Array | None = None) -> None:
+        self._begin(columns.engine, BY_KEY, np.dtype(columns.types[2].to_pandas_dtype()), grain)
+        self._columns = columns
+        if index is None:
+            self._count(Rows(*columns.on(columns.engine)))
+        else:
+            self._index, self._rows = [index], len(columns)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the columns, and the index of their keys."""
+        return DeviceRun, (self.grain, self._columns, self.index)
+
+    @property
+    def on_host(self) -> bool:
+        """Whether the rows are in the host's memory."""
+        return self._columns.engine.on_host
+
+    @property
+    def xp(self) -> Any:
+        """The array module of its rows."""
+        return self._columns.engine.xp
+
+    def _read(self, columns: Sequence[str], begin: int, end: int) -> Iterator[Array]:
+        rows = Rows(*self._columns.on(self._columns.engine))
+        return (getattr(rows, name)[begin:end] for name in columns)
+
+
+def sorted_run(engine: Engine, rows: Rows, positions: Array | None, grain: int) -> Run:
+    """Sort rows, or those at ascending positions, by key: on a GPU that has room for them, otherwise in a file."""
+    count = len(rows) if positions is None else len(positions)
+    if engine.on_host or not has_room(engine, count * sum(column.itemsize for column in rows.arrays)):
+        run = new_run(rows.weight.dtype, grain)
+        write_sorted(engine, run, BY_KEY, rows, positions)
+        return run
+    places = sort_order(engine, rows.weight if positions is None else rows.weight[positions])
+    places = places if positions is None else positions[places]
+    return DeviceRun(grain, TaskColumns(engine, *(column[places] for column in rows.arrays)))
+
+
+def stored_run(engine: Engine, run: Run) -> Run:
+    """Move a run from memory to a file; one on a GPU that has room for it stays there."""
+    if not run.on_host and has_room(engine, run.nbytes):
+        return DeviceRun(run.grain, TaskColumns(engine, *run.part(0, len(run)).arrays))
+    stored = new_run(run.part(0, 0).weight.dtype, run.grain)
+    stored.append(Rows(*map(engine.to_host, piece.arrays)) for piece in read_pieces(run))
+    return stored
+
+
+class BatchFold(RunFold):
+    """A fold whose runs are solved by later tasks: batches of rows, sorted.
+
+    Rows that are the heaviest of a cycle within their batch are dropped, as long as they are many.
+    """
+
+    def __init__(self, engine: Engine, rows: int, weight: np.dtype[Any], runs: list[Run]) -> None:
+        super().__init__(engine, local_directory(), RunBudget(0, weight.itemsize), 0, weight)
+        self._capacity, self._runs, self._drops = rows, runs, True
+
+    def runs(self) -> list[Run]:
+        """Return all runs; the fold ends."""
+        self._write()
+        return self._runs
+
+    def _is_full(self) -> bool:
+        return False
+
+    def _write(self) -> None:
+        if not self._buffer or not self._buffer.filled:
+            return
+        rows, positions = self._buffer.rows, None
+        if self._drops:
+            positions = self._forest(rows)
+            self._drops = len(positions) <= _DROPS * len(rows)
+        count = len(rows) if positions is None else len(positions)
+        grain = min(GRAIN, max(1, count // _KEYS))
+        self._runs.append(sorted_run(self._engine, rows, positions, grain))
+        self._buffer.filled = 0
+
+    def _forest(self, rows: Rows) -> Array:
+        """Positions of a batch's forest, with parents only for the range of its vertices."""
+        if not self._engine.on_host:
+            return forest_positions(self._engine, rows, 0)
+        low = min(int(rows.source.min()), int(rows.target.min()))
+        vertices = max(int(rows.source.max()), int(rows.target.max())) + 1 - low
+        if low:
+            rows = Rows(rows.source - np.uint32(low), rows.target - np.uint32(low), rows.weight, rows.locator)
+        return SliceKruskal(self._engine, vertices, 0, rows.weight.dtype, 0).choose(rows).positions
+
+
+class GroupFold(EncodedFold):
+    """The fold of a group: its forest in memory, or batches in files if that does not fit."""
+
+    def __init__(self, engine: Engine, encoder: Encoder, sizes: GroupSizes) -> None:
+        super().__init__(engine, encoder, sizes.batch)
+        self._sizes = sizes
+        self._fold: RunFold | None = None
+
+    @property
+    def encoder(self) -> StoredEncoder:
+        """The state of the encoder."""
+        return StoredEncoder.of(self.engine, self._encoder)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the fold is a forest in memory."""
+        return not isinstance(self._fold, BatchFold)
+
+    def resume(self, runs: list[Run], kind: str) -> None:
+        """Add the forest of earlier rows, whose ends are the encoder's vertices and whose weights are of a kind."""
+        self.kind = kind
+        for run in runs:
+            for piece in read_pieces(run):
+                self._fold_for(piece.weight.dtype).add(rows_on(self.engine, piece))
+            run.remove()
+
+    def runs_so_far(self) -> list[Run]:
+        """Return the forest of all rows so far as a run, valid until the next row is added."""
+        return [] if self._fold is None else [self._fold.so_far()]
+
+    def runs(self) -> list[Run]:
+        """Return the runs of all rows; the fold ends."""
+        if isinstance(self._fold, BatchFold):
+            return self._fold.runs()
+        forests = [] if self._fold is None else [self._fold.ascending()]
+        return [forest if forest.on_host else stored_run(self.engine, forest) for forest in forests]
+
+    def _fold_for(self, weight: np.dtype[Any]) -> RunFold:
+        budget, vertices = self._budget(weight), self._encoder.count
+        if vertices <= budget.most_vertices:
+            if self._fold is None:
+                expected = min(max(self._sizes.vertices, vertices), budget.most_vertices)
+                self._fold = RunFold(self.engine, None, budget, expected, weight)
+        elif self.in_memory:
+            if self._sizes.memory:
+                _warn()
+            forests = [] if self._fold is None else [stored_run(self.engine, self._fold.ascending())]
+            self._fold = BatchFold(self.engine, self._sizes.batch, weight, forests)
+        assert self._fold is not None
+        return self._fold
+
+    def _budget(self, weight: np.dtype[Any]) -> MemoryRunBudget:
+        if self.engine.on_host or not self._sizes.memory:
+            return MemoryRunBudget(self._sizes.memory, weight.itemsize)
+        return MemoryRunBudget(device_bytes(self.engine) - result_bytes(), weight.itemsize, _GPU_SORT, _GPU_SCAN)
+
+
+def _warn() -> None:
+    """Warn, on the client as well, that a merge becomes a shuffle; equal warnings are shown once."""
+    try:
+        from distributed import warn
+    except ImportError:
+        from warnings import warn
+    warn("more vertices than planned: the merge goes on as a shuffle, in files of the workers", stacklevel=3)
 
 
 @register_for_gpus
 class GroupEdges(NamedTuple):
-    """The edges of a group that may be in the forest.
+    """The edges of a group that may be in the forest."""
 
-    Attributes
-    ----------
-    runs
-        Sorted by key; each has rows of later partitions than the one before. Ends are vertices of the group.
-    encoder
-        Of these vertices.
-    kind
-        Type of the weights; empty without rows.
-    hashes
-        Row hashes of each partition; ``None`` for a file, which has a stamp, and for a partition without edges.
-    """
-
-    runs: list[Run]
-    encoder: StoredEncoder
-    kind: str
-    hashes: list[RowHashes | None]
+    runs: list[Run]  # sorted by key; each has rows of later partitions than the one before
+    encoder: StoredEncoder  # of the ends
+    kind: str  # type of the weights; empty without rows
+    hashes: list[RowHashes | None]  # of each partition; None for a file, which has a stamp, and without edges
 
     @property
     def on_gpu(self) -> bool:
@@ -203,55 +377,3 @@ def _distribute(
         if fold.in_memory:
             saved.save(len(hashes), so_far)
     return GroupEdges(fold.runs(), fold.encoder, fold.kind, hashes)
-
-
-def hashes_of(edges: GroupEdges) -> list[RowHashes | None]:
-    """Return the row hashes of a group's partitions (a task)."""
-    return edges.hashes
-
-
-class GroupStatistics(NamedTuple):
-    """Statistics of a group's edges."""
-
-    indexes: list[RunIndex]
-    kind: str
-    dense: int
-    type: pa.DataType | None
-
-
-class Statistics(NamedTuple):
-    """Statistics of all edges.
-
-    Attributes
-    ----------
-    indexes
-        Of all runs, group by group.
-    first
-        Number of each group's first run.
-    dense
-        Bound of the vertices if all ids are dense integers and their own vertices; else ``None``.
-    """
-
-    indexes: list[RunIndex]
-    first: list[int]
-    dense: int | None
-
-
-def group_statistics(edges: GroupEdges) -> GroupStatistics:
-    """Return the statistics of a group (a task)."""
-    indexes = [RunIndex.of_run(run) for run in edges.runs]
-    return GroupStatistics(indexes, edges.kind, edges.encoder.dense, edges.encoder.type)
-
-
-def all_statistics(groups: list[GroupStatistics]) -> Statistics:
-    """Join the statistics of all groups (a task)."""
-    filled = [group for group in groups if group.kind]
-    check_kinds(group.kind for group in filled)
-    types = {pa.int64() if group.type is None else group.type for group in filled}
-    if len(types) > 1 and not all(map(pa.types.is_integer, types)):
-        raise different_types(types)
-    dense = None
-    if all(group.type is None for group in filled):
-        dense = max((group.dense for group in filled), default=0)
-    first = np.cumsum([0, *(len(group.indexes) for group in groups)])[:-1].tolist()
-    return Statistics([index for group in groups for index in group.indexes], first, dense)

@@ -1,4 +1,4 @@
-"""One numbering of the vertices of all groups: owners number ids, which go to them by their hash.
+"""Statistics of all groups' edges, and one numbering of their vertices: owners number ids, by their hash.
 
 If all ids are dense integers, they are the numbers, and these tasks have nothing to do. Integers are numbered on a GPU
 if a group's edges are there.
@@ -14,17 +14,55 @@ import pyarrow as pa
 
 from dfmst._common.types import Array
 from dfmst._drive.cluster.devices import TaskColumns, register_for_gpus, rows_on
-from dfmst._drive.cluster.shuffle_edges import GroupEdges, Statistics, near
+from dfmst._drive.cluster.shuffle_edges import GroupEdges, near
+from dfmst._drive.cluster.tables import check_kinds
 from dfmst._drive.plan.plan import id_words
 from dfmst._edges.arrow_values import arrow_numbers
-from dfmst._edges.dictionary import Dictionary, plain
+from dfmst._edges.dictionary import Dictionary, different_types, plain
 from dfmst._edges.encode import DeviceDictionary, DeviceEncoder
 from dfmst._engines import Engine, host_engine
 from dfmst._fold.checkpoint import Codec, check, is_below, record_of, with_record
-from dfmst._fold.slices import read_spans
+from dfmst._fold.slices import RunIndex, read_spans
 from dfmst.formats.provenance import is_count
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+
+class GroupStatistics(NamedTuple):
+    """Statistics of a group's edges."""
+
+    indexes: list[RunIndex]
+    kind: str
+    dense: int
+    type: pa.DataType | None
+
+
+class Statistics(NamedTuple):
+    """Statistics of all edges."""
+
+    indexes: list[RunIndex]  # of all runs, group by group
+    first: list[int]  # number of each group's first run
+    dense: int | None  # bound of the vertices if all ids are dense integers
+
+
+def group_statistics(edges: GroupEdges) -> GroupStatistics:
+    """Return the statistics of a group (a task)."""
+    indexes = [RunIndex.of_run(run) for run in edges.runs]
+    return GroupStatistics(indexes, edges.kind, edges.encoder.dense, edges.encoder.type)
+
+
+def all_statistics(groups: list[GroupStatistics]) -> Statistics:
+    """Join the statistics of all groups (a task)."""
+    filled = [group for group in groups if group.kind]
+    check_kinds(group.kind for group in filled)
+    types = {pa.int64() if group.type is None else group.type for group in filled}
+    if len(types) > 1 and not all(map(pa.types.is_integer, types)):
+        raise different_types(types)
+    dense = None
+    if all(group.type is None for group in filled):
+        dense = max((group.dense for group in filled), default=0)
+    first = np.cumsum([0, *(len(group.indexes) for group in groups)])[:-1].tolist()
+    return Statistics([index for group in groups for index in group.indexes], first, dense)
 
 
 @register_for_gpus
@@ -127,11 +165,6 @@ def number_group(
         return Numbering(TaskColumns.stored(engine, own), int(first[-1]))
 
     return near(edges.on_gpu, task)
-
-
-def total_of(numbering: Numbering) -> int:
-    """Return the count of all numbers (a task)."""
-    return numbering.total
 
 
 def _plain(ids: pa.Array) -> pa.Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,9 +25,8 @@ from dfmst._drive.cluster.devices import (
     rows_on,
     rows_that_fit,
 )
-from dfmst._drive.cluster.shuffle_edges import GroupEdges, Statistics, are_within, near
-from dfmst._drive.cluster.shuffle_numbering import Numbering
-from dfmst._drive.cluster.shuffle_runs import sorted_run
+from dfmst._drive.cluster.shuffle_edges import GroupEdges, are_within, near, sorted_run
+from dfmst._drive.cluster.shuffle_numbering import Numbering, Statistics
 from dfmst._drive.cluster.solve import task_engine, worker_engine
 from dfmst._drive.cluster.tables import POSITION_BITS
 from dfmst._drive.plan.formulas import GPU_SLICE_ROW, LEAST_ROWS
@@ -52,27 +51,14 @@ _COUNTS = ("components", "edges", "chosen", "bytes", "largest")
 
 @register_for_gpus
 class SliceState(NamedTuple):
-    """The state after a slice.
+    """The state after a slice, and the sizes of the slice."""
 
-    Attributes
-    ----------
-    vertices
-        The root of each vertex, and flags of the vertices that chosen edges end in.
-    components
-        Number of roots, with those of vertices that no edge ends in.
-    edges, chosen, bytes, largest
-        Of this slice: its edges, the chosen edges, the bytes of its pieces, and the edges of the largest piece.
-    """
-
-    vertices: TaskColumns
-    components: int
+    vertices: TaskColumns  # the root of each, and flags of those that chosen edges end in
+    components: int  # number of roots, with those of vertices that no edge ends in
     edges: int
-    chosen: int
+    chosen: int  # edges
     bytes: int
-    largest: int
-
-
-SolvedSlice: TypeAlias = tuple[SliceState, list[TaskColumns]]  # with the chosen locators of each group
+    largest: int  # edges of its largest piece
 
 
 def slice_codec(bounds: list[tuple[int, int]]) -> Codec:
@@ -80,14 +66,14 @@ def slice_codec(bounds: list[tuple[int, int]]) -> Codec:
     return Codec(_tables, partial(_solved, bounds))
 
 
-def _tables(solved: SolvedSlice) -> Iterator[pa.Table]:
-    (vertices, *counts), locators = solved
+def _tables(solved: list[Any]) -> Iterator[pa.Table]:
+    (vertices, *counts), *locators = solved
     yield with_record(pa.table({}), dict(zip(_COUNTS, map(int, counts), strict=True)))
     for columns in (vertices, *locators):
         yield from columns.tables()
 
 
-def _solved(bounds: list[tuple[int, int]], tables: Iterator[pa.Table]) -> SolvedSlice:
+def _solved(bounds: list[tuple[int, int]], tables: Iterator[pa.Table]) -> list[Any]:
     record = record_of(next(tables), dict.fromkeys(_COUNTS, is_count))
     vertices = TaskColumns.read(tables, pa.types.is_uint32, pa.types.is_uint64)
     roots, used = vertices.on(CpuEngine(1))
@@ -98,7 +84,7 @@ def _solved(bounds: list[tuple[int, int]], tables: Iterator[pa.Table]) -> Solved
     for columns, bound in zip(locators, bounds, strict=True):
         locator = columns.load()
         check(ascends(locator) and are_within(locator, *bound), "rows of other partitions, or in another order")
-    return SliceState(vertices, *(record[name] for name in _COUNTS)), locators
+    return [SliceState(vertices, *(record[name] for name in _COUNTS)), *locators]
 
 
 def cuts(statistics: Statistics, slices: int) -> list[Cut]:
@@ -144,8 +130,8 @@ def _piece(engine: Engine, runs: list[Run], spans: list[tuple[int, int]], number
 
 def solve_slice(
     before: SliceState | None, pieces: list[Run | None], totals: list[int], bounds: list[int], size: int
-) -> SolvedSlice:
-    """Solve a slice (a task): the state after it, and the chosen locators of each group.
+) -> list[Any]:
+    """Solve a slice (a task): the state after it, then the chosen locators of each group.
 
     `bounds` are the first partitions of all groups but the first; `size` is the memory of the task, in bytes.
     """
@@ -164,7 +150,7 @@ def solve_slice(
         engine, capacity = (engine, fitting) if fitting else (task_engine(), capacity)
     firsts = np.array(bounds, np.uint64) << np.uint64(POSITION_BITS)
 
-    def solve(rows: int) -> SolvedSlice:
+    def solve(rows: int) -> list[Any]:
         state = None
         used = flag_words(engine, vertices)
         if before is not None:
@@ -175,7 +161,7 @@ def solve_slice(
         parent, components = kruskal.parent, kruskal.components
         del kruskal  # the buffer's memory
         counts = sum(lengths), sum(map(len, locators)), sum(run.nbytes for run in runs), max(lengths, default=0)
-        return SliceState(TaskColumns.stored(engine, parent, used), components, *counts), locators
+        return [SliceState(TaskColumns.stored(engine, parent, used), components, *counts), *locators]
 
     return on_device(engine, capacity, solve)
 
@@ -204,11 +190,6 @@ def _solve(
 def _locators(engine: Engine, rows: Rows, positions: Array) -> Array:
     """Locators of rows of the forest, on the host: they are the result."""
     return engine.to_host(rows.arrays[3][positions])
-
-
-def locators_of(solved: SolvedSlice, group: int) -> TaskColumns:
-    """Return a group's chosen locators of a slice (a task)."""
-    return solved[1][group]
 
 
 def records(states: list[SliceState]) -> pd.DataFrame:

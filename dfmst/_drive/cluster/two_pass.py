@@ -199,20 +199,11 @@ class BroadcastFilter:
     """A cycle filter (:class:`dfmst._engines.primitives.cycle_filter.CycleFilter`) for all workers.
 
     The last two vertices stand for ends that the forest does not reach.
-
-    Attributes
-    ----------
-    encoder
-        Of the vertices.
-    tables
-        The columns of the filter.
-    ties
-        Whether rows as heavy as the heaviest of the cycle pass.
     """
 
     encoder: StoredEncoder
     tables: TaskColumns
-    ties: int
+    ties: int  # whether rows as heavy as the heaviest of the cycle pass
 
     @classmethod
     def of_forest(cls, engine: Engine, columns: Columns) -> BroadcastFilter:

@@ -25,8 +25,7 @@ from dfmst._drive.cluster.checkpoint import EDGE_TABLE, checkpointed, first_work
 from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows
-from dfmst._drive.cluster.shuffle_edges import GroupEdges, distribute
-from dfmst._drive.cluster.shuffle_runs import GroupSizes
+from dfmst._drive.cluster.shuffle_edges import GroupEdges, GroupSizes, distribute
 from dfmst._drive.cluster.tables import travelling_table
 from dfmst._drive.cluster.two_pass import SAMPLE, KeySample, sample
 from dfmst._edges.read import EdgeColumns

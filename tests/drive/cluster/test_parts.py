@@ -21,9 +21,15 @@ from dfmst._drive.cluster.client import Resources
 from dfmst._drive.cluster.devices import local_directory
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows, frame_parts, size_of_parts
-from dfmst._drive.cluster.shuffle_edges import GroupEdges, all_statistics, distribute, group_statistics
-from dfmst._drive.cluster.shuffle_numbering import Numbering, number_group, number_ids, split_ids
-from dfmst._drive.cluster.shuffle_runs import GroupSizes
+from dfmst._drive.cluster.shuffle_edges import GroupEdges, GroupSizes, distribute
+from dfmst._drive.cluster.shuffle_numbering import (
+    Numbering,
+    all_statistics,
+    group_statistics,
+    number_group,
+    number_ids,
+    split_ids,
+)
 from dfmst._drive.cluster.shuffle_slices import cut, cuts, solve_slice
 from dfmst._drive.cluster.solve import task_engine
 from dfmst._drive.plan.plan import id_words
@@ -120,7 +126,7 @@ def test_solving_a_slice_holds_the_vertices_and_a_buffer_however_many_edges_it_c
     room = RunBudget((37 << 20) + 5 * vertices, 8)
     solve_slice(None, [], [1], [], room.size)  # imports what it needs
     tracemalloc.start()
-    state, parts = solve_slice(None, [run], [vertices], [], room.size)
+    state, *parts = solve_slice(None, [run], [vertices], [], room.size)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (state.chosen, state.components) == (vertices - 1, 1)

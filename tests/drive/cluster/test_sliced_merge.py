@@ -17,8 +17,7 @@ import dfmst.dask
 from dfmst._drive.cluster.build import Options, forest_graph
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows, FrameParts
-from dfmst._drive.cluster.shuffle_edges import distribute, edges_codec
-from dfmst._drive.cluster.shuffle_runs import GroupSizes
+from dfmst._drive.cluster.shuffle_edges import GroupSizes, distribute, edges_codec
 from dfmst._drive.plan.formulas import BASE, fitting_vertices, slice_memory
 from dfmst._edges.read import EdgeColumns
 from dfmst._fold.budget import MemoryRunBudget
