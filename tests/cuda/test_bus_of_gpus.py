@@ -19,8 +19,8 @@ pytest.importorskip("dask")
 from dfmst._drive.cluster import two_pass
 from dfmst._drive.cluster.build import Options, forest_graph
 from dfmst._drive.cluster.client import Resources
+from dfmst._drive.cluster.groups import merge
 from dfmst._drive.cluster.partitions import FileRows, FrameParts
-from dfmst._drive.cluster.solve import merge
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CudaEngine
 
@@ -69,7 +69,7 @@ def files(request, tmp_path_factory):
 @pytest.mark.parametrize("strategy", ["merge", "two-pass"])
 def test_bytes_over_the_bus_are_what_plan_says(device, monkeypatch, files, strategy):
     kind, paths = files
-    for module in ("solve", "two_pass"):
+    for module in ("groups", "two_pass"):
         monkeypatch.setattr(f"dfmst._drive.cluster.{module}.worker_engine", CudaEngine)
     for module in ("groups", "two_pass"):
         monkeypatch.setattr(f"dfmst._drive.cluster.{module}.merge", merged_by_one)
@@ -80,7 +80,7 @@ def test_bytes_over_the_bus_are_what_plan_says(device, monkeypatch, files, strat
     options: Any = Options(strategy=strategy, n_vertices=VERTICES)
     forest = forest_graph(FrameParts(parts, parts, {}, "bus"), columns, options)
     cupy.traffic.reset()
-    chosen = dask.get(dict(forest.graph), [each.chosen.key for each in forest.rows])
+    chosen = dask.get(dict(forest.graph), [each.rows.key for each in forest.rows])
     assert sum(len(each.position) for portion in chosen for each in portion) == VERTICES - 1
     counted = sum(cupy.traffic.to_device) + sum(cupy.traffic.to_host)
     size: Any = {"partitions": len(paths), "gpus": WORKERS, "gpu_memory_limit": "8GB", "id_bytes": ID_BYTES[kind]}

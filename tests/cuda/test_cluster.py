@@ -16,7 +16,8 @@ from tests.support.tables import edge_tables
 pytest.importorskip("dask")
 
 from dfmst._drive.cluster.groups import fold, group_parts
-from dfmst._drive.cluster.rows import choose, gather
+from dfmst._drive.cluster.partitions import Part
+from dfmst._drive.cluster.rows import gather, locate
 from dfmst._drive.cluster.two_pass import digests_of, fold_light, fold_residue, light_bound, sample
 from dfmst._edges.read import EdgeColumns
 from tests.support.lanes import examples
@@ -24,7 +25,7 @@ from tests.support.lanes import examples
 pytestmark = pytest.mark.usefixtures("shared_device")
 
 
-class Partition:
+class Partition(Part):
     """A partition that can be read again."""
 
     name = "a partition"
@@ -54,7 +55,7 @@ def test_rows_of_device_partitions(table, count, maximum):
     except dfmst.InvalidEdgesError as error:
         assert "64-bit" in str(error)
         return
-    chosen = choose(forest, count, True)
+    chosen = locate(forest, count, True)
     taken = [gather(part, rows, number, columns) for number, (part, rows) in enumerate(zip(parts, chosen, strict=True))]
     assert all(isinstance(frame, cudf.DataFrame) for frame in taken)
     rows = [row for frame in taken for row in frame["payload"].to_arrow().to_pylist()]

@@ -25,7 +25,7 @@ import dask.dataframe as dd
 from click.testing import CliRunner
 
 import dfmst.dask
-from dfmst._drive.cluster import devices, solve
+from dfmst._drive.cluster import devices, groups
 from dfmst._drive.cluster.client import require_gpus, resources
 from dfmst._drive.cluster.devices import spill
 from dfmst._drive.cluster.groups import Group
@@ -69,7 +69,7 @@ def a_worker(**resources: float) -> Any:
 def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU."""
     shuffle = ["shuffle_edges", "shuffle_slices"]
-    for module in ("solve", "two_pass", *shuffle):
+    for module in ("groups", "two_pass", *shuffle):
         monkeypatch.setattr(f"dfmst._drive.cluster.{module}.worker_engine", CudaEngine)
     return cupy.get_default_memory_pool()
 
@@ -93,7 +93,7 @@ def test_which_workers_have_a_gpu(device, monkeypatch):
     assert isinstance(devices.device_engine(a_worker()), CudaEngine)
     cupy.cuda.devices[0] = 0
     assert devices.device_engine(a_worker(GPU=1)) is None
-    assert solve.worker_engine().on_host  # no worker's process
+    assert devices.worker_engine().on_host  # no worker's process
 
 
 def test_a_shuffle_of_a_forest_of_twice_the_memory(on_gpu, files):
@@ -160,12 +160,12 @@ def test_out_of_memory_halves_what_a_task_holds(on_gpu, files, monkeypatch):
     forest = dfmst.dask.minimum_spanning_forest(dd.read_parquet(folder), "a", "b", "w", strategy="merge")
     buffers: list[int] = []
 
-    class Fold(solve.TableFold):
-        def __init__(self, engine: Any, buffer: int, numbered_there: bool) -> None:
+    class Fold(groups.TableFold):
+        def __init__(self, engine: Any, buffer: int, ids_on_device: bool) -> None:
             buffers.append(buffer)
-            super().__init__(engine, buffer, numbered_there)
+            super().__init__(engine, buffer, ids_on_device)
 
-    monkeypatch.setattr("dfmst._drive.cluster.solve.TableFold", Fold)
+    monkeypatch.setattr("dfmst._drive.cluster.groups.TableFold", Fold)
     on_gpu.set_limit(on_gpu.used + 135 * VERTICES)
     rows = forest.compute(scheduler="synchronous")
     pd.testing.assert_frame_equal(rows.reset_index(drop=True), expected)

@@ -17,7 +17,7 @@ pytest.importorskip("dask")
 
 from dfmst._drive.cluster.build import Options, forest_graph
 from dfmst._drive.cluster.client import Resources
-from dfmst._drive.cluster.partitions import FrameParts
+from dfmst._drive.cluster.partitions import FrameParts, Part
 from dfmst._drive.cluster.rows import gather_from
 from dfmst._drive.plan.formulas import BASE
 from dfmst._edges.read import EdgeColumns
@@ -36,7 +36,7 @@ PURPOSES = {
 }
 
 
-class Partition:
+class Partition(Part):
     """A partition that can be read again."""
 
     name = "a partition"
@@ -52,7 +52,7 @@ class Partition:
 def on_gpu(device, monkeypatch):
     """All tasks run as on a worker with a GPU, of which there are two."""
     shuffle = ["shuffle_edges", "shuffle_slices"]
-    for module in ("read", "solve", "two_pass", *shuffle):
+    for module in ("read", "groups", "two_pass", *shuffle):
         monkeypatch.setattr(f"dfmst._drive.cluster.{module}.worker_engine", CudaEngine)
     monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(2, 1 << 40))
 

@@ -13,8 +13,9 @@ from tests.support.gpu.standin import cupy
 
 pytest.importorskip("dask")
 
-from dfmst._drive.cluster import solve
+from dfmst._drive.cluster import groups as tasks
 from dfmst._drive.cluster.groups import Group, fold
+from dfmst._drive.cluster.partitions import Part
 from dfmst._drive.cluster.tables import DeviceTable, column_values, host_table
 from dfmst._drive.plan.formulas import DEVICE_SHARE
 from dfmst._edges.read import EdgeColumns
@@ -24,7 +25,7 @@ VERTICES, ROWS, PARTS = 100_000, 500_000, 8
 PART = ROWS // PARTS
 
 
-class Partition:
+class Partition(Part):
     """A partition that can be read again."""
 
     name = "a partition"
@@ -50,7 +51,7 @@ def edges():
 @pytest.fixture
 def limited(device, monkeypatch):
     """Tasks run as on a worker with a GPU, which has so many bytes a vertex."""
-    monkeypatch.setattr(solve, "worker_engine", CudaEngine)
+    monkeypatch.setattr(tasks, "worker_engine", CudaEngine)
     pool = cupy.get_default_memory_pool()
 
     def limit(size: int) -> Any:
@@ -96,7 +97,7 @@ def test_a_merge_of_two_forests_fits_where_their_folds_do(edges, limited, size, 
     before = pool.used
     groups = (Group(0, parts[: PARTS // 2]), Group(PARTS // 2, parts[PARTS // 2 :]))
     halves = [fold(group, None, EdgeColumns("u", "v", "w")) for group in groups]
-    merged = solve.merge(halves)
+    merged = tasks.merge(halves)
     assert isinstance(merged, DeviceTable) == there
     assert pool.peak - before <= planned(size).peak_gpu_memory
     row = column_values(host_table(merged), "row")

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from dfmst._drive.cluster.devices import TaskColumns, result_bytes, spill
+from dfmst._drive.cluster.groups import solve_tables
 from dfmst._drive.cluster.shuffle_edges import DeviceRun, sorted_run
-from dfmst._drive.cluster.solve import solve_tables
-from dfmst._drive.cluster.tables import Columns, DeviceTable, host_table, kept, travelling_table
+from dfmst._drive.cluster.tables import Columns, DeviceTable, host_table, task_result, travelling_table
 from dfmst._engines import CpuEngine, CudaEngine
 from dfmst._fold.buffer import Rows
 from dfmst.errors import InvalidEdgesError
@@ -28,7 +28,9 @@ def on_device(*columns: Any) -> TaskColumns:
 def device_table(source: Any, target: Any, key: Any, row: Any) -> DeviceTable:
     engine = CudaEngine()
     columns = (source, target, np.array(key, np.uint64), np.array(row, np.uint64))
-    return kept(engine, Columns(*(engine.from_host(np.asarray(column)) for column in columns)), {b"weights": b"int64"})
+    return task_result(
+        engine, Columns(*(engine.from_host(np.asarray(column)) for column in columns)), {b"weights": b"int64"}
+    )
 
 
 def test_columns_stay_until_they_are_spilled():

@@ -11,13 +11,12 @@ from dask.dataframe.utils import make_meta
 from dask.tokenize import tokenize
 
 from dfmst._common.arguments import check_choice, whole_number
-from dfmst._drive.cluster.checkpoint import first_workers
 from dfmst._drive.cluster.client import Resources, resources
-from dfmst._drive.cluster.graph import TaskGraph
+from dfmst._drive.cluster.graph import TaskGraph, first_workers
 from dfmst._drive.cluster.groups import add_merge, group_parts
 from dfmst._drive.cluster.partitions import FrameParts, frame_parts, size_of_parts
 from dfmst._drive.cluster.read import column_types
-from dfmst._drive.cluster.rows import Portion, choose, gather_from, portions
+from dfmst._drive.cluster.rows import Portion, gather_from, locate, portions
 from dfmst._drive.cluster.shuffle import ShuffleSizes, add_shuffle, no_records
 from dfmst._drive.cluster.shuffle_edges import GroupSizes
 from dfmst._drive.cluster.two_pass import add_two_passes
@@ -46,11 +45,11 @@ from dfmst.formats.parquet import TableSize
 #: How a forest is found on a cluster.
 Strategy: TypeAlias = Literal["auto", "two-pass", "merge", "shuffle"]
 _ALWAYS_DENSE = 1 << 16  # vertices
-_BATCHES = 3  # that a worker has memory for, of ids that are numbered
+_BATCHES = 3  # of ids in a worker's memory, while they are numbered
 _MOST_OWNERS = 64
-_KEPT_ROWS = 1 << 23  # of a group of a shuffle with checkpoints, about
-_WAITING = 64  # groups, for each worker, of partitions that other tasks make: a group's are in memory together
-_PORTIONS = 16  # of the partitions' rows, for each worker
+_CHECKPOINT_ROWS = 1 << 23  # of a group of a shuffle with checkpoints, about
+_DEPENDENT = 64  # groups for each worker, if other tasks make the partitions: those of a group are in memory together
+_PORTIONS = 16  # for each worker
 _STRATEGIES = ("auto", "two-pass", "merge", "shuffle")
 
 
@@ -65,7 +64,7 @@ class Options:
     memory_limit: int | str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no graph can be built from."""
+        """Check the options."""
         message = f"unknown strategy {self.strategy!r}; known: {', '.join(map(repr, _STRATEGIES))}"
         check_choice(self.strategy, _STRATEGIES, message)
         if self.memory_limit is not None:
@@ -78,7 +77,7 @@ class Options:
 
 
 class ForestGraph(NamedTuple):
-    """A graph, the partitions' rows in it, the reference to the trace, and the strategy."""
+    """A graph, the rows of its partitions, the reference to the trace, and the strategy."""
 
     graph: TaskGraph
     rows: list[Portion]
@@ -88,21 +87,23 @@ class ForestGraph(NamedTuple):
 
 def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> ForestGraph:
     """Build the graph that finds a forest."""
-    at_hand = resources()
-    memory = parse_memory(options.memory_limit or at_hand.memory)
-    strategy, size, merged = _strategy(parts, columns, options, replace(at_hand, memory=memory))
+    cluster = resources()
+    cluster = replace(cluster, memory=parse_memory(options.memory_limit or cluster.memory))
+    strategy, size, sliced = _strategy(parts, columns, options, cluster)
     work = (parts.token, columns, strategy, options.split_every, options.n_vertices)
     checkpoint = None if options.checkpoint is None else str(private_directory(options.checkpoint))
-    workers = at_hand.workers if checkpoint is None else first_workers(checkpoint, tokenize(work), at_hand.workers)
-    tasks = workers if parts.rereadable else _WAITING * workers
+    if checkpoint is not None:
+        cluster = replace(cluster, workers=first_workers(checkpoint, tokenize(work), cluster.workers))
+    workers = cluster.workers
+    tasks = workers if parts.rereadable else _DEPENDENT * workers
     if strategy == "shuffle":
-        tasks = max(tasks, _shuffle_groups(memory, workers, size.rows if size else 0, checkpoint is not None))
+        tasks = max(tasks, _shuffle_groups(cluster, size.rows if size else 0, checkpoint is not None))
     groups = group_parts(parts.edges, tasks)
     sizes = None
-    if strategy == "shuffle" or merged is not None:
-        sizes = _shuffle_sizes(size, options.n_vertices, Resources(workers, memory, at_hand.tasks))
-        if merged is not None:
-            group = sizes.group._replace(memory=fold_room(merged), vertices=merged.n_vertices)
+    if strategy == "shuffle" or sliced is not None:
+        sizes = _shuffle_sizes(size, options.n_vertices, cluster)
+        if sliced is not None:
+            group = sizes.group._replace(memory=fold_room(sliced), vertices=sliced.n_vertices)
             sizes = sizes._replace(group=group)
     portion = -(-len(parts.edges) // (_PORTIONS * workers)) or 1
     graph = TaskGraph((work, len(groups), sizes, portion), checkpoint, parts.tasks, tokenize(work))
@@ -111,14 +112,14 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     else:
         arguments = (graph, groups, columns, options.split_every)
         forest = add_two_passes(*arguments, options.n_vertices) if strategy == "two-pass" else add_merge(*arguments)
-        chosen = graph.add("locate", 0, choose, forest, len(parts.edges), parts.comparable)
-        rows = portions(graph, 0, len(parts.edges), portion, chosen)
+        located = graph.add("locate", 0, locate, forest, len(parts.edges), parts.comparable)
+        rows = portions(graph, 0, len(parts.edges), portion, located)
         trace = graph.add("trace", 0, no_records)
     return ForestGraph(graph, rows, trace, strategy)
 
 
 def forest_frame(edges: Any, columns: EdgeColumns, options: Options, return_trace: bool) -> Any:
-    """Return the Dask frame of a Dask frame's forest, and of the trace if that is wanted."""
+    """Return the forest of a Dask frame as a Dask frame, and the trace if wanted."""
     if not isinstance(edges, dd.DataFrame):
         message = f"edges is a {type(edges).__name__}, not a Dask frame"
         raise UnsupportedFrameError(message, "call dfmst.minimum_spanning_forest for a frame in memory")
@@ -129,9 +130,9 @@ def forest_frame(edges: Any, columns: EdgeColumns, options: Options, return_trac
     parts = frame_parts(edges, names)
     graph, rows, trace, _ = forest_graph(parts, columns, options)
     keys = []
-    for first, count, chosen in rows:
+    for first, count, located in rows:
         for place, number in enumerate(range(first, first + count)):
-            arguments = (parts.rows[number], chosen, place, number, columns, parts.file(number))
+            arguments = (parts.rows[number], located, place, number, columns, parts.file(number))
             keys.append(graph.add("gather", number, gather_from, *arguments).key)
     forest = dd.from_graph(graph, empty, edges.divisions, keys, "dfmst-forest")
     if not return_trace:
@@ -140,42 +141,44 @@ def forest_frame(edges: Any, columns: EdgeColumns, options: Options, return_trac
 
 
 def _strategy(
-    parts: FrameParts, columns: EdgeColumns, options: Options, at_hand: Resources
+    parts: FrameParts, columns: EdgeColumns, options: Options, cluster: Resources
 ) -> tuple[str, TableSize | None, Work | None]:
-    """The strategy to take, the size of the table where that was read for it, and the work of a merge in slices."""
-    # Footers are read only where something depends on them.
-    size = size_of_parts(parts.edges, columns.plain_ends) if options.strategy != "two-pass" else None
-    if options.strategy in ("two-pass", "shuffle"):
-        return options.strategy, size, None
+    """Return the strategy, the size of the table if it was read, and the work of a merge in slices."""
+    if options.strategy == "two-pass":  # does not depend on the size: footers need not be read
+        return "two-pass", None, None
+    size = size_of_parts(parts.edges, columns.plain_ends)
+    if options.strategy == "shuffle":
+        return "shuffle", size, None
     if size is None:
-        fits = options.strategy == "merge" or (options.n_vertices or 0) <= fitting_vertices(at_hand.memory)
+        fits = options.strategy == "merge" or (options.n_vertices or 0) <= fitting_vertices(cluster.memory)
         return "merge" if fits else "shuffle", None, None
     files, dense = [(part.path, part.groups) for part in parts.edges], (size.vertices or 2 * size.rows) < 2 * size.rows
     vertices = options.n_vertices or size.vertices or 2 * size.rows
     id_bytes = DENSE_ID if dense else id_bytes_of(files, columns, dense)
-    if options.n_vertices is None and 2 * size.rows <= vertices > fitting_vertices(at_hand.memory, id_bytes):
-        # Twice the rows is a loose bound; only where that does not fit it pays to look at some.
+    if options.n_vertices is None and 2 * size.rows <= vertices > fitting_vertices(cluster.memory, id_bytes):
+        # Twice the rows is a loose bound, so a sample of the rows is read if the bound does not fit.
         vertices = min(vertices, estimate_vertices(files, columns))
-    size_of_work = (max(1, vertices), max(1, size.rows), max(1, len(parts.edges)), max(1, at_hand.workers))
-    work = Work(*size_of_work, at_hand.memory, id_bytes, at_hand.device)
+    size_of_work = (max(1, vertices), max(1, size.rows), max(1, len(parts.edges)), max(1, cluster.workers))
+    work = Work(*size_of_work, cluster.memory, id_bytes, cluster.device)
     plan = plan_of(work, "merge") if options.strategy == "merge" else fitting_plan(work, parts.rereadable)
     return plan.strategy, size, work if plan.strategy == "merge" and plan.rounds else None
 
 
-def _shuffle_groups(memory: int, workers: int, rows: int, kept: bool) -> int:
-    """Groups of a shuffle: with checkpoints those that are read in seconds, as each is kept when it is sorted."""
-    return max(group_count(memory, workers, rows), -(-rows // _KEPT_ROWS) if kept else 1)
+def _shuffle_groups(cluster: Resources, rows: int, with_checkpoints: bool) -> int:
+    """Number of groups of a shuffle; with checkpoints a group takes seconds, as each has one at its end."""
+    short = -(-rows // _CHECKPOINT_ROWS) if with_checkpoints else 1
+    return max(group_count(cluster.memory, cluster.workers, rows), short)
 
 
-def _shuffle_sizes(size: TableSize | None, vertices: int | None, at_hand: Resources) -> ShuffleSizes:
-    """How large the tasks of a shuffle are: those that run side by side share a worker's memory."""
-    memory, workers = at_hand.memory, at_hand.workers
-    fits = max(slice_vertices(memory), _ALWAYS_DENSE)
+def _shuffle_sizes(size: TableSize | None, vertices: int | None, cluster: Resources) -> ShuffleSizes:
+    """Sizes of the tasks of a shuffle; those that run at once share a worker's memory."""
+    memory = slice_memory(cluster.memory)
+    fits = max(slice_vertices(cluster.memory), _ALWAYS_DENSE)
     bound = None if size is None or size.vertices == 2 * size.rows else size.vertices
-    expected = vertices or bound or (2 * size.rows if size else 0)
-    owners = max(
-        workers, min(_MOST_OWNERS, -(-_BATCHES * NUMBERED * expected * at_hand.tasks // max(1, slice_memory(memory))))
-    )
     if bound is not None and bound <= fits:
-        owners = 1  # which has nothing to do: the ids are dense
-    return ShuffleSizes(GroupSizes(batch_rows(memory, at_hand.tasks), fits), owners, SLICES, slice_memory(memory))
+        owners = 1  # the ids are dense: none are numbered
+    else:
+        expected = vertices or bound or (2 * size.rows if size else 0)
+        batches = -(-_BATCHES * NUMBERED * expected * cluster.tasks // max(1, memory))
+        owners = max(cluster.workers, min(_MOST_OWNERS, batches))
+    return ShuffleSizes(GroupSizes(batch_rows(cluster.memory, cluster.tasks), fits), owners, SLICES, memory)

@@ -1,4 +1,4 @@
-"""The client of a run (the caller's, of a cluster that is there, or of one on this machine), and what it can use."""
+"""The Dask client of a run: the caller's, of a running cluster, or of a new one on this machine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _UNKNOWN_MEMORY = 4 << 30
 def cluster_client(
     workers: int | None = None, scheduler: str | None = None, client: Any = None, gpus: Gpus | None = None
 ) -> Iterator[Any]:
-    """Give a client, which is the current one meanwhile."""
+    """Context manager: yield a client and make it current."""
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
@@ -42,7 +42,7 @@ def cluster_client(
     with _clear_errors(address):
         try:
             if client is None:
-                with _interrupts_later():
+                with _delayed_interrupts():
                     stack.enter_context(_quiet())
                     if scheduler is None:
                         cluster = local_gpus(workers, gpus) if gpus else LocalCluster(**_local_options(workers))
@@ -55,12 +55,12 @@ def cluster_client(
             with client.as_current():
                 yield client
         finally:
-            with _interrupts_later():
+            with _delayed_interrupts():
                 stack.close()
 
 
 def computed(*collections: Any) -> tuple[Any, ...]:
-    """Compute Dask collections for a call of ours, on the current client where there is one."""
+    """Compute Dask collections on the current client, if any."""
     client = _current_client()
     if client is None:
         return tuple(dask.compute(*collections))
@@ -70,7 +70,7 @@ def computed(*collections: Any) -> tuple[Any, ...]:
 
 @contextmanager
 def _clear_errors(address: str) -> Iterator[None]:
-    """Turn Dask's errors for a cluster that is lost into ours."""
+    """Context manager: turn Dask's errors for a lost cluster into ClusterError."""
     from distributed import KilledWorker
     from distributed.comm import CommClosedError
 
@@ -82,22 +82,23 @@ def _clear_errors(address: str) -> Iterator[None]:
         raise ClusterError(message, hint) from error
     except (CommClosedError, CancelledError, asyncio.CancelledError, TimeoutError) as error:
         message = f"lost the scheduler at {address}"
-        raise ClusterError(message, "start it again, and run again; what was checkpointed is kept") from error
+        raise ClusterError(message, "start it again, and run again: checkpoints are used") from error
 
 
 @contextmanager
-def _interrupts_later() -> Iterator[None]:
-    """Let interrupts wait while workers start or end, which Dask does not expect.
+def _delayed_interrupts() -> Iterator[None]:
+    """Context manager: raise interrupts at the end, as Dask has no defined state while workers start or end.
 
-    Workers that start meanwhile never get the interrupts of a terminal: this process ends them in order.
+    Without it, Ctrl-C prints a traceback for each worker, and workers may stay: terminals interrupt all processes of a
+    command. Dask has no option for this. Workers inherit the blocked signal, and this process ends them in order.
     """
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    ensure_running()  # multiprocessing unblocks interrupts when it starts this first process of its own
-    waiting: list[int] = []
+    ensure_running()  # multiprocessing unblocks interrupts when it starts its own first process
+    received: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(number, lambda number, _: waiting.append(number)) for number in numbers]
+    before = [signal.signal(number, lambda number, _: received.append(number)) for number in numbers]
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # threads and processes inherit it
     try:
         yield
@@ -105,28 +106,27 @@ def _interrupts_later() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
-        if waiting:
-            signal.raise_signal(waiting[0])
+        if received:
+            signal.raise_signal(received[0])
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Leave out Dask's own log: what matters becomes an error of ours."""
+    """Context manager: silence Dask's log in this process; `silence_logs` is for the processes of a cluster."""
     logger = logging.getLogger("distributed")
     level = logger.level
     logger.setLevel(logging.CRITICAL)
-    # Stays: what an interrupt leaves behind is told when it is collected, some time later.
-    logging.getLogger("asyncio").addFilter(_tells_more_than_an_interrupt)
+    # An interrupted wait of the client is logged when its task is collected, perhaps after this context.
+    logging.getLogger("asyncio").addFilter(_is_no_interrupted_wait)
     try:
         yield
     finally:
         logger.setLevel(level)
 
 
-def _tells_more_than_an_interrupt(record: logging.LogRecord) -> bool:
-    """Whether a record of asyncio is not about a wait for results that Dask's client has broken off."""
+def _is_no_interrupted_wait(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
-    return type(error).__name__ != "AllExit"
+    return type(error).__name__ != "AllExit"  # private to Dask's client
 
 
 def _local_options(workers: int | None) -> dict[str, Any]:
@@ -147,44 +147,32 @@ def _connected(client: Any, address: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Workers, and what the smallest of them has.
+    """Workers, and the resources of the smallest."""
 
-    Attributes
-    ----------
-    workers
-        Processes.
-    memory
-        Bytes each may use.
-    tasks
-        Tasks that each may run at once.
-    device
-        Bytes that each may use of its GPU; 0 where one of them has none.
-    """
-
-    workers: int
-    memory: int
-    tasks: int = 1
-    device: int = 0
+    workers: int  # processes
+    memory: int  # bytes of each
+    tasks: int = 1  # that each runs at once
+    device: int = 0  # bytes of each GPU; 0 if a worker has none
 
 
 def resources() -> Resources:
-    """Ask the current client; without one, the machine that this process runs on."""
+    """Return the resources of the current client's workers; without one, of this machine."""
     client = _current_client()
     if client is not None:
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
         if workers:
             limits = [worker["memory_limit"] or machine_memory() or _UNKNOWN_MEMORY for worker in workers]
             declared = any(worker["resources"].get("GPU") or "gpu" in worker for worker in workers)
-            # One that is lost meanwhile does not answer.
-            told = client.run(worker_device_bytes, on_error="ignore") if declared else {}
-            device = min(told.values(), default=0)
+            # Lost workers do not answer.
+            sizes = client.run(worker_device_bytes, on_error="ignore") if declared else {}
+            device = min(sizes.values(), default=0)
             return Resources(len(limits), min(limits), max(worker["nthreads"] for worker in workers), device)
     threads = os.cpu_count() or 1
     return Resources(threads, (machine_memory() or _UNKNOWN_MEMORY) // threads)
 
 
 def _current_client() -> Any:
-    """The client of this process; ``None`` where there is none."""
+    """The current client, if any."""
     if "distributed" not in sys.modules:
         return None
     from distributed import default_client
@@ -199,13 +187,13 @@ _SPILL = 0.8  # of a worker's GPU memory, from which dask-cuda moves results to 
 
 
 class Gpus(NamedTuple):
-    """Workers with a GPU, and bytes of its memory that each may use; ``None``: as dask-cuda finds fit."""
+    """Workers with a GPU each; `memory` bytes of it, or the default of dask-cuda."""
 
     memory: int | None = None
 
 
 def local_gpus(workers: int | None, gpus: Gpus) -> Any:
-    """Start a worker for each GPU, or for so many of them."""
+    """Start a worker for each GPU, or for `workers` of them."""
     select_engine("cuda")
     try:
         from dask_cuda import LocalCUDACluster
@@ -216,45 +204,32 @@ def local_gpus(workers: int | None, gpus: Gpus) -> Any:
     if workers is not None:
         options["n_workers"] = workers
     if gpus.memory is not None:
-        # One pool for cuDF and CuPy, so that the limit is of both.
+        # The limit holds for cuDF and CuPy together, as they share the pool.
         options |= {"rmm_pool_size": gpus.memory, "rmm_allocator_external_lib_list": ["cupy"]}
         options["device_memory_limit"] = int(_SPILL * gpus.memory)
     return LocalCUDACluster(**options)
 
 
 def require_gpus(client: Any) -> None:
-    """Raise where not one worker works on a GPU."""
+    """Raise if no worker works on a GPU."""
     if not any(client.run(worker_device_bytes, on_error="ignore").values()):
         message = "no worker of the cluster works on a GPU"
         hint = "start its workers with dask-cuda, or with the resource GPU; CuPy must find a device there"
         raise EngineUnavailableError(message, hint)
 
 
-class Usage(NamedTuple):
-    """Of each worker that answers, by address.
-
-    Attributes
-    ----------
-    sent
-        Bytes sent to other workers since it was first asked.
-    peak
-        Bytes that its process took at most since its start.
-    """
-
-    sent: dict[str, int]
-    peak: dict[str, int]
-
-    def since(self, before: Usage) -> tuple[int | None, int | None]:
-        """Return the bytes sent by all since then, and the most that one took; ``None``: no worker says."""
-        sent = [count - before.sent.get(address, 0) for address, count in self.sent.items()]
-        return (sum(sent) if sent else None), max(self.peak.values(), default=None)
+def usage(client: Any) -> dict[str, tuple[int | None, int | None]]:
+    """Return the bytes that each worker, by address, has sent to others, and its peak memory; lost ones are absent."""
+    answers: dict[str, tuple[int | None, int | None]] = client.run(_of_worker, on_error="ignore")
+    return answers
 
 
-def usage(client: Any) -> Usage:
-    """Ask the workers; one that is lost meanwhile does not answer."""
-    told: dict[str, Any] = client.run(_of_worker, on_error="ignore")
-    sent = {address: one[0] for address, one in told.items() if one[0] is not None}
-    return Usage(sent, {address: one[1] for address, one in told.items() if one[1] is not None})
+def usage_since(client: Any, before: dict[str, tuple[int | None, int | None]]) -> tuple[int | None, int | None]:
+    """Return the bytes that all workers have sent since then, and the highest peak memory; ``None``: unknown."""
+    after = usage(client)
+    sent = [count - (before.get(address, (0, 0))[0] or 0) for address, (count, _) in after.items() if count is not None]
+    peaks = [peak for _, peak in after.values() if peak is not None]
+    return (sum(sent) if sent else None), max(peaks, default=None)
 
 
 def _of_worker(dask_worker: Any) -> tuple[int | None, int | None]:

@@ -1,6 +1,6 @@
-"""All that dfmst uses of Dask beyond its documented interface: graph nodes, and the files behind a frame.
+"""Private parts of Dask: graph nodes, the files behind a frame, and the log of sent bytes.
 
-Nothing else in dfmst names a private part of Dask. A release that changes one of these fails in
+No other module of dfmst names a private part of Dask. A release that changes one of these fails in
 tests/drive/cluster/test_boundary.py first, by name.
 """
 
@@ -23,18 +23,18 @@ except ImportError as error:
     raise EngineUnavailableError(message, "install a later dfmst, or an earlier Dask") from error
 
 
-#: Beginning of the keys of tasks that stay where their arguments are, as they take no time: by the scheduler's settings
-#: (``distributed.scheduler.default-task-durations``).
+#: Prefix of the keys of tasks that stay on the worker of their largest input: the scheduler's settings
+#: (``distributed.scheduler.default-task-durations``) say that they take no time.
 STAYING = "split-shuffle"
 
 
 def reference(key: Hashable) -> Any:
-    """Stand for the result of a task among the arguments of another."""
+    """Refer to the result of a task, among the arguments of another."""
     return TaskRef(key)
 
 
 def new_task(key: Hashable, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-    """Make a graph's node of a call; an argument may be a reference, or a list of references."""
+    """Make the node of a call; an argument may be a reference, or a list of references."""
     values = [List(*value) if isinstance(value, list) and _refers(value) else value for value in arguments]
     return Task(key, function, *values)
 
@@ -44,13 +44,13 @@ def _refers(values: list[Any]) -> bool:
 
 
 def graph_of(frame: Any) -> dict[Hashable, Any]:
-    """Return the tasks of a Dask frame by key, all of them nodes."""
+    """Return the tasks of a Dask frame by key, as nodes."""
     graph: dict[Hashable, Any] = convert_legacy_graph(dict(frame.__dask_graph__()))
     return graph
 
 
 def own_tasks(graph: Mapping[Hashable, Any], keys: Sequence[Hashable]) -> list[dict[Hashable, Any]] | None:
-    """Return the tasks that make each key; ``None`` where a task serves two of the keys or holds a future."""
+    """Return the tasks behind each key; ``None`` if two keys share a task, or one holds a future."""
     seen: set[Hashable] = set()
     groups = []
     for key in keys:
@@ -75,10 +75,9 @@ def _holds_future(node: Any) -> bool:
 
 
 def parquet_pieces(frame: Any) -> list[tuple[str, list[int] | None]] | None:
-    """Return path and row groups (``None``: all) of each partition, where a frame is local Parquet files as they are.
+    """Return path and row groups (``None``: all) of each partition of a frame of local Parquet files.
 
-    ``None`` is the answer for any other frame, and for one of a Dask that is not known here: such frames are read by
-    Dask's own tasks.
+    Return ``None`` for other frames, and with an unknown Dask; Dask's own tasks read those.
     """
     try:
         expression = frame.expr.lower_completely()
@@ -88,7 +87,7 @@ def parquet_pieces(frame: Any) -> list[tuple[str, list[int] | None]] | None:
         local = "file" in expression._dataset_info["fs"].protocol
     except (AttributeError, KeyError, TypeError):
         return None
-    # The third entry holds the values of columns that stand in a path.
+    # The third entry has the values of columns that are part of the path.
     if not local or not all(isinstance(piece, tuple) and len(piece) == 3 and not piece[2] for piece in pieces):
         return None
     return [(str(path), None if groups in (None, [None]) else list(groups)) for path, groups, _ in pieces]
@@ -106,7 +105,7 @@ def results(
 
 
 def _watch(client: Any, futures: Sequence[Any], tell: Tell) -> None:
-    """Tell of the tasks that some futures wait for."""
+    """Report the progress of the tasks behind some futures."""
     from distributed.diagnostics.progressbar import TextProgressBar
 
     class Watch(TextProgressBar):  # type: ignore[misc]
@@ -121,9 +120,10 @@ def _watch(client: Any, futures: Sequence[Any], tell: Tell) -> None:
 
 
 class _SentLog(deque[dict[str, Any]]):
-    """A worker's log of what it sent to others, which adds up the bytes that went through the comm.
+    """A worker's log of transfers to others, which sums the bytes that the comm sent.
 
-    The worker's own sum takes objects by what they say of themselves: those with files name a sixteenth.
+    The worker's documented metric sums ``sys.getsizeof`` of the objects, which is a sixteenth for columns in files. The
+    log itself has the bytes, but only of the last 1,000 transfers.
     """
 
     sent = 0
@@ -134,7 +134,7 @@ class _SentLog(deque[dict[str, Any]]):
 
 
 def bytes_sent(worker: Any) -> int | None:
-    """Return the bytes that a worker has sent to others since the first call; ``None``: it does not say."""
+    """Return the bytes that a worker has sent to others since the first call; ``None``: unknown."""
     log = getattr(worker, "transfer_outgoing_log", None)
     if log is None:
         return None
@@ -144,6 +144,6 @@ def bytes_sent(worker: Any) -> int | None:
 
 
 def from_parquet_reader(error: BaseException) -> bool:
-    """Whether an error comes out of Dask's own reader of Parquet, not of a function of the user."""
+    """Whether an error is raised by Dask's Parquet reader, not by a function of the user."""
     modules = (frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__))
     return any(module.startswith("dask.dataframe.io.parquet") for module in modules)

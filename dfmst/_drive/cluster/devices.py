@@ -12,13 +12,13 @@ nothing.
 from __future__ import annotations
 
 import io
+import multiprocessing
 import os
 import pickle
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar
 from weakref import WeakSet
 
@@ -55,12 +55,7 @@ class LocalDirectory(SpillDirectory):
 
 def local_directory() -> LocalDirectory:
     """Return the directory for this process's files, which is removed with the process."""
-    parent = tempfile.gettempdir()
-    if "distributed" in sys.modules:
-        from distributed import get_worker
-
-        with suppress(AttributeError, ValueError):  # no worker's process
-            parent = str(get_worker().local_directory)
+    parent = str(getattr(_worker() if "distributed" in sys.modules else None, "local_directory", tempfile.gettempdir()))
     with _lock:
         key = (os.getpid(), parent)
         if key not in _directories or not _directories[key].path.exists():
@@ -339,15 +334,32 @@ def on_device(engine: Engine, size: int, task: Callable[[int], _Result], least: 
             if spill():
                 continue  # the columns of finished tasks have made room
             if size // 2 < least:
-                message = f"worker {_worker_name()}: {error.message}"
+                message = f"worker {getattr(_worker(), 'address', 'in this process')}: {error.message}"
                 raise CapacityError(message, "use GPUs with more memory, or workers without") from error
         size //= 2
 
 
-def _worker_name() -> str:
+def _worker() -> Any:
+    """The worker of a task; ``None`` with a scheduler inside the process."""
     try:
         from distributed import get_worker
 
-        return str(get_worker().address)
+        return get_worker()
     except (ImportError, ValueError):
-        return "in this process"
+        return None
+
+
+def worker_engine() -> Engine:
+    """Return the engine of a task's worker: its GPU, or the task's share of its threads."""
+    worker = _worker()
+    return (None if worker is None else device_engine(worker)) or task_engine()
+
+
+def task_engine() -> Engine:
+    """Return an engine with a task's share of its worker's threads."""
+    worker = _worker()
+    if worker is None:
+        # Alone in the main thread, or in one of several threads or processes.
+        alone = threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None
+        return select_engine("cpu", None if alone else 1)
+    return select_engine("cpu", max(1, worker.state.nthreads // max(1, worker.state.executing_count)))

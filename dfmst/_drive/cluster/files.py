@@ -20,12 +20,12 @@ from dfmst._common.deferred import cached_property
 from dfmst._common.progress import RowBar, Tell
 from dfmst._common.types import Invalid
 from dfmst._drive.cluster.build import ForestGraph, Options, Strategy, forest_graph
-from dfmst._drive.cluster.checkpoint import load, save
-from dfmst._drive.cluster.client import Gpus, cluster_client, usage
+from dfmst._drive.cluster.client import Gpus, cluster_client, usage, usage_since
 from dfmst._drive.cluster.dask_internals import results
+from dfmst._drive.cluster.graph import load, save
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows, FrameParts, file_stamp, size_of_parts
-from dfmst._drive.cluster.rows import Chosen, gather
+from dfmst._drive.cluster.rows import PartRows, gather
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._edges.conditions import Conditions
 from dfmst._edges.read import EdgeColumns, edge_columns
@@ -52,20 +52,20 @@ class Target(NamedTuple):
     kept: str | None = None
 
 
-def write(group: Group, chosen: list[Chosen], columns: EdgeColumns, targets: list[Target]) -> int:
+def write(group: Group, rows: list[PartRows], columns: EdgeColumns, targets: list[Target]) -> int:
     """Write the rows of a group's partitions, each to a Parquet file, and return how many there are (a task)."""
-    for number, (part, own, target) in enumerate(zip(group.parts, chosen, targets, strict=True), group.first):
+    for number, (part, own, target) in enumerate(zip(group.parts, rows, targets, strict=True), group.first):
         if target.kept is None or not _is_written(target.path, target.kept):
             _write(part, own, number, columns, target)
-    return sum(len(own.position) for own in chosen)
+    return sum(len(own.position) for own in rows)
 
 
-def _write(part: Any, chosen: Chosen, number: int, columns: EdgeColumns, target: Target) -> None:
-    rows = gather(part, chosen, number, columns)
+def _write(part: Any, rows: PartRows, number: int, columns: EdgeColumns, target: Target) -> None:
+    table = gather(part, rows, number, columns)
     Path(target.path).parent.mkdir(parents=True, exist_ok=True)
     # A worker of the run that was killed may still be at it.
     with atomic_path(target.path, own=True) as file:
-        pyarrow.parquet.write_table(rows, file)
+        pyarrow.parquet.write_table(table, file)
     if target.kept is not None:
         save(target.kept, _TEXT, _digest(target.path))
 
@@ -150,7 +150,7 @@ def write_forest(
         graphs.append(forest.graph)
         written = _write_forest(forest, *arguments)
     for graph in graphs:
-        graph.remove_kept()
+        graph.remove_checkpoints()
     size = size_of_parts(parts.edges, columns.plain_ends)
     rows, moved, peak = written
     return Forest(
@@ -179,7 +179,7 @@ def _write_forest(
     on_checkpoint: Callable[[str], object] | None,
 ) -> tuple[int, int | None, int | None]:
     """Compute a graph and write its rows; return how many there are, the bytes moved, and the peak of a worker."""
-    earlier, token = ", ".join(map(str, forest.graph.earlier_results())), None
+    earlier, token = forest.graph.earlier_results(), None
     if earlier and on_checkpoint is not None:
         on_checkpoint(f"continuing with the results of an earlier run in {checkpoint}: {earlier}")
     if checkpoint is not None:
@@ -187,14 +187,14 @@ def _write_forest(
     with atomic_directory(output, token) as folder:
         run = secrets.token_hex(6)  # its tasks are done anew, and find what is written
         counts = []
-        for first, count, chosen in forest.rows:
+        for first, count, located in forest.rows:
             numbers = range(first, first + count)
             targets = [Target(str(folder / names[number]), forest.graph.file("write", number)) for number in numbers]
             group = Group(first, parts.rows[first : first + count])
-            counts.append(forest.graph.add("write", (run, first), write, group, chosen, columns, targets))
+            counts.append(forest.graph.add("write", (run, first), write, group, located, columns, targets))
         before = usage(client)
         rows = results(client, forest.graph, [count.key for count in counts], tell)
-        moved, peak = usage(client).since(before)
+        moved, peak = usage_since(client, before)
         _remove_others(folder, names)
     return sum(rows), moved, peak
 

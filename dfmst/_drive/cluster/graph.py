@@ -1,51 +1,42 @@
-"""Task graphs: named, deterministic, and for any scheduler."""
+"""Task graphs: named, deterministic, for any scheduler; and the checkpoints of their tasks.
+
+A directory of checkpoints has a file for each finished task and for each unfinished one. A file that is damaged or
+false (:mod:`dfmst._fold.checkpoint`) counts as missing, and its task runs again.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import UserDict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.ipc
 from dask.tokenize import tokenize
 
-from dfmst._drive.cluster.checkpoint import checkpointed, partitions_done, progress_path, stored_result
 from dfmst._drive.cluster.dask_internals import STAYING, new_task, reference
-from dfmst._fold.checkpoint import Codec, is_complete
-
-
-class EarlierResults(NamedTuple):
-    """What an earlier run has kept of the tasks of one name.
-
-    Attributes
-    ----------
-    name
-        What they do.
-    done, tasks
-        Results that are kept, and results in all.
-    partitions
-        That are kept of tasks in progress.
-    """
-
-    name: str
-    done: int
-    tasks: int
-    partitions: int
-
-    def __str__(self) -> str:
-        """Tell of it."""
-        begun = f" and {self.partitions:,} partitions more" if self.partitions else ""
-        return f"{self.name} {self.done:,} of {self.tasks:,}{begun}"
+from dfmst._drive.cluster.tables import checked_edges, host_table
+from dfmst._fold.checkpoint import (
+    Codec,
+    SavePace,
+    check,
+    is_complete,
+    read_checkpoint,
+    record_of,
+    with_record,
+    write_checkpoint,
+)
+from dfmst.errors import OutputError, no_space
+from dfmst.formats.provenance import is_count
 
 
 class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of one from every task in it
-    """Tasks by key; the key of a task stands for all that its result depends on.
+    """Tasks by key; the key of a task identifies everything that its result depends on.
 
-    Attributes
-    ----------
-    token
-        Stands for the parameters.
+    `token` identifies the parameters, `shared` the parameters that graphs for other sizes of the cluster have as well.
     """
 
     def __init__(
@@ -58,9 +49,8 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
         super().__init__(tasks)
         self.token = tokenize(parameters)
         self._checkpoint, self._shared = checkpoint, shared or self.token
-        self._files: dict[Hashable, tuple[str, Codec]] = {}
-        self._durable: list[tuple[str, str]] = []  # name and file
-        self._whole: dict[str, bool] = {}  # files that were looked at
+        self._stored: dict[Hashable, tuple[str, Codec]] = {}  # file and codec of each task with a checkpoint
+        self._complete: dict[str, bool] = {}  # files that were examined
 
     def add(
         self,
@@ -71,62 +61,68 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
         durable: Codec | None = None,
         stays: bool = False,
     ) -> Any:
-        """Add a task and return a reference to its result."""
+        """Add a task and return a reference to its result.
+
+        The result of a task with a codec (`durable`) gets a checkpoint. A task that `stays` runs on the worker of its
+        largest input.
+        """
         key = (f"{STAYING}-{self.token}", (name, number)) if stays else (f"dfmst-{name}-{self.token}", number)
-        if durable and self._checkpoint is not None:
-            file = self._named_file(name, number)
-            self._files[key] = file, durable
-            self._durable.append((name, file))
+        file = self.file(name, number)
+        if durable and file is not None:
+            self._stored[key] = file, durable
             self[key] = new_task(key, checkpointed, [file, durable, task, *arguments])
         else:
             self[key] = new_task(key, task, arguments)
         return reference(key)
 
     def file(self, name: str, number: Hashable) -> str | None:
-        """Return the file in which something of the graph is kept; ``None``: nowhere."""
-        return None if self._checkpoint is None else self._named_file(name, number)
-
-    def _named_file(self, name: str, number: Hashable) -> str:
-        assert self._checkpoint is not None
+        """Return the checkpoint file of a task; ``None`` without a directory of checkpoints."""
+        if self._checkpoint is None:
+            return None
         label = "-".join(map(str, number)) if isinstance(number, tuple) else str(number)
         return os.fspath(Path(self._checkpoint) / f"{name}-{self.token}-{label}.arrow")
 
-    def partial(self, name: str, number: Hashable) -> str | None:
-        """Return the file in which a durable task may save how far it has come; ``None``: nowhere."""
-        return None if self._checkpoint is None else progress_path(self._named_file(name, number))
+    def progress_file(self, name: str, number: Hashable) -> str | None:
+        """Return the file in which an unfinished task saves its progress; ``None`` without a directory."""
+        file = self.file(name, number)
+        return None if file is None else progress_path(file)
 
-    def first_missing(self, name: str, tasks: int) -> int:
-        """Return the number of the first of so many durable tasks whose result is not kept."""
-        if self._checkpoint is None:
-            return 0
-        return next((number for number in range(tasks) if not self._is_kept(self._named_file(name, number))), tasks)
+    def count_complete(self, name: str, tasks: int) -> int:
+        """Return how many of the first tasks of a name have a complete checkpoint, up to the first without."""
+        files = (self.file(name, number) for number in range(tasks))
+        return next((number for number, file in enumerate(files) if not (file and self._is_complete(file))), tasks)
 
-    def _is_kept(self, file: str) -> bool:
-        """Whether a file is whole; it is looked at once, so that all parts of the graph agree."""
-        if file not in self._whole:
-            self._whole[file] = is_complete(file)
-        return self._whole[file]
+    def _is_complete(self, file: str) -> bool:
+        """Whether a file is complete; it is examined once, so that all parts of the graph agree."""
+        if file not in self._complete:
+            self._complete[file] = is_complete(file)
+        return self._complete[file]
 
-    def earlier_results(self) -> list[EarlierResults]:
-        """Return what the directory holds of an earlier run, by the tasks' name, in the order of the work."""
-        found: dict[str, EarlierResults] = {}
-        for name, file in self._durable:
+    def earlier_results(self) -> str:
+        """Describe the checkpoints of an earlier run, by the names of tasks in the order of the work."""
+        found: dict[str, tuple[int, int, int]] = {}  # finished tasks, all tasks, partitions of unfinished tasks
+        for file, _ in self._stored.values():
+            name = Path(file).name.partition(f"-{self.token}")[0]
             done = os.path.exists(file)
-            now = EarlierResults(name, int(done), 1, 0 if done else partitions_done(progress_path(file)))
-            before = found.get(name, EarlierResults(name, 0, 0, 0))
-            found[name] = EarlierResults(name, *(old + new for old, new in zip(before[1:], now[1:], strict=True)))
-        return [each for each in found.values() if each.done or each.partitions]
+            finished, tasks, partitions = found.get(name, (0, 0, 0))
+            partitions += 0 if done else partitions_done(progress_path(file))
+            found[name] = finished + done, tasks + 1, partitions
+        return ", ".join(
+            f"{name} {finished:,} of {tasks:,}" + (f" and {partitions:,} partitions more" if partitions else "")
+            for name, (finished, tasks, partitions) in found.items()
+            if finished or partitions
+        )
 
-    def remove_kept(self) -> None:
-        """Remove all files of the graph from the checkpoint directory, those of killed tasks included."""
+    def remove_checkpoints(self) -> None:
+        """Remove all files of the graph from the directory, those of killed tasks included."""
         if self._checkpoint is not None:
             for path in Path(self._checkpoint).iterdir():
                 if self.token in path.name or self._shared in path.name:
                     path.unlink(missing_ok=True)
 
-    def use_kept(self, wanted: Iterable[Any]) -> None:
-        """Let tasks whose result an earlier run has kept read it, and need nothing else."""
-        if not self._files:
+    def use_checkpoints(self, wanted: Iterable[Any]) -> None:
+        """Let tasks with a complete checkpoint read it, without their inputs."""
+        if not self._stored:
             return
         waiting, seen = [each.key for each in wanted], set()
         while waiting:
@@ -134,11 +130,157 @@ class TaskGraph(UserDict[Hashable, Any]):  # no dict: Dask takes the token of on
             if key in seen or key not in self:
                 continue
             seen.add(key)
-            if key in self._files and self._is_kept(self._files[key][0]):
-                self[key] = new_task(key, stored_result, self._files[key])
+            if key in self._stored and self._is_complete(self._stored[key][0]):
+                self[key] = new_task(key, stored_result, self._stored[key])
             else:
                 waiting.extend(self[key].dependencies)
 
     def __dask_tokenize__(self) -> Any:
-        """Identify the graph without a look at the data in it. Graphs of one token may have different checkpoints."""
+        """Identify the graph without its data. Graphs of one token may have different checkpoints."""
         return ("dfmst", self.token, None if self._checkpoint is None else str(self._checkpoint), len(self))
+
+
+def _edge_tables(table: Any) -> Iterator[pa.Table]:
+    yield host_table(table)
+
+
+def _edge_table(tables: Iterator[pa.Table]) -> pa.Table:
+    return checked_edges(next(tables))
+
+
+#: Of a task's edges.
+EDGE_TABLE = Codec(_edge_tables, _edge_table)
+
+
+def checkpointed(path: str, codec: Codec, task: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result in a file; without one, run the task and write it."""
+    stored = load(path, codec)
+    if stored is not None:
+        return stored
+    result = task(*arguments)
+    save(path, codec, result)
+    Path(progress_path(path)).unlink(missing_ok=True)
+    return result
+
+
+def stored_result(path: str, codec: Codec) -> Any:
+    """Return the result in a file that was complete when the run began (a task)."""
+    stored = load(path, codec)
+    if stored is None:
+        message = f"the checkpoint {path} was damaged or removed during the run"
+        raise OutputError(message, "run again: the other checkpoints are used")
+    return stored
+
+
+def load(path: str, codec: Codec) -> Any:
+    """Return the content of a file; ``None`` if it is missing, damaged or false."""
+    try:
+        return read_checkpoint(path, codec)
+    except (FileNotFoundError, ValueError):
+        return None
+    except OSError as error:
+        raise _unusable(path, error) from error
+
+
+def save(path: str, codec: Codec, content: Any) -> None:
+    """Write content to a file."""
+    try:
+        write_checkpoint(path, codec, content)
+    except OSError as error:
+        raise _unusable(path, error) from error
+
+
+def _unusable(path: str, error: OSError) -> OutputError:
+    cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+    directory = Path(path).parent
+    if cause.errno == errno.ENOSPC:
+        return no_space(directory)
+    reason = getattr(cause, "strerror", None) or getattr(cause, "message", cause)
+    message = f"cannot use {directory} for checkpoints: {reason}"
+    return OutputError(message, "name a directory that every worker can write to")
+
+
+def false_checkpoint() -> OutputError:
+    """Make the error for checkpoints that contradict each other."""
+    return OutputError("checkpoints do not fit each other", "remove the directory of checkpoints and run again")
+
+
+_WORKERS: dict[str, Callable[[Any], bool]] = {"workers": lambda value: is_count(value) and value > 0}
+
+
+def first_workers(directory: str, token: str, workers: int) -> int:
+    """Return the number of workers of the first run, which this run is if the directory has no record of one.
+
+    Partitions are assigned to workers. A later run with another number of workers would assign them differently and
+    find no checkpoints.
+    """
+    codec = Codec(
+        lambda count: [with_record(pa.table({}), {"workers": count})],
+        lambda tables: record_of(next(tables), _WORKERS)["workers"],
+    )
+    path = os.path.join(directory, f"workers-{token}")
+    first: int | None = load(path, codec)
+    if first is None:
+        first = max(1, workers)
+        save(path, codec, first)
+    return first
+
+
+def progress_path(path: str) -> str:
+    """Return the file for the progress of a task, which is removed when its result is written."""
+    return f"{path}.partial"
+
+
+class Progress:
+    """Progress of a task that processes its partitions in order; a later run of the task continues from its file.
+
+    An earlier run processed `done` partitions. `digests` has their digests by number, if the task computes them, and
+    `content` their result; ``None``: nothing was saved.
+    """
+
+    def __init__(self, path: str | None, codec: Codec, partitions: int) -> None:
+        self._path, self._codec = path, _with_progress(codec, partitions)
+        stored = None if path is None else load(path, self._codec)
+        progress: tuple[int, dict[int, int], Any] = stored or (0, {}, None)
+        self.done, self.digests, self.content = progress
+        self._pace = SavePace(self.done)
+
+    def save(self, done: int, content: Callable[[], Any], digests: Mapping[int, int] | None = None) -> None:
+        """Save the result of the first `done` partitions, if it is time to."""
+        if self._path is None or not self._pace.due(done):
+            return
+        begin = self._pace.now()
+        save(self._path, self._codec, (done, digests or {}, content()))
+        self._pace.saved(begin, done)
+
+
+_DONE: dict[str, Callable[[Any], bool]] = {"done": is_count}
+
+
+def _with_progress(codec: Codec, partitions: int) -> Codec:
+    def tables(progress: tuple[int, Mapping[int, int], Any]) -> Iterable[pa.Table]:
+        done, digests, content = progress
+        yield with_record(pa.table({}), {"done": done, "digests": digests})
+        yield from codec.tables(content)
+
+    def content(tables: Iterator[pa.Table]) -> tuple[int, dict[int, int], Any]:
+        record = record_of(next(tables), _DONE)
+        check(record["done"] <= partitions, "more partitions than there are")
+        return record["done"], digests_by_number(record.get("digests")), codec.content(tables)
+
+    return Codec(tables, content)
+
+
+def digests_by_number(written: Any) -> dict[int, int]:
+    """Return the digests of partitions by number, from a record of JSON."""
+    check(isinstance(written, dict) and all(map(is_count, written.values())), "digests that are no integers")
+    return {int(number): digest for number, digest in written.items()}
+
+
+def partitions_done(path: str) -> int:
+    """Return the number of partitions in a progress file, from its first record alone; 0 without one."""
+    try:
+        with Path(path).open("rb") as file:
+            return int(record_of(pa.ipc.open_stream(file).read_all(), _DONE)["done"])
+    except (OSError, pa.ArrowException, ValueError):
+        return 0

@@ -6,18 +6,55 @@ Dehne and Götz: Practical parallel algorithms for minimum spanning trees. SRDS 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from dfmst._drive.cluster.checkpoint import EDGE_TABLE
-from dfmst._drive.cluster.graph import TaskGraph
-from dfmst._drive.cluster.partitions import is_part
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.types import Array
+from dfmst._drive.cluster.devices import TaskColumns, on_device, task_engine, worker_engine
+from dfmst._drive.cluster.graph import EDGE_TABLE, Progress, TaskGraph
+from dfmst._drive.cluster.partitions import Part
 from dfmst._drive.cluster.read import read_edges
-from dfmst._drive.cluster.solve import TableFold, folded, merge, resume, task_engine
-from dfmst._drive.cluster.tables import Table
+from dfmst._drive.cluster.tables import (
+    Columns,
+    DeviceTable,
+    Table,
+    check_kinds,
+    column_values,
+    columns_of,
+    concat,
+    empty_table,
+    has_integers,
+    host_table,
+    id_pair,
+    in_row_order,
+    kind_metadata,
+    metadata_of,
+    take,
+    task_result,
+    weight_kind,
+)
+from dfmst._drive.plan.formulas import BUFFER, SMALL_BUFFER
+from dfmst._edges.arrow_values import arrow_numbers
+from dfmst._edges.dictionary import mixed_signs
+from dfmst._edges.edge_table import EdgeTable
+from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
 from dfmst._edges.read import EdgeColumns
-from dfmst._engines import Engine
+from dfmst._edges.vertices import IdColumns, dense_vertices
+from dfmst._engines import Engine, host_engine
+from dfmst._fold.buffer import Rows
+from dfmst._fold.fold import BufferFold, Fold
+from dfmst.algorithms.solve import solve_table
+from dfmst.errors import CapacityError
+
+_LEAST_DENSE = 4096  # vertices
+_LEAST_BUFFER = 1 << 16  # rows
+_MOVED = 1 << 20  # rows copied to a GPU at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,55 +65,42 @@ class Group:
     parts: list[Any]
 
     def arguments(self) -> tuple[Group, Any]:
-        """The first two arguments of a task: the group, and the frames to wait for if the task does not read them."""
-        return (self, None) if is_part(self.parts[0]) else (replace(self, parts=[]), self.parts)
+        """The first two arguments of a task: the group, and frames to wait for if the task does not read them."""
+        return (self, None) if isinstance(self.parts[0], Part) else (replace(self, parts=[]), self.parts)
 
     def complete(self, frames: Any) -> Group:
-        """The group inside a task that got it and the frames as :meth:`arguments`."""
+        """The group inside a task, from both arguments of :meth:`arguments`."""
         return self if self.parts else replace(self, parts=frames)
 
     def tables(self, engine: Engine, columns: EdgeColumns, frames: Any, done: int = 0) -> Iterator[Table]:
-        """Read one partition after the other, inside a task; the first `done` are skipped."""
+        """Read one partition after the other, inside a task; skip the first `done`."""
         for number, part in enumerate(self.complete(frames).parts[done:], self.first + done):
             yield read_edges(engine, part, number, columns)
 
 
 def group_parts(parts: list[Any], groups: int) -> list[Group]:
-    """Split partitions into so many contiguous groups, as equal as they can be."""
+    """Split partitions into contiguous groups, as equal as possible."""
     groups = max(1, min(groups, len(parts)))
     bounds = [len(parts) * number // groups for number in range(groups + 1)]
     return [Group(begin, parts[begin:end]) for begin, end in itertools.pairwise(bounds)]
 
 
-def fold(group: Group, frames: Any, columns: EdgeColumns, partial: str | None = None) -> Table:
-    """Return the forest of a group of partitions (a task), which saves how far it has come in the file `partial`."""
-    return folded(lambda forest: _fold(forest, group, frames, columns, partial))
-
-
-def _fold(forest: TableFold, group: Group, frames: Any, columns: EdgeColumns, partial: str | None) -> Table:
-    saved = resume(forest, partial, len(group.complete(frames).parts))
-    for done, table in enumerate(group.tables(task_engine(), columns, frames, saved.done), saved.done + 1):
-        forest.add(table)
-        saved.save(done, forest.forest)
-    return forest.forest()
-
-
 def pick(values: list[Any], place: int) -> Any:
-    """Return what one task needs of a list that another made (a task)."""
+    """Return one entry of the list that another task made (a task)."""
     return values[place]
 
 
 def add_merge(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, split_every: int) -> Any:
     """Add the tasks of this strategy, and return the reference to the forest of all groups."""
-    forests = [
-        graph.add("fold", number, fold, *group.arguments(), columns, graph.partial("fold", number), durable=EDGE_TABLE)
-        for number, group in enumerate(groups)
-    ]
+    forests = []
+    for number, group in enumerate(groups):
+        arguments = (*group.arguments(), columns, graph.progress_file("fold", number))
+        forests.append(graph.add("fold", number, fold, *arguments, durable=EDGE_TABLE))
     return add_merge_tree(graph, forests, split_every)
 
 
 def add_merge_tree(graph: TaskGraph, forests: list[Any], split_every: int, name: str = "merge") -> Any:
-    """Merge forests, `split_every` neighbors at a time, and return the reference to that of all."""
+    """Merge forests, `split_every` neighbors at a time, and return the reference to the forest of all."""
     level = 0
     while len(forests) > 1:
         spans = range(0, len(forests), split_every)
@@ -86,3 +110,229 @@ def add_merge_tree(graph: TaskGraph, forests: list[Any], split_every: int, name:
         ]
         level += 1
     return forests[0]
+
+
+def merge(tables: list[Table]) -> Table:
+    """Return the forest of several tables (a task).
+
+    If a GPU has no room for the ids, the host numbers them, and only vertices and keys are copied to the GPU.
+    """
+    engine = worker_engine()
+    # All rows are solved at once, so a retry with fewer rows is impossible.
+    if not engine.on_host and all(map(has_integers, tables)):
+        with suppress(CapacityError):
+            return on_device(engine, 1, lambda _: solve_tables(engine, tables), least=1)
+    table = concat([host_table(table) for table in tables])
+    return on_device(engine, 1, lambda _: solve(engine, table), least=1)
+
+
+def solve(engine: Engine, table: pa.Table) -> pa.Table:
+    """Return the rows of a table that form its minimum spanning forest, by ascending locator."""
+    if not table.num_rows:
+        return table
+    table = in_row_order(table)
+    vertices = dense_vertices(host_engine(engine), id_pair(table))
+    key = engine.from_host(column_values(table, "key"))
+    edges = EdgeTable(engine.from_host(vertices.source), engine.from_host(vertices.target), key, vertices.total)
+    return take(table, engine.to_host(solve_table(engine, edges)))
+
+
+def solve_tables(engine: Engine, tables: Sequence[Table]) -> Table:
+    """Return the forest of tables of integer ids, by ascending locator, on a GPU from the ids on."""
+    filled = [table for table in tables if table.num_rows]
+    if not filled:
+        return empty_table()
+    check_kinds(map(weight_kind, filled))
+    parts = [columns_of(engine, table) for table in filled]
+    columns = Columns(*(_joined(engine, list(each)) for each in zip(*parts, strict=True)))
+    if bool((columns.row[1:] < columns.row[:-1]).any()):
+        columns = columns.take(engine.xp.argsort(columns.row))
+    encoder = DeviceEncoder(max(2 * len(columns), _LEAST_DENSE), engine=engine)
+    source, target = encoder.encode(columns.ids)
+    forest = solve_table(engine, EdgeTable(source, target, columns.key, encoder.count))
+    return task_result(engine, columns.take(forest), metadata_of(filled[0]))
+
+
+def _joined(engine: Engine, columns: list[Array]) -> Array:
+    """One column after the other; integers in a type that holds all of them."""
+    if len({column.dtype for column in columns}) > 1 and any(column.dtype == np.uint64 for column in columns):
+        # The arrays' own common type of int64 and uint64 is float64.
+        if any(column.dtype.kind == "i" and len(column) and int(column.min()) < 0 for column in columns):
+            raise mixed_signs()
+        columns = [column.astype(np.uint64, copy=False) for column in columns]
+    joined: Array = columns[0] if len(columns) == 1 else engine.xp.concatenate(columns)
+    return joined
+
+
+def fold(group: Group, frames: Any, columns: EdgeColumns, progress: str | None = None) -> Table:
+    """Return the forest of a group of partitions (a task); `progress` is a file to save unfinished work in."""
+    return folded(lambda forest: _fold(forest, group, frames, columns, progress))
+
+
+def _fold(forest: TableFold, group: Group, frames: Any, columns: EdgeColumns, path: str | None) -> Table:
+    progress = forest.resume(path, len(group.complete(frames).parts))
+    for done, table in enumerate(group.tables(task_engine(), columns, frames, progress.done), progress.done + 1):
+        forest.add(table)
+        progress.save(done, forest.forest)
+    return forest.forest()
+
+
+def folded(task: Callable[[TableFold], Table]) -> Table:
+    """Return the result of a task that uses a fold on its worker's engine.
+
+    If a GPU is short of memory, the task runs again with a smaller buffer, and then with ids numbered on the host.
+    """
+    engine, has_dictionary = worker_engine(), False
+
+    def attempt(buffer: int, ids_on_device: bool) -> Table:
+        nonlocal has_dictionary
+        fold = TableFold(engine, buffer, ids_on_device)
+        try:
+            return task(fold)
+        finally:
+            has_dictionary = fold.has_device_dictionary
+
+    try:
+        return on_device(engine, BUFFER, lambda buffer: attempt(buffer, True), SMALL_BUFFER)
+    except CapacityError:
+        if not has_dictionary:
+            raise
+    return on_device(engine, SMALL_BUFFER, lambda buffer: attempt(buffer, False), SMALL_BUFFER)
+
+
+class StoredEncoder(NamedTuple):
+    """The state of an encoder (:class:`dfmst._edges.encode.Encoder`): the bound of dense ids, and the other ids."""
+
+    dense: int = 0
+    ids: TaskColumns | None = None
+
+    @classmethod
+    def of(cls, engine: Engine, encoder: Encoder) -> StoredEncoder:
+        """Take the state of an encoder; ids that a GPU numbers stay there while it has room."""
+        if isinstance(encoder, DeviceEncoder):
+            ids: Any = encoder.ids_there
+        else:
+            engine, ids = host_engine(engine), encoder.values
+        return cls(encoder.dense, None if ids is None else TaskColumns.stored(engine, ids))
+
+    @property
+    def vertices(self) -> int:
+        """Exclusive upper bound of the vertices."""
+        return self.dense + (0 if self.ids is None else len(self.ids))
+
+    @property
+    def type(self) -> pa.DataType | None:
+        """The type of the ids; ``None`` if all are dense."""
+        return None if self.ids is None else self.ids.types[0]
+
+    def on(self, engine: Engine, bound: int | None = 0) -> Encoder:
+        """Make the encoder: on a GPU if that is the engine and ids are integers."""
+        ids = None if self.ids is None else self.ids.on(engine)[0]
+        if engine.on_host or isinstance(ids, pa.Array):
+            ids = arrow_numbers(ids) if isinstance(ids, np.ndarray) else ids
+            return Encoder(bound, self.dense, ids, host_engine(engine))
+        return DeviceEncoder(bound, self.dense, ids, engine)
+
+
+class EncodedFold(ABC):
+    """A fold of tables whose locators ascend: ids become vertices, and :meth:`_fold_for` returns the fold of the rows.
+
+    `rows` is the number of rows that go to a GPU at a time; `kind` is the type of the weights, empty without rows.
+    """
+
+    def __init__(self, engine: Engine, encoder: Encoder, rows: int = _MOVED) -> None:
+        self.engine, self._encoder = engine, encoder
+        self._step = _MOVED if engine.on_host else min(_MOVED, rows)
+        self.kind = ""
+
+    @property
+    def has_device_dictionary(self) -> bool:
+        """Whether ids are numbered by a dictionary in the memory of a GPU."""
+        return isinstance(self._encoder, DeviceEncoder) and self._encoder.type is not None
+
+    def add(self, table: Table) -> None:
+        """Add rows that come after all rows before them."""
+        # Rows of the host go to a GPU as vertices, if ids are vertices.
+        on_gpu = isinstance(table, DeviceTable) and not self.engine.on_host
+        engine = self.engine if on_gpu else host_engine(self.engine)
+        self.add_columns(columns_of(engine, table), table, table.num_rows)
+
+    def add_columns(self, columns: Columns, table: Table, rows: int) -> None:
+        """Add columns of the host or the GPU, which were chosen from `rows` rows of a table (see :meth:`add`)."""
+        if not len(columns):
+            return
+        kind = weight_kind(table)
+        check_kinds([self.kind or kind, kind])
+        self.kind = kind
+        ids = columns.ids
+        if not are_integers(ids.source):
+            self._encoder = self._encoder.on_host()
+        for begin, end, ends in self._numbered(ids, rows):
+            fold = self._fold_for(columns.key.dtype)
+            fold.add(Rows(*map(self.engine.from_host, (*ends, columns.key[begin:end], columns.row[begin:end]))))
+
+    @abstractmethod
+    def _fold_for(self, weight: np.dtype[Any]) -> Fold:
+        """Return the fold of rows with weights of this type and any vertex of the encoder."""
+
+    def _numbered(self, ids: IdColumns, rows: int) -> Iterator[tuple[int, int, tuple[Array, Array]]]:
+        """Yield the vertices in pieces, each with its span."""
+        on_device, count = isinstance(self._encoder, DeviceEncoder), len(ids.source)
+        if not on_device and are_integers(ids.source):
+            ids = ids._replace(source=self.engine.to_host(ids.source), target=self.engine.to_host(ids.target))
+        whole = self._encoder.encode_dense(ids, rows) if on_device else self._encoder.encode(ids, rows)
+        for begin in range(0, count, self._step):
+            end = min(begin + self._step, count)
+            if whole is not None:
+                yield begin, end, (whole[0][begin:end], whole[1][begin:end])
+            else:  # only the ids of one piece are on the device next to its vertices
+                piece = ids._replace(source=ids.source[begin:end], target=ids.target[begin:end])
+                yield begin, end, self._encoder.encode(piece, 0)
+
+
+class TableFold(EncodedFold):
+    """The forest of tables whose locators ascend, in a buffer that grows with the vertices.
+
+    The vertices of a group are not known before it is read, so larger buffers replace the first one.
+    """
+
+    def __init__(self, engine: Engine, buffer: int = BUFFER, ids_on_device: bool = True) -> None:
+        super().__init__(engine, StoredEncoder().on(engine if ids_on_device else host_engine(engine), None))
+        self._buffer = buffer
+        self._fold: BufferFold | None = None
+        self._capacity = 0
+
+    def resume(self, path: str | None, partitions: int) -> Progress:
+        """Continue with the forest that an earlier run of a task saved."""
+        progress = Progress(path, EDGE_TABLE, partitions)
+        if progress.content is not None:
+            self.add(progress.content)
+            progress.content = None
+        return progress
+
+    def forest(self) -> Table:
+        """Return the forest of all rows so far."""
+        if self._fold is None:
+            return empty_table()
+        forest, metadata = self._fold.forest(), kind_metadata(self.kind)
+        # Columns are copied out of the fold's buffer.
+        if isinstance(self._encoder, DeviceEncoder):
+            ends = map(self._encoder.decode_there, forest.arrays[:2])
+            columns = Columns(*ends, *(column.copy() for column in forest.arrays[2:]))
+            return task_result(self.engine, columns, metadata)
+        source, target, weight, locator = map(self.engine.to_host, forest.arrays)
+        arrays = [*map(self._encoder.decode, (source, target)), pa.array(weight.copy()), pa.array(locator.copy())]
+        return pa.table(arrays, names=list(Columns._fields), metadata=metadata)
+
+    def _fold_for(self, weight: np.dtype[Any]) -> BufferFold:
+        vertices = self._encoder.count
+        if self._fold is not None and self._capacity >= 2 * vertices:
+            return self._fold
+        # The old buffer is solved first, so that its forest fits the new one.
+        forest = None if self._fold is None else self._fold.forest()
+        self._capacity = max(_LEAST_BUFFER, self._buffer * vertices)
+        larger = BufferFold(self.engine, vertices, self._capacity, weight_dtype=weight)
+        if forest is not None:
+            larger.merge(forest)
+        self._fold = larger
+        return larger

@@ -34,14 +34,14 @@ from dfmst._trees.certificate import verify as verify_rows
 from dfmst._trees.components import connected_components as _connected_components
 from dfmst.errors import UnsupportedFrameError
 
-_HERE = ("algorithm", "engine", "threads")  # how a frame in memory is solved, which a cluster decides itself
+_IN_MEMORY = ("algorithm", "engine", "threads")  # arguments for frames in memory only
 
 
 def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make the function for Dask frames. It gives a Dask frame of one partition, or what is no frame as it is."""
+    """Make the function for Dask frames; a result that is a frame becomes a Dask frame of one partition."""
     own = signature(function)
     plan = [name for name in signature(Options).parameters if name in ("strategy", "checkpoint", "memory_limit")]
-    kept = [value for name, value in own.parameters.items() if name not in _HERE]
+    parameters = [value for name, value in own.parameters.items() if name not in _IN_MEMORY]
     added = [Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(Options(), name)) for name in plan]
 
     @wraps(function)
@@ -59,16 +59,16 @@ def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:
         result = function(rows, **given)
         return dd.from_pandas(result, npartitions=1, sort=False) if isinstance(result, pd.DataFrame) else result
 
-    call.__signature__ = own.replace(parameters=[*kept, *added])  # type: ignore[attr-defined]
+    call.__signature__ = own.replace(parameters=[*parameters, *added])  # type: ignore[attr-defined]
     return call
 
 
 def _loops(part: Any, columns: EdgeColumns) -> Any:
-    """The ids of a partition's self-loops. Categories are compared by their values, which pandas refuses."""
+    """The ids of a partition's self-loops; categories are compared by value, which pandas refuses."""
     view, (source, target, _) = open_frame(part), columns.names
     if view.on_device:
         return part[source][part[source] == part[target]].unique()
-    if not len(view):  # of an accidental type, perhaps
+    if not len(view):  # its columns may have any type
         return part[source]
     ids = id_columns((source, view.column(source)), (target, view.column(target)))
     if isinstance(ids.source, np.ndarray):
@@ -166,13 +166,13 @@ def plan(
         vertices, rows, id_bytes = size_of_groups(groups, EdgeColumns(source, target), n_vertices, None)
     else:
         vertices, rows, id_bytes = _counted(edges, source, target, n_vertices)
-    at_hand = resources()
+    cluster = resources()
     return plan_of_sizes(
         vertices,
         rows,
         partitions=edges.npartitions,
-        workers=at_hand.workers if workers is None else workers,
-        memory_limit=at_hand.memory if memory_limit is None else memory_limit,
+        workers=cluster.workers if workers is None else workers,
+        memory_limit=cluster.memory if memory_limit is None else memory_limit,
         strategy=strategy,
         id_bytes=id_bytes,
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import dask
 import pyarrow as pa
@@ -25,10 +26,20 @@ def file_stamp(path: str | os.PathLike[str]) -> tuple[int, int]:
     return state.st_size, state.st_mtime_ns
 
 
-class FileRows:
+class Part(ABC):
+    """A partition that tasks can read as often as they need it; `name` is for messages."""
+
+    name: str
+
+    @abstractmethod
+    def read(self) -> Any:
+        """Return the partition's frame."""
+
+
+class FileRows(Part):
     """Row groups of a Parquet file, read by PyArrow."""
 
-    # No dataclass: Dask looks for tasks in the fields of those.
+    # No dataclass: Dask looks for tasks in their fields.
     def __init__(
         self,
         path: str,
@@ -39,22 +50,18 @@ class FileRows:
         constants: Mapping[str, object] | None = None,
     ) -> None:
         self.path = path
+        self.name = path if groups is None else f"{path}, row groups {groups}"
         self.common, self.constants = common, constants
         self.stamp = stamp
         self.columns = columns
         self.groups = groups
-
-    @property
-    def name(self) -> str:
-        """The file's path."""
-        return self.path if self.groups is None else f"{self.path}, row groups {self.groups}"
 
     def read(self) -> pa.Table:
         """Return the rows as an Arrow table."""
         try:
             table = self._read()
         finally:
-            # A file that changes while it is read may also look damaged.
+            # A file that changes during the read may also look damaged.
             self.check()
         if self.common is None:
             return table
@@ -62,13 +69,13 @@ class FileRows:
         return pa.Table.from_batches(batches, self.common.columns(self.columns))
 
     def check(self) -> None:
-        """Raise where the file is no longer what it was."""
+        """Raise if the file has changed."""
         try:
             same = self.stamp is None or self.stamp == file_stamp(self.path)
         except OSError as error:
             raise self._unreadable(error) from error
         if not same:
-            hint = "begin anew (with a new frame), and let nothing write to the files meanwhile"
+            hint = "run again with a new frame, and write nothing to the files during a run"
             raise ClusterError(f"{self.path} has changed since the run began", hint)
 
     def _unreadable(self, error: OSError) -> ClusterError:
@@ -91,28 +98,14 @@ class FileRows:
         return FormatError(f"{self.path}: a damaged Parquet file ({reason})", "fetch or write the file again")
 
 
-class Part(Protocol):
-    """A partition that can be read as often as needed."""
+class SubGraph(Part):
+    """A partition of a Dask frame with the tasks that make it, none of which another partition needs."""
 
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-
-    def read(self) -> Any:
-        """Return the partition's frame."""
-
-
-class SubGraph:
-    """A partition of a Dask frame together with the tasks that make it, none of which serves another partition."""
+    name = ""  # the partition's number is enough
 
     def __init__(self, tasks: Mapping[Hashable, Any], key: Hashable) -> None:
         self.tasks = dict(tasks)
         self.key = key
-
-    @property
-    def name(self) -> str:
-        """Nothing to add to the partition's number."""
-        return ""
 
     def read(self) -> Any:
         """Run the tasks in this thread."""
@@ -128,54 +121,41 @@ class SubGraph:
 
 @dataclass(frozen=True, slots=True)
 class FrameParts:
-    """Partitions of a table, as tasks read them.
+    """The partitions of a frame: each a :class:`Part`, or the reference to a task that makes it."""
 
-    Attributes
-    ----------
-    edges
-        One for each partition, with at least the columns of the edges: a :class:`Part`, or the reference to a task of
-        `tasks` that makes it.
-    rows
-        The same partitions with all columns.
-    tasks
-        What the references need.
-    token
-        Identifies the data.
-    """
-
-    edges: list[Any]
-    rows: list[Any]
-    tasks: dict[Hashable, Any]
-    token: str
+    edges: list[Any]  # with at least the columns of the edges
+    rows: list[Any]  # with all columns
+    tasks: dict[Hashable, Any]  # that the references need
+    token: str  # identifies the data
 
     @property
     def rereadable(self) -> bool:
-        """Whether a task may read the edges as often as it needs them."""
-        return all(is_part(part) for part in self.edges)
+        """Whether tasks can read the edges as often as they need them."""
+        return all(isinstance(part, Part) for part in self.edges)
 
     @property
     def comparable(self) -> bool:
-        """Whether edges and rows are read alike, so that equal values look equal in both."""
+        """Whether edges and rows are read in the same way, so that equal values have equal hashes."""
         return all(
             isinstance(edges, FileRows) == isinstance(rows, FileRows)
             for edges, rows in zip(self.edges, self.rows, strict=True)
         )
 
     def file(self, number: int) -> FileRows | None:
-        """The file behind a partition, where one is."""
+        """The file of a partition, if any."""
         part = self.edges[number]
         return part if isinstance(part, FileRows) else None
 
 
 def frame_parts(frame: Any, names: Sequence[Any]) -> FrameParts:
-    """Take a Dask frame apart; its partitions stay what they are, since nothing is fused across them.
+    """Return the partitions of a Dask frame.
 
-    A frame whose partitions are independent of each other is read inside our tasks, so that no partition waits in
-    memory for a second use. Others (after a shuffle, or persisted) are ordinary dependencies.
+    Our tasks read independent partitions themselves, so that none waits in memory for a second use. Others (after a
+    shuffle, or persisted) are ordinary dependencies.
     """
     columns = frame[list(names)]
     edges, rows = columns.simplify(), frame.simplify()
-    # On rare occasions, what Dask leaves out as needless changes the partitions.
+    # Dask's simplification may change the partitions.
     if not len(edges.__dask_keys__()) == len(rows.__dask_keys__()) == frame.npartitions:
         edges, rows = columns, frame
     pieces = parquet_pieces(edges)
@@ -191,7 +171,7 @@ def frame_parts(frame: Any, names: Sequence[Any]) -> FrameParts:
 
 
 def _parts(frame: Any) -> tuple[list[Any], dict[Hashable, Any]]:
-    """A frame's partitions, and the tasks that those of them need which are references."""
+    """A frame's partitions, and the tasks that references among them need."""
     keys, graph = list(frame.__dask_keys__()), graph_of(frame)
     own = own_tasks(graph, keys)
     if own is None:
@@ -200,18 +180,12 @@ def _parts(frame: Any) -> tuple[list[Any], dict[Hashable, Any]]:
 
 
 def size_of_parts(parts: list[Any], ends: tuple[Any, ...]) -> TableSize | None:
-    """Read the size of a table in its files' footers; ``None`` where the parts are no files."""
+    """Read the size of a table from its files' footers; ``None`` if the parts are no files."""
     if not all(isinstance(part, FileRows) for part in parts):
         return None
     return parquet_size([(part.path, part.groups) for part in parts], ends)
 
 
-def is_part(part: Any) -> bool:
-    """Whether it can be read; otherwise it is a partition's frame already, or the reference to one."""
-    # A frame may have columns of these names.
-    return callable(getattr(part, "read", None)) and isinstance(getattr(part, "name", None), str)
-
-
 def read_part(part: Any) -> tuple[Any, str]:
-    """Return a partition's frame and its name; a partition that is there already is its own frame."""
-    return (part.read(), part.name) if is_part(part) else (part, "")
+    """Return a partition's frame and its name."""
+    return (part.read(), part.name) if isinstance(part, Part) else (part, "")

@@ -9,16 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.cluster.devices import TaskColumns
+from dfmst._drive.cluster.devices import TaskColumns, worker_engine
 from dfmst._drive.cluster.partitions import read_part
-from dfmst._drive.cluster.solve import worker_engine
 from dfmst._drive.cluster.tables import (
     POSITION_BITS,
     DeviceTable,
     Table,
     empty_table,
     kind_metadata,
-    like_of,
     narrowed,
     travelling_ids,
     travelling_table,
@@ -120,7 +118,7 @@ def taken_edges(
     if isinstance(view, DeviceView):
         if pa.types.is_integer(source) and pa.types.is_integer(target):
             there = table_there(engine, view, columns, engine.xp.arange(len(view), dtype=np.uint64))
-            if there is not None and weight_kind(like_of(there)) == kind:
+            if there is not None and weight_kind(there) == kind:
                 return there
         engine, position = host_engine(engine), np.arange(len(view))
         names = {name: view.column(name) for name in columns.names if name is not None}

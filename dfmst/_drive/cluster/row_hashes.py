@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.cluster.checkpoint import false_checkpoint
 from dfmst._drive.cluster.devices import TaskColumns, register_for_gpus
-from dfmst._drive.cluster.tables import DeviceTable, Table, column_values, columns_of, like_of, weight_kind
+from dfmst._drive.cluster.graph import false_checkpoint
+from dfmst._drive.cluster.tables import DeviceTable, Table, column_values, columns_of, weight_kind
 from dfmst._drive.plan.plan import id_words
 from dfmst._engines import CpuEngine, Engine
 from dfmst._fold.checkpoint import is_below
@@ -60,7 +60,7 @@ class RowHashes(NamedTuple):
 def column_types(table: Table) -> ColumnTypes:
     """Return the types of a table."""
     types = table.columns.types if isinstance(table, DeviceTable) else table.schema.types
-    return ColumnTypes(types[0], types[1], weight_kind(like_of(table)))
+    return ColumnTypes(types[0], types[1], weight_kind(table))
 
 
 def row_hashes(table: Table) -> Array:

@@ -47,7 +47,7 @@ def add_shuffle(
     """Add the tasks of this strategy, and return the rows of the partitions, in portions of `portion` partitions."""
     edges = []
     for number, group in enumerate(groups):
-        task = (distribute, *group.arguments(), columns, sizes.group, graph.partial("distribute", number))
+        task = (distribute, *group.arguments(), columns, sizes.group, graph.progress_file("distribute", number))
         codec = edges_codec(group.first, len(group.parts), sizes.group.dense)
         edges.append(graph.add("distribute", number, *task, durable=codec))
     of_groups = _add_each(graph, "summary", numbering.group_statistics, edges)
@@ -56,7 +56,7 @@ def add_shuffle(
     totals = _add_each(graph, "total", getattr, numberings, "total")
     bounds = [group.first for group in groups[1:]]
     places = graph.add("cuts", 0, cuts, statistics, sizes.slices)
-    first = graph.first_missing("slice", sizes.slices)  # only pieces of slices from this one on are needed
+    first = graph.count_complete("slice", sizes.slices)  # only pieces of slices from this one on are needed
     cuttings = []
     for number, each in enumerate(edges):
         arguments = (each, number, statistics, places, numberings[number], range(first, sizes.slices))
@@ -77,7 +77,7 @@ def add_shuffle(
         locators = _add_each(graph, "locators", pick, slices, 1 + number, of=number)
         chosen = graph.add("chosen-rows", number, unite, locators, group.first, hashes)
         rows += portions(graph, group.first, len(group.parts), portion, chosen)
-    graph.use_kept([*(each.chosen for each in rows), trace])
+    graph.use_checkpoints([*(each.rows for each in rows), trace])
     return ShuffledForest(rows, trace)
 
 

@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.cluster.checkpoint import Progress
 from dfmst._drive.cluster.devices import (
     BY_KEY,
     TaskColumns,
@@ -33,11 +32,13 @@ from dfmst._drive.cluster.devices import (
     result_bytes,
     rows_on,
     rows_that_fit,
+    task_engine,
+    worker_engine,
 )
-from dfmst._drive.cluster.groups import Group
+from dfmst._drive.cluster.graph import Progress
+from dfmst._drive.cluster.groups import EncodedFold, Group, StoredEncoder
 from dfmst._drive.cluster.partitions import FileRows
 from dfmst._drive.cluster.row_hashes import ColumnTypes, RowHashes
-from dfmst._drive.cluster.solve import EncodedFold, StoredEncoder, task_engine, worker_engine
 from dfmst._drive.cluster.tables import POSITION_BITS
 from dfmst._drive.plan.formulas import EDGE
 from dfmst._edges.encode import Encoder

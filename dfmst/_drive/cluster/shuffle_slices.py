@@ -15,7 +15,6 @@ import pandas as pd
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.cluster.checkpoint import false_checkpoint
 from dfmst._drive.cluster.devices import (
     TaskColumns,
     local_directory,
@@ -24,10 +23,12 @@ from dfmst._drive.cluster.devices import (
     reserve,
     rows_on,
     rows_that_fit,
+    task_engine,
+    worker_engine,
 )
+from dfmst._drive.cluster.graph import false_checkpoint
 from dfmst._drive.cluster.shuffle_edges import GroupEdges, are_within, near, sorted_run
 from dfmst._drive.cluster.shuffle_numbering import Numbering, Statistics
-from dfmst._drive.cluster.solve import task_engine, worker_engine
 from dfmst._drive.cluster.tables import POSITION_BITS
 from dfmst._drive.plan.formulas import GPU_SLICE_ROW, LEAST_ROWS
 from dfmst._engines import CpuEngine, Engine

@@ -20,7 +20,7 @@ from dfmst._edges.dictionary import concat_ids
 from dfmst._edges.encode import are_integers
 from dfmst._edges.vertices import IdColumns, id_columns, same_width
 from dfmst._engines import Engine, host_engine
-from dfmst._fold.checkpoint import ascends, check, checked_table, is_id_type
+from dfmst._fold.checkpoint import array_of, ascends, check, checked_table, is_id_type
 from dfmst.errors import InvalidEdgesError
 
 POSITION_BITS = 32
@@ -28,7 +28,7 @@ _KIND = b"weights"
 
 
 def travelling_table(source: pa.Array, target: pa.Array, key: Array, row: Array, kind: str) -> pa.Table:
-    """Put a table together; `kind` says what the weights are."""
+    """Make a table; `kind` names the type of the weights."""
     arrays = {"source": source, "target": target, "key": pa.array(key), "row": pa.array(row)}
     return pa.table(arrays).replace_schema_metadata(kind_metadata(kind))
 
@@ -51,18 +51,17 @@ def checked_edges(table: pa.Table) -> pa.Table:
 
 
 def kind_metadata(kind: str) -> dict[bytes, bytes]:
-    """Return what goes with a table whose weights are of a kind."""
+    """Return the metadata of a table whose weights are of a kind."""
     return {_KIND: kind.encode()}
 
 
-def weight_kind(table: pa.Table) -> str:
+def weight_kind(table: Table) -> str:
     """Return what the weights of a table are."""
-    kind: bytes = (table.schema.metadata or {}).get(_KIND, b"")
-    return kind.decode()
+    return metadata_of(table).get(_KIND, b"").decode()
 
 
 def empty_table() -> pa.Table:
-    """Return a table without edges, which goes with any other."""
+    """Return a table without edges, which can be concatenated with any other."""
     types = {"source": pa.uint32(), "target": pa.uint32(), "key": pa.uint32(), "row": pa.uint64()}
     return pa.table({name: pa.array([], kind) for name, kind in types.items()})
 
@@ -82,7 +81,7 @@ def _narrow(column: Any) -> pa.Array:
 
 
 def narrowed(column: Array) -> Array:
-    """Integers in the narrowest of the types that travel, where they lie."""
+    """Integers in the narrowest of the types that travel, on their engine."""
     if column.dtype.itemsize == 8:
         low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
         fits = low >= 0 and high < 1 << 32
@@ -95,9 +94,8 @@ def narrowed(column: Array) -> Array:
 
 
 def column_values(table: pa.Table, name: str) -> Array:
-    """A column of integers as kernels read it, without a copy where it is in one piece."""
-    column = table.column(name)
-    return native_values((column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()).to_numpy())
+    """A column of integers as kernels read it, not copied if it has one chunk."""
+    return native_values(array_of(table, name).to_numpy())
 
 
 def id_pair(table: pa.Table) -> IdColumns:
@@ -108,10 +106,10 @@ def id_pair(table: pa.Table) -> IdColumns:
 def take(table: pa.Table, positions: Array) -> pa.Table:
     """Rows of a table by position."""
     columns = []
-    for column in table.columns:
-        whole = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-        plain = pa.types.is_integer(whole.type)
-        columns.append(pa.array(whole.to_numpy()[positions]) if plain else whole.take(pa.array(positions)))
+    for name in table.column_names:
+        column = array_of(table, name)
+        plain = pa.types.is_integer(column.type)
+        columns.append(pa.array(column.to_numpy()[positions]) if plain else column.take(pa.array(positions)))
     return pa.table(columns, names=table.column_names, metadata=table.schema.metadata)
 
 
@@ -126,24 +124,30 @@ def concat(tables: list[pa.Table]) -> pa.Table:
 
 
 def check_kinds(weights: Iterable[str]) -> None:
-    """Raise where keys of these kinds of weights (:func:`weight_kind`) cannot be compared."""
+    """Raise if keys of these kinds of weights (:func:`weight_kind`) cannot be compared."""
     kinds = sorted(set(weights))
     if len(kinds) > 1:
         message = f"the partitions' weights have different types: {', '.join(kinds)}"
         raise InvalidEdgesError(message, "cast the weight column to one type in all partitions")
 
 
-def in_row_order(table: pa.Table) -> pa.Table:
-    """The rows by ascending locator; a table that is in order already is not copied."""
+def in_row_order(table: Table) -> Table:
+    """The rows by ascending locator; a table in order is not copied."""
+    if isinstance(table, DeviceTable):
+        columns = columns_of(table.columns.engine, table)
+        if ascends(columns.row):
+            return table
+        columns = columns.take(table.columns.engine.xp.argsort(columns.row))
+        return DeviceTable(TaskColumns(table.columns.engine, *columns), table.metadata)
     row = column_values(table, "row")
-    return table if bool((row[1:] > row[:-1]).all()) else take(table, np.argsort(row, kind="stable"))
+    return table if ascends(row) else take(table, np.argsort(row, kind="stable"))
 
 
-_MOVED = 1 << 20  # rows that go to a GPU at a time
+_MOVED = 1 << 20  # rows copied to a GPU at a time
 
 
 class Columns(NamedTuple):
-    """The columns of a table in one engine's memory; on the host, ids that are no integers are Arrow's."""
+    """The columns of a table in one engine's memory; ids other than integers are Arrow arrays on the host."""
 
     source: Any
     target: Any
@@ -156,7 +160,10 @@ class Columns(NamedTuple):
 
     def take(self, positions: Array) -> Columns:
         """Return the rows at these positions."""
-        source, target = (_taken(column, positions) for column in self[:2])
+        if isinstance(self.source, pa.Array):
+            source, target = (column.take(pa.array(positions)) for column in self[:2])
+        else:
+            source, target = (column[positions] for column in self[:2])
         return Columns(source, target, self.key[positions], self.row[positions])
 
     def part(self, begin: int, end: int) -> Columns:
@@ -173,13 +180,9 @@ class Columns(NamedTuple):
         return id_columns(("source", self.source), ("target", self.target))
 
 
-def _taken(column: Any, positions: Array) -> Any:
-    return column.take(pa.array(positions)) if isinstance(column, pa.Array) else column[positions]
-
-
 @register_for_gpus
 class DeviceTable:
-    """A table that travels."""
+    """An edge table on a GPU."""
 
     def __init__(self, columns: TaskColumns, metadata: dict[bytes, bytes]) -> None:
         self.columns, self.metadata = columns, metadata
@@ -209,12 +212,12 @@ def host_table(table: Table) -> pa.Table:
 
 
 def has_integers(table: Table) -> bool:
-    """Whether the ids are integers, which a GPU numbers."""
+    """Whether the ids are integers, which a GPU can number."""
     return isinstance(table, DeviceTable) or all(pa.types.is_integer(table.schema.field(end).type) for end in (0, 1))
 
 
 def columns_of(engine: Engine, table: Table) -> Columns:
-    """Return a table's columns in an engine's memory; only the host's holds ids that are no integers."""
+    """Return a table's columns in an engine's memory; ids other than integers need the host."""
     if isinstance(table, DeviceTable):
         return Columns(*table.columns.on(engine))
     if not has_integers(table):
@@ -222,8 +225,8 @@ def columns_of(engine: Engine, table: Table) -> Columns:
     return Columns(*(engine.from_host(column_values(table, name)) for name in Columns._fields))
 
 
-def side_of(engine: Engine, table: Table) -> Engine:
-    """Return where work on a table's columns is done: on a GPU only on ids that are integers."""
+def engine_for(engine: Engine, table: Table) -> Engine:
+    """Return the engine for work on a table's columns: the GPU only if its ids are integers."""
     return engine if has_integers(table) else host_engine(engine)
 
 
@@ -247,28 +250,21 @@ def some_rows(table: Table, positions: Array) -> pa.Table:
 
 
 def metadata_of(table: Table) -> dict[bytes, bytes]:
-    """Return what goes with a table."""
+    """Return the metadata of a table."""
     return table.metadata if isinstance(table, DeviceTable) else dict(table.schema.metadata or {})
 
 
 def with_metadata(table: Table, more: dict[bytes, bytes]) -> Table:
-    """Return a table with more that goes with it."""
+    """Return a table with more metadata."""
     metadata = {**metadata_of(table), **more}
-    return (
-        DeviceTable(table.columns, metadata)
-        if isinstance(table, DeviceTable)
-        else table.replace_schema_metadata(metadata)
-    )
+    if isinstance(table, DeviceTable):
+        return DeviceTable(table.columns, metadata)
+    return table.replace_schema_metadata(metadata)
 
 
-def kept(engine: Engine, columns: Columns, metadata: dict[bytes, bytes]) -> DeviceTable:
-    """Return a task's result; where the results that wait leave the GPU too little, it goes to the host."""
+def task_result(engine: Engine, columns: Columns, metadata: dict[bytes, bytes]) -> DeviceTable:
+    """Return a task's result; it is copied to the host if results for other tasks fill the GPU."""
     table = DeviceTable(TaskColumns(engine, *columns), metadata)
     if not engine.on_host and not has_room(engine, 0):
         table.columns.spill()
     return table
-
-
-def like_of(table: Table) -> pa.Table:
-    """Return a table without rows that agrees with a table."""
-    return empty_table().replace_schema_metadata(metadata_of(table))

@@ -21,14 +21,12 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.cluster.checkpoint import EDGE_TABLE, digests_by_number, false_checkpoint
-from dfmst._drive.cluster.devices import TaskColumns, on_device, register_for_gpus
-from dfmst._drive.cluster.graph import TaskGraph
-from dfmst._drive.cluster.groups import Group, add_merge_tree
-from dfmst._drive.cluster.partitions import FileRows, is_part
+from dfmst._drive.cluster.devices import TaskColumns, on_device, register_for_gpus, task_engine, worker_engine
+from dfmst._drive.cluster.graph import EDGE_TABLE, TaskGraph, digests_by_number, false_checkpoint
+from dfmst._drive.cluster.groups import Group, StoredEncoder, TableFold, add_merge_tree, folded, merge
+from dfmst._drive.cluster.partitions import FileRows, Part
 from dfmst._drive.cluster.read import read_edges
 from dfmst._drive.cluster.row_hashes import changed, digest_of, row_hashes
-from dfmst._drive.cluster.solve import StoredEncoder, TableFold, folded, merge, resume, task_engine, worker_engine
 from dfmst._drive.cluster.tables import (
     Columns,
     DeviceTable,
@@ -37,10 +35,10 @@ from dfmst._drive.cluster.tables import (
     columns_of,
     concat,
     empty_table,
+    engine_for,
     is_key_type,
     metadata_of,
     pieces,
-    side_of,
     some_rows,
     with_metadata,
 )
@@ -180,14 +178,14 @@ def add_two_passes(
     # own sample, or in the second pass the digests of the first.
     forests = []
     for number, input in enumerate(inputs):
-        known = (bound, samples[number], graph.partial("light", number))
+        known = (bound, samples[number], graph.progress_file("light", number))
         forests.append(graph.add("light", number, fold_light, *input, *known, durable=EDGE_TABLE))
     digests = [graph.add("digests", number, digests_of, forest) for number, forest in enumerate(forests)]
     light = add_merge_tree(graph, forests, split_every, "merge-light")
     cycle_filter = graph.add("filter", 0, broadcast_filter, light)
     residues = []
     for number, input in enumerate(inputs):
-        before = (bound, cycle_filter, digests[number], graph.partial("residue", number))
+        before = (bound, cycle_filter, digests[number], graph.progress_file("residue", number))
         residues.append(graph.add("residue", number, fold_residue, *input, *before, durable=EDGE_TABLE))
     residue = add_merge_tree(graph, residues, split_every, "merge-residue")
     return graph.add("merge", 0, merge, [light, residue], durable=EDGE_TABLE)
@@ -243,7 +241,7 @@ def broadcast_filter(forest: Table) -> BroadcastFilter | None:
     """Return the filter of a forest (a task); ``None`` if the forest is empty."""
     if not forest.num_rows:
         return None
-    engine = side_of(worker_engine(), forest)
+    engine = engine_for(worker_engine(), forest)
     return on_device(engine, 1, lambda _: BroadcastFilter.of_forest(engine, columns_of(engine, forest)), least=1)
 
 
@@ -285,7 +283,7 @@ def fold_residue(
         active = None if cycle_filter is None else cycle_filter.on(forest.engine)
 
         def add_rest(forest: TableFold, table: Table) -> None:
-            engine = side_of(forest.engine, table)
+            engine = engine_for(forest.engine, table)
             for rows in pieces(engine, table):
                 passing = rows if active is None else rows.take(active.passing(rows))
                 rest = engine.xp.flatnonzero(~is_light(engine, passing, bound))
@@ -307,13 +305,13 @@ def _fold(
 ) -> Table:
     """Fold the rows that `add` takes, compare the partitions' digests with earlier ones, and return both."""
     parts = list(enumerate(group.complete(frames).parts, group.first))
-    saved = resume(forest, partial, len(parts))
+    saved = forest.resume(partial, len(parts))
     digests = dict(saved.digests)
     tables = group.tables(task_engine(), columns, frames, saved.done)
     for done, ((number, part), table) in enumerate(zip(parts[saved.done :], tables, strict=True), saved.done + 1):
         digest = part_digest(number, part, table)
         if before.get(number, digest.get(number)) != digest.get(number):
-            raise changed(number, part.name if is_part(part) else "")
+            raise changed(number, part.name if isinstance(part, Part) else "")
         digests |= digest
         add(forest, table)
         saved.save(done, forest.forest, digests)

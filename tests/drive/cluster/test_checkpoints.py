@@ -21,8 +21,8 @@ import dfmst
 import dfmst.dask
 from dfmst._drive.cluster import groups as tasks
 from dfmst._drive.cluster import shuffle, two_pass
-from dfmst._drive.cluster.checkpoint import EDGE_TABLE, checkpointed, first_workers, partitions_done
 from dfmst._drive.cluster.client import Resources
+from dfmst._drive.cluster.graph import EDGE_TABLE, checkpointed, first_workers, partitions_done
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows
 from dfmst._drive.cluster.shuffle_edges import GroupEdges, GroupSizes, distribute
@@ -249,10 +249,10 @@ def test_a_group_that_is_folded_in_runs_goes_on_where_it_was(tmp_path, monkeypat
     assert partitions_done(str(tmp_path / "kept")) == 5
     again = edges(kept)
     assert len(read) == 8
-    for one, other in zip(again.hashes, expected.hashes, strict=True):
-        assert (one is None, other is None) == (files, files)
-        if one is not None and other is not None:
-            np.testing.assert_array_equal(one.columns.load(), other.columns.load())
+    for after, before in zip(again.hashes, expected.hashes, strict=True):
+        assert (after is None, before is None) == (files, files)
+        if after is not None and before is not None:
+            np.testing.assert_array_equal(after.columns.load(), before.columns.load())
     assert again.encoder.on(CpuEngine()).values.equals(expected.encoder.on(CpuEngine()).values)
     for one, other in zip(again.runs, expected.runs, strict=True):
         for column, same in zip(one.part(0, len(one)).arrays, other.part(0, len(other)).arrays, strict=True):
@@ -302,7 +302,7 @@ def test_calls_that_differ_in_their_checkpoints_alone(tmp_path):
 def test_a_shuffle_with_checkpoints_has_groups_that_are_read_in_seconds(tmp_path, monkeypatch):
     write_edges(tmp_path, 24)
     monkeypatch.setattr("dfmst._drive.cluster.build.resources", lambda: Resources(1, 3 << 30))
-    monkeypatch.setattr("dfmst._drive.cluster.build._KEPT_ROWS", 200)
+    monkeypatch.setattr("dfmst._drive.cluster.build._CHECKPOINT_ROWS", 200)
     parts = dd.read_parquet(tmp_path / "edges")
 
     def groups(**options: Any) -> int:

@@ -23,8 +23,8 @@ from distributed import Client, LocalCluster
 import dfmst
 import dfmst.dask
 from dfmst import errors
-from dfmst._drive.cluster.checkpoint import EDGE_TABLE, checkpointed, first_workers
 from dfmst._drive.cluster.client import Resources
+from dfmst._drive.cluster.graph import EDGE_TABLE, checkpointed, first_workers
 from dfmst._drive.cluster.tables import empty_table
 from tests.support.dask_frames import STRATEGIES, random_frame
 from tests.support.workers import Workers

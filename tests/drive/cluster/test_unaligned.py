@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import dfmst.dask
-from dfmst._drive.cluster.solve import merge
+from dfmst._drive.cluster.groups import merge
 from dfmst._drive.cluster.tables import travelling_ids, travelling_table
 from dfmst._edges.vertices import id_columns
 from tests.support.dask_frames import STRATEGIES, check, random_frame

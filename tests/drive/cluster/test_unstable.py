@@ -177,7 +177,7 @@ def test_files_behind_a_frame_that_change_before_they_are_gathered(strategy, tmp
 
     parts = dd.read_parquet(tmp_path / "edges")
     monkeypatch.setattr("dfmst._drive.cluster.rows.read_part", change_first)
-    with pytest.raises(dfmst.ClusterError, match=r"\d.parquet has changed since the run began\nHint: begin anew"):
+    with pytest.raises(dfmst.ClusterError, match=r"\d.parquet has changed since the run began\nHint: run again"):
         forest_of(parts, strategy)
 
 
@@ -209,10 +209,10 @@ def test_a_file_that_is_gone(tmp_path):
 
 def test_what_is_compared_travels_as_one_number_a_partition():
     from dfmst._drive.cluster.groups import fold, group_parts
-    from dfmst._drive.cluster.rows import choose
+    from dfmst._drive.cluster.rows import locate
     from dfmst._edges.read import EdgeColumns
 
     (group,) = group_parts([random_frame(82)], 1)
-    (chosen,) = choose(fold(group, None, EdgeColumns("a", "b", "w")), 1, True)
-    assert isinstance(chosen.digest, int)
-    assert chosen.digest.bit_length() <= 64
+    (rows,) = locate(fold(group, None, EdgeColumns("a", "b", "w")), 1, True)
+    assert isinstance(rows.digest, int)
+    assert rows.digest.bit_length() <= 64
