@@ -28,10 +28,9 @@ if TYPE_CHECKING:
     from dfmst._report.report import Report, report
     from dfmst._trees import components
     from dfmst._trees.certificate import Certificate, verify
-    from dfmst._trees.clusters import clusters
+    from dfmst._trees.clusters import clusters, single_linkage
     from dfmst._trees.components import connected_components
     from dfmst._trees.density import hdbscan
-    from dfmst._trees.linkage import single_linkage
     from dfmst._trees.newick import newick
     from dfmst._trees.points.euclidean import euclidean_forest, knn_edges
     from dfmst._trees.rooted import path, rooted
@@ -88,7 +87,7 @@ _HOME = {
     "Report": "_report.report",
     "report": "_report.report",
     "rooted": "_trees.rooted",
-    "single_linkage": "_trees.linkage",
+    "single_linkage": "_trees.clusters",
     "spanning_forest": "forest",
     "update": "_trees.update",
     "verify": "_trees.certificate",

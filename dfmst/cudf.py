@@ -23,8 +23,8 @@ from cudf.api.extensions import register_dataframe_accessor
 
 from dfmst._engines import select_engine
 from dfmst._trees.clusters import clusters as _clusters
+from dfmst._trees.clusters import single_linkage as _single_linkage
 from dfmst._trees.components import connected_components
-from dfmst._trees.linkage import single_linkage as _single_linkage
 from dfmst._trees.rooted import rooted as _rooted
 from dfmst.accessor import ForestAccessor
 from dfmst.errors import DfmstError

@@ -28,7 +28,7 @@ from support.inside import CpuEngine, EdgeTable, Trace
 from support.machine import describe
 from support.results import parser, write
 
-from dfmst.algorithms._steps.kruskal_scan import BLOCK
+from dfmst.algorithms._shared_steps import BLOCK
 from dfmst.algorithms.filter_kruskal import FilterKruskal
 
 THREADS = (1, 2, 4, 16, 64)

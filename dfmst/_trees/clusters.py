@@ -1,4 +1,4 @@
-"""Clusters: the components of a forest without its heaviest edges."""
+"""Clusters, the components of a forest without its heaviest edges, and the dendrogram of all of them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from bisect import bisect
 from collections.abc import Iterable
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 
-from dfmst._common.arguments import is_several, whole_number
+from dfmst._common.arguments import is_several, real_number, whole_number
 from dfmst._common.deferred import pc
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.arrow_values import is_missing
-from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import EdgeColumns
-from dfmst._engines.primitives.contract import component_labels
+from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
 from dfmst._trees.ordered import OrderedForest, order_forest
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
@@ -100,22 +100,24 @@ def clusters(
         raise ValueError(message)
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
+    given: Any = n_clusters if distance is None else distance
+    several = is_several(given)
+    thresholds = list(given) if several else [given]
     if distance is None:
-        counts = [whole_number("n_clusters", count) for count in _each(n_clusters)]
+        counts = [whole_number("n_clusters", count) for count in thresholds]
         cuts = [(f"k{count}", _merges(forest, count)) for count in counts]
+    elif weight is None:
+        message = "distance= needs a weight column; with weight=None there is n_clusters="
+        raise ValueError(message)
     else:
-        weights = _weights(forest, weight)
-        cuts = [(_name(d), _lighter(weights, weight, d, maximum=maximum)) for d in map(_plain, _each(distance))]
-    several = is_several(n_clusters if distance is None else distance)
-    labels = {name if several else "cluster": _labels(forest, kept) for name, kept in cuts}
+        weights = forest.weights(weight)
+        limits = [_plain(threshold) for threshold in thresholds]
+        cuts = [(f"d{limit}".removesuffix(".0"), _lighter(weights, weight, limit, maximum=maximum)) for limit in limits]
+    labels = {name if several else "cluster": forest.labels(edges) for name, edges in cuts}
     if len(labels) < len(cuts):
         message = f"the same threshold twice: {', '.join(name for name, _ in cuts)}"
         raise ValueError(message)
     return forest.listed.frame({"vertex": np.arange(forest.vertices), **labels})
-
-
-def _each(thresholds: Any) -> list[Any]:
-    return list(thresholds) if is_several(thresholds) else [thresholds]
 
 
 def _plain(distance: Any) -> Any:
@@ -126,10 +128,6 @@ def _plain(distance: Any) -> Any:
     return distance.item() if isinstance(distance, (np.number, np.bool_)) else distance
 
 
-def _name(distance: Any) -> str:
-    return "d" + str(distance).removesuffix(".0")
-
-
 def _merges(forest: OrderedForest, count: int) -> int:
     """Number of edges to keep for `count` clusters."""
     if not forest.trees <= count <= forest.vertices:
@@ -138,16 +136,8 @@ def _merges(forest: OrderedForest, count: int) -> int:
     return forest.vertices - int(count)
 
 
-def _weights(forest: OrderedForest, weight: Any) -> Array | pa.Array:
-    """Weights of the forest's edges, in order, as the frame has them."""
-    if weight is None:
-        message = "distance= needs a weight column; with weight=None there is n_clusters="
-        raise ValueError(message)
-    return forest.weights(weight)
-
-
 def _lighter(weights: Array | pa.Array, name: Any, distance: Any, *, maximum: bool) -> int:
-    """Edges to keep: they come first."""
+    """Number of edges to keep at a distance: they come first."""
     if is_missing(distance):
         message = f"distance is {distance}; pass the heaviest weight to keep"
         raise ValueError(message)
@@ -187,7 +177,122 @@ def _count_numbers(weights: Array | pa.Array, distance: Any, *, maximum: bool) -
     return bisect(range(len(weights)), False, key=is_beyond)
 
 
-def _labels(forest: OrderedForest, kept: int) -> Array:
-    """The smallest place of each place's cluster."""
-    source, target = forest.source[:kept], forest.target[:kept]
-    return component_labels(forest.engine, EdgeTable(source, target, source, forest.vertices))
+@driven("edges")
+def single_linkage(
+    edges: Frame,
+    source: Any = "source",
+    target: Any = "target",
+    weight: Any = "weight",
+    *,
+    vertices: Any = None,
+    join: float | None = None,
+    as_scipy: bool = False,
+    algorithm: str | Algorithm = "auto",
+    engine: str = "auto",
+    invalid: Invalid = "raise",
+    threads: int | None = None,
+) -> Any:
+    """Return the single-linkage dendrogram of an edge table: one row a merge, in ascending distance.
+
+    Parameters
+    ----------
+    edges, source, target, weight, algorithm, engine, invalid, threads
+        As for :func:`minimum_spanning_forest`; the frame is on the host. Edges of the forest alone give the same
+        dendrogram.
+    vertices
+        All vertices, as for :func:`connected_components`.
+    join
+        Distance at which components are joined in the end, the one with the smallest vertex first; ``None``: they
+        stay apart. ``numpy.inf`` is beyond all others.
+    as_scipy
+        Return SciPy's linkage matrix and the ids of its observations instead.
+
+    Returns
+    -------
+    merges
+        The same kind of frame: ``left``, ``right`` (clusters, the smaller number first), ``distance`` (in the
+        weights' type; the nearest ``float64`` with `join`) and ``size`` (vertices of the new cluster). Of n vertices,
+        those from 0 to n - 1 are the vertices in ascending order, as :func:`connected_components` lists them, and
+        n + r is what the merge in row r makes. Equal distances are in the forest's order, by row.
+    matrix, ids
+        With `as_scipy`: shape ``(n - 1, 4)`` of ``float64``, for ``scipy.cluster.hierarchy``; and the vertices in
+        ascending order, Arrow.
+
+    Raises
+    ------
+    InvalidEdgesError
+        SciPy's matrix of several components that are not joined; a distance to join them at that is below another one.
+    ColumnNotFoundError, UnsupportedFrameError, EngineUnavailableError, CapacityError
+        As for :func:`connected_components`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dfmst
+    >>> roads = pd.DataFrame({"source": [1, 2, 3, 4], "target": [2, 3, 4, 5], "weight": [1, 9, 2, 4]})
+    >>> dfmst.single_linkage(roads)
+       left  right  distance  size
+    0     0      1         1     2
+    1     2      3         2     2
+    2     4      6         4     3
+    3     5      7         9     5
+
+    References
+    ----------
+    Gower and Ross: Minimum spanning trees and single linkage cluster analysis. Applied Statistics 18 (1969).
+    """
+    join = None if join is None else real_number("join", join)
+    columns = EdgeColumns(source, target, weight, False, invalid)
+    forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
+    ends = np.empty(len(forest), np.uint64)
+    forest.engine.launch("pack_ends", len(forest), forest.source, forest.target, None, ends)
+    left, right, size = merge_clusters(forest.engine, ends, forest.vertices)
+    merges = Merges(left.view(np.int64), right.view(np.int64), size.astype(np.int64))
+    if join is not None:
+        merges = _joined(merges, forest.vertices)
+    if as_scipy:
+        return _matrix(forest, merges, weight, join), forest.listed.values()
+    backend = forest.view.frame.implementation
+    if join is None and weight is not None:
+        distance = forest.column(weight, "distance")
+    else:
+        distance = nw.from_dict({"distance": _distances(forest, merges, weight, join)}, backend=backend)
+    frame = nw.concat([distance, nw.from_dict(merges._asdict(), backend=backend)], how="horizontal")
+    return forest.view.finish(frame.select("left", "right", "distance", "size"))
+
+
+def _joined(merges: Merges, vertices: int) -> Merges:
+    """Join the remaining clusters one after the other, the one with the smallest number first."""
+    count = len(merges.size)
+    whole = np.ones(vertices + count, bool)
+    whole[merges.left] = whole[merges.right] = False
+    rest = np.flatnonzero(whole)
+    if len(rest) < 2:
+        return merges
+    sizes = np.concatenate([np.ones(vertices, np.int64), merges.size])[rest]
+    chain = vertices + count + np.arange(len(rest) - 2)
+    return Merges(
+        np.concatenate([merges.left, rest[:1], rest[2:]]),
+        np.concatenate([merges.right, rest[1:2], chain]),
+        np.concatenate([merges.size, np.cumsum(sizes)[1:]]),
+    )
+
+
+def _distances(forest: OrderedForest, merges: Merges, weight: Any, join: float | None) -> Array:
+    """Distances of all merges, ``float64``."""
+    distance = np.full(len(merges.size), np.nan if join is None else join)
+    distance[: len(forest)] = forest.distances(weight)
+    if join is not None and len(forest) < len(distance):
+        longer = int(np.sum(~(distance[: len(forest)] <= join)))
+        if longer or np.isnan(join):
+            message = f"join is {join:g}, and {longer:,} edges of the forest are not below it"
+            raise InvalidEdgesError(message, "join components at no less than their edges, for example at numpy.inf")
+    return distance
+
+
+def _matrix(forest: OrderedForest, merges: Merges, weight: Any, join: float | None) -> Array:
+    if len(merges.size) < forest.vertices - 1:
+        message = f"{forest.trees:,} components; SciPy's matrix has one tree"
+        raise InvalidEdgesError(message, "join them: join=numpy.inf")
+    distance = _distances(forest, merges, weight, join)
+    return np.column_stack([merges.left, merges.right, distance, merges.size]).astype(np.float64)

@@ -10,8 +10,7 @@ import numpy as np
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.edge_table import EdgeTable, Input
-from dfmst._edges.host_frame import FrameView
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.vertex_list import list_vertices, vertex_frame
 from dfmst._engines import Engine
@@ -81,29 +80,18 @@ def connected_components(
     with runner.guard():
         input = read_table(runner, view, EdgeColumns(source, target, None, invalid=invalid), in_order=True)
         labels = _LABELLERS[algorithm](runner, input.table)
+        names = source, target
         if vertices is None:
-            return _occurring(runner, view, (source, target), input, labels)
+            present = runner.xp.flatnonzero(used_vertices(runner, input.table))
+            columns = {"vertex": present, "component": labels[present]}
+            return vertex_frame(
+                view, names, input, {name: input.beside_frame(column) for name, column in columns.items()}
+            )
         if isinstance(view, DeviceView):
-            message = "vertices= is not read beside a frame on a GPU"
+            message = "vertices= is not read with a frame on a GPU"
             raise UnsupportedFrameError(message, "pass edges.to_arrow(), or leave vertices= out")
-        return _listed(runner, view, (source, target), input, labels, vertices)
-
-
-def _occurring(
-    engine: Engine, view: FrameView | DeviceView, names: tuple[Any, Any], input: Input, labels: Array
-) -> Frame:
-    """Components of the vertices that occur in the table."""
-    vertices = engine.xp.flatnonzero(used_vertices(engine, input.table))
-    columns = {"vertex": vertices, "component": labels[vertices]}
-    return vertex_frame(view, names, input, {name: input.beside_frame(column) for name, column in columns.items()})
-
-
-def _listed(
-    engine: Engine, view: FrameView, names: tuple[Any, Any], input: Input, labels: Array, vertices: Any
-) -> Frame:
-    """Components of listed vertices."""
-    listed = list_vertices(engine, view, names, input, vertices)
-    component = np.arange(len(listed))
-    there = np.flatnonzero(listed.vertex >= 0)
-    component[there] = listed.place[input.beside_frame(labels)[listed.vertex[there]]]
-    return listed.frame({"vertex": np.arange(len(listed)), "component": component})
+        listed = list_vertices(runner, view, names, input, vertices)
+        component = np.arange(len(listed))
+        found = np.flatnonzero(listed.vertex >= 0)
+        component[found] = listed.place[input.beside_frame(labels)[listed.vertex[found]]]
+        return listed.frame({"vertex": np.arange(len(listed)), "component": component})

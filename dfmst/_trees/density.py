@@ -10,13 +10,10 @@ import numpy as np
 from dfmst._common.arguments import check_choice, whole_number
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
-from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import select_engine
-from dfmst._engines.primitives.contract import component_labels
 from dfmst._trees.ordered import OrderedForest, order_forest
-from dfmst._trees.points.euclidean import default_neighbors
-from dfmst._trees.points.read import is_array, read_points
+from dfmst._trees.points.euclidean import default_neighbors, is_array, read_points
 from dfmst._trees.points.spanning import spanning_pairs
 from dfmst.errors import EngineUnavailableError, InvalidEdgesError
 
@@ -102,24 +99,18 @@ def hdbscan(
     select = _selector()
     if columns is not None or is_array(edges):
         points = read_points(edges, columns, ids)
-        others = max(0, points.coordinates.shape[1] - 1)
+        others = max(0, points.number - 1)
         core = min(others, smallest if min_samples is None else max(1, whole_number("min_samples", min_samples)))
         engine = select_engine("cpu", threads, rows=others)
         tree = spanning_pairs(engine, points.coordinates, default_neighbors(points), core)
         label, probability = _clusters(select, tree, others + 1, smallest, cluster_selection_method)
-        rows = np.arange(points.coordinates.shape[1])
+        rows = np.arange(points.number)
         return points.frame({"vertex": rows}, {"label": label[: len(rows)], "probability": probability[: len(rows)]})
     if isinstance(source, list):  # as euclidean_forest takes them
         message = f"source names {len(source)} columns, and an edge table has one for an end"
         raise InvalidEdgesError(message, f"name the coordinates of points with columns={source!r}")
-    forest = order_forest(
-        edges,
-        EdgeColumns(source, target, weight, False, invalid),
-        vertices,
-        algorithm="auto",
-        engine="auto",
-        threads=threads,
-    )
+    names = EdgeColumns(source, target, weight, False, invalid)
+    forest = order_forest(edges, names, vertices, algorithm="auto", engine="auto", threads=threads)
     distance = forest.distances(weight)
     if (distance < 0).any():
         message = f"column {weight!r} holds negative weights, and distances are not"
@@ -145,22 +136,19 @@ def _clusters(
     tree: tuple[Array, Array, Array],
     vertices: int,
     smallest: int,
-    cluster_selection_method: str,
+    method: str,
 ) -> tuple[Array, Array]:
     """Label and probability of every vertex."""
     if vertices < 2:
         return np.full(vertices, -1), np.zeros(vertices)
-    smallest = min(smallest, vertices + 1)
-    label, probability, *_ = select(
-        np.column_stack(tree), min_cluster_size=smallest, cluster_selection_method=cluster_selection_method
-    )
+    options = {"min_cluster_size": min(smallest, vertices + 1), "cluster_selection_method": method}
+    label, probability, *_ = select(np.column_stack(tree), **options)
     return _by_first_vertex(label), probability.astype(np.float64)
 
 
 def _joined(forest: OrderedForest, distance: Array) -> tuple[Array, Array, Array]:
     """The forest's edges, and infinite ones that make it a tree."""
-    label = component_labels(forest.engine, EdgeTable(forest.source, forest.target, forest.source, forest.vertices))
-    roots = np.flatnonzero(label == np.arange(forest.vertices))
+    roots = np.flatnonzero(forest.labels() == np.arange(forest.vertices))
     source = np.concatenate([forest.source.astype(np.int64), roots[:-1]])
     target = np.concatenate([forest.target.astype(np.int64), roots[1:]])
     return source, target, np.concatenate([distance, np.full(max(0, forest.trees - 1), np.inf)])

@@ -35,7 +35,7 @@ from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.optimality import Violation
 from dfmst.errors import InvalidEdgesError
 
-_BITS_A_PAIR = 16  # one row in sixteen passes for no reason, and a million pairs take 2 MiB
+_BITS_A_PAIR = 16  # one row in sixteen passes by chance, and a million pairs take 2 MiB
 _NO_ROW = int(np.iinfo(np.uint32).max)
 _SECOND = _NO_ROW - 1
 
@@ -135,7 +135,7 @@ def _weights(match: ForestMatch, candidates: Array) -> Array:
 
 
 def not_a_row(position: int) -> Violation:
-    """Say that a row of the forest is none of the table's."""
+    """Describe a row of the forest that the table does not have."""
     message = f"row {position} of the forest is not in the edge table: no row has the same ends and weight"
     return Violation("not-a-row", position, message)
 
@@ -204,19 +204,15 @@ def _same_ends(source: Array, target: Array, ends: Ends, position: int) -> Array
 
 @dataclass(frozen=True, slots=True)
 class ForestMatch:
-    """A frame of edges, its edge table, and the frame said to be its forest.
+    """A frame of edges, its edge table, and the frame to check as its forest."""
 
-    ``engine`` works on the host, ``names`` are the columns of ids and weights, ``describe`` names a row of the table in
-    messages. Rows match only if they agree in the columns of ``groups`` as well.
-    """
-
-    engine: Engine
+    engine: Engine  # of the host
     edges: FrameView
     input: Input
     forest: FrameView
-    names: tuple[Any, Any, Any]
-    describe: Callable[[int], str]
-    groups: tuple[Any, ...] = ()
+    names: tuple[Any, Any, Any]  # columns of ids and weights
+    describe: Callable[[int], str]  # names a row of the table in messages
+    groups: tuple[Any, ...] = ()  # further columns in which matching rows must agree
 
     def rows(self, rows: Array) -> FrameView:
         """Take rows of the table from the edge frame."""

@@ -18,8 +18,7 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertex_list import id_column
 from dfmst._edges.weights import plain_weights, weight_floats
 from dfmst._trees.ordered import order_forest
-from dfmst._trees.rooted import tree_roots
-from dfmst._trees.tour import root_trees
+from dfmst._trees.rooted import root_trees, tree_roots
 from dfmst.errors import InvalidEdgesError
 
 _MERGES = ("left", "right", "distance", "size")

@@ -10,11 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array, Frame
+from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.host_frame import FrameView, host_column
 from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.vertex_list import VertexList, list_vertices
 from dfmst._edges.weights import plain_weights, weight_floats
 from dfmst._engines import Engine, host_engine
+from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.forest import open_edges
@@ -25,27 +27,13 @@ from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 
 @dataclass(frozen=True, slots=True)
 class OrderedForest:
-    """The forest of a frame, lightest edge first (heaviest, for a maximum forest); all on the host.
-
-    Attributes
-    ----------
-    engine
-        An engine on the host.
-    view
-        The frame.
-    listed
-        Its vertices.
-    rows
-        The edges' rows of the frame, in order, ``int64``.
-    source, target
-        Their ends, as places in the list, ``uint32``.
-    """
+    """The forest of a frame, lightest edge first (heaviest, for a maximum forest); all on the host."""
 
     engine: Engine
     view: FrameView
     listed: VertexList
-    rows: Array
-    source: Array
+    rows: Array  # the edges' rows of the frame, in order, ``int64``
+    source: Array  # their ends, as places in the list, ``uint32``
     target: Array
 
     def __len__(self) -> int:
@@ -54,8 +42,18 @@ class OrderedForest:
 
     @property
     def vertices(self) -> int:
-        """How many vertices there are."""
+        """The number of vertices."""
         return len(self.listed)
+
+    @property
+    def trees(self) -> int:
+        """The number of trees; a vertex without edges is one."""
+        return self.vertices - len(self)
+
+    def labels(self, edges: int | None = None) -> Array:
+        """Return the smallest place of each place's component, by all edges or by the first ones."""
+        source, target = self.source[:edges], self.target[:edges]
+        return component_labels(self.engine, EdgeTable(source, target, source, self.vertices))
 
     def column(self, name: Any, alias: str) -> nw.DataFrame[Any]:
         """Return a column's entries of the edges, in order, as a frame of one column and without an index."""
@@ -76,11 +74,6 @@ class OrderedForest:
             raise InvalidEdgesError(message, "subtract the earliest one, and cast the differences to numbers")
         return weight_floats(weights)
 
-    @property
-    def trees(self) -> int:
-        """How many trees there are; a vertex without edges is one."""
-        return self.vertices - len(self)
-
 
 def order_forest(
     edges: Frame,
@@ -98,8 +91,7 @@ def order_forest(
         raise UnsupportedFrameError(message, "pass edges.to_arrow(), best of the forest: it is small")
     with runner.guard():
         input = read_table(runner, view, columns, in_order=True)
-        rows = solve_table(runner, input.table, algorithm)
-        rows = rows.astype(np.uint32)
+        rows = solve_table(runner, input.table, algorithm).astype(np.uint32)
         order = sort_order(runner, gather_keys(runner, input.table.weight, rows, input.table.flip))
         ranked = input.beside_frame(rows[order])
         listed = list_vertices(runner, view, (columns.source, columns.target), input, vertices)

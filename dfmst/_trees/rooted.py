@@ -1,8 +1,13 @@
-"""Forests with a root in every tree, and the paths between their vertices."""
+"""Forests with a root in every tree, and the paths between their vertices.
+
+Trees are rooted by an Euler tour: no recursion, and no step for each level of a deep tree. Every edge is two arcs.
+After an arc the tour takes the arc that follows its twin around their vertex. Cut at the roots, it is a list, and
+pointer jumping ranks its arcs. Of an edge's arcs the one that comes first leads away from the root.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -10,13 +15,12 @@ import pyarrow as pa
 from dfmst._common.arguments import is_several
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
-from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertex_list import find_places
 from dfmst._edges.weights import weight_floats
-from dfmst._engines.primitives.contract import component_labels
+from dfmst._engines import Engine
+from dfmst._engines.primitives.sort import sort_order
 from dfmst._trees.ordered import OrderedForest, order_forest
-from dfmst._trees.tour import fold_paths, root_trees
 from dfmst.algorithms import Algorithm
 from dfmst.errors import InvalidEdgesError
 
@@ -167,9 +171,9 @@ def path(
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     forest = order_forest(edges, columns, None, algorithm=algorithm, engine=engine, threads=threads)
     first, last = find_places(forest.listed, "start and stop", [start, stop]).tolist()
-    label = _components(forest)
+    label = forest.labels().astype(np.int64)
     if label[first] != label[last]:
-        raise InvalidEdgesError(f"no path joins {start!r} and {stop!r}: they lie in different components", "try others")
+        raise InvalidEdgesError(f"no path joins {start!r} and {stop!r}: they are in different components", "try others")
     trees = root_trees(forest.engine, forest.source, forest.target, np.where(label == label[first], first, label))
     parent, edge, way = trees.parent, trees.edge, []
     while last != first:
@@ -178,16 +182,10 @@ def path(
     return forest.view.take(forest.engine, forest.rows[np.array(way[::-1], np.int64)])
 
 
-def _components(forest: OrderedForest) -> Array:
-    """The smallest place of each place's tree."""
-    table = EdgeTable(forest.source, forest.target, forest.source, forest.vertices)
-    return component_labels(forest.engine, table).astype(np.int64)
-
-
 def tree_roots(forest: OrderedForest, root: Any) -> Array:
-    """The root of each place's tree: the chosen vertex, or the smallest."""
+    """Return the root of each place's tree: the chosen vertex, or the smallest."""
     chosen = [] if root is None else list(root) if is_several(root) else [root]
-    label = _components(forest)
+    label = forest.labels().astype(np.int64)
     if not chosen:
         return label
     place = find_places(forest.listed, "root", chosen)
@@ -228,3 +226,64 @@ def _in_64_bits(weight: Any, distance: Array) -> Array:
         message = f"{int(outside.sum()):,} distances from the root are beyond 64 bits: sums of column {weight!r}"
         raise InvalidEdgesError(message, "divide the weights, or cast them to float64 if rounding is meant")
     return distance.astype(kind)
+
+
+class RootedTrees(NamedTuple):
+    """Trees with a root each, by vertex; ``int64``."""
+
+    parent: Array  # the next vertex on the way to the root, which is its own parent
+    edge: Array  # the edge to the parent; -1 at a root
+    left: Array  # number of arcs of the tour after the one to the vertex: more than at any vertex below it
+
+
+def root_trees(engine: Engine, source: Array, target: Array, root: Array) -> RootedTrees:
+    """Lead the edges of a forest away from its roots."""
+    edges, vertices = len(source), np.arange(len(root))
+    tail, head = np.concatenate([source, target]), np.concatenate([target, source])
+    left = _ranks(_tour(engine, tail, root), 2 * edges)
+    away = np.flatnonzero(left > np.roll(left, edges))
+    parent, edge, after = vertices.copy(), np.full(len(root), -1), np.full(len(root), 2 * edges)
+    parent[head[away]] = tail[away]
+    edge[head[away]] = away % edges if edges else away
+    after[head[away]] = left[away]
+    return RootedTrees(parent, edge, after)
+
+
+def _tour(engine: Engine, tail: Array, root: Array) -> Array:
+    """Return the next arc of each arc; the last one of a tree points at itself."""
+    arcs = len(tail)
+    around = sort_order(engine, tail).astype(np.int64)
+    vertex = tail[around]
+    begins = np.flatnonzero(np.append(True, vertex[1:] != vertex[:-1]))[:arcs]
+    following, before = np.empty(arcs, np.int64), np.empty(arcs, np.int64)
+    following[around[:-1]] = around[1:]
+    following[around[np.append(begins[1:], arcs)[: len(begins)] - 1]] = around[begins]
+    tour = np.roll(following, arcs // 2)  # the distance of an arc from its twin
+    before[tour] = np.arange(arcs)
+    first = around[begins]
+    first = first[root[tail[first]] == tail[first]]
+    tour[before[first]] = before[first]
+    return tour
+
+
+def _ranks(tour: Array, arcs: int) -> Array:
+    """Return the number of arcs after each in its list, by pointer jumping."""
+    rank: Array = (tour != np.arange(arcs)).astype(np.int64)
+    while True:
+        further = tour[tour]
+        if np.array_equal(further, tour):
+            return rank
+        rank += rank[tour]
+        tour = further
+
+
+def fold_paths(parent: Array, *columns: tuple[np.ufunc, Array]) -> list[Array]:
+    """Fold entries along the path from every vertex to its root, by pointer jumping."""
+    folded = [values.copy() for _, values in columns]
+    while True:
+        further = parent[parent]
+        for (function, _), values in zip(columns, folded, strict=True):
+            function(values, values[parent], out=values)
+        if np.array_equal(further, parent):
+            return folded
+        parent = further

@@ -37,8 +37,8 @@ def update(
 ) -> Any:
     """Return the forest of all rows, old and new, from the forest of the old ones.
 
-    The rows are those of :func:`dfmst.minimum_spanning_forest` on the old rows followed by the new ones: a row that
-    was left out once is left out for good.
+    The rows are those of :func:`dfmst.minimum_spanning_forest` on the old rows followed by the new ones: a row outside
+    the old forest is never in a later one.
 
     Parameters
     ----------
@@ -81,7 +81,8 @@ def update(
     old, new = open_frame(forest, "forest"), open_frame(new_edges, "new_edges")
     runner = select_engine(engine, threads, on_device=old.on_device and new.on_device)
     names = (source, target, weight)
-    record = None if isinstance(old, DeviceView) else _record(old)
+    native = old.native if isinstance(old, FrameView) else None
+    record = read_provenance(native.schema, native.num_rows) if isinstance(native, pa.Table) else None
     if record is not None:
         record.require("the forest", names, maximum)
     with runner.guard():
@@ -95,11 +96,6 @@ def update(
     return updated.replace_schema_metadata(with_provenance(updated.schema, later, len(rows)).metadata)
 
 
-def _record(forest: FrameView) -> Provenance | None:
-    native = forest.native
-    return read_provenance(native.schema, native.num_rows) if isinstance(native, pa.Table) else None
-
-
 def _stacked(old: FrameView | DeviceView, new: FrameView | DeviceView) -> FrameView | DeviceView:
     """Old rows, then new ones."""
     if isinstance(old, DeviceView) or isinstance(new, DeviceView):
@@ -111,7 +107,7 @@ def _stacked(old: FrameView | DeviceView, new: FrameView | DeviceView) -> FrameV
 
 
 def _locators(record: Provenance, old: int, rows: Array) -> Array | None:
-    """Numbers of the rows among all rows that there ever were."""
+    """Return the positions of the rows among all old and new rows."""
     if record.locator is None:
         return None
     kept = rows[rows < old]

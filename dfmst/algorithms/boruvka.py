@@ -22,9 +22,10 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._engines.primitives.contract import contract_edges, count_roots, drop_parallel, flatten
+from dfmst._engines.primitives.contract import count_roots, flatten
 from dfmst._engines.primitives.edges import Edges, gather_edges
 from dfmst._engines.primitives.flags import flag_words
+from dfmst.algorithms._shared_steps import contract_round
 from dfmst.algorithms.base import Trace, chosen_rows
 
 _NONE = np.iinfo(np.uint64).max
@@ -83,7 +84,8 @@ class Boruvka:
             if self.contract == "none":
                 left = count_roots(engine, parent)
             else:
-                edges, left = self._contract(engine, edges, parent, trace)
+                parallel = self.contract == "parallel"
+                edges, _, left = contract_round(engine, edges, parent, trace, "contract", parallel)
                 parent = engine.xp.arange(left, dtype=np.uint32)
             joined, components = components - left, left
             trace.add(chosen=joined, components=components)
@@ -98,11 +100,3 @@ class Boruvka:
             engine.launch("hook", len(parent), edges.source, edges.target, best, edges.row, parent, chosen)
         with trace.step("jump"):
             flatten(engine, parent)
-
-    def _contract(self, engine: Engine, edges: Edges, parent: Array, trace: Trace) -> tuple[Edges, int]:
-        with trace.step("contract"):
-            edges, vertices = contract_edges(engine, edges, parent)
-        if self.contract == "parallel":
-            with trace.step("parallel"):
-                edges = drop_parallel(engine, edges, vertices)
-        return edges, vertices

@@ -20,7 +20,7 @@ UpdateSolutionSet                vertex's smaller end stay a root
 1: 38                            a single zero-difference vertex, or (a forest) no edge left
 1: 41-53, Compaction             ``flatten`` and ``contract_edges`` of :mod:`dfmst._engines.primitives.contract`
 figure 6 (b)                     ``drop_parallel``
-1: 13, local finish              :func:`dfmst.algorithms._steps.light_edges.scan_light`, Kruskal's scan
+1: 13, local finish              :func:`dfmst.algorithms._shared_steps.scan_light`, Kruskal's scan
 ===============================  ===============================================================================
 
 A spanning forest is the case of equal weights: ties go to the smaller row, which is the paper's smaller u_j.
@@ -36,10 +36,10 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._engines.primitives.contract import contract_edges, count_roots, drop_parallel, flatten
+from dfmst._engines.primitives.contract import count_roots, flatten
 from dfmst._engines.primitives.edges import Edges, key_edges
 from dfmst._engines.primitives.flags import flag_words
-from dfmst.algorithms._steps.light_edges import scan_light
+from dfmst.algorithms._shared_steps import contract_round, scan_light
 from dfmst.algorithms.base import Trace, chosen_rows
 
 _NONE = np.iinfo(np.uint64).max
@@ -113,20 +113,14 @@ class BSP:
             trace.add(chosen=joined, components=components, edges_after=0)
             if zero_difference <= 1:
                 break
-            edges, vertices = self._compact(engine, edges, parent, trace)
+            with trace.step("compact"):
+                flatten(engine, parent)
+            edges, after, vertices = contract_round(engine, edges, parent, trace, "compact", self.drop_parallel)
+            trace.add(edges_after=after)
+            if self.drop_parallel:
+                trace.add(edges_parallel=len(edges))
             done += 1
         return chosen_rows(engine, chosen)
-
-    def _compact(self, engine: Engine, edges: Edges, parent: Array, trace: Trace) -> tuple[Edges, int]:
-        with trace.step("compact"):
-            flatten(engine, parent)
-            edges, vertices = contract_edges(engine, edges, parent)
-        trace.add(edges_after=len(edges))
-        if self.drop_parallel:
-            with trace.step("parallel"):
-                edges = drop_parallel(engine, edges, vertices)
-            trace.add(edges_parallel=len(edges))
-        return edges, vertices
 
 
 def _strut(engine: Engine, edges: Edges, vertices: int, chosen: Array, trace: Trace) -> tuple[Array, int, int]:

@@ -20,7 +20,7 @@ from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
 from dfmst._engines.primitives.flags import flag_words
-from dfmst.algorithms._steps.light_edges import scan_light, select_light, survivors
+from dfmst.algorithms._shared_steps import scan_light, select_light, survivors
 from dfmst.algorithms.base import Trace, chosen_rows
 from dfmst.algorithms.prim import Prim
 
@@ -83,7 +83,7 @@ class EPMST:
             return chosen_rows(engine, chosen)
         trace.round(vertices=components, edges=len(edges))
         parent = engine.xp.arange(components, dtype=np.uint32)
-        share = self._share(len(edges), components)
+        share = self.sample or min(_MOST, components * math.log(max(components, 3)) / 4 / len(edges))
         light = select_light(engine, edges, table.flip, share, trace, seed=self.seed) if share < 1 else None
         components -= scan_light(engine, edges, table.flip, light, components, parent, chosen, trace)
         if light is not None and components > 1:
@@ -92,6 +92,3 @@ class EPMST:
                 trace.round(vertices=components, edges=len(rest))
                 Prim().grow(engine, rest, components, chosen, trace)
         return chosen_rows(engine, chosen)
-
-    def _share(self, edges: int, vertices: int) -> float:
-        return self.sample or min(_MOST, vertices * math.log(max(vertices, 3)) / 4 / edges)

@@ -16,18 +16,17 @@ Worklists, one direction of each edge, filtering first, and guarded minima are t
 Seo and Burtscher (2023); order-preserving keys for every type, path halving and alternating minima those of their
 solver's port to raft (pull request 3118). Both start from a symmetric CSR, which stores every edge twice.
 
-Bytes moved, for m edges with ids of I and weights of W bytes, n vertices, l light edges and s survivors of the filter:
+Bytes moved, for m edges with ids of I and weights of W bytes, n vertices and l light edges:
 
-* reading the table: m · W + l · 2I (in whole sectors of 32 bytes), then m · W + (m - l) · 2I;
-* records: 16 to write one and 32 a round to read it twice. Rounds halve the list if few weights tie and degrees are
-  low, and hardly shorten it at first on random graphs: counted over all rounds, a light edge is listed 1.9 times on
-  roads, 2.7 (1 edge a vertex) to 5.9 (8) on random graphs and 3.4 on R-MAT, a survivor 1.0 to 1.2 times;
+* the table: m · W + l · 2I (in whole sectors of 32 bytes), then m · W + (m - l) · 2I;
+* records: 16 to write one and 32 a round to read it twice. Over all rounds, a light edge is listed 1.9 times on roads,
+  2.7 (1 edge a vertex) to 5.9 (8) times on random graphs and 3.4 times on R-MAT, an edge of the second list 1.0 to 1.2
+  times;
 * parents 4 n, two arrays of minima 16 n, the bits of the giant component n / 8, at least once each;
 * flags of the rows: 3 m / 8 to clear, count and list them.
 
-On R-MAT of scale 22 (33 M edges, ``float32``), 0.6 records an edge are listed over all rounds, and all of it is 1.8 GB.
-The rest, two finds and two guarded minima a record and round, stays in a GPU's second-level cache as long as 12 n bytes
-do. ``bench/gpu/speed.py`` measures each step against this; ``bench/gpu/counts.py`` counts without a GPU.
+Finds and guarded minima, two of each a record and round, use a GPU's second-level cache if 12 n bytes fit in it.
+``bench/gpu/speed.py`` measures each step against this; ``bench/gpu/counts.py`` counts without a GPU.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import flatten
 from dfmst._engines.primitives.edges import end_words, gather_keys
 from dfmst._engines.primitives.flags import FLAG_GRAIN, flag_length, flag_words
-from dfmst.algorithms._steps.light_edges import check_light, sampled_threshold
+from dfmst.algorithms._shared_steps import check_light, sampled_threshold
 from dfmst.algorithms.base import Trace, chosen_rows
 
 _SMALL = 1 << 22  # edges up to which a GPU solves one list in the time that the host takes to begin another

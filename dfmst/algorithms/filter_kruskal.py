@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from operator import sub
-from typing import Self
 
 import numpy as np
 
@@ -34,8 +33,7 @@ from dfmst._engines.primitives.contract import drop_parallel
 from dfmst._engines.primitives.edges import Edges, end_words, gather_keys, spread_steps
 from dfmst._engines.primitives.flags import flag_words, numbered, ones
 from dfmst._engines.primitives.sort import block_length, gather_keys_to_lead
-from dfmst.algorithms._steps.kruskal_scan import MANY_THREADS
-from dfmst.algorithms._steps.light_edges import check_light, scan_light, select_light, survivors
+from dfmst.algorithms._shared_steps import MANY_THREADS, check_light, scan_light, select_light, survivors
 from dfmst.algorithms.base import Trace, chosen_rows
 
 _SMALL = 1 << 17  # edges below which one sort (of many threads: twice as many) is cheaper than a level, and a table of
@@ -183,7 +181,7 @@ def contract_ranges(
 ) -> tuple[Edges, int]:
     """Contract the edges inside ranges of 2^`width` vertices that are known to belong to the forest."""
     with trace.step("sort"):
-        buckets = _Buckets.fill(engine, edges, flip, vertices, width)
+        buckets = _Buckets(engine, edges, flip, vertices, width)
     with trace.step("scan"):
         limit, marks, components = buckets.solve()
     with trace.step("compact"):
@@ -198,47 +196,35 @@ def contract_ranges(
         return Edges(source, target, key, row), left
 
 
-@dataclass(slots=True)
 class _Buckets:
-    """Edges in buckets, stable: one a range, then the cut edges.
+    """Edges in buckets, stable: one for each range, then the cut edges.
 
-    ``bounds`` are the rows, those of a block, the bits of a range, and how many ranges there are; ``bucket`` is each
-    row's; ``places`` tell where the edges of each bucket and block begin, ``starts`` those of each bucket. An edge's
-    ``keys`` are its whole key and its position, if its leading bits are not all of its key, and the leading bits;
-    ``ends`` are those in a range, in words of 32 bits or of 64.
+    ``bounds`` are the rows, those of a block, the bits of a range, and the number of ranges. ``bucket`` is each row's.
+    The edges of each bucket and block begin at ``places``, those of each bucket at ``starts``. An edge's ``keys`` are
+    its whole key and its position, if its leading bits are not all of its key, and the leading bits; ``ends`` are those
+    in a range, in words of 32 bits or of 64.
     """
 
-    engine: Engine
-    edges: Edges
-    vertices: int
-    bounds: tuple[int, int, int, int]
-    blocks: int
-    bucket: Array
-    places: Array
-    starts: Array
-    keys: tuple[Array | None, Array | None, Array]
-    ends: tuple[Array | None, Array | None]
-
-    @classmethod
-    def fill(cls, engine: Engine, edges: Edges, flip: int, vertices: int, width: int) -> Self:
-        """Scatter the edges, by blocks of rows."""
+    def __init__(self, engine: Engine, edges: Edges, flip: int, vertices: int, width: int) -> None:
+        self.engine, self.edges, self.vertices = engine, edges, vertices
         length, empty = len(edges), engine.xp.empty
         block, ranges = -(-block_length(engine, length) // 64) * 64, -(-vertices >> width)
-        blocks, bounds = -(-length // block), (length, block, width, ranges)
-        bucket, places = empty(length, np.uint8), empty((ranges + 1) * blocks, np.uint64)
+        self.blocks, self.bounds = blocks, bounds = -(-length // block), (length, block, width, ranges)
+        self.bucket, self.places = bucket, places = empty(length, np.uint8), empty((ranges + 1) * blocks, np.uint64)
         engine.launch("count_ranges", blocks, edges.source, edges.target, *bounds, bucket, places, blocks, grain=1)
-        starts = np.empty(ranges + 2, np.uint64)
-        engine.launch_alone("place_buckets", places, ranges + 1, blocks, starts)
+        self.starts = np.empty(ranges + 2, np.uint64)
+        engine.launch_alone("place_buckets", places, ranges + 1, blocks, self.starts)
         weight, low, shift = edges.key, 0, 0
         if weight.dtype.itemsize == 8:
             weight, low, shift = gather_keys_to_lead(engine, weight, flip)
             flip = 0
         keys = (weight, empty(length, np.uint32)) if shift else (None, None)
         leading: Array = empty(length, np.uint32)
-        ends = (empty(length, np.uint32), None) if width <= _SHORT_BITS else (None, empty(length, np.uint64))
+        self.keys = (*keys, leading)
+        short = width <= _SHORT_BITS
+        self.ends = ends = (empty(length, np.uint32), None) if short else (None, empty(length, np.uint64))
         columns = (*end_words(edges.source, edges.target), weight, flip, low, shift, bucket, *bounds, places, blocks)
         engine.launch("scatter_ranges", blocks, *columns, leading, *ends, keys[1], grain=1)
-        return cls(engine, edges, vertices, bounds, blocks, bucket, places, starts, (*keys, leading), ends)
 
     def solve(self) -> tuple[Array, Array, Array]:
         """Contract all ranges: limits or components of vertices, marks of edges by place, components of ranges."""

@@ -106,10 +106,13 @@ def _forest(edges: Edges, tables: Tables | None, trace: Trace | None, vertices: 
     tables = open_tables(edges) if tables is None else tables
     rows = 0
     if trace is not None:
-        rows = count_rows(edges)
-        vertices = count_vertices(edges) if vertices is None else vertices
-    ranked = tables.number(without_loops(edges), "rank", ("weight", "row"), "ranked").select(*RANKED)
-    ranks = forest_ranks(ranked, tables.keep, Trace() if trace is None else trace, rows, vertices or 0)
+        rows = _count(edges)
+        if vertices is None:
+            ends = [edges.select(vertex=nw.col(end)) for end in ("source", "target")]
+            vertices = _count(nw.concat(ends).unique("vertex"))
+    ranked = tables.number(_without_loops(edges), "rank", ("weight", "row"), "ranked")
+    ranked = ranked.select("rank", "row", "source", "target")
+    ranks = _forest_ranks(ranked, tables.keep, Trace() if trace is None else trace, rows, vertices or 0)
     return ranked.join(ranks, on="rank", how="semi").select("row")
 
 
@@ -159,30 +162,18 @@ Keep: TypeAlias = Callable[[Edges, str], Edges]
 _SOURCE, _TARGET, _RANK, _VERTEX, _PARENT = map(nw.col, ("source", "target", "rank", "vertex", "parent"))
 
 
-#: Columns of the table that the rounds begin with.
-RANKED = ("rank", "row", "source", "target")
-
-
-def count_rows(frame: Edges) -> int:
-    """Compute how many rows a frame has."""
+def _count(frame: Edges) -> int:
     return int(frame.select(nw.len()).collect().item())
 
 
-def count_vertices(edges: Edges) -> int:
-    """Compute how many vertices the rows end in."""
-    ends = [edges.select(vertex=nw.col(end)) for end in ("source", "target")]
-    return count_rows(nw.concat(ends).unique("vertex"))
-
-
-def without_loops(edges: Edges) -> Edges:
-    """Drop self-loops: they are never in a forest."""
+def _without_loops(edges: Edges) -> Edges:
     return edges.filter(_SOURCE != _TARGET)
 
 
-def forest_ranks(ranked: Edges, keep: Keep, trace: Trace, rows: int, vertices: int) -> Edges:
+def _forest_ranks(ranked: Edges, keep: Keep, trace: Trace, rows: int, vertices: int) -> Edges:
     """Find the ranks of the forest's edges."""
     edges = ranked.select("source", "target", "rank")
-    chosen, count, edge_count = ranked.select("rank").head(0), 0, count_rows(edges)
+    chosen, count, edge_count = ranked.select("rank").head(0), 0, _count(edges)
     while edge_count:
         trace.round(vertices=vertices - count, edges=edge_count if count else rows)
         with trace.step("lightest"):
@@ -194,8 +185,8 @@ def forest_ranks(ranked: Edges, keep: Keep, trace: Trace, rows: int, vertices: i
             parent = _jump(parent, keep)
         with trace.step("contract"):
             edges = keep(_lightest_of_parallel(_relabel(edges, parent, keep)), "edges")
-            edge_count = count_rows(edges)
-        before, count = count, count_rows(chosen)
+            edge_count = _count(edges)
+        before, count = count, _count(chosen)
         trace.add(chosen=count - before, components=vertices - count)
     return chosen
 
@@ -225,7 +216,7 @@ def _jump(parent: Edges, keep: Keep) -> Edges:
     while moved:
         above = parent.rename({"vertex": "parent", "parent": "grandparent"})
         steps = keep(parent.join(above, on="parent", how="inner"), "steps")
-        moved = count_rows(steps.filter(nw.col("grandparent") != _PARENT))
+        moved = _count(steps.filter(nw.col("grandparent") != _PARENT))
         parent = keep(steps.select("vertex", parent=nw.col("grandparent")), "parent")
     return parent
 
@@ -236,7 +227,7 @@ def _relabel(edges: Edges, parent: Edges, keep: Keep) -> Edges:
         label = parent.rename({"vertex": end, "parent": "root"})
         # A table after each end: in one query, DuckDB joins the labels of both ends first, by their difference.
         edges = keep(edges.join(label, on=end, how="inner").drop(end).rename({"root": end}), end)
-    return without_loops(edges)
+    return _without_loops(edges)
 
 
 def _lightest_of_parallel(edges: Edges) -> Edges:

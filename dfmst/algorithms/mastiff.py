@@ -11,7 +11,7 @@ Algorithm 1                here
 line 8, graph components   :func:`dfmst._engines.primitives.contract.component_labels`
 lines 9-13, max degree     kernel ``count_ends``, then ``stand`` and ``elect`` by degree: each graph component's
                            vertex of highest degree is the first to be exempt
-lines 14-21                :meth:`_Forest.begin`
+lines 14-21                :class:`_Forest`
 step 1, lines 23-29        kernel ``lightest_in_lists``, vertex by vertex (``frontier``: ``lightest_of_roots``, edge by
                            edge, for both of its ends)
 steps 2-3, lines 30-37     kernels ``find_across`` and ``append_across`` (``frontier``: ``append``)
@@ -96,7 +96,7 @@ class Mastiff:
         trace.round(vertices=table.vertices, edges=len(table), chosen=0, components=table.vertices)
         with trace.step("init"):
             edges = key_edges(engine, table.edges(), table.flip)
-        forest = _Forest.begin(engine, table, edges, trace)
+        forest = _Forest(engine, table, edges, trace)
         rounds = _sparse_rounds if self.frontier else _dense_rounds
         rounds(engine, edges, forest, chosen, trace)
         return chosen_rows(engine, chosen)
@@ -142,43 +142,33 @@ def _dense_rounds(engine: Engine, edges: Edges, forest: _Forest, chosen: Array, 
             trace.round(vertices=forest.groups + len(forest.roots), edges=len(edges))
 
 
-@dataclass(slots=True)
 class _Forest:
-    """The growing forest: columns with an entry for each vertex, and the components that look for an edge."""
+    """The growing forest: columns with an entry for each vertex, and the components that look for an edge (`roots`).
 
-    parent: Array
-    size: Array  #: vertices of the component, at its root
-    group: Array  #: graph component
-    largest: Array  #: at a graph component: size << 32 | root of its largest component
-    winner: Array  #: at a graph component: its exempt component
-    best: Array
-    exempt: Array
-    greatest: Array
-    roots: Array
-    groups: int
+    At first every vertex is a component; in each graph component the one of highest degree is exempt.
+    """
 
-    @classmethod
-    def begin(cls, engine: Engine, table: EdgeTable, edges: Edges, trace: Trace) -> _Forest:
-        """Every vertex a component; in each graph component the one of highest degree is exempt."""
+    def __init__(self, engine: Engine, table: EdgeTable, edges: Edges, trace: Trace) -> None:
         xp, vertices = engine.xp, table.vertices
         with trace.step("components"):
-            group = component_labels(engine, table)
+            self.group = component_labels(engine, table)
         with trace.step("degrees"):
             degree = xp.zeros(vertices, np.uint32)
             size = min(len(edges), _DEGREE_SAMPLE)
             sample = None if size == len(edges) else spread_positions(engine.xp, len(edges), size)
             engine.launch("count_ends", size, edges.source, edges.target, sample, degree)
         with trace.step("init"):
-            parent = xp.arange(vertices, dtype=np.uint32)
-            largest, winner = xp.zeros(vertices, np.uint64), xp.zeros(vertices, np.uint32)
-            best, exempt = xp.empty(vertices, np.uint64), xp.empty(vertices, np.uint8)
-            greatest = xp.zeros(1, np.uint32)
-            forest = cls(parent, degree, group, largest, winner, best, exempt, greatest, parent, 0)
-            forest._elect(engine, None)
-            forest.size, forest.largest = xp.ones_like(degree), winner | _ONE
-            forest.greatest[0] = 1
-            forest.groups = vertices - len(forest.roots)
-        return forest
+            self.parent: Array = xp.arange(vertices, dtype=np.uint32)
+            self.size = degree  # afterwards the vertices of a component, at its root
+            self.largest: Array = xp.zeros(vertices, np.uint64)  # at a graph component: size << 32 | root
+            self.winner: Array = xp.zeros(vertices, np.uint32)  # at a graph component: its exempt component
+            self.best: Array = xp.empty(vertices, np.uint64)
+            self.exempt: Array = xp.empty(vertices, np.uint8)
+            self.greatest: Array = xp.zeros(1, np.uint32)
+            self._elect(engine, None)
+            self.size, self.largest = xp.ones_like(degree), self.winner | _ONE
+            self.greatest[0] = 1
+            self.groups = vertices - len(self.roots)
 
     def merge(self, engine: Engine, listed: Array | None, trace: Trace) -> None:
         """Steps 4 and 5: components that hooked become one, and the largest are exempt."""
@@ -213,7 +203,7 @@ class _Forest:
         engine.launch("stand", count, *common, self.size, self.largest, self.greatest)
         engine.launch("elect", count, *common, self.largest, self.winner, self.best, self.exempt, following, flags)
         places = compact(engine, flags)
-        self.roots = engine.xp.empty(len(places), np.uint32)
+        self.roots: Array = engine.xp.empty(len(places), np.uint32)
         engine.launch("gather_rows", len(places), places, following, self.roots)
 
 

@@ -28,10 +28,11 @@ import numpy as np
 from dfmst._common.types import Array
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import Engine
-from dfmst._engines.primitives.contract import contract_edges, count_roots, drop_parallel, flatten
+from dfmst._engines.primitives.contract import contract_edges, count_roots, flatten
 from dfmst._engines.primitives.edges import Adjacency, Edges, adjacency, gather_edges, gather_keys
 from dfmst._engines.primitives.flags import flag_words
 from dfmst._engines.primitives.sort import sort_order
+from dfmst.algorithms._shared_steps import contract_round
 from dfmst.algorithms.base import Trace, chosen_rows
 
 _SORT_FROM: dict[str, int | None] = {"min": None, "sort": 1, "hybrid": 2}
@@ -206,17 +207,8 @@ def grow_and_unify(
             joined = vertices - count_roots(engine, grown.parent)
         components -= joined
         trace.add(conflicts=grown.conflicts, chosen=joined, components=components, reduction=joined / vertices)
-        edges, vertices = _unify(engine, edges, grown.parent, lightest_only, trace)
+        edges, crossing, vertices = contract_round(
+            engine, edges, grown.parent, trace, "unify", lightest_only, drop_isolated=True
+        )
+        trace.add(crossing=crossing, kept=len(edges))
     return chosen_rows(engine, chosen)
-
-
-def _unify(engine: Engine, edges: Edges, parent: Array, lightest_only: bool, trace: Trace) -> tuple[Edges, int]:
-    """Make each component a vertex; drop self-loops, vertices without edges and parallel edges."""
-    with trace.step("unify"):
-        edges, vertices = contract_edges(engine, edges, parent, drop_isolated=True)
-    trace.add(crossing=len(edges))
-    if lightest_only:
-        with trace.step("parallel"):
-            edges = drop_parallel(engine, edges, vertices)
-    trace.add(kept=len(edges))
-    return edges, vertices

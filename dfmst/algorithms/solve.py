@@ -46,9 +46,9 @@ def solve(
 ) -> Solved:
     """Read a table and find its forest.
 
-    Every column of a large table is read from memory as often as it is looked at: to check all ids and weights before
-    the first step would cost as much as that step. So the checks are deferred to the passes of the algorithm. If
-    one fails, the table is read again and checked first, for an error that names the fault.
+    To check all ids and weights of a large table before the first step would cost as much as that step. So the checks
+    are deferred to the passes of the algorithm. If one fails, the table is read again and checked first, for an error
+    that names the fault.
     """
     trace = Trace() if trace is None else trace
     scratch = engine.in_scratch()
@@ -107,10 +107,9 @@ def name_of(algorithm: Algorithm) -> str:
 
 def resolve(algorithm: str | Algorithm, engine: Engine) -> Algorithm:
     """Return the algorithm that a name or an object stands for."""
+    if algorithm == "auto":  # Kruskal's scan is sequential: fast on a CPU, and slow on a GPU
+        algorithm = "filter-kruskal" if engine.on_host else "filter-boruvka"
     if isinstance(algorithm, str):
-        if algorithm == "auto":
-            # Kruskal's scan is sequential: fast on a CPU, and slow on a GPU.
-            return _default("filter-kruskal" if engine.on_host else "filter-boruvka")
         if algorithm not in REGISTRY:
             message = f"unknown algorithm {algorithm!r}; known: 'auto', {', '.join(map(repr, REGISTRY))}"
             suggestion = did_you_mean(algorithm, ("auto", *REGISTRY))

@@ -25,7 +25,6 @@ class Progress:
 
     def __init__(self) -> None:
         self._live = on_terminal()
-        self._next = 0.0
 
     def __enter__(self) -> Progress:
         return self
@@ -35,15 +34,7 @@ class Progress:
 
     def show(self, text: str) -> None:
         """Show a step."""
-        self._next = 0.0
-        self.update(text)
-
-    def update(self, text: str) -> None:
-        """Show the progress of a step, at most ten times a second."""
-        now = time.monotonic()
-        if now >= self._next:
-            self._next = now + 0.1
-            self._write(text)
+        self._write(text)
 
     def bar(self) -> bool:
         """Clear the line for a progress bar, and return whether there is a terminal to show it."""
@@ -90,7 +81,7 @@ def standard_output() -> BinaryIO:
 
 
 def print_text(text: str) -> None:
-    """Print a line to standard output; question marks stand for letters that its encoding lacks."""
+    """Print a line to standard output; question marks replace letters that its encoding lacks."""
     standard_output()
     encoding = sys.stdout.encoding or "utf-8"
     click.echo(text.encode(encoding, errors="replace").decode(encoding))
@@ -167,7 +158,7 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[st
 
 
 def _width(text: str) -> int:
-    """Columns that a text takes on a terminal."""
+    """Return the columns that a text takes on a terminal."""
     return sum(
         0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text
     )

@@ -28,11 +28,6 @@ _COMMANDS = (
 PAGE = Path("cities.html")
 
 
-def cities_path() -> Path:
-    """Return the path of the links between the world's cities."""
-    return demo_path("demo:cities")
-
-
 @click.command(short_help="Show a minimum spanning forest of the world's cities.")
 def demo() -> None:
     """Find and verify the minimum spanning forest of the links between the world's cities.
@@ -45,7 +40,7 @@ def demo() -> None:
     import dfmst
     from dfmst.forest import solve
 
-    path = cities_path()
+    path = demo_path("demo:cities")
     load_libraries()
     watch = Stopwatch()
     with Progress() as progress:
@@ -68,13 +63,9 @@ def demo() -> None:
     facts = [
         ("cities", f"{forest.num_rows + certificate.components:,}", "of more than 15,000 people (GeoNames, CC BY 4.0)"),
         ("links", f"{links.num_rows:,}", "from each city to its nearest neighbors"),
-        (
-            "forest",
-            f"{forest.num_rows:,}",
-            f"links, found in {finding:.3f} s",
-        ),
+        ("forest", f"{forest.num_rows:,}", f"links, found in {finding:.3f} s"),
         ("length", f"{certificate.total_weight:,.2f}", "km, the least that keeps connected what was connected"),
-        ("trees", f"{certificate.components:,}", "that no link joins"),
+        ("trees", f"{certificate.components:,}", "without a link between them"),
         ("verified", "yes", f"every link that was left out is the longest of a cycle ({seconds['verify']:.3f} s)"),
     ]
     _print("The world's cities, linked by a minimum spanning forest", aligned(facts, right=(1,)))
@@ -95,7 +86,7 @@ def _draw(solution: Forest, watch: Stopwatch, verified: bool) -> str:
     import dfmst
 
     if PAGE.exists() and 'content="dfmst ' not in PAGE.read_text(encoding="utf-8", errors="replace")[:1000]:
-        return f"not written: {PAGE} is there, and is no page of dfmst"
+        return f"not written: {PAGE} exists, and dfmst did not make it"
     run = {"seconds": watch.seconds(), "verified": verified}
     page = dfmst.report(
         solution,

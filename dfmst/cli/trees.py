@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,19 +28,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> list[float]:
-    """Read distances; one without a fraction stays an integer, so that large ones are exact."""
-    numbers: list[float] = []
-    for text in values:
-        for kind in (int, float):
-            try:
-                numbers.append(kind(text))
-                break
-            except ValueError:
-                continue
-        else:
-            raise click.BadParameter(f"{text!r} is not a number.")
-    return numbers
+def _distance(text: str) -> float:
+    """Read a distance; one without a fraction stays an integer, so that large ones are exact."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    raise click.BadParameter(f"{text!r} is not a number.")
 
 
 @click.command(short_help="Cut the forest into clusters.")
@@ -53,7 +47,7 @@ def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, .
     "-d",
     "--distance",
     "distances",
-    callback=_thresholds,
+    type=_distance,
     multiple=True,
     metavar="D",
     help="Heaviest weight that joins vertices.",
@@ -68,7 +62,7 @@ def clusters(
     unweighted: bool,
     maximum: bool,
     counts: tuple[int, ...],
-    distances: list[float],
+    distances: tuple[float, ...],
     **options: Any,
 ) -> None:
     """Cut the forest of IN into clusters, and write the cluster of every vertex.

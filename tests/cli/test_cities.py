@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 import pytest
 
-from dfmst.cli.demo import cities_path
 from dfmst.cli.options import demo_path
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "build_cities.py"
@@ -18,7 +17,7 @@ SCRIPT = Path(__file__).parents[2] / "examples" / "build_cities.py"
 
 @pytest.fixture(scope="module")
 def cities():
-    return pyarrow.parquet.read_table(cities_path())
+    return pyarrow.parquet.read_table(demo_path("demo:cities"))
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +55,7 @@ def test_attribution(cities):
 
 
 def test_size():
-    assert cities_path().stat().st_size <= 2_000_000
+    assert demo_path("demo:cities").stat().st_size <= 2_000_000
 
 
 def test_links(cities):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dfmst.cli.console import aligned
-from dfmst.cli.demo import cities_path
+from dfmst.cli.options import demo_path
 from tests.report.page import check_page, text_of
 
 
@@ -36,7 +36,7 @@ def test_commands_that_it_names_work(dfmst):
 
 def test_numbers_agree_with_the_forest_command(dfmst):
     text = dfmst("demo").stdout
-    note = dfmst("forest", cities_path(), "-w", "km", "-o", "out.parquet").stderr
+    note = dfmst("forest", demo_path("demo:cities"), "-w", "km", "-o", "out.parquet").stderr
     length = re.search(r"length +([\d,.]+)", text)[1]
     assert f"total weight {length}, " in note
 
@@ -49,7 +49,7 @@ def test_the_map_of_the_forest(dfmst):
     assert "GeoNames" in "".join(page.itertext())
     dfmst("demo")  # a page of ours is written anew
     Path("cities.html").write_text("mine")
-    assert "not written: cities.html is there" in dfmst("demo").stdout
+    assert "not written: cities.html exists" in dfmst("demo").stdout
     assert Path("cities.html").read_text() == "mine"
 
 

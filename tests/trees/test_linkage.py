@@ -132,5 +132,5 @@ def test_frames_on_a_gpu():
             assert type(call(frame)) is cudf.DataFrame
         with pytest.raises(dfmst.UnsupportedFrameError, match="this one is on a GPU"):
             dfmst.path(frame, start=1, stop=2)
-        with pytest.raises(dfmst.UnsupportedFrameError, match="vertices= is not read beside a frame on a GPU"):
+        with pytest.raises(dfmst.UnsupportedFrameError, match="vertices= is not read with a frame on a GPU"):
             dfmst.connected_components(frame, vertices=[1, 2])

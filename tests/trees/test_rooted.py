@@ -163,5 +163,5 @@ def test_a_path_of_several_vertices(ends):
 
 
 def test_no_path():
-    with pytest.raises(dfmst.InvalidEdgesError, match="no path joins 'a' and 'y': they lie in different components"):
+    with pytest.raises(dfmst.InvalidEdgesError, match="no path joins 'a' and 'y': they are in different components"):
         dfmst.path(ROADS, start="a", stop="y")

@@ -26,7 +26,6 @@ from dfmst._edges.open import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import id_columns
 from dfmst._trees import clusters as _clusters
-from dfmst._trees import linkage
 from dfmst._trees import newick as _newick
 from dfmst._trees import rooted as _rooted
 from dfmst._trees.certificate import Certificate
@@ -102,7 +101,7 @@ connected_components = _of_forest(_connected_components)
 newick = _of_forest(_newick.newick)
 path = _of_forest(_rooted.path)
 rooted = _of_forest(_rooted.rooted)
-single_linkage = _of_forest(linkage.single_linkage)
+single_linkage = _of_forest(_clusters.single_linkage)
 
 
 def plan(

@@ -1,17 +1,23 @@
-"""Public functions of points: their spanning tree, and their nearest neighbors as an edge table."""
+"""The spanning tree of points, and their nearest neighbors as an edge table."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+import narwhals.stable.v2 as nw
 import numpy as np
+import pyarrow as pa
 
-from dfmst._common.arguments import whole_number, yes_or_no
-from dfmst._common.types import Array, Frame
+from dfmst._common.arguments import check_column_name, whole_number, yes_or_no
+from dfmst._common.types import ROW_LIMIT, Array, Frame
+from dfmst._edges.arrow_values import arrow_column, number_array, plain_ids, to_arrow
+from dfmst._edges.device_frame import DeviceView
+from dfmst._edges.host_frame import FrameView, host_column
+from dfmst._edges.open import open_frame
 from dfmst._engines import Engine, select_engine
-from dfmst._trees.points.read import Points, read_points
 from dfmst._trees.points.spanning import build_tree, distances, halves, nearest_points, spanning_pairs
-from dfmst.errors import InvalidEdgesError
+from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError, missing_column
 
 _NEAR, _FAR = 6, 4  # neighbors to look at first: up to three axes, where they cost little, and above
 
@@ -88,7 +94,8 @@ def euclidean_forest(
     read = read_points(points, columns, ids)
     wanted = default_neighbors(read) if k is None else _neighbors("k", k, read)
     core = 0 if min_samples is None else _core(min_samples, read)
-    source, target, distance = spanning_pairs(_engine(read, threads), read.coordinates, wanted, core)
+    engine = select_engine("cpu", threads, rows=read.number)
+    source, target, distance = spanning_pairs(engine, read.coordinates, wanted, core)
     return read.frame({"source": source, "target": target}, {"distance": distance})
 
 
@@ -136,7 +143,7 @@ def knn_edges(
     """
     read = read_points(points, columns, ids)
     wanted, exact = _neighbors("k", k, read), yes_or_no("return_exact", return_exact)
-    engine = _engine(read, threads)
+    engine = select_engine("cpu", threads, rows=read.number)
     source, target = _nearest_pairs(engine, read.coordinates, wanted)
     numbers = {"distance": distances(read.coordinates, source, target)}
     frame = read.frame({"source": source, "target": target}, numbers)
@@ -147,25 +154,20 @@ def knn_edges(
 
 
 def default_neighbors(read: Points) -> int:
-    """How many neighbors of every point to look at first."""
+    """Return the number of neighbors of every point to look at first."""
     return _NEAR if len(read.coordinates) <= 3 else _FAR
 
 
-def _engine(read: Points, threads: int | None) -> Engine:
-    return select_engine("cpu", threads, rows=read.coordinates.shape[1])
-
-
 def _neighbors(argument: str, value: Any, read: Points) -> int:
-    """How many neighbors: at most as many as there are other points."""
+    """Check a number of neighbors; at most all other points are neighbors."""
     count = whole_number(argument, value)
     if count < 1:
-        raise InvalidEdgesError(f"{argument} is {count}; it must be at least 1", "name how many neighbors to look at")
-    others: int = max(0, read.coordinates.shape[1] - 1)
-    return min(count, others)
+        raise InvalidEdgesError(f"{argument} is {count}; it must be at least 1", "pass a number of neighbors")
+    return min(count, max(0, read.number - 1))
 
 
 def _core(value: Any, read: Points) -> int:
-    count, points = whole_number("min_samples", value), read.coordinates.shape[1]
+    count, points = whole_number("min_samples", value), read.number
     if points > 1 and not 1 <= count < points:
         message = f"min_samples is {count}, and there are {points:,} points: a point has 1 to {points - 1:,} others"
         option = "min_samples", "--min-samples"
@@ -187,3 +189,105 @@ def _nearest_pairs(engine: Engine, coordinates: Array, wanted: int) -> tuple[Arr
 
 def _words(source: Array, target: Array) -> Array:
     return source.astype(np.uint64) << np.uint64(32) | target.astype(np.uint64)
+
+
+_FARTHEST = 1e150  # the square of a difference is still a number
+
+
+class Points(NamedTuple):
+    """Coordinates of points, and their names."""
+
+    coordinates: Array  # ``float64``, shape ``(axes, points)``
+    view: FrameView  # the frame that results resemble: the points' own, or an Arrow table for an array
+    ids: Any  # the column that names the points; ``None``: their row does
+
+    @property
+    def number(self) -> int:
+        """The number of points."""
+        number: int = self.coordinates.shape[1]
+        return number
+
+    def frame(self, ends: Mapping[str, Array], numbers: Mapping[str, Array]) -> Any:
+        """Build a frame of the points' kind, with ids for columns of points, and columns of numbers next to them."""
+        if self.ids is None:
+            return self.view.build({**ends, **numbers})
+        ids = self.view.series(self.ids)
+        named = [nw.maybe_reset_index(ids[at]).alias(name).to_frame() for name, at in ends.items()]
+        beside = nw.from_dict(dict(numbers), backend=self.view.frame.implementation)
+        return self.view.finish(nw.concat([*named, beside], how="horizontal"))
+
+
+def read_points(points: Any, columns: Any, ids: Any) -> Points:
+    """Read the coordinates of points."""
+    rows = None
+    if is_array(points):
+        points, columns, rows = _table(points, columns, ids)
+    view = open_frame(points, "points")
+    if isinstance(view, DeviceView):
+        raise UnsupportedFrameError("points are read on the host, and these are on a GPU", "pass points.to_arrow()")
+    if ids is not None:
+        check_column_name("ids", ids)
+    names = [name for name in view.frame.columns if ids is None or name != ids] if columns is None else columns
+    names = list(names) if isinstance(names, (list, tuple)) else [names]
+    for name in names if ids is None else [ids, *names]:
+        check_column_name("column", name)
+        if name not in view.frame.columns:
+            hint = "name the coordinates with columns=, and the points with ids="
+            raise missing_column(name, view.frame.columns, hint)
+    if not names:
+        hint = "name their columns with columns="
+        raise InvalidEdgesError("the points have no coordinates", hint, option=("columns=", "-c"))
+    if len(view) > ROW_LIMIT:
+        message = f"there are {len(view):,} points; positions number at most {ROW_LIMIT:,}"
+        raise CapacityError(message, "take a sample of them")
+    checked = [_coordinate(name, view) for name in names]
+    return Points(np.stack(checked) if rows is None else rows, view, ids)
+
+
+def is_array(points: Any) -> bool:
+    """Whether an object is an array or a list, and no frame."""
+    return (hasattr(points, "shape") and hasattr(points, "dtype")) or isinstance(points, (list, tuple))
+
+
+def _table(points: Any, columns: Any, ids: Any) -> tuple[pa.Table, list[str], Array | None]:
+    """An array as a table of columns x0, x1 and so on, their names, and floats also as an array of these columns."""
+    if columns is not None or ids is not None:
+        raise InvalidEdgesError(
+            "columns= and ids= name columns of a frame, and the points are an array", "leave them out"
+        )
+    array = number_array("points", points)
+    if array.ndim != 2:
+        message = f"the array of points has {array.ndim} dimensions; it must have two"
+        raise InvalidEdgesError(message, "pass one row a point, one column an axis")
+    names = [f"x{axis}" for axis in range(array.shape[1])]
+    if array.dtype.kind not in "iuf":
+        message = f"the array of points holds {array.dtype} values; coordinates must be numbers"
+        raise InvalidEdgesError(message, "cast it to float64")
+    rows = np.ascontiguousarray(array.T)
+    table = pa.table({name: to_arrow(name, row, nan_is_null=False) for name, row in zip(names, rows, strict=True)})
+    return table, names, rows if rows.dtype == np.float64 else None
+
+
+def _coordinate(name: Any, view: FrameView) -> Array:
+    column: Any = plain_ids(arrow_column(name, host_column(name, view.series(name))))
+    kind = column.type
+    if not any(test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)):
+        message = f"column {name!r} holds {kind} values; coordinates must be numbers"
+        hint = "name the columns with the coordinates: columns=['x', 'y']"
+        raise InvalidEdgesError(message, hint, option=("columns=['x', 'y']", "-c x -c y"))
+    missing = np.asarray(column.is_null())
+    try:
+        values = np.asarray(column.cast(pa.float64()).fill_null(0.0))
+    except pa.ArrowInvalid as error:
+        message = f"column {name!r} holds integers that no float64 is equal to"
+        raise InvalidEdgesError(message, "subtract a constant, or cast it to float64 yourself") from error
+    wrong = missing | ~np.isfinite(values)
+    if wrong.any():
+        count = int(wrong.sum())
+        which = "coordinate that is" if count == 1 else "coordinates that are"
+        message = f"column {name!r} has {count:,} {which} null, NaN or infinite"
+        row = int(wrong.argmax())
+        raise InvalidEdgesError(f"{message}, the first in row {row}", "fill or remove those rows", row=row)
+    if len(values) and (float(values.max()) > _FARTHEST or float(values.min()) < -_FARTHEST):
+        raise InvalidEdgesError(f"column {name!r} holds coordinates beyond 1e150", "choose a larger unit")
+    return values

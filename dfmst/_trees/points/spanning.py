@@ -1,7 +1,7 @@
 """The spanning tree of all pairs of points, by Borůvka's algorithm: every component takes its lightest way out.
 
-Most ways out lead to one of a few nearest neighbors. Where all of these are in the point's own component, the nearest
-point of another one is looked for in the tree, past every node whose points all have one label.
+Most ways out lead to one of a few nearest neighbors. If all of these are in the point's own component, the tree is
+searched for the nearest point of another one; nodes whose points all have one label are skipped.
 
 References
 ----------
@@ -47,7 +47,7 @@ def spanning_pairs(engine: Engine, points: Array, wanted: int, min_samples: int 
 
 
 def halves(pairs: Array) -> Array:
-    """The upper and the lower halves of words, ``int64``, shape ``(2, pairs)``."""
+    """Return the upper and the lower halves of words, ``int64``, shape ``(2, pairs)``."""
     ends = np.empty((2, len(pairs)), np.uint64)
     np.right_shift(pairs, _HALF, out=ends[0])
     np.bitwise_and(pairs, np.uint64(_NOWHERE), out=ends[1])
@@ -55,7 +55,7 @@ def halves(pairs: Array) -> Array:
 
 
 def distances(points: Array, source: Array, target: Array) -> Array:
-    """Distances of pairs of points, ``float64``: the same floats as the kernels'."""
+    """Return the distances of pairs of points, ``float64``: the same floats as the kernels'."""
     total = np.zeros(len(source))
     for piece in _pieces(len(source)):
         for coordinate in points:
@@ -66,7 +66,7 @@ def distances(points: Array, source: Array, target: Array) -> Array:
 
 
 def _pieces(length: int) -> Iterator[slice]:
-    """Spans of entries whose temporary columns stay in the cache, and take no memory that is new."""
+    """Yield spans of entries whose temporary columns stay in the cache, and need no new memory."""
     for begin in range(0, length, _PIECE):
         yield slice(begin, begin + _PIECE)
 
@@ -89,7 +89,7 @@ def _span_with_equals(
 
 
 def _first_of_equals(points: Array) -> Array | None:
-    """Point -> the first point with the same coordinates, ``int64``; ``None`` where no two points are equal."""
+    """Return the first point with the same coordinates as each, ``int64``; ``None`` if no two points are equal."""
     word = np.empty(points.shape[1], np.uint32)
     for piece in _pieces(len(word)):
         hashed = np.zeros(len(word[piece]), np.uint64)
@@ -115,7 +115,7 @@ def _first_of_equals(points: Array) -> Array | None:
 
 
 class _Ways(NamedTuple):
-    """Every point's way out, and every block's; what kernels receive, in their order (see ``point_rounds.cuh``)."""
+    """The lightest edges out of every point and block, as ``point_rounds.cuh`` describes them, in its order."""
 
     other: Array
     weight: Array
@@ -129,10 +129,8 @@ class _Ways(NamedTuple):
 class _Rounds:
     """Rounds of Borůvka's algorithm on points of which no two are equal.
 
-    Attributes
-    ----------
-    hub
-        With `counts`: point -> the smallest number that an edge of its core's weight leads to, its own included.
+    With `counts`, ``hub`` has for each point the smallest number that an edge of its core's weight leads to, or its
+    own number.
     """
 
     def __init__(self, engine: Engine, points: Array, counts: Array | None, wanted: int, min_samples: int) -> None:
@@ -144,7 +142,8 @@ class _Rounds:
         self.place[self.tree.order] = self.label
         self.near_core = self._cores(counts, min_samples) if min_samples else None
         self.hub = np.arange(0 if counts is None else length)
-        self.level = block_level(self.tree)
+        # The depth of nodes that have about as many points as a thread takes at a time.
+        self.level = max(0, (length // _GRAIN).bit_length() - 1)
         blocks, lightest = 1 << self.level, np.full(length, _INFINITE)
         other, sure = np.full(length, _NOWHERE, np.uint32), np.zeros(length, np.uint8)
         apart, spent = np.full(blocks, -1.0), np.zeros(blocks, np.uint8)
@@ -214,32 +213,16 @@ _GRAIN = 128  # positions that one thread takes at a time: points that follow ea
 
 
 class PointTree(NamedTuple):
-    """Points in the order of a tree; what kernels receive, in their order.
+    """Points in the order of a tree: arguments of kernels, in their order."""
 
-    Attributes
-    ----------
-    column
-        Coordinates axis by axis, ``float64``, and some padding.
-    order
-        Position in the tree -> number of the point, ``uint32``.
-    length, axes
-        How many points and coordinates there are.
-    depth
-        Levels above the leaves.
-    box
-        Node -> least and largest coordinates of its points, ``float64``, shape ``(nodes, 2, axes)``.
-    axis, cut
-        Node above the leaves -> the axis it is cut across, ``uint32``, and the least coordinate of its upper half.
-    """
-
-    column: Array
-    order: Array
-    length: int
+    column: Array  # coordinates axis by axis, ``float64``, and some padding
+    order: Array  # position in the tree -> number of the point, ``uint32``
+    length: int  # number of points
     axes: int
-    depth: int
-    box: Array
-    axis: Array
-    cut: Array
+    depth: int  # levels above the leaves
+    box: Array  # node -> least and largest coordinates of its points, ``float64``, shape ``(nodes, 2, axes)``
+    axis: Array  # node above the leaves -> the axis that it is cut across, ``uint32``
+    cut: Array  # node above the leaves -> least coordinate of its upper half
 
     @property
     def points(self) -> Array:
@@ -274,11 +257,6 @@ def nearest_points(engine: Engine, tree: PointTree, wanted: int) -> tuple[Array,
     if wanted == tree.length - 1:
         reach.fill(np.inf)
     return neighbor, reach
-
-
-def block_level(tree: PointTree) -> int:
-    """The depth of nodes that have about as many points as a thread takes at a time."""
-    return max(0, (tree.length // _GRAIN).bit_length() - 1)
 
 
 def node_labels(engine: Engine, tree: PointTree, label: Array) -> Array:

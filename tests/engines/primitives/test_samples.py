@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines.primitives.contract import giant_component
 from dfmst._engines.primitives.edges import sample_keys, spread_position, spread_positions
-from dfmst.algorithms._steps.light_edges import sampled_threshold
+from dfmst.algorithms._shared_steps import sampled_threshold
 from tests.support.columns import KEYS, VERTICES, WEIGHTS, each_engine, quick, seeds, weights
 
 
