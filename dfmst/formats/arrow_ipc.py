@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
-from dfmst.formats.files import GraphFile, problem
+from dfmst.formats.files import GraphFile
 
 FILE_MAGIC = b"ARROW1"
 OLD_FEATHER_MAGIC = b"FEA1"
@@ -22,7 +22,7 @@ def open_arrow(file: GraphFile) -> pa.RecordBatchReader:
         magic = stream.read(len(FILE_MAGIC))
         stream.seek(0)
         if magic.startswith(OLD_FEATHER_MAGIC):
-            raise problem(file.path, "Feather version 1, which is retired", hint=HINT)
+            raise file.problem("Feather version 1, which is retired", hint=HINT)
         is_file = magic == FILE_MAGIC
         try:
             schema = _open(stream, is_file).schema
@@ -38,7 +38,7 @@ def _open(stream: Any, is_file: bool) -> Any:
 
 def _broken(file: GraphFile, error: Exception) -> Exception:
     reason = str(error).partition("\n")[0]
-    return problem(file.path, f"not an Arrow file or stream, or a damaged one ({reason})", hint=HINT)
+    return file.problem(f"not an Arrow file or stream, or a damaged one ({reason})", hint=HINT)
 
 
 def _batches(file: GraphFile, is_file: bool) -> Iterator[pa.RecordBatch]:

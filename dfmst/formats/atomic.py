@@ -77,7 +77,9 @@ def atomic_path(target: str | os.PathLike[str], *, own: bool = False) -> Iterato
             # Not tempfile: its files are readable by their owner alone, and so would be the output.
             part.touch(exist_ok=False)
         except OSError as error:
-            raise _unwritable(target, final.parent, error) from error
+            _check_parent(path)
+            _check_parent(final)
+            raise cannot(f"write {target}", target, error, "write to a directory of your own") from error
         yield part
         _copy_owner(part, before)
         part.replace(final)
@@ -137,7 +139,7 @@ def atomic_directory(target: str | os.PathLike[str], token: str | None = None) -
                 stack.callback(shutil.rmtree, part, ignore_errors=True)
             part.mkdir(exist_ok=token is not None)
         except OSError as error:
-            raise _unwritable(target, final.parent, error) from error
+            raise cannot(f"write {target}", target, error, "write to a directory of your own") from error
         if part.is_symlink():
             raise OutputError(f"{part} is a symbolic link", "remove it, or name another directory")
         yield part
@@ -163,13 +165,18 @@ def check_file(target: str | os.PathLike[str], inputs: Iterable[str | os.PathLik
     path = Path(target)
     if path.is_dir():
         raise OutputError(f"cannot write {path}: it is a directory", "name a file in it")
-    if not path.parent.is_dir():
-        reason = "is not a directory" if path.parent.exists() else "does not exist"
-        raise OutputError(f"cannot write {path}: {path.parent} {reason}", "make the directory first, or name another")
+    _check_parent(path)
     for other in map(Path, inputs):
         if other.exists() and path.exists() and path.samefile(other):
             raise OutputError(f"{path} is also an input ({other})", "write to another file")
         _check_outside(path, other)
+
+
+def _check_parent(path: Path) -> None:
+    if not path.parent.is_dir():
+        exists = path.parent.exists()
+        reason = f"{path.parent} is not a directory" if exists else f"the directory {path.parent} does not exist"
+        raise OutputError(f"cannot write {path}: {reason}", "create the directory first, or name another")
 
 
 def _check_outside(path: Path, other: Path) -> None:
@@ -181,19 +188,11 @@ def _check_outside(path: Path, other: Path) -> None:
 def check_directory(target: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]] = ()) -> None:
     """Raise if a directory cannot be created at a path: it exists and is not empty, or its parent is missing."""
     path = Path(target)
-    if not path.parent.is_dir():
-        message = f"cannot write {path}: the directory {path.parent} does not exist"
-        raise OutputError(message, "make the directory first, or name another")
+    _check_parent(path)
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise OutputError(f"cannot write {path}: it exists", "remove it first, or name another directory")
     for other in map(Path, inputs):
         _check_outside(path, other)
-
-
-def _unwritable(target: str | os.PathLike[str], parent: Path, error: OSError) -> OutputError:
-    if not parent.is_dir():
-        return OutputError(f"cannot write {target}: the directory {parent} does not exist", "create it first")
-    return cannot(f"write {target}", target, error, "write to a directory of your own")
 
 
 _DIGEST = 32  # bytes

@@ -19,16 +19,6 @@ SEPARATORS = (",", "\t", ";")
 SAMPLE_ROWS = 100
 
 
-def open_csv(file: GraphFile) -> pa.RecordBatchReader:
-    """Stream a table; its first rows say which separator it has and whether the first is a header."""
-    return _open(file, None)
-
-
-def open_tsv(file: GraphFile) -> pa.RecordBatchReader:
-    """Stream a table like ``open_csv``, separated by tabs."""
-    return _open(file, "\t")
-
-
 def find_separator(text: str) -> str:
     """Return the most frequent separator of the first line outside quotes, or a blank if it has none."""
     line = re.sub(r'"[^"]*"', '""', text).strip(" \r\n").partition("\n")[0]
@@ -36,7 +26,13 @@ def find_separator(text: str) -> str:
     return commonest if commonest in line else " "
 
 
-def _open(file: GraphFile, separator: str | None) -> pa.RecordBatchReader:
+def open_tsv(file: GraphFile) -> pa.RecordBatchReader:
+    """Stream a table like :func:`open_csv`, separated by tabs."""
+    return open_csv(file, "\t")
+
+
+def open_csv(file: GraphFile, separator: str | None = None) -> pa.RecordBatchReader:
+    """Stream a table; its first rows show which separator it has and whether the first is a header."""
     skip, counts = _read_comments(file)
     with TextReader(file, HEAD_BYTES, quoted=True) as reader:
         reader.skip(skip)
@@ -118,8 +114,17 @@ def has_header(rows: list[list[str]]) -> bool:
 
 def name_columns(rows: list[list[str]], header: bool, file: GraphFile, line: int) -> tuple[Field, ...]:
     """Return the columns; those of vertices and of the weight are marked."""
-    example = rows[header] if len(rows) > header else []
-    names = _names_of_header(rows[0], file, line) if header else _usual_names(rows[0])
+    first, example = rows[0], rows[header] if len(rows) > header else []
+    if header:
+        names = [name.strip() or f"column_{at}" for at, name in enumerate(first, 1)]
+        twice = next((name for name, count in Counter(names).items() if count > 1), None)
+        if twice is not None:
+            quoted = Line(",".join(first).encode(), line)
+            raise file.problem(f"two columns named {twice!r}", quoted, "rename one of them")
+    else:
+        names = [f"column_{at}" for at in range(1, len(first) + 1)]
+        known = 3 if len(first) > 2 and (is_number(first[2]) or not first[2]) else 2
+        names[:known] = WITHOUT_HEADER[:known]
     source, target = _position(names, SOURCES), _position(names, TARGETS)
     ends = {0, 1} if source is None or target is None else {source, target}
     weight = next((at for at, name in enumerate(names) if name.lower() in WEIGHTS and at not in ends), None)
@@ -133,18 +138,3 @@ def name_columns(rows: list[list[str]], header: bool, file: GraphFile, line: int
 
 def _position(names: list[str], known: frozenset[str]) -> int | None:
     return next((at for at, name in enumerate(names) if name.strip().lower() in known), None)
-
-
-def _usual_names(first: list[str]) -> list[str]:
-    names = [f"column_{at}" for at in range(1, len(first) + 1)]
-    known = 3 if len(first) > 2 and (is_number(first[2]) or not first[2]) else 2
-    names[:known] = WITHOUT_HEADER[:known]
-    return names
-
-
-def _names_of_header(header: list[str], file: GraphFile, line: int) -> list[str]:
-    names = [name.strip() or f"column_{at}" for at, name in enumerate(header, 1)]
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
-    if twice is not None:
-        raise file.problem(f"two columns named {twice!r}", Line(",".join(header).encode(), line), "rename one of them")
-    return names

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.csv
 
-from dfmst._common.number_patterns import is_whole, read_count
+from dfmst._common.number_patterns import read_count
 from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line
+from dfmst.formats.text_columns import parse_columns
 from dfmst.formats.text_reader import Block, TextReader
+from dfmst.formats.text_rows import CONVERTERS, WHOLE, Field, Layout
 
 BLANKS = bytes.maketrans(b"\t\r\f\v", b"    ")
 SPACE = ord(" ")
 NEWLINE = ord("\n")
 AS_LINES = bytes.maketrans(b" ", b"\n")
-LONGEST_WORD = 1000  # digits: leading zeros count
 Whole = npt.NDArray[np.int64]
 
 
@@ -66,33 +65,24 @@ def _words_in_lines(data: bytes) -> Whole:
 
 
 def _values(data: bytes, numbers: Whole, file: GraphFile) -> Whole:
-    if not data.strip():
-        return np.empty(0, dtype=np.int64)
-    # PyArrow reads 0x10 as 16; in a METIS file it is an error.
-    if b"x" in data or b"X" in data:
-        return _values_by_line(data, numbers, file)
+    words = Block(data.translate(AS_LINES), 1, file)
     try:
-        table: Any = pyarrow.csv.read_csv(
-            pa.BufferReader(data.translate(AS_LINES)),
-            read_options=pyarrow.csv.ReadOptions(column_names=["value"]),
-            parse_options=pyarrow.csv.ParseOptions(quote_char=False),
-            convert_options=pyarrow.csv.ConvertOptions(column_types={"value": pa.int64()}, null_values=[]),
-        )
+        values: Whole = parse_columns(words, Layout((Field("value", WHOLE),)), {"value": pa.int64()})[
+            "value"
+        ].to_numpy()
     except pa.ArrowInvalid:
         return _values_by_line(data, numbers, file)
-    values: Whole = table["value"].to_numpy()
     return values
 
 
 def _values_by_line(data: bytes, numbers: Whole, file: GraphFile) -> Whole:
     values: list[int] = []
-    for at, line in enumerate(data.split(b"\n")):
-        for word in line.split():
-            text = word.decode("utf-8", errors="replace")
-            if not is_whole(text) or len(text) > LONGEST_WORD or not -(2**63) <= int(word) < 2**63:
-                message = f"not a whole number of 64 bits, {text[:40]!r}"
-                raise file.problem(message, Line(line, int(numbers[at])), "repair the line")
-            values.append(int(word))
+    for number, line in zip(numbers.tolist(), data.split(b"\n"), strict=False):
+        for word in line.decode("utf-8", errors="replace").split():
+            try:
+                values.append(CONVERTERS[pa.int64()](word, pa.int64()))
+            except ValueError as error:
+                raise file.problem(f"{error}, {word[:40]!r}", Line(line, number), "repair the line") from error
     return np.array(values, dtype=np.int64)
 
 

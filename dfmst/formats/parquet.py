@@ -86,7 +86,7 @@ def parquet_files(folder: Path) -> list[Path]:
         for path in folder.rglob("*")
         if path.suffix.lower() in ("", *SUFFIXES)
         and path.is_file()
-        and not _is_hidden(path.relative_to(folder))
+        and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
         and path.stat().st_size
         and (path.suffix or _is_parquet(path))
     )
@@ -94,10 +94,6 @@ def parquet_files(folder: Path) -> list[Path]:
         hint = f"their names end in {', '.join(SUFFIXES)}"
         raise problem(folder, "a directory without a Parquet file", hint=hint)
     return paths
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in path.parts)
 
 
 def _is_parquet(path: Path) -> bool:
@@ -116,12 +112,13 @@ def _opened(file: GraphFile, stream: object) -> pyarrow.parquet.ParquetFile:
     try:
         return open_buffered(stream)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise _broken(file, error) from error
+        raise _broken(file.path, error) from error
 
 
-def _broken(file: GraphFile, error: Exception) -> Exception:
+def _broken(path: str | os.PathLike[str], error: Exception, hint: str = "") -> FormatError:
     reason = str(error).partition("\n")[0]
-    return problem(file.path, f"not a Parquet file, or a damaged one ({reason})", hint="fetch or write the file again")
+    message = f"{path}: not a Parquet file, or a damaged one ({reason})"
+    return FormatError(message, f"fetch or write the file again{hint}")
 
 
 def _batches(file: GraphFile) -> Iterator[pa.RecordBatch]:
@@ -131,7 +128,7 @@ def _batches(file: GraphFile) -> Iterator[pa.RecordBatch]:
             size = batch_rows(parquet.metadata, range(parquet.metadata.num_row_groups), ROWS_IN_A_BATCH)
             yield from parquet.iter_batches(batch_size=size)
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise _broken(file, error) from error
+            raise _broken(file.path, error) from error
 
 
 _BATCH_BYTES = 16 << 20  # longer batches are not faster
@@ -170,9 +167,7 @@ def parquet_footer(path: str | os.PathLike[str]) -> pyarrow.parquet.FileMetaData
         with open_native(path) as file:
             return pyarrow.parquet.read_metadata(file)
     except (pa.ArrowException, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        message = f"{path}: not a Parquet file, or a damaged one ({reason})"
-        raise FormatError(message, "fetch or write the file again; convert other formats with dfmst convert") from error
+        raise _broken(path, error, "; convert other formats with dfmst convert") from error
 
 
 def parquet_size(

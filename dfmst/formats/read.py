@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -15,8 +16,9 @@ from dfmst._common.arguments import check_choice, whole_number
 from dfmst._common.progress import showing
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import FormatError, InvalidEdgesError, did_you_mean
-from dfmst.formats.detect import format_of_file
-from dfmst.formats.files import BLOCK_BYTES, GraphFile, existing_path, problem
+from dfmst.formats.delimited import find_separator
+from dfmst.formats.files import BLOCK_BYTES, GraphFile, existing_path
+from dfmst.formats.text_reader import BYTE_ORDER_MARK, with_newlines
 
 #: Module and function that open each format; imported at first use.
 _OPENERS = {
@@ -109,7 +111,9 @@ def open_edges(
     if not files:
         raise InvalidEdgesError("no file to read", "name at least one")
     for file in files:
-        _check_file(file)
+        existing_path(file.path)
+        if not (file.path.is_file() or file.path.is_dir()):
+            raise file.problem("neither a file nor a directory", hint="write the stream to a file first")
     first = _open(files[0], format)
     if len(files) == 1 and not progress:
         return first
@@ -168,12 +172,6 @@ def read_edges(
     return open_edges(path, format, counts=counts, progress=progress).read_all()
 
 
-def _check_file(file: GraphFile) -> None:
-    existing_path(file.path)
-    if not (file.path.is_file() or file.path.is_dir()):
-        raise problem(file.path, "neither a file nor a directory", hint="write the stream to a file first")
-
-
 def _open(file: GraphFile, format: str | None) -> pa.RecordBatchReader:
     if format is not None and format not in _OPENERS:
         hint = did_you_mean(format, FORMATS, f"these are known: {', '.join(FORMATS)}")
@@ -182,7 +180,7 @@ def _open(file: GraphFile, format: str | None) -> pa.RecordBatchReader:
     detected = format_of_file(file)
     name = format or detected
     if file.path.is_dir() and name != "parquet":
-        raise problem(file.path, f"a directory, but {name} is a single file", hint="name the file")
+        raise file.problem(f"a directory, but {name} is a single file", hint="name the file")
     module, function = _OPENERS[name].split(".")
     opened: pa.RecordBatchReader = getattr(import_module(f"dfmst.formats.{module}"), function)(file)
     return opened
@@ -227,17 +225,13 @@ def _progress(progress: bool | ReadProgress | None, files: Sequence[GraphFile]) 
         return
     name = files[0].path.name if len(files) == 1 else f"{len(files):,} files"
     with showing(bool(progress), f"reading {name}") as tell:
-        total = _footer_rows(files) if progress else None
+        total = None
+        if progress:
+            import pyarrow.parquet as pq
+
+            with suppress(pa.ArrowException, OSError):
+                total = sum(int(pq.read_metadata(file.path).num_rows) for file in files)
         yield lambda path, rows: tell(rows, total)
-
-
-def _footer_rows(files: Sequence[GraphFile]) -> int | None:
-    import pyarrow.parquet as pq
-
-    try:
-        return sum(int(pq.read_metadata(file.path).num_rows) for file in files)
-    except (pa.ArrowException, OSError):
-        return None
 
 
 def check_same_columns(
@@ -266,9 +260,8 @@ def check_same_columns(
     Hint: give all files the same columns, of the same types
     """
     check_same_names(first, expected, path, schema)
-    for ours, theirs in zip(
-        *(sorted(fields, key=lambda field: field.name) for fields in (expected, schema)), strict=True
-    ):
+    ordered = (sorted(fields, key=lambda field: field.name) for fields in (expected, schema))
+    for ours, theirs in zip(*ordered, strict=True):
         if ours.type != theirs.type:
             raise _other_columns(first, path, f"{theirs.name!r} is {theirs.type} instead of {ours.type}")
 
@@ -284,3 +277,101 @@ def check_same_names(
 def _other_columns(first: str | os.PathLike[str], path: str | os.PathLike[str], difference: str) -> InvalidEdgesError:
     message = f"{path} has other columns than {first}: {difference}"
     return InvalidEdgesError(message, "give all files the same columns, of the same types")
+
+
+COMPRESSED = (".gz", ".xz", ".zst", ".zstd", ".bz2")
+MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow", b"\xff\xff\xff\xff": "arrow"}
+ARCHIVES = {b"PK\x03\x04": "zip", b"7z\xbc\xaf": "7z", b"Rar!": "rar"}
+WORKBOOKS = (".xlsx", ".xlsm", ".ods")
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+SUFFIXES = {
+    **dict.fromkeys((".parquet", ".parq", ".pq"), "parquet"),
+    **dict.fromkeys((".arrow", ".arrows", ".feather", ".ipc"), "arrow"),
+    **dict.fromkeys((".mtx", ".mm"), "matrix-market"),
+    **{f".{name}": name for name in ("csv", "tsv", "metis", "gml", "graphml", "json", "cedge")},
+    ".tsp": "tsplib",
+}
+# Format, pattern of lines to skip, pattern of the first line after them; the surest signs come first.
+NOTHING = re.compile(rb"(?!)")
+SIGNS = (
+    ("matrix-market", NOTHING, re.compile(rb"%%MatrixMarket\b", re.IGNORECASE)),
+    ("konect", NOTHING, re.compile(rb"%\s*(sym|asym|bip)\b")),
+    ("graphml", NOTHING, re.compile(rb"<")),
+    ("json", NOTHING, re.compile(rb"[{\[]")),
+    ("tsplib", NOTHING, re.compile(rb"(NAME|COMMENT|TYPE|DIMENSION|EDGE_WEIGHT_TYPE)\s*:")),
+    ("gml", re.compile(rb"#|(Creator|Version|comment)\b", re.IGNORECASE), re.compile(rb"graph\s*(\[|$)")),
+    ("dimacs", re.compile(rb"c(\s|$)"), re.compile(rb"p\s+\S+\s+\d+\s+\d+|[ae]\s+\d+\s+\d+")),
+)
+# Suffixes that mostly belong to one format; used if no sign matches.
+LIKELY = {".gr": "dimacs", ".col": "dimacs", ".graph": "metis"}
+
+
+def detect_format(path: str | os.PathLike[str]) -> str:
+    r"""Return the name of a file's format, one of ``FORMATS``.
+
+    Its first bytes decide, then its name, then its first lines; a directory holds Parquet files.
+
+    Raises
+    ------
+    FormatError
+        If the file is empty, an archive or UTF-16 text, or does not exist (then also a ``FileNotFoundError``).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "roads.txt"
+    ...     count = path.write_text("p sp 3 2\na 1 2 40\na 2 3 7\n")
+    ...     detect_format(path)
+    'dimacs'
+    """
+    return format_of_file(GraphFile(existing_path(path)))
+
+
+def format_of_file(file: GraphFile) -> str:
+    """Return the name of a file's format, as :func:`detect_format`."""
+    if file.path.is_dir():
+        return "parquet"
+    head = file.head()
+    if not head.strip():
+        raise file.problem("the file is empty", 1, "fetch or write the file again")
+    archive = next((name for magic, name in ARCHIVES.items() if head.startswith(magic)), None)
+    if archive and file.path.suffix.lower() in WORKBOOKS:
+        raise file.problem("a workbook, not a table of text", hint="save its sheet as CSV, in UTF-8")
+    if archive:
+        raise file.problem(f"a {archive} archive", hint="unpack it first")
+    if head.startswith(UTF_16):
+        raise file.problem("text in UTF-16", hint="save the file as UTF-8")
+    binary = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
+    return binary or format_of_suffix(file.path) or _format_of_text(head, file.path)
+
+
+def format_of_suffix(path: str | os.PathLike[str]) -> str | None:
+    """Return the format of a file by its name, or ``None`` if several formats fit; the file is not opened.
+
+    Examples
+    --------
+    >>> format_of_suffix("roads.mtx.gz"), format_of_suffix("roads.txt")
+    ('matrix-market', None)
+    """
+    return SUFFIXES.get(_suffix(Path(path)))
+
+
+def _suffix(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    while suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def _format_of_text(head: bytes, path: Path) -> str:
+    lines = [line for line in map(bytes.strip, with_newlines(head.removeprefix(BYTE_ORDER_MARK)).split(b"\n")) if line]
+    for name, skipped, sign in SIGNS:
+        first = next((line for line in lines if not skipped.match(line)), b"")
+        if sign.match(first):
+            return name
+    if len(lines) > 2 and all(map(bytes.isdigit, lines[:2])) and len(lines[2].split()) == 3:  # two counts, then a row
+        return "ewg"
+    rows = [line for line in lines if not line.startswith((b"#", b"%"))]
+    separator = find_separator(rows[0].decode("utf-8", errors="replace")) if rows else " "
+    return LIKELY.get(_suffix(path)) or ("csv" if separator in ",;" else "snap")

@@ -67,7 +67,7 @@ def _read_points(reader: TextReader, file: GraphFile, dimension: Line) -> list[l
         last_line = line.number
         if not words:
             continue
-        if len(words) != 3 or not _is_id(words[0]) or not all(map(_is_coordinate, words[1:])):
+        if not _is_point(words):
             hint = "a point reads: NUMBER X Y, and no coordinate is beyond 2**51"
             raise file.problem("not a point", line, hint)
         if int(words[0]) in numbers:
@@ -81,12 +81,11 @@ def _read_points(reader: TextReader, file: GraphFile, dimension: Line) -> list[l
     return rows
 
 
-def _is_id(word: str) -> bool:
-    return is_whole(word) and len(word) < 20 and -(2**63) <= int(word) < 2**63
-
-
-def _is_coordinate(word: str) -> bool:
-    return is_number(word) and abs(float(word)) <= LARGEST_COORDINATE
+def _is_point(words: list[str]) -> bool:
+    """Return whether words are an id of 64 bits and two coordinates."""
+    if len(words) != 3 or not (is_whole(words[0]) and len(words[0]) < 20 and -(2**63) <= int(words[0]) < 2**63):
+        return False
+    return all(is_number(word) and abs(float(word)) <= LARGEST_COORDINATE for word in words[1:])
 
 
 SCHEMA = pa.schema([("source", pa.int64()), ("target", pa.int64()), ("weight", pa.int64())])

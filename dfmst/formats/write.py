@@ -6,8 +6,9 @@ import lzma
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,9 +18,9 @@ import pyarrow.ipc
 
 from dfmst.errors import FormatError, OutputError, UnsupportedFrameError
 from dfmst.formats.atomic import atomic_path
-from dfmst.formats.detect import format_of_suffix
 from dfmst.formats.directories import SpillDirectory
 from dfmst.formats.files import open_native
+from dfmst.formats.read import format_of_suffix
 
 STREAM_SUFFIX = ".arrows"
 
@@ -63,17 +64,17 @@ def write_edges(edges: Any, path: str | os.PathLike[str] | BinaryIO, format: str
         return
     target = Path(path)
     name = check_format(target, format)
-    reader = edges if isinstance(edges, pa.RecordBatchReader) else _stream_of(edges)
+    try:
+        reader = edges if isinstance(edges, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(edges)
+    except Exception as error:  # from_stream raises errors of any type
+        message = f"edges is a {type(edges).__name__}, which has no stream of Arrow batches"
+        raise UnsupportedFrameError(message, "pass a frame of pyarrow, polars or pandas") from error
     with atomic_path(path) as part, ExitStack() as stack:
-        try:
+        with _refusing(target, reader.schema):
             writer = stack.enter_context(WRITERS[name](_sink(part, target, name, stack), reader.schema, target))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise _refuse(target, reader.schema, error) from error
         for batch in reader:
-            try:
+            with _refusing(target, reader.schema):
                 writer.write_batch(batch)
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                raise _refuse(target, reader.schema, error) from error
 
 
 def _write_through(edges: Any, stream: BinaryIO, format: str | None) -> None:
@@ -92,14 +93,6 @@ def _write_through(edges: Any, stream: BinaryIO, format: str | None) -> None:
         folder.remove()
 
 
-def _stream_of(edges: Any) -> pa.RecordBatchReader:
-    try:
-        return pa.RecordBatchReader.from_stream(edges)
-    except Exception as error:  # from_stream raises errors of any type
-        message = f"edges is a {type(edges).__name__}, which has no stream of Arrow batches"
-        raise UnsupportedFrameError(message, "pass a frame of pyarrow, polars or pandas") from error
-
-
 def check_format(path: str | os.PathLike[str], format: str | None = None) -> str:
     """Return the format of a file to write."""
     target = Path(path)
@@ -111,14 +104,18 @@ def check_format(path: str | os.PathLike[str], format: str | None = None) -> str
     raise FormatError(f"{target}: {reason}", hint)
 
 
-def _refuse(target: Path, schema: pa.Schema, error: Exception) -> OutputError:
-    """Build the error for a type that a format cannot store; PyArrow names the type but not the column."""
-    words = str(error)
-    for field in schema:
-        if words.endswith(f" Type:{field.type}") or f" cast from {field.type} to " in words:
-            words = f"column {field.name!r} holds {field.type} values, which this format cannot store"
-            break
-    return OutputError(f"cannot write {target}: {words}", "Parquet takes columns of any type")
+@contextmanager
+def _refusing(target: Path, schema: pa.Schema) -> Iterator[None]:
+    """Raise OutputError for a type that a format cannot store; PyArrow names the type but not the column."""
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        words = str(error)
+        for field in schema:
+            if words.endswith(f" Type:{field.type}") or f" cast from {field.type} to " in words:
+                words = f"column {field.name!r} holds {field.type} values, which this format cannot store"
+                break
+        raise OutputError(f"cannot write {target}: {words}", "Parquet takes columns of any type") from error
 
 
 def _sink(part: Path, target: Path, name: str, stack: ExitStack) -> Any:
@@ -187,18 +184,14 @@ class _OneDictionary:
                         file.write_batch(self._unified(batch))
 
 
-def _separated(separator: str) -> Callable[[Any, pa.Schema, Path], Any]:
-    def open_writer(sink: Any, schema: pa.Schema, target: Path) -> Any:
-        options = pyarrow.csv.WriteOptions(delimiter=separator)
-        return pyarrow.csv.CSVWriter(sink, schema, write_options=options)
-
-    return open_writer
+def _separated(separator: str, sink: Any, schema: pa.Schema, target: Path) -> Any:
+    return pyarrow.csv.CSVWriter(sink, schema, write_options=pyarrow.csv.WriteOptions(delimiter=separator))
 
 
 WRITERS: dict[str, Callable[[Any, pa.Schema, Path], Any]] = {
     "arrow": _arrow,
-    "csv": _separated(","),
+    "csv": partial(_separated, ","),
     "parquet": _parquet,
-    "tsv": _separated("\t"),
+    "tsv": partial(_separated, "\t"),
 }
 WRITABLE_FORMATS = tuple(WRITERS)

@@ -191,13 +191,13 @@ OUTPUTS = {
     "out.gml": (table, "cannot write out.gml: no format to write follows from the name", SUFFIX),
     "none/out.csv": (
         table,
-        "cannot write none/out.csv: none does not exist",
-        "make the directory first, or name another",
+        "cannot write none/out.csv: the directory none does not exist",
+        "create the directory first, or name another",
     ),
     "in.parquet/out.csv": (
         table,
         "cannot write in.parquet/out.csv: in.parquet is not a directory",
-        "make the directory first, or name another",
+        "create the directory first, or name another",
     ),
     "in.parquet": (table, "in.parquet is also an input (in.parquet)", "write to another file"),
     "./sub/../in.parquet": (

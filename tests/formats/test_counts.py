@@ -59,7 +59,7 @@ HUGE = [
     ("a.mtx", f"{BANNER}3 3 {'9' * 5000}\n1 2\n", "line 2: not a line of sizes"),
     ("a.graph", f"3 {'9' * 5000}\n2\n", "line 1: not a METIS header"),
     ("a.graph", f"2 1 10 {2**64}\n2\n1\n", "line 1: not a METIS header"),
-    ("a.graph", f"2 1\n2\n{'9' * 5000}\n", "line 3: not a whole number of 64 bits"),
+    ("a.graph", f"2 1\n2\n{'9' * 5000}\n", "line 3: a whole number beyond 64 bits"),
     ("a.tsp", f"DIMENSION: {'9' * 5000}\n{POINTS}", "line 1: no DIMENSION"),
     ("a.tsp", f"DIMENSION: 3\n{POINTS}{'9' * 5000} 0 0\n", "line 6: not a point"),
     ("a.tsp", f"DIMENSION: 3\n{POINTS}{2**63} 0 0\n", "line 6: not a point"),

@@ -183,7 +183,7 @@ def test_a_directory_appears_whole_or_not_at_all(tmp_path: Path, error: type[Bas
 
 
 def test_a_missing_directory(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match=r"the directory .*none does not exist\nHint: create it first"):
+    with pytest.raises(OutputError, match=r"the directory .*none does not exist\nHint: create the directory first"):
         write_edges(TABLE, tmp_path / "none" / "e.csv")
 
 
