@@ -18,7 +18,7 @@ from dfmst._edges.unify import common_id_type
 from dfmst._edges.vertices import IdColumns, Vertices, different_ids, same_width, unsuitable_ids
 from dfmst._edges.weights import WeightColumn, unsupported_weights, widen
 from dfmst._engines import CudaEngine, Engine
-from dfmst.errors import CapacityError, DfmstError, InvalidEdgesError, UnsupportedFrameError, missing_column
+from dfmst.errors import CapacityError, DfmstError, UnsupportedFrameError, missing_column
 
 NAMES_HINT = "name your columns with source=, target= and weight= (weight=None: all weights equal)"
 
@@ -81,11 +81,8 @@ class DeviceView:
 
 
 def open_device_frame(frame: Frame) -> DeviceView | None:
-    """Recognize a cuDF frame, or a proxy of ``cudf.pandas`` around one.
-
-    cuDF is never imported here: a frame of it exists only if it is imported. As any operation of ``cudf.pandas`` does,
-    this moves the frame of a proxy to the GPU.
-    """
+    """Recognize a cuDF frame, or a proxy of ``cudf.pandas``, of which the frame moves to the GPU."""
+    # A frame of cuDF exists only if it is imported.
     cudf, proxies = sys.modules.get("cudf"), sys.modules.get("cudf.pandas")
     if cudf is None:
         return None
@@ -177,12 +174,11 @@ def _same_type(source: tuple[object, Any], target: tuple[object, Any]) -> tuple[
     kinds = [_arrow_type(column.dtype) for column in columns]
     common = None if None in kinds else common_id_type(*kinds)
     if common is None:
-        raise different_ids(*((name, column.dtype) for name, column in (source, target)))
+        raise different_ids((source[0], source[1].dtype), (target[0], target[1].dtype))
     if common == pa.large_string():
         return columns[0], columns[1].astype(columns[0].dtype)
     if pa.types.is_decimal256(common) or not all(map(_reaches, columns, kinds, [common] * 2)):
-        message = f"columns {source[0]!r} ({kinds[0]}) and {target[0]!r} ({kinds[1]}) have no exact common type"
-        raise InvalidEdgesError(f"{message} on the GPU", "cast both columns to one type")
+        raise different_ids((source[0], kinds[0]), (target[0], kinds[1]), " on the GPU")
     return _cast(columns[0], common), _cast(columns[1], common)
 
 

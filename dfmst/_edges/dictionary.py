@@ -46,7 +46,10 @@ class Dictionary:
         table = self._table
         if holds_words(self.type):
             return ids_of_words(table.known, self.type)
-        return ids_of_texts(table.known, table.content, self.type) if self.count else pa.array([], self.type)
+        if not self.count:
+            return pa.array([], self.type)
+        ends = [pa.py_buffer(table.known)] if self.type in LARGE.values() else []
+        return pa.Array.from_buffers(self.type, self.count, [None, *ends, pa.py_buffer(table.content)])
 
     def take(self, numbers: Array) -> pa.Array:
         """Return the ids of these numbers."""
@@ -178,12 +181,6 @@ def ids_of_words(word: Array, kind: pa.DataType) -> pa.Array:
     return arrow_numbers(word.view(np.int64).astype(np.dtype(storage.to_pandas_dtype()), copy=False)).view(kind)
 
 
-def ids_of_texts(offset: Array, content: Array, kind: pa.DataType) -> pa.Array:
-    """Return the ids of these bytes in a type, without a copy."""
-    ends = [pa.py_buffer(offset)] if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind) else []
-    return pa.Array.from_buffers(kind, len(offset) - 1, [None, *ends, pa.py_buffer(content)])
-
-
 def _bytes(kind: pa.DataType) -> int:
     """Return the bytes of an id; 0 if ids differ in length."""
     try:
@@ -194,15 +191,15 @@ def _bytes(kind: pa.DataType) -> int:
 
 def _texts(ids: pa.Array) -> tuple[Array, Array]:
     """Return the offsets of the ids (one more than ids), and their bytes."""
-    size = _bytes(ids.type)
-    data = ids.buffers()[-1]
+    size, data = _bytes(ids.type), ids.buffers()[-1]
     content = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
     if size or pa.types.is_fixed_size_binary(ids.type):
         return np.arange(ids.offset, ids.offset + len(ids) + 1, dtype=np.uint64) * np.uint64(size), content
-    offset = np.frombuffer(ids.buffers()[1], np.uint64)[ids.offset : ids.offset + len(ids) + 1] if len(ids) else None
-    if offset is not None and not offset.flags.aligned:
-        offset = offset.copy()  # buffers in messages of Dask may begin at any address
-    return np.zeros(1, np.uint64) if offset is None else offset, content
+    if not len(ids):
+        return np.zeros(1, np.uint64), content
+    offset = np.frombuffer(ids.buffers()[1], np.uint64)[ids.offset : ids.offset + len(ids) + 1]
+    # Buffers in messages of Dask may begin at any address.
+    return offset if offset.flags.aligned else offset.copy(), content
 
 
 _MOST = 1 << 16  # hashes in memory, of which the count is 0.5 % off

@@ -7,6 +7,7 @@ earlier vertices keep their numbers, and new ids get the next numbers. On a GPU,
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from dfmst._edges.dictionary import (
     plain,
 )
 from dfmst._edges.unify import common_id_type
-from dfmst._edges.vertices import IdColumns
+from dfmst._edges.vertices import IdColumns, unsigned_ids
 from dfmst._engines import CpuEngine, Engine, host_engine
 from dfmst._engines.primitives.id_table import IdTable, IdWords
 from dfmst.errors import CapacityError
@@ -36,24 +37,14 @@ _MOST = (1 << 32) - 2  # vertices; the last two numbers of 32 bits are for unkno
 
 
 class Encoder:
-    """Encodes ids as vertices; equal ids get equal vertices in every batch.
-
-    Integers below ``dense`` are their own vertices.
-    """
+    """Encodes ids as vertices, equal ids equally in every batch; integers below ``dense`` are their own vertices."""
 
     _kind: type[Dictionary] = Dictionary
 
-    def __init__(
-        self,
-        bound: int | None = None,
-        dense: int = 0,
-        values: pa.Array | None = None,
-        engine: Engine | None = None,
-    ) -> None:
-        self._engine = engine or CpuEngine()
-        self._bound = bound
+    def __init__(self, bound: int | None = None, dense: int = 0, values: Any = None, engine: Any = None) -> None:
+        self._engine: Engine = engine or CpuEngine()
+        self._bound, self.dense = bound, dense
         self._rows = 0
-        self.dense = dense
         self._dictionary: Any = None if values is None else self._kind(self._engine, values)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -92,16 +83,14 @@ class Encoder:
         return ends
 
     def encode_dense(self, ids: IdColumns, rows: int = 0) -> tuple[Array, Array] | None:
-        """Return ids that are their own vertices; ``None`` if :meth:`encode` needs a dictionary.
-
-        `rows` is added to the number of rows so far.
-        """
+        """Return ids that are their own vertices, and count `rows`; ``None`` if :meth:`encode` needs a dictionary."""
         self._rows += rows
         if self._dictionary is not None or not are_integers(ids.source):
             return None
         source, target = unsigned_ids(ids)
         largest = max(int(source.max()), int(target.max())) if len(source) else -1
-        if largest >= min(max(self._room, self.dense), numbers_of(ids.source)):
+        bound = max(_SPARSE * self._rows, _ALWAYS_DENSE) if self._bound is None else self._bound
+        if largest >= min(max(bound, self.dense), numbers_of(ids.source)):
             return None
         self.dense = max(self.dense, largest + 1)
         return source, target
@@ -138,14 +127,14 @@ class Encoder:
             return self
         return Encoder(self._bound, self.dense, self.values, host_engine(self._engine))
 
-    @property
-    def _room(self) -> int:
-        return max(_SPARSE * self._rows, _ALWAYS_DENSE) if self._bound is None else self._bound
-
     def _look_up(self, ids: IdColumns, *, extend: bool) -> tuple[Array, Array]:
         source, target = in_common_type([plain(ids.source), plain(ids.target)])
-        if self.dense and not pa.types.is_integer(source.type):
-            self._spell_out(source.type)
+        if self.dense and not pa.types.is_integer(source.type):  # compares all ids with the dictionary
+            own = arrow_numbers(np.arange(self.dense))
+            known = own if self.values is None else concat_ids([own, self.values])
+            if common_id_type(known.type, source.type) is None:
+                raise different_types({known.type, source.type})
+            self.dense, self._dictionary = 0, Dictionary(self._engine, known)
         dictionary = self._dictionary or Dictionary(self._engine)
         if not self.dense:
             return dictionary.look_up(source, extend=extend), dictionary.look_up(target, extend=extend)
@@ -154,14 +143,6 @@ class Encoder:
             return dictionary.look_up(arrow_numbers(later), extend=extend)
 
         return self._vertices(numbers_of_arrow(source), look_up), self._vertices(numbers_of_arrow(target), look_up)
-
-    def _spell_out(self, kind: pa.DataType) -> None:
-        """Put all ids into the dictionary, to compare them with ids that are not integers."""
-        own = arrow_numbers(np.arange(self.dense))
-        known = own if self.values is None else concat_ids([own, self.values])
-        if common_id_type(known.type, kind) is None:
-            raise different_types({known.type, kind})
-        self.dense, self._dictionary = 0, Dictionary(self._engine, known)
 
     def _vertices(self, column: Array, look_up: Callable[[Array], Array]) -> Array:
         """Return the vertices of integers: those below `dense` are their own, others are looked up."""
@@ -185,12 +166,6 @@ def are_integers(column: Any) -> bool:
     return getattr(getattr(column, "dtype", None), "kind", "") in ("i", "u")
 
 
-def unsigned_ids(ids: IdColumns) -> tuple[Array, Array]:
-    """Return views of integer ids as unsigned: negative ids become larger than any bound."""
-    unsigned = f"u{ids.source.dtype.itemsize}"
-    return ids.source.view(unsigned), ids.target.view(unsigned)
-
-
 def numbers_of(column: Array) -> int:
     """Return one more than the largest integer of a column's type; negative ids viewed as unsigned are not below it."""
     return int(np.iinfo(column.dtype).max) + 1
@@ -207,12 +182,7 @@ class DeviceDictionary(Dictionary):
     @property
     def known(self) -> Array:
         """The ids by their numbers, on the device."""
-        return self._table.known.view(self.dtype)
-
-    @property
-    def dtype(self) -> np.dtype[np.generic]:
-        """The NumPy type of the ids."""
-        return np.dtype(np.uint64 if self.type == pa.uint64() else np.int64)
+        return self._table.known.view(np.uint64 if self.type == pa.uint64() else np.int64)
 
     def widen(self, column: Array) -> None:
         """Widen the type of the ids to that of a column."""
@@ -223,23 +193,15 @@ class DeviceDictionary(Dictionary):
         elif self.type == pa.uint64() and column.dtype.kind == "i" and len(column) and int(column.min()) < 0:
             raise mixed_signs()
 
-    def numbers(self, column: Array) -> Array:
-        """Return the numbers of ids, ``uint32``; new ones get the next numbers."""
-        wide = np.uint64 if column.dtype.kind == "u" else np.int64
-        return self._table.encode(IdWords(column.astype(wide, copy=False).view(np.uint64)))
-
-    def find(self, column: Array) -> Array:
-        """Return the numbers of ids, ``uint32``; unknown ids get :attr:`count`."""
-        return self._table.find(IdWords(column.astype(self.dtype, copy=False).view(np.uint64)), self.count)
+    def numbers(self, column: Array, *, extend: bool = True) -> Array:
+        """Return the numbers of ids, ``uint32``; new ids get the next numbers, or :attr:`count` without `extend`."""
+        words = IdWords(column.astype(np.uint64 if column.dtype.kind == "u" else np.int64, copy=False).view(np.uint64))
+        return self._table.encode(words) if extend else self._table.find(words, self.count)
 
     def _restart(self, values: pa.Array | Array) -> None:
-        word: Array | None
-        if not isinstance(values, pa.Array):
-            self.type, word = pa.from_numpy_dtype(values.dtype), values.view(np.uint64)
-        else:
-            self.type = pa.uint64() if values.type == pa.uint64() else pa.int64()
-            word = id_words(values).word
-            assert word is not None
+        kind = values.type if isinstance(values, pa.Array) else values.dtype
+        self.type = pa.uint64() if str(kind) == "uint64" else pa.int64()
+        word: Any = id_words(values).word if isinstance(values, pa.Array) else values.view(np.uint64)
         self._table = IdTable.of_distinct(self._engine, IdWords(self._engine.from_host(word)))
 
 
@@ -268,7 +230,7 @@ class DeviceEncoder(Encoder):
         source, target = (self._engine.from_host(column) for column in (ids.source, ids.target))
         dictionary.widen(source)
         dictionary.widen(target)
-        look_up = dictionary.numbers if extend else dictionary.find
+        look_up = partial(dictionary.numbers, extend=extend)
         if not self.dense:
             return look_up(source), look_up(target)
         return self._vertices(source, look_up), self._vertices(target, look_up)

@@ -19,7 +19,7 @@ from dfmst._common.deferred import cached_property, call_arrow, nw, pc
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import arrow_numbers, to_arrow
 from dfmst._edges.device_frame import NAMES_HINT
-from dfmst._edges.unify import narrow_decimals, native_type, series_type
+from dfmst._edges.unify import native_type, series_type
 from dfmst._engines import Engine, host_engine
 from dfmst.errors import InvalidEdgesError, missing_column
 
@@ -93,10 +93,7 @@ class FrameView:
         return replace(self, labelled=not default)
 
     def take(self, engine: Engine | None, rows: Array) -> Frame:
-        """Return the user's kind of frame with these rows: every column, and the index of a pandas frame.
-
-        Without an engine, no kernel is used.
-        """
+        """Return the user's kind of frame with these rows; without an engine, no kernel is used."""
         taken = self._take(engine, rows)
         return self.finish(nw.from_native(taken, eager_only=True)) if self.lazy else self._as_user(taken)
 
@@ -135,11 +132,18 @@ class FrameView:
 
     def build_arrow(self, columns: Mapping[str, pa.Array]) -> Frame:
         """Return a new frame of the user's kind with Arrow columns."""
-        table = pa.table(dict(columns))
-        if self.frame.implementation.is_polars():
-            table = pa.table({name: narrow_decimals(column) for name, column in columns.items()})
-            return self.finish(nw.from_native(sys.modules["polars"].from_arrow(table), eager_only=True))
-        return self._as_user(table.to_pandas() if self.frame.implementation.is_pandas() else table)
+        if not self.frame.implementation.is_polars():
+            table = pa.table(dict(columns))
+            return self._as_user(table.to_pandas() if self.frame.implementation.is_pandas() else table)
+        narrow = dict(columns)
+        for name, column in columns.items():
+            if pa.types.is_decimal256(column.type):
+                try:
+                    narrow[name] = column.cast(pa.decimal128(38, column.type.scale))
+                except pa.ArrowException as error:
+                    message = f"ids of more than 38 digits ({column.type}) have no type in polars"
+                    raise InvalidEdgesError(message, "cast both id columns to one type, such as strings") from error
+        return self.finish(nw.from_native(sys.modules["polars"].from_arrow(pa.table(narrow)), eager_only=True))
 
     def finish(self, frame: nw.DataFrame[Any]) -> Frame:
         """Return a frame as the user's kind: lazy if the user's frame was lazy."""
@@ -260,10 +264,7 @@ def _words(series: Any) -> Array | None:
 
 
 def _gather(engine: Engine, columns: dict[int, Array], rows: Array) -> dict[int, Array]:
-    """Return the entries of the columns at the rows.
-
-    Columns of one width share a block, as in pandas' own frames: the system gives a block larger pages.
-    """
+    """Return the entries of the columns at the rows; as in pandas, columns of one width share a block of memory."""
     at = rows.view(np.uint64)
     gathered = {}
     for size in _SIZES:

@@ -24,7 +24,7 @@ from dfmst._edges.host_frame import FrameView
 from dfmst._edges.read import EdgeColumns, check_ends, invalid_rows
 from dfmst._edges.tables import DuckDbTables, Tables, as_lazy, open_tables, with_positions
 from dfmst._edges.unify import common_id_type
-from dfmst._edges.vertices import different_ids, no_common_integer, unsuitable_ids
+from dfmst._edges.vertices import different_ids, unsuitable_ids
 from dfmst._edges.weights import unsupported_weights
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError, missing_column
 
@@ -82,7 +82,12 @@ def open_lazy_frame(edges: Frame, order: tuple[str, ...], names: Sequence[Any]) 
         raise InvalidEdgesError(message, "rename the column, or collect the frame for any other algorithm")
     tables = open_tables(frame)
     try:
-        numbered = _by_columns(frame, tables, order, names) if order else _by_position(edges, frame, tables)
+        if order:
+            check_order(frame, order)
+            needed = dict.fromkeys([*order, *(name for name in names if name in known)])
+            numbered = tables.number(frame.select(*needed), _POSITION, order, "input")
+        else:
+            numbered = _by_position(edges, frame, tables)
     except BaseException:
         tables.close()
         raise
@@ -104,16 +109,6 @@ def _by_position(edges: Frame, frame: nw.LazyFrame[Any], tables: Tables) -> nw.L
         reason = f"rows of {frame.implementation.value} have no order"
     hint = "name columns that order them: algorithm=dfmst.algorithms.Dataframe(order='id')"
     raise UnsupportedFrameError(f"{reason}, and of equal weights the earlier row counts as lighter", hint)
-
-
-def _by_columns(
-    frame: nw.LazyFrame[Any], tables: Tables, order: tuple[str, ...], names: Sequence[Any]
-) -> nw.LazyFrame[Any]:
-    """Number the rows in the order of columns."""
-    check_order(frame, order)
-    known = frame.collect_schema().names()
-    needed = list(dict.fromkeys([*order, *(name for name in names if name in known)]))
-    return tables.number(frame.select(*needed), _POSITION, order, "input")
 
 
 def _rows_at(part: Any, positions: Array) -> Any:
@@ -168,7 +163,10 @@ def lazy_edges(view: LazyView, columns: EdgeColumns) -> nw.LazyFrame[Any]:
     check_ends(columns.source, columns.target)
     names = [name for name in columns.names if name is not None]
     rows = _typed_objects(view.columns(names), columns)
-    types = _column_types(rows)
+    types = dict(rows.collect_schema())
+    if rows.implementation.is_dask():  # Narwhals has no type for decimals of 256 bits
+        kinds = nw.to_native(rows).dtypes.items()
+        types |= {name: nw.Decimal() for name, kind in kinds if str(kind).startswith("decimal256")}
     ids = _common_ids(rows, columns, types)
     missing = {"source": nw.col("source").is_null(), "target": nw.col("target").is_null()}
     weight: Any = nw.lit(0)
@@ -201,17 +199,9 @@ def _typed_objects(rows: nw.LazyFrame[Any], columns: EdgeColumns) -> nw.LazyFram
     if not kinds:
         return rows
     both = common_id_type(kinds["source"], kinds["target"]) if "source" in kinds else None
-    kinds |= dict.fromkeys(("source", "target"), both) if both is not None else {}
+    if both is not None:
+        kinds |= {"source": both, "target": both}
     return as_lazy(native.map_partitions(_with_types, kinds, meta=_with_types(native._meta, kinds)))
-
-
-def _column_types(rows: nw.LazyFrame[Any]) -> dict[str, Any]:
-    """Return the types of the columns; Narwhals has no type for decimals of 256 bits."""
-    types = dict(rows.collect_schema())
-    if rows.implementation.is_dask():
-        native: Any = nw.to_native(rows)
-        types |= {name: nw.Decimal() for name, kind in native.dtypes.items() if str(kind).startswith("decimal256")}
-    return types
 
 
 def _object_kind(series: Any, name: Any) -> Any:
@@ -238,21 +228,14 @@ def _common_ids(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> li
     if isinstance(first, _TEXT) and isinstance(second, _TEXT):
         common = nw.String
     elif first != second and first.is_integer() and second.is_integer():
-        _check_range(rows, columns, types)
         common = nw.Int64
     elif first != second:
         raise different_ids((columns.source, first), (columns.target, second))
+    for end in ("source", "target") if common is nw.Int64 else ():
+        largest = 0 if isinstance(types[end], _IN_INT64) else rows.select(nw.col(end).max()).collect().item()
+        if not isinstance(types[end], (*_IN_INT64, nw.UInt64)) or int(largest or 0) >= 1 << 63:
+            raise different_ids((columns.source, first), (columns.target, second))
     return [ends if common is None else ends.cast(common)]
-
-
-def _check_range(rows: nw.LazyFrame[Any], columns: EdgeColumns, types: Any) -> None:
-    """Raise an error if integer columns of two types do not both fit signed 64 bits."""
-    for end in ("source", "target"):
-        if isinstance(types[end], _IN_INT64):
-            continue
-        largest = rows.select(nw.col(end).max()).collect().item()
-        if not isinstance(types[end], nw.UInt64) or (largest is not None and int(largest) >= 1 << 63):
-            raise no_common_integer((columns.source, types["source"]), (columns.target, types["target"]))
 
 
 def _weight(name: Any, kind: Any, maximum: bool) -> tuple[nw.Expr, nw.Expr]:

@@ -52,7 +52,7 @@ class EdgeColumns:
                 raise InvalidEdgesError(message, "make one column of them, for example by joining them into a string")
             check_column_name(argument, name)
         object.__setattr__(self, "maximum", yes_or_no("maximum", self.maximum))
-        check_invalid(self.invalid)
+        check_choice(self.invalid, ("raise", "drop"), f"invalid is {self.invalid!r}; it must be 'raise' or 'drop'")
 
     @property
     def names(self) -> tuple[Any, Any, Any]:
@@ -129,10 +129,8 @@ def read_table(
         raise UnsupportedFrameError("the frame is on a GPU, and engine='cpu' works on the host", hint)
     reader, read = (engine, DEVICE) if view.on_device else (host_engine(engine), IN_MEMORY)
     conditions = columns.conditions
-    defer_checks &= reader.on_host and engine.on_host and not conditions
-    checked = check_columns(
-        reader, read, view.column, len(view), columns.names, columns.invalid, defer_checks=defer_checks
-    )
+    defer = defer_checks and reader.on_host and engine.on_host and not conditions
+    checked = check_columns(reader, read, view.column, len(view), columns.names, columns.invalid, defer_checks=defer)
     input = number_ids(reader, read, checked, columns.maximum, in_order=in_order)
     if conditions:
         if isinstance(view, DeviceView):
@@ -153,13 +151,11 @@ def number_ids(
     bound: int | None = None,
 ) -> Input:
     """Make an edge table of checked columns: ids become dense vertices."""
-    statistics = checked.statistics
-    largest = None if statistics is None else statistics.largest
+    largest, _, span = checked.statistics or (None, None, None)
     vertices = checked.unchecked or dense_vertices(
         engine, checked.ids, in_order=in_order, bound=bound, number=read.number, largest=largest
     )
     deferred = DeferredChecks() if checked.unchecked else None
-    span = None if statistics is None else statistics.span
     table = EdgeTable(vertices.source, vertices.target, checked.weights.values, vertices.total, maximum, deferred, span)
     return Input(table, vertices, checked.kept)
 
@@ -256,11 +252,6 @@ class CheckedColumns(NamedTuple):
     barred: Array | None = None  # flags the rows that must not be
 
 
-def check_invalid(invalid: str) -> None:
-    """Raise an error if `invalid` is neither ``"raise"`` nor ``"drop"``."""
-    check_choice(invalid, ("raise", "drop"), f"invalid is {invalid!r}; it must be 'raise' or 'drop'")
-
-
 def check_ends(source: object, target: object) -> None:
     """Raise an error if both ends are one column."""
     if source == target:
@@ -280,7 +271,6 @@ def check_columns(
     defer_checks: bool = False,
 ) -> CheckedColumns:
     """Read and check columns by name."""
-    check_invalid(invalid)
     check_ends(*names[:2])
     source, target, weight = names
     columns = [(name, column(name)) for name in (source, target)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, time
 from typing import Any, NamedTuple
 
@@ -32,7 +33,9 @@ def stack_frames(named: Sequence[tuple[str, FrameView | DeviceView]]) -> nw.Data
 
 def _stack_on_host(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
     first = named[0][1].frame
-    unlike = any(_native_types(view) != _native_types(named[0][1]) for _, view in named)
+    # Types of Narwhals are less exact than those of the library.
+    types = [[(name, native_type(view.frame[name])) for name in view.frame.columns] for _, view in named]
+    unlike = any(each != types[0] for each in types)
     if unlike and not first.implementation.is_pandas():
         return _stack_as_arrow(named)
     try:
@@ -47,11 +50,6 @@ def _stack_on_host(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
     return stacked
 
 
-def _native_types(view: FrameView) -> list[tuple[Any, str]]:
-    """Return the name and the library's type of each column, as types of Narwhals are less exact."""
-    return [(name, native_type(view.frame.get_column(name))) for name in view.frame.columns]
-
-
 def _stack_as_arrow(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
     """Stack frames of pyarrow or polars in the types that hold the values of all."""
     tables = [(name, view.to_arrow()) for name, view in named]
@@ -63,18 +61,15 @@ def _stack_as_arrow(named: list[tuple[str, FrameView]]) -> nw.DataFrame[Any]:
 
 
 def _check_values(stacked: Any, named: list[tuple[str, FrameView]]) -> None:
-    """Raise if pandas has changed a value to put columns of unlike types into one."""
+    """Raise an error if pandas has changed a value to stack columns of different types."""
     begin = 0
     for name, view in named:
         frame, rows = view.native, slice(begin, begin + len(view))
         begin += len(view)
         for column in frame.columns:
-            if stacked[column].dtype in (object, frame[column].dtype):
-                continue
-            try:
-                same = stacked[column].iloc[rows].astype(frame[column].dtype).equals(frame[column])
-            except (TypeError, ValueError, OverflowError):
-                same = False
+            same = stacked[column].dtype in (object, frame[column].dtype)
+            with contextlib.suppress(TypeError, ValueError, OverflowError):
+                same = same or stacked[column].iloc[rows].astype(frame[column].dtype).equals(frame[column])
             if not same:
                 first = next(each for each in named if each[1].native[column].dtype != frame[column].dtype)
                 types = f"{first[1].native[column].dtype} in {first[0]} and {frame[column].dtype} in {name}"
@@ -90,15 +85,16 @@ def check_stackable(
     if _kind(view) != _kind(other):
         message = f"{name} and {later} are frames of two kinds: {_kind(view)} and {_kind(other)}"
         raise UnsupportedFrameError(message, "convert one of them first")
-    first_types, second_types = _types(view), _types(other)
-    for which, own, rival in ((later, second_types, first_types), (name, first_types, second_types)):
+    names = [list(each.frame.columns) for each in (view, other)]
+    for which, own, rival in ((later, names[1], names[0]), (name, names[0], names[1])):
         missing = [column for column in rival if column not in own]
         if missing:
             message = f"{which} has no column {missing[0]!r}, which the other frame has"
             raise InvalidEdgesError(message, "give both the same columns")
-    for column, kind in first_types.items() if types else ():
-        if kind != second_types[column]:
-            message = f"column {column!r} is {kind} in {name} and {second_types[column]} in {later}"
+    for column in names[0] if types else ():
+        first_type, second_type = (_type(each, column) for each in (view, other))
+        if first_type != second_type:
+            message = f"column {column!r} is {first_type} in {name} and {second_type} in {later}"
             raise InvalidEdgesError(message, "cast one of them, so that equal values are equal")
 
 
@@ -106,20 +102,10 @@ def _kind(view: FrameView | DeviceView) -> str:
     return "cudf" if isinstance(view, DeviceView) else view.frame.implementation.name.lower()
 
 
-def _types(view: FrameView | DeviceView) -> Mapping[Any, Any]:
-    """Return the type of each column; cuDF stacks columns of different categories."""
-    if isinstance(view, FrameView):
-        return view.frame.schema
-    types = {name: view.frame[name].dtype for name in view.frame.columns}
-    return {name: "category" if hasattr(dtype, "categories") else dtype for name, dtype in types.items()}
-
-
-def stack_on_device(
-    first: tuple[str, DeviceView | FrameView], second: tuple[str, DeviceView | FrameView]
-) -> DeviceView:
-    """Stack two cuDF frames, each with a name for messages, on the GPU, with their labels."""
-    stacked = stack_frames([first, second])
-    return DeviceView(stacked, getattr(first[1], "proxied", False))
+def _type(view: FrameView | DeviceView, column: Any) -> Any:
+    """Return the type of a column; cuDF stacks columns of different categories."""
+    dtype = view.frame[column].dtype
+    return "category" if isinstance(view, DeviceView) and hasattr(dtype, "categories") else dtype
 
 
 _DAY = 86_400  # seconds
@@ -149,7 +135,8 @@ def _values(view: FrameView, name: Any) -> Any:
 
 
 def _differs(first: Any, second: Any) -> Array:
-    if _plain(first) and _plain(second) and first.dtype == second.dtype:
+    plain = all(isinstance(values, np.ndarray) and values.dtype.kind != "O" for values in (first, second))
+    if plain and first.dtype == second.dtype:
         unequal: Array = (first != second) & ~((first != first) & (second != second))
         return unequal
     if isinstance(first, pa.ChunkedArray) and isinstance(second, pa.ChunkedArray) and first.equals(second):
@@ -194,10 +181,6 @@ def _instants(values: Any) -> _Instants | None:
     per_second = _PER_SECOND["ms" if pa.types.is_date64(dtype) else dtype.unit]
     seconds, rest = np.divmod(counts, per_second)
     return _Instants(kind, seconds, rest * (_PER_SECOND["ns"] // per_second), missing)
-
-
-def _plain(values: Any) -> bool:
-    return isinstance(values, np.ndarray) and values.dtype.kind != "O"
 
 
 def _list(values: Any) -> list[Any]:

@@ -77,11 +77,7 @@ class CommonSchema:
         return self.schema if names is None else pa.schema([self.schema.field(name) for name in names])
 
     def fit(
-        self,
-        batch: pa.RecordBatch,
-        name: object,
-        columns: Sequence[str] | None = None,
-        constants: Mapping[str, object] | None = None,
+        self, batch: pa.RecordBatch, name: object, columns: Sequence[str] | None = None, constants: Any = None
     ) -> pa.RecordBatch:
         """Return a table's batch with these columns (``None``: all) in their common types."""
         schema = self.columns(columns)
@@ -131,10 +127,7 @@ def cast_exactly(column: Any, kind: pa.DataType) -> Any:
 
 
 def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
-    """Return the type that holds the values of columns of two types; ``None`` if there is none.
-
-    Values of 64 bits may still be too large for it: :func:`cast_exactly` refuses them.
-    """
+    """Return the type for values of two types, which :func:`cast_exactly` checks; ``None`` if there is none."""
     if first == second or pa.types.is_null(second):
         return first
     if pa.types.is_null(first):
@@ -232,14 +225,3 @@ def series_type(first: nw.Series[Any], second: nw.Series[Any]) -> Any:
     if nw.Int128 in (first.dtype, second.dtype):
         return nw.Int128
     return nw.UInt64 if nw.UInt64 in (first.dtype, second.dtype) else nw.Int64
-
-
-def narrow_decimals(column: pa.Array) -> pa.Array:
-    """Return decimals of at most 38 digits, the most that polars has."""
-    if not pa.types.is_decimal256(column.type):
-        return column
-    try:
-        return column.cast(pa.decimal128(38, column.type.scale))
-    except pa.ArrowException as error:
-        message = f"ids of more than 38 digits ({column.type}) have no type in polars"
-        raise InvalidEdgesError(message, "cast both id columns to one type, such as strings") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -67,7 +68,7 @@ def list_vertices(
         vertex = np.flatnonzero(occurs)
         place = np.cumsum(occurs, dtype=np.uint32) - np.uint32(1)
         return VertexList(view, names, input, vertex, place, None)
-    ids, values = _aligned(names[0], input, vertices)
+    ids, values = _in_one_type(names[0], input, vertices)
     ids = _ascending(ids)
     match = pc.index_in(values, value_set=ids)
     listed = match.is_valid().to_numpy(zero_copy_only=False)
@@ -89,7 +90,7 @@ def find_places(listed: VertexList, argument: str, ids: list[Any]) -> Array:
     return np.asarray(match).astype(np.int64)
 
 
-def _aligned(name: Any, input: Input, vertices: Any) -> tuple[pa.Array, pa.Array]:
+def _in_one_type(name: Any, input: Input, vertices: Any) -> tuple[pa.Array, pa.Array]:
     """Return listed ids and the ids of the table's vertices in one type."""
     listed, values, total = id_column(vertices), input.vertices.values, input.vertices.total
     if values is None:  # a table without vertices takes ids of any type
@@ -132,16 +133,14 @@ def _ascending(ids: pa.Array) -> pa.Array:
 def _check_ends(input: Input, names: tuple[Any, Any], unlisted: Array, values: pa.Array) -> None:
     if not unlisted.any():
         return
-    ends = [unlisted[column] for column in (input.vertices.source, input.vertices.target)]
-    rows = np.flatnonzero(ends[0] | ends[1])
+    ends = input.vertices.source, input.vertices.target
+    rows = np.flatnonzero(unlisted[ends[0]] | unlisted[ends[1]])
     first = int(rows[0])
-    side = 0 if ends[0][first] else 1
-    vertex = int((input.vertices.source, input.vertices.target)[side][first])
+    side = 0 if unlisted[ends[0][first]] else 1
+    vertex = values[int(ends[side][first])].as_py()
     row = first if input.kept is None else int(input.kept[first])
     message = f"{len(rows):,} rows end in vertices that vertices= does not list, the first in column {names[side]!r}"
-    raise InvalidEdgesError(
-        f"{message}: {values[vertex].as_py()!r} in row {row}", "list all vertices, or drop the rows"
-    )
+    raise InvalidEdgesError(f"{message}: {vertex!r} in row {row}", "list all vertices, or drop the rows")
 
 
 def vertex_frame(
@@ -157,16 +156,21 @@ def vertex_frame(
     if native_type(source) != native_type(target) and series_type(source, target) is None:
         ids = {name: pa.array(column) for name, column in columns.items()}
         return view.build_arrow(ids if values is None else {name: values.take(at) for name, at in ids.items()})
-    positions = _first_positions(input, len(view))
+    positions = np.zeros(input.vertices.total, np.int64)  # of the first occurrence of each vertex
+    row = np.arange(len(input.table), dtype=np.int64) if input.kept is None else input.kept
+    for column, first in ((input.vertices.target, len(view)), (input.vertices.source, 0)):
+        positions[column[::-1]] = row[::-1] + first  # later assignments win
     return view.build_from(names, {name: positions[column] for name, column in columns.items()})
 
 
 def _id_frame(view: FrameView, names: tuple[Any, Any], columns: Mapping[str, Any]) -> Frame:
-    """Build a frame of the user's kind from ids; integers get the type of the id columns if it holds them."""
+    """Build a frame of the user's kind from Arrow ids; integers get the type of the id columns if it holds them."""
     kind = _integer_type(view, names)
-    if kind is None or not all(_fits(column, kind) for column in columns.values()):
-        return view.build_arrow({name: pa.array(column) for name, column in columns.items()})
-    return view.build({name: np.asarray(column).astype(kind) for name, column in columns.items()})
+    if kind is not None and all(pa.types.is_integer(column.type) for column in columns.values()):
+        exact = pa.from_numpy_dtype(kind.newbyteorder("="))
+        with contextlib.suppress(pa.ArrowInvalid):
+            return view.build({name: np.asarray(column.cast(exact)).astype(kind) for name, column in columns.items()})
+    return view.build_arrow(columns)
 
 
 def _integer_type(view: FrameView, names: tuple[Any, Any]) -> np.dtype | None:
@@ -174,22 +178,3 @@ def _integer_type(view: FrameView, names: tuple[Any, Any]) -> np.dtype | None:
     source, target = (view.column(name) for name in names)
     plain = isinstance(source, np.ndarray) and isinstance(target, np.ndarray) and source.dtype == target.dtype
     return source.dtype if plain and source.dtype.kind in "iu" else None
-
-
-def _fits(column: Any, kind: np.dtype) -> bool:
-    """Whether all entries are integers that a type holds."""
-    if not pa.types.is_integer(column.type):
-        return False
-    values, bounds = column.to_numpy(), np.iinfo(kind)
-    return not len(values) or (int(values.min()) >= int(bounds.min) and int(values.max()) <= int(bounds.max))
-
-
-def _first_positions(input: Input, rows: int) -> Array:
-    """Return the first position of each vertex in the source column followed by the target column."""
-    vertices = input.vertices
-    row = np.arange(len(vertices.source), dtype=np.int64) if input.kept is None else input.kept
-    first = np.zeros(vertices.total, np.int64)
-    # Later assignments win, so the columns are written from the back.
-    first[vertices.target[::-1]] = row[::-1] + rows
-    first[vertices.source[::-1]] = row[::-1]
-    return first

@@ -57,7 +57,7 @@ def dense_vertices(
     """Number the vertices densely."""
     source, target = ids.source, ids.target
     if isinstance(source, engine.xp.ndarray):
-        first, second = (_unsigned(column) for column in (source, target))
+        first, second = unsigned_ids(ids)
         if largest is None:
             largest = max(int(first.max()), int(second.max())) if len(first) else -1
         count = largest + 1
@@ -77,11 +77,10 @@ def unchecked_vertices(ids: IdColumns, bound: int | None = None) -> Vertices | N
     The algorithm checks them (:class:`dfmst._edges.edge_table.DeferredChecks`). The bound of a long table comes from a
     sample. To solve a short table takes as long as a sample: its bound is the highest for dense ids.
     """
-    source, target, rows = ids.source, ids.target, len(ids.source)
-    nulls = ids.null_source is not None or ids.null_target is not None
-    if nulls or SHORT < rows < _LONG or not rows or not isinstance(source, np.ndarray):
+    rows, nulls = len(ids.source), ids.null_source is not None or ids.null_target is not None
+    if nulls or SHORT < rows < _LONG or not rows or not isinstance(ids.source, np.ndarray):
         return None
-    first, second = (_unsigned(column) for column in (source, target))
+    first, second = unsigned_ids(ids)
     if rows <= SHORT:
         highest = max(2 * rows, _ALWAYS_DENSE)
         bound = highest if bound is None else min(bound, highest)
@@ -93,9 +92,10 @@ def unchecked_vertices(ids: IdColumns, bound: int | None = None) -> Vertices | N
     return Vertices(first, second, bound, None) if bound <= min(rows // _DENSE, 1 << 31) else None
 
 
-def _unsigned(column: Array) -> Array:
-    """Return a view of integers as unsigned: a negative id is too large for any bound."""
-    return column.view(_UNSIGNED[column.dtype.itemsize])
+def unsigned_ids(ids: IdColumns) -> tuple[Array, Array]:
+    """Return views of integer ids as unsigned: negative ids become larger than any bound."""
+    unsigned = _UNSIGNED[ids.source.dtype.itemsize]
+    return ids.source.view(unsigned), ids.target.view(unsigned)
 
 
 def factorize(engine: Engine, source: Any, target: Any, *, in_order: bool) -> Vertices:
@@ -152,16 +152,11 @@ def unsuitable_ids(name: object, kind: object) -> InvalidEdgesError:
     return InvalidEdgesError(message, hint)
 
 
-def different_ids(source: tuple[object, Any], target: tuple[object, Any]) -> InvalidEdgesError:
+def different_ids(source: tuple[object, Any], target: tuple[object, Any], place: str = "") -> InvalidEdgesError:
     """Return the error for two (name, type) pairs of ids that cannot be compared."""
     message = f"column {source[0]!r} holds {source[1]} ids and column {target[0]!r} holds {target[1]} ids"
+    message = f"{message}, which have no exact common type{place}"
     return InvalidEdgesError(message, "cast both columns to one type, so that equal ids are equal")
-
-
-def no_common_integer(source: tuple[object, Any], target: tuple[object, Any]) -> InvalidEdgesError:
-    """Return the error for two (name, type) pairs of integers without a common integer type."""
-    message = f"columns {source[0]!r} ({source[1]}) and {target[0]!r} ({target[1]}) have no common integer type"
-    return InvalidEdgesError(message, "cast both columns to one integer type")
 
 
 def id_columns(source: tuple[object, Any], target: tuple[object, Any], *, encoded: bool = False) -> IdColumns:
@@ -217,7 +212,7 @@ def same_width(source: object, target: object, first: Array, second: Array) -> t
         unsigned, signed = (first, second) if first.dtype.kind == "u" else (second, first)
         positive = not len(signed) or int(signed.min()) >= 0
         if not positive and len(unsigned) and int(unsigned.max()) > np.iinfo(np.int64).max:
-            raise no_common_integer((source, first.dtype), (target, second.dtype))
+            raise different_ids((source, first.dtype), (target, second.dtype))
         common = np.dtype(np.uint64 if positive else np.int64)
     if common.itemsize < 4:
         common = np.dtype(f"{common.kind}4")
@@ -238,8 +233,7 @@ def _one_type(source: object, target: object, first: pa.Array, second: pa.Array)
     try:
         return _cast(first, common), _cast(second, common)
     except pa.ArrowException as error:
-        message = f"columns {source!r} ({kinds[0]}) and {target!r} ({kinds[1]}) have no exact common type"
-        raise InvalidEdgesError(message, "cast both columns to one type") from error
+        raise different_ids((source, kinds[0]), (target, kinds[1])) from error
 
 
 def _decoded_type(column: pa.Array) -> pa.DataType:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import date, timedelta
 from datetime import time as clock
 from decimal import Decimal, localcontext
@@ -118,10 +119,9 @@ def weights_as(name: object, column: Any, kind: pa.DataType) -> Any:
     long = own is not None and pa.types.is_decimal(own) and own.precision > DECIMAL_DIGITS
     if weight_type(column) == kind and not long:
         return column
-    if not isinstance(column, (np.ndarray, pa.Array, pa.ChunkedArray)):
-        raise pa.ArrowInvalid("a column on a GPU is not cast")
-    if common_type(weight_type(column), kind) is None:
-        raise pa.ArrowInvalid("no common type")
+    on_host = isinstance(column, (np.ndarray, pa.Array, pa.ChunkedArray))
+    if not on_host or common_type(weight_type(column), kind) is None:
+        raise pa.ArrowInvalid("the weights are not cast")
     return cast_exactly(plain_ids(arrow_column(name, column)), kind)
 
 
@@ -241,10 +241,8 @@ def total_weight(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
         return _total(column)
     except (AttributeError, KeyError, NotImplementedError, TypeError, ValueError) as error:
         kind = getattr(column, "dtype", getattr(column, "type", type(column).__name__))
-        message = f"the column holds {kind} values, which have no sum"
-        raise InvalidEdgesError(
-            message, "pass an array of integers, booleans, floats, decimals or durations"
-        ) from error
+        hint = "pass an array of integers, booleans, floats, decimals or durations"
+        raise InvalidEdgesError(f"the column holds {kind} values, which have no sum", hint) from error
 
 
 def _total(column: Array | pa.Array | pa.ChunkedArray) -> Total | None:
@@ -332,12 +330,9 @@ def _duration(total: int, dtype: np.dtype[Any]) -> timedelta | None:
     if unit == "generic":
         raise TypeError("durations without a unit have no sum")
     one, microsecond = np.timedelta64(1, unit), np.timedelta64(1, "us")
-    try:
-        return timedelta(
-            microseconds=total * count * max(1, int(one // microsecond)) // max(1, int(microsecond // one))
-        )
-    except OverflowError:
-        return None
+    with suppress(OverflowError):
+        return timedelta(0, 0, total * count * max(1, int(one // microsecond)) // max(1, int(microsecond // one)))
+    return None
 
 
 def _objects(values: Sequence[Any]) -> Total | None:

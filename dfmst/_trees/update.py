@@ -14,7 +14,7 @@ from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.open import open_frame
 from dfmst._edges.read import EdgeColumns
-from dfmst._edges.stack import check_stackable, stack_frames, stack_on_device
+from dfmst._edges.stack import check_stackable, stack_frames
 from dfmst._engines import select_engine
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve_frame
@@ -99,7 +99,7 @@ def update(
 def _stacked(old: FrameView | DeviceView, new: FrameView | DeviceView) -> FrameView | DeviceView:
     """Old rows, then new ones."""
     if isinstance(old, DeviceView) or isinstance(new, DeviceView):
-        return stack_on_device(("forest", old), ("new_edges", new))
+        return DeviceView(stack_frames([("forest", old), ("new_edges", new)]), getattr(old, "proxied", False))
     check_stackable(("forest", old), ("new_edges", new))
     aligned = FrameView(nw.to_native(new.frame.select(old.frame.columns)))
     stacked = nw.to_native(stack_frames([("forest", old), ("new_edges", aligned)]))

@@ -205,7 +205,7 @@ def test_integers_without_a_common_type():
     table = table.set_column(0, "source", pa.array(np.full(400, 2**63, np.uint64)))
     table = table.set_column(1, "target", pa.array(np.full(400, -1)))
     for library in ("pandas", "duckdb"):
-        with pytest.raises(dfmst.InvalidEdgesError, match="have no common integer type"):
+        with pytest.raises(dfmst.InvalidEdgesError, match="have no exact common type"):
             solve(frame_of(library, table))
 
 

@@ -124,7 +124,7 @@ def test_a_path_in_place_of_a_frame() -> None:
 
 def test_ids_of_different_kinds() -> None:
     message = (
-        "column 'source' holds large_string ids and column 'target' holds int64 ids\n"
+        "column 'source' holds large_string ids and column 'target' holds int64 ids, which have no exact common type\n"
         "Hint: cast both columns to one type, so that equal ids are equal"
     )
     with pytest.raises(dfmst.InvalidEdgesError, match=f"^{re.escape(message)}$"):
@@ -135,7 +135,9 @@ def test_ids_of_different_kinds() -> None:
 
 def test_integer_columns_without_a_common_type() -> None:
     source = np.array([2**63, 1, 2], np.uint64)
-    message = r"^columns 'source' \(uint64\) and 'target' \(int64\) have no common integer type\n"
+    message = (
+        r"^column 'source' holds uint64 ids and column 'target' holds int64 ids, which have no exact common type\n"
+    )
     with pytest.raises(dfmst.InvalidEdgesError, match=message):
         solve(source=source, target=[-1, 1, 2])
 
