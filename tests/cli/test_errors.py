@@ -99,7 +99,7 @@ INPUTS = {
     ),
     "text beside numbers": (
         lambda: table(source=["a", "b", "c"]),
-        "column 'source' holds string ids and column 'target' holds int64 ids",
+        "column 'source' holds string ids and column 'target' holds int64 ids, which have no exact common type",
         "cast both columns to one type, so that equal ids are equal",
     ),
     "string weight": (
