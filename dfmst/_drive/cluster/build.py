@@ -118,11 +118,15 @@ def forest_graph(parts: FrameParts, columns: EdgeColumns, options: Options) -> F
     return ForestGraph(graph, rows, trace, strategy)
 
 
+def require_dask(edges: Any, hint: str) -> None:
+    """Raise if `edges` is not a Dask frame."""
+    if not isinstance(edges, dd.DataFrame):
+        raise UnsupportedFrameError(f"edges is a {type(edges).__name__}, not a Dask frame", hint)
+
+
 def forest_frame(edges: Any, columns: EdgeColumns, options: Options, return_trace: bool) -> Any:
     """Return the forest of a Dask frame as a Dask frame, and the trace if wanted."""
-    if not isinstance(edges, dd.DataFrame):
-        message = f"edges is a {type(edges).__name__}, not a Dask frame"
-        raise UnsupportedFrameError(message, "call dfmst.minimum_spanning_forest for a frame in memory")
+    require_dask(edges, "call dfmst.minimum_spanning_forest for a frame in memory")
     empty = make_meta(edges)
     view = open_frame(empty)
     names = columns.read_names

@@ -40,22 +40,21 @@ from dfmst.formats.directories import private_directory, sole_use
 from dfmst.formats.files import existing_path
 from dfmst.formats.parquet import common_columns, parquet_files, parquet_footer
 
-_DIGEST = "sha256"
 _TEXT = Codec(lambda text: [pa.table({"text": [text]})], lambda tables: next(tables)["text"][0].as_py())
 _PIECE = 1 << 17  # rows read at a time
 
 
 class Target(NamedTuple):
-    """A file to write, and where its digest is kept: one that has it is whole, and stays (``None``: nowhere)."""
+    """A file to write, and the file for its digest, if any: a file that has this digest is complete."""
 
     path: str
-    kept: str | None = None
+    digest: str | None = None
 
 
 def write(group: Group, rows: list[PartRows], columns: EdgeColumns, targets: list[Target]) -> int:
     """Write the rows of a group's partitions, each to a Parquet file, and return how many there are (a task)."""
     for number, (part, own, target) in enumerate(zip(group.parts, rows, targets, strict=True), group.first):
-        if target.kept is None or not _is_written(target.path, target.kept):
+        if not _is_written(target):
             _write(part, own, number, columns, target)
     return sum(len(own.position) for own in rows)
 
@@ -63,23 +62,23 @@ def write(group: Group, rows: list[PartRows], columns: EdgeColumns, targets: lis
 def _write(part: Any, rows: PartRows, number: int, columns: EdgeColumns, target: Target) -> None:
     table = gather(part, rows, number, columns)
     Path(target.path).parent.mkdir(parents=True, exist_ok=True)
-    # A worker of the run that was killed may still be at it.
+    # A worker of a killed run may still write the same file.
     with atomic_path(target.path, own=True) as file:
         pyarrow.parquet.write_table(table, file)
-    if target.kept is not None:
-        save(target.kept, _TEXT, _digest(target.path))
+    if target.digest is not None:
+        save(target.digest, _TEXT, _digest(target.path))
 
 
-def _is_written(path: str, kept: str) -> bool:
-    """Whether a file is there, as it was written."""
-    if not os.path.exists(path):
+def _is_written(target: Target) -> bool:
+    """Whether an earlier run has written a file completely."""
+    if target.digest is None or not os.path.exists(target.path):
         return False
-    return bool(load(kept, _TEXT) == _digest(path))
+    return bool(load(target.digest, _TEXT) == _digest(target.path))
 
 
 def _digest(path: str) -> str:
     with open(path, "rb") as file:
-        return hashlib.file_digest(file, _DIGEST).hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class WrittenRows(ForestRows):
@@ -185,7 +184,7 @@ def _write_forest(
     if checkpoint is not None:
         token = tokenize(forest.graph.token, names, os.path.abspath(checkpoint))[:12]
     with atomic_directory(output, token) as folder:
-        run = secrets.token_hex(6)  # its tasks are done anew, and find what is written
+        run = secrets.token_hex(6)  # Dask keeps no results of these tasks: each run looks at the files
         counts = []
         for first, count, located in forest.rows:
             numbers = range(first, first + count)
@@ -200,14 +199,14 @@ def _write_forest(
 
 
 def _remove_others(folder: Path, names: list[str]) -> None:
-    """Remove what workers of a killed run were about to write."""
+    """Remove unfinished files of a killed run's workers."""
     wanted = {folder / name for name in names}
     for path in [path for path in folder.rglob("*") if path.is_file() and path not in wanted]:
         path.unlink(missing_ok=True)
 
 
 def require_columns(inputs: Sequence[Path], names: Sequence[Any]) -> None:
-    """Raise where the first file lacks a column: that is known before there is a cluster."""
+    """Raise if the first file lacks a column, before a cluster is started."""
     _parts(_files(inputs)[:1], [path for path in inputs if path.is_dir()], names)
 
 
@@ -223,8 +222,9 @@ def _parts(files: Sequence[tuple[Path, str]], folders: Sequence[Path], names: Se
                 hint = "name the columns with source=, target= and weight="
                 raise missing_column(name, schema.names, hint, path, NAMES_OPTION)
     own = {name for _, schema, _ in sources for name in schema.names}
-    kept = all(path.as_posix().endswith(name) for path, name in files)
-    every = [name for name in common.schema.names if name in own or not kept]  # names of directories are kept
+    # Columns that are names of directories are written only if the output has other directories.
+    same_folders = all(path.as_posix().endswith(name) for path, name in files)
+    every = [name for name in common.schema.names if name in own or not same_folders]
     unlike = any(not schema.equals(common.schema) for _, schema, _ in sources)
     edges: list[Any] = []
     gathered: list[Any] = []

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from dask.dataframe.utils import make_meta
 
 from dfmst._common.types import Invalid
-from dfmst._drive.cluster.build import Options, forest_frame
+from dfmst._drive.cluster.build import Options, forest_frame, require_dask
 from dfmst._drive.cluster.client import computed, resources
 from dfmst._drive.cluster.partitions import frame_parts
 from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID
@@ -153,9 +153,7 @@ def plan(
     >>> dfmst.dask.plan(roads, workers=2, memory_limit="1GiB").strategy
     'merge'
     """
-    if not isinstance(edges, dd.DataFrame):
-        message = f"edges is a {type(edges).__name__}, not a Dask frame"
-        raise UnsupportedFrameError(message, "call dfmst.plan with the numbers of vertices and edges")
+    require_dask(edges, "call dfmst.plan with the numbers of vertices and edges")
     view = open_frame(make_meta(edges))
     for name in (source, target):
         view.column(name)
@@ -219,12 +217,12 @@ def verify(
     Returns
     -------
     certificate
-        True where the forest is right; otherwise it says which row is wrong and why.
+        True if the forest is right; otherwise it names the first wrong row and the reason.
 
     Raises
     ------
     ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, CapacityError
-        As for :func:`dfmst.verify`; a wrong forest is no error.
+        As for :func:`dfmst.verify`; a wrong forest is not an error.
 
     Examples
     --------
@@ -236,9 +234,7 @@ def verify(
     >>> print(dfmst.dask.verify(parts, parts.mst.minimum()))
     verified: 2 rows, 1 component, total weight 3
     """
-    if not isinstance(edges, dd.DataFrame):
-        message = f"edges is a {type(edges).__name__}, not a Dask frame"
-        raise UnsupportedFrameError(message, "call dfmst.verify for frames in memory")
+    require_dask(edges, "call dfmst.verify for frames in memory")
     read = {*getattr(forest, "columns", ()), *Conditions.of(by, keep, drop).columns}
     shared = [name for name in edges.columns if name in read]
     rows, claimed = computed(edges[shared] if shared else edges, forest)

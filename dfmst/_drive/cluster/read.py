@@ -1,7 +1,8 @@
-"""From a partition to a table that travels: its columns are opened and checked once, on the host or on the GPU."""
+"""From a partition to its edge table: columns are opened and checked once, on the host or on a GPU."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -32,19 +33,16 @@ from dfmst._edges.joint import check_joint
 from dfmst._edges.open import open_frame
 from dfmst._edges.read import HOST, EdgeColumns, check_columns, on_gpu, take_rows
 from dfmst._edges.unify import cast_exactly, common_id_type
-from dfmst._edges.vertices import IdColumns, id_columns
-from dfmst._edges.weights import constant_weights, weight_column, weight_type, weights_as
+from dfmst._edges.vertices import IdColumns
+from dfmst._edges.weights import constant_weights, weight_type, weights_as
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst.algorithms.solve import solve_frame
 from dfmst.errors import DfmstError, InvalidEdgesError
 
 
-def table_there(engine: Engine, view: DeviceView, columns: EdgeColumns, row: Array) -> DeviceTable | None:
-    """Return all rows of a frame with their locators; ``None`` where the host reads them.
-
-    It does where ids are no integers, or weights are neither numbers nor booleans.
-    """
+def _device_table(engine: Engine, view: DeviceView, columns: EdgeColumns, row: Array) -> DeviceTable | None:
+    """Make the table of all rows of a frame on a GPU; ``None`` if ids or weights have types for the host alone."""
     source, target, weight = columns.names
     ids = device_ids((source, view.column(source)), (target, view.column(target)))
     if not are_integers(ids.source):
@@ -117,12 +115,12 @@ def taken_edges(
     """Return rows of the forest as a table with ids of these types and weights of this kind."""
     if isinstance(view, DeviceView):
         if pa.types.is_integer(source) and pa.types.is_integer(target):
-            there = table_there(engine, view, columns, engine.xp.arange(len(view), dtype=np.uint64))
-            if there is not None and weight_kind(there) == kind:
-                return there
+            same = _device_table(engine, view, columns, engine.xp.arange(len(view), dtype=np.uint64))
+            if same is not None and weight_kind(same) == kind:
+                return same
         engine, position = host_engine(engine), np.arange(len(view))
         names = {name: view.column(name) for name in columns.names if name is not None}
-        edges = _device_edges(view.build(names), columns, position)
+        edges = _copied_edges(engine, view.build(names), columns, position)
     else:
         edges = _host_edges(engine, view, columns)
     if edges.kind != kind:
@@ -209,37 +207,30 @@ def _weights(name: object, column: Any, kind: pa.DataType | None) -> Any:
 
 
 def _device_forest(view: DeviceView, number: int, columns: EdgeColumns) -> Table:
-    """The forest of a partition on a GPU, found there.
-
-    Where the worker's tasks run there as well, it stays, but for ids that are no integers.
-    """
+    """The forest of a partition on a GPU; it stays there if the worker's tasks run there and ids are integers."""
     engine, stays = select_engine(on_device=True), not worker_engine().on_host
     with engine.guard():
         solved = solve_frame(engine, view, columns)
         rows = solved.input.frame_rows(solved.rows)
         if stays and len(rows):
             locator = rows.astype(np.uint64) + np.uint64(number << POSITION_BITS)
-            there = table_there(engine, view.rows(engine, rows), columns, locator)
-            if there is not None:
-                return there
-        edges = _device_edges(view.take(engine, rows), columns, engine.to_host(rows))
-    return _table(host_engine(engine), edges, number, columns.maximum)
+            table = _device_table(engine, view.rows(engine, rows), columns, locator)
+            if table is not None:
+                return table
+        host = host_engine(engine)
+        edges = _copied_edges(host, view.take(engine, rows), columns, engine.to_host(rows))
+    return _table(host, edges, number, columns.maximum)
 
 
-def _device_edges(frame: Any, columns: EdgeColumns, position: Array) -> _Edges:
-    """Copy rows of a forest to the host."""
-    table = DeviceView(frame).to_arrow()
-    forest = dict(zip(frame.columns, table.columns, strict=True))
-    source, target, weight = columns.names
-    ids = id_columns((source, forest[source]), (target, forest[target]))
-    if weight is None:
-        return _Edges(ids, constant_weights(len(position)).values, "none", position)
-    values = weight_column(weight, forest[weight]).values
-    return _Edges(ids, values, _kind(weight, forest[weight], values), position)
+def _copied_edges(engine: Engine, frame: Any, columns: EdgeColumns, position: Array) -> _Edges:
+    """Copy rows of a forest from a GPU to the host."""
+    source, target, weight = (None if name is None else str(name) for name in columns.names)  # as Arrow has them
+    named = replace(columns, source=source, target=target, weight=weight, types={})
+    return _host_edges(engine, FrameView(DeviceView(frame).to_arrow()), named)._replace(position=position)
 
 
 def _plain_column(view: FrameView, name: Any) -> Any:
-    """A column of weights; one of objects as the Arrow type that they have."""
+    """A column of weights; objects in their Arrow type."""
     column = view.column(name)
     if not isinstance(column, np.ndarray) or column.dtype.kind != "O":
         return column
@@ -252,7 +243,7 @@ def _plain_column(view: FrameView, name: Any) -> Any:
 
 
 def _kind(name: Any, column: Any, values: Array) -> str:
-    """What a column's weights are: keys of one kind can be compared."""
+    """Name the type of a column's weights; keys of one kind can be compared."""
     numpy = isinstance(column, np.ndarray)
     decimal = not numpy and pa.types.is_decimal(column.type)
     wide = numpy and column.dtype.itemsize > 8

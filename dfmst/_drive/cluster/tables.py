@@ -46,7 +46,7 @@ def checked_edges(table: pa.Table) -> pa.Table:
     source, target, *_ = checked_table(table, _EDGE_TYPES).schema.types
     check(source == target or (pa.types.is_integer(source) and pa.types.is_integer(target)), "ids of different types")
     check(ascends(column_values(table, "row")), "rows in another order")
-    weight_kind(table)  # raises if it is no text
+    weight_kind(table)  # raises if it is not text
     return table
 
 
@@ -56,7 +56,7 @@ def kind_metadata(kind: str) -> dict[bytes, bytes]:
 
 
 def weight_kind(table: Table) -> str:
-    """Return what the weights of a table are."""
+    """Return the kind of a table's weights."""
     return metadata_of(table).get(_KIND, b"").decode()
 
 
