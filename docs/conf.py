@@ -1,4 +1,4 @@
-"""The documentation: ``sphinx-build -W -b html docs docs/_build``, with what the extra ``docs`` installs."""
+"""Configuration of Sphinx: ``sphinx-build -W -b html docs docs/_build``; the extra ``docs`` installs its packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of figures in the pages, from the result files: ``python docs/figures.py`` writes them into README and guides.
+"""Write the tables of figures in README and guides from the result files: ``python docs/figures.py``.
 
 A page marks the place of a table: ``<!-- figures: NAME -->`` … ``<!-- end of figures -->``.
 """
@@ -26,7 +26,7 @@ def result(name: str) -> Any:
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Lay cells out as a table of Markdown."""
+    """Return cells as a Markdown table."""
     names = list(head)
     return "".join(f"| {' | '.join(row)} |\n" for row in (names, ["---"] * len(names), *rows))
 
@@ -113,7 +113,7 @@ def workers() -> str:
 
 
 def large() -> str:
-    """Forests that fit no worker."""
+    """Forests that do not fit one worker."""
     labels = {
         "shuffle": "`shuffle`",
         "spilled_stream": "`dfmst.stream`, rows on disk",
@@ -259,12 +259,12 @@ TABLES = {
 
 
 def filled(text: str) -> str:
-    """A page with its tables of figures made anew."""
+    """Return a page with its tables of figures replaced."""
     return PLACE.sub(lambda place: f"{place[1]}{TABLES[place[2]]()}{place[3]}", text)
 
 
 def pages() -> list[Path]:
-    """Pages with a table of figures."""
+    """List the pages with a table of figures."""
     return [
         page
         for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md")))

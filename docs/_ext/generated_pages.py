@@ -1,4 +1,4 @@
-"""Pages that are made when the documentation is built: one an algorithm, one a file of results."""
+"""Pages that a build of the documentation writes: one for each algorithm, one for each file of results."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["setup"]
 
 #: When to use an algorithm.
 WHEN = {
-    "filter-kruskal": "The default on CPUs: most rows are dropped unsorted. Take it unless you study another.",
-    "filter-boruvka": "The default on GPUs: nothing of it is sequential. On a CPU for graphs of few rows a vertex.",
-    "boruvka": "To see the plain rounds, and what contraction of loops and of parallel edges gains.",
+    "filter-kruskal": "The default on CPUs: it drops most rows unsorted. Use it unless you study another.",
+    "filter-boruvka": "The default on GPUs: no step is sequential. On a CPU, for graphs with few rows a vertex.",
+    "boruvka": "To see the plain rounds, and the gain from the contraction of loops and of parallel edges.",
     "kruskal": "For small tables, and to study helper threads that drop rows ahead of the scan.",
-    "prim": "For dense graphs, where it reads each row a few times and sorts nothing.",
+    "prim": "For dense graphs: it reads each row a few times and sorts nothing.",
     "pma": "To study partial Prim trees: its trace has the share of vertices that each round removes.",
-    "mastiff": "For graphs with one giant component, such as those of the web: the largest component stays exempt.",
+    "mastiff": "For graphs with one giant component, such as web graphs: rounds skip the largest component.",
     "bsp": "To count the rounds of a coarse-grained parallel machine.",
-    "bader-cong": "As a baseline of the papers: trees that grow at once and stop where they meet.",
+    "bader-cong": "As a baseline of the papers: trees grow at the same time and stop when they meet.",
     "vineet": "As a baseline of the papers: Borůvka in steps of scans and sorts.",
     "epmst": "As a baseline of the papers: Kruskal on the lightest edges by a sampled pivot, Prim on the rest.",
-    "dataframe": "Where no kernel may run: the frame's own engine does all of it, DuckDB, Dask and PySpark included.",
+    "dataframe": "If no kernel may run: the engine of the frame does all the work, also DuckDB, Dask and PySpark.",
 }
 SKIPPED = {"machine", "packages"}
 _CELLS = 12  # columns of a table
@@ -51,19 +51,19 @@ def write_pages(docs: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a page; one that is the same stays as old as it is, so that Sphinx does not read it again."""
+    """Write a page only if its text changes, so that Sphinx does not read it again."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
 
 def example_graph() -> pa.Table:
-    """The graph whose rounds the pages show."""
+    """Generate the graph whose rounds the pages show."""
     return dfmst.generate.rmat(9, 8, seed=7, engine="cpu")
 
 
 def algorithm_page(name: str, kind: type[Any]) -> str:
-    """What it is, its rounds on one graph, and its parameters, paper and differences from it (the docstring)."""
+    """Page of an algorithm: when to use it, its rounds on one graph, and its docstring."""
     graph = example_graph()
     forest, trace = dfmst.minimum_spanning_forest(graph, algorithm=name, return_trace=True)
     rounds = read_rounds(trace.to_pydict())
@@ -80,7 +80,7 @@ def algorithm_page(name: str, kind: type[Any]) -> str:
 
 
 def results_page(name: str, results: dict[str, Any]) -> str:
-    """All tables of a file of results, and the machine that they are from."""
+    """Page of a file of results: the machine, and all tables."""
     machine = results.get("machine", {})
     about = [f"{key} {machine[key]}" for key in ("date", "commit", "processor", "cores") if key in machine]
     lines = [f"# {name}.json", "", ", ".join(about) + "." if about else "", ""]
@@ -93,7 +93,7 @@ def results_page(name: str, results: dict[str, Any]) -> str:
 
 
 def _tables(value: Any, title: str = "") -> Iterator[tuple[str, list[tuple[str, dict[str, Any]]]]]:
-    """Find objects that hold plain values, side by side: each such group is a table."""
+    """Yield a title and rows for each group of objects that hold plain values."""
     if isinstance(value, list):
         value = {f"{at + 1}": entry for at, entry in enumerate(value)}
     if not isinstance(value, dict):
@@ -111,7 +111,7 @@ def _tables(value: Any, title: str = "") -> Iterator[tuple[str, list[tuple[str, 
 
 
 def _flat(value: Any) -> dict[str, Any]:
-    """The plain values of an object, those of objects in it by their names; nothing where it goes deeper."""
+    """Return the plain values of an object and of the objects in it; nothing if it is nested deeper."""
     if not isinstance(value, dict):
         return {}
     flat: dict[str, Any] = {}
