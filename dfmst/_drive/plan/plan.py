@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from pyarrow.parquet import ParquetFile
 
 from dfmst._common.arguments import check_choice, with_numbers
 from dfmst._common.deferred import pc
@@ -21,7 +22,10 @@ from dfmst._edges.conditions import Conditions
 from dfmst._edges.joint import joint_ids
 from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst._engines import CpuEngine
+from dfmst._engines.primitives.id_table import IdWords
 from dfmst._fold.budget import parse_memory
+from dfmst.formats.files import existing_path, open_native
+from dfmst.formats.parquet import parquet_files, parquet_footer, parquet_size
 
 PathLike: TypeAlias = str | os.PathLike[str]
 RowGroups: TypeAlias = Sequence[tuple[PathLike, Sequence[int] | None]]  # files, and numbers of their row groups or all
@@ -134,9 +138,6 @@ def _device(gpus: int | None, gpu_memory_limit: int | str | None, strategy: str)
 
 
 def _parquet_files(paths: Sequence[PathLike]) -> list[PathLike]:
-    from dfmst.formats.files import existing_path
-    from dfmst.formats.parquet import parquet_files
-
     return [file for path in map(existing_path, paths) for file in (parquet_files(path) if path.is_dir() else [path])]
 
 
@@ -144,8 +145,6 @@ def size_of_groups(
     groups: RowGroups, columns: EdgeColumns, vertices: int | None, edges: int | None
 ) -> tuple[int, int, int]:
     """Return vertices and rows of Parquet files, if they are not given, and the bytes of an id."""
-    from dfmst.formats.parquet import parquet_size
-
     size = parquet_size(groups, columns.plain_ends)
     edges = max(size.rows, 1) if edges is None else edges
     dense = size.vertices is not None and size.vertices < 2 * size.rows
@@ -162,19 +161,12 @@ def estimate_vertices(files: RowGroups, columns: EdgeColumns) -> int:
     sorted by id, the other row groups have further vertices; if it has as many, they have none. Vertices of a table
     whose rows are all read are counted.
     """
-    from dfmst.formats.parquet import parquet_footer
-
-    groups = [
-        (path, number, footer.row_group(number).num_rows)
-        for path, chosen in files
-        for footer in [parquet_footer(path)]
-        for number in (range(footer.num_row_groups) if chosen is None else chosen)
-    ]
+    groups = list(_row_groups(files))
     enough = -(-_SAMPLE * len(groups) // max(1, sum(count for *_, count in groups)))
     step = max(1, -(-len(groups) // max(_GROUPS, min(_MOST_GROUPS, enough))))
-    chosen_groups = groups[step // 2 :: step]
-    most = _SAMPLE // max(1, len(chosen_groups))
-    pairs = (_sampled_ids(path, group, columns, most) for path, group, _ in chosen_groups)
+    chosen = groups[step // 2 :: step]
+    most = _SAMPLE // max(1, len(chosen))
+    pairs = (_sampled_ids(path, group, columns, most) for path, group, _ in chosen)
     samples = [ids for ids in (np.concatenate([id_words(column) for column in pair]) for pair in pairs) if len(ids)]
     if not samples:
         return 0
@@ -187,6 +179,14 @@ def estimate_vertices(files: RowGroups, columns: EdgeColumns) -> int:
         more = math.log(total / _drawn_from(half)) / math.log(len(samples) / len(half))
         growth = min(1.0, max(0.0, (more - _CHANCE) / (1 - _CHANCE)))
     return int(total * (len(groups) / len(samples)) ** growth)
+
+
+def _row_groups(files: RowGroups) -> Iterator[tuple[PathLike, int, int]]:
+    """Path, number and rows of each row group."""
+    for path, chosen in files:
+        footer = parquet_footer(path)
+        for number in range(footer.num_row_groups) if chosen is None else chosen:
+            yield path, number, footer.row_group(number).num_rows
 
 
 def _drawn_from(samples: Sequence[Array]) -> float:
@@ -206,10 +206,6 @@ def kinds_of(often: Array) -> float:
 
 def _sampled_ids(path: PathLike, group: int, columns: EdgeColumns, most: int) -> list[Any]:
     """Both ids of about `most` rows of a row group."""
-    from pyarrow.parquet import ParquetFile
-
-    from dfmst.formats.files import open_native
-
     with open_native(path) as native, ParquetFile(native) as file:
         table = file.read_row_group(group, columns=columns.id_names)
     taken = table.take(pa.array(np.arange(0, table.num_rows, max(1, table.num_rows // most))))
@@ -225,31 +221,24 @@ def _sampled_ids(path: PathLike, group: int, columns: EdgeColumns, most: int) ->
 
 def id_bytes_of(files: RowGroups, columns: EdgeColumns, dense: bool) -> int:
     """Return the bytes of an id of Parquet files, as it is sent."""
-    from dfmst.formats.parquet import parquet_footer
-
-    for path, chosen in files:
-        for group in range(parquet_footer(path).num_row_groups) if chosen is None else chosen:
-            ids = _sampled_ids(path, group, columns, _SAMPLE // _GROUPS)
-            if not len(ids[0]):
-                continue
-            if pa.types.is_integer(ids[0].type):
-                return DENSE_ID if dense else SPARSE_ID
-            content = sum(pc.sum(pc.binary_length(_plain(column))).as_py() or 0 for column in ids)
-            return SPARSE_ID + round(content / sum(map(len, ids)))
+    for path, group, _ in _row_groups(files):
+        ids = _sampled_ids(path, group, columns, _SAMPLE // _GROUPS)
+        if not len(ids[0]):
+            continue
+        words = [_words(column) for column in ids]
+        if words[0].offset is None:
+            return DENSE_ID if dense else SPARSE_ID
+        content = sum(int(one.offset[-1] - one.offset[0]) for one in words if one.offset is not None)
+        return SPARSE_ID + round(content / sum(map(len, ids)))
     return DENSE_ID
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Convert ids that are not integers to strings."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    binary = pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
-    return column if binary else column.cast(pa.large_string())
 
 
 def id_words(ids: Any) -> Array:
     """Return a number of 64 bits for each id: an integer's own, else a hash of its bytes."""
-    whole = whole_ids(ids) if isinstance(ids, pa.ChunkedArray) else ids
-    words = dictionary.id_words(dictionary.plain(whole)).hashed(CpuEngine(threads=1), 0, len(whole))
-    assert words.word is not None
-    return words.word
+    word = _words(ids).hashed(CpuEngine(threads=1), 0, len(ids)).word
+    assert word is not None
+    return word
+
+
+def _words(ids: Any) -> IdWords:
+    return dictionary.id_words(dictionary.plain(whole_ids(ids) if isinstance(ids, pa.ChunkedArray) else ids))
