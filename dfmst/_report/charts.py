@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from dfmst._common.types import Array
 from dfmst._report.drawing import WIDTH, Drawing, LogScale, Scale, TimeScale, count_scale
@@ -53,22 +54,30 @@ def weight_card(graph: GraphFacts, forest: ForestFacts) -> Card | None:
         for count, end in zip(counts[at].tolist(), places[1:], strict=True):
             shape += f"V{height(count) if count else _BOTTOM:.1f}H{end:.1f}"
         drawing.path(f"{shape}V{_BOTTOM}Z", f"area {kind}")
-    for at, (rows, chosen) in enumerate(zip(*(each.tolist() for each in counts), strict=True)):
-        text = f"{words(float(edges[at]))} to {words(float(edges[at + 1]))}: {rows:,} rows"
-        text += f", {chosen:,} of them in the forest ({percent(chosen, rows)})"
-        drawing.rect(places[at], _TOP, places[at + 1] - places[at], _BOTTOM - _TOP, "hit", text)
+    _weight_titles(drawing, counts, places, [words(float(edge)) for edge in edges])
     drawing.line(_LEFT, _BOTTOM, _RIGHT, _BOTTOM, "axis")
-    medians = [float(np.median(weights)) if len(weights) else None for weights in finite]
+    medians = [np.median(weights) if len(weights) else np.nan for weights in finite]
     for kind, at in shown:
-        if (median := medians[at]) is not None:
-            place = min(max(scale(median), _LEFT), _RIGHT)
+        if not np.isnan(medians[at]):
+            place = min(max(scale(float(medians[at])), _LEFT), _RIGHT)
             drawing.line(place, _TOP, place, _BOTTOM, f"med {kind}")
     drawing.text(_RIGHT, _BOTTOM + 32, clip(name, 30) + (", logarithmic" if logarithmic else ""), "lab", "end")
-    beyond = len(values[0]) - len(finite[0])
-    note = f"Rows by weight, {'logarithmic' if logarithmic else 'linear'}."
-    note += f" {beyond:,} infinite weights are not drawn." if beyond else ""
-    own, other = ("–" if median is None else words(median) for median in medians)
-    return {"drawing": drawing.markup(), "note": note, "graph": own if len(shown) == 2 else "", "forest": other}
+    own, other = ("–" if np.isnan(median) else words(float(median)) for median in medians)
+    return {
+        "drawing": drawing.markup(),
+        "axis": "logarithmic" if logarithmic else "linear",
+        "infinite": len(values[0]) - len(finite[0]),
+        "graph": own if len(shown) == 2 else "",
+        "forest": other,
+    }
+
+
+def _weight_titles(drawing: Drawing, counts: list[Array], places: list[float], words: list[str]) -> None:
+    """Describe each bin when the pointer is on it."""
+    for at, (rows, chosen) in enumerate(zip(*(each.tolist() for each in counts), strict=True)):
+        text = f"{words[at]} to {words[at + 1]}: {rows:,} rows, {chosen:,} of them in the forest"
+        wide = places[at + 1] - places[at]
+        drawing.rect(places[at], _TOP, wide, _BOTTOM - _TOP, "hit", f"{text} ({percent(chosen, rows)})")
 
 
 def _bins(values: Array, *, skewed: bool) -> tuple[Array, bool]:
@@ -161,11 +170,8 @@ def _grouped(counts: Array, bounds: list[int]) -> Array:
 def tree_card(forest: ForestFacts, trees: int, vertices: int) -> Card:
     """Draw the largest trees, if there are several."""
     sizes = forest.tree_sizes[:_TREES].tolist() if len(forest.ordered) and trees > 1 else []
-    more = trees - len(sizes)
-    note = "Vertices by tree, logarithmic; each is named after its smallest vertex."
-    note += f" {more:,} smaller ones are not drawn." if more > 0 else ""
     if not sizes:
-        return {"drawing": None, "note": note, "count": 0, "others": ""}
+        return {"drawing": None, "count": 0}
     left, right, bottom = 130, WIDTH - 58, 4 + _ROW * len(sizes)
     drawing = Drawing(bottom + 24, "Vertices of the largest trees")
     scale = LogScale(1, max(10.0, 10.0 ** np.ceil(np.log10(sizes[0]))), left, right)
@@ -178,11 +184,10 @@ def tree_card(forest: ForestFacts, trees: int, vertices: int) -> Card:
         title = f"tree of {name}: {size:,} vertices ({percent(size, vertices)})"
         drawing.circle(end, y, 4.5, f"bar {kind}", title)
         drawing.text(end + 9, y + 4, f"{size:,}", "val")
-    count = len(forest.tree_sizes)
-    return {"drawing": drawing.markup(), "note": note, "count": count, "others": f"{max(0, count - 2):,}"}
+    return {"drawing": drawing.markup(), "count": len(forest.tree_sizes), "more": trees - len(sizes)}
 
 
-def dendrogram_card(graph: GraphFacts, forest: ForestFacts) -> Card | None:
+def dendrogram(forest: ForestFacts) -> Markup | None:
     """Draw the last merges of the single linkage with their weights."""
     count = min(_MERGES, len(forest.weight))
     first = len(forest.weight) - count
@@ -210,11 +215,7 @@ def dendrogram_card(graph: GraphFacts, forest: ForestFacts) -> Card | None:
         place[forest.vertices + at] = (x, (y1 + y2) / 2)
     drawing.path(shape, "ln thin f")
     drawing.text(right, bottom + 32, clip(str(forest.weight_name), 24), "lab", "end")
-    kind = "lightest" if graph.maximum else "heaviest"
-    return {
-        "drawing": drawing.markup(),
-        "note": f"The {kind} edges of the forest, and the clusters that each joins.",
-    }
+    return drawing.markup()
 
 
 def _tips(forest: ForestFacts, first: int) -> list[int]:

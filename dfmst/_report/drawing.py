@@ -63,10 +63,8 @@ class LogScale(Scale):
 
     def __call__(self, value: float) -> float:
         """Return the place of a value; values below the scale are at its start."""
-        low = math.log10(self.low)
-        span = math.log10(self.high) - low
-        above = math.log10(max(value, self.low)) - low
-        return self.start + (self.end - self.start) * (above / span if span else 0.5)
+        scale = Scale(math.log10(self.low), math.log10(self.high), self.start, self.end)
+        return scale(math.log10(max(value, self.low)))
 
     def ticks(self, count: int = 6) -> list[float]:
         """Return about `count` powers of ten."""

@@ -97,10 +97,8 @@ class ForestFacts:
 
     def names(self, places: Sequence[int] | Array) -> list[str]:
         """Return the ids of vertices as text."""
-        at = np.asarray(places, np.int64)
-        if not len(at):
-            return []
-        return [label(value) for value in readable(self.ordered.listed.values().take(pa.array(at)))]
+        ids = self.ordered.listed.values().take(pa.array(np.asarray(places, np.int64)))
+        return [label(value) for value in readable(ids)]
 
     def ends(self, at: int) -> list[str]:
         """Return the ids of both ends of an edge as text."""

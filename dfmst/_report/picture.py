@@ -16,7 +16,7 @@ import numpy as np
 
 from dfmst._common.types import Array
 from dfmst._report.drawing import Drawing, chains, polyline
-from dfmst._report.facts import ForestFacts, GraphFacts
+from dfmst._report.facts import ForestFacts
 from dfmst._report.layout import lay_out
 from dfmst._report.points import Points
 from dfmst._report.words import plural
@@ -130,7 +130,7 @@ class _Frame:
         return _Tag(text, round(min(98.5, max(1.5, left)), 2), round(min(98.0, max(2.0, top)), 2))
 
 
-def picture_card(graph: GraphFacts, forest: ForestFacts, points: Points | None) -> dict[str, Any] | None:
+def picture_card(forest: ForestFacts, points: Points | None) -> dict[str, Any] | None:
     """Draw the forest at the coordinates of its vertices, or lay it out; ``None`` if it has no edges."""
     if not len(forest.ordered):
         return None
@@ -149,7 +149,6 @@ def picture_card(graph: GraphFacts, forest: ForestFacts, points: Points | None) 
         note += ", those nearest the vertex of most edges in the largest tree" if cut else ""
         note += ", in the largest trees" if not (cut or whole) else ""
     picture.draw()
-    kind = "heaviest" if not graph.maximum else "lightest"
     return {
         "kind": picture.projection.name,
         "drawing": picture.drawing.markup(),
@@ -158,7 +157,7 @@ def picture_card(graph: GraphFacts, forest: ForestFacts, points: Points | None) 
         "few": picture.drawn <= _FEW,
         "cut": cut,
         "title": title,
-        "note": note + (f"; the {kind} edges are numbered." if picture.tags else "."),
+        "note": note,
     }
 
 

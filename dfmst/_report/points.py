@@ -37,7 +37,13 @@ class Points:
     ids: pa.ChunkedArray  # of equal ids the first counts
     x: Array  # coordinates, float64
     y: Array
-    geographic: bool  # whether they are degrees of longitude and of latitude
+    degrees: bool  # whether they are longitudes and latitudes, if their values may be
+
+    @property
+    def geographic(self) -> bool:
+        """Whether the finite coordinates are degrees of longitude and latitude."""
+        x, y = self.x[np.isfinite(self.x)], self.y[np.isfinite(self.y)]
+        return self.degrees and bool(len(x)) and bool((np.abs(x) <= 360).all() and (np.abs(y) <= 90).all())
 
     def of(self, values: pa.Array) -> tuple[Array, Array]:
         """Return x and y of vertices, NaN for vertices without coordinates."""
@@ -71,7 +77,7 @@ def frame_points(points: Any, id: Any = None, coordinates: Any = None) -> Points
     x, y = _of_geometry(_arrow(view, name, "coordinates="), name)
     crs = ((about.get("columns") or {}).get(name) or {}).get("crs", "OGC:CRS84")
     degrees = crs == "OGC:CRS84" or (isinstance(crs, dict) and "Geographic" in str(crs.get("type")))
-    return Points(ids, x, y, degrees and _are_degrees(x, y))
+    return Points(ids, x, y, degrees)
 
 
 def edge_points(view: FrameView, ends: tuple[Any, Any], coordinates: Any) -> Points:
@@ -101,14 +107,7 @@ def _names(coordinates: Any) -> list[Any]:
 def _of_columns(ids: Any, x: Array, y: Array, first: str, second: str) -> Points:
     if first.lower() in _NORTH and second.lower() in _EAST:
         x, y, first, second = y, x, second, first
-    named = first.lower() in _EAST and second.lower() in _NORTH
-    return Points(ids, x, y, named and _are_degrees(x, y))
-
-
-def _are_degrees(x: Array, y: Array) -> bool:
-    """Whether coordinates may be degrees; those that are none are left out."""
-    x, y = x[np.isfinite(x)], y[np.isfinite(y)]
-    return bool(len(x)) and bool((np.abs(x) <= 360).all() and (np.abs(y) <= 90).all())
+    return Points(ids, x, y, first.lower() in _EAST and second.lower() in _NORTH)
 
 
 def _arrow(view: FrameView, name: Any, argument: str) -> pa.ChunkedArray:

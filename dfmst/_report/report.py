@@ -19,7 +19,7 @@ from dfmst._common.arguments import check_text
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Frame, Invalid
 from dfmst._edges.read import EdgeColumns
-from dfmst._report.charts import Card, degree_card, dendrogram_card, tree_card, weight_card
+from dfmst._report.charts import Card, degree_card, dendrogram, tree_card, weight_card
 from dfmst._report.facts import ForestFacts, GraphFacts, of_solution, of_summary
 from dfmst._report.picture import LONGEST, picture_card
 from dfmst._report.points import Points, edge_points, frame_points
@@ -201,13 +201,14 @@ def _page(graph: GraphFacts, forest: ForestFacts, run: RunFacts, points: Points 
         "about": [label(word) for word in run.about],
         "keys": _key_figures(graph, forest, run, trees),
         "longest": _longest(forest),
-        "picture": picture_card(graph, forest, points),
+        "heaviest": "lightest" if graph.maximum else "heaviest",
+        "picture": picture_card(forest, points),
         "weights": weight_card(graph, forest),
         "degrees": degree_card(graph, forest),
         "trees": tree_card(forest, trees, graph.vertices),
-        "dendrogram": dendrogram_card(graph, forest),
+        "dendrogram": dendrogram(forest),
         "rounds": round_card(run),
-        "edges": _edge_table(forest, graph.maximum),
+        "edges": _edge_table(forest),
         "run": run_card(run, graph.rows),
     }
 
@@ -219,16 +220,14 @@ def _longest(forest: ForestFacts) -> list[dict[str, str]]:
     return [{"source": clip(one, 60), "target": clip(other, 60), "weight": weight} for one, other, weight in named]
 
 
-def _edge_table(forest: ForestFacts, maximum: bool) -> Card | None:
+def _edge_table(forest: ForestFacts) -> Card | None:
     if forest.weight_name is None or not len(forest.ordered):
         return None
-    places = forest.extreme(_EDGES)
-    head, rows, more = forest.table(places, _COLUMNS)
-    note = f"{len(places):,} of {len(forest.ordered):,}, with their columns"
+    head, rows, more = forest.table(forest.extreme(_EDGES), _COLUMNS)
     cells = [[grouped(value) if isinstance(value, float) else label(value) for value in row] for row in rows]
     return {
-        "title": f"The {'lightest' if maximum else 'heaviest'} edges of the forest",
-        "note": note + (f" ({more:,} further columns are left out)." if more else "."),
+        "count": f"{len(forest.ordered):,}",
+        "more": more,
         "head": [clip(name, 40) for name in head],
         "rows": [[clip(cell, 60) for cell in row] for row in cells],
         "numeric": [at for at in range(len(head)) if all(isinstance(row[at], (int, float)) for row in rows)],

@@ -55,8 +55,7 @@ class RunFacts:
     @property
     def seconds(self) -> Mapping[str, float]:
         """Seconds by step, in order; "total" is the whole run, if known."""
-        seconds: Mapping[str, float] = self.summary.get("seconds", {})
-        return seconds
+        return dict(self.summary.get("seconds", {}))
 
     @property
     def total(self) -> float:
@@ -207,7 +206,6 @@ def round_card(run: RunFacts) -> dict[str, Any] | None:
         "total": duration(sum(rounds.seconds)),
         "head": head,
         "rows": rows,
-        "words": f"Counts at the start of each round, edges chosen in it, components at its end.{more}",
         "more": more,
     }
 
