@@ -33,12 +33,14 @@ DRIVERS = (
 )
 
 
-def driver_of(frame: Any) -> Driver | None:
-    """Return the driver of a frame; ``None`` for any other object."""
+def driver_of(*frames: Any) -> Driver | None:
+    """Return the driver of one of these frames; ``None`` if they are other objects."""
     for driver in DRIVERS:
         library = sys.modules.get(driver.library)  # a frame of it exists only if it is imported
-        if isinstance(frame, getattr(library, "DataFrame", ())):  # it may be half imported by another thread
-            return driver
+        if library is not None:
+            kind = getattr(library, "DataFrame", ())  # it may be half imported by another thread
+            if any(isinstance(frame, kind) for frame in frames):
+                return driver
     return None
 
 
@@ -48,8 +50,10 @@ def driven(*frames: str) -> Callable[[_Function], _Function]:
     def decorate(function: _Function) -> _Function:
         @wraps(function)
         def call(*values: Any, **named: Any) -> Any:
-            given = (*values[: len(frames)], *(named[name] for name in frames if name in named))
-            driver = next(filter(None, map(driver_of, given)), None)
+            given = values[: len(frames)]
+            if len(given) < len(frames):
+                given += tuple(named[name] for name in frames if name in named)
+            driver = driver_of(*given)
             target = function if driver is None else _target(function, driver, named)
             return target(*values, **named)
 

@@ -51,7 +51,7 @@ class Conditions:
         return bool(self.by) or self.keep is not None or self.drop is not None
 
     @classmethod
-    def of(cls, by: Any = None, keep: Any = None, drop: Any = None) -> Conditions:
+    def of(cls, by: Any, keep: Any, drop: Any) -> Conditions:
         """Take the arguments of a call: one name or a list of names for `by`."""
         names = () if by is None else tuple(by) if isinstance(by, list) else (by,)
         return cls(names, keep, drop)

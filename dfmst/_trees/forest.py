@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dfmst._trees.certificate import Certificate
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class FrameRows(ForestRows):
     """Rows of a frame in memory, by their positions."""
 
@@ -185,15 +185,17 @@ def find_forest(
     weight: Any = "weight",
     *,
     maximum: bool = False,
+    by: Any = None,
+    keep: Any = None,
+    drop: Any = None,
     algorithm: str | Algorithm = "auto",
     engine: str = "auto",
     invalid: Invalid = "raise",
     threads: int | None = None,
     return_trace: bool = False,
-    **conditions: Any,
 ) -> Any:
     """Return the rows of a forest, found by kernels or in the steps of the frame's own library; and its trace."""
-    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(**conditions))
+    columns = edge_columns(source, target, weight, maximum, invalid, Conditions.of(by, keep, drop))
     if not in_frame_steps(algorithm):
         forest = _solve(edges, columns, algorithm, engine, threads, return_trace)
         return (forest.frame, forest.trace) if return_trace else forest.frame

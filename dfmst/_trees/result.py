@@ -83,7 +83,7 @@ class ForestRows:
         """Remove temporary files."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Forest:
     """The forest of an edge table, found in memory, as a stream or on a cluster.
 

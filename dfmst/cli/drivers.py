@@ -137,15 +137,8 @@ def _find_in_memory(job: ForestJob, watch: _Watch, saved: _Saved) -> Forest:
         table = read_inputs(*reading) if table is None else table
     return solve(
         table,
-        job.source,
-        job.target,
-        job.weight,
-        maximum=job.maximum,
-        **job.conditions,
-        algorithm=job.algorithm,
-        engine=job.engine,
-        invalid=job.invalid,
-        threads=job.threads,
+        **job.edges,
+        **job.solver,
         return_trace=job.trace is not None or job.report is not None,
         step=lambda name: watch.show(name, len(table)),
     )
@@ -154,24 +147,17 @@ def _find_in_memory(job: ForestJob, watch: _Watch, saved: _Saved) -> Forest:
 def _find_as_stream(job: ForestJob, watch: _Watch, saved: _Saved) -> Forest:
     from dfmst import stream
 
-    limits = {"memory_limit": memory_bytes(job.memory_limit)}
+    limits: dict[str, Any] = {"memory_limit": memory_bytes(job.memory_limit)}
     if job.gpu_memory_limit is not None:
         limits["gpu_memory_limit"] = memory_bytes(job.gpu_memory_limit, "--gpu-memory-limit")
     with watch.step("fold"):
         return stream.fold(
             list(job.inputs),
-            job.source,
-            job.target,
-            job.weight,
+            **job.edges,
+            **job.solver,
             **limits,
-            **job.conditions,
-            maximum=job.maximum,
             checkpoint=job.checkpoint,
             spill_dir=job.spill_dir,
-            algorithm=job.algorithm,
-            engine=job.engine,
-            invalid=job.invalid,
-            threads=job.threads,
             progress=watch.progress.bar(),
             on_checkpoint=saved.show,
         )
@@ -189,12 +175,7 @@ def _find_on_cluster(job: ForestJob, watch: _Watch, saved: _Saved) -> Forest:
         return dfmst.dask.forest_of_files(
             job.inputs,
             job.output,
-            job.source,
-            job.target,
-            job.weight,
-            **job.conditions,
-            maximum=job.maximum,
-            invalid=job.invalid,
+            **job.edges,
             strategy=job.strategy,  # type: ignore[arg-type]
             checkpoint=job.checkpoint,
             workers=job.workers,

@@ -2,65 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from dfmst.cli import options as shared
 from dfmst.cli.drivers import run
 from dfmst.cli.job import ForestJob, weight_name
-from dfmst.cli.options import (
-    GroupedCommand,
-    algorithm_option,
-    condition_options,
-    engine_options,
-    format_option,
-    inputs_argument,
-    invalid_option,
-    json_option,
-    memory_option,
-    output_options,
-    picture_options,
-    to_path,
-    vertex_options,
-    weight_options,
+from dfmst.cli.options import GroupedCommand, choice, path_option, several
+
+graph_options = several(
+    shared.format_option,
+    shared.vertex_options,
+    shared.weight_options,
+    shared.algorithm_option,
+    shared.engine_options,
+    shared.invalid_option,
+    shared.picture_options,
+)
+run_options = several(
+    click.option("--verify", is_flag=True, help="Prove the forest minimal before it is written."),
+    path_option("--trace", metavar="FILE", help="Write a table with a row each round."),
+    path_option("--report", metavar="FILE", help="Write a page about graph, run and forest (HTML)."),
+    shared.memory_option,
+    click.option("--gpu-memory-limit", metavar="SIZE", help="Limit of GPU memory, of each worker on a cluster: 40GiB."),
+    path_option("--checkpoint", metavar="DIR", help="Resume from here after an interruption."),
+    path_option("--spill-dir", metavar="DIR", help="Put rows here if vertices do not fit in memory."),
+)
+cluster_options = several(
+    click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Number of worker processes to start; IN must be Parquet, OUT becomes a directory of Parquet.",
+    ),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Address of a Dask scheduler (tcp://host:8786); its workers must be able to read IN and write OUT.",
+    ),
+    choice("--strategy", "auto", "two-pass", "merge", "shuffle", help="How to find the forest on a cluster."),
+    click.option(
+        "--gpus", is_flag=True, help="Give each worker a GPU (dask-cuda); without --workers, one worker for each GPU."
+    ),
 )
 
 
-def cluster_options(command: Callable[..., Any]) -> Any:
-    """``--workers``, ``--scheduler``, ``--gpus`` and ``--strategy``."""
-    workers = "Number of worker processes to start; IN must be Parquet, OUT becomes a directory of Parquet."
-    scheduler = "Address of a Dask scheduler (tcp://host:8786); its workers must be able to read IN and write OUT."
-    strategy = "How to find the forest on a cluster."
-    names = click.Choice(["auto", "two-pass", "merge", "shuffle"])
-    gpus = "Give each worker a GPU (dask-cuda); without --workers, one worker for each GPU."
-    command = click.option("--gpus", is_flag=True, help=gpus)(command)
-    command = click.option("--strategy", type=names, default="auto", show_default=True, help=strategy)(command)
-    command = click.option("--scheduler", metavar="ADDRESS", help=scheduler)(command)
-    return click.option("--workers", type=click.IntRange(min=1), metavar="N", help=workers)(command)
-
-
 @click.command(cls=GroupedCommand, short_help="Write the minimum spanning forest of edge tables.")
-@inputs_argument
-@output_options
-@format_option
-@vertex_options
-@weight_options
-@condition_options
-@algorithm_option
-@engine_options
-@invalid_option
-@click.option("--verify", is_flag=True, help="Prove the forest minimal before it is written.")
-@click.option("--trace", metavar="FILE", callback=to_path, help="Write a table with a row each round.")
-@click.option("--report", metavar="FILE", callback=to_path, help="Write a page about graph, run and forest (HTML).")
-@picture_options
-@memory_option
-@click.option("--gpu-memory-limit", metavar="SIZE", help="Limit of GPU memory, of each worker on a cluster: 40GiB.")
-@click.option("--checkpoint", metavar="DIR", callback=to_path, help="Resume from here after an interruption.")
-@click.option("--spill-dir", metavar="DIR", callback=to_path, help="Put rows here if vertices do not fit in memory.")
+@shared.inputs_argument
+@shared.output_options
+@graph_options
+@shared.condition_options
+@run_options
 @cluster_options
-@json_option
+@shared.json_option
 def forest(weight: str | None, unweighted: bool, **options: Any) -> None:
     """Write the rows of IN that form its minimum spanning forest.
 
@@ -87,15 +83,9 @@ def forest(weight: str | None, unweighted: bool, **options: Any) -> None:
 
 
 @click.command(cls=GroupedCommand, short_help="Draw graph, run and forest on one page.")
-@inputs_argument
-@click.option("-o", "--output", metavar="OUT", callback=to_path, help="File to write (default: IN with .html).")
-@format_option
-@vertex_options
-@weight_options
-@picture_options
-@algorithm_option
-@engine_options
-@invalid_option
+@shared.inputs_argument
+@path_option("-o", "--output", metavar="OUT", help="File to write (default: IN with .html).")
+@graph_options
 @click.option("--verify", is_flag=True, help="Prove the forest minimal, and say so on the page.")
 @click.option("--title", metavar="TEXT", help="Name of the graph (default: that of IN).")
 def report(inputs: tuple[Path, ...], output: Path | None, weight: str | None, unweighted: bool, **options: Any) -> None:

@@ -54,9 +54,16 @@ class ForestJob:
     gpus: bool = False
 
     @property
-    def conditions(self) -> dict[str, Any]:
-        """Groups, and columns of rows to keep or to drop."""
-        return {"by": list(self.by) or None, "keep": self.keep, "drop": self.drop}
+    def edges(self) -> dict[str, Any]:
+        """Arguments of every driver: the columns, and how they are read."""
+        columns = {"source": self.source, "target": self.target, "weight": self.weight}
+        conditions = {"by": list(self.by) or None, "keep": self.keep, "drop": self.drop}
+        return {**columns, **conditions, "maximum": self.maximum, "invalid": self.invalid}
+
+    @property
+    def solver(self) -> dict[str, Any]:
+        """Arguments of the drivers of one machine."""
+        return {"algorithm": self.algorithm, "engine": self.engine, "threads": self.threads}
 
     @property
     def cluster_option(self) -> str | None:

@@ -63,7 +63,7 @@ def flagged(name: str) -> bool:
     return ctx is not None and f"dfmst.{name}" in ctx.meta
 
 
-def _several(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def several(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Join options to one decorator; the help lists them in this order."""
 
     def decorate(command: Any) -> Any:
@@ -98,7 +98,7 @@ distance_option = _column("-w", "--weight", default="weight", show_default=True,
 threads_option = click.option(
     "--threads", type=click.IntRange(min=1), metavar="N", help="Threads to use on the CPU (default: every processor)."
 )
-engine_options = _several(choice("--engine", "auto", "cpu", "cuda", help="Where to run."), threads_option)
+engine_options = several(choice("--engine", "auto", "cpu", "cuda", help="Where to run."), threads_option)
 invalid_option = choice(
     "--invalid", "raise", "drop", help="What to do with rows whose ids are null or whose weight is null or NaN."
 )
@@ -110,7 +110,7 @@ algorithm_option = click.option(
     callback=_known_algorithm,
     help="Name of the algorithm; all give the same rows.",
 )
-format_option = _several(
+format_option = several(
     click.option(
         "--format", "--from", "format", metavar="FORMAT", help="Format of IN (default: from its name and first bytes)."
     ),
@@ -121,27 +121,27 @@ format_option = _several(
         help="Read files whose number of rows differs from their header.",
     ),
 )
-output_options = _several(
+output_options = several(
     path_option("-o", "--output", metavar="OUT", help="File to write (default, and -: CSV to standard output)."),
     click.option(
         "--to", metavar="FORMAT", help="Format of OUT: csv, tsv, parquet or arrow (default: from its suffix)."
     ),
 )
-vertex_options = _several(
+vertex_options = several(
     _column("-s", "--source", default="source", show_default=True, help="Column with the vertex at one end."),
     _column("-t", "--target", default="target", show_default=True, help="Column with the vertex at the other end."),
 )
-weight_options = _several(
+weight_options = several(
     _column("-w", "--weight", help="Column with the weight.  [default: weight]"),
     _flag("--unweighted", help="Give all rows the same weight; earlier rows first."),
     _flag("--maximum", help="Maximum instead of minimum: heavier rows first."),
 )
-condition_options = _several(
+condition_options = several(
     _column("--by", multiple=True, help="Column of groups, each with its own forest; several columns form one key."),
     _column("--keep", help="Boolean column of the rows that must be in the forest."),
     _column("--drop", help="Boolean column of the rows that must not be in the forest."),
 )
-picture_options = _several(
+picture_options = several(
     path_option("--points", metavar="FILE", help="Coordinates of the vertices, for a map: any format, or GeoParquet."),
     _column("--id", help="Column of FILE with the vertices (default: its first)."),
     click.option(
@@ -152,7 +152,7 @@ picture_options = _several(
     ),
 )
 _axes = "Column with coordinates, one for each axis (default: all but that of --id)."
-point_options = _several(
+point_options = several(
     _column("-c", "--column", "columns", multiple=True, help=_axes),
     _column("--id", "ids", help="Column that names the points (default: the number of the row)."),
 )
