@@ -84,17 +84,14 @@ class GroupSizes(NamedTuple):
 class DeviceRun(Run):
     """A sorted run on a GPU, in the host's memory after a spill."""
 
-    def __init__(self, grain: int, columns: TaskColumns, index: Array | None = None) -> None:
+    def __init__(self, grain: int, columns: TaskColumns) -> None:
         self._begin(columns.engine, BY_KEY, np.dtype(columns.types[2].to_pandas_dtype()), grain)
         self._columns = columns
-        if index is None:
-            self._count(Rows(*columns.on(columns.engine)))
-        else:
-            self._index, self._rows = [index], len(columns)
+        self._count(Rows(*columns.on(columns.engine)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the columns, and the index of their keys."""
-        return DeviceRun, (self.grain, self._columns, self.index)
+        """Pickle the columns."""
+        return DeviceRun, (self.grain, self._columns)
 
     @property
     def on_host(self) -> bool:
@@ -324,7 +321,7 @@ def are_within(locator: Array, first: int, parts: int) -> bool:
     return below and (not len(locator) or int(locator.min()) >= first << POSITION_BITS)
 
 
-def near(on_gpu: bool, task: Callable[[Engine], _Result]) -> _Result:
+def near_columns(on_gpu: bool, task: Callable[[Engine], _Result]) -> _Result:
     """Run a task on the GPU if its columns are there; on the host otherwise, or if the GPU is short of memory."""
     engine = worker_engine() if on_gpu else task_engine()
     if not engine.on_host:
@@ -338,14 +335,9 @@ def distribute(
 ) -> GroupEdges:
     """Read a group of partitions and sort its edges (a task); a fold in memory is saved in the file `progress`."""
     engine, host = worker_engine(), task_engine()
-
-    def attempt(engine: Engine, numbering: Engine, rows: int) -> GroupEdges:
-        return _distribute(engine, numbering, group, frames, columns, sizes._replace(batch=rows), progress)
-
-    batch = sizes.batch
-    if not engine.on_host:
-        batch = rows_that_fit(engine, batch, EDGE + COMPACT, reserve(engine))
-    if engine.on_host or not batch:
+    attempt = partial(_distribute, group, frames, columns, sizes, progress)
+    batch = 0 if engine.on_host else rows_that_fit(engine, sizes.batch, EDGE + COMPACT, reserve(engine))
+    if not batch:
         return attempt(host, host, sizes.batch)
     with suppress(CapacityError):  # the dictionary of the ids may not fit the GPU: the host numbers them then
         return on_device(engine, batch, lambda rows: attempt(engine, engine, rows), least=batch)
@@ -353,18 +345,20 @@ def distribute(
 
 
 def _distribute(
-    engine: Engine,
-    numbering: Engine,
     group: Group,
     frames: Any,
     columns: EdgeColumns,
     sizes: GroupSizes,
     progress: str | None,
+    engine: Engine,
+    numbering: Engine,
+    batch: int,
 ) -> GroupEdges:
+    """Read a group on an engine, in batches of `batch` rows, and number its ids on another."""
     parts = group.complete(frames).parts
     saved = Progress(progress if sizes.memory else None, edges_codec(group.first, len(parts), sizes.dense), len(parts))
     before: GroupEdges = saved.content or GroupEdges([], StoredEncoder(), "", [])
-    fold = GroupFold(engine, before.encoder.on(numbering, sizes.dense), sizes)
+    fold = GroupFold(engine, before.encoder.on(numbering, sizes.dense), sizes._replace(batch=batch))
     fold.resume(before.runs, before.kind)
     hashes = before.hashes[: saved.done]
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from dfmst._common.types import Array
 from dfmst._drive.cluster.devices import TaskColumns, register_for_gpus, rows_on
-from dfmst._drive.cluster.shuffle_edges import GroupEdges, near
+from dfmst._drive.cluster.shuffle_edges import GroupEdges, near_columns
 from dfmst._drive.cluster.tables import check_kinds
 from dfmst._drive.plan.plan import id_words
 from dfmst._edges.arrow_values import arrow_numbers
@@ -94,7 +94,7 @@ def split_ids(edges: GroupEdges, statistics: Statistics, owners: int) -> list[Ta
     """Return vertices and ids of a group for each owner to number (a task)."""
     if statistics.dense is not None or not edges.runs:
         return [None] * owners
-    return near(edges.on_gpu, lambda engine: _split_ids(engine, edges, owners))
+    return near_columns(edges.on_gpu, lambda engine: _split_ids(engine, edges, owners))
 
 
 def _split_ids(engine: Engine, edges: GroupEdges, owners: int) -> list[TaskColumns | None]:
@@ -126,7 +126,7 @@ def _owner(word: Array, owners: int) -> Array:
 def number_ids(groups: list[TaskColumns | None]) -> list[Any]:
     """Number an owner's ids of all groups (a task): the count of numbers, then the numbers of each group."""
     on_gpu = any(columns is not None and not columns.engine.on_host for columns in groups)
-    return near(on_gpu, lambda engine: _number_ids(engine, groups))
+    return near_columns(on_gpu, lambda engine: _number_ids(engine, groups))
 
 
 def _number_ids(engine: Engine, groups: list[TaskColumns | None]) -> list[Any]:
@@ -164,7 +164,7 @@ def number_group(
                 own[question.load(engine)] = answer.load(engine) + np.uint32(first[place])
         return Numbering(TaskColumns.stored(engine, own), int(first[-1]))
 
-    return near(edges.on_gpu, task)
+    return near_columns(edges.on_gpu, task)
 
 
 def _plain(ids: pa.Array) -> pa.Array:

@@ -27,7 +27,7 @@ from dfmst._drive.cluster.devices import (
     worker_engine,
 )
 from dfmst._drive.cluster.graph import false_checkpoint
-from dfmst._drive.cluster.shuffle_edges import GroupEdges, are_within, near, sorted_run
+from dfmst._drive.cluster.shuffle_edges import GroupEdges, are_within, near_columns, sorted_run
 from dfmst._drive.cluster.shuffle_numbering import Numbering, Statistics
 from dfmst._drive.cluster.tables import POSITION_BITS
 from dfmst._drive.plan.formulas import GPU_SLICE_ROW, LEAST_ROWS
@@ -47,9 +47,6 @@ _ENOUGH = 1 << 20  # rows of a buffer on the host
 _SPANS = 8  # that a full buffer is read in
 
 
-_COUNTS = ("components", "edges", "chosen", "bytes", "largest")
-
-
 @register_for_gpus
 class SliceState(NamedTuple):
     """The state after a slice, and the sizes of the slice."""
@@ -60,6 +57,9 @@ class SliceState(NamedTuple):
     chosen: int  # edges
     bytes: int
     largest: int  # edges of its largest piece
+
+
+_COUNTS = SliceState._fields[1:]
 
 
 def slice_codec(bounds: list[tuple[int, int]]) -> Codec:
@@ -118,7 +118,7 @@ def cut(
         return pieces
 
     # Pieces of files are read, sorted and written on the host.
-    return near(edges.on_gpu, task)
+    return near_columns(edges.on_gpu, task)
 
 
 def _piece(engine: Engine, runs: list[Run], spans: list[tuple[int, int]], numbers: Array | None) -> Run:

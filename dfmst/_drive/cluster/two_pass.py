@@ -44,7 +44,7 @@ from dfmst._drive.cluster.tables import (
 )
 from dfmst._drive.plan.formulas import LIGHT
 from dfmst._drive.plan.plan import kinds_of
-from dfmst._edges.encode import Encoder, are_integers
+from dfmst._edges.encode import are_integers
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine
 from dfmst._engines.primitives.cycle_filter import CycleFilter, FilterTables
@@ -214,27 +214,22 @@ class BroadcastFilter:
         tables = TaskColumns(engine, level, limit, *(() if tree is None else (tree,)))
         return cls(StoredEncoder.of(engine, encoder), tables, ties)
 
-    def on(self, engine: Engine) -> ActiveFilter:
-        """Return the filter with its tables in an engine's memory."""
+    def on(self, engine: Engine) -> Callable[[Columns], Array]:
+        """Return a function on an engine: positions of the rows that may enter the forest.
+
+        All rows must come after those of the forest in the order (key, row).
+        """
         level, limit, *tree = self.tables.on(engine)
         tables = FilterTables(level, limit, tree[0] if tree else None, self.ties)
-        return ActiveFilter(engine, self.encoder.on(engine, None), CycleFilter.of_tables(engine, tables))
+        encoder, cycle_filter = self.encoder.on(engine, None), CycleFilter.of_tables(engine, tables)
 
+        def passing(columns: Columns) -> Array:
+            own = encoder if are_integers(columns.source) else encoder.on_host()
+            source, target, key = map(engine.from_host, (*own.find(columns.ids), columns.key))
+            positions = compact(engine, cycle_filter.passing(source, target, key, 0))
+            return positions if isinstance(columns.source, engine.xp.ndarray) else engine.to_host(positions)
 
-class ActiveFilter(NamedTuple):
-    """A broadcast filter in the memory of a task."""
-
-    engine: Engine
-    encoder: Encoder
-    cycle_filter: CycleFilter
-
-    def passing(self, columns: Columns) -> Array:
-        """Positions of the rows that may enter the forest; all come after its rows in the order (key, row)."""
-        encoder = self.encoder if are_integers(columns.source) else self.encoder.on_host()
-        source, target, key = map(self.engine.from_host, (*encoder.find(columns.ids), columns.key))
-        positions = compact(self.engine, self.cycle_filter.passing(source, target, key, 0))
-        on_engine = isinstance(columns.source, self.engine.xp.ndarray)
-        return positions if on_engine else self.engine.to_host(positions)
+        return passing
 
 
 def broadcast_filter(forest: Table) -> BroadcastFilter | None:
@@ -280,14 +275,14 @@ def fold_residue(
         return empty_table()
 
     def fold(forest: TableFold) -> Table:
-        active = None if cycle_filter is None else cycle_filter.on(forest.engine)
+        passing = None if cycle_filter is None else cycle_filter.on(forest.engine)
 
         def add_rest(forest: TableFold, table: Table) -> None:
             engine = engine_for(forest.engine, table)
             for rows in pieces(engine, table):
-                passing = rows if active is None else rows.take(active.passing(rows))
-                rest = engine.xp.flatnonzero(~is_light(engine, passing, bound))
-                forest.add_columns(passing.take(rest), table, len(rows))
+                kept = rows if passing is None else rows.take(passing(rows))
+                rest = engine.xp.flatnonzero(~is_light(engine, kept, bound))
+                forest.add_columns(kept.take(rest), table, len(rows))
 
         return _fold(forest, group, frames, columns, add_rest, digests, partial)
 
