@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
-from dfmst.formats.files import GraphFile
+from dfmst.formats.files import GraphFile, refusing_damage
 
 FILE_MAGIC = b"ARROW1"
 OLD_FEATHER_MAGIC = b"FEA1"
 ROWS_IN_A_BATCH = 1 << 18
-HINT = "write the table again, as an Arrow file or stream"
+KIND, HINT = "an Arrow file or stream", "write the table again, as an Arrow file or stream"
 
 
 def open_arrow(file: GraphFile) -> pa.RecordBatchReader:
@@ -24,11 +24,9 @@ def open_arrow(file: GraphFile) -> pa.RecordBatchReader:
         if magic.startswith(OLD_FEATHER_MAGIC):
             raise file.problem("Feather version 1, which is retired", hint=HINT)
         is_file = magic == FILE_MAGIC
-        try:
+        with refusing_damage(file.path, KIND, HINT):
             schema = _open(stream, is_file).schema
-            _ = schema.names  # which are decoded when they are asked for
-        except (pa.ArrowException, OSError, EOFError, ValueError) as error:
-            raise _broken(file, error) from error
+            _ = schema.names  # PyArrow decodes them at the first access
     return pa.RecordBatchReader.from_batches(schema, _batches(file, is_file))
 
 
@@ -36,25 +34,11 @@ def _open(stream: Any, is_file: bool) -> Any:
     return pyarrow.ipc.open_file(stream) if is_file else pyarrow.ipc.open_stream(stream)
 
 
-def _broken(file: GraphFile, error: Exception) -> Exception:
-    reason = str(error).partition("\n")[0]
-    return file.problem(f"not an Arrow file or stream, or a damaged one ({reason})", hint=HINT)
-
-
 def _batches(file: GraphFile, is_file: bool) -> Iterator[pa.RecordBatch]:
-    with file.seekable() as stream:
-        for batch in _read(file, stream, is_file):
-            batch = batch.replace_schema_metadata()
-            for start in range(0, batch.num_rows, ROWS_IN_A_BATCH):
-                yield batch.slice(start, ROWS_IN_A_BATCH)
-
-
-def _read(file: GraphFile, stream: Any, is_file: bool) -> Iterator[pa.RecordBatch]:
-    try:
+    with file.seekable() as stream, refusing_damage(file.path, KIND, HINT):
         reader = _open(stream, is_file)
         for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader:
-            # A damaged offset would take the process down later.
-            batch.validate(full=True)
-            yield batch
-    except (pa.ArrowException, OSError, EOFError, ValueError) as error:
-        raise _broken(file, error) from error
+            batch.validate(full=True)  # a damaged offset would end the process later
+            plain = batch.replace_schema_metadata()
+            for start in range(0, plain.num_rows, ROWS_IN_A_BATCH):
+                yield plain.slice(start, ROWS_IN_A_BATCH)

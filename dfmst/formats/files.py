@@ -154,6 +154,18 @@ def problem(
     return FormatError(f"{place}: {message}", hint, option=option)
 
 
+@contextmanager
+def refusing_damage(path: str | os.PathLike[str], kind: str, hint: str) -> Iterator[None]:
+    """Raise FormatError for a file that PyArrow cannot read."""
+    try:
+        yield
+    except FormatError:
+        raise
+    except (pa.ArrowException, OSError, EOFError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise problem(Path(path), f"not {kind}, or a damaged one ({reason})", hint=hint) from error
+
+
 def at_line(error: FormatError, path: Path, line: int) -> FormatError:
     """Add the number of the line to an error about a file."""
     return problem(path, error.message.removeprefix(f"{path}: "), line, error.hint, error.option)

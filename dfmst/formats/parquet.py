@@ -13,12 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dfmst._edges.unify import CommonSchema
-from dfmst.errors import FormatError, missing_column
-from dfmst.formats.files import GraphFile, open_native, problem
+from dfmst.errors import missing_column
+from dfmst.formats.files import GraphFile, open_native, problem, refusing_damage
 
 ROWS_IN_A_BATCH = 1 << 18
 SUFFIXES = (".parquet", ".parq", ".pq")
 _MAGIC = b"PAR1"
+_KIND, _HINT = "a Parquet file", "fetch or write the file again"
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _INTEGER = re.compile("[+-]?[0-9]{1,10}")
 
@@ -109,26 +110,16 @@ def _source(file: GraphFile) -> tuple[Path, pa.Schema, int]:
 
 
 def _opened(file: GraphFile, stream: object) -> pyarrow.parquet.ParquetFile:
-    try:
+    with refusing_damage(file.path, _KIND, _HINT):
         return open_buffered(stream)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise _broken(file.path, error) from error
-
-
-def _broken(path: str | os.PathLike[str], error: Exception, hint: str = "") -> FormatError:
-    reason = str(error).partition("\n")[0]
-    message = f"{path}: not a Parquet file, or a damaged one ({reason})"
-    return FormatError(message, f"fetch or write the file again{hint}")
 
 
 def _batches(file: GraphFile) -> Iterator[pa.RecordBatch]:
     with file.seekable() as stream:
         parquet = _opened(file, stream)
-        try:
+        with refusing_damage(file.path, _KIND, _HINT):
             size = batch_rows(parquet.metadata, range(parquet.metadata.num_row_groups), ROWS_IN_A_BATCH)
             yield from parquet.iter_batches(batch_size=size)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise _broken(file.path, error) from error
 
 
 _BATCH_BYTES = 16 << 20  # longer batches are not faster
@@ -163,11 +154,9 @@ class TableSize(NamedTuple):
 
 def parquet_footer(path: str | os.PathLike[str]) -> pyarrow.parquet.FileMetaData:
     """Read the footer of a Parquet file."""
-    try:
-        with open_native(path) as file:
-            return pyarrow.parquet.read_metadata(file)
-    except (pa.ArrowException, OSError) as error:
-        raise _broken(path, error, "; convert other formats with dfmst convert") from error
+    hint = f"{_HINT}; convert other formats with dfmst convert"
+    with refusing_damage(path, _KIND, hint), open_native(path) as file:
+        return pyarrow.parquet.read_metadata(file)
 
 
 def parquet_size(

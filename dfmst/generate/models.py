@@ -182,21 +182,15 @@ def exact_density(
     on.launch("flag_not_own_parent", len(flags), parent, n_vertices, flags, grain=FLAG_GRAIN)
     children = compact(on, flags, np.uint64)
     on.launch("tree_edges", len(children), children, parent, source, target)
+    # The other edges are random pairs outside the tree; enough of them even if all edges of the tree come first.
+    first, second = on.xp.empty(edges, np.int64), on.xp.empty(edges, np.int64)
+    on.launch("distinct_pairs", edges, stream(seed, 2), pairs, half_bits(pairs), first, second)
+    flags = flag_words(on, edges)
+    on.launch("flag_outside_tree", len(flags), first, second, edges, parent, flags, grain=FLAG_GRAIN)
+    outside = compact(on, flags, np.uint64)[: edges - len(children)]
     others = slice(len(children), edges)
-    _pairs_outside(on, stream(seed, 2), pairs, parent, source[others], target[others])
+    on.launch("gather_pairs", len(outside), outside, first, second, source[others], target[others])
     return edge_table(on, source, target, seed, weight)
-
-
-def _pairs_outside(on: Engine, word: int, pairs: int, parent: Array, source: Array, target: Array) -> None:
-    """Fill both columns with distinct pairs that are not edges of the tree."""
-    # Enough pairs even if every edge of the tree is among the first.
-    enough = len(source) + len(parent) - 1
-    first, second = on.xp.empty(enough, np.int64), on.xp.empty(enough, np.int64)
-    on.launch("distinct_pairs", enough, word, pairs, half_bits(pairs), first, second)
-    flags = flag_words(on, enough)
-    on.launch("flag_outside_tree", len(flags), first, second, enough, parent, flags, grain=FLAG_GRAIN)
-    outside = compact(on, flags, np.uint64)[: len(source)]
-    on.launch("gather_pairs", len(outside), outside, first, second, source, target)
 
 
 @with_numbers("rows", "columns", "seed", real=("keep",))
@@ -315,8 +309,13 @@ def ssca2(
     clique = (on.xp.searchsorted(begin, numbers, side="right") - 1).astype(np.uint64)
     parts = [_clique_edges(on, begin[1:][clique])]
     for level in range((len(begin) - 2).bit_length()):
-        words = stream(seed, 2 * level + 2), stream(seed, 2 * level + 3)
-        parts.append(_clique_links(on, clique, begin, 1 << level, chance(inter_clique / (1 << level)), words))
+        flags, chances = flag_words(on, vertices), chance(inter_clique / (1 << level))
+        on.launch("draw_flags", len(flags), stream(seed, 2 * level + 2), chances, vertices, flags, grain=FLAG_GRAIN)
+        places = compact(on, flags, np.uint64)
+        ends = edge_columns(on, len(places), vertices)
+        cliques = (clique, begin, len(begin) - 1, 1 << level)
+        on.launch("clique_links", len(places), stream(seed, 2 * level + 3), places, *cliques, *ends)
+        parts.append(ends)
     source, target = (on.xp.concatenate(columns) for columns in zip(*parts, strict=True))
     return edge_table(on, source, target, seed, weight)
 
@@ -342,17 +341,4 @@ def _clique_edges(on: Engine, end: Array) -> tuple[Array, Array]:
     offset, edges = exclusive_sum(on, later)
     source, target = edge_columns(on, edges, len(end))
     on.launch("clique_edges", len(end), end, offset, source, target, grain=64)
-    return source, target
-
-
-def _clique_links(
-    on: Engine, clique: Array, begin: Array, distance: int, chances: int, words: tuple[int, int]
-) -> tuple[Array, Array]:
-    """Random links from vertices to the clique at a distance."""
-    flags = flag_words(on, len(clique))
-    on.launch("draw_flags", len(flags), words[0], chances, len(clique), flags, grain=FLAG_GRAIN)
-    places = compact(on, flags, np.uint64)
-    source, target = edge_columns(on, len(places), len(clique))
-    arguments = (words[1], places, clique, begin, len(begin) - 1, distance, source, target)
-    on.launch("clique_links", len(places), *arguments)
     return source, target
