@@ -16,10 +16,9 @@ from typing import Any
 
 from dfmst._common.dispatch import variant
 from dfmst._common.types import Invalid
-from dfmst._drive.stream.forest import fold
+from dfmst._drive.stream.forest import fold, verify
 from dfmst._drive.stream.parquet import find_files
 from dfmst._drive.stream.sources import fits, input_names
-from dfmst._drive.stream.verify_file import verify
 from dfmst._fold.budget import parse_memory
 from dfmst.algorithms import Algorithm
 from dfmst.formats import check_file

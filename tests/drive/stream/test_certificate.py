@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import dfmst
 from dfmst import stream
 from dfmst._drive.stream.batches import Job
-from dfmst._drive.stream.certify import certify_source
 from dfmst._drive.stream.fold_rows import FoldedForest, fold_source
 from dfmst._drive.stream.parquet import SourceFile
+from dfmst._drive.stream.second_pass import Certifier
 from dfmst._drive.stream.sources import FrameSource, open_source
 from dfmst._edges.encode import Encoder
 from dfmst._edges.read import EdgeColumns
@@ -30,6 +30,14 @@ from tests.support.oracle import kruskal_rows
 from tests.support.stream_files import edges, tight, write_parts
 
 ENGINE = CpuEngine(threads=2)
+
+
+def certify_source(source: Any, job: Job, forest: FoldedForest) -> Certifier:
+    certifier = Certifier(source, job, forest, counted=False)
+    certifier.run()
+    return certifier
+
+
 NAMES = ("source", "target", "weight")
 
 
@@ -63,7 +71,8 @@ def test_files(tmp_path, name):
     told = []
     job = Job(EdgeColumns(), 1 << 30, ENGINE, progress=lambda *done: told.append(done))
     forest = fold_source(source, job)
-    assert certify_source(source, job, forest) == (None, 2_000, 30_000, 0)
+    right = certify_source(source, job, forest)
+    assert (right.violation, right.used_vertices(), right.read, right.dropped) == (None, 2_000, 30_000, 0)
     shorter = forest.rows.part(1, len(forest.rows))
     wrong = certify_source(source, job, FoldedForest(shorter, forest.encoder, 30_000, 0, 2_000)).violation
     assert wrong.kind == "not-spanning"

@@ -1,0 +1,340 @@
+"""The second pass: all columns of the forest's rows, from the row groups that hold some; or all rows, to prove it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from decimal import Decimal
+from itertools import chain
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from dfmst._common.types import Array
+from dfmst._drive.stream.batches import Batch, EdgeSource, Job, Locators, WeightTypes, read_batch
+from dfmst._drive.stream.fold_rows import FoldedForest, count_used
+from dfmst._drive.stream.parquet import ParquetSource
+from dfmst._drive.stream.prefetch import prefetch
+from dfmst._drive.stream.sources import FrameSource
+from dfmst._edges.arrow_values import arrow_numbers
+from dfmst._edges.dictionary import plain_type
+from dfmst._edges.edge_table import check_capacity, flip_bits
+from dfmst._edges.open import open_frame
+from dfmst._edges.read import CheckedColumns, EdgeColumns
+from dfmst._edges.weights import Total, total_of_pieces, weight_column, weights_as
+from dfmst._engines import host_engine
+from dfmst._engines.primitives.cycle_filter import CycleFilter
+from dfmst._engines.primitives.edges import Edges, gather_edges, gather_keys
+from dfmst._engines.primitives.flags import compact
+from dfmst._engines.primitives.kruskal_tree import build_kruskal_tree, rank_forest
+from dfmst._fold.budget import AHEAD, Budget
+from dfmst._fold.runs import read_pieces
+from dfmst._trees.certificate import Certificate
+from dfmst._trees.optimality import Violation, describe_cycle, describe_left_out
+from dfmst.errors import InvalidEdgesError
+from dfmst.formats.provenance import Provenance, with_provenance
+
+_NO_ROW = int(np.iinfo(np.uint32).max)
+_PIECE = 1 << 17
+
+#: Some rows of the forest: their number, and columns that were read.
+Piece: TypeAlias = tuple[int, dict[Any, pa.Array]]
+
+
+class RefutedError(Exception):
+    """A row of the source refutes a forest."""
+
+
+class Certifier:
+    """Compares all rows of a source with a forest; `violation` is the first one found.
+
+    If the forest is `counted`, vertices, rows and invalid rows must be as many as in the first pass, which may have
+    been an earlier run.
+    """
+
+    def __init__(self, source: EdgeSource, job: Job, forest: FoldedForest, *, counted: bool) -> None:
+        Budget(job.memory).check_linked(forest.encoder.count)
+        self.source, self.forest, self.counted = source, forest, counted
+        self.violation: Violation | None = None
+        # On the host: batches are read there, and few of their rows are compared with the linked forest.
+        self.job, self.engine = job, host_engine(job.engine)
+        self.rows = forest.rows.part(0, len(forest.rows))
+        self.encoder = forest.encoder
+        self.weights = WeightTypes(forest.weight_types)
+        self.vertices = forest.encoder.count if len(forest.rows) else 0  # later ids are larger
+        self.locator = self.rows.arrays[3]
+        self.flip = flip_bits(self.rows.weight.dtype, job.columns.heavy_first)
+        key = gather_keys(self.engine, self.rows.weight, None, self.flip)
+        edges = Edges(self.rows.source, self.rows.target, key, self.locator.astype(np.uint32))
+        self.ranked = rank_forest(self.engine, edges)
+        self.trees = build_kruskal_tree(self.engine, self.ranked.ends, self.vertices)
+        self.loops = np.zeros(0, np.uint64)  # vertices with a self-loop
+        self.read = self.dropped = self.met = 0  # rows; those that are invalid, those that the forest holds
+        self.filter: CycleFilter | None = None
+        if self.trees.cycle is None and self.vertices:
+            self.filter = CycleFilter(self.engine, self.ranked, self.trees, ties=True)
+
+    def certificate(self, total: Total | None) -> Certificate:
+        """Return the certificate after a pass."""
+        rows = len(self.rows)
+        return Certificate(self.violation is None, rows, total, max(0, self.used_vertices() - rows), self.violation)
+
+    def run(self) -> None:
+        """Compare all rows."""
+        with suppress(RefutedError):
+            for _ in self.pieces([]):
+                pass
+
+    def pieces(self, names: Sequence[Any]) -> Iterator[Piece]:
+        """Compare all rows, and yield columns of the forest's rows; raise RefutedError at the first violation."""
+        if self.trees.cycle is not None:
+            self._refute(describe_cycle(self.ranked, self.trees.cycle, self.job.columns.maximum, _row))
+        read = [*self.job.names, *(name for name in names if name not in self.job.names)]
+        batches = prefetch(self.source.batches(read, Budget(self.job.memory).batch_rows), AHEAD)
+        with closing(batches):  # type: ignore[type-var]
+            for batch in batches:
+                if not batch.rows:
+                    continue
+                self._refute(self._check(batch))
+                self.job.progress(batch.first, self.source.rows)
+                low, high = self._span(batch)
+                if names and high > low:
+                    taken = arrow_numbers(self.locator[low:high] - np.uint64(batch.first))
+                    yield high - low, {name: batch.column(name).take(taken) for name in names}
+        self._refute(self._missing() or self._miscounted())
+
+    def _refute(self, violation: Violation | None) -> None:
+        if violation is not None:
+            self.violation = violation
+            raise RefutedError(violation.message)
+
+    def _check(self, batch: Batch) -> Violation | None:
+        """Return the violation that the first row of a batch shows; the forest's own rows are compared, too."""
+        checked = read_batch(replace(self.job, engine=self.engine), batch, self.weights)
+        check_capacity(batch.first + batch.rows)
+        number = np.arange(batch.first, batch.first + batch.rows, dtype=np.uint32)
+        row = number if checked.kept is None else number[checked.kept]
+        violation = self._first_against(row, checked)
+        if violation is not None:
+            return violation
+        source, target = self.encoder.encode(checked.ids)
+        if checked.barred is not None:
+            self._note_loops(np.concatenate([source[checked.barred], target[checked.barred]]))
+            target = np.where(checked.barred, source, target)
+        self._note_loops(source[source == target])
+        self.read, self.dropped = self.read + batch.rows, self.dropped + batch.rows - len(row)
+        columns: tuple[Array, ...] = (source, target, checked.weights.values, row)
+        violation = self._first_changed(Edges(*columns), batch)
+        if violation is not None:
+            return violation
+        unknown = (source >= self.vertices) | (target >= self.vertices)
+        if unknown.any():
+            joining = unknown & (source != target)
+            if joining.any():
+                first = int(row[joining.argmax()])
+                return Violation("not-spanning", first, f"{_row(first)} has an end that no row of the forest has")
+            columns = tuple(column[~unknown] for column in columns)
+        return self._first_lighter(Edges(*columns)) if len(columns[0]) else None
+
+    def _first_against(self, row: Array, checked: CheckedColumns) -> Violation | None:
+        """The first row that must be in the forest and is not, or the other way around."""
+        for mask, kind, wanted in ((checked.forced, "kept", True), (checked.barred, "dropped", False)):
+            rows = row if mask is None else row[mask]
+            wrong = rows[:0] if mask is None else rows[self._in_forest(rows) != wanted]
+            if len(wrong):
+                rest = "is left out" if wanted else "is in the forest"
+                return Violation(f"not-{kind}", int(wrong[0]), f"{_row(int(wrong[0]))} is to be {kind}, and {rest}")
+        return None
+
+    def _first_changed(self, rows: Edges, batch: Batch) -> Violation | None:
+        """The first of the forest's rows that the batch holds otherwise, or not at all."""
+        assert rows.row is not None
+        low, high = self._span(batch)
+        self.met += high - low
+        forest, wanted = self.rows.part(low, high), self.locator[low:high].astype(np.uint32)
+        at = np.searchsorted(rows.row, wanted)
+        there = at < len(rows.row)
+        there[there] = rows.row[at[there]] == wanted[there]
+        pairs = {"source": rows.source, "target": rows.target, "weight": rows.key}
+        for name, column in pairs.items():
+            same = there.copy()
+            same[there] = column[at[there]] == getattr(forest, name)[there]
+            if not same.all():
+                first = low + int(same.argmin())
+                message = f"row {first:,} of the forest is not in the edge table: its {name} differs from "
+                return Violation("not-a-row", first, message + _row(int(self.locator[first])))
+        return None
+
+    def _span(self, batch: Batch) -> tuple[int, int]:
+        """Which of the forest's rows a batch holds."""
+        ends = np.array([batch.first, batch.first + batch.rows], np.uint64)
+        low, high = np.searchsorted(self.locator, ends).tolist()
+        return low, high
+
+    def _missing(self) -> Violation | None:
+        """The first of the forest's rows beyond the last row of the source."""
+        if self.met == len(self.locator):
+            return None
+        row = int(self.locator[self.met])
+        return Violation("out-of-range", row, f"{_row(row)} is not in the table, which has {self.read:,} rows")
+
+    def _miscounted(self) -> Violation | None:
+        """A count that differs from that of the first pass."""
+        before = self.forest.vertices, self.forest.source_rows, self.forest.dropped
+        now = {"vertices": self.used_vertices(), "rows": self.read, "invalid rows": self.dropped}
+        for (name, count), counted in zip(now.items(), before, strict=True):
+            if self.counted and count != counted:
+                message = f"the table has {count:,} {name}; when the forest was found, it had {counted:,}"
+                return Violation("miscounted", self.read, message)
+        return None
+
+    def _first_lighter(self, rows: Edges) -> Violation | None:
+        """The first row that the forest cannot leave out."""
+        engine = self.engine
+        assert self.filter is not None
+        assert rows.row is not None
+        passing = compact(engine, self.filter.passing(rows.source, rows.target, rows.key, self.flip))
+        passing = passing[~self._in_forest(rows.row[passing])]
+        edges = gather_edges(engine, rows, passing, None, self.flip)
+        first = engine.xp.full(1, _NO_ROW, np.uint32)
+        arguments = (self.trees.top, self.trees.link, self.ranked.key, self.ranked.row, first)
+        engine.launch("find_lighter", len(edges), *edges, *arguments)
+        if int(first[0]) == _NO_ROW:
+            return None
+        assert edges.row is not None
+        at = int(engine.xp.searchsorted(edges.row, first[0]))
+        edge = Edges(*(column[at : at + 1] for column in edges))  # type: ignore[index]
+        return describe_left_out(engine, edge, self.ranked, self.trees, self.job.columns.maximum, _row)
+
+    def _in_forest(self, locator: Array) -> Array:
+        """Which rows the forest holds itself."""
+        if not len(self.locator):
+            return np.zeros(len(locator), bool)
+        at = np.minimum(np.searchsorted(self.locator, locator.astype(np.uint64)), len(self.locator) - 1)
+        same: Array = self.locator[at] == locator
+        return same
+
+    def _note_loops(self, vertices: Array) -> None:
+        if len(vertices):
+            self.loops = np.union1d(self.loops, vertices.astype(np.uint64))
+
+    def used_vertices(self) -> int:
+        """Count the vertices of the forest, and those that only have self-loops."""
+        known = self.loops[self.loops < np.uint64(self.vertices)]
+        return count_used(self.rows, known.astype(np.int64), self.vertices) + len(self.loops) - len(known)
+
+
+def _row(row: Any) -> str:
+    return f"row {row:,}"
+
+
+def gather_rows(
+    source: ParquetSource, forest: FoldedForest, job: Job, certifier: Certifier | None = None
+) -> pa.RecordBatchReader:
+    """Read the forest's rows, all columns, piece by piece; the schema says how the forest was made.
+
+    Ids and plain weights come from the fold; only the other columns are read from the files.
+    """
+    columns = job.columns
+    record = Provenance(columns.names, columns.maximum, forest.source_rows, None, tuple(columns.conditions.words))
+    schema = with_provenance(
+        source.schema, record, len(forest.rows), lambda: (rows.arrays[3] for rows in read_pieces(forest.rows))
+    )
+    folded = _folded(forest, job, schema)
+    missing = [name for name in schema.names if name not in folded]
+    pieces = _read(source, forest, missing) if missing else _nothing(len(forest.rows))
+    if certifier is not None:
+        pieces = certifier.pieces(missing) if missing else chain(certifier.pieces(missing), pieces)
+    return pa.RecordBatchReader.from_batches(schema, _joined(pieces, forest, folded, schema))
+
+
+def forest_total(source: ParquetSource | FrameSource, forest: FoldedForest, columns: EdgeColumns) -> Total | None:
+    """Exact sum of the forest's weights; ``None`` without a weight column, or with several."""
+    weight = columns.weight
+    if weight is None or columns.has_joint_weight:
+        return None
+    unit = forest.weight_types.get(weight)
+    if isinstance(source, ParquetSource):
+        unit = source.schema.field(weight).type
+    duration = unit is not None and pa.types.is_duration(unit)
+    kind = f"m8[{unit.unit}]" if duration else None  # type: ignore[union-attr]
+
+    def weights() -> Iterator[Array]:
+        pieces = (
+            _read_weights(source, forest, weight)
+            if columns.keyed
+            else (rows.weight for rows in read_pieces(forest.rows))
+        )
+        return (values.view(kind) if kind else values for values in pieces)
+
+    total = total_of_pieces(weights)
+    decimal = unit is not None and pa.types.is_decimal(unit) and isinstance(total, int)
+    return Decimal(total).scaleb(-unit.scale) if decimal else total  # type: ignore[arg-type, union-attr]
+
+
+def _read_weights(source: ParquetSource | FrameSource, forest: FoldedForest, name: Any) -> Iterator[Array]:
+    """Read the weights of the forest's rows, of which the fold has keys."""
+    for rows in source.take(Locators(forest.rows), [name], _PIECE):
+        column, known = open_frame(rows).column(name), forest.weight_types.get(name)
+        yield weight_column(name, column if known is None else weights_as(name, column, known)).values
+
+
+def _folded(forest: FoldedForest, job: Job, schema: pa.Schema) -> dict[Any, str]:
+    """Columns whose values the fold has unchanged, and their names in its rows."""
+    columns = {} if job.columns.joint_ids else {job.columns.source: "source", job.columns.target: "target"}
+    if not job.columns.keyed:
+        columns[job.columns.weight] = "weight"
+    ids = forest.encoder.type
+    return {
+        name: column
+        for name, column in columns.items()
+        if name is not None
+        and (_same_weights(schema.field(name).type) if column == "weight" else _same_ids(schema.field(name).type, ids))
+    }
+
+
+def _same_weights(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+
+
+def _same_ids(kind: pa.DataType, known: pa.DataType | None) -> bool:
+    """Whether ids in a dictionary's type (``None``: integers without one) are cast to the column's type exactly."""
+    if pa.types.is_integer(kind):
+        return known is None or bool(pa.types.is_integer(known))
+    return bool(plain_type(kind) == known)
+
+
+def _nothing(rows: int) -> Iterator[Piece]:
+    for begin in range(0, rows, _PIECE):
+        yield min(_PIECE, rows - begin), {}
+
+
+def _read(source: ParquetSource, forest: FoldedForest, names: list[Any]) -> Iterator[Piece]:
+    read, rows = 0, len(forest.rows)
+    for batch in source.take(Locators(forest.rows), names, _PIECE):
+        read += batch.num_rows
+        yield batch.num_rows, {name: batch.column(batch.schema.get_field_index(name)) for name in names}
+    if read != rows:
+        message = f"the files gave {read:,} of {rows:,} rows in the second pass"
+        raise InvalidEdgesError(message, "files must not change during a run: start it again")
+
+
+def _joined(
+    pieces: Iterator[Piece], forest: FoldedForest, folded: dict[Any, str], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    begin = 0
+    for length, columns in pieces:
+        if folded:
+            part = forest.rows.part(begin, begin + length)
+            for name, column in folded.items():
+                values, kind = getattr(part, column), schema.field(name).type
+                columns[name] = _typed(values, kind) if column == "weight" else forest.encoder.decode(values).cast(kind)
+        yield pa.record_batch([columns[name] for name in schema.names], schema=schema)
+        begin += length
+
+
+def _typed(values: Array, kind: pa.DataType) -> pa.Array:
+    """Arrow values of the column's own type: those that were widened or read as unsigned fit it again."""
+    return arrow_numbers(values.astype(np.dtype(kind.to_pandas_dtype()), copy=False), kind)
