@@ -117,7 +117,8 @@ class Work:
         figures = {name: int(term.value) for name, term in formulas.items()}
         size = (self.n_vertices, self.n_edges, self.partitions, self.workers, self.memory_limit)
         fits = fits and figures["peak_memory"] <= self.memory_limit
-        return Plan(*size, strategy, "as asked", reads, rounds, fits, formulas=formulas, **figures)
+        usable = self.memory_limit if strategy in STREAMS else min(self.memory_limit, _task_limit(self))
+        return Plan(*size, strategy, "as asked", reads, rounds, fits, usable, formulas=formulas, **figures)
 
 
 def _usable(memory: int) -> Term:
@@ -224,8 +225,8 @@ def _peak(work: Work, buffered: Term) -> Term:
     return BASE + most(folding.named("folding"), merging.named("merging"))
 
 
-def _fits(work: Work, peak: Term) -> bool:
-    return peak.value <= BASE + slice_memory(work.memory_limit)
+def _task_limit(work: Work) -> int:
+    return BASE + slice_memory(work.memory_limit)
 
 
 def _merge(work: Work) -> Plan:
@@ -236,7 +237,7 @@ def _merge(work: Work) -> Plan:
         sent += forests // 2 * least(n, step * m / w)
         forests, step = forests - forests // 2, 2 * step
     moved, peak = work.edge * sent + (w - 1) * POSITION * n, _peak(work, least(BUFFER * n, m / w))
-    tree = work.plan("merge", bytes_moved=moved, peak_memory=peak, fits=_fits(work, peak))
+    tree = work.plan("merge", bytes_moved=moved, peak_memory=peak, fits=peak.value <= _task_limit(work))
     fits = tree.fits and (not work.device or work.group_vertices.value <= device_vertices(work.device))
     return tree if fits or not (sliced := _sliced_merge(work)).fits else sliced
 
@@ -268,7 +269,7 @@ def _two_pass(work: Work) -> Plan:
     mark = 1 + (work.id_bytes if work.dictionary else 0)  # bytes a vertex of the filter
     moved = (w - 1) * (work.edge * (1 + RESIDUE) * n + mark * n + POSITION * n)
     peak = _peak(work, least(BUFFER, LIGHT / w) * n)
-    return work.plan("two-pass", bytes_moved=moved, peak_memory=peak, reads=2, fits=_fits(work, peak))
+    return work.plan("two-pass", bytes_moved=moved, peak_memory=peak, reads=2, fits=peak.value <= _task_limit(work))
 
 
 def _shuffle(work: Work) -> Plan:

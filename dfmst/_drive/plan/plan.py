@@ -106,7 +106,7 @@ def plan(
       folding                         296 MB  max(100 · m / P + 24 · b, 40 · b + 52 · n)
       b                       4,000,000 rows  min(4, 4 / W) · n
       merging                         360 MB  64 · min(2 · n, m) + 52 · n
-      limit                          3.22 GB
+      limit                          3.22 GB  2.77 GB for tasks
     """
     columns = edge_columns(source, target, None, False, "raise", Conditions.of(by, None, None))
     paths = [files] if isinstance(files, (str, os.PathLike)) else list(files)

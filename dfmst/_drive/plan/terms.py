@@ -131,6 +131,8 @@ class Plan:
         Number of slices that are solved one after the other; 0 if there are none.
     fits
         Whether each process has enough memory.
+    usable_memory
+        Bytes of the limit that tasks may use: on a cluster less than the limit, at which Dask ends a worker.
     bytes_moved
         Bytes between workers.
     peak_memory
@@ -154,6 +156,7 @@ class Plan:
     reads: int
     rounds: int
     fits: bool
+    usable_memory: int
     bytes_moved: int
     peak_memory: int
     formulas: dict[str, Term]
@@ -200,7 +203,8 @@ class Plan:
                     yield f"  {name}", value, part.text
             shown |= set(term.parts)
             if quantity in _LIMITS:
-                yield "  limit", _size(getattr(self, _LIMITS[quantity])), ""
+                shares = f"{_size(self.usable_memory)} for tasks" if quantity == "peak_memory" else ""
+                yield "  limit", _size(getattr(self, _LIMITS[quantity])), shares
 
 
 def _size(count: float) -> str:

@@ -104,12 +104,18 @@ def test_the_tables() -> None:
     for line, row in zip(lines[5:], rows, strict=True):
         assert re.split(r"  +", line.strip(), maxsplit=2) == [cell for cell in map(str.strip, row) if cell]
     assert sum("limit " in line and "GB" in line for line in lines) == 2
-    wrong = dfmst.plan(**GRAPH, memory_limit="240MB", strategy="merge")
-    assert "merge: does not fit (as asked)" in repr(wrong)
+
+
+def test_a_plan_below_the_limit_does_not_fit_without_memory_for_its_tasks() -> None:
+    plan = dfmst.plan(**GRAPH, workers=2, memory_limit="1800MB", strategy="two-pass")
+    assert plan.usable_memory < plan.peak_memory < plan.memory_limit
+    assert "two-pass: does not fit (as asked)" in repr(plan)
+    assert "1.8 GB  1.56 GB for tasks" in repr(plan)
+    assert dfmst.plan(**GRAPH, memory_limit="1800MB", strategy="stream").usable_memory == 1_800_000_000
 
 
 def test_the_page_of_a_notebook_is_escaped() -> None:
-    plan = dfmst.Plan(1, 1, 1, 1, 1, "<b>", "a & b", 1, 0, True, 0, 0, {"peak_memory": Term(1, "<i>")})
+    plan = dfmst.Plan(1, 1, 1, 1, 1, "<b>", "a & b", 1, 0, True, 1, 0, 0, {"peak_memory": Term(1, "<i>")})
     page = plan._repr_html_()
     assert "&lt;b&gt;" in page
     assert "a &amp; b" in page
