@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -20,7 +20,6 @@ from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import plain_weights, total_weight, weight_floats
 from dfmst._engines.primitives.contract import component_labels
 from dfmst._engines.primitives.kruskal_tree import Merges, merge_clusters
-from dfmst._report.run import Steps
 from dfmst._report.words import clock, grouped, label, moment
 from dfmst._trees.forest import FrameRows
 from dfmst._trees.ordered import order_forest
@@ -142,29 +141,17 @@ class GraphFacts:
     degree: Array | None = None
 
 
-def of_solution(solution: Forest, steps: Steps, title: str | None) -> tuple[GraphFacts, ForestFacts]:
-    """Read graph and forest from a solution; `steps` times the gathering."""
+def of_solution(solution: Forest, title: str | None) -> tuple[GraphFacts, ForestFacts]:
+    """Read graph and forest from a solution in memory."""
     rows = solution.store
     assert isinstance(rows, FrameRows)
-    columns, input = solution.columns, rows.solved.input
-    with steps("gather"):
-        forest = ForestFacts(open_host_frame(solution.frame).frame.to_native(), columns)
-        total = solution.total_weight
+    graph, forest = of_summary(rows.frame, rows.columns, solution.summary(), title)
+    input = rows.solved.input
     table = input.table if input.forced is None else input.whole()
     host = rows.runner.to_host if input.forced is None else np.asarray
     count = _degrees(host(table.source), host(table.target), table.vertices)
-    graph = GraphFacts(
-        name=title or f"{columns.source} – {columns.target}",
-        kind=kind_of(columns),
-        rows=len(rows.view),
-        dropped=rows.dropped,
-        vertices=rows.vertices,
-        total=total,
-        weight=_weights(rows),
-        degree=np.bincount(count[count > 0]) if len(table) else None,
-        maximum=columns.maximum,
-    )
-    return graph, forest
+    degree = np.bincount(count[count > 0]) if len(table) else None
+    return replace(graph, weight=_weights(rows), degree=degree), forest
 
 
 def _weights(rows: FrameRows) -> Array | None:

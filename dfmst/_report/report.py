@@ -23,7 +23,7 @@ from dfmst._report.charts import Card, degree_card, dendrogram, tree_card, weigh
 from dfmst._report.facts import ForestFacts, GraphFacts, of_solution, of_summary
 from dfmst._report.picture import LONGEST, picture_card
 from dfmst._report.points import Points, edge_points, frame_points
-from dfmst._report.run import RunFacts, Steps, round_card, run_card, run_of_solution, run_of_summary
+from dfmst._report.run import RunFacts, Steps, round_card, run_card, run_facts
 from dfmst._report.words import clip, duration, grouped, label, percent, rate
 from dfmst._trees.forest import solve
 from dfmst._trees.result import Forest
@@ -149,14 +149,15 @@ def report(
         edges, columns, run = edges.frame, edges.columns, (summary := edges.summary() | summary)
     if run is not None and not isinstance(edges, Forest):
         graph, forest = of_summary(edges, columns, summary, title)
-        facts = run_of_summary(summary)
+        facts = run_facts(summary, columns.weight)
     else:
         options: dict[str, Any] = {"keep": keep, "drop": drop, "algorithm": algorithm, "engine": engine}
         options |= {"maximum": maximum, "invalid": invalid, "threads": threads, "step": steps, "return_trace": True}
         solution = edges if isinstance(edges, Forest) else solve(edges, source, target, weight, **options)
         columns = solution.columns
-        graph, forest = of_solution(solution, steps, title)
-        facts = run_of_solution(solution, steps, summary)
+        with steps("gather"):
+            graph, forest = of_solution(solution, title)
+        facts = run_facts({"seconds": steps.seconds, **solution.summary(), **summary}, columns.weight, solution)
     places = _points(forest, columns, points, id, coordinates)
     version = import_module("dfmst").__version__
     footer = note or f"Made by dfmst {version}."
@@ -164,9 +165,8 @@ def report(
 
 
 def _check_words(title: Any, note: Any, run: Any) -> None:
-    for name, value in (("title", title), ("note", note)):
-        if name == "note" or value is not None:
-            check_text(name, value)
+    check_text("title", "" if title is None else title)
+    check_text("note", note)
     if run is not None and not isinstance(run, Mapping):
         message = f"run is a {type(run).__name__}; it must be a mapping, such as the object that --json prints"
         raise TypeError(message)
@@ -213,11 +213,12 @@ def _page(graph: GraphFacts, forest: ForestFacts, run: RunFacts, points: Points 
     }
 
 
-def _longest(forest: ForestFacts) -> list[dict[str, str]]:
-    """The edges that the picture numbers."""
+def _longest(forest: ForestFacts) -> list[tuple[str, ...]]:
+    """Both ends and the weight of the edges that the picture numbers."""
     edges = [] if forest.weight_name is None else forest.extreme(LONGEST).tolist()
-    named = [(*forest.ends(at), forest.weight_words(float(forest.weight[at]))) for at in edges]
-    return [{"source": clip(one, 60), "target": clip(other, 60), "weight": weight} for one, other, weight in named]
+    return [
+        (*(clip(end, 60) for end in forest.ends(at)), forest.weight_words(float(forest.weight[at]))) for at in edges
+    ]
 
 
 def _edge_table(forest: ForestFacts) -> Card | None:

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from dfmst._common.progress import machine_memory, peak_memory
 from dfmst._report.drawing import WIDTH, Drawing, Scale, count_scale
-from dfmst._report.words import duration, grouped, label, percent, size
+from dfmst._report.words import duration, grouped, label, percent, plural, size
 from dfmst._trees.forest import FrameRows
 from dfmst._trees.result import Forest
 
@@ -63,23 +63,17 @@ class RunFacts:
         return self.seconds.get("total") or sum(self.seconds.values())
 
 
-def run_of_solution(solution: Forest, steps: Steps, summary: Mapping[str, Any]) -> RunFacts:
-    """Read the run from a solution and its steps; the summary has precedence."""
-    assert isinstance(solution.store, FrameRows)
-    records, weight = solution.store.records, solution.columns.weight
-    trace = {} if records is None else _used_only(records.columns(), solution)
+def run_facts(summary: Mapping[str, Any], weight: Any, solution: Forest | None = None) -> RunFacts:
+    """Read the run from its summary, and its rounds from the solution in memory."""
     about = [] if weight in (None, "weight") else [f"weight {weight}"]
-    about += [solution.algorithm, f"{solution.threads} thread{'' if solution.threads == 1 else 's'}"]
-    about += ["CUDA" if solution.engine == "cuda" else "CPU", _now()]
-    return RunFacts(tuple(about), {"seconds": steps.seconds, **summary}, trace)
-
-
-def run_of_summary(summary: Mapping[str, Any]) -> RunFacts:
-    """Read the run from its summary."""
-    about = [str(summary["algorithm"])] if summary.get("algorithm") else []
+    about += [str(summary["algorithm"])] if summary.get("algorithm") else []
     about += [_DRIVERS[summary["driver"]]] if summary.get("driver") in _DRIVERS else []
-    about += [f"{summary['threads']} threads"] if summary.get("threads") else []
-    return RunFacts((*about, _now()), summary)
+    about += [plural(summary["threads"], "thread", "threads")] if summary.get("threads") else []
+    about += [] if solution is None else ["CUDA" if solution.engine == "cuda" else "CPU"]
+    about.append(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
+    records = solution.store.records if solution and isinstance(solution.store, FrameRows) else None
+    trace = {} if records is None or solution is None else _used_only(records.columns(), solution)
+    return RunFacts(tuple(about), summary, trace)
 
 
 def _used_only(trace: dict[str, list[Any]], solution: Forest) -> dict[str, list[Any]]:
@@ -92,10 +86,6 @@ def _used_only(trace: dict[str, list[Any]], solution: Forest) -> dict[str, list[
         name: [None if one is None else one - unused for one in trace[name]] for name in ("vertices", "components")
     }
     return {**trace, **counts}
-
-
-def _now() -> str:
-    return f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def run_card(run: RunFacts, rows: int) -> dict[str, Any]:
@@ -120,7 +110,7 @@ def run_card(run: RunFacts, rows: int) -> dict[str, Any]:
 
 def _machine_facts(run: RunFacts, rows: int) -> list[dict[str, Any]]:
     facts: list[dict[str, Any]] = []
-    peak, limit, of = run.summary.get("peak_memory", peak_memory()), run.summary.get("memory_limit"), "the limit"
+    peak, limit, of = run.summary.get("peak_memory") or peak_memory(), run.summary.get("memory_limit"), "the limit"
     if peak is not None:
         limit, of = (limit, of) if limit else (machine_memory(), "this machine")
         text = f"{size(peak)} of the {size(limit)} of {of}" if limit else size(peak)
