@@ -291,4 +291,4 @@ def _remove(path: Path, lock: ExitStack, process: int) -> None:
             shutil.rmtree(path, ignore_errors=True)
         finally:
             lock.close()
-            shutil.rmtree(path, ignore_errors=True)  # files that were open, or left by an interrupt
+            shutil.rmtree(path, ignore_errors=True)  # files that were open, or remain after an interrupt

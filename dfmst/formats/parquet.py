@@ -79,7 +79,7 @@ def _path_type(values: Sequence[str]) -> pa.DataType:
 def parquet_files(folder: Path) -> list[Path]:
     """List the Parquet files under a directory by name.
 
-    Files and directories that start with a dot or an underscore are left out, and files of zero bytes. A file without a
+    Files and directories that start with a dot or an underscore are ignored, and files of zero bytes. A file without a
     suffix, as Hive writes it, is Parquet if it begins so.
     """
     paths = sorted(

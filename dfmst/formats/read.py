@@ -130,20 +130,13 @@ def read_edges(
 ) -> pa.Table:
     r"""Read graph files into a table; ``open_edges`` reads them batch by batch.
 
-    GML, GraphML and node-link JSON are read by NetworkX: ``pip install 'dfmst[networkx]'``.
-
     Parameters
     ----------
     path
         The file, plain or compressed, or a directory of Parquet files; or a list of them, which are read as one
         table.
-    format
-        One of ``FORMATS``; ``None``: detected from the bytes and the name of each file.
-    counts
+    format, counts, progress
         As for :func:`open_edges`.
-    progress
-        True for a bar, or a function that is called after every batch with the file and the number of rows read so
-        far, of all files.
 
     Returns
     -------
@@ -155,10 +148,8 @@ def read_edges(
     FormatError
         If a file breaks its format; the message names the file and the line. A missing file raises the subclass
         ``MissingFileError``, which is also a ``FileNotFoundError``.
-    InvalidEdgesError
+    InvalidEdgesError, EngineUnavailableError
         As for :func:`open_edges`.
-    EngineUnavailableError
-        The file is GML, GraphML or JSON, and NetworkX is not installed.
 
     Examples
     --------

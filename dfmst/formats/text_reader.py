@@ -128,7 +128,7 @@ class TextReader:
             yield block
 
     def _extend(self) -> bool:
-        """Read about one more block; return whether any bytes were left."""
+        """Read about one more block; return whether there were any bytes."""
         pieces, size = [self._data[self._start :]], 0
         # Read in proportion to the length of a long line, so that it is copied and searched only a few times.
         least = max(self._block_bytes, len(pieces[0]) // 2)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -43,7 +44,7 @@ class Field:
 
     @property
     def type(self) -> pa.DataType:
-        """The current type: the narrowest of the ladder."""
+        """The narrowest type of the ladder."""
         return self.ladder[0]
 
 
@@ -78,13 +79,9 @@ class Layout:
     def widened(self, steps: dict[int, int]) -> Layout:
         """Return the layout with wider types: `steps` further by position, the same for both columns of vertices."""
         ends = max((step for at, step in steps.items() if self.fields[at].end_point), default=0)
-        fields = tuple(
-            replace(field, ladder=field.ladder[step:])
-            if (step := ends if field.end_point else steps.get(at, 0)) and len(field.ladder) > 1
-            else field
-            for at, field in enumerate(self.fields)
-        )
-        return replace(self, fields=fields)
+        further = (ends if field.end_point else steps.get(at, 0) for at, field in enumerate(self.fields))
+        fields = (replace(field, ladder=field.ladder[step:]) for field, step in zip(self.fields, further, strict=True))
+        return replace(self, fields=tuple(fields))
 
 
 DIGITS = 38
@@ -107,11 +104,9 @@ def exact_real(word: str) -> float:
 
 def is_exact(word: str) -> bool:
     """Return whether :func:`exact_real` accepts a word."""
-    try:
-        exact_real(word)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return exact_real(word) is not None
+    return False
 
 
 def exact_decimal(word: str, places: int) -> Decimal:

@@ -14,7 +14,7 @@ from dfmst.interop.networkx.graph import Graph
 
 
 class ColumnGraph(Graph):
-    """A graph whose edges' attributes are columns of pandas, by name; `rows` are where each edge came first."""
+    """A graph whose edges' attributes are columns of pandas, by name; `rows` are the first row of each edge."""
 
     def __init__(
         self,

@@ -60,11 +60,11 @@ class Graph(ABC):
         return self.keys is not None
 
     def number_of_edges(self) -> int:
-        """How many edges there are."""
+        """Number of edges."""
         return len(self.source)
 
     def __len__(self) -> int:
-        """How many nodes there are."""
+        """Number of nodes."""
         return len(self.nodes)
 
     def ends_at(self, rows: Array) -> tuple[list[Any], list[Any]]:
@@ -98,7 +98,7 @@ class Graph(ABC):
         return np.asarray(components["component"])
 
     def weights(self, attribute: Any, default: Any = 1) -> Array | None:
-        """Weights as a column; ``None`` where no column holds them exactly."""
+        """Weights as a column; ``None`` if no column holds them exactly."""
         name = (attribute, default)
         if name not in self._columns:
             self._columns[name] = _column(self.values(attribute, default))
