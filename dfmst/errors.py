@@ -51,7 +51,7 @@ class DfmstError(Exception):
     message
         The fault, as one sentence without a full stop.
     hint
-        How to mend it; printed on a line of its own.
+        The fix; printed on a line of its own.
     row
         The first row of the input that the message names, if there is one.
     option
@@ -81,11 +81,11 @@ class DfmstError(Exception):
 
 
 class ColumnNotFoundError(DfmstError, KeyError):
-    """A named column is absent, or its name stands for more than one column."""
+    """A named column is absent, or several columns have the name."""
 
 
 class InvalidEdgesError(DfmstError, ValueError):
-    """The edge table holds values that have no place in a forest (null ids, NaN weights, ...)."""
+    """The edge table has values that a forest cannot have: null ids, NaN weights, and so on."""
 
 
 class FormatError(InvalidEdgesError):
@@ -101,7 +101,7 @@ class UnsupportedFrameError(DfmstError, TypeError):
 
 
 class EngineUnavailableError(DfmstError, ImportError):
-    """The engine asked for cannot run here, or a library that the work needs is not installed."""
+    """The engine cannot run on this machine, or a library that the call needs is not installed."""
 
 
 class CapacityError(DfmstError, MemoryError):
@@ -113,7 +113,7 @@ class CapacityError(DfmstError, MemoryError):
 
 
 class ClusterError(DfmstError, RuntimeError):
-    """The cluster failed, not the input: no scheduler, or it or its workers were lost."""
+    """The cluster failed, not the input: there is no scheduler, or it or its workers were lost."""
 
 
 class DeviceError(DfmstError, RuntimeError):
@@ -142,23 +142,8 @@ def missing_column(
     place: object = None,
     option: tuple[str, str] | None = None,
 ) -> ColumnNotFoundError:
-    """Make the error for a column that does not exist, with those that do.
+    """Make the error for a column that a frame, or another `place`, does not have; a similar name is suggested.
 
-    Parameters
-    ----------
-    name
-        The name that was asked for.
-    columns
-        The names that exist.
-    hint
-        What to do; a name much like the one asked for is suggested first.
-    place
-        The holder of the columns; ``None``: a frame.
-    option
-        As for :class:`DfmstError`.
-
-    Examples
-    --------
     >>> print(missing_column("wieght", ["a", "b", "weight"], "name the column with weight="))
     column 'wieght' not found; the frame's columns: 'a', 'b', 'weight'
     Hint: did you mean 'weight'? Else name the column with weight=
@@ -174,8 +159,6 @@ def missing_column(
 def did_you_mean(name: object, known: Iterable[object], hint: str = "") -> str:
     """Put the most similar known name before a hint, if there is one.
 
-    Examples
-    --------
     >>> did_you_mean("boruvk", ["boruvka", "prim"])
     "did you mean 'boruvka'?"
     """

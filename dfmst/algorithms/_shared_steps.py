@@ -14,9 +14,7 @@ from dfmst._edges.edge_table import DeferredChecks
 from dfmst._engines import CpuEngine, Engine
 from dfmst._engines.primitives.contract import (
     contract,
-    contract_edges,
     crossing_flags,
-    drop_parallel,
     join_pairs,
     lightest_flagged,
     listed_pairs,
@@ -386,25 +384,3 @@ def survivors(
     trace.add(edges=pairs, light=pairs, chosen=joined, components=vertices - joined)
     nothing = np.empty(0, np.uint32)
     return Edges(nothing, nothing, nothing, nothing), vertices - joined
-
-
-def contract_round(
-    engine: Engine,
-    edges: Edges,
-    parent: Array,
-    trace: Trace,
-    step: str,
-    lightest_only: bool,
-    drop_isolated: bool = False,
-) -> tuple[Edges, int, int]:
-    """Make each component a vertex; the edges between two, their number, and the number of vertices.
-
-    With `lightest_only`, only the lightest of the edges between two vertices stays; the number is that before.
-    """
-    with trace.step(step):
-        edges, vertices = contract_edges(engine, edges, parent, drop_isolated=drop_isolated)
-    crossing = len(edges)
-    if lightest_only:
-        with trace.step("parallel"):
-            edges = drop_parallel(engine, edges, vertices)
-    return edges, crossing, vertices

@@ -39,8 +39,8 @@ from dfmst._engines import Engine
 from dfmst._engines.primitives.contract import count_roots, flatten
 from dfmst._engines.primitives.edges import Edges, key_edges
 from dfmst._engines.primitives.flags import flag_words
-from dfmst.algorithms._shared_steps import contract_round, scan_light
-from dfmst.algorithms.base import Trace, chosen_rows
+from dfmst.algorithms._shared_steps import scan_light
+from dfmst.algorithms.base import Trace, chosen_rows, contract_round
 
 _NONE = np.iinfo(np.uint64).max
 _FEW = 1 << 15  # edges that one scan finishes faster than the rounds they would take

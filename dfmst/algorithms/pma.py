@@ -32,8 +32,7 @@ from dfmst._engines.primitives.contract import contract_edges, count_roots, flat
 from dfmst._engines.primitives.edges import Adjacency, Edges, adjacency, gather_edges, gather_keys
 from dfmst._engines.primitives.flags import flag_words
 from dfmst._engines.primitives.sort import sort_order
-from dfmst.algorithms._shared_steps import contract_round
-from dfmst.algorithms.base import Trace, chosen_rows
+from dfmst.algorithms.base import Trace, chosen_rows, contract_round
 
 _SORT_FROM: dict[str, int | None] = {"min": None, "sort": 1, "hybrid": 2}
 _LEAST_SPAN, _MOST_SPAN, _SPAN_PER_DEGREE = 8, 256, 4
