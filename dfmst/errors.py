@@ -14,8 +14,7 @@
     ├── DeviceError             (RuntimeError)
     └── OutputError             (OSError)
 
-Every message says what is wrong (the column, how many rows, the first of them)
-and ends with a hint: what to do about it.
+Every message names the fault (the column, the number of rows, the first row) and ends with a hint: the fix.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class DfmstError(Exception):
     row
         The first row of the input that the message names, if there is one.
     option
-        Words of the hint that name an argument, and the option of the command line that replaces them there.
+        Words of the hint that name an argument, and the option of the command line that replaces them in its messages.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     Parameters
     ----------
     n_clusters
-        How many clusters to make; ``None`` where `distance_threshold` is given. A sparse graph of more components has a
+        Number of clusters; ``None`` if `distance_threshold` is given. A sparse graph of more components has a
         cluster for each.
     distance_threshold
         Clusters this far apart, or farther, are not joined.
@@ -37,13 +37,13 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
     labels_
         Cluster of each sample, numbered in the order in which they appear; ``int64``, shape ``(samples,)``.
     n_clusters_
-        How many clusters there are.
+        Number of clusters.
     children_
         The merges, nearest first, as scikit-learn numbers them; ``int64``, shape ``(samples - 1, 2)``.
     distances_
         Distance of each merge, shape ``(samples - 1,)``; infinite between components of a graph.
     n_leaves_
-        How many samples there are.
+        Number of samples.
     n_connected_components_
         Components of the graph; 1 for points.
 
@@ -75,7 +75,7 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         Raises
         ------
         ValueError
-            A parameter is out of range, or `X` is not what `metric` says.
+            A parameter is out of range, or `X` does not fit `metric`.
         """
         if (self.n_clusters is None) == (self.distance_threshold is None):
             raise ValueError("Exactly one of n_clusters and distance_threshold has to be set, and the other None.")
@@ -119,7 +119,7 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         return labels  # a component is named after its first sample
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn asks of an estimator: which input it takes."""
+        """Describe the input for scikit-learn."""
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = tags.input_tags.sparse = self.metric == "precomputed"
         return tags

@@ -96,8 +96,8 @@ def verify(
     by, keep, drop
         As the forest was made; columns of `edges`.
     engine, invalid, threads
-        As for :func:`dfmst.minimum_spanning_forest`, but that a cuDF frame is copied to the host, where rows are
-        compared: ``"cuda"`` only searches for lighter rows on the GPU.
+        As for :func:`dfmst.minimum_spanning_forest`. A cuDF frame is copied to the host, where rows are compared;
+        ``"cuda"`` searches for lighter rows on the GPU.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def verify(
 
 
 def certify_solved(engine: Engine, solved: Solved) -> Violation | None:
-    """Find a violation in the rows of a solved table; there is none unless dfmst is at fault."""
+    """Find a violation in the rows of a solved table: a fault of dfmst."""
     with engine.guard():
         return _certified(engine, solved.input, solved.rows, None)
 
@@ -178,7 +178,7 @@ def _violation(engine: Engine, match: ForestMatch, input: Input, rows: Array | V
 
 
 def _describer(view: FrameView, input: Input, names: tuple[Any, Any, Any]) -> Callable[[int], str]:
-    """Name a row of the table by its row in the frame, its ids and its weight there."""
+    """Return a function that names a row of the table by its row, ids and weight in the frame."""
 
     def describe(row: int) -> str:
         at = int(input.frame_rows(np.array([row]))[0])
@@ -198,7 +198,7 @@ def _shown(view: FrameView, name: Any, row: int) -> str:
 
 
 def _components(engine: Engine, input: Input, forest: int | None) -> int:
-    """Count components among the vertices that occur; the size of a certified forest tells without a search."""
+    """Count components of the vertices that occur; the size of a certified forest gives it without a search."""
     present = int(used_vertices(engine, input.whole()).sum(dtype=np.int64))
     if forest is not None:
         return present - forest

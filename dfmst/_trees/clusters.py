@@ -40,8 +40,9 @@ def clusters(
 ) -> Any:
     """Cut the forest of an edge table into clusters: single-linkage clusters, at one threshold or several.
 
-    Two vertices are in one cluster if a path of kept edges joins them. Clusters at a lower threshold are contained
-    within those at a higher one, and each is called after its smallest vertex, so that names are stable between runs.
+    Two vertices are in one cluster if a path of the remaining edges joins them. Clusters at a lower threshold are
+    contained within those at a higher one, and each is called after its smallest vertex, so that names are stable
+    between runs.
 
     Parameters
     ----------
@@ -49,16 +50,16 @@ def clusters(
         As for :func:`minimum_spanning_forest`; the frame is on the host. Edges of the forest alone give the same
         clusters.
     n_clusters
-        How many clusters to make: the heaviest edges of the forest are cut, of equal ones the later row first. Several
+        Number of clusters: the heaviest edges of the forest are cut, of equal ones the later row first. Several
         numbers give a column each.
     distance
-        The heaviest weight that is kept, of any type that compares with the weights: it is compared exactly. Several
+        The heaviest weight that is not cut, of any type that compares with the weights: it is compared exactly. Several
         weights give a column each.
     vertices
         All vertices, as for :func:`connected_components`: those without edges are clusters of their own.
     maximum
         Weights are similarities: the maximum spanning forest is cut, its lightest edges first; `distance` is then the
-        lightest weight that is kept.
+        lightest weight that is not cut.
 
     Returns
     -------
@@ -107,7 +108,7 @@ def clusters(
         counts = [whole_number("n_clusters", count) for count in thresholds]
         cuts = [(f"k{count}", _merges(forest, count)) for count in counts]
     elif weight is None:
-        message = "distance= needs a weight column; with weight=None there is n_clusters="
+        message = "distance= needs a weight column; with weight=None, pass n_clusters="
         raise ValueError(message)
     else:
         weights = forest.weights(weight)
@@ -213,7 +214,7 @@ def single_linkage(
         The same kind of frame: ``left``, ``right`` (clusters, the smaller number first), ``distance`` (in the
         weights' type; the nearest ``float64`` with `join`) and ``size`` (vertices of the new cluster). Of n vertices,
         those from 0 to n - 1 are the vertices in ascending order, as :func:`connected_components` lists them, and
-        n + r is what the merge in row r makes. Equal distances are in the forest's order, by row.
+        n + r is the cluster that row r makes. Equal distances are in the forest's order, by row.
     matrix, ids
         With `as_scipy`: shape ``(n - 1, 4)`` of ``float64``, for ``scipy.cluster.hierarchy``; and the vertices in
         ascending order, Arrow.

@@ -42,13 +42,13 @@ def hdbscan(
     Parameters
     ----------
     edges
-        An edge table on the host, whose weights are distances. Or points, where `columns` is given or it is an array.
+        An edge table on the host, whose weights are distances. Or points, if `columns` is given or it is an array.
     source, target, weight, invalid, threads
         As for :func:`minimum_spanning_forest`.
     columns, ids
         Points: as for :func:`euclidean_forest`.
     min_samples
-        Points: as for :func:`euclidean_forest`; ``None``: `min_cluster_size`, or as many as there are other points.
+        Points: as for :func:`euclidean_forest`; ``None``: `min_cluster_size`, or all other points if there are fewer.
         The weights of an edge table are taken as they are.
     min_cluster_size
         Smaller groups are noise; at least 2.

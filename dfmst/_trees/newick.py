@@ -51,7 +51,7 @@ def newick(
         node is the distance of its merge.
     source, target, weight, invalid, threads
         Edge tables: as for :func:`minimum_spanning_forest`; ``weight=None`` leaves lengths out. Durations are lengths
-        in seconds; dates and times of day are none.
+        in seconds; dates and times of day are refused.
     root, vertices, maximum
         Edge tables: as for :func:`rooted`.
     names
@@ -62,7 +62,7 @@ def newick(
     -------
     text
         One line a tree, in the order of the smallest vertices; each ends with a semicolon. Names with blanks,
-        underscores or signs that mean something are in quotes. Infinite lengths are left out.
+        underscores or signs of the format are in quotes. Infinite lengths are left out.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def newick(
 
 
 def _merges(forest: Any) -> tuple[Array, Array, list[Any]] | None:
-    """Left, right and distance of a dendrogram's merges; ``None`` of an edge table."""
+    """Return left, right and distance of a dendrogram's merges; ``None`` for an edge table."""
     if isinstance(forest, np.ndarray) and forest.ndim == 2 and forest.shape[1] == len(_MERGES):
         return forest[:, 0].astype(np.int64), forest[:, 1].astype(np.int64), forest[:, 2].tolist()
     view = open_host_frame(forest, "forest")
@@ -145,7 +145,7 @@ def _numbers(name: Any, weights: Array | pa.Array) -> list[Any]:
 
 
 def _dendrogram(left: Array, right: Array, distance: list[Any], names: Any) -> str:
-    """Write merges; of n names those below n are leaves, and n + r is what row r makes."""
+    """Write merges; of n names those below n are leaves, and row r makes n + r."""
     column = None if names is None else id_column(names)
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     listed = None if column is None else readable(column)
@@ -187,7 +187,7 @@ def _length(value: Any) -> str:
 
 
 def _text(root: int, children: list[list[int]], labels: list[str]) -> str:
-    """Write a tree, without recursion: the rest waits on a stack."""
+    """Write a tree without recursion, by a stack."""
     pieces, waiting = [], list[int | str]([root])
     while waiting:
         item = waiting.pop()

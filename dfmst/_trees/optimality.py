@@ -3,9 +3,9 @@
 A spanning forest is minimum exactly if every edge outside comes after all edges of the forest's path between its
 ends: the cycle property. With a total order the forest is unique, so that this also settles ties.
 
-The path's heaviest edge is found in the linked trees of :mod:`dfmst._engines.primitives.kruskal_tree`. Most edges never
-walk there, since the last two links below the root bound the answer from above, and most do not even look those up: an
-edge is settled at once if it is heavier than the rank by which both its ends had joined the giant component.
+The path's heaviest edge is found in the linked trees of :mod:`dfmst._engines.primitives.kruskal_tree`. For most
+edges the last two links below the root suffice, since they bound the answer from above. Most of these need not even
+the links: an edge that is heavier than the rank by which both its ends had joined the giant component is settled.
 
 References
 ----------
@@ -44,8 +44,8 @@ class Violation:
     Attributes
     ----------
     kind
-        ``"out-of-range"`` or ``"not-a-row"`` (it is no row of the edge table), ``"duplicate-row"``, ``"cycle"``,
-        ``"not-spanning"`` (a row joins two trees), ``"not-lightest"`` (a row left out comes before one kept), under
+        ``"out-of-range"`` or ``"not-a-row"`` (the edge table does not have it), ``"duplicate-row"``, ``"cycle"``,
+        ``"not-spanning"`` (a row joins two trees), ``"not-lightest"`` (a row outside is before one inside), under
         conditions ``"not-kept"`` and ``"not-dropped"`` or, of a stream, ``"miscounted"`` (another number of rows or
         vertices than when the forest was found).
     row

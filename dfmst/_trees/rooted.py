@@ -59,16 +59,16 @@ def rooted(
     -------
     trees
         The same kind of frame, one row a vertex in ascending order: ``vertex``; ``parent`` and ``component``, the next
-        vertex on the way to the root and the root (of a root, itself), in the type of the ids; ``depth``, how many
-        edges away the root is; ``distance``, the sum of their weights (``int64`` of integers, ``uint64`` if only that
-        holds them, else ``float64``); ``order``, the vertex's place in a depth-first order, tree after tree; ``edge``
-        and ``heaviest``, rows of the edge table: the edge to the parent, and the one that comes last in the total order
-        on the way to the root (-1 at a root).
+        vertex on the way to the root and the root (of a root, itself), in the type of the ids; ``depth``, the
+        number of edges to the root; ``distance``, the sum of their weights (``int64`` of integers, ``uint64`` if only
+        that holds them, else ``float64``); ``order``, the vertex's place in a depth-first order, tree after tree;
+        ``edge`` and ``heaviest``, rows of the edge table: the edge to the parent, and the one that comes last in the
+        total order on the way to the root (-1 at a root).
 
     Raises
     ------
     InvalidEdgesError
-        A root that is no vertex, or two in one tree; weights that have no sum, or integers whose sum is beyond 64
+        A root that is not a vertex, or two in one tree; weights that have no sum, or integers whose sum is beyond 64
         bits.
     ColumnNotFoundError, UnsupportedFrameError, EngineUnavailableError, CapacityError
         As for :func:`connected_components`.
@@ -139,8 +139,8 @@ def path(
     Returns
     -------
     rows
-        The same kind of frame: rows of `edges` in the order of the path, all columns, a pandas index kept. None where
-        the two are one vertex.
+        The same kind of frame: rows of `edges` in the order of the path, all columns, a pandas index kept. No rows
+        if the two are one vertex.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Forests kept up to date: the forest of old and new rows from the old forest and the new rows."""
+"""The forest of old and new rows, from the old forest and the new rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def update(
     Parameters
     ----------
     forest
-        The forest of the old rows, in row order: what dfmst returned.
+        The forest of the old rows, in row order, as dfmst returned it.
     new_edges
         Rows that come after all old ones: a frame of the same kind with the same columns. Frames of cuDF stay on the
         GPU.

@@ -144,7 +144,7 @@ class PortionScan:
             return
         engine, buckets = self._engine, self._portions(max(_LONG_PORTION, -(-self._length // 8)))
         spare, other = self._room(buckets)
-        nothing = (engine.xp.empty(0, np.uint32), engine.xp.zeros(1, np.uint64))  # is chosen
+        nothing = (engine.xp.empty(0, np.uint32), engine.xp.zeros(1, np.uint64))  # chosen
         scan = (self._ends, 0, 0, self._most, self._parent, *nothing, 0, 0, *self._rows, self._flags)
         for first, last in pairwise(buckets):
             sort = (self._starts[first:], self._bits, self._key, self._records, spare, other)
@@ -163,7 +163,7 @@ class PortionScan:
         return _two(self._engine, longest)
 
     def run(self) -> int:
-        """Scan in ascending order until `most` edges are chosen or none is left; the number of chosen edges."""
+        """Scan in ascending order until `most` edges are chosen; return the number of chosen edges."""
         engine = self._engine
         # A single thread sorts and scans in turn: longer portions, as far as its cache holds them.
         least = _PORTION if engine.threads > 1 else 4 * _PORTION
@@ -206,7 +206,7 @@ class BlockScan(PortionScan):
     """Edges in buckets, sorted all at once, and the scan by all threads; parameters are `KruskalScan`'s."""
 
     def run(self) -> int:
-        """Scan in ascending order until `most` edges are chosen or none is left; the number of chosen edges."""
+        """Scan in ascending order until `most` edges are chosen; return the number of chosen edges."""
         engine, xp, length = self._engine, self._engine.xp, self._length
         self._sort_buckets()
         picked, totals = flag_words(engine, length), np.zeros(2, np.uint64)
@@ -238,7 +238,7 @@ class ShortScan:
         self._arguments = (*columns, len(key), most, parent, *ordered, chosen, self._count, flags)
 
     def run(self) -> int:
-        """Scan in ascending order until `most` edges are chosen or none is left; the number of chosen edges."""
+        """Scan in ascending order until `most` edges are chosen; return the number of chosen edges."""
         self._engine.launch_alone("scan_short", *self._arguments)
         return int(self._count[0])
 

@@ -2,8 +2,8 @@
 
 An instance colors the neighbors of each vertex that its tree takes in, and stops if one of them already has
 another color (kernel ``grow_apart``); the trees never touch. A vertex that no tree has taken in chooses its lightest
-edge (kernel ``hook_unvisited``). Components become vertices, and the rest is solved in the same way, a small one by a
-single tree.
+edge (kernel ``hook_unvisited``). Components become vertices, and their graph is solved in the same way, a small one by
+a single tree.
 
 Nobari et al. (2012, section 6.4) ran it without colors: an atomic operation takes the vertex itself, so that trees
 grow until they meet. That is ``colors=False``.
@@ -34,8 +34,8 @@ class BaderCong:
     Parameters
     ----------
     trees
-        How many trees grow at once. ``None`` takes a few for every thread of the engine, and one for a small graph:
-        trees stop where they meet, so that more of them leave more to the rounds after.
+        Number of trees that grow at once. ``None`` takes a few for every thread of the engine, and one for a small
+        graph: trees stop when they meet, so that more trees leave more work to later rounds.
     colors
         Whether a tree stops next to another one's vertices, as published. Without colors it stops only where its
         lightest edge leads into another tree, as Nobari et al. (2012, section 6.4) ran it.

@@ -6,7 +6,7 @@ and Knox (2025), section 5.3, say which edges stay between rounds:
 
 * ``"none"``: edges stay; each carries the representatives of its ends, so later finds are short.
 * ``"loops"``: edges inside a component are removed and the vertices renumbered.
-* ``"parallel"``: of the edges between two components, only the lightest is kept as well.
+* ``"parallel"``: of the edges between two components, only the lightest stays as well.
 
 The edge-centric form with packed (key, position) words and guarded atomic minima follows the ideas of
 Fallin, Gonzalez, Seo and Burtscher (2023, ECL-MST).
@@ -79,7 +79,7 @@ class Boruvka:
         while len(edges) and joined:
             trace.round(vertices=components, edges=len(edges), touched=2 * len(edges))
             self._join(engine, edges, parent, chosen, trace)
-            # Either way, one read from the device tells how the round went.
+            # Either way, the host reads one number from the device.
             if self.contract == "none":
                 left = count_roots(engine, parent)
             else:

@@ -75,9 +75,9 @@ class BSP:
 
     The trace adds, for each round: ``strut``, the vertices with an edge in the strut; ``zero_difference``, the
     zero-difference vertices; ``edges_after``, the edges that compaction leaves (``edges`` are those before), and
-    ``edges_parallel``, those of them that are left without parallel ones. The sequential finish is a record of its
+    ``edges_parallel``, those of them after parallel ones are dropped. The sequential finish is a record of its
     own, with ``light``, the edges scanned. On the CUDA engine it runs on the host, with 8 bytes an edge and 4 bytes a
-    vertex copied there; by default few are left by then.
+    vertex copied there; by default few remain then.
 
     References
     ----------

@@ -16,8 +16,8 @@ class Dataframe:
     """Borůvka's algorithm in pure dataframe steps: groupby-min, join and compaction, no kernel.
 
     The steps run in the library that the frame belongs to, through Narwhals: pandas, polars, pyarrow and cuDF, and
-    engines that keep their data, where the forest is a lazy frame of the same engine: DuckDB, Dask and PySpark.
-    It is slower than the kernels by one or two orders of magnitude, and works where they cannot.
+    engines that compute when asked (DuckDB, Dask and PySpark), for which the forest is a lazy frame of the same engine.
+    It is slower than the kernels by one or two orders of magnitude, and needs none of them.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Dataframe:
 
     @property
     def order_columns(self) -> tuple[Any, ...]:
-        """The columns of the order; none: positions."""
+        """The columns of the order; an empty tuple: positions."""
         if self.order is None:
             return ()
         return tuple(self.order) if isinstance(self.order, (tuple, list)) else (self.order,)

@@ -64,7 +64,7 @@ class FilterBoruvka:
     ----------
     light
         Edges to solve first, as a multiple of the number of vertices. ``None`` picks it from the density: more
-        light edges filter more of the heavy ones, which pays where there are many. Small and sparse tables are
+        light edges filter more of the heavy ones, which pays if there are many. Small and sparse tables are
         solved in one list.
 
     Notes
@@ -116,7 +116,7 @@ class FilterBoruvka:
 
     @staticmethod
     def _solve(components: int, work: Worklist, side: Side, trace: Trace, **known: Any) -> int:
-        """Take the edges of a side and solve them; how many components are left."""
+        """Take the edges of a side and solve them; return the number of components."""
         with trace.step("take"):
             work.take(side, **known)
         with trace.step("rounds"):
@@ -156,7 +156,7 @@ def _spread(table: EdgeTable, low: int, high: int) -> tuple[int, int]:
 
 
 def _ends(engine: Engine, table: EdgeTable) -> tuple[int, int]:
-    """The least and the greatest key of a sample; keys of 32 bits need none."""
+    """Return the least and the greatest key of a sample; for keys of 32 bits they are not needed."""
     if table.weight.dtype.itemsize == 4:
         return 0, 0
     if table.span is not None:
@@ -283,7 +283,7 @@ class Worklist:
         return flags
 
     def solve(self) -> Outcome:
-        """Run rounds until no edge of the list is left. A list that is too long for the buffers is taken once more."""
+        """Run rounds until the list is empty. A list that is too long for the buffers is taken once more."""
         while True:
             length = self._shorten()
             if length <= self._capacity:

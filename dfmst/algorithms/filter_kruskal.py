@@ -11,10 +11,10 @@ in place of a quicksort pivot. A level is a row of columnar steps:
 3. pointer jumping labels the vertices, and one pass over the rest (kernel ``flag_leaving``) keeps only the edges
    between different components: a bit a vertex (a byte, of few) for the giant component answers for most of them;
 4. the survivors, with components as their ends, are the next level. A last few components have many edges between
-   each two: only the lightest one is kept.
+   each two: only the lightest one stays.
 
 Sparse graphs whose ids have locality (roads, grids, meshes) are first contracted inside ranges of vertices, by every
-thread on its own (`contract_ranges`): a small graph of the edges between ranges is left.
+thread on its own (`contract_ranges`): a small graph of the edges between ranges remains.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class FilterKruskal:
     ----------
     light
         Edges to solve on each level, as a multiple of the number of components. ``None`` picks it from the
-        density: more light edges filter more of the heavy ones, which pays where there are many.
+        density: more light edges filter more of the heavy ones, which pays if there are many.
 
     Notes
     -----
@@ -111,14 +111,14 @@ class FilterKruskal:
             if width is not None:
                 before = components
                 edges, components = contract_ranges(engine, edges, flip, components, width, chosen, trace)
-                near, flip = 2 * components <= before, 0  # where light edges are cut, every component may have to wait
+                near, flip = 2 * components <= before, 0  # if light edges are cut, every component may have to wait
                 continue
             parent = numbered(engine, components)
             light = None if share is None else select_light(engine, edges, flip, share, trace, deferred)
             components -= scan_light(engine, edges, flip, light, components, parent, chosen, trace, deferred)
             if light is None or (components == 1 and deferred is None):
                 break
-            flags, light = light.flags, None  # the positions are not needed any more, and their memory is
+            flags, light = light.flags, None  # frees the positions' memory
             (edges, components), flip = survivors(engine, edges, flip, flags, parent, trace, deferred, chosen), 0
             deferred = None
         if deferred is not None:
@@ -243,9 +243,9 @@ class _Buckets:
         return limit, marks, components
 
     def take(self, limit: Array, marks: Array, components: Array, chosen: Array) -> tuple[Array, Array, Array]:
-        """Flag the rows of the forest's edges; position and ends of the edges that are put off.
+        """Flag the rows of the forest's edges; return position and ends of the other ones to solve later.
 
-        Of each range, `components` is then where its components begin; the last entry is how many there are.
+        Then `components` has the number of the first component of each range, and at last their number.
         """
         engine, blocks, (length, *_, ranges) = self.engine, self.blocks, self.bounds
         after, offsets = engine.xp.empty(len(self.places), np.uint64), np.empty(blocks + 1, np.uint64)

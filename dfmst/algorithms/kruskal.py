@@ -1,10 +1,10 @@
 """Kruskal's algorithm: a parallel sort, then the sequential scan with helpers that exclude edges ahead of it.
 
 Helper threads are due to Katsigiannis, Anastopoulos, Nikas and Koziris (2012); this is the form of Knox and Knox
-(2025, section 4.3) in rounds. A round is a stretch of the sorted edges: the scan takes what the helpers left of the
-last stretch and the first 1 / (helpers + 1) of the new one, and at the same time the helpers check the others, each as
-many edges as the scan. An edge closes a cycle of lighter edges if its ends were in one component when the round began:
-it is flagged, and the scan passes over it. Rounds stop with the last join.
+(2025, section 4.3) in rounds. A round is a stretch of the sorted edges: the scan takes the edges of the last stretch
+that the helpers did not exclude and the first 1 / (helpers + 1) of the new one, and at the same time the helpers check
+the others, each as many edges as the scan. An edge closes a cycle of lighter edges if its ends were in one component
+when the round began: it is flagged, and the scan passes over it. Rounds stop with the last join.
 
 So the scan does 1 / (helpers + 1) of the checks that come after the components have grown: helpers exclude at most
 1/2, 3/4 and 7/8 of the edges with 1, 3 and 7 of them. On a random graph of figure 6's size, with an isolated vertex so

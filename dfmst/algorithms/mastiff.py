@@ -74,7 +74,7 @@ class Mastiff:
       the graph comes as lists, and an entry holds the weight itself.
     * ``frontier=True``, the default, is ours, after section 5.5's outlook on sparse frontiers.
 
-    The trace adds, for each round: ``touched``, the edges looked at, once from each end that looked (Borůvka's
+    The trace adds, for each round: ``touched``, the edges read, once from each end that read them (Borůvka's
     algorithm: from both), in the published form the entries of neighbor lists that the kernel read; ``root``,
     ``exempt``, ``merged_root`` and ``merged_exempt``, the vertices of each status at its end, those merged by the
     status above them (figure 6); ``largest``, the size of the largest component (figure
@@ -105,7 +105,7 @@ class Mastiff:
 def _sparse_rounds(engine: Engine, edges: Edges, forest: _Forest, chosen: Array, trace: Trace) -> None:
     """Rounds over the components that look for an edge, and the edges that are still of use."""
     ends = Edges(engine.xp.empty_like(edges.source), engine.xp.empty_like(edges.target), edges.key, edges.row)
-    parent = listed = None  # at first, vertices are components, and all of them look for an edge
+    parent = listed = None  # at first, vertices are components, and all of them search an edge
     while len(forest.roots):
         _lightest(engine, edges, parent, forest, ends, trace)
         with trace.step("append"):
@@ -208,7 +208,7 @@ class _Forest:
 
 
 def _lightest(engine: Engine, edges: Edges, parent: Array | None, forest: _Forest, ends: Edges, trace: Trace) -> None:
-    """Step 1; the components that the edges join are left in `ends` (no `parent`: the edges' ends are components)."""
+    """Step 1; writes the components that the edges join to `ends` (no `parent`: the edges' ends are components)."""
     with trace.step("lightest"):
         words = -(-len(edges) // 64)
         touched = engine.xp.empty(words, np.uint8)
@@ -219,7 +219,7 @@ def _lightest(engine: Engine, edges: Edges, parent: Array | None, forest: _Fores
 
 
 def _still_of_use(engine: Engine, edges: Edges, forest: _Forest) -> Edges:
-    """The edges between components, or all edges if few others are left."""
+    """Return the edges between components, or all edges if few others remain."""
     sample = spread_positions(engine.xp, len(edges), min(len(edges), _SHARE_SAMPLE))
     a, b = forest.parent[edges.source[sample]], forest.parent[edges.target[sample]]
     if float((a != b).mean()) > _LARGEST_SHARE:

@@ -1,4 +1,4 @@
-"""PMA: partial Prim from many start vertices at once, then unification, until no edge is left.
+"""PMA: partial Prim from many start vertices at once, then unification, until no edge remains.
 
 The steps of Nobari, Cao, Karras and Bressan (2012), and their places:
 
@@ -56,7 +56,7 @@ class PMA:
         Whether to keep only the lightest of the edges between two components.
     search
         How a subtree's lightest edge is found: ``"scan"`` looks through all of its vertices, as published, so that a
-        large `max_subtree` is dear; ``"heap"`` keeps them in a heap.
+        large `max_subtree` takes long; ``"heap"`` keeps them in a heap.
 
     Notes
     -----
@@ -73,7 +73,7 @@ class PMA:
     * Self-loops and vertices of degree 0 leave the graph before the first round as well.
 
     γ follows the degree because a sparse graph's subtrees meet late and leave the cache as they grow, while in a dense
-    one the rounds saved are dear. Figures 4(a) and 7 have the best γ at 5 to 8 on sparse graphs and up to 200 on dense
+    one a round takes long. Figures 4(a) and 7 have the best γ at 5 to 8 on sparse graphs and up to 200 on dense
     ones, and the CPU engine's optima are similar (road network 8, degree 10 to 30 from 64 on, 2,000 from 256
     on).
 
@@ -99,7 +99,7 @@ class PMA:
     search: Literal["heap", "scan"] = "heap"
 
     def __post_init__(self) -> None:
-        """Refuse an unknown way, and subtrees that could not grow."""
+        """Refuse unknown choices, and subtrees that could not grow."""
         if self.lightest not in _SORT_FROM:
             raise ValueError(f"lightest is {self.lightest!r}; it must be 'min', 'sort' or 'hybrid'")
         if self.search not in ("heap", "scan"):
@@ -176,7 +176,7 @@ def grow_and_unify(
     sort_from: int | None,
     lightest_only: bool,
 ) -> Array:
-    """Grow subtrees and unify the joined vertices, until no edge is left; the forest's rows, ascending ``int64``.
+    """Grow subtrees and unify the joined vertices, until no edge remains; the forest's rows, ascending ``int64``.
 
     `growth` grows a round's subtrees, and sets the flags of the rows they choose. The edges are sorted by weight at the
     beginning of round `sort_from`, and later rounds keep the order. With `lightest_only`, parallel edges are dropped.

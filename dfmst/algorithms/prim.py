@@ -42,7 +42,7 @@ from dfmst._engines.primitives.flags import exclusive_sum, flag_words
 from dfmst.algorithms.base import Trace, chosen_rows
 
 _HUB_SHARE = 1 << 12  # neighbors a queue must get before a fork and a join pay: 1.6 ns each
-_LANES = 128  # MAX_BLOCKS of Wang et al.: the measured best there
+_LANES = 128  # MAX_BLOCKS of Wang et al., the best that they measured
 _WARP = 32  # threads that reduce together
 _RELAX_LANES = 1 << 14
 _SHARE = 1 << 12  # candidates or neighbors that a thread of a CPU takes at a time

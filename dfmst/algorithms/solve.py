@@ -33,7 +33,7 @@ class Solved(NamedTuple):
 
 
 def solve_table(engine: Engine, table: EdgeTable, algorithm: str | Algorithm = "auto") -> Array:
-    """Return a table's rows in the forest, ascending ``int64``; all columns made on the way are the engine's own."""
+    """Return a table's rows in the forest, ascending ``int64``; the engine's scratch memory is not used."""
     return resolve(algorithm, engine).run(engine, table, Trace())
 
 
@@ -64,7 +64,7 @@ def solve(
 
 
 def _checks_columns(algorithm: str | Algorithm) -> bool:
-    """Whether an algorithm checks columns on its way."""
+    """Return whether an algorithm checks columns itself."""
     if isinstance(algorithm, str):
         return algorithm in ("auto", "filter-kruskal")
     return isinstance(algorithm, FilterKruskal)

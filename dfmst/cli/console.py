@@ -37,7 +37,7 @@ class Progress:
         self._write(text)
 
     def bar(self) -> bool:
-        """Clear the line for a progress bar, and return whether there is a terminal to show it."""
+        """Clear the line for a progress bar; return whether standard error is a terminal."""
         self._write("")
         return self._live
 

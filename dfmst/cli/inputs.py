@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def load_libraries() -> None:
-    """Load what reading needs, so that the steps' seconds are those of the work."""
+    """Load the libraries for reading, so that the steps' seconds do not include imports."""
     import pyarrow as pa
 
     for module in ("dfmst.formats", "dfmst.forest"):

@@ -40,7 +40,7 @@ def to_path(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
 
 
 def _known_algorithm(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Refuse an unknown name; the names are looked up only when one is given, because that loads NumPy."""
+    """Refuse an unknown name. The known ones are loaded, with NumPy, only if a name is given."""
     if value == "auto":
         return value
     from dfmst.algorithms import REGISTRY
@@ -58,7 +58,7 @@ def _remember(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 
 
 def flagged(name: str) -> bool:
-    """Return whether the current command was called with a flag that is no parameter of its function."""
+    """Return whether the current command was called with a flag that its function does not receive."""
     ctx = click.get_current_context(silent=True)
     return ctx is not None and f"dfmst.{name}" in ctx.meta
 
@@ -77,6 +77,7 @@ def several(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
 _column = partial(click.option, metavar="COLUMN")
 _flag = partial(click.option, is_flag=True)
 path_option = partial(click.option, callback=to_path)
+count_option = partial(click.option, type=click.IntRange(min=1))
 
 
 def choice(name: str, *values: str, help: str) -> Callable[[Any], Any]:
@@ -95,12 +96,10 @@ memory_option = click.option(
     "--memory-limit", metavar="SIZE", help="Limit of memory; larger Parquet files are read in batches: 2GiB, 700MB."
 )
 distance_option = _column("-w", "--weight", default="weight", show_default=True, help="Column with the distance.")
-threads_option = click.option(
-    "--threads", type=click.IntRange(min=1), metavar="N", help="Threads to use on the CPU (default: every processor)."
-)
-engine_options = several(choice("--engine", "auto", "cpu", "cuda", help="Where to run."), threads_option)
+threads_option = count_option("--threads", metavar="N", help="Threads to use on the CPU (default: every processor).")
+engine_options = several(choice("--engine", "auto", "cpu", "cuda", help="Device to run on."), threads_option)
 invalid_option = choice(
-    "--invalid", "raise", "drop", help="What to do with rows whose ids are null or whose weight is null or NaN."
+    "--invalid", "raise", "drop", help="Refuse or drop rows whose ids are null or whose weight is null or NaN."
 )
 algorithm_option = click.option(
     "--algorithm",
@@ -176,7 +175,7 @@ def demo_path(name: str) -> Path:
     raise DfmstError(f"the demo data is missing: {places[0]}", "install dfmst again")
 
 
-#: Title of a group -> names of its parameters; what is in none of them comes last.
+#: Title of a group -> names of its parameters; other options come last.
 GROUPS = {
     "Input": ("format", "ignore_counts", "source", "target", "weight", "unweighted", "invalid", "by", "keep", "drop"),
     "Output": ("output", "to", "json", "trace", "report"),
@@ -188,7 +187,7 @@ GROUPS = {
 
 
 class GroupedCommand(click.Command):
-    """A command that lists its options by what they are for."""
+    """A command that lists its options in groups."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, group by group."""

@@ -8,7 +8,15 @@ import click
 
 from dfmst.cli.console import plural
 from dfmst.cli.inputs import columns_by_option
-from dfmst.cli.options import choice, distance_option, invalid_option, point_options, threads_option, vertex_options
+from dfmst.cli.options import (
+    choice,
+    count_option,
+    distance_option,
+    invalid_option,
+    point_options,
+    threads_option,
+    vertex_options,
+)
 from dfmst.cli.outputs import TableJob, call, table_command
 
 if TYPE_CHECKING:
@@ -18,7 +26,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Write the minimum spanning tree of points.")
 @table_command
 @point_options
-@click.option("--min-samples", type=click.IntRange(min=1), metavar="K", help="Weigh pairs by mutual reachability.")
+@count_option("--min-samples", metavar="K", help="Weigh pairs by mutual reachability.")
 @threads_option
 def points(job: TableJob, columns: tuple[str, ...], ids: str | None, **options: Any) -> None:
     """Write the minimum spanning tree of the points in IN, one row an edge.
@@ -44,7 +52,7 @@ def _tree_summary(tree: pa.Table) -> tuple[dict[str, Any], str]:
 @click.command(short_help="Join every point with its nearest neighbors.")
 @table_command
 @point_options
-@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, metavar="K", help="Number of neighbors.")
+@count_option("-k", default=10, show_default=True, metavar="K", help="Number of neighbors.")
 @threads_option
 def neighbors(job: TableJob, columns: tuple[str, ...], ids: str | None, **options: Any) -> None:
     """Join every point of IN with its K nearest others, and write an edge table.
@@ -68,16 +76,14 @@ def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
 @vertex_options
 @distance_option
 @point_options
-@click.option(
-    "--min-samples", type=click.IntRange(min=1), metavar="K", help="Neighbors of a core (default: the minimum size)."
-)
-@click.option(
+@count_option("--min-samples", metavar="K", help="Neighbors of a core (default: the minimum size).")
+@count_option(
     "--min-cluster-size",
     type=click.IntRange(min=2),
     default=5,
     show_default=True,
     metavar="N",
-    help="Smaller groups of vertices are noise.",
+    help="Smallest cluster.",
 )
 @choice("--cluster-selection-method", "eom", "leaf", help="Clusters of the largest excess of mass, or the smallest.")
 @invalid_option

@@ -63,7 +63,7 @@ class Program(click.Group):
             raise click.UsageError(f"{error.format_message()} {suggestion.capitalize()}", ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command and turn what it raises into a message and an exit status."""
+        """Run a command; turn its errors into messages and exit statuses."""
         try:
             with _terminated_in_order():
                 return super().invoke(ctx)

@@ -13,6 +13,7 @@ from dfmst.cli.inputs import columns_by_option
 from dfmst.cli.job import weight_name
 from dfmst.cli.options import (
     algorithm_option,
+    count_option,
     distance_option,
     engine_options,
     format_option,
@@ -40,17 +41,9 @@ def _distance(text: str) -> float:
 @table_command
 @vertex_options
 @weight_options
+@count_option("-k", "--clusters", "counts", multiple=True, metavar="N", help="Number of clusters.")
 @click.option(
-    "-k", "--clusters", "counts", type=click.IntRange(min=1), multiple=True, metavar="N", help="Number of clusters."
-)
-@click.option(
-    "-d",
-    "--distance",
-    "distances",
-    type=_distance,
-    multiple=True,
-    metavar="D",
-    help="Heaviest weight that joins vertices.",
+    "-d", "--distance", "distances", type=_distance, multiple=True, metavar="D", help="Heaviest weight to join."
 )
 @algorithm_option
 @invalid_option
@@ -69,14 +62,14 @@ def clusters(
 
     Give -k or -d. The columns are vertex and cluster, in the order of the vertices; a cluster is called after its
     smallest vertex. With several -k, or several -d, there is a column for each: k2, k3, d5, d10. With --maximum,
-    weights are similarities, and -d is the lightest weight that joins vertices.
+    weights are similarities, and -d is the lightest weight to join.
 
     \b
       dfmst clusters roads.parquet -k 10 -o clusters.parquet
       dfmst clusters roads.parquet -d 5 -d 10 -d 20 -o clusters.csv
     """  # noqa: D301 - click's mark for lines that stay as they are
     if bool(counts) == bool(distances):
-        raise click.UsageError("Give -k N (number of clusters) or -d D (heaviest weight that joins vertices).")
+        raise click.UsageError("Give -k N (number of clusters) or -d D (heaviest weight to join).")
     column = weight_name(weight, unweighted)
     if column is None and distances:
         raise click.UsageError("-d and --unweighted cannot be combined.")

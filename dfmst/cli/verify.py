@@ -58,7 +58,7 @@ def verify(
     drop: str | None,
     **options: Any,
 ) -> None:
-    """Check that FOREST holds a minimum spanning forest of EDGES, whoever made it.
+    """Check that FOREST, made by any program, is the minimum spanning forest of EDGES.
 
     Exit status 0 if it does, 1 if not; the first violation goes to standard error. With --memory-limit, EDGES that
     would not fit are read in batches; FOREST is then a Parquet file of dfmst, which says which rows it holds.

@@ -42,7 +42,7 @@ def test_json(dfmst, edges):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "Give -k N (number of clusters) or -d D (heaviest weight that joins vertices)."),
+        ((), "Give -k N (number of clusters) or -d D (heaviest weight to join)."),
         (("-k", "1", "-d", "1"), "Give -k N (number of clusters) or -d D"),
         (("-d", "far"), "'far' is not a number."),
         (("-d", "1", "--unweighted"), "-d and --unweighted cannot be combined."),

@@ -19,7 +19,7 @@ from dfmst._engines import Engine, select_engine
 from dfmst._trees.points.spanning import build_tree, distances, halves, nearest_points, spanning_pairs
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError, missing_column
 
-_NEAR, _FAR = 6, 4  # neighbors to look at first: up to three axes, where they cost little, and above
+_NEAR, _FAR = 6, 4  # neighbors to search first: for up to three axes, and for more
 
 
 def euclidean_forest(
@@ -45,7 +45,7 @@ def euclidean_forest(
     ids
         Name of a column that names the points; ``None``: the number of its row names a point.
     k
-        How many nearest neighbors of every point to look at first. The tree does not depend on it.
+        Number of nearest neighbors of every point to search first. The tree does not depend on it.
     min_samples
         Weigh a pair by its mutual reachability, the largest of its distance and of both points' core distances: how far
         away a point's `min_samples`-th nearest other point is. The tree is then that of HDBSCAN.
@@ -117,7 +117,7 @@ def knn_edges(
     k
         Number of neighbors; of equally distant ones those that come first. All other points if there are fewer.
     return_exact
-        Also return whether the forest of the edges is the tree of the points. It is not where `k` is too small: the
+        Also return whether the forest of the edges is the tree of the points. It is not if `k` is too small: the
         forest may then have several trees, or longer edges.
 
     Returns
@@ -199,7 +199,7 @@ class Points(NamedTuple):
 
     coordinates: Array  # ``float64``, shape ``(axes, points)``
     view: FrameView  # the frame that results resemble: the points' own, or an Arrow table for an array
-    ids: Any  # the column that names the points; ``None``: their row does
+    ids: Any  # the column that names the points; ``None``: their row names them
 
     @property
     def number(self) -> int:

@@ -1,7 +1,7 @@
-"""The spanning tree of all pairs of points, by Borůvka's algorithm: every component takes its lightest way out.
+"""The spanning tree of all pairs of points, by Borůvka's algorithm: every component takes its lightest edge out.
 
-Most ways out lead to one of a few nearest neighbors. If all of these are in the point's own component, the tree is
-searched for the nearest point of another one; nodes whose points all have one label are skipped.
+Most of these edges lead to one of a few nearest neighbors. If all of these are in the point's own component, the tree
+is searched for the nearest point of another one; nodes whose points all have one label are skipped.
 
 References
 ----------
@@ -162,7 +162,7 @@ class _Rounds:
         return np.where(count > min_samples, 0.0, core)
 
     def core(self) -> Array | None:
-        """Point -> weight below which it has no edge, ``float64``; ``None``: 0 for all."""
+        """Return the weight below which each point has no edge, ``float64``; ``None``: 0 for all."""
         return None if self.near_core is None else self.near_core[self.place]
 
     def run(self) -> Array:
@@ -185,14 +185,14 @@ class _Rounds:
         return np.concatenate(pairs)
 
     def _choose(self, chosen: Array) -> None:
-        """Fill in the pair of every component's lightest way out."""
+        """Fill in the pair of every component's lightest edge out."""
         tree, label, ways, blocks = self.tree, self.label, self.ways, 1 << self.level
         whole = node_labels(self.engine, tree, label)
         state = *tree, label, whole, self.near_core, *ways
         near = self.neighbor, self.neighbor.shape[1]
         self.engine.launch("known_ways", blocks, *state, *near, self.level, grain=1)
         self.engine.launch("gaps_around", blocks, *tree, label, whole, ways.lightest, self.level, ways.apart, grain=8)
-        turn = np.argsort(ways.apart, kind="stable")  # a light way spares the blocks behind it their search
+        turn = np.argsort(ways.apart, kind="stable")  # after a light edge, later blocks of its component need no search
         self.engine.launch("find_ways", blocks, *state, self.level, turn, grain=1)
         columns = label, tree.order, ways.other, ways.weight, ways.lightest, chosen
         self.engine.launch("first_ways", tree.length, *columns)
