@@ -83,7 +83,7 @@ def _pair_summary(pairs: pa.Table) -> tuple[dict[str, Any], str]:
     default=5,
     show_default=True,
     metavar="N",
-    help="Smallest cluster.",
+    help="Smaller groups of vertices are noise.",
 )
 @choice("--cluster-selection-method", "eom", "leaf", help="Clusters of the largest excess of mass, or the smallest.")
 @invalid_option
