@@ -35,52 +35,38 @@ def kind_of(columns: EdgeColumns) -> str:
 
 
 class ForestRows:
-    """A forest's rows, where its driver has them."""
+    """A forest's rows, where its driver has them: its part of the attributes and methods of :class:`Forest`."""
 
-    #: Row positions, vertices that occur, and the frame of a trace; ``None`` if the driver does not know them.
+    frame: Any
+    total_weight: Total | None
     positions: Array | None = None
     vertices: int | None = None
     trace: Any = None
 
     @property
-    def frame(self) -> Any:
-        """The rows, as a frame of the edges' kind."""
-        raise NotImplementedError
-
-    @property
-    def total_weight(self) -> Total | None:
-        """Sum of their weights."""
-        raise NotImplementedError
-
-    @property
     def peak_memory(self) -> int | None:
-        """Peak memory of a process in bytes."""
         return peak_memory()
 
     def certify(self, progress: Progress) -> Certificate:
-        """Prove that the rows are the forest."""
         raise NotImplementedError
 
     def arrow(self) -> pa.Table | pa.RecordBatchReader:
-        """Return the rows as Arrow, with the record of how they were made."""
         return open_host_frame(self.frame).to_arrow()
 
     def write(self, path: File, format: str | None) -> None:
-        """Write the rows to a file."""
         write_edges(self.arrow(), path, format)
 
     def write_certified(self, path: File, format: str | None, progress: Progress) -> Certificate:
-        """Prove that the rows are the forest, and write them if they are."""
         certificate = self.certify(progress)
         if certificate:
             self.write(path, format)
         return certificate
 
     def discard_checkpoint(self) -> None:
-        """Remove the checkpoint, if there is one."""
+        pass
 
     def close(self) -> None:
-        """Remove temporary files."""
+        pass
 
 
 @dataclass(eq=False)
@@ -197,20 +183,7 @@ class Forest:
     def write_verified(self, path: File, format: str | None = None, progress: Progress = None) -> Certificate:
         """Prove that the rows are the forest, and write them: :meth:`verify` and :meth:`write`, for files in one pass.
 
-        Parameters
-        ----------
-        path, format, progress
-            As for these.
-
-        Returns
-        -------
-        certificate
-            If it is false, nothing was written, and the checkpoint remains.
-
-        Raises
-        ------
-        CapacityError
-            As for :meth:`verify`.
+        If the certificate is false, nothing was written, and the checkpoint remains.
         """
         return self.store.write_certified(path, format, progress)
 

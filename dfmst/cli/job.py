@@ -88,21 +88,10 @@ class ForestJob:
             raise click.UsageError("--workers and --scheduler cannot be combined.")
         if self.output is None or str(self.output) == "-":
             raise click.UsageError(f"{option} needs a directory to write to: name it with -o.")
-        clashes = {
-            "--verify": self.verify,
-            "--trace": self.trace,
-            "--to": self.to,
-            "--format": self.format,
-            "--algorithm": self.algorithm != "auto",
-            "--engine": self.engine != "auto",
-            "--threads": self.threads,
-            "--memory-limit": self.memory_limit,
-            "--spill-dir": self.spill_dir,
-        }
-        for name, value in clashes.items():
-            if value:
-                instead = " Check what is written with dfmst verify." if name == "--verify" else ""
-                raise click.UsageError(f"{option} and {name} cannot be combined.{instead}")
+        for name in ("verify", "trace", "to", "format", "algorithm", "engine", "threads", "memory_limit", "spill_dir"):
+            if getattr(self, name) not in (None, False, "auto"):
+                instead = " Check what is written with dfmst verify." if name == "verify" else ""
+                raise click.UsageError(f"{option} and --{name.replace('_', '-')} cannot be combined.{instead}")
         if self.gpu_memory_limit is not None and (not self.gpus or self.scheduler is not None):
             raise click.UsageError("--gpu-memory-limit needs --gpus, and no --scheduler.")
 
