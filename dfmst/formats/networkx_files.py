@@ -8,7 +8,6 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from importlib import import_module
 from itertools import count
 from operator import itemgetter
@@ -55,18 +54,15 @@ def open_graphml(file: GraphFile) -> pa.RecordBatchReader:
 
     Ids are int64 if all are whole numbers, else string; other attributes have the types that the file declares.
     """
-    return _open(file, "GraphML", partial(_read_graphml, check_counts=file.check_counts))
+    return _open(file, "GraphML", _read_graphml)
 
 
 def open_node_link(file: GraphFile) -> pa.RecordBatchReader:
-    """Read the edges of a node-link JSON file, which lists them under ``links`` or ``edges``.
-
-    As :func:`open_gml`.
-    """
+    """Read the edges of a node-link JSON file, which lists them under ``links`` or ``edges``."""
     return _open(file, "JSON", _read_node_link)
 
 
-def _open(file: GraphFile, kind: str, read: Callable[[Any, bytes], Graph]) -> pa.RecordBatchReader:
+def _open(file: GraphFile, kind: str, read: Callable[[Any, bytes, GraphFile], Graph]) -> pa.RecordBatchReader:
     try:
         networkx = import_module("networkx")
     except ImportError as error:
@@ -77,7 +73,7 @@ def _open(file: GraphFile, kind: str, read: Callable[[Any, bytes], Graph]) -> pa
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about parts that it ignores, such as ports
-            table = _edge_table(file, *read(networkx, data))
+            table = _edge_table(file, *read(networkx, data, file))
     except (FormatError, MemoryError):
         raise
     except Exception as error:  # NetworkX raises errors of any type for a broken text
@@ -94,8 +90,6 @@ def _broken(file: GraphFile, kind: str, data: bytes, error: Exception) -> Format
     place = PLACE.search(reason)
     reason = reason[: place.start() if place else None].partition("\n")[0]
     message = f"broken {kind} ({reason if len(reason) <= LONGEST_REASON else reason[:LONGEST_REASON] + '...'})"
-    if isinstance(error, OtherCountError):
-        return file.problem(message, hint=f"fetch it again, {ACCEPT}")
     if place is None:
         return file.problem(message, hint=HINTS[kind])
     lines = data.rstrip().split(b"\n")
@@ -103,7 +97,7 @@ def _broken(file: GraphFile, kind: str, data: bytes, error: Exception) -> Format
     return file.problem(message, Line(lines[line - 1], line), HINTS[kind])
 
 
-def _read_gml(networkx: Any, data: bytes) -> Graph:
+def _read_gml(networkx: Any, data: bytes, file: GraphFile) -> Graph:
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -136,7 +130,7 @@ def _with_rows(text: str) -> str:
     return GML_PIECE.sub(rewrite, text)
 
 
-def _read_graphml(networkx: Any, data: bytes, check_counts: bool) -> Graph:
+def _read_graphml(networkx: Any, data: bytes, file: GraphFile) -> Graph:
     edges: list[Edge] = []
 
     class Reader(networkx.GraphMLReader):  # type: ignore[misc]
@@ -155,14 +149,14 @@ def _read_graphml(networkx: Any, data: bytes, check_counts: bool) -> Graph:
     # As networkx.read_graphml does.
     data = data.replace(b"<graphml>", f'<graphml xmlns="{reader.NS_GRAPHML}">'.encode(), 1)
     graphs = list(reader(string=data))
-    check_entities(data)
+    check_entities(data, file)
     if not graphs:
         raise ValueError(f"no graph in the XML namespace {reader.NS_GRAPHML}")
     if len(edges) < sum(1 for _ in reader.xml.iter(f"{{{reader.NS_GRAPHML}}}edge")):
         raise ValueError("edges in a graph within a node, which NetworkX leaves out")
-    if check_counts:
+    if file.check_counts:
         for graph in reader.xml.iter(f"{{{reader.NS_GRAPHML}}}graph"):
-            check_graphml_counts(graph, reader.NS_GRAPHML)
+            check_graphml_counts(graph, reader.NS_GRAPHML, file)
     keys, defaults = reader.find_graphml_keys(reader.xml)
     for key in reader.xml.iter(f"{{{reader.NS_GRAPHML}}}key"):
         default = key.find(f"{{{reader.NS_GRAPHML}}}default")
@@ -181,7 +175,7 @@ def _read_graphml(networkx: Any, data: bytes, check_counts: bool) -> Graph:
     )
 
 
-def _read_node_link(networkx: Any, data: bytes) -> Graph:
+def _read_node_link(networkx: Any, data: bytes, file: GraphFile) -> Graph:
     graph = json.loads(data.decode(), parse_int=json_whole, parse_float=exact_real)
     if not isinstance(graph, dict):
         raise ValueError("no object")
@@ -212,18 +206,15 @@ DECLARED = re.compile(rb"<!ENTITY\s+([^%\s]\S*)")
 KNOWN_ENTITIES = frozenset({b"lt", b"gt", b"amp", b"quot", b"apos"})
 
 
-class OtherCountError(ValueError):
-    """The counts in a graph differ from its nodes or edges."""
-
-
-def check_entities(data: bytes) -> None:
-    """Raise ValueError at an entity of an XML text that is not defined: the parser leaves some of them out."""
+def check_entities(data: bytes, file: GraphFile) -> None:
+    """Raise FormatError at an entity of an XML text that is not defined: the parser ignores some of them."""
     text = _without_comments(data)
     known = KNOWN_ENTITIES.union(DECLARED.findall(text))
     for name in ENTITY.findall(text):
         if name not in known:
-            line = data.count(b"\n", 0, data.find(b"&" + name)) + 1
-            raise ValueError(f"undefined entity &{name.decode(errors='replace')};: line {line}, column 1")
+            number = data.count(b"\n", 0, data.find(b"&" + name)) + 1
+            message = f"broken GraphML (undefined entity &{name.decode(errors='replace')};)"
+            raise file.problem(message, Line(data.split(b"\n")[number - 1], number), HINTS["GraphML"])
 
 
 def _without_comments(data: bytes) -> bytes:
@@ -255,13 +246,14 @@ def check_attribute(kind: Any, text: str | None, place: str) -> None:
             raise ValueError(f"{place} holds {word[:40]!r}, {error}") from None
 
 
-def check_graphml_counts(graph: Any, namespace: str) -> None:
-    """Raise OtherCountError if ``parse.nodes`` or ``parse.edges`` differ from the nodes or edges of a graph."""
+def check_graphml_counts(graph: Any, namespace: str, file: GraphFile) -> None:
+    """Raise FormatError if ``parse.nodes`` or ``parse.edges`` differ from the nodes or edges of a graph."""
     for name in ("nodes", "edges"):
         stated = read_count(graph.get(f"parse.{name}", "").encode())
         present = sum(1 for _ in graph.iterfind(f"{{{namespace}}}{name[:-1]}"))
         if stated is not None and stated != present:
-            raise OtherCountError(f"{present} {name}; parse.{name} promises {stated}")
+            message = f"broken GraphML ({present} {name}; parse.{name} promises {stated})"
+            raise file.problem(message, hint=f"fetch it again, {ACCEPT}")
 
 
 def json_whole(word: str) -> int:
