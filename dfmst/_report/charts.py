@@ -119,7 +119,8 @@ def degree_card(graph: GraphFacts, forest: ForestFacts) -> Card | None:
     degrees = {"forest": own} if graph.degree is None else {"graph": graph.degree, "forest": own}
     most = max(map(len, degrees.values())) - 1
     bounds = _degree_groups(max(most, 1), 0 if own[0] else 1)
-    shares = {name: _grouped(counts, bounds) for name, counts in degrees.items()}
+    whole = {name: np.pad(counts, (0, bounds[-1] - len(counts))) for name, counts in degrees.items()}
+    shares = {name: np.add.reduceat(counts, bounds[:-1]) for name, counts in whole.items()}
     top = max(10.0, float(np.ceil(100 * max(share.max() / share.sum() for share in shares.values()) / 10) * 10))
     drawing = Drawing(_HEIGHT, "Share of the vertices by degree, in the graph and in the forest")
     height = Scale(0, top, _BOTTOM, _TOP)
@@ -159,12 +160,6 @@ def _degree_groups(most: int, least: int) -> list[int]:
     while bounds[-1] <= most:
         bounds.append(bounds[-1] * 2 if len(bounds) % 2 == 0 or bounds[-1] >= 64 else bounds[-1] * 3 // 2)
     return bounds
-
-
-def _grouped(counts: Array, bounds: list[int]) -> Array:
-    whole = np.concatenate([counts, np.zeros(max(0, bounds[-1] + 1 - len(counts)), np.int64)])
-    sums = np.concatenate([[0], np.cumsum(whole)])
-    return np.diff(sums[np.array(bounds)])
 
 
 def tree_card(forest: ForestFacts, trees: int, vertices: int) -> Card:

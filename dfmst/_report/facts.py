@@ -44,12 +44,8 @@ class ForestFacts:
         plain = EdgeColumns(columns.source, columns.target, columns.weight, columns.maximum)
         # Edges between places in the list of vertices.
         self.ordered = order_forest(forest, plain, None, algorithm="auto", engine="cpu", threads=None)
+        self.vertices = self.ordered.vertices  # number of vertices with an edge of the forest
         self.weight_name = columns.weight  # None: all weights are equal
-
-    @property
-    def vertices(self) -> int:
-        """Number of vertices with an edge of the forest."""
-        return self.ordered.vertices
 
     @cached_property
     def weight(self) -> Array:

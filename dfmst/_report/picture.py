@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +35,7 @@ _FEW = 600  # vertices that are drawn as dots, with bold links
 _NAMED = 40  # vertices whose names fit a picture
 _A1, _A2, _A3, _A4 = 1.340264, -0.081106, 0.000893, 0.003796
 
+_Tag = tuple[str, float, float]  # a word on the picture, at a place in percent from the left and from the top
 _Plane = Callable[[Array, Array], tuple[Array, Array]]
 
 
@@ -93,14 +94,6 @@ def _pieces(longitude: Array, latitude: Array) -> Iterator[tuple[Array, Array]]:
             yield longitude[part], latitude[part]
 
 
-class _Tag(NamedTuple):
-    """A word on the picture, at a place in percent."""
-
-    text: str
-    left: float
-    top: float
-
-
 @dataclass(frozen=True, slots=True)
 class _Frame:
     """A box of whole units that the plane is drawn in."""
@@ -127,7 +120,7 @@ class _Frame:
 
     def tag(self, text: str, x: float, y: float) -> _Tag:
         left, top = 100 * (x - self.left) * self.scale / self.width, 100 * (self.top - y) * self.scale / self.height
-        return _Tag(text, round(min(98.5, max(1.5, left)), 2), round(min(98.0, max(2.0, top)), 2))
+        return text, round(min(98.5, max(1.5, left)), 2), round(min(98.0, max(2.0, top)), 2)
 
 
 def picture_card(forest: ForestFacts, points: Points | None) -> dict[str, Any] | None:

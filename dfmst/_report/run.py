@@ -95,15 +95,10 @@ def run_card(run: RunFacts, rows: int) -> dict[str, Any]:
     covered = sum(value for _, value in steps)
     if len(steps) > 1 and run.total > covered * 1.005:
         note += f"; the steps add up to {duration(covered)}"
-    shown = [
-        {
-            "name": label(name),
-            "time": duration(value),
-            "share": f"{max(value / run.total, 1e-4):.5f}",
-            "kind": "won" if name in ("solve", "fold") else f"w{at % 7}" + (" patterned" if at % 2 else ""),
-        }
-        for at, (name, value) in enumerate(steps)
-    ]
+    shown = []
+    for at, (name, value) in enumerate(steps):
+        kind = "won" if name in ("solve", "fold") else f"w{at % 7}{' patterned' * (at % 2)}"
+        shown.append((label(name), duration(value), f"{max(value / run.total, 1e-4):.5f}", kind))
     plan = [[label(word) for word in row] for row in run.summary.get("plan", ())]
     return {"note": f"{note}.", "steps": shown, "facts": _machine_facts(run, rows), "plan": plan}
 

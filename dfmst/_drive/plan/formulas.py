@@ -108,7 +108,7 @@ class Work:
 
     @property
     def reading(self) -> Term:
-        """Bytes of a partition that is read: of the file, of its columns, of what is sent, and of what is checked."""
+        """Bytes to read a partition: the file, its columns, the columns that are sent, and those that are checked."""
         column = 8 if self.id_bytes <= SPARSE_ID else self.id_bytes - 4
         return (2 * (2 * column + 8) + self.edge + CHECKED) * self.symbols[1] / Term(self.partitions, "P")
 
@@ -216,7 +216,7 @@ def plan_of(work: Work, strategy: str) -> Plan:
 
 
 def _peak(work: Work, buffered: Term) -> Term:
-    """The most of reading next to a full buffer, of solving that, and of merging the last two forests."""
+    """The maximum of reading next to a full buffer, solving the buffer, and merging the last two forests."""
     (n, m, _), g, b = work.symbols, work.group_vertices, buffered.named("b", "rows")
     folding = most(work.reading + EDGE * b, FOLD * b + budget.VERTEX * g) + work.dictionary * g
     if work.workers == 1:
@@ -304,7 +304,7 @@ def _gpu_solves_slices(work: Work) -> bool:
 
 
 def _on_gpus(work: Work, plan: Plan) -> Plan:
-    """Add what the tasks take of each worker's GPU.
+    """Add the memory of each worker's GPU and the bytes over its bus.
 
     The host's memory stays an upper bound: columns are read and some ids numbered on the host, and forests wait there.
     """
