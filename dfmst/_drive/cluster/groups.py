@@ -85,11 +85,6 @@ def group_parts(parts: list[Any], groups: int) -> list[Group]:
     return [Group(begin, parts[begin:end]) for begin, end in itertools.pairwise(bounds)]
 
 
-def pick(values: list[Any], place: int) -> Any:
-    """Return one entry of the list that another task made (a task)."""
-    return values[place]
-
-
 def add_merge(graph: TaskGraph, groups: list[Group], columns: EdgeColumns, split_every: int) -> Any:
     """Add the tasks of this strategy, and return the reference to the forest of all groups."""
     forests = []

@@ -13,7 +13,6 @@ import pandas as pd
 import pyarrow.compute as pc
 from dask.dataframe.utils import make_meta
 
-from dfmst._common.types import Invalid
 from dfmst._drive.cluster.build import Options, forest_frame, require_dask
 from dfmst._drive.cluster.client import computed, resources
 from dfmst._drive.cluster.partitions import frame_parts
@@ -21,7 +20,6 @@ from dfmst._drive.plan.formulas import DENSE_ID, SPARSE_ID
 from dfmst._drive.plan.plan import plan as plan_of_sizes
 from dfmst._drive.plan.plan import size_of_groups
 from dfmst._drive.plan.terms import Plan
-from dfmst._edges.conditions import Conditions
 from dfmst._edges.open import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import id_columns
@@ -187,56 +185,10 @@ def _counted(edges: Any, source: Any, target: Any, vertices: int | None) -> tupl
     return vertices, max(1, rows), SPARSE_ID + (round(most) if rows else 0)
 
 
-def verify(
-    edges: Any,
-    forest: Any,
-    source: Any = "source",
-    target: Any = "target",
-    weight: Any = "weight",
-    *,
-    maximum: bool = False,
-    by: Any = None,
-    keep: Any = None,
-    drop: Any = None,
-    invalid: Invalid = "raise",
-) -> Certificate:
-    """Check whether a frame holds the rows of a Dask frame's minimum spanning forest, without solving it.
-
-    The columns of the forest are computed of all rows, so that this process must have memory for those. Of Parquet
-    files :func:`dfmst.stream.verify` needs memory for the forest alone.
-
-    Parameters
-    ----------
-    edges
-        A Dask frame.
-    forest
-        The frame to check: of Dask, or in memory.
-    source, target, weight, maximum, by, keep, drop, invalid
-        As for :func:`dfmst.verify`.
-
-    Returns
-    -------
-    certificate
-        True if the forest is right; otherwise it names the first wrong row and the reason.
-
-    Raises
-    ------
-    ColumnNotFoundError, InvalidEdgesError, UnsupportedFrameError, CapacityError
-        As for :func:`dfmst.verify`; a wrong forest is not an error.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> import dask.dataframe as dd
-    >>> import dfmst.dask
-    >>> roads = pd.DataFrame({"source": ["a", "b", "a"], "target": ["b", "c", "c"], "weight": [3, 1, 2]})
-    >>> parts = dd.from_pandas(roads, npartitions=2)
-    >>> print(dfmst.dask.verify(parts, parts.mst.minimum()))
-    verified: 2 rows, 1 component, total weight 3
-    """
+@wraps(verify_rows)
+def verify(edges: Any, forest: Any, *columns: Any, **options: Any) -> Certificate:
     require_dask(edges, "call dfmst.verify for frames in memory")
-    read = {*getattr(forest, "columns", ()), *Conditions.of(by, keep, drop).columns}
-    shared = [name for name in edges.columns if name in read]
+    # The columns of the forest are computed of all rows; dfmst.stream.verify needs memory for the forest alone.
+    shared = [name for name in edges.columns if name in getattr(forest, "columns", ())]
     rows, claimed = computed(edges[shared] if shared else edges, forest)
-    options: dict[str, Any] = {"maximum": maximum, "by": by, "keep": keep, "drop": drop, "invalid": invalid}
-    return verify_rows(rows, claimed, source, target, weight, **options)
+    return verify_rows(rows, claimed, *columns, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from operator import getitem
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,16 +52,11 @@ class Portion(NamedTuple):
 
 def portions(graph: TaskGraph, first: int, count: int, size: int, rows: Any) -> list[Portion]:
     """Split a list of :class:`PartRows` into portions of `size` partitions."""
-    spans = [(begin, min(begin + size, count)) for begin in range(0, count, size)]
-    return [
-        Portion(first + begin, end - begin, graph.add("rows", first + begin, part_of, rows, begin, end, stays=True))
-        for begin, end in spans
-    ]
-
-
-def part_of(rows: list[PartRows], begin: int, end: int) -> list[PartRows]:
-    """Return a portion of a list (a task)."""
-    return rows[begin:end]
+    found = []
+    for begin in range(0, count, size):
+        own = graph.add("rows", first + begin, getitem, rows, slice(begin, begin + size), stays=True)
+        found.append(Portion(first + begin, min(size, count - begin), own))
+    return found
 
 
 def locate(forest: Table, partitions: int, compared: bool) -> list[PartRows]:

@@ -11,13 +11,14 @@ semi-external base case); Osipov, Sanders, Singler: The Filter-Kruskal minimum s
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import getitem
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from dfmst._drive.cluster import shuffle_numbering as numbering
 from dfmst._drive.cluster.graph import TaskGraph
-from dfmst._drive.cluster.groups import Group, pick
+from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows
 from dfmst._drive.cluster.rows import Portion, portions, unite
 from dfmst._drive.cluster.shuffle_edges import GroupSizes, distribute, edges_codec
@@ -64,17 +65,17 @@ def add_shuffle(
     codec = slice_codec([(group.first, len(group.parts)) for group in groups])
     states, slices = [None], []
     for place in range(sizes.slices):
-        pieces = [] if place < first else _add_each(graph, "piece", pick, cuttings, place - first, of=place)
+        pieces = [] if place < first else _add_each(graph, "piece", getitem, cuttings, place - first, of=place)
         state = (states[-1], pieces, totals, bounds, sizes.memory)
         slices.append(graph.add("slice", place, solve_slice, *state, durable=codec))
-        states.append(graph.add("state", place, pick, slices[-1], 0, stays=True))
+        states.append(graph.add("state", place, getitem, slices[-1], 0, stays=True))
     trace = graph.add("trace", 0, records, states[1:])
     rows = []
     for number, group in enumerate(groups):
         hashes: Any = [None] * len(group.parts)
         if not isinstance(group.parts[0], FileRows):
             hashes = graph.add("hashes", number, getattr, edges[number], "hashes", stays=True)
-        locators = _add_each(graph, "locators", pick, slices, 1 + number, of=number)
+        locators = _add_each(graph, "locators", getitem, slices, 1 + number, of=number)
         chosen = graph.add("chosen-rows", number, unite, locators, group.first, hashes)
         rows += portions(graph, group.first, len(group.parts), portion, chosen)
     graph.use_checkpoints([*(each.rows for each in rows), trace])
@@ -95,13 +96,13 @@ def _add_numbering(graph: TaskGraph, edges: list[Any], statistics: Any, owners: 
     """Add the tasks that number the vertices of all groups, and return references to each group's numbering."""
     ids = _add_each(graph, "ids", numbering.split_ids, edges, statistics, owners)
     numbered = [
-        graph.add("number", owner, numbering.number_ids, _add_each(graph, "own-ids", pick, ids, owner, of=owner))
+        graph.add("number", owner, numbering.number_ids, _add_each(graph, "own-ids", getitem, ids, owner, of=owner))
         for owner in range(owners)
     ]
-    counts = _add_each(graph, "count", pick, numbered, 0)
+    counts = _add_each(graph, "count", getitem, numbered, 0)
     numberings = []
     for group, each in enumerate(edges):
-        numbers = _add_each(graph, "numbers", pick, numbered, 1 + group, of=group)
+        numbers = _add_each(graph, "numbers", getitem, numbered, 1 + group, of=group)
         task = (numbering.number_group, each, statistics, ids[group], counts, numbers)
         numberings.append(graph.add("name", group, *task, durable=numbering.NUMBERING, stays=True))
     return numberings
