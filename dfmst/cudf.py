@@ -122,7 +122,7 @@ def _with_index_as_columns(frame: Any) -> Any:
 
 
 def write_parquet(frame: Any, path: str | os.PathLike[str]) -> None:
-    """Write a cuDF frame to a Parquet file, which appears whole or not at all; the index is left out.
+    """Write a cuDF frame to a Parquet file, which appears whole or not at all; the index is not written.
 
     Parameters
     ----------

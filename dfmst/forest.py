@@ -88,8 +88,8 @@ def minimum_spanning_forest(
     algorithm
         A name (``"auto"``, ``"boruvka"``, ``"filter-kruskal"``, ...) or an object of :mod:`dfmst.algorithms`.
     engine
-        ``"auto"`` works where the data is: on the GPU for a cuDF frame, else on the CPU. ``"cuda"`` copies the ids
-        and weights of a frame on the host to the GPU, and the forest's row positions back.
+        ``"auto"``: the GPU for a cuDF frame, else the CPU. ``"cuda"`` copies the ids and weights of a frame on the host
+        to the GPU, and the forest's row positions back.
     invalid
         ``"raise"``, or ``"drop"`` to leave out rows with null ids or with null or NaN weights.
     threads
@@ -100,7 +100,7 @@ def minimum_spanning_forest(
     Returns
     -------
     forest
-        The same kind of frame: the forest's rows in input order, all columns, a pandas index kept.
+        The same kind of frame: the forest's rows in input order, all columns, and a pandas index.
     trace
         Only with ``return_trace=True``: round, vertices, edges, chosen, components, seconds by step.
 

@@ -99,8 +99,8 @@ def minimum_spanning_forest(
     algorithm, engine, invalid, threads
         As for :func:`dfmst.minimum_spanning_forest`.
     progress
-        True for a bar with rows, rows a second, time left and memory; or a function that is called with the rows done
-        and all rows (``None``: unknown).
+        True for a bar with rows, rows a second, remaining time and memory; or a function that is called with the rows
+        done and all rows (``None``: unknown).
 
     Returns
     -------

@@ -145,6 +145,9 @@ def report(
     if isinstance(edges, Forest) and edges.columns.conditions.by:
         message = f"the table has a forest of every group ({edges.columns.conditions.words[0]})"
         raise InvalidEdgesError(message, "report one group: filter the table, and leave by= out")
+    if isinstance(edges, Forest) and edges.columns.keys is not None:
+        message = f"the forest has ids or weights of several columns: {', '.join(map(str, edges.columns.keys))}"
+        raise InvalidEdgesError(message, "make one column of them, for example by joining them into a string")
     if isinstance(edges, Forest) and edges.driver != "memory":
         edges, columns, run = edges.frame, edges.columns, (summary := edges.summary() | summary)
     if run is not None and not isinstance(edges, Forest):

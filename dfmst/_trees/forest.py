@@ -42,7 +42,7 @@ class FrameRows(ForestRows):
 
     @property
     def dropped(self) -> int:
-        """Rows that were left out as invalid."""
+        """Number of invalid rows."""
         return len(self.view) - len(self.solved.input.table)
 
     @cached_property
@@ -69,7 +69,7 @@ class FrameRows(ForestRows):
 
     @cached_property
     def total_weight(self) -> Total | None:
-        if self.columns.weight is None or self.columns.weight in getattr(self.view, "composed", ()):
+        if self.columns.weight is None or self.columns.has_joint_weight:
             return None
         column: Any = open_frame(self.frame).column(self.columns.weight)
         return total_weight(column.to_arrow() if self.view.on_device else column)

@@ -35,7 +35,7 @@ def kind_of(columns: EdgeColumns) -> str:
 
 
 class ForestRows:
-    """A forest's rows, where its driver has them: its part of the attributes and methods of :class:`Forest`."""
+    """The driver's part of a forest; members have the meaning of those of :class:`Forest`."""
 
     frame: Any
     total_weight: Total | None
@@ -83,7 +83,7 @@ class Forest:
     rows, source_rows
         Rows of the forest, and of the edge table.
     dropped
-        Rows of the edge table that were left out as invalid.
+        Invalid rows of the edge table.
     algorithm
         Name of the algorithm that ran; on a cluster that of the strategy.
     engine, threads
@@ -112,7 +112,7 @@ class Forest:
 
     @property
     def frame(self) -> Any:
-        """The forest's rows, in input order: the same kind of frame, all columns, a pandas index kept.
+        """The forest's rows, in input order: the same kind of frame, all columns, and a pandas index.
 
         The forest of files is a ``pyarrow.Table``, which is read now; a stream then removes its checkpoint.
         """
@@ -120,7 +120,7 @@ class Forest:
 
     @property
     def positions(self) -> Array | None:
-        """The forest's row positions in the edge table, ascending; on the GPU if a frame in memory is there."""
+        """The forest's row positions in the edge table, ascending; on the GPU for a frame in its memory."""
         return self.store.positions
 
     @property

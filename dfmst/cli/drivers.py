@@ -112,7 +112,7 @@ def is_streamed(
     check_inputs(inputs)
     for path in inputs:
         if not path.is_dir() and detect_format(path) != "parquet":
-            message = f"{path} is no Parquet file, and only Parquet is read within a memory limit"
+            message = f"{path} is not a Parquet file, and only Parquet is read within a memory limit"
             raise DfmstError(message, f"convert it first: dfmst convert {path} -o edges.parquet")
     return checkpoint is not None or not stream.fits(inputs, min(limits or [memory_bytes(None)]))
 

@@ -88,7 +88,7 @@ def test_a_checkpoint_is_taken_up_and_removed(dfmst, parts, monkeypatch):
 def test_what_cannot_be_streamed(dfmst, parts):
     library.formats.write_edges(parts, "edges.csv")
     result = dfmst("forest", "edges.csv", *FILES[3:], *LIMIT, code=2)
-    assert "edges.csv is no Parquet file" in result.stderr
+    assert "edges.csv is not a Parquet file" in result.stderr
     assert "dfmst convert edges.csv" in result.stderr
     assert "--trace needs the rows in memory" in dfmst("forest", *FILES, *LIMIT, "--trace", "t.csv", code=2).stderr
     assert "--memory-limit much" in dfmst("forest", *FILES, "--memory-limit", "much", code=2).stderr

@@ -78,6 +78,9 @@ def test_a_solution_and_its_trace():
     grouped = dfmst.forest.solve(ROADS, "a", "b", "km", by="operator")
     with pytest.raises(InvalidEdgesError, match="a forest of every group"):
         dfmst.report(grouped)
+    for find in (dfmst.forest.solve, lambda frame, *columns: dfmst.stream.fold([frame], *columns)):
+        with pytest.raises(InvalidEdgesError, match="ids or weights of several columns: "):
+            find(ROADS, ["a", "a"], ["b", "b"], "km").report()
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ class Target(NamedTuple):
 
 
 def write(group: Group, rows: list[PartRows], columns: EdgeColumns, targets: list[Target]) -> int:
-    """Write the rows of a group's partitions, each to a Parquet file, and return how many there are (a task)."""
+    """Write the rows of a group's partitions, each to a Parquet file, and return their number (a task)."""
     for number, (part, own, target) in enumerate(zip(group.parts, rows, targets, strict=True), group.first):
         if not _is_written(target):
             _write(part, own, number, columns, target)
@@ -111,7 +111,7 @@ class WrittenRows(ForestRows):
         columns, conditions = self._columns, self._columns.conditions
         options: dict[str, Any] = {"maximum": columns.maximum, "invalid": columns.invalid}
         options |= {"by": list(conditions.by) or None, "keep": conditions.keep, "drop": conditions.drop}
-        return verify(edges, self.frame, *columns.names, **options)
+        return verify(edges, self.frame, *(columns.keys or columns.names), **options)
 
 
 def _read_all(source: ParquetSource, names: Sequence[str] | None = None) -> pa.Table:
@@ -177,7 +177,7 @@ def _write_forest(
     tell: Tell | None,
     on_checkpoint: Callable[[str], object] | None,
 ) -> tuple[int, int | None, int | None]:
-    """Compute a graph and write its rows; return how many there are, the bytes moved, and the peak of a worker."""
+    """Compute a graph and write its rows; return their number, the bytes moved, and the peak of a worker."""
     earlier, token = forest.graph.earlier_results(), None
     if earlier and on_checkpoint is not None:
         on_checkpoint(f"continuing with the results of an earlier run in {checkpoint}: {earlier}")

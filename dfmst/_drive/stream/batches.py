@@ -82,7 +82,7 @@ class EdgeSource(Protocol):
         """Raise if a column is known to be missing before rows are read."""
 
     def integers(self, names: Sequence[Any]) -> bool:
-        """Whether columns may hold integers, by what is known before rows are read."""
+        """Whether columns may hold integers, as far as is known before rows are read."""
 
     def vertices(self, names: tuple[Any, Any]) -> int | None:
         """Exclusive upper bound of two integer columns by the files' statistics, else ``None``."""
@@ -197,7 +197,7 @@ class Locators:
         self.taken = 0
 
     def __len__(self) -> int:
-        """Return how many there are in all."""
+        """Return the number of all of them."""
         return len(self._rows)
 
     def any_below(self, end: int) -> bool:

@@ -22,7 +22,7 @@ from dfmst._fold.buffer import Rows
 
 
 class Position(NamedTuple):
-    """Progress of a pass: rows of the source, those that were dropped as invalid, and those that must be kept."""
+    """Progress of a pass: rows of the source, dropped as invalid, and required in the forest."""
 
     rows: int = 0
     dropped: int = 0

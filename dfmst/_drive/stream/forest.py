@@ -272,7 +272,7 @@ def verify(
     CapacityError
         The linked forest does not fit the limit.
     ColumnNotFoundError, FormatError, UnsupportedFrameError
-        A column is missing; the forest or the edges are no Parquet, or changed during the run.
+        A column is missing; the forest or the edges are not Parquet, or changed during the run.
 
     Examples
     --------
@@ -326,11 +326,11 @@ def _difference(source: ParquetSource, file: ParquetSource, locator: Array) -> V
     forest = _Pieces(file, names)
     for rows in source.take(locator, names, _PIECE):
         views = FrameView(pa.Table.from_batches([rows])), FrameView(forest.take(rows.num_rows))
-        for what, differs in differences(*views):
+        for column, differs in differences(*views):
             if differs.any():
                 at = begin + int(differs.argmax())
-                where = f"row {int(locator[at]):,}"
-                message = f"row {at:,} of the forest is not in the edge table: {what} differs from {where}"
+                message = f"row {at:,} of the forest is not in the edge table: {column} differs from row"
+                message = f"{message} {int(locator[at]):,}"
                 return Violation("not-a-row", at, message)
         begin += rows.num_rows
     return None

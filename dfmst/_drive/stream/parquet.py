@@ -57,7 +57,7 @@ class ParquetSource:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return sum(file.rows for file in self.files)
 
     @property
@@ -110,12 +110,12 @@ class ParquetSource:
             skipped = max(0, start - file.first - row)
             for read in file.batches(range(group, len(file.groups)), names, rows):
                 batch = self._fit(file, read, names)
-                kept = batch.slice(min(skipped, batch.num_rows))
-                at = row + batch.num_rows - kept.num_rows
-                skipped -= batch.num_rows - kept.num_rows
+                rest = batch.slice(min(skipped, batch.num_rows))
+                at = row + batch.num_rows - rest.num_rows
+                skipped -= batch.num_rows - rest.num_rows
                 row += batch.num_rows
-                if kept.num_rows:
-                    yield Batch(kept, file.first + at, str(file.path), at)
+                if rest.num_rows:
+                    yield Batch(rest, file.first + at, str(file.path), at)
 
     def take(self, locators: Array | Locators, names: Sequence[Any], rows: int) -> Iterator[pa.RecordBatch]:
         """Yield the named columns of rows by their ascending numbers; only row groups that hold one are read."""
@@ -143,24 +143,14 @@ def _width(kind: pa.DataType) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file as it was when the run began.
-
-    Attributes
-    ----------
-    size, modified, footer
-        What changes when the file changes.
-    first
-        Number of its first row among all rows of the source.
-    groups
-        Rows of each row group.
-    """
+    """A file as it was when the run began; size, time and footer show a change."""
 
     path: Path
     size: int
     modified: int
     footer: str
-    first: int
-    groups: tuple[int, ...]
+    first: int  # number of its first row among all rows of the source
+    groups: tuple[int, ...]  # rows of each row group
 
     @classmethod
     def of_path(cls, path: Path, first: int) -> SourceFile:
@@ -182,7 +172,7 @@ class SourceFile:
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
+        """Number of rows."""
         return sum(self.groups)
 
     @contextmanager

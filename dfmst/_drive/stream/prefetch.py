@@ -103,7 +103,7 @@ class _Lane:
         """Begin to copy a batch; the lane's last one must have been received."""
         if self._event is not None:
             self._event.synchronize()
-        # A locator may be a number, and a column may be there already.
+        # A locator may be a number, and a column may be on the GPU already.
         columns = {name: column for name, column in rows._asdict().items() if isinstance(column, np.ndarray)}
         self._reserve(sum(-(-column.nbytes // _ALIGNMENT) * _ALIGNMENT for column in columns.values()))
         moved = {name: self._xp.empty(len(column), column.dtype) for name, column in columns.items()}
@@ -113,7 +113,7 @@ class _Lane:
         place = 0
         for name, column in columns.items():
             if not len(column):
-                continue  # there may be no pinned memory yet
+                continue  # pinned memory may not exist yet
             staged = np.frombuffer(self._pinned, column.dtype, len(column), place)
             staged[:] = column
             moved[name].set(staged, stream=self._stream)

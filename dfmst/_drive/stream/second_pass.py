@@ -71,7 +71,7 @@ class Certifier:
         self.ranked = rank_forest(self.engine, edges)
         self.trees = build_kruskal_tree(self.engine, self.ranked.ends, self.vertices)
         self.loops = np.zeros(0, np.uint64)  # vertices with a self-loop
-        self.read = self.dropped = self.met = 0  # rows; those that are invalid, those that the forest holds
+        self.read = self.dropped = self.met = 0  # rows; invalid ones, and rows of the forest, among them
         self.filter: CycleFilter | None = None
         if self.trees.cycle is None and self.vertices:
             self.filter = CycleFilter(self.engine, self.ranked, self.trees, ties=True)
@@ -149,18 +149,18 @@ class Certifier:
         return None
 
     def _first_changed(self, rows: Edges, batch: Batch) -> Violation | None:
-        """The first of the forest's rows that the batch holds otherwise, or not at all."""
+        """The first of the forest's rows that differs in the batch, or is not in it."""
         assert rows.row is not None
         low, high = self._span(batch)
         self.met += high - low
         forest, wanted = self.rows.part(low, high), self.locator[low:high].astype(np.uint32)
         at = np.searchsorted(rows.row, wanted)
-        there = at < len(rows.row)
-        there[there] = rows.row[at[there]] == wanted[there]
+        found = at < len(rows.row)
+        found[found] = rows.row[at[found]] == wanted[found]
         pairs = {"source": rows.source, "target": rows.target, "weight": rows.key}
         for name, column in pairs.items():
-            same = there.copy()
-            same[there] = column[at[there]] == getattr(forest, name)[there]
+            same = found.copy()
+            same[found] = column[at[found]] == getattr(forest, name)[found]
             if not same.all():
                 first = low + int(same.argmin())
                 message = f"row {first:,} of the forest is not in the edge table: its {name} differs from "
@@ -168,7 +168,7 @@ class Certifier:
         return None
 
     def _span(self, batch: Batch) -> tuple[int, int]:
-        """Which of the forest's rows a batch holds."""
+        """The range of the forest's rows that are in a batch."""
         ends = np.array([batch.first, batch.first + batch.rows], np.uint64)
         low, high = np.searchsorted(self.locator, ends).tolist()
         return low, high
@@ -191,7 +191,7 @@ class Certifier:
         return None
 
     def _first_lighter(self, rows: Edges) -> Violation | None:
-        """The first row that the forest cannot leave out."""
+        """The first row that is lighter than its path in the forest."""
         engine = self.engine
         assert self.filter is not None
         assert rows.row is not None
@@ -209,7 +209,7 @@ class Certifier:
         return describe_left_out(engine, edge, self.ranked, self.trees, self.job.columns.maximum, _row)
 
     def _in_forest(self, locator: Array) -> Array:
-        """Which rows the forest holds itself."""
+        """Which rows are in the forest."""
         if not len(self.locator):
             return np.zeros(len(locator), bool)
         at = np.minimum(np.searchsorted(self.locator, locator.astype(np.uint64)), len(self.locator) - 1)

@@ -154,7 +154,7 @@ class FrameSource:
 
 
 def input_names(edges: Any) -> list[str | os.PathLike[str]]:
-    """The names of files, directories and patterns that were given as edges; of frames there are none."""
+    """Return the files, directories and patterns that were given as edges; frames have none."""
     if isinstance(edges, (str, os.PathLike)):
         return [edges]
     if isinstance(edges, (list, tuple)) and all(isinstance(name, (str, os.PathLike)) for name in edges):
