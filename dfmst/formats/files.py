@@ -57,16 +57,11 @@ class GraphFile:
         """Build the error for a fault of this file, as :func:`problem`."""
         return problem(self.path, message, line, hint, option)
 
-    def open(self) -> IO[bytes]:
-        """Open the uncompressed bytes for reading."""
-        opened: IO[bytes] = OPENERS[self.compression](self.path)
-        return opened
-
     def pieces(self) -> Generator[bytes, None, None]:
         """Yield the uncompressed bytes in small pieces."""
         compression = self.compression
         size = min(PIECE_BYTES, self.block_bytes)
-        with self.open() as stream:
+        with OPENERS[compression](self.path) as stream:
             # read1 returns available bytes, so that a cut stream yields its last lines before it fails.
             read = getattr(stream, "read1", stream.read)
             while True:

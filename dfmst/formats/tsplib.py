@@ -22,20 +22,20 @@ def open_tsplib(file: GraphFile) -> pa.RecordBatchReader:
     """Stream the complete graph over the points of a TSPLIB file."""
     with TextReader(file, HEAD_BYTES) as reader:
         header = _read_header(reader, file)
-        rows = _read_points(reader, file, header.get("DIMENSION", Line(b"", 1)))
-    edges = len(rows) * (len(rows) - 1) // 2
+        points = _read_points(reader, file, header["DIMENSION"])
+    count, edges = len(points), len(points) * (len(points) - 1) // 2
     if edges > MOST_ROWS:
-        message = f"{file.path}: the complete graph of {len(rows):,} points has {edges:,} rows, more than {MOST_ROWS:,}"
+        message = f"{file.path}: the complete graph of {count:,} points has {edges:,} rows, more than {MOST_ROWS:,}"
         raise CapacityError(message, "give the points to dfmst.euclidean_forest, which needs no complete graph")
-    ids = np.array([int(row[0]) for row in rows], dtype=np.int64)
-    x, y = (np.array([float(row[axis]) for row in rows]) for axis in (1, 2))
+    ids = np.array(list(points), np.int64)
+    x, y = np.array(list(points.values()), np.float64).reshape(-1, 2).T.copy()
     distance = DISTANCES[header["EDGE_WEIGHT_TYPE"].text.decode()]
     return pa.RecordBatchReader.from_batches(SCHEMA, _batches(ids, x, y, distance))
 
 
 def _read_header(reader: TextReader, file: GraphFile) -> dict[str, Line]:
     """Return the values before the coordinates by their keyword."""
-    header: dict[str, Line] = {}
+    header = dict.fromkeys(("EDGE_WEIGHT_TYPE", "DIMENSION"), Line(b"", 1))
     for line in reader.lines():
         key, _, value = line.text.decode("utf-8", errors="replace").partition(":")
         if key.strip() == "NODE_COORD_SECTION":
@@ -44,21 +44,17 @@ def _read_header(reader: TextReader, file: GraphFile) -> dict[str, Line]:
     else:
         hint = "only files of points can be read; or the file is cut"
         raise file.problem("no NODE_COORD_SECTION", max(1, reader.line - 1), hint)
-    kind = header.get("EDGE_WEIGHT_TYPE", Line(b"", 1))
+    kind, dimension = header["EDGE_WEIGHT_TYPE"], header["DIMENSION"]
     if kind.text.decode() not in DISTANCES:
-        hint = f"these can be read: {', '.join(DISTANCES)}"
-        raise file.problem("an unknown EDGE_WEIGHT_TYPE", kind, hint)
-    dimension = header.get("DIMENSION", Line(b"", 1))
+        raise file.problem("an unknown EDGE_WEIGHT_TYPE", kind, f"these can be read: {', '.join(DISTANCES)}")
     if file.check_counts and read_count(dimension.text) is None:
-        hint = "DIMENSION holds the number of points"
-        raise file.problem("no DIMENSION", dimension, hint)
+        raise file.problem("no DIMENSION", dimension, "DIMENSION holds the number of points")
     return header
 
 
-def _read_points(reader: TextReader, file: GraphFile, dimension: Line) -> list[list[str]]:
-    """Return the words of every point: its number and two coordinates."""
-    rows: list[list[str]] = []
-    numbers: set[int] = set()
+def _read_points(reader: TextReader, file: GraphFile, dimension: Line) -> dict[int, list[float]]:
+    """Return the two coordinates of every point by its number."""
+    points: dict[int, list[float]] = {}
     last_line = reader.line - 1
     for line in reader.lines():
         words = line.text.decode("utf-8", errors="replace").split()
@@ -70,15 +66,14 @@ def _read_points(reader: TextReader, file: GraphFile, dimension: Line) -> list[l
         if not _is_point(words):
             hint = "a point reads: NUMBER X Y, and no coordinate is beyond 2**51"
             raise file.problem("not a point", line, hint)
-        if int(words[0]) in numbers:
+        if int(words[0]) in points:
             raise file.problem("a number given twice", line, "number every point once")
-        numbers.add(int(words[0]))
-        rows.append(words)
+        points[int(words[0])] = [float(word) for word in words[1:]]
     count = read_count(dimension.text)
-    if file.check_counts and len(rows) != count:
-        message = f"{len(rows)} points; line {dimension.number} promises {count}"
+    if file.check_counts and len(points) != count:
+        message = f"{len(points)} points; line {dimension.number} promises {count}"
         raise file.problem(message, last_line, f"the file is cut, or DIMENSION is wrong: fetch it again, {ACCEPT}")
-    return rows
+    return points
 
 
 def _is_point(words: list[str]) -> bool:

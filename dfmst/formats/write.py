@@ -23,6 +23,8 @@ from dfmst.formats.files import open_native
 from dfmst.formats.read import format_of_suffix
 
 STREAM_SUFFIX = ".arrows"
+_PLAIN = pyarrow.ipc.IpcWriteOptions(compression="zstd")
+_DELTAS = pyarrow.ipc.IpcWriteOptions(compression="zstd", emit_dictionary_deltas=True)
 
 
 def write_edges(edges: Any, path: str | os.PathLike[str] | BinaryIO, format: str | None = None) -> None:
@@ -136,14 +138,10 @@ def _parquet(sink: Any, schema: pa.Schema, target: Path) -> Any:
 
 def _arrow(sink: Any, schema: pa.Schema, target: Path) -> Any:
     if target.suffix.lower() == STREAM_SUFFIX:
-        return pyarrow.ipc.new_stream(sink, schema, options=_ipc_options())
+        return pyarrow.ipc.new_stream(sink, schema, options=_PLAIN)
     if "dictionary<" in str(schema.remove_metadata()):
         return _OneDictionary(sink, schema)
-    return pyarrow.ipc.new_file(sink, schema, options=_ipc_options())
-
-
-def _ipc_options(deltas: bool = False) -> Any:
-    return pyarrow.ipc.IpcWriteOptions(compression="zstd", emit_dictionary_deltas=deltas)
+    return pyarrow.ipc.new_file(sink, schema, options=_PLAIN)
 
 
 class _OneDictionary:
@@ -152,7 +150,7 @@ class _OneDictionary:
     def __init__(self, sink: Any, schema: pa.Schema) -> None:
         self._sink, self._schema = sink, schema
         self._spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed on exit
-        self._stream = pyarrow.ipc.new_stream(self._spool, schema, options=_ipc_options(deltas=True))
+        self._stream = pyarrow.ipc.new_stream(self._spool, schema, options=_DELTAS)
         self._known = [pa.nulls(0, kind) for kind in schema.types]
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
@@ -179,7 +177,7 @@ class _OneDictionary:
             self._stream.close()
             spool.seek(0)
             if kind is None:
-                with pyarrow.ipc.new_file(self._sink, self._schema, options=_ipc_options()) as file:
+                with pyarrow.ipc.new_file(self._sink, self._schema, options=_PLAIN) as file:
                     for batch in pyarrow.ipc.open_stream(spool):
                         file.write_batch(self._unified(batch))
 
