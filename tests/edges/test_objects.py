@@ -173,5 +173,6 @@ def test_missing_objects(missing: Any) -> None:
 
 
 def test_lists_of_bytearrays_are_columns() -> None:
-    source, target = [bytearray(b"a"), bytearray(b"b")], [bytearray(b"c"), bytearray(b"a")]
+    source: list[Any] = [bytearray(b"a"), bytearray(b"b")]
+    target: list[Any] = [bytearray(b"c"), bytearray(b"a")]
     assert dfmst.arrays.forest_rows(source, target, None).tolist() == [0, 1]
