@@ -21,14 +21,10 @@ import numpy as np
 import pyarrow as pa
 from cudf.api.extensions import register_dataframe_accessor
 
+import dfmst
 from dfmst._engines import select_engine
-from dfmst._trees.clusters import clusters as _clusters
-from dfmst._trees.clusters import single_linkage as _single_linkage
-from dfmst._trees.components import connected_components
-from dfmst._trees.rooted import rooted as _rooted
 from dfmst.accessor import ForestAccessor
 from dfmst.errors import DfmstError
-from dfmst.forest import solve
 from dfmst.formats import atomic_path, check_same_columns, open_edges
 
 __all__ = ["clusters", "read_parquet", "rooted", "single_linkage", "write_parquet"]
@@ -45,20 +41,18 @@ def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(edges: Any, source: Any = "source", target: Any = "target", weight: Any = "weight", **options: Any) -> Any:
-        found_by = {
-            name: options.pop(name) for name in ("algorithm", "engine", "threads", "invalid") if name in options
-        }
-        forest = solve(edges, source, target, weight, maximum=options.get("maximum", False), **found_by)
+        found_by = {name: options.pop(name) for name in _SOLVING if name in options}
+        forest = dfmst.forest.solve(edges, source, target, weight, maximum=options.get("maximum", False), **found_by)
         names = list(dict.fromkeys(name for name in (source, target, weight) if name is not None))
         if options.get("vertices") is None:  # a vertex whose rows are all self-loops is in no row of the forest
-            labels = connected_components(edges, source, target, invalid=found_by.get("invalid", "raise"))
+            labels = dfmst.connected_components(edges, source, target, invalid=found_by.get("invalid", "raise"))
             options["vertices"] = labels["vertex"].to_arrow()
         rows = pa.table({name: forest.frame[name].to_arrow() for name in names})
         result = function(rows, source, target, weight, **options)
         if not isinstance(result, pa.Table):
             return result
         positions = np.append(cupy.asnumpy(forest.positions), -1)  # in the frame, instead of in its forest
-        for name in _POSITIONS.intersection(result.column_names if function is _rooted else ()):
+        for name in _POSITIONS.intersection(result.column_names if function is dfmst.rooted else ()):
             column = pa.array(positions[np.asarray(result[name])])
             result = result.set_column(result.column_names.index(name), name, column)
         return cudf.DataFrame.from_arrow(result)
@@ -66,9 +60,9 @@ def _of_forest(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-clusters = _of_forest(_clusters)
-rooted = _of_forest(_rooted)
-single_linkage = _of_forest(_single_linkage)
+clusters = _of_forest(dfmst.clusters)
+rooted = _of_forest(dfmst.rooted)
+single_linkage = _of_forest(dfmst.single_linkage)
 
 
 def read_parquet(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Any:

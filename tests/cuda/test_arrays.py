@@ -119,5 +119,5 @@ def test_sparse_matrices(seed, entries, symmetric, kind):
 def test_sparse_matrices_take_no_ids():
     zero = cupy.asarray(np.array([0]))
     matrix = cupyx.scipy.sparse.coo_matrix((cupy.asarray(np.array([1.0])), (zero, zero)), (1, 1))
-    with pytest.raises(UnsupportedFrameError, match="ids= are not read beside a matrix on a GPU"):
+    with pytest.raises(UnsupportedFrameError, match="ids= are not read for a matrix on a GPU"):
         dfmst.from_sparse(matrix, ids=["a"])
