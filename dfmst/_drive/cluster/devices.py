@@ -113,17 +113,15 @@ class TaskColumns:
         return len(self._columns[0])
 
     def on(self, engine: Engine, *, writable: bool = False) -> tuple[Any, ...]:
-        """Return the columns in an engine's memory; columns that are stored elsewhere are copied, and stay there.
-
-        Columns may be written to only if they are `writable`, which copies those in memory.
-        """
+        """Return the columns in an engine's memory; `writable` ones are copies."""
         return tuple(self._moved(engine, column, writable) for column in self._columns)
 
     def _moved(self, engine: Engine, column: Any, writable: bool) -> Any:
         loaded = column.load() if isinstance(column, (StoredArray, StoredIds)) else column
         if isinstance(loaded, pa.Array):
             return loaded
-        moved = self.engine.to_host(loaded) if engine.on_host else engine.from_host(loaded)
+        to_host = engine.on_host and not self.engine.on_host
+        moved = self.engine.to_host(loaded) if to_host else engine.from_host(loaded)
         return moved.copy() if writable and moved is column else moved
 
     def tables(self) -> Iterator[pa.Table]:
@@ -140,7 +138,7 @@ class TaskColumns:
         return self._moved(engine or host_engine(self.engine), self._columns[0], False)
 
     def spill(self) -> None:
-        """Move to the host's memory."""
+        """Move the columns to the host's memory."""
         _on_gpu.discard(self)
         self._columns, self.engine = self._host_columns(), host_engine(self.engine)
 
@@ -153,9 +151,7 @@ def _stored(directory: SpillDirectory, engine: Engine, column: Any) -> StoredArr
 
 
 def _of_host(*columns: Any) -> TaskColumns:
-    engine = select_engine("cpu", 1)
-    arrays = (engine.from_host(column) if isinstance(column, np.ndarray) else column for column in columns)
-    return TaskColumns(engine, *arrays)
+    return TaskColumns(CpuEngine(1), *columns)
 
 
 def result_bytes() -> int:

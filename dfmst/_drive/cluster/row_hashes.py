@@ -33,7 +33,7 @@ class ColumnTypes(NamedTuple):
 
 @register_for_gpus
 class RowHashes(NamedTuple):
-    """Hashes of a partition's edges by their position, on the GPU if the partition is there."""
+    """Hashes of a partition's edges by their position, on the GPU if it has the partition."""
 
     columns: TaskColumns
     types: ColumnTypes

@@ -121,7 +121,7 @@ def sorted_run(engine: Engine, rows: Rows, positions: Array | None, grain: int) 
 
 
 def stored_run(engine: Engine, run: Run) -> Run:
-    """Move a run from memory to a file; one on a GPU that has room for it stays there."""
+    """Keep a run on a GPU that has room for it; otherwise move it from memory to a file."""
     if not run.on_host and has_room(engine, run.nbytes):
         return DeviceRun(run.grain, TaskColumns(engine, *run.part(0, len(run)).arrays))
     stored = new_run(run.part(0, 0).weight.dtype, run.grain)
@@ -287,7 +287,7 @@ _FIELDS: dict[str, Callable[[Any], bool]] = {
 
 def _edges(first: int, parts: int, dense: int, tables: Iterator[pa.Table]) -> GroupEdges:
     record, runs = record_of(next(tables), _FIELDS), []
-    check(record["dense"] <= dense and len(record["hashes"]) == parts, "more vertices or partitions than there are")
+    check(record["dense"] <= dense and len(record["hashes"]) == parts, "more vertices or partitions than the group has")
     check(bool(record["kind"]) or not record["runs"], "rows without weights")
     encoder = StoredEncoder(record["dense"], TaskColumns.read(tables, is_id_type) if record["ids"] else None)
     for rows, grain, weight in record["runs"]:
@@ -322,7 +322,7 @@ def are_within(locator: Array, first: int, parts: int) -> bool:
 
 
 def near_columns(on_gpu: bool, task: Callable[[Engine], _Result]) -> _Result:
-    """Run a task on the GPU if its columns are there; on the host otherwise, or if the GPU is short of memory."""
+    """Run a task on the GPU if `on_gpu`; on the host otherwise, or if the GPU is short of memory."""
     engine = worker_engine() if on_gpu else task_engine()
     if not engine.on_host:
         with suppress(CapacityError):

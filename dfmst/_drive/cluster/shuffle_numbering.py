@@ -1,7 +1,7 @@
-"""Statistics of all groups' edges, and one numbering of their vertices: owners number ids, by their hash.
+"""Statistics of all groups' edges, and one numbering of their vertices.
 
-If all ids are dense integers, they are the numbers, and these tasks have nothing to do. Integers are numbered on a GPU
-if a group's edges are there.
+Each id has an owner by its hash: the task that numbers it. If all ids are dense integers, they are the numbers, and
+these tasks have nothing to do. A GPU numbers integers if it has the edges of a group.
 """
 
 from __future__ import annotations

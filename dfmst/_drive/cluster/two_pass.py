@@ -246,7 +246,7 @@ def fold_light(
     columns: EdgeColumns,
     bound: LightBound | None,
     drawn: KeySample,
-    partial: str | None = None,
+    progress: str | None = None,
 ) -> Table:
     """Return the forest of a group's light rows (a task), with the digests of its partitions."""
 
@@ -258,7 +258,7 @@ def fold_light(
         rows = columns_of(engine, table)
         forest.add_columns(rows.take(engine.xp.flatnonzero(is_light(engine, rows, bound))), table, len(rows))
 
-    return folded(lambda forest: _fold(forest, group, frames, columns, add_light, drawn.digests, partial))
+    return folded(lambda forest: _fold(forest, group, frames, columns, add_light, drawn.digests, progress))
 
 
 def fold_residue(
@@ -268,7 +268,7 @@ def fold_residue(
     bound: LightBound | None,
     cycle_filter: BroadcastFilter | None,
     digests: dict[int, int],
-    partial: str | None = None,
+    progress: str | None = None,
 ) -> Table:
     """Return the forest of a group's rows that are not light and pass the filter (a task)."""
     if bound is None:
@@ -280,11 +280,11 @@ def fold_residue(
         def add_rest(forest: TableFold, table: Table) -> None:
             engine = engine_for(forest.engine, table)
             for rows in pieces(engine, table):
-                kept = rows if passing is None else rows.take(passing(rows))
-                rest = engine.xp.flatnonzero(~is_light(engine, kept, bound))
-                forest.add_columns(kept.take(rest), table, len(rows))
+                found = rows if passing is None else rows.take(passing(rows))
+                rest = engine.xp.flatnonzero(~is_light(engine, found, bound))
+                forest.add_columns(found.take(rest), table, len(rows))
 
-        return _fold(forest, group, frames, columns, add_rest, digests, partial)
+        return _fold(forest, group, frames, columns, add_rest, digests, progress)
 
     return folded(fold)
 
@@ -296,11 +296,11 @@ def _fold(
     columns: EdgeColumns,
     add: Callable[[TableFold, Table], None],
     before: dict[int, int],
-    partial: str | None,
+    progress: str | None,
 ) -> Table:
     """Fold the rows that `add` takes, compare the partitions' digests with earlier ones, and return both."""
     parts = list(enumerate(group.complete(frames).parts, group.first))
-    saved = forest.resume(partial, len(parts))
+    saved = forest.resume(progress, len(parts))
     digests = dict(saved.digests)
     tables = group.tables(task_engine(), columns, frames, saved.done)
     for done, ((number, part), table) in enumerate(zip(parts[saved.done :], tables, strict=True), saved.done + 1):
