@@ -133,9 +133,9 @@ class TaskColumns:
         """Read columns from a checkpoint, whose types pass tests, and store them."""
         return cls.stored(CpuEngine(1), *(array_of(checked_table(next(tables), {"values": test})) for test in tests))
 
-    def load(self, engine: Engine | None = None) -> Any:
-        """Return the first column in an engine's memory, or on the host."""
-        return self._moved(engine or host_engine(self.engine), self._columns[0], False)
+    def load(self, engine: Engine | None = None, place: int = 0) -> Any:
+        """Return one column in an engine's memory, or on the host."""
+        return self._moved(engine or host_engine(self.engine), self._columns[place], False)
 
     def spill(self) -> None:
         """Move the columns to the host's memory."""

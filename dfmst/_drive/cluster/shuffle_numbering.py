@@ -136,7 +136,7 @@ def _number_ids(engine: Engine, groups: list[TaskColumns | None]) -> list[Any]:
         if columns is None:
             numbers.append(None)
             continue
-        ids = columns.on(engine)[1]
+        ids = columns.load(engine, 1)
         if isinstance(dictionary, DeviceDictionary):  # ids of one group are integers: those of all groups are
             new = dictionary.numbers(ids)
         else:

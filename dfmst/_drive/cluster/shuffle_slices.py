@@ -196,7 +196,7 @@ def _locators(engine: Engine, rows: Rows, positions: Array) -> Array:
 def records(states: list[SliceState]) -> pd.DataFrame:
     """Return a frame with one record a slice (a task)."""
     trace = Trace()
-    before = count_set(task_engine(), states[-1].vertices.on(CpuEngine(1))[1])
+    before = count_set(task_engine(), states[-1].vertices.load(None, 1))
     for state in states:
         trace.round(vertices=before, edges=state.edges, chosen=state.chosen)
         before -= state.chosen
