@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import validate_data
 
 import dfmst
-from dfmst.typing import Array
 
 __all__ = ["SingleLinkage"]
 
@@ -105,7 +105,7 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
         forest: pa.Table = dfmst.minimum_spanning_forest(edges)
         return forest
 
-    def _cut(self, forest: pa.Table) -> Array:
+    def _cut(self, forest: pa.Table) -> NDArray[np.int64]:
         """Labels of the samples that the forest's lightest rows join."""
         distance = np.asarray(forest["weight"])
         order = np.argsort(distance, kind="stable")
@@ -115,7 +115,7 @@ class SingleLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # sciki
             kept = order[: max(0, self.n_leaves_ - self.n_clusters)]
         edges = forest.select(["source", "target"]).take(pa.array(kept))
         components = dfmst.connected_components(edges, vertices=np.arange(self.n_leaves_))
-        labels: Array = np.unique(np.asarray(components["component"]), return_inverse=True)[1].reshape(-1)
+        labels: NDArray[np.int64] = np.unique(np.asarray(components["component"]), return_inverse=True)[1].reshape(-1)
         return labels  # a component is named after its first sample
 
     def __sklearn_tags__(self) -> Any:
