@@ -20,7 +20,7 @@ from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst.errors import NAMES_OPTION, missing_column
 from dfmst.formats.files import existing_path, open_native, problem
-from dfmst.formats.parquet import batch_rows, common_columns, open_buffered, parquet_files
+from dfmst.formats.parquet import batch_rows, common_columns, open_buffered, parquet_files, parquet_footer
 
 
 def find_files(names: Sequence[str | os.PathLike[str]]) -> list[Path]:
@@ -151,24 +151,19 @@ class SourceFile:
     footer: str
     first: int  # number of its first row among all rows of the source
     groups: tuple[int, ...]  # rows of each row group
+    schema: pa.Schema
+    nbytes: int  # of its pages, not compressed
 
     @classmethod
     def of_path(cls, path: Path, first: int) -> SourceFile:
         """Read a file's state and footer."""
-        try:
-            state = path.stat()
-            with path.open("rb") as stream:
-                footer = _footer_hash(stream, state.st_size)
-            with open_native(path) as native:
-                metadata = pyarrow.parquet.read_metadata(native)
-        except FileNotFoundError as error:
-            raise problem(path, "no such file", hint="check the name, and the directory you are in") from error
-        except (pa.ArrowException, OSError) as error:
-            message = f"not a Parquet file, or a damaged one ({_first_line(error)})"
-            hint = "fetch or write the file again; convert other formats with dfmst convert"
-            raise problem(path, message, hint=hint) from error
-        groups = tuple(group.num_rows for group in _row_groups(metadata))
-        return cls(path, state.st_size, state.st_mtime_ns, footer, first, groups)
+        state, metadata = existing_path(path).stat(), parquet_footer(path)
+        with path.open("rb") as stream:
+            footer = _footer_hash(stream, state.st_size)
+        groups = list(map(metadata.row_group, range(metadata.num_row_groups)))
+        rows, nbytes = tuple(group.num_rows for group in groups), sum(group.total_byte_size for group in groups)
+        schema = metadata.schema.to_arrow_schema()
+        return cls(path, state.st_size, state.st_mtime_ns, footer, first, rows, schema, nbytes)
 
     @property
     def rows(self) -> int:
@@ -188,25 +183,13 @@ class SourceFile:
             message = "the file has vanished since the run began"
             raise problem(self.path, message, hint="put it back and run again") from error
 
-    @property
-    def schema(self) -> pa.Schema:
-        """Its columns."""
-        with self.open() as parquet:
-            return parquet.schema_arrow
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of its pages, not compressed."""
-        with self.open() as parquet:
-            return sum(group.total_byte_size for group in _row_groups(parquet.metadata))
-
     def largest_id(self, names: tuple[Any, Any]) -> int | None:
         """Return the largest id by the footer; -1 without rows, ``None`` without statistics or with a negative id."""
         with self.open() as parquet:
             metadata = parquet.metadata
         places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path in names]
         largest = -1
-        for row_group in _row_groups(metadata):
+        for row_group in map(metadata.row_group, range(metadata.num_row_groups)):
             for place in places:
                 statistics = row_group.column(place).statistics
                 if not row_group.num_rows or (statistics and statistics.null_count == row_group.num_rows):
@@ -227,7 +210,8 @@ class SourceFile:
                     batch = next(batches, None)
                 except (pa.ArrowException, OSError) as error:
                     group = int(np.searchsorted(np.cumsum(self.groups), done, side="right"))
-                    message = f"row group {group} cannot be read ({_first_line(error)})"
+                    reason = str(error).partition("\n")[0]
+                    message = f"row group {group} cannot be read ({reason})"
                     raise problem(self.path, message, hint="fetch or write the file again") from error
                 if batch is None:
                     return
@@ -251,12 +235,3 @@ def _footer_hash(stream: Any, size: int) -> str:
     length = int.from_bytes(stream.read(4), "little")
     stream.seek(max(0, size - 8 - length))
     return hashlib.sha256(stream.read(length)).hexdigest()
-
-
-def _row_groups(metadata: Any) -> Iterator[Any]:
-    """The metadata of every row group."""
-    return (metadata.row_group(group) for group in range(metadata.num_row_groups))
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

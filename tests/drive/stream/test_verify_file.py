@@ -58,7 +58,7 @@ def test_no_parquet(forest):
 
 
 def test_no_file(forest):
-    with pytest.raises(FormatError, match=r"^wood\.parquet: no such file"):
+    with pytest.raises(FormatError, match=r"^wood\.parquet: no such graph file"):
         dfmst.stream.verify("edges.parquet", "wood.parquet")
 
 
