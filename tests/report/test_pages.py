@@ -84,6 +84,20 @@ def test_a_solution_and_its_trace():
 
 
 @pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        ({"algorithm": "merge", "driver": "cluster", "threads": 1}, "weight km · merge · on a cluster · 1 thread · "),
+        ({"driver": "stream", "threads": 2, "verified": True}, "✓ verified · weight km · as a stream · 2 threads · "),
+    ],
+)
+def test_a_forest_and_the_summary_of_its_run(run, words):
+    forest = dfmst.minimum_spanning_forest(ROADS, "a", "b", "km")
+    root = check_page(dfmst.report(forest, "a", "b", "km", run=run).html)
+    assert words in " ".join("".join(root.itertext()).split())
+    assert "weights" in drawings(root)
+
+
+@pytest.mark.parametrize(
     "algorithm", ["filter-kruskal", "boruvka", "mastiff", "pma", "bsp", "prim", "kruskal", "epmst"]
 )
 def test_traces_of_every_algorithm(algorithm):
