@@ -189,10 +189,10 @@ def contract_ranges(
         left = int(components[-1])
         trace.add(cut=len(edges) - int(buckets.starts[-2]), light=len(edges), chosen=vertices - left, components=left)
         key = gather_keys(engine, edges.key, position, flip)
-        if edges.row is None:
-            return Edges(source, target, key, position), left
-        row = engine.xp.empty(len(position), np.uint32)
-        engine.launch("gather_rows", len(position), position, edges.row, row)
+        row = position
+        if edges.row is not None:
+            row = engine.xp.empty(len(position), np.uint32)
+            engine.launch("gather_rows", len(position), position, edges.row, row)
         return Edges(source, target, key, row), left
 
 

@@ -45,42 +45,40 @@ class PMA:
     Parameters
     ----------
     lightest
-        How a vertex's lightest edge out of its subtree is found: ``"min"`` searches its list, ``"sort"`` walks on in a
+        Search of a vertex's lightest edge out of its subtree: ``"min"`` searches its list, ``"sort"`` continues in a
         list sorted by weight, ``"hybrid"`` searches in the first round and sorts for the later, denser ones.
     max_subtree
-        γ: the vertices a subtree may grow to, at least 2. ``None`` takes four times the average degree of the round's
-        graph, no less than 8 and no more than 256. With 2, every subtree finds a single edge, always the slowest
-        choice. (The paper says that PMA then behaves like Vineet's algorithm. A vertex that another one takes up
-        chooses no edge of its own, though, so that a round joins less than one of :class:`~dfmst.algorithms.Vineet`.)
+        γ, the largest number of vertices of a subtree, at least 2. ``None`` takes four times the average degree of the
+        round's graph, from 8 to 256. With 2, every subtree finds a single edge: always the slowest choice.
     drop_parallel
         Whether to keep only the lightest of the edges between two components.
     search
-        How a subtree's lightest edge is found: ``"scan"`` looks through all of its vertices, as published, so that a
-        large `max_subtree` takes long; ``"heap"`` keeps them in a heap.
+        Search of a subtree's lightest edge: ``"scan"`` reads all of its vertices, as published, so that a large
+        `max_subtree` takes long; ``"heap"`` keeps them in a heap.
 
     Notes
     -----
     **Differences from the paper**
 
-    * The paper's ``successor`` holds both the subtree of a vertex and the vertex that a subtree hooked onto. A
-      start vertex that hooked onto us then looks like one of our own, our lightest edge to it is passed over, and the
-      next one need not belong to the forest. Here ``tree`` never changes once set, and hooking goes to ``parent``.
-    * The edges are sorted by weight once, not once a round: compaction and relabeling keep their order.
-    * By default the subtree's lightest edge comes from a heap of its vertices by their lightest edges, so that a large
-      ``max_subtree`` costs a logarithm. (The paper's section 5.2.3 finds a heap of edges slower; ours has one entry a
-      vertex, which stays a lower bound while the subtree grows.) ``search="scan"`` is the paper's, but for vertices
-      all of whose edges lead inside: they are passed over from then on.
+    * The paper's ``successor`` holds both the subtree of a vertex and the vertex that a subtree hooked onto. A start
+      vertex that hooked onto a subtree then looks like one of its own, and the subtree's lightest edge may be missed.
+      Here ``tree`` never changes once set, and hooking goes to ``parent``.
+    * The edges are sorted by weight once, not once a round: contraction keeps their order.
+    * By default the subtree's lightest edge comes from a heap with an entry for each vertex, so that a large
+      ``max_subtree`` costs a logarithm; the paper's section 5.2.3 finds a heap of edges slower. ``search="scan"`` is
+      the paper's, but skips vertices whose edges all lead inside.
+    * With ``max_subtree=2`` the paper expects Vineet's algorithm. Here a vertex that a subtree takes chooses no edge of
+      its own, so that a round joins fewer vertices than one of :class:`~dfmst.algorithms.Vineet`.
     * Self-loops and vertices of degree 0 leave the graph before the first round as well.
 
-    γ follows the degree because a sparse graph's subtrees meet late and leave the cache as they grow, while in a dense
-    one a round takes long. Figures 4(a) and 7 have the best γ at 5 to 8 on sparse graphs and up to 200 on dense
-    ones, and the CPU engine's optima are similar (road network 8, degree 10 to 30 from 64 on, 2,000 from 256
-    on).
+    Subtrees of sparse graphs meet late and leave the cache as they grow; on dense graphs large ones save rounds.
+    Figures 4(a) and 7 have the best γ at 5 to 8 on sparse graphs and up to 200 on dense ones. So does the CPU engine: 8
+    on a road network, 64 for a degree of 10 to 30, 256 for 2,000.
 
     A round's record adds ``conflicts`` (subtrees that met another one), ``reduction`` (share of the round's vertices
-    that were joined away, figure 8), ``crossing`` (edges between components) and ``kept`` (those left without parallel
-    ones, figure 4b). ``vertices`` counts those with an edge. All but the last round's ``components`` may vary with the
-    timing of the threads; the forest does not.
+    that were joined away, figure 8), ``crossing`` (edges between components) and ``kept`` (those after parallel ones
+    are dropped, figure 4b). ``vertices`` counts those with an edge. ``components`` of all but the last round may vary
+    with the timing of the threads; the forest does not.
 
     Examples
     --------

@@ -6,7 +6,6 @@ Sealed files end with a digest of their name and content, which is checked befor
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import shutil
 import stat
@@ -249,4 +248,6 @@ def sealed_input(path: str | os.PathLike[str]) -> Iterator[tuple[pa.NativeFile, 
 
 def _hash_of_name(name: str) -> Any:
     """Return a hash that starts with the name of the file, so that a renamed file is refused."""
+    import hashlib  # it loads OpenSSL
+
     return hashlib.blake2b(os.fsencode(name), digest_size=_DIGEST)
