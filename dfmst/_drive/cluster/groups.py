@@ -72,8 +72,8 @@ class Group:
         """The group inside a task, from both arguments of :meth:`arguments`."""
         return self if self.parts else replace(self, parts=frames)
 
-    def tables(self, engine: Engine, columns: EdgeColumns, frames: Any, done: int = 0) -> Iterator[Table]:
-        """Read one partition after the other, inside a task; skip the first `done`."""
+    def tables(self, engine: Engine, columns: EdgeColumns, frames: Any, done: int = 0) -> Iterator[Iterator[Table]]:
+        """Read one partition after the other, each in pieces, inside a task; skip the first `done`."""
         for number, part in enumerate(self.complete(frames).parts[done:], self.first + done):
             yield read_edges(engine, part, number, columns)
 
@@ -166,8 +166,9 @@ def fold(group: Group, frames: Any, columns: EdgeColumns, progress: str | None =
 
 def _fold(forest: TableFold, group: Group, frames: Any, columns: EdgeColumns, path: str | None) -> Table:
     progress = forest.resume(path, len(group.complete(frames).parts))
-    for done, table in enumerate(group.tables(task_engine(), columns, frames, progress.done), progress.done + 1):
-        forest.add(table)
+    for done, tables in enumerate(group.tables(task_engine(), columns, frames, progress.done), progress.done + 1):
+        for table in tables:
+            forest.add(table)
         progress.save(done, forest.forest)
     return forest.forest()
 

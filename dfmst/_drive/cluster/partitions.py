@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import dask
@@ -17,7 +19,7 @@ from dfmst._drive.cluster.dask_internals import from_parquet_reader, graph_of, o
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import ClusterError, DfmstError, FormatError, UnsupportedFrameError
 from dfmst.formats.files import open_native
-from dfmst.formats.parquet import TableSize, parquet_size
+from dfmst.formats.parquet import TableSize, open_buffered, parquet_size
 
 
 def file_stamp(path: str | os.PathLike[str]) -> tuple[int, int]:
@@ -58,15 +60,37 @@ class FileRows(Part):
 
     def read(self) -> pa.Table:
         """Return the rows as an Arrow table."""
-        try:
-            table = self._read()
-        finally:
-            # A file that changes during the read may also look damaged.
-            self.check()
+        with self._opened(partial(pyarrow.parquet.ParquetFile, pre_buffer=True)) as file:
+            options = {"columns": self.columns, "use_threads": False}
+            table = file.read(**options) if self.groups is None else file.read_row_groups(self.groups, **options)
+        return self._fitted(table.to_batches(), table.schema)
+
+    def pieces(self, rows: int) -> Iterator[pa.Table]:
+        """Yield the rows in order, at most `rows` at a time."""
+        with self._opened(open_buffered) as file:
+            chosen = {} if self.groups is None else {"row_groups": self.groups}
+            for batch in file.iter_batches(rows, columns=self.columns, use_threads=False, **chosen):
+                yield self._fitted([batch], batch.schema)
+
+    def _fitted(self, batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+        """Batches in the types of all files."""
         if self.common is None:
-            return table
-        batches = [self.common.fit(each, self.path, self.columns, self.constants) for each in table.to_batches()]
-        return pa.Table.from_batches(batches, self.common.columns(self.columns))
+            return pa.Table.from_batches(batches, schema)
+        fitted = [self.common.fit(each, self.path, self.columns, self.constants) for each in batches]
+        return pa.Table.from_batches(fitted, self.common.columns(self.columns))
+
+    @contextmanager
+    def _opened(self, opener: Callable[[Any], pyarrow.parquet.ParquetFile]) -> Iterator[pyarrow.parquet.ParquetFile]:
+        """Open the file, and check at the end that it has not changed; a file that changes may also look damaged."""
+        try:
+            with open_native(self.path) as native, opener(native) as file:
+                yield file
+        except (OSError, pa.ArrowException) as error:
+            self.check()
+            if isinstance(error, OSError) and error.strerror:
+                raise self._unreadable(error) from error
+            raise self._damaged(error) from error
+        self.check()
 
     def check(self) -> None:
         """Raise if the file has changed."""
@@ -80,18 +104,6 @@ class FileRows(Part):
 
     def _unreadable(self, error: OSError) -> ClusterError:
         return ClusterError(f"{self.path}: {error.strerror}", "every worker must see the files, under the same names")
-
-    def _read(self) -> pa.Table:
-        try:
-            with open_native(self.path) as native, pyarrow.parquet.ParquetFile(native, pre_buffer=True) as file:
-                options = {"columns": self.columns, "use_threads": False}
-                return file.read(**options) if self.groups is None else file.read_row_groups(self.groups, **options)
-        except OSError as error:
-            if error.strerror:
-                raise self._unreadable(error) from error
-            raise self._damaged(error) from error
-        except pa.ArrowException as error:
-            raise self._damaged(error) from error
 
     def _damaged(self, error: Exception) -> FormatError:
         reason = str(error).partition("\n")[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import pyarrow as pa
 
 from dfmst._common.types import Array
 from dfmst._drive.cluster.devices import TaskColumns, worker_engine
-from dfmst._drive.cluster.partitions import read_part
+from dfmst._drive.cluster.partitions import FileRows, Part, read_part
 from dfmst._drive.cluster.tables import (
     POSITION_BITS,
     DeviceTable,
@@ -23,6 +24,7 @@ from dfmst._drive.cluster.tables import (
     travelling_table,
     weight_kind,
 )
+from dfmst._drive.plan.formulas import PIECE
 from dfmst._edges.arrow_values import arrow_column, is_missing, plain_ids, to_arrow
 from dfmst._edges.conditions import Conditions, condition_masks
 from dfmst._edges.device_frame import DeviceView, device_ids, device_weights
@@ -34,7 +36,7 @@ from dfmst._edges.open import open_frame
 from dfmst._edges.read import HOST, EdgeColumns, check_columns, on_gpu, take_rows
 from dfmst._edges.unify import cast_exactly, common_id_type
 from dfmst._edges.vertices import IdColumns
-from dfmst._edges.weights import constant_weights, weight_type, weights_as
+from dfmst._edges.weights import constant_weights, weight_column, weight_type, weights_as
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst.algorithms.solve import solve_frame
@@ -71,25 +73,27 @@ class _Edges(NamedTuple):
     position: Array | None
 
 
-def read_edges(engine: Engine, part: Any, number: int, columns: EdgeColumns) -> Table:
-    """Read a partition."""
-    name = ""
+def read_edges(engine: Engine, part: Any, number: int, columns: EdgeColumns) -> Iterator[Table]:
+    """Read a partition, one of a file in pieces."""
+    name, first = part.name if isinstance(part, Part) else "", 0
     try:
-        frame, name = read_part(part)
-        return edge_table(engine, frame, number, columns)
+        for frame in part.pieces(PIECE) if isinstance(part, FileRows) else [read_part(part)[0]]:
+            yield edge_table(engine, frame, number, columns, first)
+            first += len(frame)
     except DfmstError as error:
         place = f"partition {number}" + (f" ({name})" if name else "")
         raise error.at(place) from None
 
 
-def edge_table(engine: Engine, frame: Any, number: int, columns: EdgeColumns) -> Table:
-    """Return the edges of a partition's frame; of one on a GPU, those of its forest."""
+def edge_table(engine: Engine, frame: Any, number: int, columns: EdgeColumns, first: int = 0) -> Table:
+    """Return the edges of a partition's rows from `first` on; of a frame on a GPU, those of its forest."""
     view = open_frame(frame)
     if isinstance(view, DeviceView):
         if columns.joint:
             raise on_gpu(columns)
         return _device_forest(view, number, columns)
-    return _table(engine, _host_edges(engine, view, columns), number, columns.heavy_first)
+    edges = _host_edges(engine, view, columns, first)
+    return _table(engine, edges, (number << POSITION_BITS) + first, columns.heavy_first)
 
 
 def closing_rows(engine: Engine, view: FrameView, columns: EdgeColumns, position: Array) -> list[int]:
@@ -131,11 +135,10 @@ def taken_edges(
     )
 
 
-def _table(engine: Engine, edges: _Edges, number: int, maximum: bool) -> pa.Table:
+def _table(engine: Engine, edges: _Edges, first: int, maximum: bool) -> pa.Table:
     if not len(edges.weight):
         return empty_table()
     key = gather_keys(engine, edges.weight, None, flip_bits(edges.weight.dtype, maximum))
-    first = number << POSITION_BITS
     if edges.position is None:
         row = np.arange(first, first + len(edges.weight), dtype=np.uint64)
     else:
@@ -143,9 +146,9 @@ def _table(engine: Engine, edges: _Edges, number: int, maximum: bool) -> pa.Tabl
     return travelling_table(*travelling_ids(edges.ids), key, row, edges.kind)
 
 
-def _host_edges(engine: Engine, view: FrameView, columns: EdgeColumns) -> _Edges:
+def _host_edges(engine: Engine, view: FrameView, columns: EdgeColumns, first: int = 0) -> _Edges:
     rows = len(view)
-    check_capacity(rows)
+    check_capacity(first + rows)
     types, weights = columns.types, columns.weights if rows else []
     ends = [name for pair in columns.end_parts for name in pair] if rows else []
     read = {name: _ids(name, view.column(name), types.get(name)) for name in ends}
@@ -155,11 +158,12 @@ def _host_edges(engine: Engine, view: FrameView, columns: EdgeColumns) -> _Edges
         return read[name] if name in read else view.column(name)
 
     if columns.joint:
-        checked = check_joint(engine, columns, column, rows)
+        checked = check_joint(engine, columns, column, rows, first)
     else:
-        checked = check_columns(engine, HOST, column, rows, columns.names, columns.invalid)
+        checked = check_columns(engine, HOST, column, rows, columns.names, columns.invalid, first)
     ids, values, position = checked.ids, checked.weights.values, checked.kept
-    kind = ", ".join(_kind(name, read[name], values) for name in weights) or "none"
+    raw = [weight_column(name, read[name]).values if columns.keyed else values for name in weights]
+    kind = ", ".join(_kind(name, read[name], column) for name, column in zip(weights, raw, strict=True)) or "none"
     if checked.barred is not None:
         rest = np.flatnonzero(~checked.barred)
         ids, (values, _) = take_rows(engine, ids, checked.weights, rest)
@@ -219,7 +223,7 @@ def _device_forest(view: DeviceView, number: int, columns: EdgeColumns) -> Table
                 return table
         host = host_engine(engine)
         edges = _copied_edges(host, view.take(engine, rows), columns, engine.to_host(rows))
-    return _table(host, edges, number, columns.maximum)
+    return _table(host, edges, number << POSITION_BITS, columns.maximum)
 
 
 def _copied_edges(engine: Engine, frame: Any, columns: EdgeColumns, position: Array) -> _Edges:

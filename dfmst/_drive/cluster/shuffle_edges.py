@@ -365,10 +365,13 @@ def _distribute(
     def so_far() -> GroupEdges:
         return GroupEdges(fold.runs_so_far(), fold.encoder, fold.kind, hashes + [None] * (len(parts) - len(hashes)))
 
-    for table in group.tables(task_engine(), columns, frames, saved.done):
-        fold.add(table)
-        hashed = table.num_rows and not isinstance(parts[len(hashes)], FileRows)
-        hashes.append(RowHashes.of_table(table) if hashed else None)
+    for tables in group.tables(task_engine(), columns, frames, saved.done):
+        hashed: RowHashes | None = None
+        for table in tables:
+            fold.add(table)
+            if table.num_rows and not isinstance(parts[len(hashes)], FileRows):  # others have one piece
+                hashed = RowHashes.of_table(table)
+        hashes.append(hashed)
         if fold.in_memory:
             saved.save(len(hashes), so_far)
     return GroupEdges(fold.runs(), fold.encoder, fold.kind, hashes)

@@ -100,11 +100,11 @@ def sample(group: Group, frames: Any, columns: EdgeColumns, parts: int) -> KeySa
     pieces, rows, vertices = [], 0, 0
     digests: dict[int, int] = {}
     for number, part in chosen:
-        table = read_edges(engine, part, number, columns)
-        digests |= part_digest(number, part, table)
-        rows, vertices = rows + table.num_rows, max(vertices, likely_vertices(table))
-        spread = max(1, table.num_rows // _SAMPLE)
-        pieces.append(some_rows(table, np.arange(spread // 2, table.num_rows, spread)))
+        for table in read_edges(engine, part, number, columns):
+            digests |= part_digest(number, part, table)
+            rows, vertices = rows + table.num_rows, max(vertices, likely_vertices(table))
+            spread = max(1, table.num_rows // _SAMPLE)
+            pieces.append(some_rows(table, np.arange(spread // 2, table.num_rows, spread)))
     whole = concat(pieces)
     estimate = rows * len(numbered) // len(chosen)
     return KeySample(column_values(whole, "key"), column_values(whole, "row"), estimate, vertices, digests)
@@ -302,13 +302,14 @@ def _fold(
     parts = list(enumerate(group.complete(frames).parts, group.first))
     saved = forest.resume(progress, len(parts))
     digests = dict(saved.digests)
-    tables = group.tables(task_engine(), columns, frames, saved.done)
-    for done, ((number, part), table) in enumerate(zip(parts[saved.done :], tables, strict=True), saved.done + 1):
-        digest = part_digest(number, part, table)
-        if before.get(number, digest.get(number)) != digest.get(number):
-            raise changed(number, part.name if isinstance(part, Part) else "")
-        digests |= digest
-        add(forest, table)
+    partitions = group.tables(task_engine(), columns, frames, saved.done)
+    for done, ((number, part), tables) in enumerate(zip(parts[saved.done :], partitions, strict=True), saved.done + 1):
+        for table in tables:
+            digest = part_digest(number, part, table)
+            if before.get(number, digest.get(number)) != digest.get(number):
+                raise changed(number, part.name if isinstance(part, Part) else "")
+            digests |= digest
+            add(forest, table)
         saved.save(done, forest.forest, digests)
     return with_metadata(forest.forest(), {_DIGESTS: json.dumps(digests).encode()})
 

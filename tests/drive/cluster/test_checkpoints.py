@@ -183,10 +183,10 @@ def test_a_task_goes_on_where_it_was(tmp_path, monkeypatch, strategy, task, ids)
     tables, read, stop_at = tasks.Group.tables, list[int](), 8
     running = False  # the task, and not another that reads
 
-    def counted(group: tasks.Group, *arguments: Any) -> Iterator[pa.Table]:
+    def counted(group: tasks.Group, *arguments: Any) -> Iterator[Any]:
         for table in tables(group, *arguments):
             if running:
-                read.append(table.num_rows)
+                read.append(1)
                 if len(read) == stop_at:
                     raise Stopped
             yield table
@@ -230,11 +230,11 @@ def test_a_group_that_is_folded_in_runs_goes_on_where_it_was(tmp_path, monkeypat
     read = list[int]()
 
     def edges(kept: str | None, stop_at: int = 8) -> GroupEdges:
-        def counted(self: Group, *arguments: Any) -> Iterator[pa.Table]:
+        def counted(self: Group, *arguments: Any) -> Iterator[Any]:
             for table in tables(self, *arguments):
                 if len(read) == stop_at:
                     raise Stopped
-                read.append(table.num_rows)
+                read.append(1)
                 yield table
 
         tables = Group.tables

@@ -40,7 +40,7 @@ from dfmst._fold.budget import RunBudget
 from dfmst._fold.buffer import Rows
 from dfmst._fold.runs import Order, Run, StoredArray, StoredIds
 from dfmst.formats.parquet import TableSize
-from tests.support.dask_frames import random_frame
+from tests.support.dask_frames import STRATEGIES, random_frame
 
 
 def columns(source, target):
@@ -152,6 +152,23 @@ def test_a_batch_drops_what_its_cycles_beat():
     (group,) = [group_of(tables[:1] * 8, 0, rows=600, dense=100)]
     assert [len(run) for run in group.runs] == [59, 59]
     assert next(len(hashes.columns) for hashes in group.hashes if hashes is not None) == 150
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_long_partitions_are_read_in_pieces(tmp_path, monkeypatch, strategy):
+    monkeypatch.setattr("dfmst._drive.cluster.read.PIECE", 64)
+    frame = random_frame(5, rows=1000, ids="text").reset_index(drop=True)
+    for number in range(2):
+        frame[500 * number : 500 * number + 500].to_parquet(tmp_path / f"{number}.parquet", row_group_size=300)
+    parts = dd.read_parquet(tmp_path)
+    forest = dfmst.dask.minimum_spanning_forest(parts, "a", "b", "w", strategy=strategy, **STRATEGIES[strategy])
+    rows = forest.compute(scheduler="sync")
+    assert rows["payload"].tolist() == dfmst.minimum_spanning_forest(frame, "a", "b", "w")["payload"].tolist()
+    frame.loc[897, "w"] = np.nan
+    frame[500:].to_parquet(tmp_path / "1.parquet")
+    broken = dfmst.dask.minimum_spanning_forest(dd.read_parquet(tmp_path), "a", "b", "w", strategy=strategy)
+    with pytest.raises(dfmst.InvalidEdgesError, match=r"partition 1 .* 1 weight that is NaN or null, in row 397"):
+        broken.compute(scheduler="sync")
 
 
 @pytest.mark.parametrize("what", ["run", "array", "ids"])

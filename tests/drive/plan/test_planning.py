@@ -75,6 +75,16 @@ def test_a_shuffle_has_room_for_its_pieces():
     assert dfmst.plan(60_000_000, 120_000_000, memory_limit="1GB", **{**options, "partitions": 240}).fits
 
 
+def test_long_partitions_are_read_in_pieces():
+    """Three million texts of 30 bytes: partitions of a million rows had to fit a worker as a whole."""
+    sizes: dict[str, Any] = {"n_vertices": 3_000_000, "n_edges": 12_000_000, "workers": 3, "id_bytes": 38}
+    plan = dfmst.plan(**sizes, partitions=12, memory_limit="800MB")
+    assert (plan.strategy, plan.fits) == ("shuffle", True)
+    short = dfmst.plan(**sizes, partitions=120, memory_limit="800MB")
+    assert short.peak_memory < plan.peak_memory < 0.95 * 800_000_000
+    assert not dfmst.plan(**sizes, partitions=2, memory_limit="800MB").fits  # rows are gathered from whole partitions
+
+
 @pytest.mark.parametrize("change", [{"n_vertices": 0}, {"workers": 0}, {"strategy": "fast"}])
 def test_wrong_arguments(change):
     with pytest.raises(ValueError, match=r"must be at least 1|unknown strategy"):
