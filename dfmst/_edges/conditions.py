@@ -1,8 +1,7 @@
 """Groups, and rows that must or must not be in a forest: conditions that turn into another edge table.
 
-A forest of each group is a forest of vertices that are pairs of a group and an id. A row that must be in the forest
-makes one vertex of its two ends, and a row that must not becomes a self-loop, which no forest has. So no algorithm
-knows of any of this.
+The forest of each group is the forest of vertices that are pairs of a group and an id. A row that must be in the forest
+makes one vertex of its two ends, and a row that must not becomes a self-loop, so that algorithms need no conditions.
 """
 
 from __future__ import annotations
@@ -30,40 +29,29 @@ from dfmst.errors import InvalidEdgesError
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Conditions that a forest must meet in addition to its weights.
+    """Names of the columns of conditions that a forest must meet in addition to its weights."""
 
-    Attributes
-    ----------
-    by
-        Columns whose joint values name a row's group: each group has its own forest.
-    keep
-        Boolean column of the rows that must be in the forest; ``None``: none.
-    drop
-        Boolean column of the rows that must not be in it; ``None``: none.
-    """
-
-    by: tuple[Any, ...] = ()
-    keep: Any = None
-    drop: Any = None
+    by: tuple[Any, ...] = ()  # of the groups of rows, each of which has its own forest
+    keep: Any = None  # of booleans: rows that must be in the forest
+    drop: Any = None  # of booleans: rows that must not be in the forest
 
     def __bool__(self) -> bool:
-        """Whether there is any."""
         return bool(self.by) or self.keep is not None or self.drop is not None
 
     @classmethod
     def of(cls, by: Any, keep: Any, drop: Any) -> Conditions:
-        """Take the arguments of a call: one name or a list of names for `by`."""
+        """Make conditions of a call's arguments; `by` is a name or a list of names."""
         names = () if by is None else tuple(by) if isinstance(by, list) else (by,)
         return cls(names, keep, drop)
 
     @property
     def columns(self) -> tuple[Any, ...]:
-        """Columns that they read."""
+        """Names of all columns."""
         return (*self.by, *(name for name in (self.keep, self.drop) if name is not None))
 
     @property
     def words(self) -> list[str]:
-        """The conditions, as arguments are written."""
+        """The conditions as arguments of a call."""
         by = self.by[0] if len(self.by) == 1 else list(self.by)
         named = {"by": by if self.by else None, "keep": self.keep, "drop": self.drop}
         return [f"{name}={value!r}" for name, value in named.items() if value is not None]

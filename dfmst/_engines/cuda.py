@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
@@ -47,10 +47,9 @@ def function_of(xp: Any, variant: str, kernel: Kernel) -> Any:
 
 
 @cache
-def threads_of(xp: Any, device: int) -> int:
-    """Return the number of threads that a device runs at once."""
-    attributes = xp.cuda.Device(device).attributes
-    return int(attributes["MultiProcessorCount"] * attributes["MaxThreadsPerMultiProcessor"])
+def attributes_of(xp: Any, device: int) -> dict[str, int]:
+    """Return the attributes of a device."""
+    return dict(xp.cuda.Device(device).attributes)
 
 
 @cache
@@ -58,13 +57,7 @@ def resident_blocks(xp: Any, variant: str, kernel: Kernel, device: int) -> int:
     """Return the number of blocks of a kernel that a device runs at once."""
     pointer = function_of(xp, variant, kernel).kernel.ptr
     blocks = xp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(pointer, BLOCK, 0)
-    return int(blocks * xp.cuda.Device(device).attributes["MultiProcessorCount"])
-
-
-@cache
-def is_cooperative(xp: Any, device: int) -> bool:
-    """Whether a device launches grids whose threads wait for each other."""
-    return bool(xp.cuda.Device(device).attributes.get("CooperativeLaunch", 0))
+    return int(blocks * attributes_of(xp, device)["MultiProcessorCount"])
 
 
 @cache
@@ -128,10 +121,6 @@ def default_stream(xp: Any) -> Iterator[None]:
         stream.wait_event(default.record())
 
 
-def _is_column(argument: Any) -> TypeGuard[Array]:
-    return argument is not None and not isinstance(argument, int)
-
-
 @dataclass(frozen=True, slots=True)
 class CudaEngine:
     """Runs kernels on the current CUDA device."""
@@ -144,12 +133,13 @@ class CudaEngine:
     @property
     def threads(self) -> int:
         """Number of threads that the device runs at once."""
-        return threads_of(self.xp, self._device)
+        attributes = attributes_of(self._cupy, self._device)
+        return attributes["MultiProcessorCount"] * attributes["MaxThreadsPerMultiProcessor"]
 
     @property
     def in_steps(self) -> bool:
         """Whether the device runs kernels whose threads wait for each other."""
-        return is_cooperative(self._cupy, self._device)
+        return bool(attributes_of(self._cupy, self._device).get("CooperativeLaunch", 0))
 
     @property
     def _device(self) -> int:
@@ -165,10 +155,8 @@ class CudaEngine:
         values: list[Any] = []
         for parameter, argument in zip(signature.parameters, arguments, strict=True):
             if parameter.pointer and argument is not None and not isinstance(argument, self.xp.ndarray):
-                message = (
-                    f"kernel {kernel}: {parameter.name} is a {type(argument).__name__} on the host, not a CuPy array"
-                )
-                raise TypeError(message)
+                kind = f"a {type(argument).__name__} on the host, not a CuPy array"
+                raise TypeError(f"kernel {kernel}: {parameter.name} is {kind}")
             # CuPy passes a Python integer as 64 bits.
             values.append(argument if parameter.pointer else TYPES[parameter.type].type(argument))
         most_blocks, options = max(1, self.threads // BLOCK) * _WAVES, {}
@@ -205,11 +193,12 @@ class CudaEngine:
         One thread of a GPU waits for memory hundreds of times longer than one of a CPU, so that the copies save time.
         """
         _, signature = bind(kernel, arguments)
-        copies = [self.to_host(argument) if _is_column(argument) else argument for argument in arguments]
+        columns: list[Any] = list(arguments)
+        copies = [each if each is None or isinstance(each, int) else self.to_host(each) for each in columns]
         CpuEngine(1).launch_alone(kernel, *copies)
-        for parameter, argument, copy in zip(signature.parameters, arguments, copies, strict=True):
-            if parameter.written and _is_column(argument):
-                argument.set(copy)  # type: ignore[attr-defined]
+        for parameter, column, copy in zip(signature.parameters, columns, copies, strict=True):
+            if parameter.written and column is not None:
+                column.set(copy)
 
     def sort_records(self, records: Array, bits: int) -> Array:
         """Sort records stably by bits ``[32, 32 + bits)``, with CuPy's radix sort of the leading halves."""

@@ -14,8 +14,7 @@ from dfmst._common.deferred import cached_property
 from dfmst._common.types import Array, Frame
 from dfmst._edges.arrow_values import moments, readable
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.host_frame import host_column
-from dfmst._edges.open import open_host_frame
+from dfmst._edges.host_frame import host_column, open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import plain_weights, total_weight, weight_floats
 from dfmst._engines.primitives.contract import component_labels

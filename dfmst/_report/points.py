@@ -13,8 +13,7 @@ import pyarrow as pa
 from dfmst._common.arguments import check_column_name
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
-from dfmst._edges.host_frame import FrameView
-from dfmst._edges.open import open_host_frame
+from dfmst._edges.host_frame import FrameView, open_host_frame
 from dfmst._report.words import label
 from dfmst.errors import FormatError, InvalidEdgesError, UnsupportedFrameError, missing_column
 from dfmst.formats.provenance import check_fields, read_record

@@ -13,8 +13,7 @@ from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.arrow_values import arrow_column, readable
 from dfmst._edges.conditions import Conditions, apply_conditions
 from dfmst._edges.edge_table import Input, move_table
-from dfmst._edges.host_frame import FrameView
-from dfmst._edges.open import open_host_frame
+from dfmst._edges.host_frame import FrameView, open_host_frame
 from dfmst._edges.read import EdgeColumns, read_table
 from dfmst._edges.weights import Total, total_weight, weight_column
 from dfmst._engines import Engine, host_engine, select_engine

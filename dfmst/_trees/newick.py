@@ -12,8 +12,7 @@ import pyarrow as pa
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.arrow_values import readable, seconds
-from dfmst._edges.host_frame import FrameView, host_column
-from dfmst._edges.open import open_host_frame
+from dfmst._edges.host_frame import FrameView, host_column, open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertex_list import id_column
 from dfmst._edges.weights import plain_weights, weight_floats

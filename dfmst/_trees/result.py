@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from dfmst._common.progress import Tell, peak_memory
 from dfmst._common.types import Array
-from dfmst._edges.open import open_host_frame
+from dfmst._edges.host_frame import open_host_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.weights import Total
 from dfmst.formats import write_edges

@@ -11,8 +11,7 @@ import pyarrow as pa
 from dfmst._common.dispatch import driven
 from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.host_frame import FrameView
-from dfmst._edges.open import open_frame
+from dfmst._edges.host_frame import FrameView, open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.stack import check_stackable, stack_frames
 from dfmst._engines import select_engine

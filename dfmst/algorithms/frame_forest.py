@@ -16,11 +16,18 @@ from narwhals.exceptions import NarwhalsError
 from dfmst._common.types import Array, Frame
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import EdgeTable
-from dfmst._edges.host_frame import FrameView
-from dfmst._edges.lazy_frame import LazyView, lazy_edges, open_lazy_frame, rows_in_order
-from dfmst._edges.open import open_frame, unwrap
+from dfmst._edges.host_frame import FrameView, open_frame, unwrap
+from dfmst._edges.lazy_frame import (
+    LazyView,
+    Tables,
+    as_lazy,
+    lazy_edges,
+    open_lazy_frame,
+    open_tables,
+    ordered_integers,
+    rows_in_order,
+)
 from dfmst._edges.read import DEVICE, IN_MEMORY, EdgeColumns, check_columns
-from dfmst._edges.tables import Tables, as_lazy, open_tables, ordered_integers
 from dfmst._engines import Engine, select_engine
 from dfmst.algorithms.base import Trace
 from dfmst.errors import DfmstError, EngineUnavailableError, UnsupportedFrameError

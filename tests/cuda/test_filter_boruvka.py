@@ -10,7 +10,7 @@ import pytest
 
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._engines import CudaEngine, select_engine
-from dfmst._engines.cuda import is_cooperative
+from dfmst._engines.cuda import attributes_of
 from dfmst.algorithms import FilterBoruvka
 from dfmst.algorithms.base import Trace
 from tests.support.cases import LARGE, large, ordered_weights
@@ -93,7 +93,7 @@ def test_a_long_list_is_looked_at_every_second_round(monkeypatch):
 @pytest.mark.parametrize("order", ["ascending", "ruler"])
 def test_a_device_without_cooperative_launches_runs_single_rounds(order):
     cupy.cuda.cooperative[0] = False
-    is_cooperative.cache_clear()
+    attributes_of.cache_clear()
     try:
         length = 1 << 12
         first = np.arange(length, dtype=np.uint32)
@@ -105,4 +105,4 @@ def test_a_device_without_cooperative_launches_runs_single_rounds(order):
         np.testing.assert_array_equal(rows, np.arange(length))
     finally:
         cupy.cuda.cooperative[0] = True
-        is_cooperative.cache_clear()
+        attributes_of.cache_clear()

@@ -203,8 +203,8 @@ def test_accessors(triangle: pa.Table, kind: str) -> None:
         assert list(eager[column]) == expected, name
     assert frame.mst.verify(forest, *names).ok
     plan = frame.mst.plan("u", "v", memory_limit="1GiB")
-    assert (plan.vertices, plan.edges) == (3, 3)
-    assert frame.mst.plan("u", "v", n_vertices=7, n_edges=9).vertices == 7
+    assert (plan.n_vertices, plan.n_edges) == (3, 3)
+    assert frame.mst.plan("u", "v", n_vertices=7, n_edges=9).n_vertices == 7
 
 
 def test_trace_is_a_frame_of_the_same_kind(triangle: pa.Table) -> None:
@@ -273,6 +273,6 @@ def test_a_pandas_frame_is_solved_without_one_of_narwhals(monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("a frame of Narwhals takes as long as a short table")
 
-    monkeypatch.setattr("dfmst._edges.open.nw.from_native", refuse)
+    monkeypatch.setattr("dfmst._edges.host_frame.nw.from_native", refuse)
     frame = pd.DataFrame({"source": [0, 1, 0], "target": [1, 2, 2], "weight": [3, 1, 2], "text": ["a", "b", "c"]})
     pd.testing.assert_frame_equal(dfmst.minimum_spanning_forest(frame), frame.iloc[1:])

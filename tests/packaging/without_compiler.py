@@ -20,10 +20,9 @@ PACK = "import sys; sys.path.insert(0, 'build_support'); import backend; print(b
 USE = """
 import numpy as np
 from dfmst._engines.cpu import CpuEngine, library_path
-ids = np.arange(1000, dtype=np.uint32)
-largest = np.zeros(10, np.uint64)
-CpuEngine(threads=2).launch("largest_id", 10, ids, 1000, 100, largest, grain=1)
-assert largest.tolist() == list(range(99, 1000, 100)), largest
+numbers = np.zeros(1000, np.uint32)
+CpuEngine(threads=2).launch("number_places", 1000, numbers, grain=100)
+assert numbers.tolist() == list(range(1000)), numbers
 print("kernels run from", library_path())
 """
 

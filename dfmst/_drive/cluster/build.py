@@ -35,7 +35,7 @@ from dfmst._drive.plan.formulas import (
     slice_vertices,
 )
 from dfmst._drive.plan.plan import estimate_vertices, id_bytes_of
-from dfmst._edges.open import open_frame
+from dfmst._edges.host_frame import open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._fold.budget import parse_memory
 from dfmst.errors import UnsupportedFrameError

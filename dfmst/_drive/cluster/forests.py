@@ -14,8 +14,7 @@ from dfmst._common.dispatch import variant
 from dfmst._common.types import Invalid
 from dfmst._drive.cluster.build import Options, Strategy, forest_frame
 from dfmst._edges.conditions import Conditions
-from dfmst._edges.host_frame import FrameView
-from dfmst._edges.open import open_frame
+from dfmst._edges.host_frame import FrameView, open_frame
 from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst._edges.stack import check_stackable
 from dfmst._trees.forest import find_forest, in_frame_steps

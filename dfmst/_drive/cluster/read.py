@@ -30,9 +30,8 @@ from dfmst._edges.conditions import Conditions, condition_masks
 from dfmst._edges.device_frame import DeviceView, device_ids, device_weights
 from dfmst._edges.edge_table import check_capacity, flip_bits
 from dfmst._edges.encode import are_integers
-from dfmst._edges.host_frame import FrameView
+from dfmst._edges.host_frame import FrameView, open_frame
 from dfmst._edges.joint import check_joint
-from dfmst._edges.open import open_frame
 from dfmst._edges.read import HOST, EdgeColumns, check_columns, on_gpu, take_rows
 from dfmst._edges.unify import cast_exactly, common_id_type
 from dfmst._edges.vertices import IdColumns

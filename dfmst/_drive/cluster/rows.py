@@ -19,8 +19,7 @@ from dfmst._drive.cluster.row_hashes import ColumnTypes, RowHashes, changed, col
 from dfmst._drive.cluster.tables import POSITION_BITS, DeviceTable, Table, columns_of, in_row_order
 from dfmst._edges.conditions import cycles_of_kept
 from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.host_frame import FrameView
-from dfmst._edges.open import open_frame
+from dfmst._edges.host_frame import FrameView, open_frame
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import Engine, select_engine
 from dfmst._fold.checkpoint import ascends

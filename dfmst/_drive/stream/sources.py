@@ -13,8 +13,7 @@ import pyarrow as pa
 from dfmst._drive.stream.batches import Batch, Locators
 from dfmst._drive.stream.parquet import ParquetSource, find_files
 from dfmst._edges.device_frame import DeviceView, open_device_frame
-from dfmst._edges.host_frame import FrameView
-from dfmst._edges.open import open_frame
+from dfmst._edges.host_frame import FrameView, open_frame
 from dfmst._edges.stack import stack_frames
 from dfmst._engines import Engine
 from dfmst._fold.budget import FIXED, parse_memory

@@ -1,14 +1,6 @@
 // Columns of ids, weights and ends: checked, gathered and packed. Signed ids are read as unsigned: a negative one is
 // then huge.
 
-// Largest id of a block of rows.
-KERNEL_OF(V, largest_id, (const V* id, u64 length, u64 block, u64* largest)) {
-  const u64 end = (i + 1) * block < length ? (i + 1) * block : length;
-  V top = 0;
-  for (u64 j = i * block; j < end; ++j) top = id[j] > top ? id[j] : top;
-  largest[i] = top;
-} END
-
 DEVICE void raise(u64* note, u64 value) {
   if (value > load(note)) atomic_max(note, value);
 }
@@ -43,19 +35,7 @@ KERNEL_OF(W, survey_edges, (const u32* source, const u32* target, u32 stride, co
   raise(&notes[3], least);
 } END
 
-// Least and greatest key of a block of `block` keys.
-HOST_KERNEL_OF(K, span_keys, (const K* key, u64 length, u64 block, K* least, K* greatest)) {
-  const u64 end = (i + 1) * block < length ? (i + 1) * block : length;
-  K low = ~(K)0, high = 0;
-  for (u64 j = i * block; j < end; ++j) {
-    low = key[j] < low ? key[j] : low;
-    high = key[j] > high ? key[j] : high;
-  }
-  least[i] = low;
-  greatest[i] = high;
-} END
-
-// The same of the keys of weights, which are gathered on the way: those at `position` (null: of all).
+// Keys of the weights at `position` (null: of all), and the least and greatest key of each block of them.
 HOST_KERNEL_OF(W, gather_span, (const W* weight, u64 flip, const u32* position, u64 length, u64 block, Key<W>* key,
                                 Key<W>* least, Key<W>* greatest)) {
   const u64 end = (i + 1) * block < length ? (i + 1) * block : length;

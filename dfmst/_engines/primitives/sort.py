@@ -59,14 +59,14 @@ class LeadingBits(NamedTuple):
     key: Array | None  # the keys, if different keys have equal bits
 
 
-def leading_bits(engine: Engine, key: Array) -> LeadingBits:
-    """Return the leading bits of ordered keys; a column of ``uint32`` keys is changed in place."""
-    return _take_bits(engine, key, *_span(engine, key))
-
-
 def gather_leading_bits(engine: Engine, key: Array, positions: Array | None, flip: int) -> LeadingBits:
     """Return the leading bits of the ordered keys of weights (or keys) at `positions` (``None``: of all)."""
-    return _take_bits(engine, *_gather_span(engine, key, positions, flip))
+    key, low, high = _gather_span(engine, key, positions, flip)
+    spread = (high - low).bit_length()
+    shift = _shift(spread)
+    column = key if key.dtype == np.uint32 else engine.xp.empty(len(key), np.uint32)
+    engine.launch("leading_bits", len(key), key, low, shift, column)
+    return LeadingBits(column, spread - shift, key if shift else None)
 
 
 def gather_keys_to_lead(engine: Engine, key: Array, flip: int) -> tuple[Array, int, int]:
@@ -87,27 +87,9 @@ def _gather_span(engine: Engine, key: Array, positions: Array | None, flip: int)
     return gathered, min(least.tolist()), max(greatest.tolist())
 
 
-def _take_bits(engine: Engine, key: Array, low: int, high: int) -> LeadingBits:
-    spread = (high - low).bit_length()
-    shift = _shift(spread)
-    column = key if key.dtype == np.uint32 else engine.xp.empty(len(key), np.uint32)
-    engine.launch("leading_bits", len(key), key, low, shift, column)
-    return LeadingBits(column, spread - shift, key if shift else None)
-
-
 def _shift(spread: int) -> int:
     """Return the number of low bits to drop from keys of `spread` bits."""
     return spread - _LEADING_BITS if spread > 32 else 0
-
-
-def _span(engine: Engine, key: Array) -> tuple[int, int]:
-    """Return the least and the greatest key."""
-    if len(key) <= _LEAST_BLOCK:
-        return int(key.min()), int(key.max())
-    blocks = -(-len(key) // _LEAST_BLOCK)
-    least, greatest = (engine.xp.empty(blocks, key.dtype) for _ in range(2))
-    engine.launch("span_keys", blocks, key, len(key), _LEAST_BLOCK, least, greatest, grain=1)
-    return int(least.min()), int(greatest.max())
 
 
 def block_length(engine: Engine, edges: int) -> int:

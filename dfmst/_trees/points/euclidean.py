@@ -13,8 +13,7 @@ from dfmst._common.arguments import check_column_name, whole_number, yes_or_no
 from dfmst._common.types import ROW_LIMIT, Array, Frame
 from dfmst._edges.arrow_values import arrow_column, number_array, plain_ids, to_arrow
 from dfmst._edges.device_frame import DeviceView
-from dfmst._edges.host_frame import FrameView, host_column
-from dfmst._edges.open import open_frame
+from dfmst._edges.host_frame import FrameView, host_column, open_frame
 from dfmst._engines import Engine, select_engine
 from dfmst._trees.points.spanning import build_tree, distances, halves, nearest_points, spanning_pairs
 from dfmst.errors import CapacityError, InvalidEdgesError, UnsupportedFrameError, missing_column

@@ -14,28 +14,6 @@ TOP = 2**32 - 1  # the largest vertex that a column of dense vertices can hold
 
 @each_engine
 @pytest.mark.parametrize("dtype", VERTICES)
-@given(seed=seeds, length=st.sampled_from(LENGTHS), block=st.sampled_from([1, 64, 1000, 65536]))
-@quick
-def test_largest_id(engine, dtype, seed, length, block):
-    rng = np.random.default_rng(seed)
-    ids = rng.integers(0, np.iinfo(dtype).max, length, dtype, endpoint=True) >> np.array(rng.integers(0, 32), dtype)
-    blocks = -(-length // block)
-    largest = np.full(blocks, 99, np.uint64)
-    engine.launch("largest_id", blocks, ids, length, block, largest, grain=1)
-    np.testing.assert_array_equal(largest, [ids[at * block : (at + 1) * block].max() for at in range(blocks)])
-
-
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
-@each_engine
-def test_a_negative_id_reads_as_huge(engine, dtype):
-    largest = np.empty(1, np.uint64)
-    ids = np.array([5, -1, 3], dtype).view(f"u{dtype}")
-    engine.launch("largest_id", 1, ids, 3, 3, largest)
-    assert int(largest[0]) == np.iinfo(ids.dtype).max
-
-
-@each_engine
-@pytest.mark.parametrize("dtype", VERTICES)
 @given(seed=seeds, length=st.sampled_from(LENGTHS), positioned=st.booleans())
 @quick
 def test_pack_ends(engine, dtype, seed, length, positioned):

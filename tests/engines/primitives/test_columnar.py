@@ -17,7 +17,7 @@ from dfmst._engines.primitives.contract import (
 )
 from dfmst._engines.primitives.edges import Edges, gather_edges
 from dfmst._engines.primitives.flags import compact, exclusive_sum, flag_words, numbered, ones
-from dfmst._engines.primitives.sort import leading_bits, sort_order
+from dfmst._engines.primitives.sort import gather_leading_bits, sort_order
 from tests.support.columns import (
     KEYS,
     LENGTHS,
@@ -256,7 +256,7 @@ def test_fills(engine, length):
 def test_leading_bits_begin_with_the_least_key(engine, dtype, length):
     key = np.random.default_rng(length).integers(1000, 1 << 30, length, dtype)
     low = key.min()
-    column, bits, whole = leading_bits(engine, key.copy())
+    column, bits, whole = gather_leading_bits(engine, key, None, 0)
     np.testing.assert_array_equal(column, key - low)
     assert bits == int(key.max() - low).bit_length()
     assert whole is None
