@@ -137,10 +137,11 @@ def missing_weights(engine: Engine, weights: WeightColumn) -> Array | None:
 
 def widen(name: object, values: Array) -> Array:
     """Return numbers in a type that kernels read, or raise an error."""
-    wide: Array = values.astype(_WIDENED.get(values.dtype, values.dtype), copy=False)
-    if wide.dtype not in _KERNEL_TYPES:
+    if values.dtype in _KERNEL_TYPES:
+        return values
+    if values.dtype not in _WIDENED:
         raise unsupported_weights(name, values.dtype)
-    return wide
+    return values.astype(_WIDENED[values.dtype])
 
 
 def weight_column(name: object, column: Array | pa.Array | pa.ChunkedArray) -> WeightColumn:
