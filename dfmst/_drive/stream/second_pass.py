@@ -21,7 +21,7 @@ from dfmst._drive.stream.sources import FrameSource
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.dictionary import plain_type
 from dfmst._edges.edge_table import check_capacity, flip_bits
-from dfmst._edges.open import open_frame
+from dfmst._edges.host_frame import open_frame
 from dfmst._edges.read import CheckedColumns, EdgeColumns
 from dfmst._edges.weights import Total, total_of_pieces, weight_column, weights_as
 from dfmst._engines import host_engine
