@@ -135,11 +135,7 @@ NAMES_OPTION = "source=, target= and weight=", "-s, -t and -w"
 
 
 def missing_column(
-    name: object,
-    columns: Iterable[object],
-    hint: str,
-    place: object = None,
-    option: tuple[str, str] | None = None,
+    name: object, columns: Iterable[object], hint: str, place: object = None, option: tuple[str, str] | None = None
 ) -> ColumnNotFoundError:
     """Make the error for a column that a frame, or another `place`, does not have; a similar name is suggested.
 

@@ -97,8 +97,7 @@ def clusters(
     Gower and Ross: Minimum spanning trees and single linkage cluster analysis. Applied Statistics 18 (1969).
     """
     if (n_clusters is None) == (distance is None):
-        message = "give either n_clusters= or distance="
-        raise ValueError(message)
+        raise ValueError("give either n_clusters= or distance=")
     columns = EdgeColumns(source, target, weight, maximum, invalid)
     forest = order_forest(edges, columns, vertices, algorithm=algorithm, engine=engine, threads=threads)
     given: Any = n_clusters if distance is None else distance
@@ -108,16 +107,14 @@ def clusters(
         counts = [whole_number("n_clusters", count) for count in thresholds]
         cuts = [(f"k{count}", _merges(forest, count)) for count in counts]
     elif weight is None:
-        message = "distance= needs a weight column; with weight=None, pass n_clusters="
-        raise ValueError(message)
+        raise ValueError("distance= needs a weight column; with weight=None, pass n_clusters=")
     else:
         weights = forest.weights(weight)
         limits = [_plain(threshold) for threshold in thresholds]
         cuts = [(f"d{limit}".removesuffix(".0"), _lighter(weights, weight, limit, maximum=maximum)) for limit in limits]
     labels = {name if several else "cluster": forest.labels(edges) for name, edges in cuts}
     if len(labels) < len(cuts):
-        message = f"the same threshold twice: {', '.join(name for name, _ in cuts)}"
-        raise ValueError(message)
+        raise ValueError(f"the same threshold twice: {', '.join(name for name, _ in cuts)}")
     return forest.listed.frame({"vertex": np.arange(forest.vertices), **labels})
 
 
@@ -140,8 +137,7 @@ def _merges(forest: OrderedForest, count: int) -> int:
 def _lighter(weights: Array | pa.Array, name: Any, distance: Any, *, maximum: bool) -> int:
     """Number of edges to keep at a distance: they come first."""
     if is_missing(distance):
-        message = f"distance is {distance}; pass the heaviest weight to keep"
-        raise ValueError(message)
+        raise ValueError(f"distance is {distance}; pass the heaviest weight to keep")
     kind = weights.type if isinstance(weights, pa.Array) else weights.dtype
     try:
         if isinstance(weights, pa.Array) and pa.types.is_temporal(kind):

@@ -74,8 +74,7 @@ def connected_components(
     [1, 1, 3, 4, 4, 6]
     """
     if algorithm not in _LABELLERS:
-        message = f"unknown algorithm {algorithm!r} of components; known: {', '.join(map(repr, _LABELLERS))}"
-        raise ValueError(message)
+        raise ValueError(f"unknown algorithm {algorithm!r} of components; known: {', '.join(map(repr, _LABELLERS))}")
     view, runner = open_edges(edges, engine, threads)
     with runner.guard():
         input = read_table(runner, view, EdgeColumns(source, target, None, invalid=invalid), in_order=True)

@@ -89,8 +89,7 @@ def hdbscan(
     """
     smallest = whole_number("min_cluster_size", min_cluster_size)
     if smallest < 2:
-        message = f"min_cluster_size is {smallest}; it must be at least 2"
-        raise ValueError(message)
+        raise ValueError(f"min_cluster_size is {smallest}; it must be at least 2")
     check_choice(
         cluster_selection_method,
         ("eom", "leaf"),
@@ -132,11 +131,7 @@ def _selector() -> Callable[..., Any]:
 
 
 def _clusters(
-    select: Callable[..., Any],
-    tree: tuple[Array, Array, Array],
-    vertices: int,
-    smallest: int,
-    method: str,
+    select: Callable[..., Any], tree: tuple[Array, Array, Array], vertices: int, smallest: int, method: str
 ) -> tuple[Array, Array]:
     """Label and probability of every vertex."""
     if vertices < 2:

@@ -174,8 +174,7 @@ def _dendrogram(left: Array, right: Array, distance: list[Any], names: Any) -> s
 def _quoted(name: Any) -> str:
     text = str(name)
     if text.splitlines() not in ([], [text]):
-        message = f"the name {text!r} has a line end, and a tree is one line"
-        raise InvalidEdgesError(message, "replace its line ends")
+        raise InvalidEdgesError(f"the name {text!r} has a line end, and a tree is one line", "replace its line ends")
     return text if _PLAIN.fullmatch(text) else "'" + text.replace("'", "''") + "'"
 
 

@@ -133,12 +133,7 @@ def describe_cycle(ranked: RankedForest, rank: int, maximum: bool, describe: Cal
 
 
 def describe_left_out(
-    engine: Engine,
-    edge: Edges,
-    ranked: RankedForest,
-    trees: KruskalTree,
-    maximum: bool,
-    describe: Callable[[int], str],
+    engine: Engine, edge: Edges, ranked: RankedForest, trees: KruskalTree, maximum: bool, describe: Callable[[int], str]
 ) -> Violation:
     """Describe the violation of a row outside the forest, the only one in `edge`."""
     assert edge.row is not None

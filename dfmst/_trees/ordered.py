@@ -76,13 +76,7 @@ class OrderedForest:
 
 
 def order_forest(
-    edges: Frame,
-    columns: EdgeColumns,
-    vertices: Any,
-    *,
-    algorithm: str | Algorithm,
-    engine: str,
-    threads: int | None,
+    edges: Frame, columns: EdgeColumns, vertices: Any, *, algorithm: str | Algorithm, engine: str, threads: int | None
 ) -> OrderedForest:
     """Find the forest of a frame on the host, and put its edges in order."""
     view, runner = open_edges(edges, engine, threads)

@@ -192,8 +192,7 @@ def tree_roots(forest: OrderedForest, root: Any) -> Array:
     trees, first, count = np.unique(label[place], return_index=True, return_counts=True)
     if len(trees) < len(chosen):
         shared = [vertex for vertex, tree in zip(chosen, label[place], strict=True) if tree == trees[count > 1][0]]
-        message = f"the roots {', '.join(map(repr, shared))} are in one tree"
-        raise InvalidEdgesError(message, "choose one of them")
+        raise InvalidEdgesError(f"the roots {', '.join(map(repr, shared))} are in one tree", "choose one of them")
     representative = np.arange(forest.vertices)
     representative[trees] = place[first]
     roots: Array = representative[label]

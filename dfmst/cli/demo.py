@@ -56,8 +56,7 @@ def demo() -> None:
         progress.show("drawing the map")
         drawn = _draw(solution, watch, certificate.ok)
     if not certificate.ok:
-        message = f"a fault of dfmst: {certificate}"
-        raise RuntimeError(message)
+        raise RuntimeError(f"a fault of dfmst: {certificate}")
     seconds = watch.seconds()
     finding = sum(seconds[step] for step in ("prepare", "solve", "gather"))
     facts = [
