@@ -104,23 +104,17 @@ def _split_ids(engine: Engine, edges: GroupEdges, owners: int) -> list[TaskColum
         for ends in rows_on(engine, rows)[:2]:
             occurs[ends] = True
     vertices = engine.xp.flatnonzero(occurs).astype(np.uint32)
-    ids: Any
     if isinstance(encoder, DeviceEncoder):
-        ids = encoder.decode_there(vertices).astype(np.int64, copy=False)
-        owner = _owner(ids.view(np.uint64), owners)
-        own = [engine.xp.flatnonzero(owner == np.uint64(place)) for place in range(owners)]
-        return [TaskColumns.stored(engine, vertices[each], ids[each]) for each in own]
-    vertices = engine.to_host(vertices)
-    ids = _plain(encoder.decode(vertices))
-    owner, host = _owner(id_words(ids), owners), host_engine(engine)
-    own = [np.flatnonzero(owner == place) for place in range(owners)]
-    return [TaskColumns.stored(host, vertices[each], ids.take(pa.array(each))) for each in own]
-
-
-def _owner(word: Array, owners: int) -> Array:
-    """The task that numbers an id: the same in every process, on the GPU and on the host."""
-    owner: Array = ((word * _FACTOR) >> np.uint64(32)) % np.uint64(owners)
-    return owner
+        ids: Any = encoder.decode_there(vertices).astype(np.int64, copy=False)
+        words = ids.view(np.uint64)
+    else:
+        engine, vertices = host_engine(engine), engine.to_host(vertices)
+        ids = _plain(encoder.decode(vertices))
+        words = id_words(ids)
+    # The owner of an id is the same in every process, on a GPU and on the host.
+    owner = ((words * _FACTOR) >> np.uint64(32)) % np.uint64(owners)
+    shares = (engine.xp.flatnonzero(owner == np.uint64(place)) for place in range(owners))
+    return [TaskColumns.stored(engine, vertices[share], ids.take(share)) for share in shares]
 
 
 def number_ids(groups: list[TaskColumns | None]) -> list[Any]:
@@ -131,17 +125,13 @@ def number_ids(groups: list[TaskColumns | None]) -> list[Any]:
 
 def _number_ids(engine: Engine, groups: list[TaskColumns | None]) -> list[Any]:
     dictionary = Dictionary(engine) if engine.on_host else DeviceDictionary(engine)
-    numbers: list[TaskColumns | None] = []
-    for columns in groups:
-        if columns is None:
-            numbers.append(None)
-            continue
-        ids = columns.load(engine, 1)
+
+    def number(ids: Any) -> Array:
         if isinstance(dictionary, DeviceDictionary):  # ids of one group are integers: those of all groups are
-            new = dictionary.numbers(ids)
-        else:
-            new = dictionary.look_up(arrow_numbers(ids) if isinstance(ids, np.ndarray) else ids, extend=True)
-        numbers.append(TaskColumns.stored(engine, new))
+            return dictionary.numbers(ids)
+        return dictionary.look_up(arrow_numbers(ids) if isinstance(ids, np.ndarray) else ids, extend=True)
+
+    numbers = [None if each is None else TaskColumns.stored(engine, number(each.load(engine, 1))) for each in groups]
     return [dictionary.count, *numbers]
 
 
