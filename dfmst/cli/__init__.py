@@ -19,8 +19,7 @@ from dfmst.cli.plan import plan
 from dfmst.cli.points import hdbscan, neighbors, points
 from dfmst.cli.program import Program
 from dfmst.cli.trees import clusters, components, linkage, newick
-from dfmst.cli.update import update
-from dfmst.cli.verify import verify
+from dfmst.cli.verify import update, verify
 
 __all__ = ["main"]
 
