@@ -382,7 +382,7 @@ def _stream(work: Work) -> Plan:
         fold = most(u, limits.runs().vertex * n)
     fits = n.value <= limits.most_vertices or (in_buffer and not work.dictionary)
     peak = STREAM_BASE + fold + work.dictionary * n
-    return work.plan("stream", bytes_moved=Term(0, "0"), peak_memory=peak, fits=fits)
+    return work.plan("stream", peak_memory=peak, fits=fits)
 
 
 def _spill(work: Work) -> Plan:
@@ -393,8 +393,7 @@ def _spill(work: Work) -> Plan:
     rows = least(fitting, Term(budget.MOST_RUN, "2^30"), m).named("r", "rows")
     peak = STREAM_BASE + least(u, budget.RUN_VERTEX * n + (EDGE + budget.SORT) * rows) + work.dictionary * n
     on_disk = EDGE * least((budget.ON_DISK + 1) * n, m + n)
-    fits = work.n_vertices <= limits.most_vertices
-    return work.plan("spill", bytes_moved=Term(0, "0"), peak_memory=peak, bytes_on_disk=on_disk, fits=fits)
+    return work.plan("spill", peak_memory=peak, bytes_on_disk=on_disk, fits=work.n_vertices <= limits.most_vertices)
 
 
 STREAMS = ("stream", "spill")

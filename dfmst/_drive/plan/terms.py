@@ -133,15 +133,13 @@ class Plan:
         Whether each process has enough memory.
     usable_memory
         Bytes of the limit that tasks may use: on a cluster less than the limit, at which Dask ends a worker.
-    bytes_moved
-        Bytes between workers.
     peak_memory
         Bytes of one process.
     formulas
         Name of a quantity -> its formula: a term with the attributes `value` and `text`, and with the formulas of its
         `parts`.
-    bytes_on_disk
-        Most bytes on disk of a stream.
+    bytes_moved, bytes_on_disk
+        Bytes between the workers of a cluster, and most bytes on the disk of a stream.
     gpu_memory_limit, peak_gpu_memory, bytes_over_bus
         Memory of each worker's GPU (0: no GPU), the bytes used of it, and the bytes between hosts and GPUs.
     """
@@ -157,9 +155,9 @@ class Plan:
     rounds: int
     fits: bool
     usable_memory: int
-    bytes_moved: int
     peak_memory: int
     formulas: dict[str, Term]
+    bytes_moved: int = 0
     bytes_on_disk: int = 0
     gpu_memory_limit: int = 0
     peak_gpu_memory: int = 0

@@ -35,7 +35,7 @@ RUNS = {name: run for name, run in RECORDS.items() if "plan" in run}
 
 #: Constants that the tasks import, so that plan and tasks cannot differ.
 OF_TASKS = {"BUFFER", "DENSE_ID", "DEVICE_SHARE", "EDGE", "GPU_SLICE_ROW", "LEAST_ROWS", "LIGHT", "NUMBERED", "SLICES"}
-OF_TASKS |= {"SMALL_BUFFER", "SPARSE_ID"}
+OF_TASKS |= {"PIECE", "SMALL_BUFFER", "SPARSE_ID"}
 #: Constants that the tasks use through a function; its tests are in test_planning.py.
 IN_FUNCTIONS = {"BATCH", "DENSE", "GROUPS", "MOVING", "USABLE"}
 #: Constants whose double contradicts a recorded run of a cluster or of a stream.
@@ -49,8 +49,13 @@ ON_GPUS = {"GPU_DICTIONARY", "GPU_SOLVED"}
 def literals() -> set[str]:
     """Names of the module's constants that are numbers, not expressions of other constants."""
     body = ast.parse(Path(formulas.__file__).read_text(encoding="utf-8")).body
-    constants = [node for node in body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)]
-    return {node.targets[0].id for node in constants if isinstance(node.targets[0], ast.Name)}
+    found = [(node.targets[0], node.value) for node in body if isinstance(node, ast.Assign)]
+    numbers = [name for name, value in found if isinstance(value, (ast.Constant, ast.BinOp)) and not _names(value)]
+    return {name.id for name in numbers if isinstance(name, ast.Name)}
+
+
+def _names(value: ast.AST) -> bool:
+    return any(isinstance(node, ast.Name) for node in ast.walk(value))
 
 
 def imported() -> Iterator[str]:

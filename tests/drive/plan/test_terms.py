@@ -115,7 +115,7 @@ def test_a_plan_below_the_limit_does_not_fit_without_memory_for_its_tasks() -> N
 
 
 def test_the_page_of_a_notebook_is_escaped() -> None:
-    plan = dfmst.Plan(1, 1, 1, 1, 1, "<b>", "a & b", 1, 0, True, 1, 0, 0, {"peak_memory": Term(1, "<i>")})
+    plan = dfmst.Plan(1, 1, 1, 1, 1, "<b>", "a & b", 1, 0, True, 1, 0, {"peak_memory": Term(1, "<i>")})
     page = plan._repr_html_()
     assert "&lt;b&gt;" in page
     assert "a &amp; b" in page
