@@ -117,7 +117,7 @@ def test_results_that_wait_take_a_share_of_the_gpu():
 def test_tables_of_both_sides_are_merged_on_the_gpu():
     here = device_table([0, 1], [1, 2], [5, 6], [1, 2])
     there = travelling_table([0, 2**40], [2, 0], np.array([4, 1], np.uint64), np.array([3, 0], np.uint64), "int64")
-    merged = solve_tables(CudaEngine(), [here, there])
+    merged = solve_tables(CudaEngine(), CudaEngine(), [here, there])
     assert isinstance(merged, DeviceTable)
     assert host_table(merged).to_pydict() == {
         "source": [2**40, 0, 0],
@@ -130,4 +130,4 @@ def test_tables_of_both_sides_are_merged_on_the_gpu():
 def test_ids_that_no_integer_type_holds_are_refused():
     low, high = np.array([-1, 2]), np.array([2**63 + 1, 2], np.uint64)
     with pytest.raises(InvalidEdgesError, match="below 0 and ids beyond 63 bits"):
-        solve_tables(CudaEngine(), [device_table(ids, ids, [1, 2], [1, 2]) for ids in (low, high)])
+        solve_tables(CudaEngine(), CudaEngine(), [device_table(ids, ids, [1, 2], [1, 2]) for ids in (low, high)])

@@ -25,29 +25,25 @@ from dfmst._drive.cluster.tables import (
     DeviceTable,
     Table,
     check_kinds,
-    column_values,
     columns_of,
-    concat,
     empty_table,
     has_integers,
     host_table,
-    id_pair,
-    in_row_order,
     kind_metadata,
     metadata_of,
-    take,
     task_result,
     weight_kind,
 )
 from dfmst._drive.plan.formulas import BUFFER, SMALL_BUFFER
 from dfmst._edges.arrow_values import arrow_numbers
-from dfmst._edges.dictionary import mixed_signs
+from dfmst._edges.dictionary import concat_ids, mixed_signs
 from dfmst._edges.edge_table import EdgeTable
 from dfmst._edges.encode import DeviceEncoder, Encoder, are_integers
 from dfmst._edges.read import EdgeColumns
 from dfmst._edges.vertices import IdColumns, dense_vertices
 from dfmst._engines import Engine, host_engine
 from dfmst._fold.buffer import Rows
+from dfmst._fold.checkpoint import ascends
 from dfmst._fold.fold import BufferFold, Fold
 from dfmst.algorithms.solve import solve_table
 from dfmst.errors import CapacityError
@@ -116,47 +112,45 @@ def merge(tables: list[Table]) -> Table:
     # All rows are solved at once, so a retry with fewer rows is impossible.
     if not engine.on_host and all(map(has_integers, tables)):
         with suppress(CapacityError):
-            return on_device(engine, 1, lambda _: solve_tables(engine, tables), least=1)
-    table = concat([host_table(table) for table in tables])
-    return on_device(engine, 1, lambda _: solve(engine, table), least=1)
+            return on_device(engine, 1, lambda _: solve_tables(engine, engine, tables), least=1)
+    on_host = [host_table(table) for table in tables]
+    return on_device(engine, 1, lambda _: solve_tables(engine, host_engine(engine), on_host), least=1)
 
 
-def solve(engine: Engine, table: pa.Table) -> pa.Table:
-    """Return the rows of a table that form its minimum spanning forest, by ascending locator."""
-    if not table.num_rows:
-        return table
-    table = in_row_order(table)
-    vertices = dense_vertices(host_engine(engine), id_pair(table))
-    key = engine.from_host(column_values(table, "key"))
-    edges = EdgeTable(engine.from_host(vertices.source), engine.from_host(vertices.target), key, vertices.total)
-    return take(table, engine.to_host(solve_table(engine, edges)))
-
-
-def solve_tables(engine: Engine, tables: Sequence[Table]) -> Table:
-    """Return the forest of tables of integer ids, by ascending locator, on a GPU from the ids on."""
+def solve_tables(engine: Engine, numbering: Engine, tables: Sequence[Table]) -> Table:
+    """Return the forest of tables, by ascending locator; `numbering` is the engine that numbers the ids."""
     filled = [table for table in tables if table.num_rows]
     if not filled:
         return empty_table()
     check_kinds(map(weight_kind, filled))
-    parts = [columns_of(engine, table) for table in filled]
-    columns = Columns(*(_joined(engine, list(each)) for each in zip(*parts, strict=True)))
-    if bool((columns.row[1:] < columns.row[:-1]).any()):
-        columns = columns.take(engine.xp.argsort(columns.row))
-    encoder = DeviceEncoder(max(2 * len(columns), _LEAST_DENSE), engine=engine)
-    source, target = encoder.encode(columns.ids)
-    forest = solve_table(engine, EdgeTable(source, target, columns.key, encoder.count))
-    return task_result(engine, columns.take(forest), metadata_of(filled[0]))
+    parts = [columns_of(numbering, table) for table in filled]
+    columns = Columns(*(_joined(numbering, list(each)) for each in zip(*parts, strict=True)))
+    if not ascends(columns.row):
+        columns = columns.take(numbering.xp.argsort(columns.row))
+    if numbering.on_host:
+        source, target, count, _ = dense_vertices(numbering, columns.ids)
+    else:
+        encoder = DeviceEncoder(max(2 * len(columns), _LEAST_DENSE), engine=numbering)
+        source, target = encoder.encode(columns.ids)
+        count = encoder.count
+    source, target, key = map(engine.from_host, (source, target, columns.key))
+    forest = solve_table(engine, EdgeTable(source, target, key, count))
+    taken = columns.take(engine.to_host(forest) if numbering.on_host else forest)
+    return task_result(numbering, taken, metadata_of(filled[0]))
 
 
-def _joined(engine: Engine, columns: list[Array]) -> Array:
-    """One column after the other; integers in a type that holds all of them."""
+def _joined(engine: Engine, columns: list[Any]) -> Any:
+    """One column after the other; ids in a type that holds all of them."""
+    if len(columns) == 1:
+        return columns[0]
+    if any(isinstance(column, pa.Array) for column in columns):
+        return concat_ids([column if isinstance(column, pa.Array) else arrow_numbers(column) for column in columns])
     if len({column.dtype for column in columns}) > 1 and any(column.dtype == np.uint64 for column in columns):
         # The arrays' own common type of int64 and uint64 is float64.
         if any(column.dtype.kind == "i" and len(column) and int(column.min()) < 0 for column in columns):
             raise mixed_signs()
         columns = [column.astype(np.uint64, copy=False) for column in columns]
-    joined: Array = columns[0] if len(columns) == 1 else engine.xp.concatenate(columns)
-    return joined
+    return engine.xp.concatenate(columns)
 
 
 def fold(group: Group, frames: Any, columns: EdgeColumns, progress: str | None = None) -> Table:
@@ -310,15 +304,16 @@ class TableFold(EncodedFold):
         """Return the forest of all rows so far."""
         if self._fold is None:
             return empty_table()
-        forest, metadata = self._fold.forest(), kind_metadata(self.kind)
-        # Columns are copied out of the fold's buffer.
+        forest, engine = self._fold.forest(), self.engine
         if isinstance(self._encoder, DeviceEncoder):
             ends = map(self._encoder.decode_there, forest.arrays[:2])
-            columns = Columns(*ends, *(column.copy() for column in forest.arrays[2:]))
-            return task_result(self.engine, columns, metadata)
-        source, target, weight, locator = map(self.engine.to_host, forest.arrays)
-        arrays = [*map(self._encoder.decode, (source, target)), pa.array(weight.copy()), pa.array(locator.copy())]
-        return pa.table(arrays, names=list(Columns._fields), metadata=metadata)
+        else:
+            engine = host_engine(engine)
+            forest = Rows(*map(self.engine.to_host, forest.arrays))
+            ends = map(self._encoder.decode, forest[:2])
+        # The other columns are copied out of the fold's buffer.
+        columns = Columns(*ends, *(column.copy() for column in forest.arrays[2:]))
+        return task_result(engine, columns, kind_metadata(self.kind))
 
     def _fold_for(self, weight: np.dtype[Any]) -> BufferFold:
         vertices = self._encoder.count

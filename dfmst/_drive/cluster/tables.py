@@ -16,7 +16,6 @@ import pyarrow as pa
 from dfmst._common.types import Array
 from dfmst._drive.cluster.devices import TaskColumns, has_room, register_for_gpus
 from dfmst._edges.arrow_values import native_values
-from dfmst._edges.dictionary import concat_ids
 from dfmst._edges.encode import are_integers
 from dfmst._edges.vertices import IdColumns, id_columns, same_width
 from dfmst._engines import Engine, host_engine
@@ -111,16 +110,6 @@ def take(table: pa.Table, positions: Array) -> pa.Table:
         plain = pa.types.is_integer(column.type)
         columns.append(pa.array(column.to_numpy()[positions]) if plain else column.take(pa.array(positions)))
     return pa.table(columns, names=table.column_names, metadata=table.schema.metadata)
-
-
-def concat(tables: list[pa.Table]) -> pa.Table:
-    """One table after the other, in common types."""
-    filled = [table for table in tables if table.num_rows]
-    if len(filled) < 2:
-        return (filled or [empty_table()])[0]
-    check_kinds(map(weight_kind, filled))
-    columns = [concat_ids([table.column(name) for table in filled]) for name in filled[0].column_names]
-    return pa.table(columns, names=filled[0].column_names, metadata=filled[0].schema.metadata)
 
 
 def check_kinds(weights: Iterable[str]) -> None:
@@ -262,9 +251,12 @@ def with_metadata(table: Table, more: dict[bytes, bytes]) -> Table:
     return table.replace_schema_metadata(metadata)
 
 
-def task_result(engine: Engine, columns: Columns, metadata: dict[bytes, bytes]) -> DeviceTable:
-    """Return a task's result; it is copied to the host if results for other tasks fill the GPU."""
+def task_result(engine: Engine, columns: Columns, metadata: dict[bytes, bytes]) -> Table:
+    """Return a task's result; columns of a GPU are copied to the host if results for other tasks fill the GPU."""
+    if engine.on_host:
+        arrays = [column if isinstance(column, pa.Array) else pa.array(column) for column in columns]
+        return pa.table(arrays, names=list(Columns._fields), metadata=metadata)
     table = DeviceTable(TaskColumns(engine, *columns), metadata)
-    if not engine.on_host and not has_room(engine, 0):
+    if not has_room(engine, 0):
         table.columns.spill()
     return table

@@ -33,7 +33,6 @@ from dfmst._drive.cluster.tables import (
     Table,
     column_values,
     columns_of,
-    concat,
     empty_table,
     engine_for,
     is_key_type,
@@ -97,7 +96,7 @@ def sample(group: Group, frames: Any, columns: EdgeColumns, parts: int) -> KeySa
     numbered = list(enumerate(group.complete(frames).parts, group.first))
     step = -(-len(numbered) // parts)
     chosen = numbered[step // 2 :: step]
-    pieces, rows, vertices = [], 0, 0
+    pieces, rows, vertices = [empty_table()], 0, 0
     digests: dict[int, int] = {}
     for number, part in chosen:
         for table in read_edges(engine, part, number, columns):
@@ -105,9 +104,9 @@ def sample(group: Group, frames: Any, columns: EdgeColumns, parts: int) -> KeySa
             rows, vertices = rows + table.num_rows, max(vertices, likely_vertices(table))
             spread = max(1, table.num_rows // _SAMPLE)
             pieces.append(some_rows(table, np.arange(spread // 2, table.num_rows, spread)))
-    whole = concat(pieces)
+    key, row = (np.concatenate([column_values(piece, name) for piece in pieces]) for name in ("key", "row"))
     estimate = rows * len(numbered) // len(chosen)
-    return KeySample(column_values(whole, "key"), column_values(whole, "row"), estimate, vertices, digests)
+    return KeySample(key, row, estimate, vertices, digests)
 
 
 def likely_vertices(table: Table) -> int:
@@ -237,7 +236,10 @@ def broadcast_filter(forest: Table) -> BroadcastFilter | None:
     if not forest.num_rows:
         return None
     engine = engine_for(worker_engine(), forest)
-    return on_device(engine, 1, lambda _: BroadcastFilter.of_forest(engine, columns_of(engine, forest)), least=1)
+    try:
+        return on_device(engine, 1, lambda _: BroadcastFilter.of_forest(engine, columns_of(engine, forest)), least=1)
+    except ValueError as error:  # rows of a false checkpoint that are not a forest
+        raise false_checkpoint() from error
 
 
 def fold_light(

@@ -76,7 +76,10 @@ class CycleFilter:
         if not engine.on_host:  # the Kruskal tree needs the host
             return cls.of_tables(engine, FilterTables(*joined_levels(engine, forest, vertices, _LARGE), 0))
         ranked = rank_forest(engine, forest)
-        return cls(engine, ranked, build_kruskal_tree(engine, ranked.ends, vertices))
+        trees = build_kruskal_tree(engine, ranked.ends, vertices)
+        if trees.cycle is not None:
+            raise ValueError("rows that are not a forest")
+        return cls(engine, ranked, trees)
 
     @property
     def tables(self) -> FilterTables:
