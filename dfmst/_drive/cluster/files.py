@@ -24,7 +24,7 @@ from dfmst._drive.cluster.client import Gpus, cluster_client, usage, usage_since
 from dfmst._drive.cluster.dask_internals import results
 from dfmst._drive.cluster.graph import load, save
 from dfmst._drive.cluster.groups import Group
-from dfmst._drive.cluster.partitions import FileRows, FrameParts, file_stamp, size_of_parts
+from dfmst._drive.cluster.partitions import FileRows, FrameParts, size_of_parts
 from dfmst._drive.cluster.rows import PartRows, gather
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._edges.conditions import Conditions
@@ -34,11 +34,11 @@ from dfmst._fold.budget import parse_memory
 from dfmst._fold.checkpoint import Codec
 from dfmst._trees.certificate import Certificate, verify
 from dfmst._trees.result import Forest, ForestRows, Progress
-from dfmst.errors import NAMES_OPTION, CapacityError, missing_column
+from dfmst.errors import CapacityError
 from dfmst.formats.atomic import atomic_directory, atomic_path, check_directory
 from dfmst.formats.directories import private_directory, sole_use
 from dfmst.formats.files import existing_path
-from dfmst.formats.parquet import common_columns, parquet_files, parquet_footer
+from dfmst.formats.parquet import parquet_files
 
 _TEXT = Codec(lambda text: [pa.table({"text": [text]})], lambda tables: next(tables)["text"][0].as_py())
 _PIECE = 1 << 17  # rows read at a time
@@ -212,26 +212,19 @@ def require_columns(inputs: Sequence[Path], names: Sequence[Any]) -> None:
 
 def _parts(files: Sequence[tuple[Path, str]], folders: Sequence[Path], names: Sequence[Any]) -> FrameParts:
     """The files as partitions, with columns of common types; each must have the named ones."""
-    footers = [(path, parquet_footer(path)) for path, _ in files]
-    sources = [(path, footer.schema.to_arrow_schema(), footer.num_rows) for path, footer in footers]
-    common, constants = common_columns(sources, folders)
-    wanted = list(names)
-    for path, schema, rows in sources:
-        for name in wanted:
-            if name not in (*schema.names, *constants[path]) and (rows or name not in common.schema.names):
-                hint = "name the columns with source=, target= and weight="
-                raise missing_column(name, schema.names, hint, path, NAMES_OPTION)
-    own = {name for _, schema, _ in sources for name in schema.names}
+    source = ParquetSource([path for path, _ in files], folders)
+    source.require(names)
+    own = {name for file in source.files for name in file.schema.names}
     # Columns that are names of directories are written only if the output has other directories.
     same_folders = all(path.as_posix().endswith(name) for path, name in files)
-    every = [name for name in common.schema.names if name in own or not same_folders]
-    unlike = any(not schema.equals(common.schema) for _, schema, _ in sources)
+    every = [name for name in source.schema.names if name in own or not same_folders]
+    unlike = any(not file.schema.equals(source.schema) for file in source.files)
     edges: list[Any] = []
     gathered: list[Any] = []
-    for path, _ in files:
-        place, stamp = str(path.resolve()), file_stamp(path)
-        shared = (common, constants[path]) if unlike else ()
-        edges.append(FileRows(place, wanted, None, stamp, *shared))
+    for file in source.files:
+        place, stamp = str(file.path.resolve()), (file.size, file.modified)
+        shared = (source.columns, source.constants[file.path]) if unlike else ()
+        edges.append(FileRows(place, list(names), None, stamp, *shared))
         gathered.append(FileRows(place, every if unlike else None, None, stamp, *shared))
     return FrameParts(edges, gathered, {}, repr([(part.path, part.stamp) for part in edges]))
 

@@ -51,9 +51,9 @@ class ParquetSource:
             self.files.append(SourceFile.of_path(path, first))
             first += self.files[-1].rows
         sources = [(file.path, file.schema, file.rows) for file in self.files]
-        self._columns, self._constants = common_columns(sources, folders)
-        self._names = {path: {*schema.names, *self._constants[path]} for path, schema, rows in sources if rows}
-        self.schema: pa.Schema = self._columns.schema
+        self.columns, self.constants = common_columns(sources, folders)
+        self._names = {path: {*schema.names, *self.constants[path]} for path, schema, rows in sources if rows}
+        self.schema: pa.Schema = self.columns.schema
 
     @property
     def rows(self) -> int:
@@ -130,7 +130,7 @@ class ParquetSource:
 
     def _fit(self, file: SourceFile, batch: pa.RecordBatch, names: Sequence[Any]) -> pa.RecordBatch:
         """A batch in the types of all files."""
-        return self._columns.fit(batch, file.path, names, self._constants[file.path])
+        return self.columns.fit(batch, file.path, names, self.constants[file.path])
 
 
 def _width(kind: pa.DataType) -> float | None:
