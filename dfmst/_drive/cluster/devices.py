@@ -131,7 +131,8 @@ class TaskColumns:
     @classmethod
     def read(cls, tables: Iterator[pa.Table], *tests: Callable[[pa.DataType], bool]) -> TaskColumns:
         """Read columns from a checkpoint, whose types pass tests, and store them."""
-        return cls.stored(CpuEngine(1), *(array_of(checked_table(next(tables), {"values": test})) for test in tests))
+        columns = [array_of(checked_table(next(tables), {"values": test})) for test in tests]
+        return cls.stored(CpuEngine(1), *columns)
 
     def load(self, engine: Engine | None = None, place: int = 0) -> Any:
         """Return one column in an engine's memory, or on the host."""

@@ -22,14 +22,16 @@ import dfmst.dask
 from dfmst._drive.cluster import groups as tasks
 from dfmst._drive.cluster import shuffle, two_pass
 from dfmst._drive.cluster.client import Resources
-from dfmst._drive.cluster.graph import EDGE_TABLE, checkpointed, first_workers, partitions_done
+from dfmst._drive.cluster.graph import EDGE_TABLE, checkpointed, first_workers, load, partitions_done, save
 from dfmst._drive.cluster.groups import Group
 from dfmst._drive.cluster.partitions import FileRows
 from dfmst._drive.cluster.shuffle_edges import GroupEdges, GroupSizes, distribute
+from dfmst._drive.cluster.shuffle_numbering import NUMBERING
 from dfmst._drive.cluster.tables import travelling_table
 from dfmst._drive.cluster.two_pass import SAMPLE, KeySample, sample
 from dfmst._edges.read import EdgeColumns
 from dfmst._engines import CpuEngine
+from dfmst._fold.checkpoint import with_record
 from dfmst.formats.atomic import sealed_output
 from dfmst.formats.directories import sole_use
 from tests.support.dask_frames import STRATEGIES, random_frame
@@ -113,6 +115,12 @@ def test_false_content_with_a_right_digest_is_made_anew(tmp_path, record):
                 writer.write_table(table)
     drawn = KeySample(np.zeros(1, np.uint64), np.zeros(1, np.uint64), 1, 2, {})
     assert checkpointed(str(path), SAMPLE, lambda: drawn) is drawn
+
+
+def test_a_checkpoint_without_its_last_table_counts_as_missing(tmp_path):
+    path, record = str(tmp_path / "name"), {"total": 1, "numbers": True}
+    save(path, NUMBERING._replace(tables=lambda _: [with_record(pa.table({}), record)]), None)
+    assert load(path, NUMBERING) is None
 
 
 def test_a_checkpoint_that_cannot_be_read_is_an_error_with_the_directory(tmp_path):
