@@ -20,6 +20,20 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dfmst.errors import (
+    CapacityError,
+    ClusterError,
+    ColumnNotFoundError,
+    DeviceError,
+    DfmstError,
+    EngineUnavailableError,
+    FormatError,
+    InvalidEdgesError,
+    MissingFileError,
+    OutputError,
+    UnsupportedFrameError,
+)
+
 if TYPE_CHECKING:
     from dfmst import algorithms, arrays, errors, forest, formats, generate, interop, stream
     from dfmst._drive.plan.plan import plan
@@ -35,63 +49,28 @@ if TYPE_CHECKING:
     from dfmst._trees.points.euclidean import euclidean_forest, knn_edges
     from dfmst._trees.rooted import path, rooted
     from dfmst._trees.update import update
-    from dfmst.errors import (
-        CapacityError,
-        ClusterError,
-        ColumnNotFoundError,
-        DeviceError,
-        DfmstError,
-        EngineUnavailableError,
-        FormatError,
-        InvalidEdgesError,
-        MissingFileError,
-        OutputError,
-        UnsupportedFrameError,
-    )
     from dfmst.forest import maximum_spanning_forest, minimum_spanning_forest, spanning_forest
     from dfmst.formats import read_edges
     from dfmst.interop import from_igraph, from_matrix, from_sparse, to_igraph, to_sparse
 
-#: Public name -> the module it comes from, loaded at first use: `import dfmst` must stay light.
-_HOME = {
-    "CapacityError": "errors",
-    "ClusterError": "errors",
-    "Certificate": "_trees.certificate",
-    "ColumnNotFoundError": "errors",
-    "DeviceError": "errors",
-    "DfmstError": "errors",
-    "EngineUnavailableError": "errors",
-    "FormatError": "errors",
-    "InvalidEdgesError": "errors",
-    "MissingFileError": "errors",
-    "OutputError": "errors",
-    "UnsupportedFrameError": "errors",
-    "clusters": "_trees.clusters",
-    "connected_components": "_trees.components",
-    "euclidean_forest": "_trees.points.euclidean",
-    "hdbscan": "_trees.density",
-    "newick": "_trees.newick",
-    "knn_edges": "_trees.points.euclidean",
-    "from_igraph": "interop",
-    "from_matrix": "interop",
-    "from_sparse": "interop",
-    "to_igraph": "interop",
-    "to_sparse": "interop",
-    "Plan": "_drive.plan.plan",
-    "path": "_trees.rooted",
-    "plan": "_drive.plan.plan",
-    "maximum_spanning_forest": "forest",
-    "minimum_spanning_forest": "forest",
-    "read_edges": "formats",
-    "release_memory": "_engines",
-    "Report": "_report.report",
-    "report": "_report.report",
-    "rooted": "_trees.rooted",
-    "single_linkage": "_trees.clusters",
-    "spanning_forest": "forest",
-    "update": "_trees.update",
-    "verify": "_trees.certificate",
+#: Module -> public names that it has, loaded at first use: `import dfmst` must stay light.
+_NAMES = {
+    "_drive.plan.plan": ["Plan", "plan"],
+    "_engines": ["release_memory"],
+    "_report.report": ["Report", "report"],
+    "_trees.certificate": ["Certificate", "verify"],
+    "_trees.clusters": ["clusters", "single_linkage"],
+    "_trees.components": ["connected_components"],
+    "_trees.density": ["hdbscan"],
+    "_trees.newick": ["newick"],
+    "_trees.points.euclidean": ["euclidean_forest", "knn_edges"],
+    "_trees.rooted": ["path", "rooted"],
+    "_trees.update": ["update"],
+    "forest": ["maximum_spanning_forest", "minimum_spanning_forest", "spanning_forest"],
+    "formats": ["read_edges"],
+    "interop": ["from_igraph", "from_matrix", "from_sparse", "to_igraph", "to_sparse"],
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES = ("algorithms", "arrays", "components", "errors", "forest", "formats", "generate", "interop", "stream")
 
 __version__ = "0.1.0"
