@@ -192,14 +192,6 @@ class Side(NamedTuple):
     shift: int
 
 
-class Outcome(NamedTuple):
-    """Counts of the rounds over a side's edges."""
-
-    taken: int  # edges that joined two components at the beginning
-    rounds: int  # rounds that had any edge
-    joined: int  # edges that were chosen
-
-
 class Worklist:
     """The buffers of all rounds over the edges of a side; they grow if a list needs more room.
 
@@ -282,14 +274,17 @@ class Worklist:
         self._engine.launch("flag_beside", len(flags), *columns, grain=FLAG_GRAIN)
         return flags
 
-    def solve(self) -> Outcome:
-        """Run rounds until the list is empty. A list that is too long for the buffers is taken once more."""
+    def solve(self) -> tuple[int, int, int]:
+        """Run rounds until the list is empty; return the edges in the first one, the rounds, and the edges chosen.
+
+        A list that is too long for the buffers is taken once more.
+        """
         while True:
             length = self._shorten()
             if length <= self._capacity:
                 length, joined, rounds, taken = self._finish()
                 if length <= self._capacity:
-                    return Outcome(taken, rounds, joined)
+                    return taken, rounds, joined
             self._reserve(length)
             self._take()
 

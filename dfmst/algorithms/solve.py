@@ -107,9 +107,9 @@ def name_of(algorithm: Algorithm) -> str:
 
 def resolve(algorithm: str | Algorithm, engine: Engine) -> Algorithm:
     """Return the algorithm that a name or an object stands for."""
-    if algorithm == "auto":  # Kruskal's scan is sequential: fast on a CPU, and slow on a GPU
-        algorithm = "filter-kruskal" if engine.on_host else "filter-boruvka"
     if isinstance(algorithm, str):
+        if algorithm == "auto":  # Kruskal's scan is sequential: fast on a CPU, and slow on a GPU
+            algorithm = "filter-kruskal" if engine.on_host else "filter-boruvka"
         if algorithm not in REGISTRY:
             message = f"unknown algorithm {algorithm!r}; known: 'auto', {', '.join(map(repr, REGISTRY))}"
             suggestion = did_you_mean(algorithm, ("auto", *REGISTRY))
