@@ -5,7 +5,8 @@
 Medians of interleaved runs on one thread, in microseconds, next to SciPy's minimum spanning tree from the same arrays
 (its matrix included); then milliseconds of ``dfmst forest`` on a CSV of 10,000 rows, a process each, next to one that
 only imports the libraries that it needs, and to a run that imports pandas as well, as PyArrow would. Graphs are random,
-of ``int64`` ids and ``float64`` weights.
+of ``int64`` ids and ``float64`` weights. Last, CPU-microseconds of a call in a loop, with and without the private names
+of NumPy and pandas that dfmst uses.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -24,7 +26,7 @@ from statistics import median
 import numpy as np
 import pandas as pd
 from support.graphs import scipy_weights
-from support.inside import Array
+from support.inside import Array, by_public_names
 from support.machine import describe
 from support.results import parser, write
 from support.timing import interleaved
@@ -33,6 +35,7 @@ import dfmst
 from dfmst.arrays import forest_rows
 
 ROWS = (10, 780, 10_000)
+LOOP = 20  # calls
 
 
 def edges(rows: int) -> tuple[tuple[Array, Array, Array], int]:
@@ -55,6 +58,29 @@ def calls(repeat: int) -> dict[str, dict[str, float]]:
         }
         result[f"{rows} rows"] = {name: round(1e6 * run.seconds, 1) for name, run in interleaved(runs, repeat).items()}
     return result
+
+
+def private_names(repeat: int) -> dict[str, dict[str, float]]:
+    """CPU-microseconds of a call in a loop, by rows, with and without private names."""
+    result = {}
+    for rows in ROWS:
+        columns, _ = edges(rows)
+        frame = pd.DataFrame(dict(zip(("source", "target", "weight"), columns, strict=True)))
+        runs = {}
+        for name, call in {
+            "arrays": partial(forest_rows, *columns, threads=1),
+            "pandas frame": partial(dfmst.minimum_spanning_forest, frame, threads=1),
+        }.items():
+            runs[name] = partial(_loop, call)
+            runs[f"{name}, public names"] = partial(by_public_names, runs[name])
+        measured = interleaved(runs, repeat)
+        result[f"{rows} rows"] = {name: round(1e6 * run.cpu / LOOP, 1) for name, run in measured.items()}
+    return result
+
+
+def _loop(call: Callable[[], object]) -> None:
+    for _ in range(LOOP):
+        call()
 
 
 def commands(repeat: int) -> dict[str, dict[str, float]]:
@@ -95,6 +121,7 @@ def main() -> None:
         "machine": {**describe("scipy", "pyarrow"), "load": round(os.getloadavg()[0], 1)},
         "microseconds_of_a_call": calls(chosen.repeat),
         "milliseconds_of_a_process": commands(chosen.commands),
+        "cpu_microseconds_in_a_loop": private_names(max(2, chosen.repeat // LOOP)),
     }
     print(json.dumps(result, indent=1))
     write(chosen.output, result)

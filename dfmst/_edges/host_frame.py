@@ -192,8 +192,8 @@ def pandas_column(name: object, series: Any) -> Array | pa.Array | pa.ChunkedArr
 def stored_column(frame: Any, name: Any) -> Array | None:
     """Return a NumPy column of pandas, read-only, as the frame stores it; ``None`` if only a series has it.
 
-    This uses a private method of pandas: a series for each column takes a third to half of a call on up to 10,000 rows
-    (``bench/small_calls.py``). If a version of pandas lacks the method, columns are read from their series.
+    This uses a private method of pandas: with a series for each column, calls on up to 10,000 rows take 30 to 100 %
+    longer (``bench/small_calls.py``). If a version of pandas lacks the method, columns are read from their series.
     """
     read, place = getattr(frame, "_get_column_array", None), frame.columns.get_loc(name)
     values = read(place) if read is not None and type(place) is int else None

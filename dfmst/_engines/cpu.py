@@ -171,7 +171,7 @@ def described(kernel: str, arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...] 
     """Return a key of a launch and its arguments, with the addresses of columns.
 
     Launches of one key pass the same checks; it is ``None`` if a column is of an unusual type. The fields of arrays are
-    read from memory: NumPy's public attributes take a fifth of a call on 10 rows (``bench/small_calls.py``).
+    read from memory: with NumPy's public attributes, calls on 10 rows take a third longer (``bench/small_calls.py``).
     """
     key: list[Any] = [kernel]
     values = []

@@ -20,3 +20,5 @@ def test_every_call_has_its_time(monkeypatch):
     for times in told.values():
         assert set(times) == {"arrays", "pandas frame", "SciPy, arrays"}
         assert min(times.values()) > 0
+    told = bench.private_names(2)
+    assert {len(times) for times in told.values()} == {4}
