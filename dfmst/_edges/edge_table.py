@@ -100,10 +100,10 @@ class Input:
 
     def frame_rows(self, rows: Array) -> Array:
         """Return rows of the frame, in its memory, for rows of the table."""
-        rows = self.beside_frame(rows)
+        rows = self.to_frame_memory(rows)
         return rows if self.kept is None else self.kept[rows]
 
-    def beside_frame(self, column: Array) -> Array:
+    def to_frame_memory(self, column: Array) -> Array:
         """Copy a column back to the frame's memory."""
         return column if self.moved_by is None else self.moved_by.to_host(column)
 

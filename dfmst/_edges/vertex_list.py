@@ -18,7 +18,7 @@ from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import Input
 from dfmst._edges.host_frame import FrameView, host_column
 from dfmst._edges.unify import native_type, series_type
-from dfmst._edges.vertices import ids_beside
+from dfmst._edges.vertices import ids_like
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import used_vertices
 from dfmst.errors import InvalidEdgesError
@@ -63,7 +63,7 @@ def list_vertices(
     engine: Engine, view: FrameView, names: tuple[Any, Any], input: Input, vertices: Any = None
 ) -> VertexList:
     """List the vertices that occur in a table, or those of `vertices`."""
-    occurs = input.beside_frame(used_vertices(engine, input.table))
+    occurs = input.to_frame_memory(used_vertices(engine, input.table))
     if vertices is None:
         vertex = np.flatnonzero(occurs)
         place = np.cumsum(occurs, dtype=np.uint32) - np.uint32(1)
@@ -81,7 +81,7 @@ def list_vertices(
 
 def find_places(listed: VertexList, argument: str, ids: list[Any]) -> Array:
     """Return the places of ids, ``int64``."""
-    wanted = ids_beside((argument, id_column(ids)), ("ids", listed.values()))
+    wanted = ids_like((argument, id_column(ids)), ("ids", listed.values()))
     match = pc.index_in(arrow_column(argument, wanted.source), value_set=arrow_column("ids", wanted.target))
     unknown = np.asarray(match.is_null())
     if unknown.any():
@@ -95,7 +95,7 @@ def _in_one_type(name: Any, input: Input, vertices: Any) -> tuple[pa.Array, pa.A
     listed, values, total = id_column(vertices), input.vertices.values, input.vertices.total
     if values is None:  # a table without vertices takes ids of any type
         values = pa.array(np.arange(total, dtype=np.int64)) if total or not len(listed) else pa.nulls(0)
-    ids = ids_beside(("vertices", listed), (name, values))
+    ids = ids_like(("vertices", listed), (name, values))
     if ids.null_source is not None:
         count, first = int(ids.null_source.sum()), int(ids.null_source.argmax())
         message = f"vertices has {count:,} null entries, the first at position {first}"

@@ -164,7 +164,7 @@ def id_columns(source: tuple[object, Any], target: tuple[object, Any], *, encode
     return _in_one_type(source, target, _readable(*source, encoded=encoded), _readable(*target, encoded=encoded))
 
 
-def ids_beside(listed: tuple[object, Any], known: tuple[object, Any]) -> IdColumns:
+def ids_like(listed: tuple[object, Any], known: tuple[object, Any]) -> IdColumns:
     """Check a (name, column) pair, and cast it and a table's vertices, which have no extension type, to one type."""
     column, nulls = _readable(*listed)
     if isinstance(column, pa.Array) and isinstance(column.type, pa.BaseExtensionType):

@@ -84,7 +84,7 @@ def connected_components(
             present = runner.xp.flatnonzero(used_vertices(runner, input.table))
             columns = {"vertex": present, "component": labels[present]}
             return vertex_frame(
-                view, names, input, {name: input.beside_frame(column) for name, column in columns.items()}
+                view, names, input, {name: input.to_frame_memory(column) for name, column in columns.items()}
             )
         if isinstance(view, DeviceView):
             message = "vertices= is not read with a frame on a GPU"
@@ -92,5 +92,5 @@ def connected_components(
         listed = list_vertices(runner, view, names, input, vertices)
         component = np.arange(len(listed))
         found = np.flatnonzero(listed.vertex >= 0)
-        component[found] = listed.place[input.beside_frame(labels)[listed.vertex[found]]]
+        component[found] = listed.place[input.to_frame_memory(labels)[listed.vertex[found]]]
         return listed.frame({"vertex": np.arange(len(listed)), "component": component})

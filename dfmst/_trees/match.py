@@ -26,7 +26,7 @@ from dfmst._edges.conditions import group_codes, pair_vertices
 from dfmst._edges.edge_table import EdgeTable, Input
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.stack import differences
-from dfmst._edges.vertices import ids_beside
+from dfmst._edges.vertices import ids_like
 from dfmst._edges.weights import constant_weights, weight_column
 from dfmst._engines import Engine
 from dfmst._engines.primitives.edges import gather_keys
@@ -68,7 +68,7 @@ def match_rows(match: ForestMatch) -> Array | Violation:
 def _vertices(input: Input, name: Any, column: Any) -> Array:
     """Translate the forest's ids to the table's vertices, ``int64``; -1 without one."""
     known = input.vertices.values
-    ids = ids_beside((name, column), (name, np.zeros(0, np.int64) if known is None else known))
+    ids = ids_like((name, column), (name, np.zeros(0, np.int64) if known is None else known))
     if known is None:
         vertices = ids.source.astype(np.int64)
         return np.where((vertices >= 0) & (vertices < input.vertices.total), vertices, -1)

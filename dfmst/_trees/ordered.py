@@ -87,7 +87,7 @@ def order_forest(
         input = read_table(runner, view, columns, in_order=True)
         rows = solve_table(runner, input.table, algorithm).astype(np.uint32)
         order = sort_order(runner, gather_keys(runner, input.table.weight, rows, input.table.flip))
-        ranked = input.beside_frame(rows[order])
+        ranked = input.to_frame_memory(rows[order])
         listed = list_vertices(runner, view, (columns.source, columns.target), input, vertices)
     host, count = host_engine(runner), len(ranked)
     source, target = np.empty(count, np.uint32), np.empty(count, np.uint32)
