@@ -38,7 +38,7 @@ from dfmst._drive.cluster.devices import (
 from dfmst._drive.cluster.graph import Progress
 from dfmst._drive.cluster.groups import EncodedFold, Group, StoredEncoder
 from dfmst._drive.cluster.partitions import FileRows
-from dfmst._drive.cluster.row_hashes import ColumnTypes, RowHashes
+from dfmst._drive.cluster.rows import ColumnTypes, RowHashes
 from dfmst._drive.cluster.tables import POSITION_BITS
 from dfmst._drive.plan.formulas import EDGE
 from dfmst._edges.encode import Encoder

@@ -26,7 +26,7 @@ from dfmst._drive.cluster.graph import EDGE_TABLE, TaskGraph, digests_by_number,
 from dfmst._drive.cluster.groups import Group, StoredEncoder, TableFold, add_merge_tree, folded, merge
 from dfmst._drive.cluster.partitions import FileRows, Part
 from dfmst._drive.cluster.read import read_edges
-from dfmst._drive.cluster.row_hashes import changed, digest_of, row_hashes
+from dfmst._drive.cluster.rows import changed, digest_of, row_hashes
 from dfmst._drive.cluster.tables import (
     Columns,
     DeviceTable,
