@@ -1,13 +1,14 @@
 """Ids, weights and conditions of several columns, in a form that means the same in every batch of a table.
 
-A table in memory is numbered as a whole (:mod:`dfmst._edges.conditions`). The batches of a stream and the partitions of
-a cluster are read one by one: an id of several columns, or of a group and an id, becomes one binary value; rows to keep
-get the least key; a key of two weights has 32 bits of each.
+An id of several columns becomes one binary value. A table in memory is numbered and ranked as a whole. The batches of a
+stream and the partitions of a cluster are read one by one: a group is part of the id; rows to keep get the least key; a
+key of two weights has 32 bits of each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -17,18 +18,49 @@ import pyarrow as pa
 from dfmst._common.deferred import pc
 from dfmst._common.types import Array
 from dfmst._edges.arrow_values import numbers_of_arrow
-from dfmst._edges.conditions import condition_masks, group_entries, no_groups
+from dfmst._edges.conditions import NO_CONDITIONS, condition_masks, group_entries, no_groups
+from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.edge_table import flip_bits
-from dfmst._edges.read import HOST, CheckedColumns, EdgeColumns, check_columns
+from dfmst._edges.host_frame import FrameView
+from dfmst._edges.read import HOST, CheckedColumns, EdgeColumns, check_columns, on_gpu
 from dfmst._edges.unify import UNITS
 from dfmst._edges.vertices import IdColumns, id_columns
-from dfmst._edges.weights import constant_weights, missing_weights, weight_column
-from dfmst._engines import Engine
+from dfmst._edges.weights import constant_weights, missing_weights, ranks, weight_column
+from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.edges import gather_keys
 from dfmst.errors import InvalidEdgesError
 
 _HIGHEST = (1 << 64) - 1
 _NULL = b"~"  # the group of rows without one
+
+
+def compose(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns) -> FrameView | DeviceView:
+    """Return the view of a whole table with a column for each key of several columns; weights become ranks."""
+    if columns.keys is None:
+        return view
+    if isinstance(view, DeviceView):
+        raise on_gpu(columns)
+    composed: dict[str, Any] = {}
+    if len(columns.end_parts) > 1 or columns.end_parts[0] != columns.names[:2]:
+        ids = [pa.array([], pa.int64())] * 2  # an empty column may have any type
+        if len(view):
+            ids = joint_ids(replace(columns, conditions=NO_CONDITIONS), view.column)
+        composed = dict(zip(columns.names[:2], ids, strict=True))
+    if columns.has_joint_weight:
+        composed[columns.weight] = _ranked_weights(host_engine(engine), view, columns.weights)
+    return replace(view, composed=composed)
+
+
+def _ranked_weights(engine: Engine, view: FrameView, names: list[Any]) -> pa.Array:
+    """Rank the rows by the first column, then the next; null if one of them is null or NaN."""
+    rows = len(view)
+    rank, missing = np.zeros(rows, np.uint32), np.zeros(rows, bool)
+    for name in names if rows else ():
+        weights = weight_column(name, view.column(name))
+        mask = missing_weights(engine, weights)
+        missing |= False if mask is None else mask
+        rank = ranks(weights.values, rank)
+    return pa.array(rank, mask=missing)
 
 
 def check_joint(

@@ -16,15 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.arguments import check_choice, check_column_name, yes_or_no
-from dfmst._common.deferred import pc
 from dfmst._common.types import Array, Invalid
-from dfmst._edges.arrow_values import arrow_column
 from dfmst._edges.conditions import NO_CONDITIONS, Conditions, apply_conditions
 from dfmst._edges.device_frame import DeviceView, device_factorize, device_ids, device_weights
 from dfmst._edges.edge_table import DeferredChecks, EdgeTable, Input, check_capacity, move_table
 from dfmst._edges.host_frame import FrameView
 from dfmst._edges.vertices import IdColumns, Vertices, dense_vertices, factorize, id_columns, unchecked_vertices
-from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights, ranks, weight_column
+from dfmst._edges.weights import WeightColumn, constant_weights, missing_weights, weight_column
 from dfmst._engines import Engine, host_engine
 from dfmst._engines.primitives.edges import end_words
 from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
@@ -175,55 +173,10 @@ def edge_columns(source: Any, target: Any, weight: Any, *options: Any) -> EdgeCo
     return replace(EdgeColumns(source, target, weight, *options), keys=keys)
 
 
-def compose(engine: Engine, view: FrameView | DeviceView, columns: EdgeColumns) -> FrameView | DeviceView:
-    """Return the view with a column for each key of several columns.
-
-    Equal ids have equal numbers in source and target; weights become ranks.
-    """
-    if columns.keys is None:
-        return view
-    source, target, weight = columns.keys
-    if isinstance(view, DeviceView):
-        raise on_gpu(columns)
-    composed: dict[str, Any] = {}
-    if isinstance(source, list):
-        composed = dict(zip((str(source), str(target)), _composed_ids(view, source, target), strict=True))
-    if isinstance(weight, list):
-        composed[str(weight)] = _composed_weights(host_engine(engine), view, weight)
-    return replace(view, composed=composed)
-
-
 def on_gpu(columns: EdgeColumns) -> UnsupportedFrameError:
     """Return the error for conditions, or keys of several columns, of a frame on a GPU."""
     needs = "a key of several columns needs" if columns.keys else f"{' and '.join(columns.conditions.words)} needs"
     return UnsupportedFrameError(f"{needs} a frame on the host, and this frame is on a GPU", "pass edges.to_arrow()")
-
-
-def _composed_ids(view: FrameView, source: list[Any], target: list[Any]) -> list[pa.Array]:
-    """Number the joint values of several columns; null if one of them is."""
-    rows = len(view)
-    number, null = np.zeros(2 * rows, np.uint64), np.zeros(2 * rows, bool)
-    for one, other in zip(source, target, strict=True) if rows else ():
-        ids = id_columns((one, view.column(one)), (other, view.column(other)))
-        for place, mask in enumerate((ids.null_source, ids.null_target)):
-            if mask is not None:
-                null[place * rows : (place + 1) * rows] |= mask
-        both = pa.concat_arrays([arrow_column(one, ids.source), arrow_column(other, ids.target)])
-        codes = pc.dictionary_encode(both, null_encoding="encode").indices.to_numpy().astype(np.uint64)
-        number = np.unique(number * np.uint64(codes.max() + 1) + codes, return_inverse=True)[1].astype(np.uint64)
-    return [pa.array(number[part].astype(np.int64), mask=null[part]) for part in (slice(rows), slice(rows, None))]
-
-
-def _composed_weights(engine: Engine, view: FrameView, names: list[Any]) -> pa.Array:
-    """Rank the rows by the first column, then the next; null if one of them is null or NaN."""
-    rows = len(view)
-    rank, missing = np.zeros(rows, np.uint32), np.zeros(rows, bool)
-    for name in names if rows else ():
-        weights = weight_column(name, view.column(name))
-        mask = missing_weights(engine, weights)
-        missing |= False if mask is None else mask
-        rank = ranks(weights.values, rank)
-    return pa.array(rank, mask=missing)
 
 
 class Readers(NamedTuple):

@@ -14,7 +14,8 @@ from dfmst._common.types import Array, Frame, Invalid
 from dfmst._edges.conditions import Conditions
 from dfmst._edges.device_frame import DeviceView
 from dfmst._edges.host_frame import FrameView, open_frame, open_host_frame
-from dfmst._edges.read import EdgeColumns, compose, edge_columns
+from dfmst._edges.joint import compose
+from dfmst._edges.read import EdgeColumns, edge_columns
 from dfmst._edges.weights import Total, total_weight
 from dfmst._engines import Engine, host_engine, select_engine
 from dfmst._engines.primitives.edges import used_vertices
