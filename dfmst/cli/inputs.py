@@ -28,8 +28,8 @@ def load_libraries() -> None:
     for module in ("dfmst.formats", "dfmst.forest"):
         import_module(module)
     # PyArrow imports pandas, if it is installed, at its first array. No command needs it, and a small run would take
-    # 0.74 instead of 0.41 CPU-seconds (bench/results/cpu/small_calls.json, "dfmst forest and pandas"). PyArrow tries
-    # the import once only, so it is prevented only if the process ends with the command.
+    # 1.7 times the CPU-seconds (bench/results/cpu/small_calls.json, "dfmst forest and pandas"). PyArrow tries the
+    # import once only, so it is prevented only if the process ends with the command.
     if click.get_current_context().find_root().obj == OWN_PROCESS and "pandas" not in sys.modules:
         finder: Any = SimpleNamespace(find_spec=_refuse_pandas)
         sys.meta_path.insert(0, finder)
