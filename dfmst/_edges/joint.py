@@ -176,7 +176,8 @@ def _joined(parts: list[Array | pa.Array]) -> pa.Array:
 def id_bytes(column: Array | pa.Array) -> Array | pa.Array:
     """Return the bytes of ids or groups: a matrix of bytes, or ``large_binary`` if they differ in length.
 
-    Equal values of all comparable types have equal bytes, and no value's bytes begin those of another. Nulls have any.
+    Equal values of all comparable types have equal bytes, and the bytes of no value are a prefix of those of another.
+    Nulls have arbitrary bytes.
     """
     if isinstance(column, np.ndarray):
         return _integer_bytes(column)
