@@ -69,6 +69,9 @@ class _Registry(Mapping[str, type[Algorithm]]):
         found: type[Algorithm] = getattr(import_module(f"dfmst.algorithms.{name.replace('-', '_')}"), class_)
         return found
 
+    def __contains__(self, name: object) -> bool:
+        return name in _CLASSES  # without an import
+
     def __iter__(self) -> Iterator[str]:
         return iter(_CLASSES)
 
