@@ -13,7 +13,7 @@ from dfmst._common.types import Array, SparseMatrix, SupportsDLPack
 from dfmst._edges.arrow_values import listed_values
 from dfmst._edges.edge_table import Input, check_capacity
 from dfmst._edges.read import DEVICE, HOST, CheckedColumns, edge_statistics, number_ids
-from dfmst._edges.vertices import IdColumns, unchecked_vertices
+from dfmst._edges.vertices import unchecked_vertices
 from dfmst._edges.weights import constant_weights, missing_weights
 from dfmst._engines import Engine, select_engine
 from dfmst.algorithms import Algorithm
@@ -110,22 +110,20 @@ def forest_rows(
     array([1, 2])
     """
     if is_sparse(source):
-        _require_nothing(target, weight)
+        if target is not _LEFT_OUT or weight is not _LEFT_OUT:
+            message = "forest_rows() takes a sparse matrix alone: it holds both ends and the weights"
+            raise TypeError(message)
         entries = stored_entries(source)
         source, target, weight = entries.row, entries.column, entries.value
         n_vertices = entries.size if n_vertices is None else n_vertices
     elif target is _LEFT_OUT or weight is _LEFT_OUT:
         message = "forest_rows() takes the arrays source, target and weight, or a sparse matrix alone"
         raise TypeError(message)
-    for name, values in (("source", source), ("target", target)):
+    columns = {"source": source, "target": target} | ({} if weight is None else {"weight": weight})
+    for name, values in columns.items():
         if values is None:
             raise InvalidEdgesError(f"{name} is None", "pass the vertex at that end of each edge")
     bound = None if n_vertices is None else operator.index(n_vertices)
-    columns = {
-        name: values
-        for name, values in (("source", source), ("target", target), ("weight", weight))
-        if values is not None
-    }
     engine = select_engine("auto", threads, on_device=_on_device(columns), rows=_rows(source))
     with engine.guard():
         return solve(
@@ -133,12 +131,6 @@ def forest_rows(
             lambda defer_checks: _read(engine, columns, bound, yes_or_no("maximum", maximum), defer_checks),
             algorithm,
         ).rows
-
-
-def _require_nothing(target: Any, weight: Any) -> None:
-    if target is not _LEFT_OUT or weight is not _LEFT_OUT:
-        message = "forest_rows() takes a sparse matrix alone: it holds both ends and the weights"
-        raise TypeError(message)
 
 
 def _rows(values: Any) -> int | None:
@@ -184,7 +176,10 @@ def _read(engine: Engine, arrays: dict[str, Any], n: int | None, maximum: bool, 
     statistics = None if unchecked is not None else edge_statistics(engine, ids, weights)
     if unchecked is None:
         missing = missing_weights(engine, weights) if statistics is None or statistics.missing else weights.invalid
-        _check_missing(ids, missing)
+        for name, mask in (("source", ids.null_source), ("target", ids.null_target), ("weight", missing)):
+            if mask is not None and mask.any():
+                message = f"{name} has {int(mask.sum()):,} missing entries, the first at position {int(mask.argmax())}"
+                raise InvalidEdgesError(message, "remove those edges first")
     return number_ids(engine, read, CheckedColumns(ids, weights, None, unchecked, statistics), maximum, bound=n)
 
 
@@ -195,7 +190,7 @@ def _column(engine: Engine, name: str, values: Any) -> Array:
         if isinstance(values, (list, tuple, np.ma.MaskedArray)):
             column = listed_values(name, values)
         else:
-            column = _from_dlpack(engine, values) if _is_dlpack(values) else engine.xp.asarray(values)
+            column = (engine.xp.from_dlpack if _is_dlpack(values) else engine.xp.asarray)(values)
     except InvalidEdgesError:
         raise
     except ValueError as error:
@@ -206,26 +201,9 @@ def _column(engine: Engine, name: str, values: Any) -> Array:
     return column
 
 
-def _check_missing(ids: IdColumns, missing: Array | None) -> None:
-    for name, mask in (("source", ids.null_source), ("target", ids.null_target), ("weight", missing)):
-        if mask is not None:
-            _refuse_missing(name, mask)
-
-
-def _refuse_missing(name: str, mask: Array) -> None:
-    if mask.any():
-        message = f"{name} has {int(mask.sum()):,} missing entries, the first at position {int(mask.argmax())}"
-        raise InvalidEdgesError(message, "remove those edges first")
-
-
 def _is_dlpack(values: Any) -> bool:
     """Whether DLPack is the only way to read an array."""
     if isinstance(values, np.ndarray):
         return False
     known = ("__array__", "__array_interface__", "__cuda_array_interface__")
     return hasattr(values, "__dlpack__") and not any(hasattr(values, name) for name in known)
-
-
-def _from_dlpack(engine: Engine, values: Any) -> Array:
-    array: Array = engine.xp.from_dlpack(values)
-    return array

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -29,8 +29,6 @@ from dfmst.formats.atomic import sealed_input, sealed_output
 from dfmst.formats.directories import Hold, private_directory
 from dfmst.formats.files import problem
 from dfmst.formats.provenance import check_fields, is_count, read_record
-
-_Content = TypeVar("_Content")
 
 #: What a codec raises if a file holds something else.
 _FALSE_CONTENT = (
@@ -192,8 +190,8 @@ class Checkpoint:
             self._tell("resumed", state.done)
         return state
 
-    def save(self, collect: Callable[[], FoldState]) -> None:
-        """Write the state of a run."""
+    def save(self, collect: Callable[[], FoldState]) -> FoldState:
+        """Write the state of a run, and return it."""
         begin = self._pace.now()
         state = collect()
         try:
@@ -206,6 +204,7 @@ class Checkpoint:
             raise OutputError(f"cannot write a checkpoint to {self.folder}: {reason}", hint) from error
         self._pace.saved(begin, state.done)
         self._tell("saved", state.done)
+        return state
 
     def clear(self) -> None:
         """Remove the checkpoint, and free its directory for other runs."""

@@ -21,7 +21,7 @@ from dfmst._engines.primitives.edges import Edges, gather_keys
 from dfmst._engines.primitives.flags import compact
 from dfmst._fold.budget import RunBudget
 from dfmst._fold.buffer import RowBuffer, Rows
-from dfmst._fold.runs import GRAIN, MemoryRun, Order, Run, read_pieces, write_sorted
+from dfmst._fold.runs import GRAIN, Order, Run, new_run, read_pieces, write_sorted
 from dfmst._fold.slices import Chosen, LevelMarks, SliceKruskal, concat_spans, cut_runs
 from dfmst.algorithms import Algorithm
 from dfmst.algorithms.solve import solve_table
@@ -303,9 +303,7 @@ class RunFold(Fold):
         return merged
 
     def _new_run(self, order: Order) -> Run:
-        if self._directory is None:
-            return MemoryRun(self._engine, order, self._weight, self._grain)
-        return Run(self._engine, self._directory, order, self._weight, self._grain)
+        return new_run(self._engine, self._directory, order, self._weight, self._grain)
 
     def _clear(self) -> None:
         for run in self._runs:

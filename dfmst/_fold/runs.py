@@ -148,9 +148,18 @@ class Run:
         return map(np.ascontiguousarray, map(record.__getitem__, columns))
 
 
-def _run_of_rows(directory: SpillDirectory, order: Order, grain: int, *columns: Array) -> Run:
+def new_run(
+    engine: Engine, directory: SpillDirectory | None, order: Order, weight_dtype: np.dtype[Any], grain: int
+) -> Run:
+    """Make a run in a file, or (without a directory) in memory."""
+    if directory is None:
+        return MemoryRun(engine, order, weight_dtype, grain)
+    return Run(engine, directory, order, weight_dtype, grain)
+
+
+def _run_of_rows(directory: SpillDirectory | None, order: Order, grain: int, *columns: Array) -> Run:
     rows = Rows(*columns)
-    run = Run(CpuEngine(), directory, order, rows.weight.dtype, grain)
+    run = new_run(CpuEngine(), directory, order, rows.weight.dtype, grain)
     run.append([rows])
     return run
 
@@ -188,7 +197,8 @@ class MemoryRun(Run):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the rows, too; the copy is in memory as well."""
-        return _memory_run, (self._order, self.grain, *map(self._engine.to_host, self.part(0, self._rows).arrays))
+        columns = map(self._engine.to_host, self.part(0, self._rows).arrays)
+        return _run_of_rows, (None, self._order, self.grain, *columns)
 
     def __sizeof__(self) -> int:
         """Return the bytes of the rows."""
@@ -224,19 +234,11 @@ class MemoryRun(Run):
         return whole
 
 
-def _memory_run(order: Order, grain: int, *columns: Array) -> MemoryRun:
-    engine = CpuEngine()
-    rows = Rows(*map(engine.from_host, columns))
-    run = MemoryRun(engine, order, rows.weight.dtype, grain)
-    run.append([rows])
-    return run
-
-
 class _StoredColumn(ABC):
-    """A column in a file, which is deleted with the object; pickling copies it to the other process."""
+    """A column of `nbytes` bytes in a file, which is deleted with the object; pickling copies it."""
 
-    def __init__(self, directory: SpillDirectory, length: int) -> None:
-        self._directory, self._length = directory, length
+    def __init__(self, directory: SpillDirectory, values: Array | pa.Array) -> None:
+        self._directory, self._length, self.nbytes = directory, len(values), int(values.nbytes)
         self._path = Path(f"{directory.new_name()}.column")
         self.remove = removed_with(self, [self._path])
 
@@ -252,11 +254,6 @@ class _StoredColumn(ABC):
         """Return a number that grows with the values."""
         return self.nbytes // 16
 
-    @property
-    @abstractmethod
-    def nbytes(self) -> int:
-        """Bytes of the values."""
-
     @abstractmethod
     def load(self) -> Any:
         """Read the column."""
@@ -266,21 +263,16 @@ class StoredArray(_StoredColumn):
     """An array in a file."""
 
     def __init__(self, directory: SpillDirectory, values: Array) -> None:
-        super().__init__(directory, len(values))
+        super().__init__(directory, values)
         self.dtype = values.dtype
         with disk_errors(directory.path):
             np.ascontiguousarray(values).tofile(self._path)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the values."""
-        return self._length * self.dtype.itemsize
 
     def append(self, values: Array) -> None:
         """Add values of the same type."""
         with disk_errors(self._directory.path), self._path.open("ab") as file:
             file.write(np.ascontiguousarray(values).data.cast("B"))
-        self._length += len(values)
+        self._length, self.nbytes = self._length + len(values), self.nbytes + values.nbytes
 
     def sort(self) -> None:
         """Sort the values."""
@@ -299,19 +291,13 @@ class StoredIds(_StoredColumn):
     """An Arrow column in a file."""
 
     def __init__(self, directory: SpillDirectory, values: pa.Array) -> None:
-        super().__init__(directory, len(values))
-        self.type, self._nbytes = values.type, int(values.nbytes)
-        table = pa.table({"ids": values})
-        with disk_errors(directory.path), pa.ipc.new_file(str(self._path), table.schema) as writer:
-            writer.write_table(table)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the values."""
-        return self._nbytes
+        super().__init__(directory, values)
+        self.type = values.type
+        batch = pa.record_batch([values], names=["ids"])
+        with disk_errors(directory.path), pa.ipc.new_file(str(self._path), batch.schema) as writer:
+            writer.write_batch(batch)
 
     def load(self) -> pa.Array:
         """Read the column."""
         with disk_errors(self._directory.path), pa.OSFile(str(self._path), "rb") as file:
-            column = pa.ipc.open_file(file).read_all().column("ids")
-        return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+            return pa.ipc.open_file(file).get_batch(0).column(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -69,29 +69,6 @@ class Batch(NamedTuple):
         """Yield all rows, `rows` at a time."""
         for begin in range(0, self.rows, rows):
             yield self.part(begin, min(begin + rows, self.rows))
-
-
-class EdgeSource(Protocol):
-    """Anything whose rows can be read twice, in the same order."""
-
-    @property
-    def rows(self) -> int | None:
-        """Number of rows; ``None``: unknown."""
-
-    def require(self, names: Sequence[Any]) -> None:
-        """Raise if a column is known to be missing before rows are read."""
-
-    def integers(self, names: Sequence[Any]) -> bool:
-        """Whether columns may hold integers, as far as is known before rows are read."""
-
-    def vertices(self, names: tuple[Any, Any]) -> int | None:
-        """Exclusive upper bound of two integer columns by the files' statistics, else ``None``."""
-
-    def batches(self, names: Sequence[Any], rows: int, start: int = 0) -> Iterator[Batch]:
-        """Yield the named columns from row `start` on, at most `rows` at a time."""
-
-    def take(self, locators: Locators, names: Sequence[Any], rows: int) -> Iterator[Any]:
-        """Yield the named columns of the rows at these numbers, in order, piece by piece."""
 
 
 def ignore_progress(done: int, total: int | None) -> None:

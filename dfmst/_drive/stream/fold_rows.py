@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.stream.batches import Batch, EdgeSource, Job, Locators, WeightTypes, read_batch
+from dfmst._drive.stream.batches import Batch, Job, Locators, WeightTypes, read_batch
 from dfmst._drive.stream.encode_rows import Position, RowEncoder
 from dfmst._drive.stream.prefetch import prefetch, upload
+from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.conditions import cycles_of_kept
 from dfmst._edges.encode import Encoder
 from dfmst._fold.budget import AHEAD, Budget, least_id_bytes
@@ -59,7 +60,8 @@ class _Pass:
                 self.fold = None
                 self.coder.check_all(batches)
                 raise
-        forest = self._finish()
+        forest = self.fold.forest() if isinstance(self.fold, RunFold) else self._take_forest()
+        self.fold = None
         self._check_forced(forest)
         if self.checkpoint:
             self.checkpoint.save(lambda: self._state(forest))
@@ -165,14 +167,9 @@ class _Pass:
         if not isinstance(fold, RunFold):
             checkpoint.save(lambda: self._state(self._on_host()))
             return
-        forests: list[Run] = []
-
-        def collect() -> FoldState:
-            forests.append(fold.forest())
-            return self._state(forests[0])
-
-        checkpoint.save(collect)
-        self._refold_run(forests[0])
+        state = checkpoint.save(lambda: self._state(fold.forest()))
+        assert isinstance(state.rows, Run)
+        self._refold_run(state.rows)
 
     def _new_fold(self, kind: np.dtype[Any]) -> Fold:
         memory, maximum = self.memory, self.job.columns.heavy_first
@@ -212,13 +209,6 @@ class _Pass:
             rows = kept[checked.forced].astype(np.uint64) + np.uint64(batch.first)
             closing += np.setdiff1d(rows, known.below(batch.first + batch.rows)).tolist()
         raise cycles_of_kept(self.job.columns.conditions.keep, closing)
-
-    def _finish(self) -> Rows | Run:
-        """The forest; on disk if its rows are."""
-        if not isinstance(self.fold, RunFold):
-            return self._take_forest()
-        rows, self.fold = self.fold.forest(), None
-        return rows
 
 
 @dataclass(frozen=True, slots=True)

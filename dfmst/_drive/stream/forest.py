@@ -19,7 +19,7 @@ from dfmst._drive.stream.batches import Job, Locators, WeightTypes, read_batch
 from dfmst._drive.stream.fold_rows import FoldedForest, count_used, fold_source
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.second_pass import Certifier, RefutedError, forest_total, gather_rows
-from dfmst._drive.stream.sources import FrameSource, on_device, open_parquet, open_source
+from dfmst._drive.stream.sources import EdgeSource, FrameSource, on_device, open_parquet, open_source
 from dfmst._edges.conditions import Conditions
 from dfmst._edges.encode import Encoder
 from dfmst._edges.host_frame import FrameView
@@ -47,9 +47,7 @@ _PIECE = 1 << 17  # rows of a forest's file that are read at a time
 class StreamRows(ForestRows):
     """Rows of the forest of a stream, which a second pass reads."""
 
-    def __init__(
-        self, source: ParquetSource | FrameSource, job: Job, folded: FoldedForest, checkpoint: Checkpoint | None
-    ) -> None:
+    def __init__(self, source: EdgeSource, job: Job, folded: FoldedForest, checkpoint: Checkpoint | None) -> None:
         self.source, self.job, self.folded, self.checkpoint = source, job, folded, checkpoint
         self.vertices = folded.vertices
 
@@ -204,9 +202,7 @@ def fold(
     )
 
 
-def _open_checkpoint(
-    folder: Path, source: ParquetSource | FrameSource, job: Job, tell: CheckpointCallback
-) -> Checkpoint:
+def _open_checkpoint(folder: Path, source: EdgeSource, job: Job, tell: CheckpointCallback) -> Checkpoint:
     """Open the checkpoint of a run over files; the number of threads and the limit may change between runs."""
     if isinstance(source, FrameSource):
         message = "a checkpoint needs Parquet files: frames have no state that identifies them"

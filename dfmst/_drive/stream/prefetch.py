@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from queue import SimpleQueue
-from threading import Semaphore, Thread
-from typing import Any, Generic, NamedTuple, TypeVar
+from threading import Event, Semaphore, Thread
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,54 +16,42 @@ from dfmst._fold.buffer import Rows
 T = TypeVar("T")
 
 
-class _Next(NamedTuple, Generic[T]):
-    item: T | None
-    error: BaseException | None = None
-    end: bool = False
-
-
-class _Reader(Generic[T]):
-    """A thread that makes an item when a place is free."""
-
-    def __init__(self, items: Iterator[T], places: int) -> None:
-        self.items = items
-        self.queue: SimpleQueue[_Next[T]] = SimpleQueue()
-        self.places = Semaphore(places - 1)
-        self.stopped = False
-        self.thread = Thread(target=self.run, name="dfmst-reader", daemon=True)
-
-    def run(self) -> None:
-        try:
-            for item in self.items:
-                self.queue.put(_Next(item))
-                self.places.acquire()
-                if self.stopped:
-                    return
-            self.queue.put(_Next(None, end=True))
-        except BaseException as error:  # raised in the thread that uses the items
-            self.queue.put(_Next(None, error))
+_END: Any = object()
 
 
 def prefetch(items: Iterator[T], places: int) -> Iterator[T]:
     """Yield the items; a thread makes up to `places` more ahead."""
-    reader = _Reader(items, places)
-    reader.thread.start()
+    made: SimpleQueue[tuple[T, BaseException | None]] = SimpleQueue()
+    free, stopped = Semaphore(places - 1), Event()
+
+    def make() -> None:
+        try:
+            for item in chain(items, [_END]):
+                made.put((item, None))
+                free.acquire()
+                if stopped.is_set():
+                    return
+        except BaseException as error:  # raised in the thread that uses the items
+            made.put((_END, error))
+
+    thread = Thread(target=make, name="dfmst-reader", daemon=True)
+    thread.start()
     try:
         while True:
-            entry = reader.queue.get()
-            if entry.error is not None:
+            item, error = made.get()
+            if error is not None:
                 try:
-                    raise entry.error
+                    raise error
                 finally:
-                    del entry  # else the error would hold itself, by its traceback, and all that was worked on
-            if entry.end:
+                    del error  # else the error would hold itself, by its traceback, and all that was worked on
+            if item is _END:
                 return
-            reader.places.release()
-            yield entry.item  # type: ignore[misc]
+            free.release()
+            yield item
     finally:
-        reader.stopped = True
-        reader.places.release()
-        reader.thread.join()
+        stopped.set()
+        free.release()
+        thread.join()
 
 
 _ALIGNMENT = 256
@@ -105,7 +94,9 @@ class _Lane:
             self._event.synchronize()
         # A locator may be a number, and a column may be on the GPU already.
         columns = {name: column for name, column in rows._asdict().items() if isinstance(column, np.ndarray)}
-        self._reserve(sum(-(-column.nbytes // _ALIGNMENT) * _ALIGNMENT for column in columns.values()))
+        size = sum(-(-column.nbytes // _ALIGNMENT) * _ALIGNMENT for column in columns.values())
+        if size > self._size:
+            self._size, self._pinned = size, self._xp.cuda.alloc_pinned_memory(size)
         moved = {name: self._xp.empty(len(column), column.dtype) for name, column in columns.items()}
         # Work on the current stream may still use memory that the allocator has handed out, or give it to us only when
         # that stream comes to it.
@@ -127,7 +118,3 @@ class _Lane:
         assert rows is not None
         self._xp.cuda.get_current_stream().wait_event(self._event)
         return rows
-
-    def _reserve(self, size: int) -> None:
-        if size > self._size:
-            self._size, self._pinned = size, self._xp.cuda.alloc_pinned_memory(size)

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from dfmst._common.types import Array
-from dfmst._drive.stream.batches import Batch, EdgeSource, Job, Locators, WeightTypes, read_batch
+from dfmst._drive.stream.batches import Batch, Job, Locators, WeightTypes, read_batch
 from dfmst._drive.stream.fold_rows import FoldedForest, count_used
 from dfmst._drive.stream.parquet import ParquetSource
 from dfmst._drive.stream.prefetch import prefetch
-from dfmst._drive.stream.sources import FrameSource
+from dfmst._drive.stream.sources import EdgeSource
 from dfmst._edges.arrow_values import arrow_numbers
 from dfmst._edges.dictionary import plain_type
 from dfmst._edges.edge_table import check_capacity, flip_bits
@@ -250,7 +250,7 @@ def gather_rows(
     return pa.RecordBatchReader.from_batches(schema, _joined(pieces, forest, folded, schema))
 
 
-def forest_total(source: ParquetSource | FrameSource, forest: FoldedForest, columns: EdgeColumns) -> Total | None:
+def forest_total(source: EdgeSource, forest: FoldedForest, columns: EdgeColumns) -> Total | None:
     """Exact sum of the forest's weights; ``None`` without a weight column, or with several."""
     weight = columns.weight
     if weight is None or columns.has_joint_weight:
@@ -274,7 +274,7 @@ def forest_total(source: ParquetSource | FrameSource, forest: FoldedForest, colu
     return Decimal(total).scaleb(-unit.scale) if decimal else total  # type: ignore[arg-type, union-attr]
 
 
-def _read_weights(source: ParquetSource | FrameSource, forest: FoldedForest, name: Any) -> Iterator[Array]:
+def _read_weights(source: EdgeSource, forest: FoldedForest, name: Any) -> Iterator[Array]:
     """Read the weights of the forest's rows, of which the fold has keys."""
     for rows in source.take(Locators(forest.rows), [name], _PIECE):
         column, known = open_frame(rows).column(name), forest.weight_types.get(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,7 @@ from dfmst.errors import InvalidEdgesError, UnsupportedFrameError
 _IN_MEMORY = 40  # bytes a row that solving in memory takes next to the table
 
 
-def open_source(engine: Engine, edges: Any) -> ParquetSource | FrameSource:
+def open_source(engine: Engine, edges: Any) -> EdgeSource:
     """Open Parquet files, a dataset, or frames."""
     files = _files(edges)
     if files is not None:
@@ -150,6 +150,10 @@ class FrameSource:
                 raise UnsupportedFrameError(message, "pass engine='cuda', or copy the frames to the host")
             yield number, first, view
             first += len(view)
+
+
+#: Edges that can be read twice, in the same order.
+EdgeSource: TypeAlias = ParquetSource | FrameSource
 
 
 def input_names(edges: Any) -> list[str | os.PathLike[str]]:
