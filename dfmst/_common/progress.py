@@ -8,7 +8,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
 
 #: Progress callback: takes the number of rows done and of all rows (``None``: unknown).
@@ -42,15 +42,9 @@ class RowBar:
         # A narrow terminal cuts the end off.
         form = "{desc} {percentage:3.0f} % {remaining} left |{bar}| {n_fmt} of {total_fmt} {rate_fmt}{postfix}"
         form = form if total else "{desc} {n_fmt} {unit}, {rate_fmt}{postfix}"
-        options: dict[str, Any] = {
-            "total": total,
-            "initial": done,
-            "desc": self._doing,
-            "unit": f" {self._unit}",
-            "unit_scale": True,
-        }
-        options |= {"file": sys.stderr, "dynamic_ncols": True, "leave": False, "bar_format": form}
-        return _bar_class()(**options)
+        looks = {"file": sys.stderr, "dynamic_ncols": True, "leave": False, "bar_format": form}
+        unit = f" {self._unit}"
+        return _bar_class()(total=total, initial=done, desc=self._doing, unit=unit, unit_scale=True, **looks)
 
     def close(self) -> None:
         """Remove the bar."""
@@ -73,7 +67,7 @@ def _bar_class() -> Any:
 
 
 @contextmanager
-def showing(progress: bool | Tell | None, doing: str, limit: int | None = None) -> Iterator[Tell]:
+def showing(progress: Any, doing: str, limit: int | None = None) -> Iterator[Tell]:
     """Context manager: yield a progress callback, which is a bar, the caller's own function, or does nothing."""
     if progress is True:
         bar = RowBar(doing, limit)
@@ -82,30 +76,19 @@ def showing(progress: bool | Tell | None, doing: str, limit: int | None = None) 
         finally:
             bar.close()
     elif progress is None or progress is False:
-        yield _ignore
+        yield lambda done, total: None
+    elif callable(progress):
+        yield progress
     else:
-        yield _checked(progress)
-
-
-def _checked(progress: Any) -> Tell:
-    if not callable(progress):
         message = f"progress is a {type(progress).__name__}; it must be True, or a function of two numbers"
         raise TypeError(message)
-    tell: Tell = progress
-    return tell
-
-
-def _ignore(done: int, total: int | None) -> None:
-    pass
 
 
 def memory_now() -> int:
     """Return the memory of this process in bytes; 0 if the system does not report it."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError, AttributeError):
-        return 0
+    with suppress(OSError, ValueError, IndexError, AttributeError), open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
 
 
 def machine_memory() -> int | None:
@@ -118,21 +101,9 @@ def machine_memory() -> int | None:
 
 def peak_memory() -> int | None:
     """Return the peak memory of this process in bytes; ``None`` if the system does not report it."""
-    peak = _peak_of_status()
-    return _peak_of_usage() if peak is None else peak
-
-
-def _peak_of_status() -> int | None:
-    """Return the peak of this program as Linux reports it."""
-    try:
-        with open("/proc/self/status", "rb") as file:
-            return next((int(line.split()[1]) << 10 for line in file if line.startswith(b"VmHWM:")), None)
-    except (OSError, ValueError, IndexError):
-        return None
-
-
-def _peak_of_usage() -> int | None:
-    """Return the peak as POSIX reports it; on Linux it includes the parent's memory when it started this program."""
+    with suppress(OSError, ValueError, IndexError, StopIteration), open("/proc/self/status", "rb") as file:
+        return next(int(line.split()[1]) << 10 for line in file if line.startswith(b"VmHWM:"))
+    # On Linux, POSIX's peak includes the memory of the parent when it started this program.
     try:
         import resource
     except ImportError:  # Windows

@@ -36,15 +36,8 @@ _NAMED = 40  # vertices whose names fit a picture
 _A1, _A2, _A3, _A4 = 1.340264, -0.081106, 0.000893, 0.003796
 
 _Tag = tuple[str, float, float]  # a word on the picture, at a place in percent from the left and from the top
-_Plane = Callable[[Array, Array], tuple[Array, Array]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Projection:
-    """A way to the plane, y upwards."""
-
-    name: str  # "world", "region", "plane" or "layout"
-    to_plane: _Plane  # gives x and y of coordinates
+# "world", "region", "plane" or "layout", and the function from coordinates to x and y (upwards) in the plane.
+_Projection = tuple[str, Callable[[Array, Array], tuple[Array, Array]]]
 
 
 def _equal_earth(longitude: Array, latitude: Array) -> tuple[Array, Array]:
@@ -65,11 +58,11 @@ def _from_center(longitude: Array) -> Array:
 def _project(x: Array, y: Array, geographic: bool) -> _Projection:
     """Choose a projection for coordinates: longitude and latitude in degrees if `geographic`."""
     if not geographic or not len(x):
-        return _Projection("plane", lambda one, other: (one, other))
+        return "plane", lambda one, other: (one, other)
     if x.max() - x.min() > _WIDE or y.max() - y.min() > _WIDE:
-        return _Projection("world", lambda one, other: _equal_earth(_from_center(one), other))
+        return "world", lambda one, other: _equal_earth(_from_center(one), other)
     width = float(np.cos(np.radians((y.min() + y.max()) / 2)))
-    return _Projection("region", lambda one, other: (one * max(width, 0.05), other))
+    return "region", lambda one, other: (one * max(width, 0.05), other)
 
 
 def _arc(start: tuple[float, float], stop: tuple[float, float], parts: int) -> tuple[Array, Array]:
@@ -134,7 +127,8 @@ def picture_card(forest: ForestFacts, points: Points | None) -> dict[str, Any] |
         note += f"; {plural(missing, 'vertex has', 'vertices have')} no coordinates" if missing else ""
     else:
         x, y, cut = lay_out(forest)
-        projection, there = _Projection("layout", lambda one, other: (one, other)), np.isfinite(x)
+        there = np.isfinite(x)
+        projection: _Projection = "layout", lambda one, other: (one, other)
         picture = _Picture(forest, (x, y, there), projection, (x[there], y[there]), 0.04)
         whole = picture.drawn == forest.vertices
         title = "The forest, laid out" if whole else "A part of the forest"
@@ -143,7 +137,7 @@ def picture_card(forest: ForestFacts, points: Points | None) -> dict[str, Any] |
         note += ", in the largest trees" if not (cut or whole) else ""
     picture.draw()
     return {
-        "kind": picture.projection.name,
+        "kind": picture.kind,
         "drawing": picture.drawing.markup(),
         "tags": picture.tags,
         "names": picture.names,
@@ -159,11 +153,11 @@ def _on_map(forest: ForestFacts, points: Points) -> _Picture:
     there = np.isfinite(x) & np.isfinite(y)
     if not there.any():
         raise InvalidEdgesError("no vertex has coordinates that are numbers", "name other columns with coordinates=")
-    projection = _project(x[there], y[there], points.geographic)
-    if projection.name != "world":
-        return _Picture(forest, (x, y, there), projection, projection.to_plane(x[there], y[there]), 0.03)
-    sides = projection.to_plane(np.array([_CENTER - _EDGE, _CENTER + _EDGE]), np.zeros(2))[0]
-    limits = projection.to_plane(np.full(2, _CENTER), np.array(_latitudes(y[there])))[1]
+    projection = kind, to_plane = _project(x[there], y[there], points.geographic)
+    if kind != "world":
+        return _Picture(forest, (x, y, there), projection, to_plane(x[there], y[there]), 0.03)
+    sides = to_plane(np.array([_CENTER - _EDGE, _CENTER + _EDGE]), np.zeros(2))[0]
+    limits = to_plane(np.full(2, _CENTER), np.array(_latitudes(y[there])))[1]
     return _Picture(forest, (x, y, there), projection, (sides, limits), 0.0)
 
 
@@ -183,13 +177,13 @@ class _Picture:
         box: tuple[Array, Array],
         margin: float,
     ) -> None:
-        self.forest, self.projection = forest, projection
+        self.forest, (self.kind, self.to_plane) = forest, projection
         self.x, self.y, self.there = coordinates
         self.drawn = int(self.there.sum())
         source, target = forest.ordered.source, forest.ordered.target
         rows = np.flatnonzero(self.there[source] & self.there[target])
         self.source, self.target = source[rows].astype(np.int64), target[rows].astype(np.int64)
-        self.plane = projection.to_plane(np.nan_to_num(self.x), np.nan_to_num(self.y))
+        self.plane = self.to_plane(np.nan_to_num(self.x), np.nan_to_num(self.y))
         self.frame, self.places = self._grid([_Frame.around(*box, width, margin) for width in _GRIDS])
         self.drawing = Drawing(self.frame.height, "The minimum spanning forest", self.frame.width)
         self.tags: list[_Tag] = []
@@ -206,7 +200,7 @@ class _Picture:
 
     def draw(self) -> None:
         """Draw the links of the largest tree on top, then the longest links and the vertices."""
-        if self.projection.name == "world":
+        if self.kind == "world":
             self._draw_world(*_latitudes(self.y[self.there]))
         far, straight = self._far()
         rank = np.minimum(self.forest.tree[self.source], 2)
@@ -225,7 +219,7 @@ class _Picture:
         """Draw outline and net."""
 
         def shape(longitude: Array, latitude: Array) -> str:
-            return polyline(*self.frame.place(*self.projection.to_plane(longitude, latitude)))
+            return polyline(*self.frame.place(*self.to_plane(longitude, latitude)))
 
         up = np.linspace(south, north, 60)
         sides = np.concatenate([np.full(60, _CENTER - _EDGE), np.full(60, _CENTER + _EDGE)])
@@ -238,7 +232,7 @@ class _Picture:
     def _far(self) -> tuple[Array, Array]:
         """Links of the world that are drawn along their great circles, and those that are drawn straight."""
         source, target = self.source, self.target
-        if self.projection.name != "world":
+        if self.kind != "world":
             return np.zeros(len(source), bool), np.ones(len(source), bool)
         phi, lam = np.radians(np.nan_to_num(self.y)), np.radians(np.nan_to_num(self.x))
         half = np.sin((phi[target] - phi[source]) / 2) ** 2
@@ -251,10 +245,10 @@ class _Picture:
     def _lines(self, source: int, target: int) -> list[tuple[Array, Array]]:
         """Return one link as lines in the plane: two if it crosses the edge of the map."""
         start, stop = ((float(self.x[end]), float(self.y[end])) for end in (source, target))
-        if self.projection.name != "world":
-            return [self.projection.to_plane(np.array([start[0], stop[0]]), np.array([start[1], stop[1]]))]
+        if self.kind != "world":
+            return [self.to_plane(np.array([start[0], stop[0]]), np.array([start[1], stop[1]]))]
         parts = int(max(8, abs(stop[0] - start[0]) % 360, abs(stop[1] - start[1])))
-        return [self.projection.to_plane(*piece) for piece in _pieces(*_arc(start, stop, parts))]
+        return [self.to_plane(*piece) for piece in _pieces(*_arc(start, stop, parts))]
 
     def _number(self) -> None:
         """Draw the longest links in a color of their own, each with its number."""

@@ -8,11 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
-from dfmst.formats.files import GraphFile, refusing_damage
+from dfmst.formats.files import ROWS_IN_A_BATCH, GraphFile, refusing_damage
 
 FILE_MAGIC = b"ARROW1"
 OLD_FEATHER_MAGIC = b"FEA1"
-ROWS_IN_A_BATCH = 1 << 18
 KIND, HINT = "an Arrow file or stream", "write the table again, as an Arrow file or stream"
 
 

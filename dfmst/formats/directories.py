@@ -16,7 +16,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -89,15 +89,20 @@ def removed_with(owner: object, paths: Sequence[Path]) -> Callable[[], object]:
 
 
 @contextmanager
-def disk_errors(place: Path) -> Iterator[None]:
-    """Name the directory if its disk is full or has another fault."""
+def _naming(do: str, place: object, hint: str) -> Iterator[None]:
+    """Name the place of an error of the operating system."""
     try:
         yield
+    except OutputError:
+        raise
     except OSError as error:
-        if isinstance(error, OutputError):
-            raise
-        what = f"temporary files in {place}"
-        raise cannot(f"write {what}", what, error, "name another directory") from error
+        raise cannot(do, place, error, hint) from error
+
+
+def disk_errors(place: Path) -> AbstractContextManager[None]:
+    """Context manager: name the directory if its disk is full or has another fault."""
+    what = f"temporary files in {place}"
+    return _naming(f"write {what}", what, "name another directory")
 
 
 def _remove_stale(parent: str | os.PathLike[str], prefix: str) -> None:
@@ -134,12 +139,8 @@ def _user() -> int:
 def sole_use(folder: str | os.PathLike[str], token: str = "") -> Iterator[None]:
     """Lock a directory against other runs; the operating system removes the lock of a killed process."""
     path = Path(folder) / _LOCK
-    try:
+    with _naming(f"lock {folder}", folder, "name a directory that you can write to"):
         lock = _locked(path, token)
-    except OSError as error:
-        if isinstance(error, OutputError):
-            raise
-        raise cannot(f"lock {folder}", folder, error, "name a directory that you can write to") from error
     try:
         yield
     finally:

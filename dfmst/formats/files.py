@@ -21,6 +21,7 @@ from dfmst.errors import FormatError, MissingFileError
 BLOCK_BYTES = 8 << 20
 HEAD_BYTES = 64 << 10
 PIECE_BYTES = 64 << 10
+ROWS_IN_A_BATCH = 1 << 18  # of formats that are not text
 
 MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2"}
 OPENERS: dict[str | None, Callable[[Path], Any]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -65,17 +66,9 @@ def _words_in_lines(data: bytes) -> Whole:
 
 
 def _values(data: bytes, numbers: Whole, file: GraphFile) -> Whole:
-    words = Block(data.translate(AS_LINES), 1, file)
-    try:
-        values: Whole = parse_columns(words, Layout((Field("value", WHOLE),)), {"value": pa.int64()})[
-            "value"
-        ].to_numpy()
-    except pa.ArrowInvalid:
-        return _values_by_line(data, numbers, file)
-    return values
-
-
-def _values_by_line(data: bytes, numbers: Whole, file: GraphFile) -> Whole:
+    words, layout = Block(data.translate(AS_LINES), 1, file), Layout((Field("value", WHOLE),))
+    with suppress(pa.ArrowInvalid):
+        return parse_columns(words, layout, {"value": pa.int64()})["value"].to_numpy()  # type: ignore[no-any-return]
     values: list[int] = []
     for number, line in zip(numbers.tolist(), data.split(b"\n"), strict=False):
         for word in line.decode("utf-8", errors="replace").split():

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from itertools import count
 from operator import itemgetter
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.errors import EngineUnavailableError, FormatError
-from dfmst.formats.files import ACCEPT, GraphFile, Line
+from dfmst.formats.files import ACCEPT, ROWS_IN_A_BATCH, GraphFile, Line
 from dfmst.formats.text_reader import TextReader
 from dfmst.formats.text_rows import WHOLE_TYPES, exact_real
 
@@ -26,7 +27,6 @@ Edge: TypeAlias = tuple[Any, Any, dict[str, Any]]
 #: The edges in the order of the file, the ids of its nodes, and the default values of attributes.
 Graph: TypeAlias = tuple[list[Edge], Collection[Any], dict[str, Any]]
 
-ROWS_IN_A_BATCH = 1 << 18
 # NetworkX lists edges by their nodes: this attribute stores the row.
 ROW = "dfmst_row"
 # The position in the messages of NetworkX and of the parsers that it uses.
@@ -44,25 +44,7 @@ HINTS = {
 }
 
 
-def open_gml(file: GraphFile) -> pa.RecordBatchReader:
-    """Read the edges of a GML graph."""
-    return _open(file, "GML", _read_gml)
-
-
-def open_graphml(file: GraphFile) -> pa.RecordBatchReader:
-    """Read the edges of the GraphML graphs in a file.
-
-    Ids are int64 if all are whole numbers, else string; other attributes have the types that the file declares.
-    """
-    return _open(file, "GraphML", _read_graphml)
-
-
-def open_node_link(file: GraphFile) -> pa.RecordBatchReader:
-    """Read the edges of a node-link JSON file, which lists them under ``links`` or ``edges``."""
-    return _open(file, "JSON", _read_node_link)
-
-
-def _open(file: GraphFile, kind: str, read: Callable[[Any, bytes, GraphFile], Graph]) -> pa.RecordBatchReader:
+def _open(kind: str, read: Callable[[Any, bytes, GraphFile], Graph], file: GraphFile) -> pa.RecordBatchReader:
     try:
         networkx = import_module("networkx")
     except ImportError as error:
@@ -168,11 +150,8 @@ def _read_graphml(networkx: Any, data: bytes, file: GraphFile) -> Graph:
     # Ids are numbers only if all are written as Python writes integers: "07" and "7" may be two vertices.
     plain = all(is_whole(name) and len(name) < 19 and str(int(name)) == name for name in names)
     ids = {name: int(name) if plain else name for name in names}
-    return (
-        [(ids.get(start, start), ids.get(end, end), values) for start, end, values in edges],
-        set(ids.values()),
-        common,
-    )
+    numbered = [(ids.get(start, start), ids.get(end, end), values) for start, end, values in edges]
+    return numbered, set(ids.values()), common
 
 
 def _read_node_link(networkx: Any, data: bytes, file: GraphFile) -> Graph:
@@ -195,6 +174,10 @@ def _read_node_link(networkx: Any, data: bytes, file: GraphFile) -> Graph:
     rows = [(start, end, others[row]) for start, end, row in ends]
     return rows, networkx.node_link_graph({**multigraph, "links": [], "edges": []}), {}
 
+
+open_gml = partial(_open, "GML", _read_gml)
+open_graphml = partial(_open, "GraphML", _read_graphml)
+open_node_link = partial(_open, "JSON", _read_node_link)
 
 MOST_DIGITS = 4000  # Python reads no longer ones
 # Whole numbers match too, so that no search begins within one: that would take quadratic time.
@@ -275,8 +258,8 @@ def _edge_table(file: GraphFile, edges: Sequence[Edge], nodes: Container[Any], d
     for row, edge in enumerate(edges):
         for end in edge[:2]:
             if end is None or end not in nodes:
-                missing = end is None
-                reason = "has no source or no target" if missing else f"leads to {repr(end)[:60]}, which is not a node"
+                leads = f"leads to {repr(end)[:60]}, which is not a node"
+                reason = "has no source or no target" if end is None else leads
                 raise file.problem(f"edge {row} (from 0) {reason}", hint="every end of an edge is the id of a node")
     ids = _ids(file, [edge[0] for edge in edges] + [edge[1] for edge in edges])
     columns = {"source": ids[: len(edges)], "target": ids[len(edges) :]}

@@ -14,9 +14,8 @@ import pyarrow.parquet
 
 from dfmst._edges.unify import CommonSchema
 from dfmst.errors import missing_column
-from dfmst.formats.files import GraphFile, open_native, problem, refusing_damage
+from dfmst.formats.files import ROWS_IN_A_BATCH, GraphFile, open_native, problem, refusing_damage
 
-ROWS_IN_A_BATCH = 1 << 18
 SUFFIXES = (".parquet", ".parq", ".pq")
 _MAGIC = b"PAR1"
 _KIND, _HINT = "a Parquet file", "fetch or write the file again"
@@ -27,9 +26,7 @@ _INTEGER = re.compile("[+-]?[0-9]{1,10}")
 def open_parquet(file: GraphFile) -> pa.RecordBatchReader:
     """Stream a Parquet file, or all Parquet files under a directory."""
     if not file.path.is_dir():
-        with file.seekable() as stream:
-            schema = _opened(file, stream).schema_arrow
-        return pa.RecordBatchReader.from_batches(schema, _batches(file))
+        return pa.RecordBatchReader.from_batches(_source(file)[1], _batches(file))
     files = [GraphFile(path, file.block_bytes) for path in parquet_files(file.path)]
     common, constants = common_columns([_source(each) for each in files], [file.path])
     # The metadata of one file may not fit the others.

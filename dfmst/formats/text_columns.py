@@ -17,13 +17,11 @@ from dfmst._common.number_patterns import ANY_NUMBER, ANY_WHOLE, is_number, is_w
 from dfmst.errors import FormatError
 from dfmst.formats.text_reader import BYTE_ORDER_MARK, Block
 from dfmst.formats.text_rows import (
-    CONVERTERS,
     WHOLE_DECIMAL,
     WHOLE_TYPES,
     Field,
     Layout,
-    exact_decimal,
-    is_exact,
+    converts,
     large_floats,
     parse_rows,
     split_rows,
@@ -76,7 +74,8 @@ def _refuse_inexact(block: Block, layout: Layout, table: pa.Table) -> None:
     words = _read_csv(block.data, layout, dict.fromkeys([*whole, *large], pa.string()))
     if not all(_all_match(words[name], ANY_WHOLE) for name in whole):
         raise pa.ArrowInvalid("a number that is not whole")
-    if not all(is_exact(word) for name, mask in large.items() for word in words[name].filter(mask).to_pylist()):
+    rounded = (word for name, mask in large.items() for word in words[name].filter(mask).to_pylist())
+    if not all(converts(word, pa.float64()) for word in rounded):
         raise pa.ArrowInvalid("a number that a float would round")
 
 
@@ -119,7 +118,7 @@ def refuse_numeric_names(blocks: Callable[[], Iterator[Block]], layout: Layout) 
             words = [word for word in column.unique().to_pylist() if word]
             if not all(map(is_number, words)):
                 unclear.discard(at)
-            elif at not in suspects and not all(map(_is_id, words)):
+            elif at not in suspects and not all(converts(word, WHOLE_DECIMAL) for word in words):
                 suspects[at] = _refusal(block, layout, at)
         if not unclear:
             return
@@ -127,16 +126,10 @@ def refuse_numeric_names(blocks: Callable[[], Iterator[Block]], layout: Layout) 
         raise suspects[at]
 
 
-def _is_id(word: str) -> bool:
-    with suppress(ValueError):
-        return is_whole(word) and exact_decimal(word, 0) is not None
-    return False
-
-
 def _refusal(block: Block, layout: Layout, at: int) -> FormatError:
     """Build the error for the first word of a column that is a number and no id."""
     rows = ((line, words[at]) for line, words in split_rows(block, layout) if words[at])
-    line, word = next((line, word) for line, word in rows if not _is_id(word))
+    line, word = next((line, word) for line, word in rows if not converts(word, WHOLE_DECIMAL))
     column = f"column {at + 1} ({layout.fields[at].name})"
     if is_whole(word):
         message, hint = f"a whole number beyond 38 digits in {column}", "put a letter before such ids: they are names"
@@ -178,7 +171,9 @@ def _columns_to_widen(block: Block, layout: Layout) -> dict[int, int]:
     steps = {at: step for at, field in fields.items() if (step := _steps_by_pattern(words[at], field))}
     others = {at: field for at, field in fields.items() if at not in steps}
     if not _fit(block, layout, others):
-        steps |= {at: 1 for at, field in others.items() if not _holds(words[at], field)}
+        for at, field in others.items():
+            if not all(converts(word or "0", field.type) for word in words[at].unique().to_pylist()):
+                steps[at] = 1
     return steps
 
 
@@ -213,11 +208,3 @@ def _steps_by_pattern(words: pa.ChunkedArray, field: Field) -> int:
 def _all_match(words: pa.ChunkedArray, pattern: str) -> bool:
     matches = call_arrow("match_substring_regex", words, options=("MatchSubstringOptions", pattern))
     return call_arrow("all", matches).as_py() is not False
-
-
-def _holds(words: pa.ChunkedArray, field: Field) -> bool:
-    with suppress(ValueError):
-        for word in words.unique().to_pylist():
-            CONVERTERS[field.type](word or "0", field.type)
-        return True
-    return False

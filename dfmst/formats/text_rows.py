@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -100,13 +99,6 @@ def exact_real(word: str) -> float:
     elif "e" not in word.lower() and Decimal(word.strip()) != Decimal(value):
         raise ValueError("a number that a 64-bit float would round")
     return value
-
-
-def is_exact(word: str) -> bool:
-    """Return whether :func:`exact_real` accepts a word."""
-    with suppress(ValueError):
-        return exact_real(word) is not None
-    return False
 
 
 def exact_decimal(word: str, places: int) -> Decimal:
@@ -222,6 +214,15 @@ CONVERTERS: dict[pa.DataType, Callable[[str, pa.DataType], Any]] = {
     pa.string(): lambda word, kind: word,
     **dict.fromkeys((WHOLE_DECIMAL, *DECIMALS), _decimal),
 }
+
+
+def converts(word: str, kind: pa.DataType) -> bool:
+    """Return whether a word is a value of a type."""
+    try:
+        CONVERTERS[kind](word, kind)
+    except ValueError:
+        return False
+    return True
 
 
 def parse_rows(block: Block, layout: Layout) -> pa.RecordBatch:

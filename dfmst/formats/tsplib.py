@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dfmst._common.number_patterns import is_number, is_whole, read_count
 from dfmst.errors import CapacityError
-from dfmst.formats.files import ACCEPT, HEAD_BYTES, GraphFile, Line
+from dfmst.formats.files import ACCEPT, HEAD_BYTES, ROWS_IN_A_BATCH, GraphFile, Line
 from dfmst.formats.text_reader import TextReader
 
 # Distances between such points are whole numbers that a float holds.
@@ -84,7 +84,6 @@ def _is_point(words: list[str]) -> bool:
 
 
 SCHEMA = pa.schema([("source", pa.int64()), ("target", pa.int64()), ("weight", pa.int64())])
-ROWS_IN_A_BATCH = 1 << 18
 Real = npt.NDArray[np.float64]
 
 

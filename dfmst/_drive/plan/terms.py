@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from html import escape
 from typing import Any, TypeAlias
 
@@ -59,16 +60,6 @@ class Term:
 Number: TypeAlias = Term | float
 
 
-def least(*numbers: Number) -> Term:
-    """Return the minimum."""
-    return _choice(min, numbers)
-
-
-def most(*numbers: Number) -> Term:
-    """Return the maximum."""
-    return _choice(max, numbers)
-
-
 def _term(number: Number) -> Term:
     if isinstance(number, Term):
         return number
@@ -94,7 +85,7 @@ def _within(term: Term, precedence: int) -> str:
     return f"({term.text})" if term.precedence < precedence else term.text
 
 
-def _choice(choose: Callable[[Iterator[float]], float], numbers: tuple[Number, ...]) -> Term:
+def _choice(choose: Callable[[Iterator[float]], float], *numbers: Number) -> Term:
     terms = {term.text: term for term in map(_term, numbers)}
     if len(terms) == 1:
         return _term(numbers[0])
@@ -102,6 +93,8 @@ def _choice(choose: Callable[[Iterator[float]], float], numbers: tuple[Number, .
     value = choose(term.value for term in terms.values())
     return Term(value, f"{choose.__name__}({', '.join(terms)})", parts=parts)
 
+
+least, most = partial(_choice, min), partial(_choice, max)
 
 _QUANTITIES = {
     "bytes_moved": "moved between workers",

@@ -16,21 +16,13 @@ from dfmst.interop.networkx.graph import Graph
 class ColumnGraph(Graph):
     """A graph whose edges' attributes are columns of pandas, by name; `rows` are the first row of each edge."""
 
-    def __init__(
-        self,
-        nodes: list[Any],
-        source: Array,
-        target: Array,
-        keys: list[int] | None,
-        columns: dict[Any, Any],
-        rows: Array,
-    ) -> None:
-        super().__init__(nodes, source, target, keys)
-        self._given, self._rows = columns, rows
+    def __init__(self, nodes: list[Any], ends: Any, keys: list[int] | None, given: dict[Any, Any], rows: Array) -> None:
+        super().__init__(nodes, ends[0], ends[1], keys, None, [])
+        self._given, self._rows = given, rows
 
     @cached_property
     def original(self) -> Any:
-        """The graph as NetworkX's own; it is made at the first call."""
+        """The graph as NetworkX's own, made at the first call."""
         graph: Any = self.kind()
         graph.add_nodes_from(self.nodes)
         graph.add_edges_from(self.edges(np.argsort(self._rows), keys=True, data=True))
@@ -44,9 +36,8 @@ class ColumnGraph(Graph):
     def attributes_at(self, rows: Array) -> list[dict[Any, Any]]:
         """Attributes of the edges at `rows`, in new dictionaries."""
         listed = [column.take(rows).tolist() for column in self._given.values()]
-        return [dict(zip(self._given, entries, strict=True)) for entries in zip(*listed, strict=True)] or [
-            {} for _ in rows
-        ]
+        entries = zip(*listed, strict=True) if listed else ((),) * len(rows)
+        return [dict(zip(self._given, entry, strict=True)) for entry in entries]
 
     def copied_attributes(self) -> tuple[dict[Any, Any], None]:
         """No attributes: graph and nodes have none."""
@@ -94,7 +85,7 @@ def _graph_of_columns(df: Any, source: Any, target: Any, attributes: list[Any], 
         values = last[of_pair[rows]]
     keys = pd.Series(of_pair[rows]).groupby(of_pair[rows]).cumcount().tolist() if multigraph else None
     columns = {name: df[name].take(values) for name in attributes}
-    return ColumnGraph(nodes, first[rows], second[rows], keys, columns, rows)
+    return ColumnGraph(nodes, (first[rows], second[rows]), keys, columns, rows)
 
 
 def _numbered(source: Any, target: Any) -> tuple[list[Any], Array, Array]:
@@ -113,38 +104,6 @@ def _numbered(source: Any, target: Any) -> tuple[list[Any], Array, Array]:
 _Edges: TypeAlias = tuple[Array, Array, list[Any] | None, list[Any]]
 
 
-class ConvertedGraph(Graph):
-    """A graph of NetworkX; attributes are looked up in it when they are asked for."""
-
-    def __init__(self, graph: Any, number: dict[Any, int], edges: _Edges) -> None:
-        source, target, keys, self._data = edges
-        super().__init__(list(number), source, target, keys)
-        self._graph, self.number = graph, number
-
-    @property
-    def original(self) -> Any:
-        """The graph of NetworkX."""
-        return self._graph
-
-    @property
-    def kind(self) -> Any:
-        """Its class."""
-        return type(self._graph)
-
-    def attributes_at(self, rows: Array) -> list[dict[Any, Any]]:
-        """Attributes of the edges at `rows`, NetworkX's own dictionaries."""
-        return list(map(self._data.__getitem__, rows.tolist()))
-
-    def copied_attributes(self) -> tuple[dict[Any, Any], list[dict[Any, Any]] | None]:
-        """Copies of the attributes of the graph, and of its nodes (``None``: they have none)."""
-        of_nodes = self._graph._node.values()
-        return {**self._graph.graph}, [{**attributes} for attributes in of_nodes] if any(of_nodes) else None
-
-    def values(self, attribute: Any, default: Any) -> Any:
-        """Values of an attribute, or the default for edges without it."""
-        return [data.get(attribute, default) for data in self._data]
-
-
 def convert_from_nx(graph: Any, **_: Any) -> Any:
     """Read a graph of NetworkX; its edges' attributes are looked up when they are asked for."""
     if isinstance(graph, Graph):
@@ -152,8 +111,10 @@ def convert_from_nx(graph: Any, **_: Any) -> Any:
     if graph.is_directed():
         raise NotImplementedError("dfmst has no directed graphs")
     number = {node: place for place, node in enumerate(graph)}
-    read = _adjacency if type(graph._adj) is dict else _edges
-    return ConvertedGraph(graph, number, read(graph, number))
+    source, target, keys, data = (_adjacency if type(graph._adj) is dict else _edges)(graph, number)
+    converted = Graph(list(number), source, target, keys, graph, data)
+    converted.number = number
+    return converted
 
 
 def _adjacency(graph: Any, number: dict[Any, int]) -> _Edges:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -19,37 +18,41 @@ from dfmst._trees.components import connected_components
 _EXACT = 2.0**53  # float64 holds all integers up to here
 
 
-class Graph(ABC):
-    """An undirected graph that dfmst works on."""
+class Graph:
+    """An undirected graph of NetworkX, whose attributes are read when they are needed."""
 
     __networkx_backend__ = "dfmst"
 
-    def __init__(self, nodes: Sequence[Any], source: Array, target: Array, keys: Sequence[Any] | None = None) -> None:
+    def __init__(
+        self, nodes: Sequence[Any], source: Array, target: Array, keys: list[Any] | None, graph: Any, data: list[Any]
+    ) -> None:
         self.__networkx_cache__: dict[str, Any] = {}
         self.nodes, self.source, self.target, self.keys = nodes, source, target, keys
+        self._graph, self._data = graph, data
         self._columns: dict[tuple[Any, Any], Array | None] = {}
 
     @cached_property
-    @abstractmethod
     def original(self) -> Any:
         """The graph as NetworkX's own, with all attributes."""
+        return self._graph
 
     @property
-    @abstractmethod
     def kind(self) -> Any:
         """NetworkX's class of the graph."""
+        return type(self._graph)
 
-    @abstractmethod
     def attributes_at(self, rows: Array) -> list[dict[Any, Any]]:
-        """Attributes of the edges at `rows`."""
+        """Attributes of the edges at `rows`, NetworkX's own dictionaries."""
+        return list(map(self._data.__getitem__, rows.tolist()))
 
-    @abstractmethod
     def copied_attributes(self) -> tuple[dict[Any, Any], list[dict[Any, Any]] | None]:
         """Copies of the attributes of the graph, and of its nodes (``None``: they have none)."""
+        of_nodes = self._graph._node.values()
+        return {**self._graph.graph}, [{**attributes} for attributes in of_nodes] if any(of_nodes) else None
 
-    @abstractmethod
     def values(self, attribute: Any, default: Any) -> Any:
         """Values of an attribute, or the default for edges without it."""
+        return [data.get(attribute, default) for data in self._data]
 
     def is_directed(self) -> bool:
         """Whether edges have a direction: never."""
@@ -69,10 +72,8 @@ class Graph(ABC):
 
     def ends_at(self, rows: Array) -> tuple[list[Any], list[Any]]:
         """Nodes at both ends of the edges at `rows`."""
-        source, target = (
-            list(map(self.nodes.__getitem__, column[rows].tolist())) for column in (self.source, self.target)
-        )
-        return source, target
+        node = self.nodes.__getitem__
+        return list(map(node, self.source[rows].tolist())), list(map(node, self.target[rows].tolist()))
 
     def keys_at(self, rows: Array) -> list[Any] | None:
         """Keys of a multigraph's edges at `rows`."""
